@@ -12,6 +12,7 @@ use crate::looks::Looks;
 use crate::looks::claim::Effects;
 use crate::order::Order;
 use crate::queries::Queries;
+use crate::scaling_law::SeriesLaw;
 use crate::settling::Settling;
 use crate::warmups::TreatmentWarmup;
 use crate::worklist::Worklist;
@@ -56,6 +57,9 @@ pub struct Analysis {
     /// What is gained under each kind of lock, and under one against another; `None` where locks are no factor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lock_gains: Option<LockGains>,
+    /// Scaling laws of a study with a sweep, a group each; empty in any other.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scaling_laws: Vec<SeriesLaw>,
     /// What switches of the machine left behind, an arm each; empty in a study without arms inside of blocks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub settling: Vec<Settling>,

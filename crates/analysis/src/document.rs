@@ -4,7 +4,7 @@ use crate::kind::Kind;
 use crate::kinds;
 use crate::sections::{
     activity, arms, by_state, changed_with, external_arms, failures, hardware, logical_cpus, long_windows,
-    looks, machine, method, quota, readings, time, usage,
+    looks, machine, method, quota, readings, scaling_law, time, usage,
 };
 use crate::validity::Counts;
 use crate::{Facts, published, verdict};
@@ -21,6 +21,7 @@ pub fn document(facts: &Facts<'_>) -> Document {
     let about = [engine.trim(), &study.workload, &data, facts.created_utc, facts.source];
     let mut sections: Vec<_> = external_arms::section(facts).into_iter().collect();
     sections.extend(kind.answers(facts));
+    sections.extend(scaling_law::section(facts));
     sections.extend(quota::section(facts));
     sections.extend(arms::section(facts));
     sections.extend(long_windows::section(facts));

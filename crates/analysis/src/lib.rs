@@ -27,6 +27,7 @@ pub mod order;
 pub mod parts;
 pub mod published;
 pub mod queries;
+pub mod scaling_law;
 mod sections;
 mod setting;
 pub mod settling;
@@ -50,5 +51,6 @@ pub use estimate::{BlockCovariates, Covariates, Estimate, NoiseFloor, TreatmentS
 pub use facts::Facts;
 pub use sections::hardware::probe_document;
 pub use sections::logical_cpus::{Gap, gaps as logical_cpu_gaps};
+pub use sections::scaling_law::{UNNAMED, Words as LawWords, law_document};
 pub use threadwise_document::{Answer, Direction, Finding, Interval, Ratio};
 pub use verdict::{plain_verdict, verdict};

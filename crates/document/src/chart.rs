@@ -41,6 +41,8 @@ pub enum Chart {
     Slices(SliceChart),
     /// The baseline's rate over time.
     Levels(LevelChart),
+    /// A fitted curve with its points.
+    Curve(CurveChart),
     /// What sessions waited for.
     Waits(WaitChart),
     /// Latencies of pairs, from [`Shared::pairs`]: 0 by compare-and-swap, 1 by two lines.
@@ -221,6 +223,21 @@ pub struct LevelChart {
 
 /// A level: start and end in seconds, rows per second, low, high (`None` where it has no interval).
 pub type RateLevel = (f64, f64, f64, Option<f64>, Option<f64>);
+
+/// A fitted curve of throughput against sessions, with the points that it was fitted to.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CurveChart {
+    /// Unit of rates.
+    pub unit: &'static str,
+    /// What sessions are called.
+    pub sessions: &'static str,
+    /// Points: name, sessions, rate, rate of the law.
+    pub points: Vec<(String, u32, f64, f64)>,
+    /// The curve: sessions, rate, low, high.
+    pub curve: Vec<(u32, f64, f64, f64)>,
+    /// Numbers of sessions that have a name: the cores, the knee, the peak.
+    pub marks: Vec<(u32, String)>,
+}
 
 /// What sessions waited for.
 #[derive(Debug, Clone, PartialEq, Serialize)]

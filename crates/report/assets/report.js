@@ -251,6 +251,28 @@
     }))];
   }
 
+  // A fitted curve in its interval, and the points that it was fitted to.
+  function curve(box, index, width) {
+    const { unit, sessions, points, curve, marks } = data.curve[index];
+    const xs = [...curve, ...points.map(p => p.slice(1))].map(p => p[0]);
+    const many = d3.max(xs) > 64;
+    return [Plot.plot(base(box, width, {
+      height: Math.min(360, Math.max(260, width * 0.45)), marginLeft: 52, marginRight: 24, marginTop: 30, marginBottom: 40,
+      x: { label: sessions, type: many ? "log" : "linear", base: 2, tickFormat: "d", ticks: many ? 8 : Math.min(10, d3.max(xs)), inset: 12, labelAnchor: "center", labelArrow: "none" },
+      y: { label: unit, grid: true, tickFormat: rateTick, zero: true, labelArrow: "none", ticks: 6 },
+      marks: [
+        Plot.ruleY([0], { stroke: "var(--muted)" }),
+        Plot.areaY(curve, { x: p => p[0], y1: p => p[2], y2: p => p[3], fill: "var(--c0)", fillOpacity: 0.18 }),
+        Plot.line(curve, { x: p => p[0], y: p => p[1], stroke: "var(--c0)", strokeWidth: 2 }),
+        Plot.ruleX(marks, { x: m => m[0], stroke: "var(--muted)", strokeDasharray: "3 3" }),
+        // Names of neighbours stand above each other.
+        ...[0, 1].map(row => Plot.text(marks.filter((_, i) => i % 2 === row), { x: m => m[0], text: m => m[1], frameAnchor: "top", dy: -8 - 12 * row, fontSize: 11, fill: "var(--ink)", stroke: "var(--paper)", strokeWidth: 3 })),
+        Plot.dot(points, { x: p => p[1], y: p => p[2], fill: "var(--ink)", r: 3.5 }),
+        tip(points, { x: p => p[1], y: p => p[2] }, p => `${p[0]}\n${p[1]} ${p[1] === 1 ? sessions.slice(0, -1) : sessions}\n${rate(p[2])} ${unit}, the law ${rate(p[3])}`),
+      ],
+    }))];
+  }
+
   const timeUnit = last => (last > 7200 ? ["h", 3600] : last > 180 ? ["min", 60] : ["s", 1]);
   const pairFigures = figures => (figures ? `${nanoseconds(figures[0])} ns (median ${nanoseconds(figures[1])}, spread ${nanoseconds(figures[2])})` : "not measured");
   const nanoseconds = value => (value >= 99.95 ? d3.format(".0f")(value) : d3.format(".3~r")(value));
@@ -369,7 +391,7 @@
   }
 
   const draw = {
-    throughput, ratios, values, roles, busy: byCpu("busy"), steal: byCpu("steal"), slices, levels, latency, sharing, waits,
+    throughput, ratios, values, roles, busy: byCpu("busy"), steal: byCpu("steal"), slices, levels, curve, latency, sharing, waits,
     // Drawn by bars.js, which a page without such charts does not have.
     ...globalThis.queryCharts?.({ data, base, tip, cap, swatches, dark, ticks: TICKS }),
     // Drawn by timelines.js, likewise.

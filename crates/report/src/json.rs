@@ -12,6 +12,7 @@ mod lists;
 mod machine;
 mod old_names;
 mod published;
+mod scaling_law;
 mod spins;
 mod watched;
 
@@ -21,6 +22,7 @@ pub use lines::{items_jsonl, looks_jsonl, queries_jsonl, runs_jsonl, slices_json
 pub use lists::{EngineEntry, ListEntry, doctor, engines, listing};
 pub use machine::{PlacementHere, probe, topology};
 pub use published::{published, published_beside, published_list};
+pub use scaling_law::fitted;
 pub use spins::{spins_counted, spins_sampled};
 pub use watched::{WatchedCpu, WatchedLine, watched};
 

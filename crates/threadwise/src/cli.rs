@@ -55,6 +55,8 @@ pub enum Command {
     Watch(WatchArgs),
     /// Say what would spoil a measurement here and how to change it; changes nothing itself
     Doctor(DoctorArgs),
+    /// Fit a scaling law to a sweep, of a study or of a CSV file, and say what another machine would do
+    Fit(FitArgs),
     /// Say what counted spins can have cost, or how much of a running server's CPU time is spinning
     Spins(SpinsArgs),
     /// Switch SMT off and on for this machine, put everything back, or say what can be done here
@@ -328,6 +330,33 @@ pub struct CompareArgs {
     /// Two or more result files; or published:NAME (`threadwise published`) and one
     #[arg(value_name = "FILE", required = true, num_args = 2..)]
     pub files: Vec<PathBuf>,
+    /// Write a self-contained HTML page there
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Print JSON (docs/JSON.md)
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `fit`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  threadwise fit STUDY.threadwise                    its numbers with intervals, knee, peak, how far SMT pays
+  threadwise fit STUDY.threadwise --predict 2s16c2t  what a machine of 2 packages of 16 cores of 2 threads would do
+  threadwise fit sweep.csv --predict 8c1t --predict 8c2t --html fit.html
+  threadwise fit sweep.csv --json | jq '.series[].law.yields'
+
+A CSV file has a line of names: sessions,throughput with cores,threads_per_core,clock of the machine where
+they are known; or cores,threads_per_core,throughput, a machine a line, all its logical CPUs busy. With a
+column series several workloads or machines are fitted together, and share what they can.")]
+pub struct FitArgs {
+    /// Result file of a study, or a CSV file; - reads CSV from standard input
+    pub file: PathBuf,
+    /// Shape of another machine: [Ns]NcNt, packages, cores on each, logical CPUs of each core; may be given
+    /// several times
+    #[arg(long, value_name = "SHAPE")]
+    pub predict: Vec<threadwise_analysis::scaling_law::Shape>,
     /// Write a self-contained HTML page there
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,

@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         Command::Run(args) => commands::run::run(args),
         Command::Report(args) => commands::report::report(args),
         Command::Compare(args) => commands::compare::compare(args),
+        Command::Fit(args) => commands::fit::fit(args),
         Command::Spins(args) => commands::spins::spins(args),
         Command::Published(args) => commands::published::published(args),
         Command::Topology(args) => commands::topology::topology(args),

@@ -21,5 +21,6 @@ pub mod order;
 pub mod quota;
 pub mod ratios;
 pub mod readings;
+pub mod scaling_law;
 pub mod time;
 pub mod usage;

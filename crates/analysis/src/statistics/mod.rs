@@ -15,6 +15,7 @@ pub mod mean;
 pub mod moderated;
 pub mod normal;
 pub mod permutation;
+pub mod quantile;
 pub mod student;
 pub mod welch;
 
@@ -27,5 +28,6 @@ pub use mean::MeanEstimate;
 pub use moderated::{Prior, moderated};
 pub use normal::Normal;
 pub use permutation::{EXACT_SIGN_FLIP_LIMIT, SIGN_FLIPS, sign_flip_p};
+pub use quantile::quantile;
 pub use student::{Summary, summary, t_quantile, t_two_sided_p};
 pub use welch::welch;

@@ -21,6 +21,7 @@ mod noise;
 mod queries;
 mod real;
 mod rules;
+mod scaling_law;
 mod short;
 mod spins;
 mod until;

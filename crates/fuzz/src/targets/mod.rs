@@ -10,6 +10,7 @@ mod reload;
 mod results;
 mod smt_journal;
 mod studies;
+mod sweeps;
 mod target;
 mod tool_output;
 mod trees;
@@ -28,7 +29,7 @@ pub struct Kind {
 }
 
 /// All targets.
-pub const TARGETS: [Kind; 13] = [
+pub const TARGETS: [Kind; 14] = [
     Kind { name: "result-file", about: "a result file, up to every form of report", make: results::make },
     Kind {
         name: "study-definition",
@@ -52,6 +53,7 @@ pub const TARGETS: [Kind; 13] = [
     },
     Kind { name: "cpu-list", about: "CPU lists and masks", make: cpu_lists::make },
     Kind { name: "placement", about: "placements, service and memory policies", make: placements::make },
+    Kind { name: "sweep", about: "a sweep as CSV, fitted by a scaling law", make: sweeps::make },
     Kind { name: "tool-output", about: "what known tools print", make: tool_output::make },
     Kind { name: "plan", about: "PostgreSQL's EXPLAIN", make: plans::make },
 ];

@@ -419,6 +419,7 @@ fn analysis(study: &Study, runs: &[Run], blocks: u32) -> Analysis {
         commands: None,
         worklist: None,
         halves: None,
+        scaling_laws: vec![],
         settling: Vec::new(),
         long_windows: None,
         arms: None,

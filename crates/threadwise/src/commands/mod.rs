@@ -5,6 +5,7 @@ pub mod completions;
 pub mod doctor;
 pub mod engine;
 pub mod export;
+pub mod fit;
 pub mod left;
 pub mod list;
 pub mod probe;

@@ -12,6 +12,7 @@ mod connections;
 mod engine_command;
 mod factors;
 mod firebird;
+mod fit;
 mod forms;
 mod harness;
 mod hostile;

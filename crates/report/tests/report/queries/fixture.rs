@@ -406,6 +406,7 @@ pub fn fixture(compared: usize, throughput: bool) -> Fixture {
         commands: None,
         worklist: None,
         halves: None,
+        scaling_laws: vec![],
         settling: Vec::new(),
         long_windows: None,
         arms: None,

@@ -1,0 +1,259 @@
+//! A law that is fitted to a sweep: its numbers with intervals, and the same of every curve that follows from them.
+//!
+//! Points are weighted by their noise between blocks and by how far they lie from the law beyond it (Birge, "The
+//! calculation of errors by the method of least squares", *Physical Review* 40, 1932). Intervals come from fits of
+//! resampled blocks, each point moved besides by as much as points lie off the law; of data without blocks from fits of
+//! the law's own curve with the noise of the residuals. Percentiles are as far out as Student's t asks for few blocks
+//! (Hesterberg, "What teachers should know about the bootstrap", *The American Statistician* 69, 2015: the expanded
+//! percentile interval).
+
+use super::law::{Law, Parameters, Yields};
+use super::load::Load;
+use super::solve::{FIRST_YIELD, KAPPA, Pull, Row, SIGMA, Solution, solve};
+use super::sweep::{Sweep, SweepError};
+use crate::statistics::{Normal, quantile, t_quantile};
+use statrs::distribution::{ContinuousCDF, Normal as Gauss};
+
+/// Fits of resampled data.
+pub const REPLICATES: usize = 2000;
+
+/// Least standard deviation of a logarithm: a ten-thousandth of a percent, so that no weight is infinite.
+const LEAST_SD: f64 = 1e-6;
+
+/// A fitted law.
+#[derive(Debug, Clone)]
+pub struct Fit {
+    /// Its numbers.
+    pub solution: Solution,
+    /// The numbers of each fit of resampled data.
+    pub replicates: Vec<Parameters>,
+    /// How far points lie off the law beyond the noise of their blocks, as a standard deviation of the logarithm.
+    pub misfit: f64,
+    /// Degrees of freedom that the misfit has.
+    pub free: usize,
+    /// Share of replicates below the lower end of an interval of 95%.
+    pub tail: f64,
+}
+
+/// An estimate with its interval of 95%.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Known {
+    /// Estimate.
+    pub value: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// What is fitted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// The law.
+    pub law: Law,
+    /// Threads at which yields are parameters.
+    pub knots: Vec<u32>,
+    /// What other series say of its numbers.
+    pub priors: Vec<Prior>,
+    /// Misfit and its degrees of freedom where the data have none left to tell it.
+    pub misfit: Option<(f64, usize)>,
+}
+
+/// A number of a law.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Number {
+    /// σ.
+    Sigma,
+    /// κ.
+    Kappa,
+    /// The yield at the knot of this index.
+    Yield(usize),
+}
+
+impl Number {
+    /// Its value.
+    pub fn of(self, law: &Parameters) -> Option<f64> {
+        match self {
+            Self::Sigma => Some(law.sigma),
+            Self::Kappa => Some(law.kappa),
+            Self::Yield(at) => law.yields.as_ref()?.knots.get(at).map(|knot| knot.1),
+        }
+    }
+
+    /// Its coordinate, and by how much that is larger.
+    fn coordinate(self, largest: f64) -> (usize, f64) {
+        match self {
+            Self::Sigma => (SIGMA, largest - 1.0),
+            Self::Kappa => (KAPPA, largest * (largest - 1.0)),
+            Self::Yield(at) => (FIRST_YIELD + at, 1.0),
+        }
+    }
+}
+
+/// What is known of a number beforehand.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Prior {
+    /// Which.
+    pub number: Number,
+    /// Where it is expected.
+    pub mean: f64,
+    /// Standard deviation, above 0.
+    pub sd: f64,
+}
+
+impl Plan {
+    /// The richest law that the data can tell, from these data alone.
+    pub fn alone(sweep: &Sweep) -> Self {
+        Self::of(richest(sweep), sweep)
+    }
+
+    /// A law from these data alone.
+    pub fn of(law: Law, sweep: &Sweep) -> Self {
+        let knots = if law.has_yield() { Yields::needed(sweep.widest()) } else { Vec::new() };
+        Self { law, knots, priors: Vec::new(), misfit: None }
+    }
+
+    fn parameters(&self) -> usize {
+        1 + usize::from(self.law.has_sigma()) + usize::from(self.law.has_kappa()) + self.knots.len()
+    }
+
+    /// Priors in the coordinates of a sweep, each expected so many standard deviations further up.
+    fn pulls(&self, sweep: &Sweep, further: &mut dyn FnMut() -> f64) -> Vec<Pull> {
+        let largest = sweep.points().iter().map(|point| f64::from(point.load.sessions)).fold(2.0, f64::max);
+        let each = self.priors.iter().map(|prior| {
+            let (at, scale) = prior.number.coordinate(largest);
+            let to = (prior.mean + prior.sd * further()).max(0.0);
+            Pull { at, to: to * scale, sd: prior.sd * scale }
+        });
+        each.collect()
+    }
+
+    fn solve(&self, rows: &[Row<'_>], pulls: &[Pull], near: Option<&[f64]>) -> Option<Solution> {
+        solve(self.law, &self.knots, rows, pulls, near)
+    }
+}
+
+/// The richest law that has no more parameters than there are loads, and whose yield something shows.
+pub fn richest(sweep: &Sweep) -> Law {
+    let yields = Yields::needed(sweep.widest()).len();
+    let has_siblings = sweep.sibling_loads() >= yields.max(1);
+    match sweep.loads() {
+        loads if has_siblings && loads >= 3 + yields => Law::Smt,
+        loads if has_siblings && loads >= 2 + yields => Law::SmtAmdahl,
+        _ => Law::Universal,
+    }
+}
+
+/// Rows of a sweep with these logarithms and weights.
+fn rows<'a>(sweep: &'a Sweep, log_rates: &[f64], weights: &[f64]) -> Vec<Row<'a>> {
+    let each = sweep.points().iter().zip(log_rates).zip(weights);
+    each.map(|((point, log_rate), weight)| Row { load: &point.load, log_rate: *log_rate, weight: *weight })
+        .collect()
+}
+
+/// One fit, without intervals.
+#[derive(Debug, Clone)]
+pub(super) struct Once {
+    pub solution: Solution,
+    weights: Vec<f64>,
+    misfit: f64,
+    /// Degrees of freedom of the misfit.
+    free: usize,
+}
+
+/// Fits once, then again with the weights that follow from the misfit.
+///
+/// # Errors
+/// No search ended.
+pub(super) fn once(sweep: &Sweep, plan: &Plan) -> Result<Once, SweepError> {
+    let all: Vec<usize> = (0..sweep.blocks()).collect();
+    let means = sweep.means(&all);
+    let noise = sweep.standard_errors();
+    let pulls = plan.pulls(sweep, &mut || 0.0);
+    let errors = noise.clone().unwrap_or_else(|| vec![1.0; means.len()]);
+    let first: Vec<f64> = errors.iter().map(|error| 1.0 / error.max(LEAST_SD)).collect();
+    let solution = plan.solve(&rows(sweep, &means, &first), &pulls, None).ok_or(SweepError::NoFit)?;
+    let free = means.len().saturating_sub(plan.parameters());
+    let (misfit, free) = match plan.misfit.filter(|_| free == 0) {
+        Some(of_others) => of_others,
+        None => (misfit(&solution, &errors, noise.is_some(), free), free),
+    };
+    let sd = |error: &f64| if noise.is_some() { error.hypot(misfit) } else { misfit };
+    let weights: Vec<f64> = errors.iter().map(|error| 1.0 / sd(error).max(LEAST_SD)).collect();
+    let near = Some(solution.coordinates.as_slice());
+    let solution = plan.solve(&rows(sweep, &means, &weights), &pulls, near).ok_or(SweepError::NoFit)?;
+    Ok(Once { solution, weights, misfit, free })
+}
+
+/// How far points lie off the law beyond their noise; of data without noise of their own all of it.
+fn misfit(solution: &Solution, errors: &[f64], has_noise: bool, free: usize) -> f64 {
+    if free == 0 {
+        return 0.0;
+    }
+    let squares = solution.squares / free as f64;
+    let mean = errors.iter().map(|error| error * error).sum::<f64>() / errors.len() as f64;
+    if has_noise { (mean * (squares - 1.0).max(0.0)).sqrt() } else { squares.sqrt() }
+}
+
+impl Fit {
+    /// Fits a law, and that many resamples of the data ([`REPLICATES`] for a report).
+    ///
+    /// # Errors
+    /// No search ended.
+    pub fn new(sweep: &Sweep, plan: &Plan, seed: u64, count: usize) -> Result<Self, SweepError> {
+        let Once { solution, weights, misfit, free } = once(sweep, plan)?;
+        let mut random = Normal::new(seed);
+        let blocks = sweep.blocks();
+        let law = solution.parameters();
+        let curve: Vec<f64> = sweep.points().iter().map(|point| law.rate_at(&point.load).ln()).collect();
+        let mut replicates = Vec::with_capacity(count);
+        for _ in 0..count {
+            let base = match blocks {
+                1 => curve.clone(),
+                _ => sweep.means(&drawn(blocks, &mut random)),
+            };
+            let moved: Vec<f64> = base.iter().map(|log_rate| log_rate + misfit * random.draw()).collect();
+            let pulls = plan.pulls(sweep, &mut || random.draw());
+            let near = Some(solution.coordinates.as_slice());
+            let fit = plan.solve(&rows(sweep, &moved, &weights), &pulls, near);
+            replicates.extend(fit.map(|fit| fit.parameters()));
+        }
+        let degrees = match blocks {
+            1 => free.max(1),
+            _ if misfit > 0.0 => free.clamp(1, blocks - 1),
+            _ => blocks - 1,
+        };
+        Ok(Self { solution, replicates, misfit, free, tail: tail(degrees, blocks) })
+    }
+
+    /// A number that follows from the law's, with its interval; `None` where too few fits of resampled data ended.
+    pub fn known(&self, of: impl Fn(&Parameters) -> f64) -> Option<Known> {
+        let mut values: Vec<f64> =
+            self.replicates.iter().map(&of).filter(|value| value.is_finite()).collect();
+        if values.len() * 2 < self.replicates.len() || values.is_empty() {
+            return None;
+        }
+        values.sort_by(f64::total_cmp);
+        let value = of(&self.solution.parameters());
+        let [low, high] = [self.tail, 1.0 - self.tail].map(|share| quantile(&values, share));
+        Some(Known { value, low: low?.min(value), high: high?.max(value) })
+    }
+
+    /// The curve at one load.
+    pub fn rate_at(&self, load: &Load) -> Option<Known> {
+        self.known(|law| law.rate_at(load))
+    }
+}
+
+fn drawn(blocks: usize, random: &mut Normal) -> Vec<usize> {
+    let one = |random: &mut Normal| ((random.uniform() * blocks as f64) as usize).min(blocks - 1);
+    (0..blocks).map(|_| one(random)).collect()
+}
+
+/// Share of replicates on each side of an interval of 95%: Φ(−t √(n / (n − 1))), so that an interval of normal
+/// replicates is as wide as Student's.
+fn tail(degrees: usize, blocks: usize) -> f64 {
+    let widening = if blocks > 1 { (blocks as f64 / (blocks - 1) as f64).sqrt() } else { 1.0 };
+    let t = t_quantile(0.975, degrees as f64).unwrap_or(f64::INFINITY);
+    Gauss::standard().cdf(-t * widening)
+}

@@ -1,0 +1,99 @@
+//! What is busy at one point of a sweep: how many sessions, on how many cores with how many of their threads.
+
+/// Most logical CPUs that one core has (SMT8 of POWER).
+pub const MAX_THREADS: usize = 8;
+
+/// What is busy at once.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Load {
+    /// Sessions that run at once, each on its own logical CPU.
+    pub sessions: u32,
+    /// Number of cores with one busy thread, with two, and so on; the last is not 0.
+    pub cores: Vec<u32>,
+    /// Clock over that with one core busy; `None` where it is not known.
+    pub clock_ratio: Option<f64>,
+}
+
+impl Load {
+    /// Sessions on cores of which only their number of logical CPUs is known, the least busy core first, as schedulers
+    /// spread what runs (Linux `select_idle_core` in kernel/sched/fair.c).
+    ///
+    /// `None` where there are more sessions than logical CPUs, or none: what waits for a logical CPU is no load.
+    pub fn spread(sessions: u32, threads_of_cores: &[u32]) -> Option<Self> {
+        let widest = threads_of_cores.iter().copied().max()?.min(MAX_THREADS as u32);
+        let mut cores = vec![0_u32; widest as usize];
+        let mut left = sessions;
+        for level in 1..=widest {
+            let wide = threads_of_cores.iter().filter(|threads| **threads >= level).count() as u32;
+            let filled = left.min(wide);
+            left -= filled;
+            cores[level as usize - 1] = filled;
+        }
+        (left == 0 && sessions > 0).then(|| Self::of_levels(sessions, &cores))
+    }
+
+    /// From the number of cores that have at least one busy thread, at least two, and so on.
+    fn of_levels(sessions: u32, at_least: &[u32]) -> Self {
+        let next = |level: usize| at_least.get(level + 1).copied().unwrap_or(0);
+        let mut cores: Vec<u32> = at_least.iter().enumerate().map(|(level, n)| n - next(level)).collect();
+        while cores.last() == Some(&0) {
+            cores.pop();
+        }
+        Self { sessions, cores, clock_ratio: None }
+    }
+
+    /// Sessions on a core each.
+    pub fn of_cores(sessions: u32) -> Self {
+        Self { sessions, cores: vec![sessions], clock_ratio: None }
+    }
+
+    /// All logical CPUs of a machine busy.
+    pub fn whole(cores: u32, threads_per_core: u32) -> Self {
+        let mut by_threads = vec![0; (threads_per_core as usize).clamp(1, MAX_THREADS)];
+        let last = by_threads.len() - 1;
+        by_threads[last] = cores;
+        Self { sessions: cores * (last as u32 + 1), cores: by_threads, clock_ratio: None }
+    }
+
+    /// The same with a clock.
+    pub fn at_clock(self, clock_ratio: Option<f64>) -> Self {
+        Self { clock_ratio, ..self }
+    }
+
+    /// Most busy threads of one core.
+    pub fn widest(&self) -> u32 {
+        self.cores.len() as u32
+    }
+
+    /// Cores of which at least one thread is busy.
+    pub fn busy_cores(&self) -> u32 {
+        self.cores.iter().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cores_come_first_and_siblings_after_them() {
+        let of = |sessions, threads: &[u32]| Load::spread(sessions, threads).map(|load| load.cores);
+        assert_eq!(of(3, &[2; 4]), Some(vec![3]));
+        assert_eq!(of(4, &[2; 4]), Some(vec![4]));
+        assert_eq!(of(6, &[2; 4]), Some(vec![2, 2]));
+        assert_eq!(of(8, &[2; 4]), Some(vec![0, 4]));
+        assert_eq!(of(9, &[2; 4]), None, "one waits");
+        // Hybrid: two cores of two threads, four of one.
+        assert_eq!(of(7, &[2, 2, 1, 1, 1, 1]), Some(vec![5, 1]));
+        assert_eq!(of(5, &[4, 4]), Some(vec![0, 1, 1]));
+        assert_eq!(of(0, &[1]), None);
+        assert_eq!(of(1, &[]), None);
+    }
+
+    #[test]
+    fn a_whole_machine_has_all_threads_busy() {
+        let whole = Load::whole(16, 2);
+        assert_eq!((whole.sessions, whole.cores.clone(), whole.busy_cores()), (32, vec![0, 16], 16));
+        assert_eq!(Load::whole(3, 1), Load::of_cores(3));
+    }
+}

@@ -1,0 +1,141 @@
+//! The points of a study: throughput of each treatment by block, with what was busy.
+
+use super::fit::REPLICATES;
+use super::load::Load;
+use super::result::{SeriesLaw, laws};
+use super::series::{Clock, Series};
+use super::shape::Shape;
+use super::sweep::Measured;
+use crate::estimate::{Observed, readings::Telemetry};
+use crate::queries;
+use crate::setting::Setting;
+use crate::statistics::mean;
+use std::collections::BTreeMap;
+use threadwise_machine::Topology;
+use threadwise_study::{Role, Run, Study, Treatment};
+
+/// The laws of a study with a sweep; none of any other.
+pub(crate) fn of_sweeps(setting: &Setting<'_>, observed: &Observed, runs: &[Run]) -> Vec<SeriesLaw> {
+    let is_sweep = setting.study.comparisons.iter().any(|comparison| comparison.kind == "sweep-step");
+    if !is_sweep || setting.study.is_fixed_work() {
+        return Vec::new();
+    }
+    of_each(&series(setting, observed, runs), &[], setting.study.seed)
+}
+
+/// The laws of any study, with or without a sweep, a group each, and what they say of other machines.
+pub fn of_study(study: &Study, topology: &Topology, runs: &[Run], predict: &[Shape]) -> Vec<SeriesLaw> {
+    let runs = &*queries::streams_alone(study, runs);
+    let observed = Observed::new(study, Some(topology), runs);
+    let setting = Setting { study, topology: Some(topology), probe: None, alpha: 1.0 - study.design.level };
+    of_each(&series(&setting, &observed, runs), predict, study.seed)
+}
+
+/// Groups are different work, of which one says nothing of another.
+fn of_each(all: &[Series], predict: &[Shape], seed: u64) -> Vec<SeriesLaw> {
+    all.iter().flat_map(|one| laws(std::slice::from_ref(one), predict, seed, REPLICATES)).collect()
+}
+
+/// One series for each group of a study that has throughput, in the study's order.
+fn series(setting: &Setting<'_>, observed: &Observed, runs: &[Run]) -> Vec<Series> {
+    let Some(topology) = setting.topology else { return Vec::new() };
+    let groups = observed.groups.iter().enumerate();
+    groups.map(|(group, name)| of_group(setting, observed, runs, topology, (group, name))).collect()
+}
+
+/// What was seen of one treatment.
+struct Point<'a> {
+    treatment: &'a Treatment,
+    load: Load,
+    /// By block.
+    log_rates: BTreeMap<u32, f64>,
+    clock_mhz: Option<f64>,
+}
+
+fn of_group(
+    setting: &Setting<'_>,
+    observed: &Observed,
+    runs: &[Run],
+    topology: &Topology,
+    (group, name): (usize, &str),
+) -> Series {
+    let members = || {
+        let all = setting.study.treatments.iter().enumerate();
+        all.filter(|(at, _)| observed.group_of[*at] == group)
+    };
+    let baseline = members().find(|(_, treatment)| treatment.role == Role::Baseline).map(|(_, one)| one);
+    let mut left_out = Vec::new();
+    let mut points: Vec<Point<'_>> = Vec::new();
+    for (at, treatment) in members() {
+        if !baseline.is_some_and(|baseline| is_like(treatment, baseline)) {
+            left_out.push(format!("{}: differs in more than sessions and placement", treatment.name));
+            continue;
+        }
+        match point(observed, runs, topology, at, treatment) {
+            Ok(point) => points.push(point),
+            Err(why) => left_out.push(format!("{}: {why}", treatment.name)),
+        }
+    }
+    let in_all = |block: &u32| points.iter().all(|point| point.log_rates.contains_key(block));
+    let blocks: Vec<u32> = points
+        .first()
+        .map(|first| first.log_rates.keys().copied().filter(in_all).collect())
+        .unwrap_or_default();
+    let clocks: Vec<(u32, Option<f64>)> =
+        points.iter().map(|point| (point.load.busy_cores(), point.clock_mhz)).collect();
+    let (clock, ratios) = Clock::of(&clocks);
+    let threads_of_cores: Vec<u32> = topology.cores.iter().map(|core| core.cpus.len() as u32).collect();
+    let measured = points.into_iter().zip(&ratios).map(|(point, clock)| Measured {
+        label: point.treatment.name.clone(),
+        load: point.load.at_clock(*clock),
+        log_rates: blocks.iter().map(|block| point.log_rates[block]).collect(),
+    });
+    Series { name: name.to_owned(), points: measured.collect(), threads_of_cores, clock, left_out }
+}
+
+/// Whether nothing but sessions, placement and binding tells two treatments apart.
+fn is_like(one: &Treatment, other: &Treatment) -> bool {
+    one.options == other.options
+        && one.instance == other.instance
+        && one.arm == other.arm
+        && one.memory == other.memory
+        && one.service == other.service
+}
+
+fn point<'a>(
+    observed: &Observed,
+    runs: &[Run],
+    topology: &Topology,
+    at: usize,
+    treatment: &'a Treatment,
+) -> Result<Point<'a>, String> {
+    let (mut log_rates, mut clocks, mut load) = (BTreeMap::new(), Vec::new(), None);
+    for block in &observed.blocks {
+        let Some(digest) = observed.usable(block, at) else { continue };
+        let rate = digest.work().rows_per_s().filter(|rate| *rate > 0.0 && rate.is_finite());
+        if let Some(rate) = rate {
+            log_rates.insert(block.number, rate.ln());
+        }
+        let Telemetry { clock_mhz, .. } = &digest.telemetry;
+        clocks.extend(*clock_mhz);
+        if let Some(run) = block.sources[at].and_then(|source| runs.get(source)) {
+            load = load.or_else(|| Some(load_of(run, topology, treatment.sessions)));
+        }
+    }
+    let load = load.ok_or("no valid run")?;
+    let load = load.ok_or_else(|| "more sessions than logical CPUs".to_owned())?;
+    let clock_mhz = if clocks.len() == log_rates.len() { mean(clocks.iter().copied()) } else { None };
+    Ok(Point { treatment, load, log_rates, clock_mhz })
+}
+
+/// What a run keeps busy; `None` where sessions are more than its logical CPUs.
+fn load_of(run: &Run, topology: &Topology, sessions: u32) -> Option<Load> {
+    let mut by_core: BTreeMap<Option<u32>, u32> = BTreeMap::new();
+    let mut distinct = run.cpus.clone();
+    distinct.sort_unstable();
+    distinct.dedup();
+    for cpu in distinct {
+        *by_core.entry(topology.cpu(cpu).and_then(|cpu| cpu.core)).or_default() += 1;
+    }
+    Load::spread(sessions, &by_core.into_values().collect::<Vec<_>>())
+}

@@ -1,0 +1,283 @@
+//! What laws say of series, in figures for reports.
+
+use super::choice::{Candidate, candidates};
+use super::curve::{Ladder, Turns};
+use super::fit::{Fit, Known, Plan};
+use super::law::{Law, Parameters};
+use super::load::Load;
+use super::pool;
+use super::series::Series;
+use super::shape::Shape;
+use super::sweep::{FEWEST_LOADS, Measured, Sweep, SweepError};
+use crate::Interval;
+use serde::Serialize;
+
+/// Points of a curve that are enough to draw it.
+const CURVE_POINTS: usize = 48;
+
+/// A series and its law.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SeriesLaw {
+    /// Name of the series: that of a group of treatments, empty where there is one.
+    pub series: String,
+    /// Its law, or why there is none, in one line.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    /// What is no point of it, and why, one line each.
+    pub left_out: Vec<String>,
+}
+
+/// Whether there is a law.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// A fitted law.
+    Law(Box<ScalingLaw>),
+    /// Why there is none.
+    Gap(String),
+}
+
+/// A fitted law in figures.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ScalingLaw {
+    /// The law that was fitted: the richest that the points can tell.
+    pub law: Law,
+    /// All laws with how well they predict loads that they were not fitted to.
+    pub candidates: Vec<Candidate>,
+    /// Blocks of the points; 1 where they have none.
+    pub blocks: usize,
+    /// Different loads.
+    pub loads: usize,
+    /// Whether other series have a say.
+    pub is_pooled: bool,
+    /// Whether the clock is in it.
+    pub is_clock_known: bool,
+    /// Throughput of one session, λ.
+    pub rate_per_s: Interval,
+    /// Share that is done by one at a time, σ.
+    pub sigma: Interval,
+    /// Cost of each pair of sessions, κ.
+    pub kappa: Interval,
+    /// What a core does with more busy threads, over one.
+    pub yields: Vec<Yield>,
+    /// How far points lie off the law beyond the noise of their blocks: a standard deviation as a share.
+    pub misfit_share: f64,
+    /// Every point.
+    pub points: Vec<Fitted>,
+    /// The curve over all logical CPUs of the machine.
+    pub curve: Vec<CurvePoint>,
+    /// Where it turns; `None` where the machine's cores are not known.
+    pub turns: Option<KnownTurns>,
+    /// Other machines.
+    pub predictions: Vec<Prediction>,
+}
+
+/// A yield.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Yield {
+    /// Busy threads of a core.
+    pub threads: u32,
+    /// What they do over one alone.
+    #[serde(flatten)]
+    pub known: Interval,
+}
+
+/// A point beside the law.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Fitted {
+    /// Its name.
+    pub label: String,
+    /// Busy sessions.
+    pub sessions: u32,
+    /// Cores with one busy thread, with two, and so on.
+    pub busy_cores: Vec<u32>,
+    /// Clock over that of one busy core, where it is known.
+    pub clock_ratio: Option<f64>,
+    /// Measured throughput: geometric mean over blocks.
+    pub rate_per_s: f64,
+    /// The law's.
+    pub fitted_per_s: Interval,
+    /// Measured over fitted, less 1.
+    pub residual_share: f64,
+}
+
+/// A point of the curve.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CurvePoint {
+    /// Busy sessions, spread over cores first.
+    pub sessions: u32,
+    /// Throughput.
+    #[serde(flatten)]
+    pub known: Interval,
+}
+
+/// Where a curve turns, in sessions.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct KnownTurns {
+    /// Cores of the machine.
+    pub cores: u32,
+    /// Its logical CPUs.
+    pub logical_cpus: u32,
+    /// The knee (see [`Turns::knee`]).
+    pub knee: Interval,
+    /// Most throughput.
+    pub peak: Interval,
+    /// How far second threads pay; the number of cores where they never do, `None` where there are none or the law has
+    /// no yield.
+    pub smt_pays_up_to: Option<Interval>,
+}
+
+/// Another machine with all logical CPUs busy.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Prediction {
+    /// Its shape.
+    pub shape: Shape,
+    /// Its logical CPUs.
+    pub sessions: u32,
+    /// Throughput; `None` where the points do not tell it.
+    pub rate_per_s: Option<Interval>,
+    /// The same over the fitted throughput of the largest load.
+    pub over_largest: Option<Interval>,
+    /// Whether it has more cores, or more busy threads a core, than any point.
+    pub is_extrapolated: bool,
+    /// Why there is no figure.
+    pub gap: Option<String>,
+}
+
+fn interval(known: Known, unit: &str) -> Interval {
+    Interval { mean: known.value, low: known.low, high: known.high, unit: unit.to_owned() }
+}
+
+/// Fits all series, with that many fits of resampled data each.
+pub fn laws(all: &[Series], predict: &[Shape], seed: u64, count: usize) -> Vec<SeriesLaw> {
+    let sweeps: Vec<Result<Sweep, SweepError>> = all
+        .iter()
+        .map(|series| match all.len() {
+            1 => Sweep::new(series.points.clone()),
+            _ => Sweep::of_few(series.points.clone()),
+        })
+        .collect();
+    let good: Vec<Sweep> = sweeps.iter().filter_map(|sweep| sweep.as_ref().ok()).cloned().collect();
+    let mut plans = pool::plans(&good, seed).into_iter();
+    let each = all.iter().zip(sweeps).map(|(series, sweep)| {
+        let law = sweep.and_then(|sweep| of_one(series, &sweep, plans.next(), predict, (seed, count)));
+        let outcome = match law {
+            Ok(law) => Outcome::Law(Box::new(law)),
+            Err(why) => Outcome::Gap(why.to_string()),
+        };
+        SeriesLaw { series: series.name.clone(), outcome, left_out: series.left_out.clone() }
+    });
+    each.collect()
+}
+
+fn of_one(
+    series: &Series,
+    sweep: &Sweep,
+    plan: Option<Plan>,
+    predict: &[Shape],
+    (seed, count): (u64, usize),
+) -> Result<ScalingLaw, SweepError> {
+    let plan = plan.unwrap_or_else(|| Plan::alone(sweep));
+    if sweep.loads() < FEWEST_LOADS && plan.priors.is_empty() {
+        return Err(SweepError::FewLoads(sweep.loads()));
+    }
+    let fit = Fit::new(sweep, &plan, seed, count)?;
+    let known = |unit: &str, of: &dyn Fn(&Parameters) -> f64| {
+        fit.known(of).map(|known| interval(known, unit)).ok_or(SweepError::NoFit)
+    };
+    let ladder = Ladder::new(&series.threads_of_cores, |cores| series.clock.at(cores));
+    let knots = plan.knots.iter().enumerate().map(|(at, threads)| {
+        let of = |law: &Parameters| law.yields.as_ref().map_or(f64::NAN, |yields| yields.knots[at].1);
+        Ok(Yield { threads: *threads, known: known("ratio", &of)? })
+    });
+    Ok(ScalingLaw {
+        law: plan.law,
+        candidates: candidates(sweep),
+        blocks: sweep.blocks(),
+        loads: sweep.loads(),
+        is_pooled: !plan.priors.is_empty(),
+        is_clock_known: !series.clock.steps.is_empty(),
+        rate_per_s: known("1/s", &|law| law.rate_per_s)?,
+        sigma: known("share", &|law| law.sigma)?,
+        kappa: known("share", &|law| law.kappa)?,
+        yields: knots.collect::<Result<_, SweepError>>()?,
+        misfit_share: fit.misfit.exp_m1(),
+        points: sweep.points().iter().map(|point| fitted(point, sweep, &fit)).collect::<Result<_, _>>()?,
+        curve: curve(&ladder, &fit),
+        turns: turns(&ladder, &fit, plan.law),
+        predictions: predict.iter().map(|shape| prediction(*shape, series, sweep, &fit)).collect(),
+    })
+}
+
+fn fitted(point: &Measured, sweep: &Sweep, fit: &Fit) -> Result<Fitted, SweepError> {
+    let mean = point.log_rates.iter().sum::<f64>() / sweep.blocks() as f64;
+    let fitted = fit.rate_at(&point.load).ok_or(SweepError::NoFit)?;
+    Ok(Fitted {
+        label: point.label.clone(),
+        sessions: point.load.sessions,
+        busy_cores: point.load.cores.clone(),
+        clock_ratio: point.load.clock_ratio,
+        rate_per_s: mean.exp(),
+        residual_share: mean.exp() / fitted.value - 1.0,
+        fitted_per_s: interval(fitted, "1/s"),
+    })
+}
+
+/// The curve, at every number of sessions or, of many, at such that grow by the same factor, the number of cores among
+/// them.
+fn curve(ladder: &Ladder, fit: &Fit) -> Vec<CurvePoint> {
+    let last = ladder.loads().len();
+    let step = (last as f64).powf(1.0 / CURVE_POINTS as f64);
+    let mut next = 1.0_f64;
+    let mut drawn = Vec::new();
+    for load in ladder.loads() {
+        let is_due = f64::from(load.sessions) >= next || load.sessions == ladder.cores();
+        if last <= CURVE_POINTS || is_due || load.sessions as usize == last {
+            next = (f64::from(load.sessions) * step).max(next);
+            let point = |known| CurvePoint { sessions: load.sessions, known: interval(known, "1/s") };
+            drawn.extend(fit.rate_at(load).map(point));
+        }
+    }
+    drawn
+}
+
+fn turns(ladder: &Ladder, fit: &Fit, law: Law) -> Option<KnownTurns> {
+    let of = |part: &dyn Fn(&Turns) -> Option<u32>| {
+        fit.known(|law| ladder.turns(law).and_then(|turns| part(&turns)).map_or(f64::NAN, f64::from))
+            .filter(|known| known.value.is_finite())
+            .map(|known| interval(Known { low: known.low.round(), high: known.high.round(), ..known }, "1"))
+    };
+    Some(KnownTurns {
+        cores: ladder.cores(),
+        logical_cpus: ladder.loads().len() as u32,
+        knee: of(&|turns| Some(turns.knee))?,
+        peak: of(&|turns| Some(turns.peak))?,
+        smt_pays_up_to: if law.has_yield() { of(&|turns| turns.smt_pays_up_to) } else { None },
+    })
+}
+
+fn prediction(shape: Shape, series: &Series, sweep: &Sweep, fit: &Fit) -> Prediction {
+    let whole = shape.whole();
+    let load = Load { clock_ratio: series.clock.at(whole.busy_cores()), ..whole };
+    let cores = sweep.points().iter().map(|point| point.load.busy_cores()).max().unwrap_or(0);
+    let is_extrapolated = load.busy_cores() > cores || load.widest() > sweep.widest();
+    let shown = fit.solution.knots.last().copied().unwrap_or(1);
+    let gap = (shape.threads > shown).then(|| match shown {
+        1 => "no point has two busy threads of one core, so what they do is not known".to_owned(),
+        shown => format!("no point has more than {shown} busy threads of one core"),
+    });
+    let largest = sweep.points().iter().map(|point| &point.load).max_by_key(|load| load.sessions);
+    let known = |unit: &str, of: &dyn Fn(&Parameters) -> f64| match gap {
+        Some(_) => None,
+        None => fit.known(of).map(|known| interval(known, unit)),
+    };
+    Prediction {
+        shape,
+        sessions: load.sessions,
+        rate_per_s: known("1/s", &|law| law.rate_at(&load)),
+        over_largest: largest
+            .and_then(|largest| known("ratio", &|law| law.rate_at(&load) / law.rate_at(largest))),
+        is_extrapolated,
+        gap,
+    }
+}

@@ -1,0 +1,188 @@
+//! Bounded least squares of the logarithm of throughput, by Levenberg and Marquardt's method in the form of MPFIT
+//! (Markwardt, "Non-linear least squares fitting in IDL with MPFIT", ADASS XVIII, 2009; crate `rmpfit`), from several
+//! starts, since the sum of squares has more than one valley where σ and κ can stand for each other.
+//!
+//! Logarithms, because the noise of throughput is a share of it.
+
+use super::law::{Law, Parameters, Yields};
+use super::load::Load;
+use rmpfit::{MPConfig, MPFitter, MPPar, MPResult};
+
+/// Least yield: threads that disturb each other so much that they do a third of one alone.
+const LEAST_YIELD: f64 = 0.3;
+
+/// Largest yield for each thread: more than a core each, by caches that they share.
+const LARGEST_YIELD_PER_THREAD: f64 = 1.25;
+
+/// Bounds of σ (n − 1) and κ n (n − 1) at the largest n of the data: at a hundred nothing is left of scaling.
+const COST_BOUNDS: [f64; 2] = [0.0, 100.0];
+
+/// Where searches begin: σ (n − 1), κ n (n − 1), and the yield of two threads.
+const STARTS: [[f64; 3]; 5] =
+    [[0.1, 0.02, 1.3], [0.5, 0.5, 1.0], [0.01, 0.01, 1.7], [1.5, 0.0, 1.2], [0.0, 1.0, 1.5]];
+
+/// One number to be met.
+#[derive(Debug, Clone, Copy)]
+pub struct Row<'a> {
+    /// What was busy.
+    pub load: &'a Load,
+    /// Natural logarithm of its throughput.
+    pub log_rate: f64,
+    /// One over its standard deviation.
+    pub weight: f64,
+}
+
+/// A value that a coordinate is drawn to, with its standard deviation; for partial pooling.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pull {
+    /// Which coordinate.
+    pub at: usize,
+    /// Where to.
+    pub to: f64,
+    /// How strictly.
+    pub sd: f64,
+}
+
+/// A fit in coordinates of one scale: ln λ, σ (N − 1), κ N (N − 1), yields; N is the largest number of sessions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Solution {
+    /// The law.
+    pub law: Law,
+    /// Largest number of sessions, at least 2.
+    pub largest: f64,
+    /// Threads at which yields are parameters.
+    pub knots: Vec<u32>,
+    /// ln λ, σ (N − 1), κ N (N − 1), yields.
+    pub coordinates: Vec<f64>,
+    /// Their standard errors as weights say; 0 where one is held or at a bound.
+    pub errors: Vec<f64>,
+    /// Weighted sum of squares.
+    pub squares: f64,
+}
+
+impl Solution {
+    /// The law's numbers.
+    pub fn parameters(&self) -> Parameters {
+        parameters(&self.coordinates, self.law, self.largest, &self.knots)
+    }
+}
+
+/// Coordinates of the rate, of σ and of κ; yields follow.
+pub const RATE: usize = 0;
+/// Of σ.
+pub const SIGMA: usize = 1;
+/// Of κ.
+pub const KAPPA: usize = 2;
+/// Of the first yield.
+pub const FIRST_YIELD: usize = 3;
+
+fn parameters(coordinates: &[f64], law: Law, largest: f64, knots: &[u32]) -> Parameters {
+    let yields = knots.iter().copied().zip(coordinates[FIRST_YIELD..].iter().copied()).collect();
+    Parameters {
+        rate_per_s: coordinates[RATE].exp(),
+        sigma: coordinates[SIGMA] / (largest - 1.0),
+        kappa: coordinates[KAPPA] / (largest * (largest - 1.0)),
+        yields: law.has_yield().then_some(Yields { knots: yields }),
+    }
+}
+
+struct Problem<'a> {
+    law: Law,
+    largest: f64,
+    knots: &'a [u32],
+    rows: &'a [Row<'a>],
+    pulls: &'a [Pull],
+    bounds: Vec<MPPar>,
+    config: MPConfig,
+}
+
+impl MPFitter for Problem<'_> {
+    fn eval(&mut self, coordinates: &[f64], deviates: &mut [f64]) -> MPResult<()> {
+        let law = parameters(coordinates, self.law, self.largest, self.knots);
+        let (fitted, pulled) = deviates.split_at_mut(self.rows.len());
+        for (deviate, row) in fitted.iter_mut().zip(self.rows) {
+            *deviate = (row.log_rate - law.rate_at(row.load).ln()) * row.weight;
+        }
+        for (deviate, pull) in pulled.iter_mut().zip(self.pulls) {
+            *deviate = (pull.to - coordinates[pull.at]) / pull.sd;
+        }
+        Ok(())
+    }
+
+    fn number_of_points(&self) -> usize {
+        self.rows.len() + self.pulls.len()
+    }
+
+    fn config(&self) -> &MPConfig {
+        &self.config
+    }
+
+    fn parameters(&self) -> &[MPPar] {
+        &self.bounds
+    }
+}
+
+fn bounds(law: Law, knots: &[u32]) -> Vec<MPPar> {
+    let within = |[low, high]: [f64; 2], is_free: bool| MPPar {
+        fixed: !is_free,
+        limited_low: true,
+        limited_up: true,
+        limit_low: low,
+        limit_up: high,
+        ..MPPar::new()
+    };
+    let mut all =
+        vec![MPPar::new(), within(COST_BOUNDS, law.has_sigma()), within(COST_BOUNDS, law.has_kappa())];
+    let of = |threads: &u32| within([LEAST_YIELD, LARGEST_YIELD_PER_THREAD * f64::from(*threads)], true);
+    all.extend(knots.iter().map(of));
+    all
+}
+
+/// The best fit of a law from several starts, and from `near` where an earlier fit of the same law is known; then only
+/// from there and from the first start. `None` where no search ends, or there are fewer rows than parameters.
+pub fn solve(
+    law: Law,
+    knots: &[u32],
+    rows: &[Row<'_>],
+    pulls: &[Pull],
+    near: Option<&[f64]>,
+) -> Option<Solution> {
+    let knots = if law.has_yield() { knots } else { &[] };
+    let largest = rows.iter().map(|row| f64::from(row.load.sessions)).fold(2.0, f64::max);
+    let mut starts: Vec<Vec<f64>> = near.map(<[f64]>::to_vec).into_iter().collect();
+    let count = if near.is_some() { 1 } else { STARTS.len() };
+    starts.extend(STARTS.iter().take(count).map(|start| started(law, knots, rows, largest, start)));
+    let mut best: Option<Solution> = None;
+    for mut coordinates in starts {
+        let bounds = bounds(law, knots);
+        let mut problem = Problem { law, largest, knots, rows, pulls, bounds, config: config() };
+        let Ok(status) = problem.mpfit(&mut coordinates) else { continue };
+        let squares = status.best_norm;
+        let is_better = best.as_ref().is_none_or(|best| squares < best.squares);
+        if squares.is_finite() && is_better {
+            let (knots, errors) = (knots.to_vec(), status.xerror);
+            best = Some(Solution { law, largest, knots, coordinates, errors, squares });
+        }
+    }
+    best
+}
+
+/// A ten-thousandth of a parameter is far below what noise leaves of it.
+fn config() -> MPConfig {
+    MPConfig { ftol: 1e-8, xtol: 1e-6, max_iter: 100, ..MPConfig::new() }
+}
+
+fn started(law: Law, knots: &[u32], rows: &[Row<'_>], largest: f64, start: &[f64; 3]) -> Vec<f64> {
+    let [sigma, kappa, of_two] = *start;
+    let held = |value: f64, is_free: bool| if is_free { value } else { 0.0 };
+    let mut all = vec![0.0, held(sigma, law.has_sigma()), held(kappa, law.has_kappa())];
+    // Each doubling of threads adds half of what the one before did.
+    let of = |threads: &u32| 1.0 + (of_two - 1.0) * (2.0 - 4.0 / f64::from(*threads)).max(0.5);
+    all.extend(knots.iter().map(|threads| if *threads == 2 { of_two } else { of(threads) }));
+    // λ follows from the others.
+    let law = parameters(&all, law, largest, knots);
+    let weights: f64 = rows.iter().map(|row| row.weight * row.weight).sum();
+    let off = |row: &Row<'_>| (row.log_rate - law.rate_at(row.load).ln()) * row.weight * row.weight;
+    all[RATE] = rows.iter().map(off).sum::<f64>() / weights;
+    all
+}

@@ -1,0 +1,140 @@
+//! Points of a sweep, as they are fitted, and what makes them unfit.
+
+use super::load::Load;
+use crate::statistics::summary;
+use std::collections::BTreeSet;
+
+/// Fewer different loads than this are no curve.
+pub const FEWEST_LOADS: usize = 3;
+
+/// Throughput at one load.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// Its name.
+    pub label: String,
+    /// What was busy.
+    pub load: Load,
+    /// Natural logarithm of throughput, one value a block; of data without blocks one.
+    pub log_rates: Vec<f64>,
+}
+
+/// Points of one workload on one machine, all with the same blocks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sweep {
+    points: Vec<Measured>,
+}
+
+/// Why there is no fit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SweepError {
+    /// Too few points.
+    #[error("{0} different numbers of busy sessions: a scaling law needs at least {FEWEST_LOADS}")]
+    FewLoads(usize),
+    /// A throughput that has no logarithm.
+    #[error("a throughput that is not above 0 at {0} sessions")]
+    NotPositive(u32),
+    /// Blocks that differ from point to point.
+    #[error("points do not have the same blocks")]
+    Blocks,
+    /// No search ended.
+    #[error("no fit: throughputs differ too much from any law")]
+    NoFit,
+}
+
+impl Sweep {
+    /// Puts points together, in the order of their sessions. Two of the same load are two points.
+    ///
+    /// # Errors
+    /// Fewer than three different loads, a throughput that is not above 0, points of different blocks.
+    pub fn new(points: Vec<Measured>) -> Result<Self, SweepError> {
+        let sweep = Self::of_few(points)?;
+        match sweep.loads() {
+            FEWEST_LOADS.. => Ok(sweep),
+            few => Err(SweepError::FewLoads(few)),
+        }
+    }
+
+    /// The same of fewer loads, whose law others have to show.
+    ///
+    /// # Errors
+    /// A throughput that is not above 0, points of different blocks.
+    pub fn of_few(mut points: Vec<Measured>) -> Result<Self, SweepError> {
+        let blocks = points.first().map_or(0, |point| point.log_rates.len());
+        if points.iter().any(|point| point.log_rates.len() != blocks) || blocks == 0 && !points.is_empty() {
+            return Err(SweepError::Blocks);
+        }
+        let is_bad = |point: &&Measured| point.log_rates.iter().any(|rate| !rate.is_finite());
+        if let Some(bad) = points.iter().find(is_bad) {
+            return Err(SweepError::NotPositive(bad.load.sessions));
+        }
+        points.sort_by(|a, b| (a.load.sessions, &a.load.cores).cmp(&(b.load.sessions, &b.load.cores)));
+        Ok(Self { points })
+    }
+
+    /// All points.
+    pub fn points(&self) -> &[Measured] {
+        &self.points
+    }
+
+    /// Blocks that every point has.
+    pub fn blocks(&self) -> usize {
+        self.points.first().map_or(0, |point| point.log_rates.len())
+    }
+
+    /// Different loads.
+    pub fn loads(&self) -> usize {
+        self.points
+            .iter()
+            .map(|point| (point.load.sessions, &point.load.cores))
+            .collect::<BTreeSet<_>>()
+            .len()
+    }
+
+    /// Different loads in which some core has more than one busy thread.
+    pub fn sibling_loads(&self) -> usize {
+        let with = self.points.iter().filter(|point| point.load.widest() > 1);
+        with.map(|point| (point.load.sessions, &point.load.cores)).collect::<BTreeSet<_>>().len()
+    }
+
+    /// Most busy threads of one core.
+    pub fn widest(&self) -> u32 {
+        self.points.iter().map(|point| point.load.widest()).max().unwrap_or(0)
+    }
+
+    /// The same points without those of one load.
+    pub fn without(&self, load: &Load) -> Self {
+        let is_other =
+            |point: &&Measured| (point.load.sessions, &point.load.cores) != (load.sessions, &load.cores);
+        Self { points: self.points.iter().filter(is_other).cloned().collect() }
+    }
+
+    /// Mean over blocks of each point's logarithm, of the blocks that are given (some may come twice).
+    pub fn means(&self, blocks: &[usize]) -> Vec<f64> {
+        let count = blocks.len() as f64;
+        let mean = |point: &Measured| blocks.iter().map(|block| point.log_rates[*block]).sum::<f64>() / count;
+        self.points.iter().map(mean).collect()
+    }
+
+    /// Standard error of each point's mean, without what moves a block as a whole, which λ takes up; `None` of fewer
+    /// than two blocks.
+    ///
+    /// Half of each variance is the point's and half the mean of all, since few blocks say little of one variance.
+    pub fn standard_errors(&self) -> Option<Vec<f64>> {
+        let (blocks, points) = (self.blocks(), self.points.len());
+        if blocks < 2 {
+            return None;
+        }
+        let block_mean = |block: usize| {
+            self.points.iter().map(|point| point.log_rates[block]).sum::<f64>() / points as f64
+        };
+        let shared: Vec<f64> = (0..blocks).map(block_mean).collect();
+        let variance = |point: &Measured| {
+            let rest: Vec<f64> =
+                point.log_rates.iter().zip(&shared).map(|(rate, mean)| rate - mean).collect();
+            summary(&rest).map_or(0.0, |all| all.sd * all.sd)
+        };
+        let variances: Vec<f64> = self.points.iter().map(variance).collect();
+        let pooled = variances.iter().sum::<f64>() / points as f64;
+        Some(variances.iter().map(|each| (f64::midpoint(*each, pooled) / blocks as f64).sqrt()).collect())
+    }
+}

@@ -1,0 +1,304 @@
+//! Sweeps of other people: a table of comma-separated values with a line of names.
+//!
+//! Columns: `sessions` and `throughput`, with `cores` and `threads_per_core` of the machine where they are known; or
+//! `cores`, `threads_per_core` and `throughput` without sessions, a machine a line, all of its logical CPUs busy. `clock`
+//! is in any unit; `series` sets several workloads or machines apart.
+
+use super::load::{Load, MAX_THREADS};
+use super::series::{Clock, Series};
+use super::sweep::Measured;
+use std::collections::BTreeMap;
+
+/// Most lines.
+pub const MOST_ROWS: usize = 100_000;
+
+/// Most logical CPUs of a machine.
+const MOST_CPUS: u32 = 4096;
+
+/// Most sessions.
+const MOST_SESSIONS: u32 = 1_000_000;
+
+/// Longest name of a series.
+const LONGEST_NAME: usize = 80;
+
+const COLUMNS: [&str; 6] = ["sessions", "throughput", "cores", "threads_per_core", "clock", "series"];
+
+/// What is wrong with a table; lines are counted from 1, that of the names among them.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TableError {
+    /// It is no such table.
+    #[error("line {line}: {cause}")]
+    Csv {
+        /// Where.
+        line: u64,
+        /// What the reader says.
+        cause: String,
+    },
+    /// A column that nobody knows, or one twice.
+    #[error(
+        "column '{0}': known are sessions, throughput, cores, threads_per_core, clock and series, each once"
+    )]
+    Column(String),
+    /// A column that is needed.
+    #[error("no column {0}: needed are sessions and throughput, or cores, threads_per_core and throughput")]
+    Missing(&'static str),
+    /// A cell that is no such number.
+    #[error("line {line}, {column}: '{text}' is not {wanted}")]
+    Number {
+        /// Where.
+        line: u64,
+        /// In which column.
+        column: &'static str,
+        /// What stands there.
+        text: String,
+        /// What should.
+        wanted: String,
+    },
+    /// Too many lines.
+    #[error("more than {MOST_ROWS} lines")]
+    Long,
+    /// No line but that of the names.
+    #[error("no line of figures")]
+    Empty,
+}
+
+/// A line of figures.
+struct Row {
+    series: String,
+    sessions: Option<u32>,
+    throughput: f64,
+    cores: Option<u32>,
+    threads: u32,
+    clock: Option<f64>,
+}
+
+/// Reads all series, in order of their first line.
+///
+/// # Errors
+/// A column that is not known or is missing, a cell that is no number of its kind, too many lines or none.
+pub fn read(text: &str) -> Result<Vec<Series>, TableError> {
+    let text = text.trim_start_matches('\u{feff}');
+    let mut reader =
+        csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
+    let places = places(reader.headers().map_err(|error| broken(&error))?)?;
+    let mut series: Vec<(String, Vec<Row>)> = Vec::new();
+    for (at, record) in reader.records().enumerate() {
+        let record = record.map_err(|error| broken(&error))?;
+        if at >= MOST_ROWS {
+            return Err(TableError::Long);
+        }
+        let row = row(&record, &places)?;
+        match series.iter_mut().find(|(name, _)| *name == row.series) {
+            Some((_, rows)) => rows.push(row),
+            None => series.push((row.series.clone(), vec![row])),
+        }
+    }
+    if series.is_empty() {
+        return Err(TableError::Empty);
+    }
+    Ok(series.into_iter().map(|(name, rows)| of_rows(name, rows)).collect())
+}
+
+fn broken(error: &csv::Error) -> TableError {
+    let line = error.position().map_or(1, csv::Position::line);
+    let cause = match error.kind() {
+        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+            format!("{len} values below {expected_len} names")
+        }
+        csv::ErrorKind::Utf8 { .. } => "not UTF-8".to_owned(),
+        _ => "no comma-separated values".to_owned(),
+    };
+    TableError::Csv { line, cause }
+}
+
+/// Place of each column by its name.
+fn places(names: &csv::StringRecord) -> Result<BTreeMap<&'static str, usize>, TableError> {
+    let mut places = BTreeMap::new();
+    for (at, name) in names.iter().enumerate() {
+        let known = COLUMNS.into_iter().find(|known| known.eq_ignore_ascii_case(name));
+        let is_new = known.is_some_and(|known| places.insert(known, at).is_none());
+        if !is_new {
+            return Err(TableError::Column(name.chars().take(40).collect()));
+        }
+    }
+    let needed: &[&'static str] = match places.contains_key("sessions") {
+        true => &["throughput"],
+        false if places.contains_key("cores") => &["threads_per_core", "throughput"],
+        false => &["sessions", "throughput"],
+    };
+    match needed.iter().find(|name| !places.contains_key(**name)) {
+        Some(missing) => Err(TableError::Missing(missing)),
+        None => Ok(places),
+    }
+}
+
+fn row(record: &csv::StringRecord, places: &BTreeMap<&'static str, usize>) -> Result<Row, TableError> {
+    let line = record.position().map_or(0, csv::Position::line);
+    let text = |column: &str| places.get(column).and_then(|at| record.get(*at));
+    let wrong = |column, text: &str, wanted: String| TableError::Number {
+        line,
+        column,
+        text: text.chars().take(40).collect(),
+        wanted,
+    };
+    let whole = |column: &'static str, most: u32| {
+        text(column)
+            .map(|text| {
+                let number = text.parse::<u32>().ok().filter(|number| (1..=most).contains(number));
+                number.ok_or_else(|| wrong(column, text, format!("a whole number from 1 to {most}")))
+            })
+            .transpose()
+    };
+    let above_0 = |column: &'static str| {
+        text(column)
+            .map(|text| {
+                let number = text.parse::<f64>().ok().filter(|number| *number > 0.0 && number.is_normal());
+                number.ok_or_else(|| wrong(column, text, "a number above 0".to_owned()))
+            })
+            .transpose()
+    };
+    let cores = whole("cores", MOST_CPUS)?;
+    let threads = whole("threads_per_core", MAX_THREADS as u32)?.unwrap_or(1);
+    if cores.is_some_and(|cores| cores * threads > MOST_CPUS) {
+        let wanted = format!("one of at most {MOST_CPUS} logical CPUs");
+        return Err(wrong("cores", text("cores").unwrap_or_default(), wanted));
+    }
+    Ok(Row {
+        series: text("series").unwrap_or_default().chars().take(LONGEST_NAME).collect(),
+        sessions: whole("sessions", MOST_SESSIONS)?,
+        throughput: above_0("throughput")?.ok_or(TableError::Missing("throughput"))?,
+        cores,
+        threads,
+        clock: above_0("clock")?,
+    })
+}
+
+fn of_rows(name: String, rows: Vec<Row>) -> Series {
+    let (mut points, mut clocks, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+    let mut largest: Vec<u32> = Vec::new();
+    for row in rows {
+        let machine = row.cores.map(|cores| vec![row.threads; cores as usize]);
+        let load = match (row.sessions, &machine) {
+            (Some(sessions), Some(machine)) => Load::spread(sessions, machine),
+            (Some(sessions), None) => Some(Load::of_cores(sessions)),
+            (None, _) => row.cores.map(|cores| Load::whole(cores, row.threads)),
+        };
+        let label = match (row.sessions, row.cores) {
+            (Some(sessions), _) => sessions.to_string(),
+            (None, cores) => format!("{}c{}t", cores.unwrap_or(0), row.threads),
+        };
+        let Some(load) = load else {
+            left_out.push(format!("{label}: more sessions than logical CPUs"));
+            continue;
+        };
+        // Without a machine the curve ends where the points do.
+        let machine = machine.unwrap_or_else(|| vec![1; load.sessions.min(MOST_CPUS) as usize]);
+        if machine.iter().sum::<u32>() > largest.iter().sum() {
+            largest = machine;
+        }
+        clocks.push((load.busy_cores(), row.clock));
+        points.push(Measured { label, load, log_rates: vec![row.throughput.ln()] });
+    }
+    let (clock, ratios) = Clock::of(&clocks);
+    for (point, clock_ratio) in points.iter_mut().zip(ratios) {
+        point.load.clock_ratio = clock_ratio;
+    }
+    Series { name, points, threads_of_cores: largest, clock, left_out }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Law, Outcome, laws};
+    use super::*;
+
+    #[test]
+    fn a_sweep_on_a_known_machine_and_machines_a_line_are_read() {
+        let text = "\u{feff}Sessions, throughput ,cores,threads_per_core,clock\n# a comment\n1,100,2,2,4000\n2,190,2,2,3600\n3,210,2,2,3600\n9,200,2,2,3600\n";
+        let [series] = read(text).unwrap().try_into().unwrap();
+        let cores: Vec<Vec<u32>> = series.points.iter().map(|point| point.load.cores.clone()).collect();
+        assert_eq!(cores, [vec![1], vec![2], vec![1, 1]]);
+        assert_eq!(series.points[1].load.clock_ratio, Some(0.9));
+        assert_eq!((series.threads_of_cores.as_slice(), series.left_out.len()), ([2, 2].as_slice(), 1));
+        let machines = "cores,threads_per_core,throughput,series\n4,2,10,a\n8,1,11,b\n8,2,12,a\n";
+        let all = read(machines).unwrap();
+        assert_eq!(
+            all.iter().map(|one| (one.name.as_str(), one.points.len())).collect::<Vec<_>>(),
+            [("a", 2), ("b", 1)]
+        );
+        assert_eq!((all[0].points[1].label.as_str(), all[0].points[1].load.sessions), ("8c2t", 16));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line() {
+        for (text, wanted) in [
+            ("", "no column sessions"),
+            ("sessions,throughput\n", "no line of figures"),
+            ("sessions\n1\n", "no column throughput"),
+            ("cores,throughput\n1,1\n", "no column threads_per_core"),
+            ("sessions,throughput,colour\n", "column 'colour'"),
+            ("sessions,throughput,sessions\n", "column 'sessions'"),
+            ("sessions,throughput\n1,2\n2\n", "line 3: 1 values below 2 names"),
+            ("sessions,throughput\n1,2\n2,-4\n", "line 3, throughput: '-4' is not a number above 0"),
+            ("sessions,throughput\n1,NaN\n", "line 2, throughput: 'NaN'"),
+            ("sessions,throughput\n1,inf\n", "line 2, throughput: 'inf'"),
+            ("sessions,throughput\n0,5\n", "line 2, sessions: '0' is not a whole number from 1"),
+            ("sessions,throughput\n1.5,5\n", "line 2, sessions: '1.5'"),
+            ("cores,threads_per_core,throughput\n4096,2,1\n", "at most 4096 logical CPUs"),
+        ] {
+            let said = read(text).unwrap_err().to_string();
+            assert!(said.contains(wanted), "{text:?}: {said}");
+        }
+    }
+
+    #[test]
+    fn tables_without_a_curve_have_an_answer_or_a_sentence() {
+        let of = |text: &str| laws(&read(text).unwrap(), &["2s16c2t".parse().unwrap()], 1, 50);
+        let gap = |text: &str| match of(text).remove(0).outcome {
+            Outcome::Gap(why) => why,
+            Outcome::Law(law) => panic!("{law:?}"),
+        };
+        assert!(gap("sessions,throughput\n1,5\n2,9\n").starts_with("2 different numbers"));
+        assert!(gap("sessions,throughput\n4,5\n4,6\n4,5.5\n").starts_with("1 different numbers"));
+        let law = |text: &str| match of(text).remove(0).outcome {
+            Outcome::Law(law) => law,
+            Outcome::Gap(why) => panic!("{why}"),
+        };
+        // All equal: nothing is gained by more sessions.
+        let flat = law("sessions,throughput\n1,5\n2,5\n4,5\n8,5\n");
+        assert!((flat.sigma.mean - 1.0).abs() < 0.05, "{:?}", flat.sigma);
+        assert_eq!(flat.law, Law::Universal);
+        let falls = law("sessions,throughput\n1,50\n2,40\n4,30\n8,20\n");
+        assert_eq!(falls.turns.unwrap().peak.mean, 1.0);
+        // Unsorted, and some twice.
+        let both = law("sessions,throughput\n4,30\n1,10\n2,19\n2,19.2\n4,30.5\n8,40\n");
+        assert!(both.curve.iter().all(|point| point.known.low <= point.known.mean));
+        assert!(both.predictions[0].gap.as_deref().unwrap().contains("no point has two busy threads"));
+    }
+
+    #[test]
+    fn a_series_with_few_points_takes_what_others_show() {
+        let mut text = "cores,threads_per_core,throughput,series\n".to_owned();
+        for (series, rate, sigma) in [("a", 100.0, 0.01), ("b", 250.0, 0.012), ("c", 60.0, 0.011)] {
+            for (cores, threads) in [(1, 1), (2, 1), (4, 1), (8, 1), (16, 1), (2, 2), (4, 2), (8, 2), (16, 2)]
+            {
+                let n = f64::from(cores * threads);
+                let with_siblings = f64::from(cores) * if threads == 2 { 1.3 } else { 1.0 };
+                let noise = 1.0 + 0.01 * f64::from((cores * 7 + threads * 3) % 5 - 2) / 2.0;
+                let rate = rate * noise * with_siblings / (1.0 + sigma * (n - 1.0));
+                text.push_str(&format!("{cores},{threads},{rate},{series}\n"));
+            }
+        }
+        text.push_str("4,1,400,d\n");
+        let found = of(&text);
+        let Outcome::Law(law) = &found[3].outcome else { panic!("{:?}", found[3].outcome) };
+        assert!(law.is_pooled && law.law.has_yield());
+        let predicted = law.predictions[0].rate_per_s.as_ref().unwrap();
+        // 16 cores of two threads over 4 of one: 400 · (1 + 0.011 · 3) / 4 · 16 · 1.3 / (1 + 0.011 · 31).
+        let truth = 400.0 * 1.033 / 4.0 * 16.0 * 1.3 / 1.341;
+        assert!(predicted.low < truth && truth < predicted.high, "{truth} {predicted:?}");
+        assert!(predicted.high < 1.5 * predicted.low, "{predicted:?}");
+        fn of(text: &str) -> Vec<super::super::SeriesLaw> {
+            laws(&read(text).unwrap(), &["16c2t".parse().unwrap()], 1, 400)
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! How often intervals of a scaling law's numbers hold the truth, and how far estimates lie from it.
+
+use crate::noise::Normal;
+use crate::rules::count;
+use threadwise_analysis::scaling_law::{
+    Fit, Known, Ladder, Law, Load, Measured, Parameters, Plan, Sweep, Yields,
+};
+
+/// Studies a line in CI.
+const IN_CI: u64 = 30;
+/// Fits of resampled data in CI: enough for an end of an interval.
+const REPLICATES: usize = 200;
+
+/// Noise of a study's throughputs.
+#[derive(Debug, Clone, Copy)]
+struct Noise {
+    blocks: usize,
+    /// Standard error of a point's mean.
+    error: f64,
+    /// Whether points have half and one and a half times as much in turns.
+    is_unequal: bool,
+    /// Correlation of neighbouring blocks.
+    ar1: f64,
+    /// Share of blocks in which all points of more than half of the cores are slower, and by how much.
+    disturbed: (f64, f64),
+    /// Standard deviation of what no block has in it: how far points lie off the law.
+    misfit: f64,
+}
+
+const CALM: Noise =
+    Noise { blocks: 8, error: 0.01, is_unequal: false, ar1: 0.0, disturbed: (0.0, 0.0), misfit: 0.0 };
+
+/// Sessions as a sweep has them: powers of two to the cores, and steps of a quarter beyond.
+fn loads(cores: u32) -> Vec<Load> {
+    let powers = (0..).map(|power| 1 << power).take_while(|sessions| *sessions < cores);
+    let beyond = (0..=4).map(|quarter| cores + cores * quarter / 4);
+    powers.chain(beyond).filter_map(|sessions| Load::spread(sessions, &vec![2; cores as usize])).collect()
+}
+
+fn sweep(truth: &Parameters, cores: u32, noise: Noise, random: &mut Normal) -> Sweep {
+    let sd = noise.error * (noise.blocks as f64).sqrt();
+    // What moves all points of a block moves λ too: without blocks nothing tells.
+    let shared = if noise.blocks > 1 { 0.02 } else { 0.0 };
+    let block: Vec<f64> = (0..noise.blocks).map(|_| shared * random.draw()).collect();
+    let slow: Vec<bool> = (0..noise.blocks).map(|_| random.uniform() < noise.disturbed.0).collect();
+    let point = |(at, load): (usize, Load)| {
+        let scale = if noise.is_unequal { 0.5 + (at % 2) as f64 } else { 1.0 };
+        let off = noise.misfit * random.draw();
+        let scatter = random.correlated(noise.blocks, noise.ar1);
+        let is_large = load.sessions * 2 > cores;
+        let rate = |(at, scatter): (usize, &f64)| {
+            let slower = if slow[at] && is_large { noise.disturbed.1 } else { 0.0 };
+            truth.rate_at(&load).ln() + off + block[at] + sd * scale * scatter - slower
+        };
+        let log_rates = scatter.iter().enumerate().map(rate).collect();
+        Measured { label: String::new(), load, log_rates }
+    };
+    Sweep::new(loads(cores).into_iter().enumerate().map(point).collect()).unwrap()
+}
+
+fn truth(of_two: f64, sigma: f64, kappa: f64) -> Parameters {
+    Parameters { rate_per_s: 5e4, sigma, kappa, yields: Some(Yields { knots: vec![(2, of_two)] }) }
+}
+
+/// What came of the studies of one line.
+struct Line {
+    /// Shares of intervals that hold the truth: λ, σ, κ, the yield, the rate of all logical CPUs, and that of a machine of
+    /// twice the cores.
+    covered: [f64; 6],
+    /// Median relative error of the yield.
+    error: f64,
+    /// Median of the interval's width of the yield over the yield.
+    width: f64,
+}
+
+fn line(truth: &Parameters, cores: u32, noise: Noise) -> Line {
+    let studies = count(IN_CI);
+    let of_two = |law: &Parameters| law.yields.as_ref().unwrap().of_two().unwrap();
+    let [whole, twice] = [1, 2].map(|times| Load::whole(cores * times, 2));
+    let (mut covered, mut errors, mut widths) = ([0.0; 6], Vec::new(), Vec::new());
+    for study in 0..studies {
+        let mut random = Normal::new(1000 * u64::from(cores) + study);
+        let sweep = sweep(truth, cores, noise, &mut random);
+        let plan = Plan::alone(&sweep);
+        assert_eq!(plan.law, Law::Smt);
+        let fit = Fit::new(&sweep, &plan, study, REPLICATES).unwrap();
+        let numbers: [&dyn Fn(&Parameters) -> f64; 6] = [
+            &|law| law.rate_per_s,
+            &|law| law.sigma,
+            &|law| law.kappa,
+            &of_two,
+            &|law| law.rate_at(&whole),
+            &|law| law.rate_at(&twice),
+        ];
+        for (sum, number) in covered.iter_mut().zip(numbers) {
+            let Known { low, high, .. } = fit.known(number).unwrap();
+            let true_value = number(truth);
+            // The solver's own precision.
+            let slack = 1e-6 * true_value.abs() + 1e-9;
+            *sum += f64::from(u8::from(low - slack <= true_value && true_value <= high + slack));
+        }
+        let known = fit.known(of_two).unwrap();
+        errors.push((known.value / of_two(truth) - 1.0).abs());
+        widths.push((known.high - known.low) / of_two(truth));
+    }
+    let median = |values: &mut Vec<f64>| {
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    let covered = covered.map(|sum| sum / studies as f64);
+    Line { covered, error: median(&mut errors), width: median(&mut widths) }
+}
+
+const COSTS: [(f64, f64); 3] = [(0.0, 0.0), (0.03, 0.0), (0.02, 0.0002)];
+
+/// 90%, with three standard deviations of so many studies.
+fn least() -> f64 {
+    0.9 - 3.0 * (0.09 / count(IN_CI) as f64).sqrt()
+}
+
+fn shown(what: &str, line: &Line) {
+    let covered = line.covered.map(|share| format!("{:5.1}", 100.0 * share)).join(" ");
+    println!("{what}: {covered}; {:.1}%, {:.0}%", 100.0 * line.error, 100.0 * line.width);
+}
+
+const HEAD: &str = "covered, %: rate of one, sigma, kappa, yield, all logical CPUs, twice the cores; \
+                    median error of the yield, width of its interval";
+
+#[test]
+fn intervals_of_the_laws_numbers_hold_the_truth() {
+    println!("{HEAD}");
+    for cores in [4, 16, 64, 256] {
+        for of_two in [0.9, 1.3, 1.9] {
+            let (sigma, kappa) = COSTS[(cores as usize + (of_two * 10.0) as usize) % 3];
+            let line = line(&truth(of_two, sigma, kappa), cores, CALM);
+            shown(&format!("{cores:>3} cores, yield {of_two}, sigma {sigma}, kappa {kappa}"), &line);
+            assert!(
+                line.covered.iter().all(|share| *share >= least()),
+                "{cores} {of_two}: {:?}",
+                line.covered
+            );
+            assert!(line.error < 0.05, "{cores} {of_two}: {}", line.error);
+        }
+    }
+}
+
+#[test]
+fn noise_as_machines_have_it_makes_them_wider_and_not_wrong() {
+    println!("{HEAD}");
+    let noises = [
+        ("2%", Noise { error: 0.02, ..CALM }),
+        ("5%", Noise { error: 0.05, ..CALM }),
+        ("16 blocks", Noise { blocks: 16, ..CALM }),
+        ("unequal", Noise { is_unequal: true, ..CALM }),
+        ("AR(1) 0.3", Noise { ar1: 0.3, ..CALM }),
+        ("10% of blocks 12% slower", Noise { disturbed: (0.1, 0.12), ..CALM }),
+        ("points 2% off the law", Noise { misfit: 0.02, ..CALM }),
+        ("no blocks, 2% off", Noise { blocks: 1, error: 0.0, misfit: 0.02, ..CALM }),
+    ];
+    for (name, noise) in noises {
+        let line = line(&truth(1.3, 0.02, 0.0002), 16, noise);
+        shown(&format!("16 cores, {name}"), &line);
+        assert!(line.covered.iter().all(|share| *share >= least()), "{name}: {:?}", line.covered);
+    }
+}
+
+#[test]
+fn the_knee_and_the_end_of_smt_are_near_the_true_ones() {
+    println!("16 cores, 1%: median of sessions of peak and knee over the true ones");
+    for of_two in [0.9, 1.3, 1.9] {
+        let truth = truth(of_two, 0.02, 0.0005);
+        let ladder = Ladder::new(&[2; 16], |_| None);
+        let true_turns = ladder.turns(&truth).unwrap();
+        let studies = count(IN_CI);
+        let mut lost: Vec<f64> = Vec::new();
+        for study in 0..studies {
+            let sweep = sweep(&truth, 16, CALM, &mut Normal::new(study));
+            let fit = Fit::new(&sweep, &Plan::alone(&sweep), study, 1).unwrap();
+            let turns = ladder.turns(&fit.solution.parameters()).unwrap();
+            let rate = |sessions: u32| truth.rate_at(&ladder.loads()[sessions as usize - 1]);
+            lost.push(1.0 - rate(turns.peak) / rate(true_turns.peak));
+        }
+        lost.sort_by(f64::total_cmp);
+        let (median, most) = (lost[lost.len() / 2], lost[lost.len() - 1]);
+        println!(
+            "yield {of_two}: lost at the named peak {:.2}%, at most {:.2}%",
+            100.0 * median,
+            100.0 * most
+        );
+        assert!(most < 0.05, "{of_two}: {most}");
+    }
+}

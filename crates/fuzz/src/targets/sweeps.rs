@@ -1,0 +1,121 @@
+//! Sweeps as tables of comma-separated values, fitted by a scaling law.
+
+use super::{Target, hold};
+use crate::mutate;
+use crate::random::Random;
+use threadwise_analysis::Interval;
+use threadwise_analysis::scaling_law::{Outcome, ScalingLaw, SeriesLaw, Shape, laws, table};
+
+/// Fits of resampled data: enough for ends of intervals, few enough for thousands of inputs.
+const REPLICATES: usize = 20;
+
+/// Longer tables than this are read, and not fitted.
+const MOST_FITTED: usize = 200;
+
+struct Sweeps;
+
+/// The target.
+pub fn make() -> Result<Box<dyn Target>, String> {
+    Ok(Box::new(Sweeps))
+}
+
+/// A number as people and programs write it, odd ones among them.
+fn number(random: &mut Random) -> String {
+    let value = random.below(1_000_000) as f64 / 997.0 + 0.001;
+    match random.below(12) {
+        0 => format!("{value:e}"),
+        1 => (*random.pick(&["0", "-1", "NaN", "inf", "1e308", "5e-324", "1e-300", "", "1_000"])).to_owned(),
+        _ => format!("{value:.3}"),
+    }
+}
+
+fn csv(random: &mut Random) -> String {
+    let by_shape = random.percent(30);
+    let mut columns = match by_shape {
+        true => vec!["cores", "threads_per_core", "throughput"],
+        false if random.percent(60) => vec!["sessions", "throughput", "cores", "threads_per_core"],
+        false => vec!["sessions", "throughput"],
+    };
+    columns.extend(random.percent(30).then_some("clock"));
+    columns.extend(random.percent(30).then_some("series"));
+    let mut text = columns.join(",") + "\n";
+    let machine = (1 + random.below(64), 1 + random.below(8));
+    for _ in 0..random.below(14) {
+        let cells: Vec<String> = columns
+            .iter()
+            .map(|column| match *column {
+                "cores" if !by_shape => machine.0.to_string(),
+                "threads_per_core" if !by_shape => machine.1.to_string(),
+                "cores" | "sessions" => (1 + random.below(70)).to_string(),
+                "threads_per_core" => (1 + random.below(8)).to_string(),
+                "series" => (*random.pick(&["a", "b", "c"])).to_owned(),
+                _ => number(random),
+            })
+            .collect();
+        text.push_str(&(cells.join(",") + "\n"));
+    }
+    text
+}
+
+impl Target for Sweeps {
+    fn input(&self, random: &mut Random) -> Vec<u8> {
+        let mut bytes = csv(random).into_bytes();
+        if random.percent(60) {
+            let (times, donor) = (random.times(4), csv(random).into_bytes());
+            mutate::text(random, &mut bytes, times, &[donor]);
+        }
+        bytes
+    }
+
+    fn judge(&mut self, input: &[u8]) -> Result<bool, String> {
+        let Ok(text) = std::str::from_utf8(input) else { return Ok(false) };
+        let series = match table::read(text) {
+            Ok(series) => series,
+            Err(error) => {
+                hold(!error.to_string().contains('\n'), || format!("an error of several lines: {error}"))?;
+                return Ok(false);
+            }
+        };
+        if series.iter().map(|one| one.points.len()).sum::<usize>() > MOST_FITTED {
+            return Ok(true);
+        }
+        let shapes = [Shape { packages: 2, cores: 16, threads: 2 }];
+        let found = laws(&series, &shapes, 1, REPLICATES);
+        hold(found.len() == series.len(), || "a series without an answer".to_owned())?;
+        found.iter().try_for_each(answered)?;
+        Ok(true)
+    }
+}
+
+/// A law whose figures are in order, or a reason.
+fn answered(one: &SeriesLaw) -> Result<(), String> {
+    match &one.outcome {
+        Outcome::Gap(why) => hold(!why.is_empty(), || "no law and no reason".to_owned()),
+        Outcome::Law(law) => in_order(law),
+    }
+}
+
+fn in_order(law: &ScalingLaw) -> Result<(), String> {
+    let ordered = |name: &str, value: &Interval| {
+        let is_so = value.low <= value.mean && value.mean <= value.high;
+        hold(is_so, || format!("{name}: {} [{}, {}]", value.mean, value.low, value.high))
+    };
+    ordered("rate", &law.rate_per_s)?;
+    for (name, cost) in [("sigma", &law.sigma), ("kappa", &law.kappa)] {
+        ordered(name, cost)?;
+        hold(cost.low >= 0.0, || format!("{name} below 0"))?;
+    }
+    law.yields.iter().try_for_each(|one| ordered("yield", &one.known))?;
+    law.curve.iter().try_for_each(|one| ordered("curve", &one.known))?;
+    if let Some(turns) = &law.turns {
+        ordered("knee", &turns.knee)?;
+        ordered("peak", &turns.peak)?;
+        let most = f64::from(turns.logical_cpus);
+        hold(turns.peak.high <= most && turns.knee.low >= 1.0, || "a turn off the curve".to_owned())?;
+    }
+    for one in &law.predictions {
+        hold(one.rate_per_s.is_some() != one.gap.is_some(), || "a prediction and a gap, or neither".to_owned())?;
+        one.rate_per_s.iter().try_for_each(|rate| ordered("prediction", rate))?;
+    }
+    Ok(())
+}

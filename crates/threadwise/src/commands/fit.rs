@@ -1,0 +1,136 @@
+//! `threadwise fit`: a scaling law of a sweep, of a study's result file or of anybody's figures, and what it says of other
+//! machines.
+
+use crate::cli::FitArgs;
+use crate::error::AppError;
+use crate::opened::Opened;
+use crate::output;
+use std::io::Read;
+use std::path::Path;
+use threadwise_analysis::scaling_law::{Outcome, REPLICATES, SeriesLaw, laws, of_study, table};
+use threadwise_analysis::{LawWords, UNNAMED, kinds, law_document};
+use threadwise_document::Document;
+use threadwise_report::{html, json, terminal};
+
+/// First bytes of a SQLite file (<https://www.sqlite.org/fileformat2.html>, section 1.3).
+const SQLITE: &[u8] = b"SQLite format 3\0";
+
+/// Most bytes of a CSV file.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// Seed of what is drawn for figures without one.
+const SEED: u64 = 1;
+
+/// What was fitted.
+struct Fitted {
+    laws: Vec<SeriesLaw>,
+    words: LawWords,
+    simulated: bool,
+    about: Vec<String>,
+    /// Names of series for people, where they have others than in the data.
+    names: Vec<(String, String)>,
+}
+
+/// Fits and prints, and writes the page.
+pub fn fit(args: &FitArgs) -> Result<(), AppError> {
+    args.html.as_deref().map_or(Ok(()), output::check_new)?;
+    let fitted = if is_study(&args.file)? { study(args) } else { table(args) }?;
+    let gaps: Vec<&str> = fitted.laws.iter().filter_map(gap).collect();
+    if gaps.len() == fitted.laws.len() {
+        let why = gaps.first().copied().unwrap_or("nothing was measured");
+        return Err(AppError::Input(format!("{}: {why}", args.file.display())));
+    }
+    let name = |series: &str| {
+        let known = fitted.names.iter().find(|(name, _)| name == series);
+        known.map_or_else(|| series.to_owned(), |(_, words)| words.clone())
+    };
+    let about = Document {
+        title: "Scaling law".to_owned(),
+        about: fitted.about.clone(),
+        simulated: fitted.simulated,
+        footer: format!("threadwise {}", env!("CARGO_PKG_VERSION")),
+        ..Document::default()
+    };
+    let document = law_document(&fitted.laws, fitted.words, &name, about);
+    let text = match args.json {
+        true => {
+            format!("{}\n", json::fitted(&args.file.display().to_string(), fitted.simulated, &fitted.laws))
+        }
+        false => format!("{}\n", terminal::verdict(&document, output::style())),
+    };
+    let path = args.html.as_deref();
+    output::deliver(output::print(&text), path, false, || html::render(&document).map_err(AppError::failed))?;
+    output::name_page(path.filter(|_| !args.json))
+}
+
+fn gap(one: &SeriesLaw) -> Option<&str> {
+    match &one.outcome {
+        Outcome::Gap(why) => Some(why),
+        Outcome::Law(_) => None,
+    }
+}
+
+/// Whether a file is a result file, by its first bytes.
+fn is_study(path: &Path) -> Result<bool, AppError> {
+    if path == Path::new("-") {
+        return Ok(false);
+    }
+    let mut first = Vec::new();
+    let read =
+        std::fs::File::open(path).and_then(|file| file.take(SQLITE.len() as u64).read_to_end(&mut first));
+    read.map_err(|error| AppError::Input(format!("{}: {error}", path.display())))?;
+    Ok(first == SQLITE)
+}
+
+fn study(args: &FitArgs) -> Result<Fitted, AppError> {
+    let opened = Opened::open(&args.file)?;
+    let facts = opened.facts();
+    let kind = kinds::of(facts.study);
+    let file = args.file.display();
+    if facts.study.runs_whole() || facts.analysis.queries.is_some() {
+        return Err(AppError::Input(format!(
+            "{file} is a study of {}, without throughput against sessions: fit takes one of rates, such as `threadwise run session-sweep`",
+            kind.nouns(facts.study).noun
+        )));
+    }
+    let nouns = kind.nouns(facts.study);
+    let names = facts.study.groups().into_iter();
+    Ok(Fitted {
+        laws: of_study(facts.study, facts.topology, facts.runs, &args.predict),
+        words: LawWords { rate: nouns.rate, sessions: nouns.sessions },
+        simulated: facts.is_simulated(),
+        about: [
+            format!("{} {}", facts.study.engine, facts.engine_version),
+            facts.study.workload.clone(),
+            file.to_string(),
+        ]
+        .to_vec(),
+        names: names.map(|group| (group.to_owned(), facts.group_words(group).to_string())).collect(),
+    })
+}
+
+fn table(args: &FitArgs) -> Result<Fitted, AppError> {
+    let file = args.file.display();
+    let wrong = |why: String| AppError::Input(format!("{file}: {why}"));
+    let mut text = String::new();
+    let mut source: Box<dyn Read> = match args.file == Path::new("-") {
+        true => Box::new(std::io::stdin()),
+        false => Box::new(std::fs::File::open(&args.file).map_err(|error| wrong(error.to_string()))?),
+    };
+    let read = source.by_ref().take(MOST_BYTES + 1).read_to_string(&mut text);
+    let bytes = read.map_err(|error| match error.kind() {
+        std::io::ErrorKind::InvalidData => wrong("neither a result file nor text".to_owned()),
+        _ => wrong(error.to_string()),
+    })?;
+    if bytes as u64 > MOST_BYTES {
+        return Err(wrong(format!("more than {} MiB", MOST_BYTES >> 20)));
+    }
+    let series = table::read(&text).map_err(|error| wrong(error.to_string()))?;
+    Ok(Fitted {
+        laws: laws(&series, &args.predict, SEED, REPLICATES),
+        words: LawWords { rate: UNNAMED, sessions: "sessions" },
+        simulated: false,
+        about: vec![file.to_string()],
+        names: Vec::new(),
+    })
+}

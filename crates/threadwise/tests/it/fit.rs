@@ -1,0 +1,89 @@
+//! `threadwise fit`: laws of other people's figures and of a study, and what is refused.
+
+use crate::harness::Lab;
+use serde_json::Value;
+
+/// Throughput of a machine of 8 cores of 2 threads: λ 1000, y 1.3, σ 0.02, κ 0, within half a percent.
+fn sweep() -> String {
+    let mut text = "sessions,throughput,cores,threads_per_core\n".to_owned();
+    for (at, n) in [1, 2, 3, 4, 6, 8, 10, 12, 14, 16].into_iter().enumerate() {
+        let both = f64::from(n).max(8.0) - 8.0;
+        let cores = f64::from(n.min(8)) + 0.3 * both;
+        let noise = 1.0 + 0.005 * (at % 3) as f64 - 0.005;
+        let rate = noise * 1000.0 * cores / (1.0 + 0.02 * (f64::from(n) - 1.0));
+        text.push_str(&format!("{n},{rate:.1},8,2\n"));
+    }
+    text
+}
+
+#[test]
+fn a_law_of_figures_holds_what_they_were_made_with() {
+    let lab = Lab::new();
+    std::fs::write(lab.path().join("sweep.csv"), sweep()).unwrap();
+    let said = lab.ok(&["fit", "sweep.csv", "--predict", "8c1t", "--predict", "16c2t", "--html", "fit.html"]);
+    assert!(said.stdout.contains("second threads of cores pay up to 16 sessions"), "{}", said.stdout);
+    assert!(said.stdout.contains("extrapolated"), "{}", said.stdout);
+    let json = lab.ok(&["fit", "sweep.csv", "--predict", "8c1t", "--json"]);
+    let json: Value = serde_json::from_str(&json.stdout).unwrap();
+    let law = &json["series"][0]["law"];
+    let holds = |value: &Value, truth: f64| {
+        let [low, high] = ["low", "high"].map(|end| value[end].as_f64().unwrap());
+        assert!(low <= truth && truth <= high, "{truth} {value}");
+    };
+    holds(&law["rate_per_s"], 1000.0);
+    holds(&law["yields"][0], 1.3);
+    holds(&law["sigma"], 0.02);
+    holds(&law["predictions"][0]["rate_per_s"], 1000.0 * 8.0 / 1.14);
+    assert_eq!(law["predictions"][0]["is_extrapolated"], false);
+    assert_eq!(lab.files(), ["fit.html", "sweep.csv"]);
+}
+
+#[test]
+fn a_sweep_has_its_law_in_the_report_and_by_itself() {
+    let lab = Lab::new();
+    let said = lab.run(&[
+        "run",
+        "session-sweep",
+        "--engine",
+        "simulated",
+        "--seed",
+        "7",
+        "--blocks",
+        "8",
+        "--allow-busy",
+        "--no-html",
+        "--no-probe",
+        "-o",
+        "s.threadwise",
+    ]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let report: Value = serde_json::from_str(&lab.ok(&["report", "s.threadwise", "--json"]).stdout).unwrap();
+    let alone: Value = serde_json::from_str(&lab.ok(&["fit", "s.threadwise", "--json"]).stdout).unwrap();
+    assert_eq!(report["scaling_laws"], alone["series"], "{report:#}");
+    assert_eq!(alone["simulated"], true);
+    for one in alone["series"].as_array().unwrap() {
+        let is_known = one["law"]["points"].as_array().is_some_and(|points| points.len() >= 3);
+        assert!(is_known || one["gap"].as_str().unwrap().contains("different numbers"), "{one:#}");
+    }
+}
+
+#[test]
+fn what_cannot_be_fitted_is_refused_in_one_line() {
+    let lab = Lab::new();
+    std::fs::write(lab.path().join("two.csv"), "sessions,throughput\n1,5\n2,9\n").unwrap();
+    std::fs::write(lab.path().join("nan.csv"), "sessions,throughput\n1,5\n2,NaN\n").unwrap();
+    std::fs::write(lab.path().join("bytes"), [0xff, 0xfe, 0x00]).unwrap();
+    for (args, wanted) in [
+        (&["fit", "two.csv"][..], "two.csv: 2 different numbers of busy sessions"),
+        (&["fit", "nan.csv"], "line 3, throughput: 'NaN' is not a number above 0"),
+        (&["fit", "bytes"], "neither a result file nor text"),
+        (&["fit", "absent.csv"], "absent.csv: No such file"),
+        (&["fit", "two.csv", "--predict", "8"], "'8' is no shape of a machine"),
+        (&["fit", "two.csv", "--html", "two.csv"], "exists and is not overwritten"),
+    ] {
+        let said = lab.run(args);
+        assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{args:?}: {}", said.stderr);
+        assert_eq!(said.stderr.trim_end().lines().count(), 1, "{}", said.stderr);
+        assert!(said.stderr.contains(wanted), "{args:?}: {}", said.stderr);
+    }
+}
