@@ -11,6 +11,7 @@ use crate::long_windows::LongWindows;
 use crate::looks::Looks;
 use crate::looks::claim::Effects;
 use crate::order::Order;
+use crate::parallel::Parallel;
 use crate::queries::Queries;
 use crate::settling::Settling;
 use crate::warmups::TreatmentWarmup;
@@ -56,6 +57,9 @@ pub struct Analysis {
     /// What is gained under each kind of lock, and under one against another; `None` where locks are no factor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lock_gains: Option<LockGains>,
+    /// What the processes of parallel scans did; `None` of another workload.
+    #[serde(rename = "parallel_workers", skip_serializing_if = "Option::is_none")]
+    pub parallel: Option<Parallel>,
     /// What switches of the machine left behind, an arm each; empty in a study without arms inside of blocks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub settling: Vec<Settling>,

@@ -97,6 +97,7 @@ fn written(study: &Study, runs: &[Run], export: Export) -> String {
         worklist: None,
         halves: None,
         lock_gains: None,
+        parallel: None,
         settling: Vec::new(),
         long_windows: None,
         arms: None,
