@@ -59,7 +59,7 @@ pub struct Parts {
     pub equal_ns: u64,
     /// The same with rows divided by rate, so that all end together, nanoseconds.
     pub by_rate_ns: u64,
-    /// Time that looking took of a logical CPU, nanoseconds.
+    /// CPU time that looking took, nanoseconds.
     pub looking_ns: u64,
     /// The leader's part, then those of the workers; the first [`MOST_PROCESSES`] of them.
     pub by_process: Vec<ProcessPart>,

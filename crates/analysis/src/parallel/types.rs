@@ -41,7 +41,7 @@ pub struct TreatmentParallel {
     pub equal_loss: Option<Interval>,
     /// Share of the processes' time in which they had ended and others had not.
     pub idle_tail: Option<Interval>,
-    /// Share of a logical CPU's time that looking took.
+    /// CPU time that looking took, as a share of the scans' time.
     pub looking: Option<Interval>,
 }
 

@@ -1,12 +1,15 @@
 //! What a worker loses beside a busy sibling, and what the straggler costs.
 
 use crate::parallel::{Gap, TreatmentParallel};
-use crate::words::{answered, finding};
+use crate::words::{MAX_LISTED, answered, finding, limited};
 use crate::{Facts, Finding, Ratio};
-use threadwise_document::{Prose, prose};
+use threadwise_document::{Prose, numbers, prose};
 
 /// Kind of the finding that answers the study's question.
 pub(super) const KIND: &str = "parallel-workers";
+
+/// A worker that comes too late for a scan in a hundred is no worker less.
+const HARDLY: f64 = 0.01;
 
 /// One line: of the treatment with most processes of which a difference is shown, by the interval that holds for all
 /// treatments together; or why none has a ratio. `None` where ratios are there and none shows a difference.
@@ -66,6 +69,27 @@ fn unknown(all: &[TreatmentParallel]) -> Option<Finding> {
     Some(finding("not-measurable", text, &[]))
 }
 
+/// Treatments whose scans had fewer processes than were asked for: what is said of a degree is of fewer then.
+pub(super) fn too_few(facts: &Facts<'_>) -> Option<Finding> {
+    let all = &facts.analysis.parallel.as_ref()?.treatments;
+    let lacks = |one: &&TreatmentParallel| {
+        one.dop.zip(one.processes).is_some_and(|(dop, seen)| seen < f64::from(dop) - HARDLY)
+    };
+    let few: Vec<&TreatmentParallel> = all.iter().filter(lacks).collect();
+    let clause = |one: &&TreatmentParallel| {
+        let name = facts.label(&one.treatment, facts.group_of(&one.treatment));
+        let seen = numbers::value(processes(one), "1");
+        prose!("{} had {} of {}", name, Prose::figure(seen), one.dop.unwrap_or(0))
+    };
+    let names: Vec<&str> = few.iter().map(|one| one.treatment.as_str()).collect();
+    let clauses = limited(few.iter().map(clause), MAX_LISTED)?;
+    Some(finding(
+        "trust",
+        prose!("Trust: fewer processes took part in a scan than asked for: {}.", clauses),
+        &names,
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,11 +100,18 @@ mod tests {
     use threadwise_machine::Topology;
 
     fn line(treatments: Vec<TreatmentParallel>) -> Option<(String, String)> {
+        told(treatments, workers)
+    }
+
+    fn told(
+        treatments: Vec<TreatmentParallel>,
+        of: fn(&Facts<'_>) -> Option<Finding>,
+    ) -> Option<(String, String)> {
         let study = study(&[""], &["B all 1", "C all 1"]);
         let (topology, runs) = (Topology::default(), []);
         let analysis =
             Analysis { parallel: Some(Parallel { treatments }), ..crate::analyse(&study, &runs, 1.0) };
-        let found = workers(&Facts::new(&study, &topology, &analysis))?;
+        let found = of(&Facts::new(&study, &topology, &analysis))?;
         Some((found.kind.clone(), found.line.to_string()))
     }
 
@@ -96,6 +127,17 @@ mod tests {
         );
         assert!(text.contains("(C)") && text.contains("1 more in the table"), "{text}");
         assert_eq!(line(vec![open]), None);
+    }
+
+    #[test]
+    fn processes_that_were_not_there_are_named() {
+        let with = |processes| TreatmentParallel {
+            processes: Some(processes),
+            ..treatment("B", 4.0, Err(Gap::NoSiblings))
+        };
+        assert_eq!(told(vec![with(3.995)], too_few), None);
+        let (kind, text) = told(vec![with(3.5)], too_few).unwrap();
+        assert!(kind == "trust" && text.ends_with("than asked for: B had 3.50 of 4."), "{text}");
     }
 
     #[test]

@@ -36,6 +36,7 @@ impl Kind for Scans {
         let mut parts = rate::Rates.findings(facts);
         parts.lead = parts.lead.or(Some(findings::KIND));
         parts.found.extend(findings::workers(facts));
+        parts.limits.splice(0..0, findings::too_few(facts));
         parts
     }
 

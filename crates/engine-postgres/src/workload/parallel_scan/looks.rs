@@ -32,6 +32,7 @@ pub(in super::super) struct Looks {
     /// Children of the postmaster that were there before the slice: service processes and connections.
     before: Vec<u32>,
     looks: Vec<Look>,
+    /// CPU time that looking took.
     looking_ns: u64,
 }
 
@@ -64,10 +65,11 @@ impl Looks {
             if leaders.is_empty() {
                 break;
             }
+            let cpu_ns = clock::thread_cpu_ns();
             let look = self.look(leaders.into_iter().filter_map(|pid| u32::try_from(pid).ok()).collect());
             seen += look.seen.len();
             let took_ns = clock::monotonic_ns().saturating_sub(look.at_ns);
-            self.looking_ns += took_ns;
+            self.looking_ns += clock::thread_cpu_ns().saturating_sub(cpu_ns);
             self.looks.push(look);
             next_ns = clock::monotonic_ns() + PERIOD_NS.max(PERIOD_OF_COST * took_ns);
         }
@@ -90,5 +92,41 @@ impl Looks {
         let alone = |cpu: u32| [cpu].into_iter().collect::<CpuSet>();
         let siblings = |cpu: u32| self.siblings.get(&cpu).cloned().unwrap_or_else(|| alone(cpu));
         Parts { looking_ns: self.looking_ns, ..add_up(scans, &self.looks, siblings) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command};
+
+    #[test]
+    fn processes_that_came_since_the_slice_began_are_seen_where_they_run() {
+        let busy = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        let mut looks = Looks::of(std::process::id()).unwrap();
+        let mut old = busy();
+        looks.begin();
+        let mut new = [busy(), busy()];
+        // Until both have left their start behind.
+        let mut look = looks.look(Vec::new());
+        for _ in 0..1000 {
+            let of_new =
+                |child: &Child| look.seen.iter().any(|seen| seen.pid == child.id() && seen.is_runnable);
+            if new.iter().all(of_new) {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            look = looks.look(Vec::new());
+        }
+        for child in new.iter_mut().chain([&mut old]) {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        for child in &new {
+            let seen = look.seen.iter().find(|seen| seen.pid == child.id()).unwrap();
+            assert!(seen.is_runnable && looks.siblings.contains_key(&seen.cpu), "{seen:?}");
+        }
+        assert!(look.seen.iter().all(|seen| seen.pid != old.id()), "{look:?}");
+        assert_eq!(looks.add_up(&[Scan::default()]).unsampled_scans, 1);
     }
 }
