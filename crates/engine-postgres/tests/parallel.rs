@@ -49,13 +49,13 @@ fn every_process_says_its_rows_and_all_of_them_are_the_tables() {
         return;
     }
     let folder = support::folder();
-    let of = |dop: &str| request(folder.path(), &[("dop", dop), ("rows_per_session", "800000")]);
-    let keeper = engine().keep(&of("1"), 4).unwrap().unwrap();
-    assert_eq!(engine().load(&of("1")).unwrap().rows_per_session, 400_000);
+    let load = |dop: &str| request(folder.path(), &[("dop", dop), ("rows_per_session", "800000")]);
+    let keeper = engine().keep(&load("1"), 4).unwrap().unwrap();
+    assert_eq!(engine().load(&load("1")).unwrap().rows_per_session, 400_000);
     // Found, and not made again: nothing is new on the disk.
-    assert_eq!(engine().load(&of("2")).unwrap().bytes_per_session, 0);
+    assert_eq!(engine().load(&load("2")).unwrap().bytes_per_session, 0);
     for dop in [1_u64, 2] {
-        let (slice, parts) = slice(&of(&dop.to_string()));
+        let (slice, parts) = slice(&load(&dop.to_string()));
         assert_eq!((slice.steps, slice.rows), (2, 800_000), "{slice:?}");
         assert_eq!((slice.answers_checked, slice.answers_wrong), (2, 0));
         assert!(slice.finished_ns.unwrap() > 0 && slice.cpu_ns > 0);

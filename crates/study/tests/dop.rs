@@ -235,8 +235,9 @@ fn a_placement_that_is_repeated_is_one() {
 
 #[test]
 fn a_parallel_scan_has_degrees_on_whole_and_doubled_up_cores() {
-    let of = |topology: &Topology| resolve("parallel-workers", topology, &Overrides::default()).unwrap();
-    let study = of(&server());
+    let resolved =
+        |topology: &Topology| resolve("parallel-workers", topology, &Overrides::default()).unwrap();
+    let study = resolved(&server());
     let dops = |placement: &str| -> Vec<String> {
         let members = study.treatments.iter().filter(|one| one.placement == placement);
         members
@@ -252,7 +253,7 @@ fn a_parallel_scan_has_degrees_on_whole_and_doubled_up_cores() {
     );
     assert!(study.is_fixed_work() && study.design.rounds > 1, "slices are whole scans");
     assert!(study.treatments.iter().all(|one| one.sessions == 1 && one.pin == Pin::Set));
-    let guest = of(&small_guest());
+    let guest = resolved(&small_guest());
     assert_eq!(names(&guest), ["no-smt d1", "no-smt d1'", "no-smt d2"]);
     let left_out = guest.left_out.join("\n");
     assert!(left_out.contains("all: the same as no-smt") && left_out.contains("3c1t+1c2t: "), "{left_out}");

@@ -66,7 +66,7 @@ const LEAST_APART: f64 = 0.02;
 /// # Errors
 /// Why it cannot be told.
 pub fn log_ratio(slices: &[ProcessSlice]) -> Result<f64, Gap> {
-    let sum = |of: fn(&ProcessSlice) -> f64| slices.iter().map(of).sum::<f64>();
+    let sum = |seconds: fn(&ProcessSlice) -> f64| slices.iter().map(seconds).sum::<f64>();
     let (alone_s, shared_s) = (sum(|one| one.alone_s), sum(|one| one.shared_s));
     let whole_s = alone_s + shared_s;
     if whole_s.is_nan() || whole_s <= 0.0 {
@@ -110,11 +110,12 @@ mod tests {
     #[test]
     fn rates_that_were_put_in_come_out() {
         // 1000 rows a second alone, 600 beside a busy sibling.
-        let of = |alone_s: f64, shared_s: f64| slice(1000.0 * alone_s + 600.0 * shared_s, alone_s, shared_s);
-        let block = [of(1.0, 0.0), of(0.2, 0.8), of(0.5, 0.5), of(0.0, 1.0)];
+        let made =
+            |alone_s: f64, shared_s: f64| slice(1000.0 * alone_s + 600.0 * shared_s, alone_s, shared_s);
+        let block = [made(1.0, 0.0), made(0.2, 0.8), made(0.5, 0.5), made(0.0, 1.0)];
         assert!((log_ratio(&block).unwrap() - 0.6f64.ln()).abs() < 1e-12);
         // Two kinds alone need no model: 1000 against 600.
-        assert!((log_ratio(&[of(2.0, 0.0), of(0.0, 1.0)]).unwrap().exp() - 0.6).abs() < 1e-12);
+        assert!((log_ratio(&[made(2.0, 0.0), made(0.0, 1.0)]).unwrap().exp() - 0.6).abs() < 1e-12);
     }
 
     #[test]

@@ -82,8 +82,8 @@ impl Block {
         (!parts.is_empty()).then_some(Self { parts, ratio })
     }
 
-    fn sum(&self, of: fn(&Parts) -> u64) -> f64 {
-        self.parts.iter().map(of).sum::<u64>() as f64
+    fn sum(&self, amount: fn(&Parts) -> u64) -> f64 {
+        self.parts.iter().map(amount).sum::<u64>() as f64
     }
 }
 
@@ -115,9 +115,9 @@ fn logs(blocks: &[Block]) -> Vec<f64> {
 }
 
 fn summary(treatment: &Treatment, blocks: &[Block], ratio: Option<Ratio>, alpha: f64) -> TreatmentParallel {
-    let sum = |of: fn(&Parts) -> u64| blocks.iter().map(|block| block.sum(of)).sum::<f64>();
-    let share = |of: fn(&Parts) -> u64, whole: fn(&Parts) -> u64| -> Option<Interval> {
-        let by_block = blocks.iter().filter_map(|block| per(block.sum(of), block.sum(whole)));
+    let sum = |amount: fn(&Parts) -> u64| blocks.iter().map(|block| block.sum(amount)).sum::<f64>();
+    let share = |part: fn(&Parts) -> u64, whole: fn(&Parts) -> u64| -> Option<Interval> {
+        let by_block = blocks.iter().filter_map(|block| per(block.sum(part), block.sum(whole)));
         arithmetic(&by_block.collect::<Vec<f64>>(), "share", alpha)
     };
     let dop = match treatment.options.get("dop") {

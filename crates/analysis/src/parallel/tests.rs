@@ -89,16 +89,16 @@ fn what_each_block_says_comes_out_by_treatment() {
 #[test]
 fn gaps_have_their_reason_and_another_workload_has_nothing() {
     let plain = study(&[""], &["B all 1"]);
-    let of = |shared: &[f64]| [runs("A", &[0.0]), runs("A'", &[0.0]), runs("B", shared)].concat();
+    let all = |shared: &[f64]| [runs("A", &[0.0]), runs("A'", &[0.0]), runs("B", shared)].concat();
     let gap = |shared: &[f64]| {
-        let found = analyse_on(&scanned(plain.clone()), None, &of(shared), 1.0).parallel.unwrap();
+        let found = analyse_on(&scanned(plain.clone()), None, &all(shared), 1.0).parallel.unwrap();
         found.treatments[2].gap
     };
     assert_eq!(gap(&[0.0, 0.0]), Some(Gap::NeverBusy));
     assert_eq!(gap(&[1.0, 1.0]), Some(Gap::AlwaysBusy));
     assert_eq!(gap(&[0.5, 0.5]), Some(Gap::Alike));
     assert_eq!(gap(&[0.0, 1.0]), None);
-    assert!(analyse_on(&plain, None, &of(&[0.0, 1.0]), 1.0).parallel.is_none());
+    assert!(analyse_on(&plain, None, &all(&[0.0, 1.0]), 1.0).parallel.is_none());
     let none = [run(0, "A", &[5]), run(0, "A'", &[5]), run(0, "B", &[5])];
     assert!(analyse_on(&scanned(plain), None, &none, 1.0).parallel.is_none());
 }

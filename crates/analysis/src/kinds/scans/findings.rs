@@ -105,13 +105,13 @@ mod tests {
 
     fn told(
         treatments: Vec<TreatmentParallel>,
-        of: fn(&Facts<'_>) -> Option<Finding>,
+        find: fn(&Facts<'_>) -> Option<Finding>,
     ) -> Option<(String, String)> {
         let study = study(&[""], &["B all 1", "C all 1"]);
         let (topology, runs) = (Topology::default(), []);
         let analysis =
             Analysis { parallel: Some(Parallel { treatments }), ..crate::analyse(&study, &runs, 1.0) };
-        let found = of(&Facts::new(&study, &topology, &analysis))?;
+        let found = find(&Facts::new(&study, &topology, &analysis))?;
         Some((found.kind.clone(), found.line.to_string()))
     }
 

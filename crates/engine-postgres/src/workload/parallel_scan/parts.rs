@@ -135,8 +135,8 @@ impl Ran {
 }
 
 /// A share of a time.
-fn part(ns: u64, of: u64, whole: u64) -> u64 {
-    (u128::from(ns) * u128::from(of) / u128::from(whole.max(1))) as u64
+fn part(ns: u64, some: u64, whole: u64) -> u64 {
+    (u128::from(ns) * u128::from(some) / u128::from(whole.max(1))) as u64
 }
 
 #[cfg(test)]
