@@ -163,7 +163,8 @@ fn settle(client: &mut Client, workers: u32) -> Result<(), EngineError> {
         ("max_parallel_workers_per_gather", &workers),
         ("max_parallel_workers", &workers),
         ("parallel_setup_cost", "0"),
-        ("parallel_tuple_cost", "0"),
+        // At 0 the workers would hand every row to the leader, which would aggregate all of them.
+        ("parallel_tuple_cost", "0.1"),
         ("min_parallel_table_scan_size", "0"),
         // Scans that begin where another one is would share its buffers.
         ("synchronize_seqscans", "off"),
@@ -176,7 +177,7 @@ fn settle(client: &mut Client, workers: u32) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Refuses a plan that wants another number of workers.
+/// Refuses a plan that wants another number of workers, or in which they do not aggregate their own rows.
 fn expect_workers(client: &mut Client, sql: &str, workers: u32) -> Result<(), EngineError> {
     let action = "plan the scan";
     let lines = client.query(&format!("EXPLAIN {sql}"), &[]).map_err(|cause| query(action, &cause))?;
@@ -186,7 +187,8 @@ fn expect_workers(client: &mut Client, sql: &str, workers: u32) -> Result<(), En
         .collect::<Result<_, _>>()
         .map_err(|cause| query(action, &cause))?;
     let planned = lines.iter().find_map(|line| line.trim().strip_prefix("Workers Planned: ")?.parse().ok());
-    match planned.unwrap_or(0) == workers {
+    let is_divided = workers == 0 || lines.iter().any(|line| line.contains("Partial "));
+    match planned.unwrap_or(0) == workers && is_divided {
         true => Ok(()),
         false => Err(failed(
             action,
