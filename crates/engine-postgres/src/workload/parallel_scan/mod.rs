@@ -24,7 +24,7 @@ pub(super) use parts::Scan;
 pub(super) use session::{Opening, ScanSession};
 
 /// Goes up whenever the same options give another table.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// The most that `max_parallel_workers_per_gather` takes, and the leader.
 const MAX_DOP: u32 = 1025;
