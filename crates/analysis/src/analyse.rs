@@ -5,8 +5,8 @@ use crate::looks::claim::effects;
 use crate::looks::states::looked_at;
 use crate::setting::Setting;
 use crate::{
-    Analysis, changed_with, commands, cpus, drift, halves, lock_gains, looks, order, queries, scaling_law,
-    settling, warmups, worklist,
+    Analysis, changed_with, commands, cpus, drift, halves, lock_gains, looks, order, parallel, queries,
+    scaling_law, settling, warmups, worklist,
 };
 use threadwise_machine::Topology;
 use threadwise_study::probe::Probe;
@@ -64,6 +64,7 @@ pub fn analyse_probed(
         halves: halves::halves(&setting, &observed),
         lock_gains: lock_gains::lock_gains(&setting, &observed),
         scaling_laws: scaling_law::of_sweeps(&setting, &observed, runs),
+        parallel: parallel::parallel(&setting, &observed, runs),
         settling: settling::settling(study, runs, alpha),
         warmups: warmups::warmups(study, runs),
         order: order::order(&setting, &observed, runs),

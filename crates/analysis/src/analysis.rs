@@ -11,6 +11,7 @@ use crate::long_windows::LongWindows;
 use crate::looks::Looks;
 use crate::looks::claim::Effects;
 use crate::order::Order;
+use crate::parallel::Parallel;
 use crate::queries::Queries;
 use crate::scaling_law::SeriesLaw;
 use crate::settling::Settling;
@@ -60,6 +61,9 @@ pub struct Analysis {
     /// Scaling laws of a study with a sweep, a group each; empty in any other.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scaling_laws: Vec<SeriesLaw>,
+    /// What the processes of parallel scans did; `None` of another workload.
+    #[serde(rename = "parallel_workers", skip_serializing_if = "Option::is_none")]
+    pub parallel: Option<Parallel>,
     /// What switches of the machine left behind, an arm each; empty in a study without arms inside of blocks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub settling: Vec<Settling>,

@@ -24,6 +24,7 @@ pub mod lock_gains;
 pub mod long_windows;
 pub mod looks;
 pub mod order;
+pub mod parallel;
 pub mod parts;
 pub mod published;
 pub mod queries;

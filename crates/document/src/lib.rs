@@ -48,7 +48,8 @@ pub struct Finding {
     /// comparisons), `long-windows` (they disagree with slices), `stalls`, `elapsed`, `waits`, `locks`, `client-cpu`, `not-measurable`, `validity`, `trust`, `scope`, `advice`,
     /// `simulated`, `emulated`; of queries `data-size`, `queries-total`, `fastest`, `queries-range`, `plan-change`, `core-seconds`, `dop-step`,
     /// `smt-dop`, `both-threads`, `plateau`, `outlier`; of a command `command`, `metric`, `cost`; of a work list
-    /// `worklist`, `jobs-step`, `smt-whole`, `idle-tail`, `schedule`; of an index `lock-threads`, `lock-cores`; of a probe `probe-sharing`, `probe-latency`,
+    /// `worklist`, `jobs-step`, `smt-whole`, `idle-tail`, `schedule`; of an index `lock-threads`, `lock-cores`; of parallel scans
+    /// `parallel-workers`; of a probe `probe-sharing`, `probe-latency`,
     /// `probe-co-runner`, `probe-clock`, `probe-gap`, `probe-emulated`; of studies side by side `caution`.
     pub kind: String,
     /// One line, figures with their intervals.

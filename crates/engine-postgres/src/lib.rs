@@ -154,13 +154,17 @@ fn choice(request: &LoadRequest) -> Result<Choice, EngineError> {
     {
         if !managed.study && request.engine_options.contains_key("restart") {
             let why = format!(
-                "{} has one server for the study, since a copy of its data for each treatment would take gigabytes: \
-                 leave it out, or say study",
+                "{} has one server for the study, whose data all treatments read: leave it out, or say study",
                 request.workload
             );
             return Err(error::refuse("restart", why));
         }
         managed.study = true;
+    }
+    if let Choice::External(_) = choice
+        && workload::needs_ours(&request.workload)
+    {
+        return Err(workload::not_ours());
     }
     if let Choice::External(_) = choice
         && workload::is_cold(request)?

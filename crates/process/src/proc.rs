@@ -58,6 +58,24 @@ pub fn start_time(pid: u32, tid: u32) -> Option<u64> {
     stat_field(&fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).ok()?, 22)?.parse().ok()
 }
 
+/// Where a process is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunsOn {
+    /// Logical CPU on which it last ran, or runs.
+    pub cpu: u32,
+    /// Whether it runs, or waits for a CPU.
+    pub is_runnable: bool,
+}
+
+/// On which logical CPU a process of one thread is, and whether it is runnable.
+pub fn runs_on(pid: u32) -> Option<RunsOn> {
+    parse_runs_on(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+fn parse_runs_on(stat: &str) -> Option<RunsOn> {
+    Some(RunsOn { cpu: stat_field(stat, 39)?.parse().ok()?, is_runnable: stat_field(stat, 3)? == "R" })
+}
+
 /// Whether a process has ended; its parent may still have to notice.
 pub fn has_ended(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -211,6 +229,16 @@ mod tests {
         let stat = "7 (post) gres) S 1 2 3 4 5 6 7 8 9 10 11 12 130 24 20 0 1 0";
         assert_eq!(ended_children_ticks(stat), Some(154));
         assert_eq!((ended_children_ticks("7 (x) S 1"), ended_children_ticks("")), (None, None));
+    }
+
+    #[test]
+    fn where_a_process_runs_is_behind_its_state() {
+        let zeros = "0 ".repeat(35);
+        let stat = |state: &str| format!("7 (a) b) {state} {zeros}5 0 0");
+        let here = |is_runnable| Some(RunsOn { cpu: 5, is_runnable });
+        assert_eq!((parse_runs_on(&stat("R")), parse_runs_on(&stat("S"))), (here(true), here(false)));
+        assert_eq!((parse_runs_on("7 (x) R 1"), runs_on(u32::MAX)), (None, None));
+        assert!(runs_on(std::process::id()).is_some());
     }
 
     #[test]

@@ -18,7 +18,7 @@ use threadwise_engine::{Engine, LoadRequest};
 use threadwise_machine::{CpuSet, MemoryBinding};
 use threadwise_study::engine::Properties;
 use threadwise_study::insert::{self, added_bytes};
-use threadwise_study::{OptionValue, Study, Treatment, tpch};
+use threadwise_study::{OptionValue, Study, Treatment, parallel, tpch};
 use threadwise_tpch::TpchOptions;
 
 /// Looks at the connections of the user's server before a block, and the pause between them: 3 s.
@@ -147,6 +147,7 @@ pub fn known_bytes(study: &Study) -> u64 {
         "logical-io" => blocks_bytes(study, &engine),
         insert::WORKLOAD => seeded_bytes(study, &engine),
         tpch::WORKLOAD => query_bytes(study, &engine),
+        parallel::WORKLOAD => scanned_bytes(study),
         _ => 0,
     }
 }
@@ -156,6 +157,12 @@ fn query_bytes(study: &Study, engine: &Properties) -> u64 {
     let bytes_per_scale = if study.is_users_server() { 0 } else { engine.tpch_bytes };
     let scale = study.treatments.first().and_then(|treatment| TpchOptions::read(&treatment.options).ok());
     scale.map_or(0, |options| (options.scale * bytes_per_scale as f64) as u64)
+}
+
+/// One table that all treatments scan.
+fn scanned_bytes(study: &Study) -> u64 {
+    let rows = study.treatments.first().map_or(0, |treatment| parallel::rows(&treatment.options));
+    rows.saturating_mul(parallel::ROW_BYTES)
 }
 
 /// Each treatment inserts into a copy of its own of a seeded table.

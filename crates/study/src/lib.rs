@@ -16,6 +16,7 @@ pub mod load;
 pub mod look;
 pub mod observation;
 mod option;
+pub mod parallel;
 pub mod plan;
 pub mod presets;
 pub mod probe;

@@ -1,7 +1,7 @@
 //! Studies that come with the program, as data in `studies/*.toml`.
 
 /// Name, title and text of each preset; the first is the default.
-const PRESETS: [(&str, &str, &str); 15] = [
+const PRESETS: [(&str, &str, &str); 16] = [
     (
         "placement",
         "Cached reads of two sessions: one logical CPU, one core, two cores, two packages",
@@ -51,6 +51,11 @@ const PRESETS: [(&str, &str, &str); 15] = [
         "parallel-queries",
         "TPC-H: 22 queries, degree of parallelism, one thread of every core and both",
         include_str!("../../../studies/parallel-queries.toml"),
+    ),
+    (
+        "parallel-workers",
+        "Parallel scan: rows by worker, with its sibling busy or idle, and what a straggler costs",
+        include_str!("../../../studies/parallel-workers.toml"),
     ),
     (
         "tpch-streams",

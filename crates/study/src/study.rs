@@ -7,7 +7,9 @@ use threadwise_machine::{Memory, Pin, Placement, Topology};
 
 use crate::engine::{Properties, URL};
 use crate::instance::CACHE;
-use crate::{Arm, External, Instance, Options, Quota, SmtWay, arm, command, tpch, warmup, worklist};
+use crate::{
+    Arm, External, Instance, Options, Quota, SmtWay, arm, command, parallel, tpch, warmup, worklist,
+};
 
 /// A study whose treatments are all spelled out for one machine.
 #[derive(Debug, Clone, PartialEq)]
@@ -160,9 +162,14 @@ pub(crate) fn runs_whole(workload: &str) -> bool {
     [command::WORKLOAD, worklist::WORKLOAD].contains(&workload)
 }
 
+/// Whether a session's queries run in parallel, so that treatments have a degree of parallelism.
+pub fn has_dop(workload: &str) -> bool {
+    [tpch::WORKLOAD, parallel::WORKLOAD].contains(&workload)
+}
+
 /// How many logical CPUs of so many sessions keep busy at once. A query or a command may use all of its placement.
 pub fn busy_cpus(workload: &str, sessions: u32, cpus: usize) -> usize {
-    match workload == tpch::WORKLOAD || runs_whole(workload) {
+    match has_dop(workload) || runs_whole(workload) {
         true => cpus,
         false => cpus.min(sessions as usize),
     }

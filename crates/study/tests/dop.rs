@@ -232,3 +232,33 @@ fn a_placement_that_is_repeated_is_one() {
     let once = tpch(&small_guest(), &Overrides::default());
     assert_eq!((names(&study), &study.left_out), (names(&once), &once.left_out));
 }
+
+#[test]
+fn a_parallel_scan_has_degrees_on_whole_and_doubled_up_cores() {
+    let resolved =
+        |topology: &Topology| resolve("parallel-workers", topology, &Overrides::default()).unwrap();
+    let study = resolved(&server());
+    let dops = |placement: &str| -> Vec<String> {
+        let members = study.treatments.iter().filter(|one| one.placement == placement);
+        members
+            .filter(|one| one.role != Role::BaselineTwin)
+            .map(|one| one.options["dop"].to_string())
+            .collect()
+    };
+    assert_eq!((dops("no-smt"), dops("all")).1, ["1", "2", "4", "8", "16", "32"]);
+    assert_eq!(dops("no-smt"), ["1", "2", "4", "8", "16"]);
+    assert_eq!(
+        (dops("3c1t+1c2t"), dops("1c1t+1c2t")),
+        (strings(&["1", "2", "4", "5"]), strings(&["1", "2", "3"]))
+    );
+    assert!(study.is_fixed_work() && study.design.rounds > 1, "slices are whole scans");
+    assert!(study.treatments.iter().all(|one| one.sessions == 1 && one.pin == Pin::Set));
+    let guest = resolved(&small_guest());
+    assert_eq!(names(&guest), ["no-smt d1", "no-smt d1'", "no-smt d2"]);
+    let left_out = guest.left_out.join("\n");
+    assert!(left_out.contains("all: the same as no-smt") && left_out.contains("3c1t+1c2t: "), "{left_out}");
+}
+
+fn strings(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}

@@ -10,6 +10,7 @@ use crate::workload::reads_cached;
 use std::collections::BTreeSet;
 use threadwise_study::command::PEAK_RSS_BYTES;
 use threadwise_study::observation::ROWS_FIRST_HALF;
+use threadwise_study::parallel;
 
 /// CPU time of the client, nanoseconds.
 pub(super) const CLIENT_CPU: &str = "client_cpu_ns";
@@ -21,6 +22,7 @@ pub(super) fn counters(runs: &[&Sums], setting: &Setting<'_>) -> Vec<CounterRate
     let elsewhere = |name: &str| {
         is_wait(name)
             || name == ROWS_FIRST_HALF
+            || name.starts_with(parallel::PREFIX)
             || [CLIENT_CPU, locks::SPINS, locks::SPIN_NS, locks::COUNTED_NS, "logical_reads"].contains(&name)
             // A run of cached reads with more than next to none of them is refused.
             || (cached_reads && name == "physical_reads")

@@ -5,14 +5,21 @@ pub mod command;
 pub mod indexes;
 pub mod queries;
 pub mod rate;
+pub mod scans;
 pub mod worklist;
 
 use crate::kind::Kind;
 use threadwise_study::Study;
 
 /// All kinds; the last one takes what no other does.
-pub const KINDS: [&dyn Kind; 5] =
-    [&worklist::Worklists, &command::Commands, &queries::Queries, &indexes::Indexes, &rate::Rates];
+pub const KINDS: [&dyn Kind; 6] = [
+    &worklist::Worklists,
+    &command::Commands,
+    &queries::Queries,
+    &indexes::Indexes,
+    &scans::Scans,
+    &rate::Rates,
+];
 
 /// The kind of a study.
 pub fn of(study: &Study) -> &'static dyn Kind {

@@ -18,6 +18,7 @@ mod long_windows;
 mod lost_cpu;
 mod mixed;
 mod noise;
+mod parallel;
 mod queries;
 mod real;
 mod rules;

@@ -1,4 +1,4 @@
-//! The workloads on PostgreSQL: `logical-io`, `insert` and `tpch`, one folder each: SQL, data, sessions.
+//! The workloads on PostgreSQL: `logical-io`, `insert`, `parallel-scan` and `tpch`, one folder each: SQL, data, sessions.
 //!
 //! A session's loop runs in a procedure of the server that commits every 10 to 100 ms or at each
 //! transaction (`loop=server`), or in the client (`loop=client`). What a procedure reports of its whole
@@ -8,6 +8,7 @@ mod backend;
 pub mod clock;
 mod insert;
 mod logical_io;
+mod parallel_scan;
 mod shared;
 mod sql;
 pub mod stats;
@@ -18,12 +19,14 @@ pub mod waits;
 
 use postgres::Client;
 use threadwise_engine::workloads::{
-    insert as insert_workload, logical_io as io_workload, tpch as tpch_workload,
+    insert as insert_workload, logical_io as io_workload, parallel_scan as scan_workload,
+    tpch as tpch_workload,
 };
 use threadwise_engine::{EngineError, LoadRequest, Loaded};
 
 use crate::Server;
 pub(crate) use insert::ROW_BYTES;
+pub(crate) use parallel_scan::not_ours;
 pub(crate) use shared::lock;
 use tables::procedure;
 pub(crate) use tpch::QuerySession;
@@ -32,7 +35,8 @@ pub use tpch::canonical_plan;
 pub use treatment::{Backend, Treatment};
 
 /// Names of the workloads.
-pub const NAMES: &[&str] = &[io_workload::NAME, insert_workload::NAME, tpch_workload::NAME];
+pub const NAMES: &[&str] =
+    &[io_workload::NAME, insert_workload::NAME, scan_workload::NAME, tpch_workload::NAME];
 
 /// What `load` makes in the schema.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -48,6 +52,7 @@ pub struct Objects {
 enum Work {
     LogicalIo(logical_io::Work),
     Insert(insert::Work),
+    ParallelScan(parallel_scan::Work),
     Tpch(tpch::Work),
 }
 
@@ -56,6 +61,7 @@ impl Work {
         match load.workload.as_str() {
             io_workload::NAME => Ok(Self::LogicalIo(logical_io::Work::parse(load)?)),
             insert_workload::NAME => Ok(Self::Insert(insert::Work::parse(load)?)),
+            scan_workload::NAME => Ok(Self::ParallelScan(parallel_scan::Work::parse(load)?)),
             tpch_workload::NAME => Ok(Self::Tpch(tpch::Work::parse(load)?)),
             other => Err(EngineError::Option {
                 option: "workload".into(),
@@ -79,7 +85,7 @@ pub fn check(load: &LoadRequest) -> Result<(), EngineError> {
     Work::parse(load).map(drop)
 }
 
-/// Bytes of tables and indexes of all sessions, with what a run adds.
+/// Bytes of tables and indexes of all sessions, with what a run adds: what the buffer pool has to have room for.
 ///
 /// # Errors
 /// The first unknown or impossible option.
@@ -87,6 +93,7 @@ pub fn data_bytes(load: &LoadRequest) -> Result<u64, EngineError> {
     Ok(match Work::parse(load)? {
         Work::LogicalIo(workload) => workload.data_bytes(load.sessions),
         Work::Insert(workload) => workload.data_bytes(load.sessions),
+        Work::ParallelScan(workload) => workload.pool_bytes(),
         Work::Tpch(workload) => workload.data_bytes(),
     })
 }
@@ -99,7 +106,7 @@ pub fn changes_data(load: &LoadRequest) -> Result<bool, EngineError> {
     Ok(match Work::parse(load)? {
         Work::LogicalIo(workload) => workload.io.updates(),
         Work::Insert(_) => true,
-        Work::Tpch(_) => false,
+        Work::ParallelScan(_) | Work::Tpch(_) => false,
     })
 }
 
@@ -111,10 +118,15 @@ pub fn needs_fresh_copy(load: &LoadRequest) -> Result<bool, EngineError> {
     Ok(matches!(Work::parse(load)?, Work::Insert(_)))
 }
 
-/// Whether it is a workload that shares one server, which is never copied: its data is large and nobody
-/// changes it.
+/// Whether it is a workload that shares one server, which is never copied: nobody changes its data, and that of
+/// `tpch` is large.
 pub fn shares_server(workload: &str) -> bool {
-    workload == tpch_workload::NAME
+    [scan_workload::NAME, tpch_workload::NAME].contains(&workload)
+}
+
+/// Whether it runs on servers of ours alone.
+pub fn needs_ours(workload: &str) -> bool {
+    workload == scan_workload::NAME
 }
 
 /// Whether every step is to find its data in no cache.
@@ -132,6 +144,7 @@ pub fn is_cold(load: &LoadRequest) -> Result<bool, EngineError> {
 /// The first unknown or impossible option.
 pub fn data_name(load: &LoadRequest) -> Result<Option<String>, EngineError> {
     Ok(match Work::parse(load)? {
+        Work::ParallelScan(workload) => Some(workload.suffix()),
         Work::Tpch(workload) => Some(workload.suffix()),
         Work::LogicalIo(_) | Work::Insert(_) => None,
     })
@@ -148,6 +161,7 @@ pub fn server_settings(
     major: u32,
 ) -> Result<Vec<(&'static str, String)>, EngineError> {
     Ok(match Work::parse(load)? {
+        Work::ParallelScan(workload) => tpch::server_settings(workload.pool_bytes(), memory_bytes, major),
         Work::Tpch(workload) => tpch::server_settings(workload.data_bytes(), memory_bytes, major),
         Work::LogicalIo(_) | Work::Insert(_) => Vec::new(),
     })
@@ -162,6 +176,7 @@ pub fn objects(load: &LoadRequest, suffix: &str) -> Result<Objects, EngineError>
         Work::LogicalIo(workload) => workload.tables(load.sessions, suffix),
         Work::Insert(_) => vec![insert::table(suffix)],
         // In a schema of their own they go with the server, which is ours.
+        Work::ParallelScan(_) => return Ok(Objects::default()),
         Work::Tpch(workload) => {
             let tables = if suffix.is_empty() { workload.tables() } else { Vec::new() };
             return Ok(Objects { tables, procedures: Vec::new() });
@@ -184,6 +199,7 @@ pub fn load(
     match Work::parse(load)? {
         Work::LogicalIo(workload) => logical_io::load(control, server, load, &workload, suffix),
         Work::Insert(workload) => insert::load(control, server, load, &workload, suffix),
+        Work::ParallelScan(workload) => parallel_scan::load(control, server, &workload, suffix),
         Work::Tpch(workload) => tpch::load(control, server, load, &workload, suffix),
     }
 }

@@ -8,6 +8,7 @@ use threadwise_engine::workloads::insert::RandomKeys;
 use threadwise_engine::{EngineError, clock};
 
 use super::clock::ServerClock;
+use super::parallel_scan::Scan;
 use crate::error::{failed, query};
 
 /// First version with `plan_cache_mode`.
@@ -26,6 +27,8 @@ pub(super) struct Shared {
     /// One more of them rests.
     rested: Condvar,
     tally: Mutex<Tally>,
+    /// Scans of the slice, of `parallel-scan`.
+    scans: Mutex<Vec<Scan>>,
     notes: Mutex<BTreeSet<String>>,
 }
 
@@ -53,6 +56,7 @@ impl Shared {
             resting: Mutex::default(),
             rested: Condvar::new(),
             tally: Mutex::default(),
+            scans: Mutex::default(),
             notes: Mutex::default(),
         }
     }
@@ -77,6 +81,7 @@ impl Shared {
     /// A slice begins: every session will work.
     pub(super) fn all_work(&self) {
         lock(&self.resting).clear();
+        lock(&self.scans).clear();
     }
 
     /// A session is done with the slice.
@@ -120,12 +125,30 @@ impl Shared {
         *lock(&self.tally)
     }
 
+    pub(super) fn add_scan(&self, scan: Scan) {
+        lock(&self.scans).push(scan);
+    }
+
+    /// Scans since the slice began; they are handed over once.
+    pub(super) fn take_scans(&self) -> Vec<Scan> {
+        std::mem::take(&mut *lock(&self.scans))
+    }
+
     pub(super) fn note(&self, note: String) {
         lock(&self.notes).insert(note);
     }
 
     pub(super) fn notes(&self) -> Vec<String> {
         lock(&self.notes).iter().cloned().collect()
+    }
+}
+
+/// Tells that a session is done with a slice, however it is left.
+pub(super) struct Resting<'a>(pub(super) &'a Shared, pub(super) u32);
+
+impl Drop for Resting<'_> {
+    fn drop(&mut self) {
+        self.0.rests(self.1);
     }
 }
 

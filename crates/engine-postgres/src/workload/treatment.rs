@@ -7,6 +7,7 @@ use threadwise_machine::CpuSet;
 use threadwise_study::{Counters, SessionSlice};
 
 use super::clock::ServerClock;
+use super::parallel_scan::{self, Looks};
 use super::shared::{FORCED_FLUSH, Shared, backend_pid, lock};
 use super::stats::Stats;
 use super::tpch::{self, QuerySession, Reads, ServerCpu};
@@ -34,7 +35,7 @@ pub struct Treatment {
     /// Whether the data is thrown away afterwards.
     fresh: bool,
     control_pid: u32,
-    /// Requested degree of parallelism; 1 for all but `tpch`.
+    /// Requested degree of parallelism; 1 for workloads without parallel queries.
     dop: u32,
     control: Mutex<Control>,
     shared: Arc<Shared>,
@@ -45,6 +46,8 @@ struct Control {
     client: Client,
     stats: Stats,
     sampler: Sampler,
+    /// Where processes of `parallel-scan` are, in place of what sessions wait for.
+    looks: Option<Looks>,
     /// Counters of the slice so far: wait samples.
     counters: Counters,
     /// CPU time of all that works for the sessions before the slice, where it is read for them together.
@@ -77,12 +80,16 @@ impl Treatment {
         if let Work::Tpch(workload) = &workload {
             tpch::must_be_whole(&mut client, tpch::schema(server, suffix), workload)?;
         }
+        if let Work::ParallelScan(workload) = &workload {
+            parallel_scan::must_be_whole(&mut client, server, workload, suffix)?;
+        }
         if let (Work::Insert(workload), false) = (&workload, fresh) {
             insert::make_ready(&mut client, server, load, workload, suffix)?;
         }
         let control = Control {
             stats: Stats::prepare(&mut client, server.version_num())?,
             sampler: Sampler::prepare(&mut client, load.seed)?,
+            looks: looks(server, &workload)?,
             client,
             counters: Counters::new(),
             cpu_ns: None,
@@ -109,11 +116,15 @@ impl Treatment {
     }
 
     /// Says where its sessions may run, all together: as many logical CPUs as that are the degree of
-    /// parallelism of `tpch` where none is asked for.
+    /// parallelism of a query where none is asked for.
     #[must_use]
     pub fn placed_on(mut self, placement: &CpuSet) -> Self {
-        if let Work::Tpch(workload) = &self.workload {
-            self.dop = threadwise_engine::workloads::tpch::dop(&workload.options, placement);
+        match &self.workload {
+            Work::Tpch(workload) => {
+                self.dop = threadwise_engine::workloads::tpch::dop(&workload.options, placement);
+            }
+            Work::ParallelScan(workload) => self.dop = workload.scan.dop_on(placement),
+            Work::LogicalIo(_) | Work::Insert(_) => {}
         }
         self
     }
@@ -131,7 +142,7 @@ impl Treatment {
     /// Where the CPU time of its sessions and their workers can be read.
     fn cpu(&self) -> Option<ServerCpu> {
         match (self.server.locality(), &self.workload) {
-            (Locality::Here { postmaster }, Work::Tpch(_)) => {
+            (Locality::Here { postmaster }, Work::Tpch(_) | Work::ParallelScan(_)) => {
                 Some(ServerCpu::of(self.is_parallel().then_some(*postmaster)))
             }
             _ => None,
@@ -155,6 +166,11 @@ impl Treatment {
             }
             Work::Insert(workload) => {
                 Box::new(insert::InsertSession::open(&self.server, request, workload, &self.suffix, shared)?)
+            }
+            Work::ParallelScan(workload) => {
+                let (schema, dop, cpu) = (self.suffix.as_str(), self.dop, self.cpu());
+                let opening = parallel_scan::Opening { workload, schema, dop, cpu };
+                Box::new(parallel_scan::ScanSession::open(&self.server, request, &opening, shared)?)
             }
             Work::Tpch(workload) if request.session >= workload.streams(request.sessions) => {
                 let stream = self.stream_of(workload);
@@ -206,7 +222,7 @@ impl Treatment {
     /// The server's.
     pub fn before(&self) -> Result<(), EngineError> {
         let mut control = lock(&self.control);
-        let Control { client, stats, counters, cpu_ns, reads, .. } = &mut *control;
+        let Control { client, stats, counters, cpu_ns, reads, looks, .. } = &mut *control;
         if let Work::Tpch(workload) = &self.workload {
             let schema = tpch::schema(&self.server, &self.suffix);
             let streams = workload.streams(self.backends().len() as u32);
@@ -218,16 +234,23 @@ impl Treatment {
         }
         counters.clear();
         self.shared.all_work();
+        if let Some(looks) = looks {
+            looks.begin();
+        }
         stats.begin(client)
     }
 
-    /// During a slice: samples what the sessions wait for.
+    /// During a slice: samples what the sessions wait for, or where the processes of a scan are.
     ///
     /// # Errors
     /// The server's.
     pub fn during(&self, window: &Window) -> Result<(), EngineError> {
         let mut control = lock(&self.control);
-        let Control { client, sampler, counters, .. } = &mut *control;
+        let Control { client, sampler, counters, looks, .. } = &mut *control;
+        if let Some(looks) = looks {
+            looks.watch(window, &self.shared);
+            return Ok(());
+        }
         sampler.watch(client, window, &self.shared.clock(), &self.shared, counters)
     }
 
@@ -237,8 +260,11 @@ impl Treatment {
     /// The server's.
     pub fn after(&self, sessions: &mut [SessionSlice]) -> Result<Counters, EngineError> {
         let mut control = lock(&self.control);
-        let Control { client, stats, counters, cpu_ns, reads, .. } = &mut *control;
+        let Control { client, stats, counters, cpu_ns, reads, looks, .. } = &mut *control;
         let mut came = stats.end(client)?;
+        if let Some(looks) = looks {
+            came.append(&mut looks.add_up(&self.shared.take_scans()).counters());
+        }
         // Other workloads' sessions tell everything themselves: they read their own backends.
         if let Work::Tpch(_) = &self.workload {
             share_cpu(sessions, self.all_cpu_ns().zip(*cpu_ns));
@@ -264,6 +290,14 @@ impl Treatment {
             true => Ok(()),
             false => insert::put_back(client, &self.server, &self.load, workload, &self.suffix),
         }
+    }
+}
+
+/// Where the processes of parallel scans are, for a workload that has them on a server here.
+fn looks(server: &Server, workload: &Work) -> Result<Option<Looks>, EngineError> {
+    match (server.locality(), workload) {
+        (Locality::Here { postmaster }, Work::ParallelScan(_)) => Looks::of(*postmaster).map(Some),
+        _ => Ok(None),
     }
 }
 

@@ -3,4 +3,5 @@
 pub mod insert;
 pub mod logical_io;
 pub mod options;
+pub mod parallel_scan;
 pub mod tpch;

@@ -114,7 +114,9 @@ fn in_order(law: &ScalingLaw) -> Result<(), String> {
         hold(turns.peak.high <= most && turns.knee.low >= 1.0, || "a turn off the curve".to_owned())?;
     }
     for one in &law.predictions {
-        hold(one.rate_per_s.is_some() != one.gap.is_some(), || "a prediction and a gap, or neither".to_owned())?;
+        hold(one.rate_per_s.is_some() != one.gap.is_some(), || {
+            "a prediction and a gap, or neither".to_owned()
+        })?;
         one.rate_per_s.iter().try_for_each(|rate| ordered("prediction", rate))?;
     }
     Ok(())

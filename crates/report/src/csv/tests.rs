@@ -98,6 +98,7 @@ fn written(study: &Study, runs: &[Run], export: Export) -> String {
         halves: None,
         lock_gains: None,
         scaling_laws: vec![],
+        parallel: None,
         settling: Vec::new(),
         long_windows: None,
         arms: None,

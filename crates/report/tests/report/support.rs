@@ -415,6 +415,7 @@ fn analysis(study: &Study, runs: &[Run], blocks: u32) -> Analysis {
         cpus: None,
         changed_with: None,
         lock_gains: None,
+        parallel: None,
         queries: None,
         commands: None,
         worklist: None,

@@ -12,7 +12,7 @@ use super::{dop, external, jobs};
 use crate::arm::FACTORS;
 use crate::instance;
 use crate::plan::long;
-use crate::{Arm, OptionValue, command, tpch, worklist};
+use crate::{Arm, OptionValue, command, parallel, tpch, worklist};
 
 /// Options of the workload `logical-io`; other workloads check theirs in their engine.
 const LOGICAL_IO: [&str; 11] = [
@@ -38,6 +38,9 @@ pub(super) const DATA_LEVELS: [&str; 3] = ["l2", "llc", "memory"];
 /// Options of the workload `tpch` that are the same in a whole study: all treatments read one data set
 /// and execute the same queries.
 const STUDY_WIDE: [&str; 5] = ["scale", "cluster", "test", "queries", "parameters"];
+
+/// The same of the workload `parallel-scan`: all treatments read one table.
+const ONE_TABLE: [&str; 1] = ["rows"];
 
 /// The same of the workload `worklist`: all treatments do one list.
 const ONE_LIST: [&str; 5] = [worklist::RECIPE, worklist::RECIPE_STORED, "list", "files", "total_mib"];
@@ -223,6 +226,7 @@ fn expect_no_study_wide(
 pub(super) fn study_wide(raw: &RawStudy, key: &str) -> Option<String> {
     let wide: &[&str] = match raw.workload.get_ref().as_str() {
         tpch::WORKLOAD => &STUDY_WIDE,
+        parallel::WORKLOAD => &ONE_TABLE,
         worklist::WORKLOAD => &ONE_LIST,
         _ => &[],
     };

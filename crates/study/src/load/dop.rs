@@ -11,8 +11,8 @@ use super::raw::RawStudy;
 use super::seat::{Seat, is_same};
 use super::sites::{self, Site, list_of};
 use super::values::{MAX_SESSIONS, session_list};
-use crate::study::MIN_BLOCKS;
-use crate::{Comparison, OptionValue, Role, tpch};
+use crate::study::{MIN_BLOCKS, has_dop};
+use crate::{Comparison, OptionValue, Role, parallel, tpch};
 
 /// Name of the option.
 pub(super) const DOP: &str = "dop";
@@ -150,7 +150,7 @@ fn sorted(mut levels: Vec<u32>) -> Vec<u32> {
 /// Checks what needs no machine.
 pub(super) fn check(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
     let Some(dop) = &raw.dop else { return Ok(()) };
-    if raw.workload.get_ref() != tpch::WORKLOAD {
+    if !has_dop(raw.workload.get_ref()) {
         return Err(foreign(raw, source));
     }
     list_of(dop.levels.as_ref(), source, LEVELS, MAX_DOP)?;
@@ -163,11 +163,12 @@ fn foreign(raw: &RawStudy, source: &Source) -> LoadError {
     let letters = |text: &str| -> String {
         text.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect()
     };
-    let (written, known) = (raw.workload.get_ref(), tpch::WORKLOAD);
-    let way = match letters(written) == letters(known) {
-        true => format!("write workload = \"{known}\""),
-        false => format!("leave the section out, or write workload = \"{known}\""),
+    let (written, known) = (raw.workload.get_ref(), [tpch::WORKLOAD, parallel::WORKLOAD]);
+    let way = match known.iter().find(|known| letters(written) == letters(known)) {
+        Some(known) => format!("write workload = \"{known}\""),
+        None => format!("leave the section out, or write workload = \"{}\"", known[0]),
     };
+    let known = known.join(" and ");
     let why =
         format!("workload '{written}' has no [dop]: it is for {known}, whose queries run in parallel; {way}");
     source.at(raw.workload.span(), why)

@@ -21,7 +21,7 @@ use super::sweep::{self, Sweep};
 use super::values::{pin, session_list};
 use super::{arms, asked, budget, data, factors};
 use crate::study::{MIN_BLOCKS, runs_whole};
-use crate::{OptionValue, Options, Role, Study, command, tpch, worklist};
+use crate::{OptionValue, Options, Role, Study, command, parallel, tpch, worklist};
 
 /// Seed where neither the file nor the command line gives one.
 const DEFAULT_SEED: u64 = 1;
@@ -326,7 +326,7 @@ fn listed(
     let workload = file.raw.workload.get_ref();
     let sessions = match workload.as_str() {
         // A query is one stream, however many threads it has.
-        tpch::WORKLOAD => 1,
+        tpch::WORKLOAD | parallel::WORKLOAD => 1,
         worklist::WORKLOAD => jobs::number(overrides, sessions),
         _ => sessions,
     };

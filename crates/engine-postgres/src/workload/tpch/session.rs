@@ -18,7 +18,7 @@ use threadwise_engine::{EngineError, Session, SessionRequest, Window, clock};
 use threadwise_study::{Answer, QueryExecution, SessionSlice};
 
 use super::super::backend::Usage;
-use super::super::shared::{Shared, backend_pid, flush_statistics, lock};
+use super::super::shared::{Resting, Shared, backend_pid, flush_statistics, lock};
 use super::settings::{self, Workers};
 use super::{ServerCpu, Work, plan, schema};
 use crate::Server;
@@ -66,15 +66,6 @@ pub(in super::super) struct Stream<'a> {
     pub(in super::super) dop: u32,
     /// Where CPU time can be read.
     pub(in super::super) cpu: Option<ServerCpu>,
-}
-
-/// Tells that a session is done with a slice, however it is left.
-pub(super) struct Resting<'a>(pub(super) &'a Shared, pub(super) u32);
-
-impl Drop for Resting<'_> {
-    fn drop(&mut self) {
-        self.0.rests(self.1);
-    }
 }
 
 impl QuerySession {

@@ -9,9 +9,9 @@ use threadwise_engine::{EngineError, Session, SessionRequest, Window, clock};
 use threadwise_study::SessionSlice;
 
 use super::super::backend::{Part, Usage};
-use super::super::shared::{Shared, backend_pid, flush_statistics};
+use super::super::shared::{Resting, Shared, backend_pid, flush_statistics};
 use super::schema;
-use super::session::{Resting, Stream};
+use super::session::Stream;
 use super::settings::{self, Workers};
 use crate::Server;
 use crate::error::{ENGINE, failed, query};

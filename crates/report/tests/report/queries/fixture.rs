@@ -402,6 +402,7 @@ pub fn fixture(compared: usize, throughput: bool) -> Fixture {
         cpus: None,
         changed_with: None,
         lock_gains: None,
+        parallel: None,
         queries: Some(queries.clone()),
         commands: None,
         worklist: None,

@@ -1,0 +1,152 @@
+//! `parallel-scan` on PostgreSQL: a leader and its parallel workers aggregate one table, and the answer says how many
+//! rows each process aggregated, and when its first and its last rows were.
+//!
+//! The table lies in the buffer pool of one server that all treatments share. Which process does what is PostgreSQL's
+//! own division: whoever is free takes the next blocks (`heap_parallelscan_nextpage` in `access/table/tableam.c`). A
+//! function in the server's own language and a server whose processes we may watch are needed, so that it runs on
+//! clusters of ours alone.
+
+mod looks;
+mod parts;
+mod session;
+
+use postgres::Client;
+use threadwise_engine::workloads::options::refuse;
+use threadwise_engine::workloads::parallel_scan::{ParallelScan, value_sql};
+use threadwise_engine::{EngineError, LoadRequest, Loaded};
+use threadwise_study::parallel::ROW_BYTES;
+
+use super::sql::{execute, fill};
+use crate::Server;
+use crate::error::{failed, query};
+pub(super) use looks::Looks;
+pub(super) use parts::Scan;
+pub(super) use session::{Opening, ScanSession};
+
+/// Goes up whenever the same options give another table.
+const FORMAT: u32 = 2;
+
+/// The most that `max_parallel_workers_per_gather` takes, and the leader.
+const MAX_DOP: u32 = 1025;
+
+/// A scan of a table that is larger than a quarter of the buffer pool goes through a small ring of buffers (`initscan`
+/// in `access/heap/heapam.c`) and reads from the kernel's cache again.
+const POOL_OF_TABLE: u64 = 4;
+
+/// The workload with its options.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Work {
+    pub(super) scan: ParallelScan,
+}
+
+impl Work {
+    /// Reads and checks the options.
+    ///
+    /// # Errors
+    /// The first that is unknown or impossible; more than one session, whose workers could not be told apart.
+    pub(super) fn parse(load: &LoadRequest) -> Result<Self, EngineError> {
+        let scan = ParallelScan::parse(&load.options, MAX_DOP)?;
+        match load.sessions {
+            0 | 1 => Ok(Self { scan }),
+            sessions => {
+                let why = format!(
+                    "{sessions} sessions; parallel-scan has one, whose workers are its parallelism (dop)"
+                );
+                Err(refuse("sessions", why))
+            }
+        }
+    }
+
+    /// Bytes of the table.
+    pub(super) fn data_bytes(&self) -> u64 {
+        self.scan.rows.saturating_mul(ROW_BYTES)
+    }
+
+    /// What the buffer pool has to hold, bytes.
+    pub(super) fn pool_bytes(&self) -> u64 {
+        self.data_bytes().saturating_mul(POOL_OF_TABLE)
+    }
+
+    /// The schema of the table and its function, by which it is known in a server with other data.
+    pub(super) fn suffix(&self) -> String {
+        format!("parallel_scan_{}", self.scan.rows)
+    }
+}
+
+/// Name of the table in its schema.
+const TABLE: &str = "numbers";
+
+/// Makes the table, or finds it whole.
+pub(super) fn load(
+    control: &mut Client,
+    server: &Server,
+    workload: &Work,
+    schema: &str,
+) -> Result<Loaded, EngineError> {
+    if !is_ours(server, schema) {
+        return Err(not_ours());
+    }
+    let rows = workload.scan.rows;
+    let mut loaded = Loaded {
+        rows_per_session: rows,
+        notes: vec![format!(
+            "one table of {rows} rows of two integers; the answer of every scan is checked: its rows, and a sum that is \
+             known"
+        )],
+        ..Loaded::default()
+    };
+    if mark_of(control, schema)?.as_deref() == Some(mark(workload).as_str()) {
+        return Ok(loaded);
+    }
+    let rows = rows.to_string();
+    let values = [("schema", schema), ("table", TABLE), ("rows", rows.as_str()), ("value", &value_sql())];
+    execute(control, &format!("load {rows} rows"), &fill(include_str!("create.sql"), &values))?;
+    // Sets what every later reader would otherwise write: hint bits, frozen rows, the visibility map.
+    execute(control, "vacuum the table", &format!("VACUUM (FREEZE, ANALYZE) {schema}.{TABLE}"))?;
+    // Last: a table with its mark is whole.
+    let comment = format!("COMMENT ON TABLE {schema}.{TABLE} IS '{}'", mark(workload));
+    execute(control, "mark the table as whole", &comment)?;
+    loaded.bytes_per_session = workload.data_bytes();
+    Ok(loaded)
+}
+
+/// Refuses a table that is not there, or not whole.
+///
+/// # Errors
+/// So it is.
+pub(super) fn must_be_whole(
+    control: &mut Client,
+    server: &Server,
+    workload: &Work,
+    schema: &str,
+) -> Result<(), EngineError> {
+    match mark_of(control, schema)?.as_deref() {
+        _ if !is_ours(server, schema) => Err(not_ours()),
+        Some(found) if found == mark(workload) => Ok(()),
+        _ => {
+            Err(failed("find the loaded table", format!("schema {schema} has none; load comes before start")))
+        }
+    }
+}
+
+/// A schema of its own is that of a private server, on this machine.
+fn is_ours(server: &Server, schema: &str) -> bool {
+    !schema.is_empty() && server.is_local()
+}
+
+/// The refusal of a server that is not one of ours.
+pub(crate) fn not_ours() -> EngineError {
+    let why = "parallel-scan makes a function in the server's own language, which takes a superuser, and watches its \
+               processes: it runs on a private server (--engine postgres)";
+    refuse("workload", why.into())
+}
+
+fn mark(workload: &Work) -> String {
+    format!("threadwise parallel-scan {} rows format {FORMAT}, whole", workload.scan.rows)
+}
+
+fn mark_of(control: &mut Client, schema: &str) -> Result<Option<String>, EngineError> {
+    let sql = "SELECT obj_description(to_regclass($1), 'pg_class')";
+    let row = control.query_one(sql, &[&format!("{schema}.{TABLE}")]);
+    row.and_then(|row| row.try_get(0)).map_err(|cause| query("look for the table", &cause))
+}

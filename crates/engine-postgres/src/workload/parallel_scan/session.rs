@@ -1,0 +1,198 @@
+//! The session of `parallel-scan`: the leader's connection, one scan a step.
+
+use postgres::types::ToSql;
+use postgres::{Client, Statement};
+use std::sync::Arc;
+use std::time::SystemTime;
+use threadwise_engine::worker::{StepResult, closed_loop, fixed_work};
+use threadwise_engine::workloads::parallel_scan::{ParallelScan, term_sql};
+use threadwise_engine::{EngineError, Session, SessionRequest, Window, clock};
+use threadwise_study::SessionSlice;
+
+use super::parts::{Process, Scan};
+use super::{TABLE, Work};
+use crate::Server;
+use crate::error::{failed, query};
+use crate::workload::backend::{Part, Usage};
+use crate::workload::shared::{Resting, Shared, backend_pid, flush_statistics};
+use crate::workload::sql::{fill, prepare};
+use crate::workload::tpch::ServerCpu;
+
+/// Scans before the first slice: the first brings the table into the buffer pool, the second finds it there.
+const WARM_SCANS: u32 = 2;
+
+/// What a session is opened with besides its request.
+pub(in super::super) struct Opening<'a> {
+    pub(in super::super) workload: &'a Work,
+    pub(in super::super) schema: &'a str,
+    /// Requested degree of parallelism.
+    pub(in super::super) dop: u32,
+    /// Where CPU time can be read.
+    pub(in super::super) cpu: Option<ServerCpu>,
+}
+
+/// The connection with its scan.
+pub(in super::super) struct ScanSession {
+    client: Client,
+    statement: Statement,
+    scan: ParallelScan,
+    /// The right sum.
+    sum: u64,
+    number: u32,
+    leader: u32,
+    version_num: u32,
+    cpu: Option<ServerCpu>,
+    shared: Arc<Shared>,
+}
+
+impl ScanSession {
+    /// Connects, sets what the plan depends on, and checks the plan.
+    ///
+    /// # Errors
+    /// The server's, or a plan with another number of workers than asked for.
+    pub(in super::super) fn open(
+        server: &Server,
+        request: &SessionRequest,
+        opening: &Opening<'_>,
+        shared: Arc<Shared>,
+    ) -> Result<Self, EngineError> {
+        let mut client = server.connect(&format!("threadwise session {}", request.session))?;
+        let workers = opening.dop.saturating_sub(1);
+        settle(&mut client, workers)?;
+        let values = [("schema", opening.schema), ("table", TABLE), ("term", &term_sql())];
+        let sql = fill(include_str!("scan.sql"), &values);
+        expect_workers(&mut client, &sql, workers)?;
+        let leader = backend_pid(&mut client)?;
+        shared.add_backend(request.session, leader);
+        Ok(Self {
+            statement: prepare(&mut client, &sql)?,
+            client,
+            scan: opening.workload.scan,
+            sum: opening.workload.scan.sum(),
+            number: request.session,
+            leader,
+            version_num: server.version_num(),
+            cpu: opening.cpu,
+            shared,
+        })
+    }
+
+    fn cpu_ns(&self) -> Option<u64> {
+        self.cpu?.read_ns(&[self.leader])
+    }
+}
+
+/// One scan: what it did, and its processes.
+fn scan(
+    client: &mut Client,
+    statement: &Statement,
+    shared: &Shared,
+    leader: u32,
+) -> Result<(Scan, u64, u64), EngineError> {
+    let fail = |cause: postgres::Error| query("scan the table", &cause);
+    let nothing: [&(dyn ToSql + Sync); 0] = [];
+    let answer = client.query(statement, &nothing).map_err(fail)?;
+    let server_clock = shared.clock();
+    let (mut processes, mut rows, mut sum) = (Vec::new(), 0_u64, 0_u64);
+    for row in &answer {
+        let (pid, count): (i32, i64) = (row.try_get(0).map_err(fail)?, row.try_get(1).map_err(fail)?);
+        let part: i64 = row.try_get(2).map_err(fail)?;
+        let times: [Option<SystemTime>; 2] = [row.try_get(3).map_err(fail)?, row.try_get(4).map_err(fail)?];
+        let at_ns = times.map(|time| time.map_or(0, |time| server_clock.monotonic_ns(time)));
+        rows += count.unsigned_abs();
+        sum += part.unsigned_abs();
+        let pid = u32::try_from(pid).map_err(|cause| failed("learn who scanned the table", cause))?;
+        processes.push(Process { pid, rows: count.unsigned_abs(), start_ns: at_ns[0], end_ns: at_ns[1] });
+    }
+    // Workers are started in the order of their numbers; where process numbers begin anew, it is another order.
+    processes.sort_by_key(|process| (process.pid != leader, process.pid));
+    Ok((Scan(processes), rows, sum))
+}
+
+impl Session for ScanSession {
+    fn warm(&mut self) -> Result<(), EngineError> {
+        for _ in 0..WARM_SCANS {
+            let (_, rows, sum) = scan(&mut self.client, &self.statement, &self.shared, self.leader)?;
+            if (rows, sum) != (self.scan.rows, self.sum) {
+                let why = format!(
+                    "{rows} rows with the sum {sum} in place of {} with {}",
+                    self.scan.rows, self.sum
+                );
+                return Err(EngineError::WrongAnswer(why));
+            }
+        }
+        flush_statistics(&mut self.client, self.version_num)
+    }
+
+    fn slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
+        let shared = Arc::clone(&self.shared);
+        let _resting = Resting(&shared, self.number);
+        let client_cpu_ns = clock::thread_cpu_ns();
+        let (cpu_before_ns, usage) = (self.cpu_ns(), Usage::read(Some(self.leader)));
+        let (wanted, leader) = ((self.scan.rows, self.sum), self.leader);
+        let Self { client, statement, .. } = self;
+        let step = || {
+            let (scan, rows, sum) = scan(client, statement, &shared, leader)?;
+            shared.add_scan(scan);
+            Ok(StepResult { rows, checked: 1, wrong: u64::from((rows, sum) != wanted), think_ns: 0 })
+        };
+        let none = || Ok([]);
+        let mut slice = match self.scan.rows_per_session {
+            Some(rows) => fixed_work(window, rows, step, none)?,
+            None => closed_loop(window, step, none)?,
+        };
+        Usage::read(Some(self.leader)).since(usage).tell(&mut slice, Part::ALL);
+        if let Some((now_ns, then_ns)) = self.cpu_ns().zip(cpu_before_ns) {
+            slice.cpu_ns = now_ns.saturating_sub(then_ns);
+        }
+        let client_cpu_ns = clock::thread_cpu_ns().saturating_sub(client_cpu_ns);
+        slice.counters.insert("client_cpu_ns".to_owned(), client_cpu_ns);
+        flush_statistics(&mut self.client, self.version_num)?;
+        Ok(slice)
+    }
+}
+
+/// Plans must be the same in every session of a degree of parallelism.
+fn settle(client: &mut Client, workers: u32) -> Result<(), EngineError> {
+    let workers = workers.to_string();
+    let settings = [
+        ("search_path", "pg_catalog"),
+        ("timezone", "UTC"),
+        ("jit", "off"),
+        ("parallel_leader_participation", "on"),
+        ("max_parallel_workers_per_gather", &workers),
+        ("max_parallel_workers", &workers),
+        ("parallel_setup_cost", "0"),
+        // At 0 the workers would hand every row to the leader, which would aggregate all of them.
+        ("parallel_tuple_cost", "0.1"),
+        ("min_parallel_table_scan_size", "0"),
+        // Scans that begin where another one is would share its buffers.
+        ("synchronize_seqscans", "off"),
+    ];
+    for (name, value) in settings {
+        client
+            .query_one("SELECT set_config($1, $2, false)", &[&name, &value])
+            .map_err(|cause| query(format!("set {name}={value}"), &cause))?;
+    }
+    Ok(())
+}
+
+/// Refuses a plan that wants another number of workers, or in which they do not aggregate their own rows.
+fn expect_workers(client: &mut Client, sql: &str, workers: u32) -> Result<(), EngineError> {
+    let action = "plan the scan";
+    let lines = client.query(&format!("EXPLAIN {sql}"), &[]).map_err(|cause| query(action, &cause))?;
+    let lines: Vec<String> = lines
+        .iter()
+        .map(|line| line.try_get(0))
+        .collect::<Result<_, _>>()
+        .map_err(|cause| query(action, &cause))?;
+    let planned = lines.iter().find_map(|line| line.trim().strip_prefix("Workers Planned: ")?.parse().ok());
+    let is_divided = workers == 0 || lines.iter().any(|line| line.contains("Partial "));
+    match planned.unwrap_or(0) == workers && is_divided {
+        true => Ok(()),
+        false => Err(failed(
+            action,
+            format!("{workers} workers are asked for, and the plan is: {}", lines.join("; ")),
+        )),
+    }
+}
