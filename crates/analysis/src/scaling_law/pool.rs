@@ -1,21 +1,29 @@
 //! Several series that are fitted together: each has its own numbers, drawn to the mean of all by as much as series
 //! differ little, so that a series with few points takes from others what it cannot tell itself.
 //!
-//! Mean and variance between series are DerSimonian and Laird's ("Meta-analysis in clinical trials", *Controlled Clinical
-//! Trials* 7, 1986); a series' fit then has them as a prior (partial pooling: Gelman, Hill, *Data Analysis Using Regression
-//! and Multilevel/Hierarchical Models*, 2007, chapter 12).
+//! A series' fit has the mean of the others' numbers as a prior (partial pooling: Gelman, Hill, *Data Analysis Using
+//! Regression and Multilevel/Hierarchical Models*, 2007, chapter 12). Its standard deviation is that of a prediction of
+//! the next of a normal sample (Hahn, Meeker, *Statistical Intervals*, 1991, chapter 4): the others' spread s, times
+//! √(1 + 1/k) of k series, wider by Student's t over the normal quantile. The spread is taken as it is, noise of the fits
+//! included: a variance between series alone, which is what is left of it, is too often 0 of a few.
 
 use super::fit::{Fit, Number, Plan, Prior};
 use super::law::Yields;
 use super::sweep::{FEWEST_LOADS, Sweep};
-use crate::statistics::summary;
+use crate::statistics::{summary, t_quantile};
 
 /// Fits of resampled data from which a series' own standard errors are taken.
 const REPLICATES: usize = 200;
 
-/// A standard deviation between series of less than this share of the mean is taken for it: that series agree exactly
-/// is never known of a few.
+/// A standard deviation of less than this share of the mean is taken for it: that series agree exactly is never known
+/// of a few.
 const LEAST_SHARE: f64 = 0.02;
+
+/// Least standard deviation, where the mean is 0 too.
+const LEAST_SD: f64 = 1e-9;
+
+/// Standard normal quantile of a two-sided interval of 95%.
+const NORMAL: f64 = 1.959_964;
 
 /// How each series is to be fitted: alone where there is one, or no other shows a law.
 pub fn plans(sweeps: &[Sweep], seed: u64) -> Vec<Plan> {
@@ -62,39 +70,18 @@ fn prior(number: Number, knots: &[u32], others: &[&Fit]) -> Option<Prior> {
     // Knots of narrower series are another yield.
     let is_same =
         |fit: &&&Fit| !matches!(number, Number::Yield(at) if fit.solution.knots.get(at) != knots.get(at));
-    let seen: Vec<(f64, f64)> = others
-        .iter()
-        .filter(is_same)
-        .filter_map(|fit| {
-            let values: Option<Vec<f64>> = fit.replicates.iter().map(|law| number.of(law)).collect();
-            Some((number.of(&fit.solution.parameters())?, summary(&values?)?.sd))
-        })
-        .collect();
-    let (mean, between, error) = together(&seen)?;
-    let sd = between.hypot(error).max(LEAST_SHARE * mean.abs()).max(f64::MIN_POSITIVE.sqrt());
-    Some(Prior { number, mean, sd })
+    let seen: Vec<f64> =
+        others.iter().filter(is_same).filter_map(|fit| number.of(&fit.solution.parameters())).collect();
+    let (mean, sd) = next(&seen)?;
+    Some(Prior { number, mean, sd: sd.max(LEAST_SHARE * mean.abs()).max(LEAST_SD) })
 }
 
-/// Mean of the values, standard deviation between them, and the mean's standard error.
-fn together(seen: &[(f64, f64)]) -> Option<(f64, f64, f64)> {
-    if seen.len() < 2 {
-        return None;
-    }
-    // A number at its bound may have no spread of its own.
-    let least = seen.iter().map(|(_, sd)| *sd).fold(0.0, f64::max).max(1e-12) / 10.0;
-    let variance = |sd: f64| sd.max(least).powi(2);
-    let weigh = |between: f64| {
-        let weights: Vec<f64> = seen.iter().map(|(_, sd)| 1.0 / (variance(*sd) + between)).collect();
-        let sum: f64 = weights.iter().sum();
-        let mean = seen.iter().zip(&weights).map(|((value, _), weight)| value * weight).sum::<f64>() / sum;
-        (weights, sum, mean)
-    };
-    let (weights, sum, mean) = weigh(0.0);
-    let q: f64 = seen.iter().zip(&weights).map(|((value, _), weight)| weight * (value - mean).powi(2)).sum();
-    let squares: f64 = weights.iter().map(|weight| weight * weight).sum();
-    let between = ((q - (seen.len() - 1) as f64) / (sum - squares / sum)).max(0.0);
-    let (_, sum, mean) = weigh(between);
-    Some((mean, between.sqrt(), sum.sqrt().recip()))
+/// Mean of a sample, and the standard deviation of a prediction of its next value.
+fn next(seen: &[f64]) -> Option<(f64, f64)> {
+    let all = summary(seen).filter(|all| all.n >= 2)?;
+    let count = all.n as f64;
+    let few = t_quantile(0.975, count - 1.0)? / NORMAL;
+    Some((all.mean, few * all.sd * (1.0 + 1.0 / count).sqrt()))
 }
 
 /// Misfit of the series that have one, for those with too few points.
@@ -111,14 +98,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_that_differ_more_than_their_errors_have_a_variance_between_them() {
-        // By hand: weights 100; mean 2; Q = 100 (1 + 1) = 200; between = (200 − 1) / (200 − 100) = 1.99.
-        let (mean, between, error) = together(&[(1.0, 0.1), (3.0, 0.1)]).unwrap();
-        assert!((mean - 2.0).abs() < 1e-12 && (between - 1.99_f64.sqrt()).abs() < 1e-9, "{mean} {between}");
-        assert!((error - 1.0).abs() < 1e-9, "{error}");
-        let (mean, between, _) = together(&[(1.0, 1.0), (1.1, 1.0)]).unwrap();
-        assert_eq!(between, 0.0);
-        assert!((mean - 1.05).abs() < 1e-12);
-        assert_eq!(together(&[(1.0, 0.1)]), None);
+    fn the_next_of_a_sample_is_expected_as_the_books_have_it() {
+        // Hahn and Meeker's example of section 4.7: mean 50.10, s 1.31 of 5; 95% for one more: 50.10 ± 2.776 √1.2 1.31.
+        let (mean, sd) = next(&[51.4, 49.5, 48.7, 49.3, 51.6]).unwrap();
+        let s = summary(&[51.4, 49.5, 48.7, 49.3, 51.6]).unwrap().sd;
+        assert!((mean - 50.10).abs() < 1e-9 && (NORMAL * sd - 2.776_445 * 1.2_f64.sqrt() * s).abs() < 1e-5);
+        assert_eq!(next(&[1.0]), None);
     }
 }

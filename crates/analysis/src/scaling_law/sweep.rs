@@ -28,7 +28,9 @@ pub struct Sweep {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SweepError {
     /// Too few points.
-    #[error("{0} different numbers of busy sessions: a scaling law needs at least {FEWEST_LOADS}")]
+    #[error(
+        "a scaling law needs at least {FEWEST_LOADS} different numbers of busy sessions, of which there are {0}"
+    )]
     FewLoads(usize),
     /// A throughput that has no logarithm.
     #[error("a throughput that is not above 0 at {0} sessions")]

@@ -3,7 +3,7 @@
 use crate::noise::Normal;
 use crate::rules::count;
 use threadwise_analysis::scaling_law::{
-    Fit, Known, Ladder, Law, Load, Measured, Parameters, Plan, Sweep, Yields,
+    Fit, Known, Ladder, Law, Load, Measured, Parameters, Plan, Sweep, Yields, pool,
 };
 
 /// Studies a line in CI.
@@ -188,5 +188,48 @@ fn the_knee_and_the_end_of_smt_are_near_the_true_ones() {
             100.0 * most
         );
         assert!(most < 0.05, "{of_two}: {most}");
+    }
+}
+
+/// Series that are alike but not the same: each with its own yield and σ.
+#[test]
+fn a_series_with_few_points_has_an_interval_that_holds_its_own_truth() {
+    println!(
+        "16 cores, so many whole sweeps and one of 2 points: covered, % (all logical CPUs; the yield), width of the first"
+    );
+    let whole = Load::whole(16, 2);
+    for others in [2, 3, 5, 8] {
+        let studies = count(IN_CI);
+        let (mut covered, mut of_yield, mut widths) = (0.0, 0.0, Vec::new());
+        for study in 0..studies {
+            let mut random = Normal::new(7000 + study);
+            let mut drawn = || {
+                let of_two = 1.3 + 0.08 * random.draw();
+                truth(of_two, (0.02 + 0.006 * random.draw()).max(0.0), 0.0)
+            };
+            let truths: Vec<Parameters> = (0..=others).map(|_| drawn()).collect();
+            let mut random = Normal::new(9000 + study);
+            let noise = Noise { blocks: 1, error: 0.0, misfit: 0.01, ..CALM };
+            let mut sweeps: Vec<Sweep> =
+                truths.iter().map(|truth| sweep(truth, 16, noise, &mut random)).collect();
+            let sparse = sweeps.remove(others);
+            let points = sparse.points().iter().filter(|point| [2, 8].contains(&point.load.sessions));
+            sweeps.push(Sweep::of_few(points.cloned().collect()).unwrap());
+            let plan = pool::plans(&sweeps, study).pop().unwrap();
+            let fit = Fit::new(&sweeps[others], &plan, study, REPLICATES).unwrap();
+            let rate = fit.known(|law| law.rate_at(&whole)).unwrap();
+            let true_rate = truths[others].rate_at(&whole);
+            covered += f64::from(u8::from(rate.low <= true_rate && true_rate <= rate.high));
+            let of_two = |law: &Parameters| law.yields.as_ref().unwrap().of_two().unwrap();
+            let known = fit.known(of_two).unwrap();
+            let true_yield = of_two(&truths[others]);
+            of_yield += f64::from(u8::from(known.low <= true_yield && true_yield <= known.high));
+            widths.push((rate.high - rate.low) / true_rate);
+        }
+        widths.sort_by(f64::total_cmp);
+        let [covered, of_yield] = [covered, of_yield].map(|sum| sum / studies as f64);
+        let width = 100.0 * widths[widths.len() / 2];
+        println!("{others}: {:5.1} {:5.1}; {width:.0}%", 100.0 * covered, 100.0 * of_yield);
+        assert!(covered >= least() && of_yield >= least(), "{others}: {covered} {of_yield}");
     }
 }

@@ -13,6 +13,7 @@ mod page;
 mod probe_screen;
 mod probes;
 mod queries;
+mod scaling_law;
 mod support;
 mod terminal;
 mod worklist;

@@ -74,7 +74,10 @@ fn what_cannot_be_fitted_is_refused_in_one_line() {
     std::fs::write(lab.path().join("nan.csv"), "sessions,throughput\n1,5\n2,NaN\n").unwrap();
     std::fs::write(lab.path().join("bytes"), [0xff, 0xfe, 0x00]).unwrap();
     for (args, wanted) in [
-        (&["fit", "two.csv"][..], "two.csv: 2 different numbers of busy sessions"),
+        (
+            &["fit", "two.csv"][..],
+            "two.csv: a scaling law needs at least 3 different numbers of busy sessions",
+        ),
         (&["fit", "nan.csv"], "line 3, throughput: 'NaN' is not a number above 0"),
         (&["fit", "bytes"], "neither a result file nor text"),
         (&["fit", "absent.csv"], "absent.csv: No such file"),
