@@ -156,9 +156,9 @@ fn rows<'a>(sweep: &'a Sweep, log_rates: &[f64], weights: &[f64]) -> Vec<Row<'a>
 pub(super) struct Once {
     pub solution: Solution,
     weights: Vec<f64>,
-    misfit: f64,
+    pub misfit: f64,
     /// Degrees of freedom of the misfit.
-    free: usize,
+    pub free: usize,
 }
 
 /// Fits once, then again with the weights that follow from the misfit.
@@ -227,14 +227,14 @@ impl Fit {
     }
 
     /// A number that follows from the law's, with its interval; `None` where too few fits of resampled data ended.
-    pub fn known(&self, of: impl Fn(&Parameters) -> f64) -> Option<Known> {
+    pub fn known(&self, number: impl Fn(&Parameters) -> f64) -> Option<Known> {
         let mut values: Vec<f64> =
-            self.replicates.iter().map(&of).filter(|value| value.is_finite()).collect();
+            self.replicates.iter().map(&number).filter(|value| value.is_finite()).collect();
         if values.len() * 2 < self.replicates.len() || values.is_empty() {
             return None;
         }
         values.sort_by(f64::total_cmp);
-        let value = of(&self.solution.parameters());
+        let value = number(&self.solution.parameters());
         let [low, high] = [self.tail, 1.0 - self.tail].map(|share| quantile(&values, share));
         Some(Known { value, low: low?.min(value), high: high?.max(value) })
     }

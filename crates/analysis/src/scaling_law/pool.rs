@@ -7,13 +7,10 @@
 //! √(1 + 1/k) of k series, wider by Student's t over the normal quantile. The spread is taken as it is, noise of the fits
 //! included: a variance between series alone, which is what is left of it, is too often 0 of a few.
 
-use super::fit::{Fit, Number, Plan, Prior};
+use super::fit::{Number, Once, Plan, Prior, once};
 use super::law::Yields;
 use super::sweep::{FEWEST_LOADS, Sweep};
 use crate::statistics::{summary, t_quantile};
-
-/// Fits of resampled data from which a series' own standard errors are taken.
-const REPLICATES: usize = 200;
 
 /// A standard deviation of less than this share of the mean is taken for it: that series agree exactly is never known
 /// of a few.
@@ -25,26 +22,27 @@ const LEAST_SD: f64 = 1e-9;
 /// Standard normal quantile of a two-sided interval of 95%.
 const NORMAL: f64 = 1.959_964;
 
+/// A series that shows a law by itself, fitted alone.
+type Shown = (Plan, Once);
+
 /// How each series is to be fitted: alone where there is one, or no other shows a law.
-pub fn plans(sweeps: &[Sweep], seed: u64) -> Vec<Plan> {
+pub fn plans(sweeps: &[Sweep]) -> Vec<Plan> {
     if sweeps.len() < 2 {
         return sweeps.iter().map(Plan::alone).collect();
     }
-    let own: Vec<Option<(Plan, Fit)>> = sweeps
-        .iter()
-        .map(|sweep| {
-            let plan = Plan::alone(sweep);
-            let is_curve = sweep.loads() >= FEWEST_LOADS;
-            let fit = is_curve.then(|| Fit::new(sweep, &plan, seed, REPLICATES).ok())??;
-            Some((plan, fit))
-        })
-        .collect();
-    sweeps.iter().enumerate().map(|(at, sweep)| plan(sweep, &own, at)).collect()
+    let alone = |sweep: &Sweep| -> Option<Shown> {
+        let plan = Plan::alone(sweep);
+        let is_curve = sweep.loads() >= FEWEST_LOADS;
+        let fit = is_curve.then(|| once(sweep, &plan).ok())??;
+        Some((plan, fit))
+    };
+    let shown: Vec<Option<Shown>> = sweeps.iter().map(alone).collect();
+    sweeps.iter().enumerate().map(|(at, sweep)| plan(sweep, &shown, at)).collect()
 }
 
 /// The plan of one series: the richest law that any of them shows, with what the others say of its numbers.
-fn plan(sweep: &Sweep, own: &[Option<(Plan, Fit)>], at: usize) -> Plan {
-    let shown = || own.iter().flatten();
+fn plan(sweep: &Sweep, all: &[Option<Shown>], at: usize) -> Plan {
+    let shown = || all.iter().flatten();
     let is_wide = sweep.sibling_loads() > 0;
     let law = match shown().map(|(plan, _)| plan.law).max() {
         None => return Plan::alone(sweep),
@@ -55,21 +53,17 @@ fn plan(sweep: &Sweep, own: &[Option<(Plan, Fit)>], at: usize) -> Plan {
     let widest = shown().filter_map(|(plan, _)| plan.knots.last().copied()).max().unwrap_or(1);
     let knots = if law.has_yield() { Yields::needed(widest.max(sweep.widest())) } else { Vec::new() };
     let numbers = [Number::Sigma, Number::Kappa].into_iter().chain((0..knots.len()).map(Number::Yield));
-    let others: Vec<&Fit> = own
-        .iter()
-        .enumerate()
-        .filter(|(other, _)| *other != at)
-        .filter_map(|(_, one)| Some(&one.as_ref()?.1))
-        .collect();
+    let others = all.iter().enumerate().filter(|(other, _)| *other != at);
+    let others: Vec<&Once> = others.filter_map(|(_, one)| Some(&one.as_ref()?.1)).collect();
     let priors = numbers.filter_map(|number| prior(number, &knots, &others)).collect();
     Plan { law, knots, priors, misfit: misfit(shown()) }
 }
 
 /// What other series say of a number; `None` where fewer than two have it.
-fn prior(number: Number, knots: &[u32], others: &[&Fit]) -> Option<Prior> {
+fn prior(number: Number, knots: &[u32], others: &[&Once]) -> Option<Prior> {
     // Knots of narrower series are another yield.
     let is_same =
-        |fit: &&&Fit| !matches!(number, Number::Yield(at) if fit.solution.knots.get(at) != knots.get(at));
+        |fit: &&&Once| !matches!(number, Number::Yield(at) if fit.solution.knots.get(at) != knots.get(at));
     let seen: Vec<f64> =
         others.iter().filter(is_same).filter_map(|fit| number.of(&fit.solution.parameters())).collect();
     let (mean, sd) = next(&seen)?;
@@ -85,7 +79,7 @@ fn next(seen: &[f64]) -> Option<(f64, f64)> {
 }
 
 /// Misfit of the series that have one, for those with too few points.
-fn misfit<'a>(shown: impl Iterator<Item = &'a (Plan, Fit)>) -> Option<(f64, usize)> {
+fn misfit<'a>(shown: impl Iterator<Item = &'a Shown>) -> Option<(f64, usize)> {
     let all: Vec<(f64, usize)> =
         shown.map(|(_, fit)| (fit.misfit, fit.free)).filter(|(_, free)| *free > 0).collect();
     let free: usize = all.iter().map(|(_, free)| free).sum();

@@ -158,7 +158,7 @@ pub fn laws(all: &[Series], predict: &[Shape], seed: u64, count: usize) -> Vec<S
         })
         .collect();
     let good: Vec<Sweep> = sweeps.iter().filter_map(|sweep| sweep.as_ref().ok()).cloned().collect();
-    let mut plans = pool::plans(&good, seed).into_iter();
+    let mut plans = pool::plans(&good).into_iter();
     let each = all.iter().zip(sweeps).map(|(series, sweep)| {
         let law = sweep.and_then(|sweep| of_one(series, &sweep, plans.next(), predict, (seed, count)));
         let outcome = match law {
@@ -182,13 +182,13 @@ fn of_one(
         return Err(SweepError::FewLoads(sweep.loads()));
     }
     let fit = Fit::new(sweep, &plan, seed, count)?;
-    let known = |unit: &str, of: &dyn Fn(&Parameters) -> f64| {
-        fit.known(of).map(|known| interval(known, unit)).ok_or(SweepError::NoFit)
+    let known = |unit: &str, number: &dyn Fn(&Parameters) -> f64| {
+        fit.known(number).map(|known| interval(known, unit)).ok_or(SweepError::NoFit)
     };
     let ladder = Ladder::new(&series.threads_of_cores, |cores| series.clock.at(cores));
     let knots = plan.knots.iter().enumerate().map(|(at, threads)| {
-        let of = |law: &Parameters| law.yields.as_ref().map_or(f64::NAN, |yields| yields.knots[at].1);
-        Ok(Yield { threads: *threads, known: known("ratio", &of)? })
+        let knot = |law: &Parameters| law.yields.as_ref().map_or(f64::NAN, |yields| yields.knots[at].1);
+        Ok(Yield { threads: *threads, known: known("ratio", &knot)? })
     });
     Ok(ScalingLaw {
         law: plan.law,
@@ -242,7 +242,7 @@ fn curve(ladder: &Ladder, fit: &Fit) -> Vec<CurvePoint> {
 }
 
 fn turns(ladder: &Ladder, fit: &Fit, law: Law) -> Option<KnownTurns> {
-    let of = |part: &dyn Fn(&Turns) -> Option<u32>| {
+    let turn = |part: &dyn Fn(&Turns) -> Option<u32>| {
         fit.known(|law| ladder.turns(law).and_then(|turns| part(&turns)).map_or(f64::NAN, f64::from))
             .filter(|known| known.value.is_finite())
             .map(|known| interval(Known { low: known.low.round(), high: known.high.round(), ..known }, "1"))
@@ -250,9 +250,9 @@ fn turns(ladder: &Ladder, fit: &Fit, law: Law) -> Option<KnownTurns> {
     Some(KnownTurns {
         cores: ladder.cores(),
         logical_cpus: ladder.loads().len() as u32,
-        knee: of(&|turns| Some(turns.knee))?,
-        peak: of(&|turns| Some(turns.peak))?,
-        smt_pays_up_to: if law.has_yield() { of(&|turns| turns.smt_pays_up_to) } else { None },
+        knee: turn(&|turns| Some(turns.knee))?,
+        peak: turn(&|turns| Some(turns.peak))?,
+        smt_pays_up_to: if law.has_yield() { turn(&|turns| turns.smt_pays_up_to) } else { None },
     })
 }
 
@@ -267,9 +267,9 @@ fn prediction(shape: Shape, series: &Series, sweep: &Sweep, fit: &Fit) -> Predic
         shown => format!("no point has more than {shown} busy threads of one core"),
     });
     let largest = sweep.points().iter().map(|point| &point.load).max_by_key(|load| load.sessions);
-    let known = |unit: &str, of: &dyn Fn(&Parameters) -> f64| match gap {
+    let known = |unit: &str, number: &dyn Fn(&Parameters) -> f64| match gap {
         Some(_) => None,
-        None => fit.known(of).map(|known| interval(known, unit)),
+        None => fit.known(number).map(|known| interval(known, unit)),
     };
     Prediction {
         shape,

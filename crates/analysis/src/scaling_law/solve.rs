@@ -133,8 +133,9 @@ fn bounds(law: Law, knots: &[u32]) -> Vec<MPPar> {
     };
     let mut all =
         vec![MPPar::new(), within(COST_BOUNDS, law.has_sigma()), within(COST_BOUNDS, law.has_kappa())];
-    let of = |threads: &u32| within([LEAST_YIELD, LARGEST_YIELD_PER_THREAD * f64::from(*threads)], true);
-    all.extend(knots.iter().map(of));
+    let yield_bounds =
+        |threads: &u32| within([LEAST_YIELD, LARGEST_YIELD_PER_THREAD * f64::from(*threads)], true);
+    all.extend(knots.iter().map(yield_bounds));
     all
 }
 
@@ -177,8 +178,8 @@ fn started(law: Law, knots: &[u32], rows: &[Row<'_>], largest: f64, start: &[f64
     let held = |value: f64, is_free: bool| if is_free { value } else { 0.0 };
     let mut all = vec![0.0, held(sigma, law.has_sigma()), held(kappa, law.has_kappa())];
     // Each doubling of threads adds half of what the one before did.
-    let of = |threads: &u32| 1.0 + (of_two - 1.0) * (2.0 - 4.0 / f64::from(*threads)).max(0.5);
-    all.extend(knots.iter().map(|threads| if *threads == 2 { of_two } else { of(threads) }));
+    let guess = |threads: &u32| 1.0 + (of_two - 1.0) * (2.0 - 4.0 / f64::from(*threads)).max(0.5);
+    all.extend(knots.iter().map(|threads| if *threads == 2 { of_two } else { guess(threads) }));
     // λ follows from the others.
     let law = parameters(&all, law, largest, knots);
     let weights: f64 = rows.iter().map(|row| row.weight * row.weight).sum();

@@ -215,7 +215,7 @@ fn a_series_with_few_points_has_an_interval_that_holds_its_own_truth() {
             let sparse = sweeps.remove(others);
             let points = sparse.points().iter().filter(|point| [2, 8].contains(&point.load.sessions));
             sweeps.push(Sweep::of_few(points.cloned().collect()).unwrap());
-            let plan = pool::plans(&sweeps, study).pop().unwrap();
+            let plan = pool::plans(&sweeps).pop().unwrap();
             let fit = Fit::new(&sweeps[others], &plan, study, REPLICATES).unwrap();
             let rate = fit.known(|law| law.rate_at(&whole)).unwrap();
             let true_rate = truths[others].rate_at(&whole);
