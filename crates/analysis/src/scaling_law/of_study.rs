@@ -139,3 +139,79 @@ fn load_of(run: &Run, topology: &Topology, sessions: u32) -> Option<Load> {
     }
     Load::spread(sessions, &by_core.into_values().collect::<Vec<_>>())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::result::Outcome;
+    use super::*;
+    use crate::fixtures::{comparison, machine, run, study};
+    use crate::{Facts, document};
+    use threadwise_study::Comparison;
+
+    /// A sweep of 8 cores of 2 threads, λ 1000, yield 1.3, σ 0.02; blocks differ by 2%, points within by 0.5%.
+    fn swept() -> (Study, Vec<Run>) {
+        let lines = [
+            "S2 spread:2 2",
+            "S4 spread:4 4",
+            "S8 spread:8 8",
+            "S12 spread:12 12",
+            "S16 all 16",
+            "S24 all 24",
+        ];
+        let mut study = study(&[""], &lines);
+        let step = |top: &str, below: &str| Comparison {
+            kind: "sweep-step".to_owned(),
+            ..comparison(top, &[below], "")
+        };
+        study.comparisons.extend([step("S4", "S2"), step("S8", "S4"), step("S12", "S8"), step("S16", "S12")]);
+        let mut runs = Vec::new();
+        for block in 0..8 {
+            let level = 1.0 + 0.02 * f64::from(block % 3);
+            for (at, treatment) in study.treatments.iter().enumerate() {
+                let n = f64::from(treatment.sessions.min(16));
+                let cores = n.min(8.0) + 0.3 * (n.max(8.0) - 8.0);
+                let noise = 1.0 + 0.005 * f64::from((block * 5 + at as u32 * 3) % 7) / 3.0 - 0.005;
+                let rows = 1e6 * level * noise * cores / (1.0 + 0.02 * (n - 1.0));
+                // The fixture's machine numbers both threads of a core together.
+                let count = treatment.sessions.min(16);
+                let first = (0..8).map(|core| 2 * core).chain((0..8).map(|core| 2 * core + 1));
+                let cpus = first.take(count as usize).collect();
+                let one = run(block, &treatment.name, &[rows as u64; 20]);
+                runs.push(Run { cpus, ..one });
+            }
+        }
+        (study, runs)
+    }
+
+    #[test]
+    fn a_sweep_of_a_study_has_the_law_that_it_was_made_with() {
+        let (study, runs) = swept();
+        let topology = machine(1, 8, 2);
+        let analysis = crate::analyse_on(&study, Some(&topology), &runs, 1.0);
+        let [one] = analysis.scaling_laws.as_slice() else { panic!("{:?}", analysis.scaling_laws) };
+        let Outcome::Law(law) = &one.outcome else { panic!("{one:?}") };
+        assert_eq!(one.left_out, ["S24: more sessions than logical CPUs"]);
+        assert_eq!((law.blocks, law.loads, law.points.len()), (8, 6, 7));
+        let holds = |value: &crate::Interval, truth: f64| value.low <= truth && truth <= value.high;
+        assert!(holds(&law.yields[0].known, 1.3) && holds(&law.sigma, 0.02), "{law:?}");
+        assert!(law.yields[0].known.high - law.yields[0].known.low < 0.2, "{:?}", law.yields);
+        assert_eq!(law.points[6].busy_cores, [0, 8]);
+        let facts = Facts { runs: &runs, ..Facts::new(&study, &topology, &analysis) };
+        let section = document(&facts).sections.into_iter().find(|section| section.id == "scaling-law");
+        assert!(section.is_some());
+        // Asked for other machines it is the same law.
+        let asked = of_study(&study, &topology, &runs, &["4c2t".parse().unwrap()]);
+        let Outcome::Law(again) = &asked[0].outcome else { panic!("{asked:?}") };
+        assert_eq!((&again.sigma, &again.curve), (&law.sigma, &law.curve));
+        assert!(!again.predictions[0].is_extrapolated);
+    }
+
+    #[test]
+    fn without_a_sweep_the_report_has_no_law() {
+        let (mut study, runs) = swept();
+        study.comparisons.retain(|comparison| comparison.kind != "sweep-step");
+        let topology = machine(1, 8, 2);
+        assert!(crate::analyse_on(&study, Some(&topology), &runs, 1.0).scaling_laws.is_empty());
+        assert!(matches!(of_study(&study, &topology, &runs, &[])[0].outcome, Outcome::Law(_)));
+    }
+}

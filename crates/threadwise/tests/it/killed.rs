@@ -81,7 +81,7 @@ fn run_and_kill(lab: &Lab, after: Duration) -> bool {
 #[test]
 fn killed_at_fifty_random_moments() {
     let lab = Lab::new();
-    assert_eq!(lab.simulated("whole.threadwise", &["--no-html"]).code, Some(0));
+    assert_eq!(lab.simulated("whole.threadwise", &["--no-html", BLOCKS]).code, Some(0));
     let mut moments = Moments(20_260_101);
     let mut seen = BTreeSet::new();
     let mut longest = 400;
@@ -101,7 +101,7 @@ fn killed_at_fifty_random_moments() {
         }
     }
     if !lab.path().join("s.threadwise").exists() {
-        assert_eq!(lab.simulated("s.threadwise", &["--no-html"]).code, Some(0));
+        assert_eq!(lab.simulated("s.threadwise", &["--no-html", BLOCKS]).code, Some(0));
     }
     lab.ok(&["run", "--resume", "s.threadwise", "--allow-busy", "--no-html"]);
     assert_eq!(living(&lab), Vec::<String>::new());

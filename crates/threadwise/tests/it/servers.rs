@@ -85,9 +85,10 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-fn every_run_is_valid(lab: &Lab) {
+/// Every run of so many blocks of three treatments.
+fn every_run_is_valid(lab: &Lab, blocks: usize) {
     let runs = lab.ok(&["export", "s.threadwise", "--format", "jsonl"]).stdout;
-    assert_eq!(runs.lines().count(), 6, "three treatments in two blocks");
+    assert_eq!(runs.lines().count(), 3 * blocks);
     for run in runs.lines() {
         let run: Value = serde_json::from_str(run).unwrap();
         assert_eq!(run["status"], "valid", "{} {}: {}", run["treatment"], run["kind"], run["message"]);
@@ -118,7 +119,7 @@ fn both_workloads_run_on_both_servers_and_leave_nothing() {
                 said.stdout,
                 said.stderr
             );
-            every_run_is_valid(&lab);
+            every_run_is_valid(&lab, 1);
             assert_eq!(lab.leftovers(), Vec::<String>::new(), "{engine} {workload} {options}");
             assert_eq!(living(&lab), []);
         }
@@ -151,7 +152,7 @@ fn the_smallest_study_runs_on_servers_that_people_have_today() {
         let text = study(engine, "insert", "seed_rows = 500\ndurability = \"relaxed\"");
         let said = run(&lab, &format!("{text}\n[engine_options]\nbin = \"{bin}\"\n"));
         assert_eq!(said.code, Some(0), "{engine}:\n{}\n{}", said.stdout, said.stderr);
-        every_run_is_valid(&lab);
+        every_run_is_valid(&lab, 2);
         let measured = report(&lab)["study"]["engine_version"].as_str().unwrap().to_owned();
         assert!(measured.starts_with(version), "{engine} {measured}");
         assert_eq!((lab.leftovers(), living(&lab)), (Vec::new(), Vec::new()), "{engine}");
@@ -170,7 +171,7 @@ fn one_server_for_the_study_does_the_same() {
                 format!("{}\n[engine_options]\nrestart = \"study\"\n", study(engine, workload, options));
             let said = run(&lab, &text);
             assert_eq!(said.code, Some(0), "{engine} {workload}:\n{}\n{}", said.stdout, said.stderr);
-            every_run_is_valid(&lab);
+            every_run_is_valid(&lab, 2);
             let notes = lab.ok(&["report", "s.threadwise", "--json"]).stdout;
             assert!(notes.contains("memory placed earlier"), "{notes}");
             assert_eq!((lab.leftovers(), living(&lab)), (Vec::new(), Vec::new()), "{engine} {workload}");
