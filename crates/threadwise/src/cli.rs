@@ -353,8 +353,8 @@ column series several workloads or machines are fitted together, and share what 
 pub struct FitArgs {
     /// Result file of a study, or a CSV file; - reads CSV from standard input
     pub file: PathBuf,
-    /// Shape of another machine: [Ns]NcNt, packages, cores on each, logical CPUs of each core; may be given
-    /// several times
+    /// Another machine by packages, cores on each and logical CPUs of each core, as 2s16c2t or 8c1t; may be
+    /// given several times
     #[arg(long, value_name = "SHAPE")]
     pub predict: Vec<threadwise_analysis::scaling_law::Shape>,
     /// Write a self-contained HTML page there
