@@ -1,4 +1,4 @@
-//! `parallel-scan` on a PostgreSQL of ours: who scanned how much, and what is refused.
+//! `parallel-scan` on a private PostgreSQL: who scanned how much, and what is refused.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // Helpers of tests, not a library.
 
 mod support;

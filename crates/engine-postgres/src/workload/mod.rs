@@ -124,7 +124,7 @@ pub fn shares_server(workload: &str) -> bool {
     [scan_workload::NAME, tpch_workload::NAME].contains(&workload)
 }
 
-/// Whether it runs on servers of ours alone.
+/// Whether it runs on private servers alone.
 pub fn needs_ours(workload: &str) -> bool {
     workload == scan_workload::NAME
 }

@@ -8,6 +8,7 @@ use crate::cli::SpinsArgs;
 use crate::error::AppError;
 use crate::output;
 use std::ffi::OsStr;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use threadwise_analysis::spins::{Cost, Counted, Kind, Samples, read};
 use threadwise_document::numbers;
@@ -25,6 +26,8 @@ const SAMPLED_S: f64 = 10.0;
 const MOST_SAMPLED_S: f64 = 3600.0;
 /// Samples a second of each logical CPU: no divisor of the kernel's tick, so that samples do not keep step with it.
 const FREQUENCY_HZ: u32 = 199;
+/// How often it is tried where processes end before perf looks at them.
+const MOST_TRIES: u32 = 5;
 /// Most processes that perf is given.
 const MOST_PROCESSES: usize = 2000;
 
@@ -123,10 +126,31 @@ fn perf(pid: u32, seconds: u64, path: &OsStr) -> Result<String, AppError> {
                 .to_owned(),
         )
     })?;
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let pids = family(pid);
+        let (text, message) = sampled(&perf, &pids, seconds)?;
+        // What was sampled before the process ended counts, though perf then ends with an error.
+        match message {
+            Some(_) if !text.is_empty() => return Ok(text),
+            None => return Ok(text),
+            Some(_) if proc::comm(pid).is_none() => {
+                return Err(AppError::Failed(format!("process {pid} ended before it was sampled")));
+            }
+            // A session that ends between the list and perf's look at it makes perf refuse all of them.
+            Some(_) if tries < MOST_TRIES && pids.iter().any(|pid| proc::comm(*pid).is_none()) => {}
+            Some(message) => return Err(AppError::Failed(refusal(&message))),
+        }
+    }
+}
+
+/// What `perf script` writes of some processes, and what perf said where it failed.
+fn sampled(perf: &Path, pids: &[u32], seconds: u64) -> Result<(String, Option<String>), AppError> {
     let failed =
         |cause: std::io::Error| AppError::Failed(format!("{} cannot be run: {cause}", perf.display()));
-    let pids: Vec<String> = family(pid).iter().map(ToString::to_string).collect();
-    let mut record = Command::new(&perf)
+    let pids: Vec<String> = pids.iter().map(ToString::to_string).collect();
+    let mut record = Command::new(perf)
         .args(["record", "--quiet", "-e", "cpu-clock", "-F", &FREQUENCY_HZ.to_string(), "-o", "-"])
         .args(["-p", &pids.join(","), "--", "sleep", &seconds.to_string()])
         .stdin(Stdio::null())
@@ -135,19 +159,17 @@ fn perf(pid: u32, seconds: u64, path: &OsStr) -> Result<String, AppError> {
         .spawn()
         .map_err(failed)?;
     let data = record.stdout.take().map_or_else(Stdio::null, Stdio::from);
-    let script = Command::new(&perf)
+    let script = Command::new(perf)
         .args(["script", "-F", "time,ip,sym", "-i", "-"])
         .stdin(data)
         .output()
         .map_err(failed);
     let recorded = record.wait_with_output().map_err(failed)?;
     let script = script?;
-    for (ended, message) in [(recorded.status, &recorded.stderr), (script.status, &script.stderr)] {
-        if !ended.success() {
-            return Err(AppError::Failed(refusal(&String::from_utf8_lossy(message))));
-        }
-    }
-    Ok(String::from_utf8_lossy(&script.stdout).into_owned())
+    let ends = [(recorded.status, &recorded.stderr), (script.status, &script.stderr)];
+    let bad = ends.into_iter().find(|(ended, _)| !ended.success());
+    let message = bad.map(|(_, message)| String::from_utf8_lossy(message).into_owned());
+    Ok((String::from_utf8_lossy(&script.stdout).into_owned(), message))
 }
 
 /// A process and its descendants.

@@ -60,8 +60,13 @@ fn a_process_is_sampled_with_its_children_by_perf() {
         (&json["samples"], &json["functions"][0]["function"]),
         (&Value::from(30), &Value::from("s_lock"))
     );
-    let args = std::fs::read_to_string(lab.path().join("bin/args")).unwrap();
-    assert!(args.contains("-e cpu-clock") && args.contains(&format!("-p {pid}")), "{args}");
+    let given = std::fs::read_to_string(lab.path().join("bin/args")).unwrap();
+    assert!(given.contains("-e cpu-clock") && given.contains(&format!("-p {pid}")), "{given}");
+    // A process that ends while it is sampled makes perf fail, and what was sampled counts.
+    let ends = std::fs::read_to_string(&perf).unwrap().replace("exit 0", "exit 143");
+    std::fs::write(&perf, ends).unwrap();
+    let sampled = said(lab.command(&args).env("PATH", &path).output().unwrap());
+    assert_eq!(sampled.code, Some(0), "{}", sampled.stderr);
     std::fs::write(&perf, "#!/bin/sh\necho 'No permission to trace.' >&2; exit 255\n").unwrap();
     let refused = said(lab.command(&["spins", "--pid", &pid]).env("PATH", &path).output().unwrap());
     assert_eq!(refused.code, Some(1), "{}", refused.stdout);

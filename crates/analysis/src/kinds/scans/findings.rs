@@ -100,10 +100,10 @@ mod tests {
     use threadwise_machine::Topology;
 
     fn line(treatments: Vec<TreatmentParallel>) -> Option<(String, String)> {
-        told(treatments, workers)
+        found_by(treatments, workers)
     }
 
-    fn told(
+    fn found_by(
         treatments: Vec<TreatmentParallel>,
         find: fn(&Facts<'_>) -> Option<Finding>,
     ) -> Option<(String, String)> {
@@ -135,8 +135,8 @@ mod tests {
             processes: Some(processes),
             ..treatment("B", 4.0, Err(Gap::NoSiblings))
         };
-        assert_eq!(told(vec![with(3.995)], too_few), None);
-        let (kind, text) = told(vec![with(3.5)], too_few).unwrap();
+        assert_eq!(found_by(vec![with(3.995)], too_few), None);
+        let (kind, text) = found_by(vec![with(3.5)], too_few).unwrap();
         assert!(kind == "trust" && text.ends_with("than asked for: B had 3.50 of 4."), "{text}");
     }
 

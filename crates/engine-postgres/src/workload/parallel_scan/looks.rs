@@ -37,7 +37,7 @@ pub(in super::super) struct Looks {
 }
 
 impl Looks {
-    /// Of a server of ours whose postmaster this is.
+    /// Of a private server whose postmaster this is.
     ///
     /// # Errors
     /// The machine's cores cannot be read.

@@ -4,7 +4,7 @@
 //! The table lies in the buffer pool of one server that all treatments share. Which process does what is PostgreSQL's
 //! own division: whoever is free takes the next blocks (`heap_parallelscan_nextpage` in `access/table/tableam.c`). A
 //! function in the server's own language and a server whose processes we may watch are needed, so that it runs on
-//! clusters of ours alone.
+//! private clusters alone.
 
 mod looks;
 mod parts;
@@ -134,7 +134,7 @@ fn is_ours(server: &Server, schema: &str) -> bool {
     !schema.is_empty() && server.is_local()
 }
 
-/// The refusal of a server that is not one of ours.
+/// The refusal of a server that is not a private one.
 pub(crate) fn not_ours() -> EngineError {
     let why = "parallel-scan makes a function in the server's own language, which takes a superuser, and watches its \
                processes: it runs on a private server (--engine postgres)";
