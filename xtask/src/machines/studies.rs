@@ -21,7 +21,7 @@ pub struct Study {
 pub const LOGICAL_IO: Study =
     Study { words: "cached-reads --set data_mib=1 --blocks 2 --rounds 2 --slice 200ms", runs: 12 };
 /// The log writer of the native engine near and far, with memory of its own node and of the other one.
-pub const LOG_WRITER: Study = Study { words: "log-buffer --blocks 2 --rounds 2 --slice 200ms", runs: 28 };
+pub const LOG_WRITER: Study = Study { words: "log-buffer --blocks 2 --rounds 2 --slice 50ms", runs: 28 };
 
 /// Inserts of every session into a file of its own, with ascending and random keys, on less memory than the usual tables
 /// need: A, A', two sessions on one logical CPU, one core and two cores, both threads of one package, one of each
