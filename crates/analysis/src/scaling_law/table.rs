@@ -8,6 +8,7 @@ use super::load::{Load, MAX_THREADS};
 use super::series::{Clock, Series};
 use super::sweep::Measured;
 use std::collections::BTreeMap;
+use threadwise_machine::text::one_line;
 
 /// Most lines.
 pub const MOST_ROWS: usize = 100_000;
@@ -17,6 +18,9 @@ const MOST_CPUS: u32 = 4096;
 
 /// Most sessions.
 const MOST_SESSIONS: u32 = 1_000_000;
+
+/// Most characters of a cell that an error shows.
+const MOST_SHOWN: usize = 40;
 
 /// Longest name of a series.
 const LONGEST_NAME: usize = 80;
@@ -118,7 +122,7 @@ fn places(names: &csv::StringRecord) -> Result<BTreeMap<&'static str, usize>, Ta
         let known = COLUMNS.into_iter().find(|known| known.eq_ignore_ascii_case(name));
         let is_new = known.is_some_and(|known| places.insert(known, at).is_none());
         if !is_new {
-            return Err(TableError::Column(name.chars().take(40).collect()));
+            return Err(TableError::Column(one_line(name, MOST_SHOWN)));
         }
     }
     let needed: &[&'static str] = match places.contains_key("sessions") {
@@ -138,7 +142,7 @@ fn row(record: &csv::StringRecord, places: &BTreeMap<&'static str, usize>) -> Re
     let wrong = |column, text: &str, wanted: String| TableError::Number {
         line,
         column,
-        text: text.chars().take(40).collect(),
+        text: one_line(text, MOST_SHOWN),
         wanted,
     };
     let whole = |column: &'static str, most: u32| {

@@ -121,3 +121,20 @@ fn in_order(law: &ScalingLaw) -> Result<(), String> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn most_tables_are_read_and_every_law_is_in_order() {
+        let mut past = 0;
+        for number in 0..400 {
+            let input = Sweeps.input(&mut Random::of(7, number));
+            let judged = Sweeps.judge(&input);
+            assert!(judged.is_ok(), "{judged:?}: {}", String::from_utf8_lossy(&input));
+            past += u32::from(judged.unwrap());
+        }
+        assert!(past > 100, "{past} of 400 were tables");
+    }
+}
