@@ -271,13 +271,17 @@ fn prediction(shape: Shape, series: &Series, sweep: &Sweep, fit: &Fit) -> Predic
         Some(_) => None,
         None => fit.known(number).map(|known| interval(known, unit)),
     };
+    let rate_per_s = known("1/s", &|law| law.rate_at(&load));
     Prediction {
         shape,
         sessions: load.sessions,
-        rate_per_s: known("1/s", &|law| law.rate_at(&load)),
         over_largest: largest
             .and_then(|largest| known("ratio", &|law| law.rate_at(&load) / law.rate_at(largest))),
         is_extrapolated,
-        gap,
+        gap: match rate_per_s {
+            Some(_) => None,
+            None => gap.or_else(|| Some("the fits give no finite number".to_owned())),
+        },
+        rate_per_s,
     }
 }
