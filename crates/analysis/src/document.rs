@@ -21,7 +21,7 @@ pub fn document(facts: &Facts<'_>) -> Document {
     let about = [engine.trim(), &study.workload, &data, facts.created_utc, facts.source];
     let mut sections: Vec<_> = external_arms::section(facts).into_iter().collect();
     sections.extend(kind.answers(facts));
-    sections.extend(scaling_law::section(facts));
+    sections.extend(scaling_law::section(facts, &nouns));
     sections.extend(quota::section(facts));
     sections.extend(arms::section(facts));
     sections.extend(long_windows::section(facts));

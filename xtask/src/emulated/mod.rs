@@ -36,7 +36,7 @@ const BOOTED_WITHIN: Duration = Duration::from_secs(120);
 /// Time from look to look, of the guest and of the host.
 const EVERY: &str = "40ms";
 
-/// How often it is tried where nothing is decided.
+/// How often it is tried on a host that is not what the schedule takes it for.
 const ATTEMPTS: u64 = 3;
 
 /// What the command line says.
@@ -95,8 +95,8 @@ fn attempts(options: Options, parts: &Parts, cpus: [usize; 2]) -> Result<(), Str
         }
     }
     println!(
-        "NOT JUDGED in {ATTEMPTS} attempts, for the reasons above: no look failed for certain. Run 'cargo xtask \
-         emulated' again where it is quieter."
+        "NOT JUDGED while apart, in {ATTEMPTS} attempts: this machine's own logical CPUs were not apart; stacked \
+         looks agree. Run 'cargo xtask emulated' again where it is quieter."
     );
     Ok(())
 }

@@ -56,14 +56,14 @@ impl Point<'_> {
 
 impl<'a> Sweep<'a> {
     /// Index of the point after which no step grows.
-    fn knee(&self) -> usize {
+    fn last_growth(&self) -> usize {
         self.points.iter().rposition(|point| point.growth == Growth::Grows).unwrap_or(0)
     }
 
-    /// The step that tells whether more sessions than the knee's are of use; `None` where the knee is
+    /// The step that tells whether more sessions than that are of use; `None` where that is
     /// the last point.
     fn decisive(&self) -> Option<&Point<'a>> {
-        self.points.get(self.knee() + 1)
+        self.points.get(self.last_growth() + 1)
     }
 
     /// Whether a treatment is one of the points.
@@ -82,7 +82,7 @@ impl<'a> Sweep<'a> {
             })
         };
         let first = self.points.iter().position(costs_more).unwrap_or(self.points.len());
-        first.saturating_sub(1).min(self.knee())
+        first.saturating_sub(1).min(self.last_growth())
     }
 }
 
@@ -210,15 +210,15 @@ pub fn growth(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Finding> {
 }
 
 fn sentence(facts: &Facts<'_>, sweep: &Sweep<'_>, place: &str) -> Prose {
-    let knee = &sweep.points[sweep.knee()];
+    let last = &sweep.points[sweep.last_growth()];
     let Some(next) = sweep.decisive() else {
         let one = facts.alone("one");
         let reached =
-            knee.alone.map(|alone| prose!(" ({} of {})", &alone.ratio.decisive(), one)).unwrap_or_default();
+            last.alone.map(|alone| prose!(" ({} of {})", &alone.ratio.decisive(), one)).unwrap_or_default();
         return prose!(
             "Throughput{} still grows at {} sessions{}, the most that were tried.",
             place,
-            count_word(knee.sessions()),
+            count_word(last.sessions()),
             reached
         );
     };
@@ -235,11 +235,11 @@ fn sentence(facts: &Facts<'_>, sweep: &Sweep<'_>, place: &str) -> Prose {
         Some(p99) => prose!("; p99 {}", change_decisive(&p99.ratio)),
         None => Prose::default(),
     };
-    let (fewer, more) = (count_word(knee.sessions()), Prose::from(count_word(next.sessions())));
+    let (fewer, more) = (count_word(last.sessions()), Prose::from(count_word(next.sessions())));
     let verb = match next.growth {
         Growth::Falls => "do less than",
         Growth::Flat => "add nothing to",
-        // A step that grows is never behind the knee.
+        // No step behind the last growth grows.
         Growth::Grows | Growth::Unclear => {
             return prose!(
                 "Whether {} sessions{} do more than {} is not decided ({}){}.",
@@ -254,10 +254,10 @@ fn sentence(facts: &Facts<'_>, sweep: &Sweep<'_>, place: &str) -> Prose {
     prose!("{} sessions{} {} {} ({}){}.", more.capital(), place, verb, fewer, figures, wait)
 }
 
-/// How many sessions of one sweep to use, given the step behind its knee.
+/// How many sessions of one sweep to use, given the step behind its last growth.
 fn advised(sweep: &Sweep<'_>, next: &Point<'_>) -> Prose {
-    let (knee, latency) = (sweep.knee(), sweep.latency_knee());
-    let most = count_word(sweep.points[knee].sessions());
+    let (last, latency) = (sweep.last_growth(), sweep.latency_knee());
+    let most = count_word(sweep.points[last].sessions());
     if next.growth == Growth::Unclear {
         let more = count_word(next.sessions());
         return match next.step.map(|step| Guess::of(&step.ratio).map(|guess| (guess, step.ratio.margin))) {
@@ -272,9 +272,9 @@ fn advised(sweep: &Sweep<'_>, next: &Point<'_>) -> Prose {
         };
     }
     let fewer = count_word(sweep.points[latency].sessions());
-    match sweep.points[knee].step_p99 {
-        _ if latency + 1 < knee => prose!("{} for latency, {} for throughput", fewer, most),
-        Some(p99) if latency < knee => {
+    match sweep.points[last].step_p99 {
+        _ if latency + 1 < last => prose!("{} for latency, {} for throughput", fewer, most),
+        Some(p99) if latency < last => {
             prose!("{} for latency, {} for throughput (p99 {})", fewer, most, change_decisive(&p99.ratio))
         }
         _ => most.into(),

@@ -73,10 +73,11 @@ impl Block {
     fn of(run: &Run, setting: &Setting<'_>) -> Option<Self> {
         let parts: Vec<Parts> = run.slices.iter().filter_map(|slice| Parts::read(&slice.counters)).collect();
         let slices: Vec<ProcessSlice> = parts.iter().flat_map(process_slices).collect();
+        // What no larger table would change comes first.
         let ratio = match parts.iter().any(|part| part.scans > 0) {
+            _ if !has_siblings(run, setting) => Err(Gap::NoSiblings),
             false => Err(Gap::Unsampled),
             true if parts.iter().all(|part| part.processes <= part.scans) => Err(Gap::OneProcess),
-            true if !has_siblings(run, setting) => Err(Gap::NoSiblings),
             true => log_ratio(&slices),
         };
         (!parts.is_empty()).then_some(Self { parts, ratio })

@@ -52,14 +52,13 @@ fn squared_errors(sweep: &Sweep, law: Law) -> Option<Vec<f64>> {
     let mut errors = Vec::new();
     for (point, mean) in sweep.points().iter().zip(means) {
         let rest = sweep.without(&point.load);
-        let loads_needed = 1 + usize::from(law.has_sigma()) + usize::from(law.has_kappa());
-        let siblings = usize::from(law.has_yield());
+        let plan = Plan::of(law, &rest);
         // A yield that nothing else shows is not predicted, but guessed.
         let is_hidden = law.has_yield() && (rest.sibling_loads() == 0 || rest.widest() < sweep.widest());
-        if is_hidden || rest.loads() < loads_needed + siblings {
+        if is_hidden || rest.loads() < plan.parameters() {
             return None;
         }
-        let fit = once(&rest, &Plan::of(law, &rest)).ok()?;
+        let fit = once(&rest, &plan).ok()?;
         errors.push((fit.solution.parameters().rate_at(&point.load).ln() - mean).powi(2));
     }
     Some(errors)

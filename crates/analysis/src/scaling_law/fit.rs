@@ -17,6 +17,24 @@ use statrs::distribution::{ContinuousCDF, Normal as Gauss};
 /// Fits of resampled data.
 pub const REPLICATES: usize = 2000;
 
+/// How intervals are drawn.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Draws {
+    /// Seed of the random numbers.
+    pub seed: u64,
+    /// Fits of resampled data.
+    pub count: usize,
+    /// Confidence level of intervals.
+    pub level: f64,
+}
+
+impl Draws {
+    /// Intervals of 95% from [`REPLICATES`] fits.
+    pub const fn usual(seed: u64) -> Self {
+        Self { seed, count: REPLICATES, level: 0.95 }
+    }
+}
+
 /// Least standard deviation of a logarithm: a ten-thousandth of a percent, so that no weight is infinite.
 const LEAST_SD: f64 = 1e-6;
 
@@ -31,11 +49,11 @@ pub struct Fit {
     pub misfit: f64,
     /// Degrees of freedom that the misfit has.
     pub free: usize,
-    /// Share of replicates below the lower end of an interval of 95%.
+    /// Share of replicates below the lower end of an interval.
     pub tail: f64,
 }
 
-/// An estimate with its interval of 95%.
+/// An estimate with its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Known {
     /// Estimate.
@@ -113,7 +131,8 @@ impl Plan {
         Self { law, knots, priors: Vec::new(), misfit: None }
     }
 
-    fn parameters(&self) -> usize {
+    /// Number of parameters.
+    pub(super) fn parameters(&self) -> usize {
         1 + usize::from(self.law.has_sigma()) + usize::from(self.law.has_kappa()) + self.knots.len()
     }
 
@@ -196,18 +215,18 @@ fn misfit(solution: &Solution, errors: &[f64], has_noise: bool, free: usize) -> 
 }
 
 impl Fit {
-    /// Fits a law, and that many resamples of the data ([`REPLICATES`] for a report).
+    /// Fits a law, and resamples of the data.
     ///
     /// # Errors
     /// No search ended.
-    pub fn new(sweep: &Sweep, plan: &Plan, seed: u64, count: usize) -> Result<Self, SweepError> {
+    pub fn new(sweep: &Sweep, plan: &Plan, draws: Draws) -> Result<Self, SweepError> {
         let Once { solution, weights, misfit, free } = once(sweep, plan)?;
-        let mut random = Normal::new(seed);
+        let mut random = Normal::new(draws.seed);
         let blocks = sweep.blocks();
         let law = solution.parameters();
         let curve: Vec<f64> = sweep.points().iter().map(|point| law.rate_at(&point.load).ln()).collect();
-        let mut replicates = Vec::with_capacity(count);
-        for _ in 0..count {
+        let mut replicates = Vec::with_capacity(draws.count);
+        for _ in 0..draws.count {
             let base = match blocks {
                 1 => curve.clone(),
                 _ => sweep.means(&drawn(blocks, &mut random)),
@@ -223,7 +242,7 @@ impl Fit {
             _ if misfit > 0.0 => free.clamp(1, blocks - 1),
             _ => blocks - 1,
         };
-        Ok(Self { solution, replicates, misfit, free, tail: tail(degrees, blocks) })
+        Ok(Self { solution, replicates, misfit, free, tail: tail(draws.level, degrees, blocks) })
     }
 
     /// A number that follows from the law's, with its interval; `None` where too few fits of resampled data ended.
@@ -250,10 +269,10 @@ fn drawn(blocks: usize, random: &mut Normal) -> Vec<usize> {
     (0..blocks).map(|_| one(random)).collect()
 }
 
-/// Share of replicates on each side of an interval of 95%: Φ(−t √(n / (n − 1))), so that an interval of normal
+/// Share of replicates on each side of an interval: Φ(−t √(n / (n − 1))), so that an interval of normal
 /// replicates is as wide as Student's.
-fn tail(degrees: usize, blocks: usize) -> f64 {
+fn tail(level: f64, degrees: usize, blocks: usize) -> f64 {
     let widening = if blocks > 1 { (blocks as f64 / (blocks - 1) as f64).sqrt() } else { 1.0 };
-    let t = t_quantile(0.975, degrees as f64).unwrap_or(f64::INFINITY);
+    let t = t_quantile(0.5 + level / 2.0, degrees as f64).unwrap_or(f64::INFINITY);
     Gauss::standard().cdf(-t * widening)
 }

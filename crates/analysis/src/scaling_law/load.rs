@@ -77,17 +77,17 @@ mod tests {
 
     #[test]
     fn cores_come_first_and_siblings_after_them() {
-        let of = |sessions, threads: &[u32]| Load::spread(sessions, threads).map(|load| load.cores);
-        assert_eq!(of(3, &[2; 4]), Some(vec![3]));
-        assert_eq!(of(4, &[2; 4]), Some(vec![4]));
-        assert_eq!(of(6, &[2; 4]), Some(vec![2, 2]));
-        assert_eq!(of(8, &[2; 4]), Some(vec![0, 4]));
-        assert_eq!(of(9, &[2; 4]), None, "one waits");
+        let cores = |sessions, threads: &[u32]| Load::spread(sessions, threads).map(|load| load.cores);
+        assert_eq!(cores(3, &[2; 4]), Some(vec![3]));
+        assert_eq!(cores(4, &[2; 4]), Some(vec![4]));
+        assert_eq!(cores(6, &[2; 4]), Some(vec![2, 2]));
+        assert_eq!(cores(8, &[2; 4]), Some(vec![0, 4]));
+        assert_eq!(cores(9, &[2; 4]), None, "one waits");
         // Hybrid: two cores of two threads, four of one.
-        assert_eq!(of(7, &[2, 2, 1, 1, 1, 1]), Some(vec![5, 1]));
-        assert_eq!(of(5, &[4, 4]), Some(vec![0, 1, 1]));
-        assert_eq!(of(0, &[1]), None);
-        assert_eq!(of(1, &[]), None);
+        assert_eq!(cores(7, &[2, 2, 1, 1, 1, 1]), Some(vec![5, 1]));
+        assert_eq!(cores(5, &[4, 4]), Some(vec![0, 1, 1]));
+        assert_eq!(cores(0, &[1]), None);
+        assert_eq!(cores(1, &[]), None);
     }
 
     #[test]

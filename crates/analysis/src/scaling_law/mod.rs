@@ -19,7 +19,7 @@ pub mod table;
 
 pub use choice::{Candidate, candidates};
 pub use curve::{Ladder, Turns};
-pub use fit::{Fit, Known, Plan, REPLICATES, richest};
+pub use fit::{Draws, Fit, Known, Plan, REPLICATES, richest};
 pub use law::{Law, Parameters, Yields};
 pub use load::Load;
 pub use of_study::of_study;

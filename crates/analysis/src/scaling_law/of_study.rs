@@ -1,6 +1,6 @@
 //! The points of a study: throughput of each treatment by block, with what was busy.
 
-use super::fit::REPLICATES;
+use super::fit::Draws;
 use super::load::Load;
 use super::result::{SeriesLaw, laws};
 use super::series::{Clock, Series};
@@ -20,7 +20,7 @@ pub(crate) fn of_sweeps(setting: &Setting<'_>, observed: &Observed, runs: &[Run]
     if !is_sweep || setting.study.is_fixed_work() {
         return Vec::new();
     }
-    of_each(&series(setting, observed, runs), &[], setting.study.seed)
+    of_each(&series(setting, observed, runs), &[], setting)
 }
 
 /// The laws of any study, with or without a sweep, a group each, and what they say of other machines.
@@ -28,12 +28,13 @@ pub fn of_study(study: &Study, topology: &Topology, runs: &[Run], predict: &[Sha
     let runs = &*queries::streams_alone(study, runs);
     let observed = Observed::new(study, Some(topology), runs);
     let setting = Setting { study, topology: Some(topology), probe: None, alpha: 1.0 - study.design.level };
-    of_each(&series(&setting, &observed, runs), predict, study.seed)
+    of_each(&series(&setting, &observed, runs), predict, &setting)
 }
 
 /// Groups are different work, of which one says nothing of another.
-fn of_each(all: &[Series], predict: &[Shape], seed: u64) -> Vec<SeriesLaw> {
-    all.iter().flat_map(|one| laws(std::slice::from_ref(one), predict, seed, REPLICATES)).collect()
+fn of_each(all: &[Series], predict: &[Shape], setting: &Setting<'_>) -> Vec<SeriesLaw> {
+    let draws = Draws { level: 1.0 - setting.alpha, ..Draws::usual(setting.study.seed) };
+    all.iter().flat_map(|one| laws(std::slice::from_ref(one), predict, draws)).collect()
 }
 
 /// One series for each group of a study that has throughput, in the study's order.

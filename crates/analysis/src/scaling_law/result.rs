@@ -2,7 +2,7 @@
 
 use super::choice::{Candidate, candidates};
 use super::curve::{Ladder, Turns};
-use super::fit::{Fit, Known, Plan};
+use super::fit::{Draws, Fit, Known, Plan};
 use super::law::{Law, Parameters};
 use super::load::Load;
 use super::pool;
@@ -44,6 +44,8 @@ pub struct ScalingLaw {
     pub law: Law,
     /// All laws with how well they predict loads that they were not fitted to.
     pub candidates: Vec<Candidate>,
+    /// Confidence level of all intervals.
+    pub level: f64,
     /// Blocks of the points; 1 where they have none.
     pub blocks: usize,
     /// Different loads.
@@ -148,8 +150,8 @@ fn interval(known: Known, unit: &str) -> Interval {
     Interval { mean: known.value, low: known.low, high: known.high, unit: unit.to_owned() }
 }
 
-/// Fits all series, with that many fits of resampled data each.
-pub fn laws(all: &[Series], predict: &[Shape], seed: u64, count: usize) -> Vec<SeriesLaw> {
+/// Fits all series.
+pub fn laws(all: &[Series], predict: &[Shape], draws: Draws) -> Vec<SeriesLaw> {
     let sweeps: Vec<Result<Sweep, SweepError>> = all
         .iter()
         .map(|series| match all.len() {
@@ -160,7 +162,7 @@ pub fn laws(all: &[Series], predict: &[Shape], seed: u64, count: usize) -> Vec<S
     let good: Vec<Sweep> = sweeps.iter().filter_map(|sweep| sweep.as_ref().ok()).cloned().collect();
     let mut plans = pool::plans(&good).into_iter();
     let each = all.iter().zip(sweeps).map(|(series, sweep)| {
-        let law = sweep.and_then(|sweep| of_one(series, &sweep, plans.next(), predict, (seed, count)));
+        let law = sweep.and_then(|sweep| of_one(series, &sweep, plans.next(), predict, draws));
         let outcome = match law {
             Ok(law) => Outcome::Law(Box::new(law)),
             Err(why) => Outcome::Gap(why.to_string()),
@@ -175,13 +177,13 @@ fn of_one(
     sweep: &Sweep,
     plan: Option<Plan>,
     predict: &[Shape],
-    (seed, count): (u64, usize),
+    draws: Draws,
 ) -> Result<ScalingLaw, SweepError> {
     let plan = plan.unwrap_or_else(|| Plan::alone(sweep));
     if sweep.loads() < FEWEST_LOADS && plan.priors.is_empty() {
         return Err(SweepError::FewLoads(sweep.loads()));
     }
-    let fit = Fit::new(sweep, &plan, seed, count)?;
+    let fit = Fit::new(sweep, &plan, draws)?;
     let known = |unit: &str, number: &dyn Fn(&Parameters) -> f64| {
         fit.known(number).map(|known| interval(known, unit)).ok_or(SweepError::NoFit)
     };
@@ -193,6 +195,7 @@ fn of_one(
     Ok(ScalingLaw {
         law: plan.law,
         candidates: candidates(sweep),
+        level: draws.level,
         blocks: sweep.blocks(),
         loads: sweep.loads(),
         is_pooled: !plan.priors.is_empty(),
@@ -204,7 +207,7 @@ fn of_one(
         misfit_share: fit.misfit.exp_m1(),
         points: sweep.points().iter().map(|point| fitted(point, sweep, &fit)).collect::<Result<_, _>>()?,
         curve: curve(&ladder, &fit),
-        turns: turns(&ladder, &fit, plan.law),
+        turns: KnownTurns::of(&ladder, &fit),
         predictions: predict.iter().map(|shape| prediction(*shape, series, sweep, &fit)).collect(),
     })
 }
@@ -241,19 +244,37 @@ fn curve(ladder: &Ladder, fit: &Fit) -> Vec<CurvePoint> {
     drawn
 }
 
-fn turns(ladder: &Ladder, fit: &Fit, law: Law) -> Option<KnownTurns> {
-    let turn = |part: &dyn Fn(&Turns) -> Option<u32>| {
-        fit.known(|law| ladder.turns(law).and_then(|turns| part(&turns)).map_or(f64::NAN, f64::from))
-            .filter(|known| known.value.is_finite())
-            .map(|known| interval(Known { low: known.low.round(), high: known.high.round(), ..known }, "1"))
-    };
-    Some(KnownTurns {
-        cores: ladder.cores(),
-        logical_cpus: ladder.loads().len() as u32,
-        knee: turn(&|turns| Some(turns.knee))?,
-        peak: turn(&|turns| Some(turns.peak))?,
-        smt_pays_up_to: if law.has_yield() { turn(&|turns| turns.smt_pays_up_to) } else { None },
-    })
+impl KnownTurns {
+    /// Of a fit; `None` without cores.
+    pub fn of(ladder: &Ladder, fit: &Fit) -> Option<Self> {
+        let turn = |part: &dyn Fn(&Turns) -> Option<u32>| {
+            fit.known(|law| ladder.turns(law).and_then(|turns| part(&turns)).map_or(f64::NAN, f64::from))
+                .filter(|known| known.value.is_finite())
+                .map(|known| {
+                    interval(Known { low: known.low.round(), high: known.high.round(), ..known }, "1")
+                })
+        };
+        let has_yield = fit.solution.law.has_yield();
+        Some(Self {
+            cores: ladder.cores(),
+            logical_cpus: ladder.loads().len() as u32,
+            knee: turn(&|turns| Some(turns.knee))?,
+            peak: turn(&|turns| Some(turns.peak))?,
+            smt_pays_up_to: if has_yield { turn(&|turns| turns.smt_pays_up_to) } else { None },
+        })
+    }
+
+    /// Whether second threads of cores pay, where the whole interval says so; `None` where it is not decided, or there
+    /// are none.
+    pub fn smt_pays(&self) -> Option<bool> {
+        let limit = self.smt_pays_up_to.as_ref()?;
+        let cores = f64::from(self.cores);
+        match () {
+            () if limit.low > cores => Some(true),
+            () if limit.high <= cores => Some(false),
+            () => None,
+        }
+    }
 }
 
 fn prediction(shape: Shape, series: &Series, sweep: &Sweep, fit: &Fit) -> Prediction {

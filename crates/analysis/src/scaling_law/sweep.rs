@@ -29,17 +29,19 @@ pub struct Sweep {
 pub enum SweepError {
     /// Too few points.
     #[error(
-        "a scaling law needs at least {FEWEST_LOADS} different numbers of busy sessions, of which there are {0}"
+        "a scaling law needs at least {FEWEST_LOADS} different numbers of busy sessions, and these are {0}: measure more of them"
     )]
     FewLoads(usize),
     /// A throughput that has no logarithm.
     #[error("a throughput that is not above 0 at {0} sessions")]
     NotPositive(u32),
     /// Blocks that differ from point to point.
-    #[error("points do not have the same blocks")]
+    #[error(
+        "points do not have the same blocks, of which each law is fitted to all: measure them in one study"
+    )]
     Blocks,
     /// No search ended.
-    #[error("no fit: throughputs differ too much from any law")]
+    #[error("no law fits: look for a figure that is wrong")]
     NoFit,
 }
 

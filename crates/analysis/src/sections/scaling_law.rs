@@ -1,8 +1,8 @@
 //! Scaling laws of sweeps: their numbers, the curve with its points, where it turns, and other machines.
 
-use crate::kinds;
 use crate::scaling_law::{Candidate, FEWEST_LOADS, Fitted, Law, Outcome, Prediction, ScalingLaw, SeriesLaw};
 use crate::words::finding;
+use crate::workload::Nouns;
 use crate::{Facts, Finding};
 use threadwise_document::chart::CurveChart;
 use threadwise_document::numbers::{self, counted};
@@ -30,10 +30,9 @@ impl Words {
 }
 
 /// The section of a study's report; `None` where it has no sweep, or too few points of one.
-pub fn section(facts: &Facts<'_>) -> Option<Section> {
+pub fn section(facts: &Facts<'_>, nouns: &Nouns) -> Option<Section> {
     let laws = &facts.analysis.scaling_laws;
     let has_law = laws.iter().any(|one| matches!(one.outcome, Outcome::Law(_)));
-    let nouns = kinds::of(facts.study).nouns(facts.study);
     let words = Words { rate: nouns.rate, sessions: nouns.sessions };
     let named = |series: &str| facts.group_words(series).to_string();
     has_law.then(|| Section::new("scaling-law", "Scaling law", blocks(laws, words, &named, true)))
@@ -124,9 +123,10 @@ fn turns(law: &ScalingLaw, words: Words) -> Option<Prose> {
     let peak = if is_last { " (all logical CPUs)" } else { "" };
     parts.push(prose!("most throughput at {}{}", at(&turns.peak), peak));
     if let Some(limit) = &turns.smt_pays_up_to {
-        parts.push(match limit.mean as u32 <= turns.cores {
-            true => prose!("a second thread a core never pays"),
-            false => prose!("second threads of cores pay up to {} {}", at(limit), words.sessions),
+        parts.push(match turns.smt_pays() {
+            Some(false) => prose!("second threads of cores do not pay"),
+            Some(true) => prose!("second threads of cores pay up to {} {}", at(limit), words.sessions),
+            None => prose!("whether second threads of cores pay is not decided"),
         });
     }
     Some(prose!("{}.", Prose::join(parts, ", ")))
@@ -181,9 +181,10 @@ fn figure(law: &ScalingLaw, words: Words, name: &str) -> Figure {
         wide: true,
         title: format!("Fitted curve{place}"),
         description: format!(
-            "Dots: measured {}. Line and band: {} with its interval of 95%.",
+            "Dots: measured {}. Line and band: {} with its interval of {}.",
             words.rate,
-            law.law.words()
+            law.law.words(),
+            numbers::set_percent(law.level)
         ),
         table: points(law, words, name),
         chart: Chart::Curve(CurveChart {
@@ -295,8 +296,9 @@ fn predictions(law: &ScalingLaw, words: Words, name: &str) -> Option<Table> {
 /// What the law does not know.
 fn reserve(law: &ScalingLaw) -> Prose {
     let mut parts = vec![prose!(
-        "Fitted to {} different loads; intervals of 95% from {}.",
+        "Fitted to {} different loads; intervals of {} from {}.",
         law.loads,
+        Prose::figure(numbers::set_percent(law.level)),
         if law.blocks > 1 {
             "resampled blocks and from how far points lie off the law"
         } else {

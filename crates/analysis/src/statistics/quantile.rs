@@ -23,9 +23,9 @@ mod tests {
     #[test]
     fn quantiles_are_those_of_definition_7() {
         // R: quantile(c(1, 2, 4, 8), c(0, 0.25, 0.5, 0.9, 1)).
-        let of = |share| quantile(&[1.0, 2.0, 4.0, 8.0], share);
-        assert_eq!([0.0, 0.25, 0.5, 1.0].map(of), [1.0, 1.75, 3.0, 8.0].map(Some));
-        assert!((of(0.9).unwrap() - 6.8).abs() < 1e-12);
-        assert_eq!((quantile(&[], 0.5), of(1.5), of(f64::NAN)), (None, None, None));
+        let at = |share| quantile(&[1.0, 2.0, 4.0, 8.0], share);
+        assert_eq!([0.0, 0.25, 0.5, 1.0].map(at), [1.0, 1.75, 3.0, 8.0].map(Some));
+        assert!((at(0.9).unwrap() - 6.8).abs() < 1e-12);
+        assert_eq!((quantile(&[], 0.5), at(1.5), at(f64::NAN)), (None, None, None));
     }
 }

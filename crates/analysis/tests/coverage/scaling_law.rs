@@ -3,7 +3,7 @@
 use crate::noise::Normal;
 use crate::rules::count;
 use threadwise_analysis::scaling_law::{
-    Fit, Known, Ladder, Law, Load, Measured, Parameters, Plan, Sweep, Yields, pool,
+    Draws, Fit, Known, KnownTurns, Ladder, Law, Load, Measured, Parameters, Plan, Sweep, Yields, pool,
 };
 
 /// Studies a line in CI.
@@ -62,6 +62,10 @@ fn truth(of_two: f64, sigma: f64, kappa: f64) -> Parameters {
     Parameters { rate_per_s: 5e4, sigma, kappa, yields: Some(Yields { knots: vec![(2, of_two)] }) }
 }
 
+fn draws(seed: u64) -> Draws {
+    Draws { count: REPLICATES, ..Draws::usual(seed) }
+}
+
 /// What came of the studies of one line.
 struct Line {
     /// Shares of intervals that hold the truth: λ, σ, κ, the yield, the rate of all logical CPUs, and that of a machine of
@@ -83,7 +87,7 @@ fn line(truth: &Parameters, cores: u32, noise: Noise) -> Line {
         let sweep = sweep(truth, cores, noise, &mut random);
         let plan = Plan::alone(&sweep);
         assert_eq!(plan.law, Law::Smt);
-        let fit = Fit::new(&sweep, &plan, study, REPLICATES).unwrap();
+        let fit = Fit::new(&sweep, &plan, draws(study)).unwrap();
         let numbers: [&dyn Fn(&Parameters) -> f64; 6] = [
             &|law| law.rate_per_s,
             &|law| law.sigma,
@@ -164,30 +168,61 @@ fn noise_as_machines_have_it_makes_them_wider_and_not_wrong() {
     }
 }
 
+/// Of sweeps whose second threads truly pay or do not: shares in which the intervals of knee and peak hold the true ones,
+/// in which the opposite is said of second threads, and in which anything is; and the most that the named peak loses.
+fn turns(truth: &Parameters, cores: u32, noise: Noise) -> ([f64; 4], f64) {
+    let ladder = Ladder::new(&vec![2; cores as usize], |_| None);
+    let true_turns = ladder.turns(truth).unwrap();
+    let pays = true_turns.smt_pays_up_to.unwrap() > cores;
+    let rate = |sessions: u32| truth.rate_at(&ladder.loads()[sessions as usize - 1]);
+    let studies = count(IN_CI);
+    let (mut sums, mut most): ([f64; 4], f64) = ([0.0; 4], 0.0);
+    for study in 0..studies {
+        let sweep = sweep(truth, cores, noise, &mut Normal::new(500 + study));
+        let fit = Fit::new(&sweep, &Plan::alone(&sweep), draws(study)).unwrap();
+        let known = KnownTurns::of(&ladder, &fit).unwrap();
+        let holds = |interval: &threadwise_analysis::Interval, sessions: u32| {
+            interval.low <= f64::from(sessions) && f64::from(sessions) <= interval.high
+        };
+        let said = known.smt_pays();
+        let all = [
+            holds(&known.knee, true_turns.knee),
+            holds(&known.peak, true_turns.peak),
+            said == Some(!pays),
+            said.is_some(),
+        ];
+        sums.iter_mut().zip(all).for_each(|(sum, is_so)| *sum += f64::from(u8::from(is_so)));
+        most = most.max(1.0 - rate(known.peak.mean as u32) / rate(true_turns.peak));
+    }
+    (sums.map(|sum| sum / studies as f64), most)
+}
+
 #[test]
-fn the_knee_and_the_end_of_smt_are_near_the_true_ones() {
-    println!("16 cores, 1%: median of sessions of peak and knee over the true ones");
-    for of_two in [0.9, 1.3, 1.9] {
-        let truth = truth(of_two, 0.02, 0.0005);
-        let ladder = Ladder::new(&[2; 16], |_| None);
-        let true_turns = ladder.turns(&truth).unwrap();
-        let studies = count(IN_CI);
-        let mut lost: Vec<f64> = Vec::new();
-        for study in 0..studies {
-            let sweep = sweep(&truth, 16, CALM, &mut Normal::new(study));
-            let fit = Fit::new(&sweep, &Plan::alone(&sweep), study, 1).unwrap();
-            let turns = ladder.turns(&fit.solution.parameters()).unwrap();
-            let rate = |sessions: u32| truth.rate_at(&ladder.loads()[sessions as usize - 1]);
-            lost.push(1.0 - rate(turns.peak) / rate(true_turns.peak));
+fn knee_and_peak_are_held_and_second_threads_seldom_said_to_do_what_they_do_not() {
+    println!(
+        "held, %: knee, peak; the opposite said of second threads, anything said; the most that the named peak loses"
+    );
+    // 5%, with three standard deviations of so many studies.
+    let limit = 0.05 + 3.0 * (0.05 * 0.95 / count(IN_CI) as f64).sqrt();
+    let noises = [
+        ("1%", CALM),
+        ("2%", Noise { error: 0.02, ..CALM }),
+        ("5%", Noise { error: 0.05, ..CALM }),
+        ("AR(1) 0.3", Noise { ar1: 0.3, ..CALM }),
+        ("10% of blocks 12% slower", Noise { disturbed: (0.1, 0.12), ..CALM }),
+        ("points 2% off the law", Noise { misfit: 0.02, ..CALM }),
+    ];
+    for cores in [4, 16, 64] {
+        for of_two in [0.9, 1.0, 1.1, 1.3] {
+            let truth = truth(of_two, 0.02 / f64::from(cores), 0.0);
+            for (name, noise) in noises {
+                let ([knee, peak, wrong, said], lost) = turns(&truth, cores, noise);
+                let shown = [knee, peak, wrong, said].map(|share| format!("{:5.1}", 100.0 * share)).join(" ");
+                println!("{cores:>2} cores, yield {of_two}, {name}: {shown}; {:.1}%", 100.0 * lost);
+                assert!(wrong <= limit, "{cores} {of_two} {name}: {wrong}");
+                assert!(knee >= least() && peak >= least(), "{cores} {of_two} {name}: {knee} {peak}");
+            }
         }
-        lost.sort_by(f64::total_cmp);
-        let (median, most) = (lost[lost.len() / 2], lost[lost.len() - 1]);
-        println!(
-            "yield {of_two}: lost at the named peak {:.2}%, at most {:.2}%",
-            100.0 * median,
-            100.0 * most
-        );
-        assert!(most < 0.05, "{of_two}: {most}");
     }
 }
 
@@ -216,7 +251,7 @@ fn a_series_with_few_points_has_an_interval_that_holds_its_own_truth() {
             let points = sparse.points().iter().filter(|point| [2, 8].contains(&point.load.sessions));
             sweeps.push(Sweep::of_few(points.cloned().collect()).unwrap());
             let plan = pool::plans(&sweeps).pop().unwrap();
-            let fit = Fit::new(&sweeps[others], &plan, study, REPLICATES).unwrap();
+            let fit = Fit::new(&sweeps[others], &plan, draws(study)).unwrap();
             let rate = fit.known(|law| law.rate_at(&whole)).unwrap();
             let true_rate = truths[others].rate_at(&whole);
             covered += f64::from(u8::from(rate.low <= true_rate && true_rate <= rate.high));

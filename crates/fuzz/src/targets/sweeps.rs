@@ -4,7 +4,8 @@ use super::{Target, hold};
 use crate::mutate;
 use crate::random::Random;
 use threadwise_analysis::Interval;
-use threadwise_analysis::scaling_law::{Outcome, ScalingLaw, SeriesLaw, Shape, laws, table};
+use threadwise_analysis::scaling_law::table::{self, TableError};
+use threadwise_analysis::scaling_law::{Draws, Outcome, ScalingLaw, SeriesLaw, Shape, laws};
 
 /// Fits of resampled data: enough for ends of intervals, few enough for thousands of inputs.
 const REPLICATES: usize = 20;
@@ -22,9 +23,9 @@ pub fn make() -> Result<Box<dyn Target>, String> {
 /// A number as people and programs write it, odd ones among them.
 fn number(random: &mut Random) -> String {
     let value = random.below(1_000_000) as f64 / 997.0 + 0.001;
-    match random.below(12) {
-        0 => format!("{value:e}"),
-        1 => (*random.pick(&["0", "-1", "NaN", "inf", "1e308", "5e-324", "1e-300", "", "1_000"])).to_owned(),
+    match random.below(120) {
+        0..10 => format!("{value:e}"),
+        10 => (*random.pick(&["0", "-1", "NaN", "inf", "1e308", "5e-324", "1e-300", "", "1_000"])).to_owned(),
         _ => format!("{value:.3}"),
     }
 }
@@ -60,8 +61,8 @@ fn csv(random: &mut Random) -> String {
 impl Target for Sweeps {
     fn input(&self, random: &mut Random) -> Vec<u8> {
         let mut bytes = csv(random).into_bytes();
-        if random.percent(60) {
-            let (times, donor) = (random.times(4), csv(random).into_bytes());
+        if random.percent(50) {
+            let (times, donor) = (random.times(3), csv(random).into_bytes());
             mutate::text(random, &mut bytes, times, &[donor]);
         }
         bytes
@@ -73,14 +74,15 @@ impl Target for Sweeps {
             Ok(series) => series,
             Err(error) => {
                 hold(!error.to_string().contains('\n'), || format!("an error of several lines: {error}"))?;
-                return Ok(false);
+                // The line of names was understood.
+                return Ok(matches!(error, TableError::Number { .. } | TableError::Empty | TableError::Long));
             }
         };
         if series.iter().map(|one| one.points.len()).sum::<usize>() > MOST_FITTED {
             return Ok(true);
         }
         let shapes = [Shape { packages: 2, cores: 16, threads: 2 }];
-        let found = laws(&series, &shapes, 1, REPLICATES);
+        let found = laws(&series, &shapes, Draws { count: REPLICATES, ..Draws::usual(1) });
         hold(found.len() == series.len(), || "a series without an answer".to_owned())?;
         found.iter().try_for_each(answered)?;
         Ok(true)
@@ -130,11 +132,12 @@ mod tests {
     fn most_tables_are_read_and_every_law_is_in_order() {
         let mut past = 0;
         for number in 0..400 {
-            let input = Sweeps.input(&mut Random::of(7, number));
+            let input = Sweeps.input(&mut Random::of(1, number));
             let judged = Sweeps.judge(&input);
             assert!(judged.is_ok(), "{judged:?}: {}", String::from_utf8_lossy(&input));
             past += u32::from(judged.unwrap());
         }
-        assert!(past > 100, "{past} of 400 were tables");
+        // Fewer than half are a finding of the fuzzer's own.
+        assert!(past > 250, "{past} of 400 were tables");
     }
 }

@@ -135,6 +135,7 @@ study!(log_writer, "log-writer", crate::ONE);
 study!(queries, "queries", crate::ALL);
 study!(queries_postgres, "queries-postgres", crate::ONE);
 study!(streams, "streams", crate::ALL);
+study!(scans, "scans", crate::ONE);
 study!(commands, "commands", crate::ALL);
 study!(failed, "failed", crate::ONE);
 study!(worklist, "worklist", crate::ALL);

@@ -5,7 +5,7 @@ use crate::chromium::opened;
 use crate::page::HOSTILE;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use threadwise_analysis::scaling_law::{SeriesLaw, laws, table};
+use threadwise_analysis::scaling_law::{Draws, SeriesLaw, laws, table};
 use threadwise_analysis::{LawWords, UNNAMED, law_document};
 use threadwise_document::Document;
 use threadwise_report::{html, json};
@@ -22,7 +22,8 @@ fn fitted() -> Vec<SeriesLaw> {
         }
     }
     text.push_str("4,5,8,2,4000,three\n");
-    laws(&table::read(&text).unwrap(), &["2s16c2t".parse().unwrap(), "4c4t".parse().unwrap()], 1, 200)
+    let shapes = ["2s16c2t".parse().unwrap(), "4c4t".parse().unwrap()];
+    laws(&table::read(&text).unwrap(), &shapes, Draws { count: 200, ..Draws::usual(1) })
 }
 
 fn document() -> Document {

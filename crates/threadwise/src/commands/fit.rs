@@ -7,7 +7,7 @@ use crate::opened::Opened;
 use crate::output;
 use std::io::Read;
 use std::path::Path;
-use threadwise_analysis::scaling_law::{Outcome, REPLICATES, SeriesLaw, laws, of_study, table};
+use threadwise_analysis::scaling_law::{Draws, Outcome, SeriesLaw, laws, of_study, table};
 use threadwise_analysis::{LawWords, UNNAMED, kinds, law_document};
 use threadwise_document::Document;
 use threadwise_report::{html, json, terminal};
@@ -127,7 +127,7 @@ fn table(args: &FitArgs) -> Result<Fitted, AppError> {
     }
     let series = table::read(&text).map_err(|error| wrong(error.to_string()))?;
     Ok(Fitted {
-        laws: laws(&series, &args.predict, SEED, REPLICATES),
+        laws: laws(&series, &args.predict, Draws::usual(SEED)),
         words: LawWords { rate: UNNAMED, sessions: "sessions" },
         simulated: false,
         about: vec![file.to_string()],

@@ -136,7 +136,9 @@ fn perf(pid: u32, seconds: u64, path: &OsStr) -> Result<String, AppError> {
             Some(_) if !text.is_empty() => return Ok(text),
             None => return Ok(text),
             Some(_) if proc::comm(pid).is_none() => {
-                return Err(AppError::Failed(format!("process {pid} ended before it was sampled")));
+                return Err(AppError::Failed(format!(
+                    "process {pid} ended before it was sampled: give one that lives on"
+                )));
             }
             // A session that ends between the list and perf's look at it makes perf refuse all of them.
             Some(_) if tries < MOST_TRIES && pids.iter().any(|pid| proc::comm(*pid).is_none()) => {}

@@ -83,7 +83,7 @@ fn what_cannot_be_fitted_is_refused_in_one_line() {
     for (args, wanted) in [
         (
             &["fit", "two.csv"][..],
-            "two.csv: a scaling law needs at least 3 different numbers of busy sessions",
+            "two.csv: a scaling law needs at least 3 different numbers of busy sessions, and these are 2: measure more",
         ),
         (&["fit", "nan.csv"], "line 3, throughput: 'NaN' is not a number above 0"),
         (&["fit", "bytes"], "neither a result file nor text"),
