@@ -87,11 +87,7 @@ impl Sweep {
 
     /// Different loads.
     pub fn loads(&self) -> usize {
-        self.points
-            .iter()
-            .map(|point| (point.load.sessions, &point.load.cores))
-            .collect::<BTreeSet<_>>()
-            .len()
+        self.load_numbers().last().map_or(0, |last| last + 1)
     }
 
     /// Different loads in which some core has more than one busy thread.
@@ -105,11 +101,23 @@ impl Sweep {
         self.points.iter().map(|point| point.load.widest()).max().unwrap_or(0)
     }
 
-    /// The same points without those of one load.
-    pub fn without(&self, load: &Load) -> Self {
-        let is_other =
-            |point: &&Measured| (point.load.sessions, &point.load.cores) != (load.sessions, &load.cores);
-        Self { points: self.points.iter().filter(is_other).cloned().collect() }
+    /// For each point which of the different loads it has, from 0, in their order.
+    pub fn load_numbers(&self) -> Vec<usize> {
+        let mut number = 0;
+        let is_other = |one: &Measured, other: &Measured| {
+            (one.load.sessions, &one.load.cores) != (other.load.sessions, &other.load.cores)
+        };
+        let each = self.points.iter().enumerate().map(|(at, point)| {
+            number += usize::from(at > 0 && is_other(&self.points[at - 1], point));
+            number
+        });
+        each.collect()
+    }
+
+    /// The points of some of the different loads.
+    pub fn with_loads(&self, is_kept: impl Fn(usize) -> bool) -> Self {
+        let each = self.points.iter().zip(self.load_numbers());
+        Self { points: each.filter(|(_, load)| is_kept(*load)).map(|(point, _)| point.clone()).collect() }
     }
 
     /// Mean over blocks of each point's logarithm, of the blocks that are given (some may come twice).

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use threadwise_machine::text::one_line;
 
 /// Most lines.
-pub const MOST_ROWS: usize = 100_000;
+pub const MOST_ROWS: usize = 1000;
 
 /// Most logical CPUs of a machine.
 const MOST_CPUS: u32 = 4096;

@@ -11,7 +11,7 @@ use threadwise_analysis::scaling_law::{Draws, Outcome, ScalingLaw, SeriesLaw, Sh
 const REPLICATES: usize = 20;
 
 /// Longer tables than this are read, and not fitted.
-const MOST_FITTED: usize = 200;
+const MOST_FITTED: usize = 60;
 
 struct Sweeps;
 
