@@ -5,8 +5,8 @@ use crate::looks::claim::effects;
 use crate::looks::states::looked_at;
 use crate::setting::Setting;
 use crate::{
-    Analysis, changed_with, commands, cpus, drift, halves, lock_gains, looks, order, parallel, queries,
-    scaling_law, settling, warmups, worklist,
+    Analysis, changed_with, choices, commands, cpus, drift, halves, lock_gains, looks, order, parallel,
+    queries, scaling_law, settling, warmups, worklist,
 };
 use threadwise_machine::Topology;
 use threadwise_study::probe::Probe;
@@ -56,6 +56,7 @@ pub fn analyse_probed(
         blocks: observed.usable_blocks(),
         excluded_blocks: observed.left_out.clone(),
         covariates,
+        choices: choices::of_rates(&setting, &observed),
         cpus: cpus::cpus(&setting, &observed, runs),
         simulated: study.is_simulated(),
         commands: None,
@@ -73,6 +74,10 @@ pub fn analyse_probed(
         looks: looks::prevalence::looks(&setting, &slices),
         effects: effects(study, &slices, alpha),
     };
+    if let Some(queries) = &analysis.queries {
+        analysis.choices = choices::of_queries(queries);
+        analysis.choices.extend(queries::threads(&setting, &observed, runs));
+    }
     commands::add(&mut analysis, &setting, &observed, runs);
     worklist::add(&mut analysis, &setting, &observed, runs);
     analysis

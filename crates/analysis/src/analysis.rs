@@ -1,6 +1,7 @@
 //! All that is estimated of a study.
 
 use crate::changed_with::ChangedWith;
+use crate::choices::Choice;
 use crate::commands::Commands;
 use crate::cpus::Cpus;
 use crate::drift::Drift;
@@ -38,6 +39,8 @@ pub struct Analysis {
     /// Whether the results come from a model.
     #[serde(skip)]
     pub simulated: bool,
+    /// Which settings to use; empty where a study leaves no choice.
+    pub choices: Vec<Choice>,
     /// What logical CPUs and packages did under each treatment; `None` where nothing was read of them.
     #[serde(rename = "logical_cpus")]
     pub cpus: Option<Cpus>,

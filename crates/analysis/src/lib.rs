@@ -3,9 +3,11 @@
 //! Methods and their sources: docs/METHODOLOGY.md.
 
 pub mod activity;
+
 mod analyse;
 mod analysis;
 pub mod changed_with;
+pub mod choices;
 pub mod commands;
 pub mod compare;
 pub mod cpus;
@@ -32,6 +34,7 @@ pub mod scaling_law;
 mod sections;
 mod setting;
 pub mod settling;
+mod shape;
 pub mod spins;
 pub mod statistics;
 pub mod validity;

@@ -22,6 +22,7 @@ pub use types::{
 };
 
 use crate::Analysis;
+use crate::choices;
 use crate::estimate::Observed;
 use crate::setting::Setting;
 use threadwise_study::command::{self, Better, Each};
@@ -43,6 +44,11 @@ pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Obs
         ratios::ratios(setting, &table, &quantities, &analysis.covariates.flagged_blocks);
     analysis.estimates = estimates;
     let fastest = quantities.first().map(|first| ratios::fastest(study, &table, first, setting.alpha));
+    if let Some(first) = quantities.first() {
+        let all = choices::of_commands(study).into_iter();
+        let over = |one: usize, other: usize| ratios::over(study, &table, first, one, other);
+        analysis.choices.extend(all.filter_map(|candidates| choices::made(setting, candidates, over)));
+    }
     let headline = quantities.first().map(|first| first.metric.as_str());
     analysis.noise_floors =
         floors.iter().filter(|floor| headline == Some(floor.metric.as_str())).cloned().collect();

@@ -66,34 +66,43 @@ pub fn ratios(
 
 /// Which treatments of each group may be the best in a quantity; none where neither side is better.
 pub fn fastest(study: &Study, table: &Table<'_>, quantity: &Quantity, alpha: f64) -> Vec<Fastest> {
-    let is_turned = match direction(quantity.better) {
-        Direction::HigherIsBetter => false,
-        Direction::LowerIsBetter => true,
-        Direction::Neither => return Vec::new(),
-    };
+    if direction(quantity.better) == Direction::Neither {
+        return Vec::new();
+    }
     let of_group = |(group, name): (usize, &str)| {
         let baselines = table.baselines(group);
         let baseline = *baselines.first()?;
         let others =
             (0..study.treatments.len()).filter(|at| table.group(*at) == group && !baselines.contains(at));
-        // A baseline is the mean of both of its names.
         let candidates: Vec<usize> = std::iter::once(baseline).chain(others).collect();
-        let d = |top: usize, below: &[usize]| {
-            series(study, table, &quantity.metric, top, below).map(|series| series.d).unwrap_or_default()
-        };
-        let over = |one: usize, other: usize| {
-            let (d, is_lower) = match (one, other) {
-                (0, _) => (d(candidates[other], &baselines), true),
-                (_, 0) => (d(candidates[one], &baselines), false),
-                _ => (d(candidates[one], &[candidates[other]]), false),
-            };
-            let sign = if is_lower == is_turned { 1.0 } else { -1.0 };
-            d.into_iter().map(|d| sign * d).collect()
-        };
         let treatment = |at: usize| study.treatments[candidates[at]].name.clone();
+        let over =
+            |one: usize, other: usize| over(study, table, quantity, candidates[one], candidates[other]);
         Fastest::of(name, candidates.len(), treatment, over, alpha)
     };
     study.groups().into_iter().enumerate().filter_map(of_group).collect()
+}
+
+/// d by block of one treatment over another of the same group in a quantity, above 0 where the first is better; a
+/// baseline is the mean of both of its names. Empty where neither side is better.
+pub fn over(study: &Study, table: &Table<'_>, quantity: &Quantity, one: usize, other: usize) -> Vec<f64> {
+    let d = |top: usize, below: &[usize]| {
+        series(study, table, &quantity.metric, top, below).map(|series| series.d).unwrap_or_default()
+    };
+    let baselines = table.baselines(table.group(one));
+    let (d, is_lower) = match (baselines.contains(&one), baselines.contains(&other)) {
+        (true, _) => (d(other, &baselines), true),
+        (_, true) => (d(one, &baselines), false),
+        _ => (d(one, &[other]), false),
+    };
+    let sign = match direction(quantity.better) {
+        Direction::HigherIsBetter if is_lower => -1.0,
+        Direction::HigherIsBetter => 1.0,
+        Direction::LowerIsBetter if is_lower => 1.0,
+        Direction::LowerIsBetter => -1.0,
+        Direction::Neither => return Vec::new(),
+    };
+    d.into_iter().map(|d| sign * d).collect()
 }
 
 /// d of A′/A by group and metric name.

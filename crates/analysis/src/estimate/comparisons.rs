@@ -160,6 +160,11 @@ pub fn throughput(study: &Study, observed: &Observed, comparison: &Comparison) -
     series(study, observed, Metric::RowsPerS, top, &below)
 }
 
+/// d of throughput of a treatment over others, by their places in the study; empty where no block has it.
+pub fn throughput_over(study: &Study, observed: &Observed, top: usize, below: &[usize]) -> Vec<f64> {
+    series(study, observed, Metric::RowsPerS, top, below).map(|series| series.d).unwrap_or_default()
+}
+
 /// d of every block in which all sides are usable; `None` where no block has one, or where any of
 /// those blocks has too few steps for a percentile (dropping only those would favour fast blocks).
 fn series(study: &Study, observed: &Observed, metric: Metric, top: usize, below: &[usize]) -> Option<Series> {

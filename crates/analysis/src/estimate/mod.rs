@@ -7,6 +7,7 @@
 pub(crate) mod amounts;
 mod best;
 mod bounded;
+mod choose;
 pub(crate) mod comparisons;
 pub(crate) mod covariates;
 mod digest;
@@ -29,7 +30,9 @@ mod tests;
 
 pub use best::{Best, Fastest, best, near_best};
 pub use bounded::{Bounded, judge_bounded};
+pub use choose::{Chosen, Likeliest, choose};
 pub use comparisons::block_difference;
+pub(crate) use comparisons::throughput_over;
 pub use covariates::{BUSY_FLAG_SHARE, CO_RUNNER_FLAG_SHARE, RUN_QUEUE_FLAG_SHARE, STEAL_FLAG_SHARE};
 pub(crate) use digest::{Digest, left_over};
 pub use digest::{MAX_EMPTY_SHARE, MIN_STEPS};

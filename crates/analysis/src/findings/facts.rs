@@ -1,53 +1,16 @@
-//! What the findings look up: treatments by what they are, estimates by what they compare.
-//!
-//! Treatments are recognised by placement and number of sessions, comparisons by their two sides;
-//! names are the study's own business.
+//! What the findings look up: treatments by what they are, estimates by their two sides.
 
 use crate::groups::bare;
+use crate::shape::Shape;
 use crate::{Estimate, Facts};
 use threadwise_document::{Prose, numbers, prose};
 use threadwise_machine::Pin;
 use threadwise_study::{Role, Treatment};
 
-/// What a treatment is, as far as the verdict cares.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
-    /// The group's baseline: one session alone, where the study does not say otherwise.
-    Alone,
-    /// Two sessions on one logical CPU.
-    OneCpu,
-    /// Two sessions on two siblings of one core.
-    SameCore,
-    /// Two sessions on two cores of one package.
-    SamePackage,
-    /// Two sessions on cores of two packages.
-    CrossPackage,
-    /// A point of a session sweep that spreads over cores first.
-    Spread,
-    /// Anything else.
-    Other,
-}
-
 impl<'a> Facts<'a> {
-    /// What a treatment is.
-    pub fn shape(treatment: &Treatment) -> Shape {
-        if treatment.role != Role::Compared {
-            return Shape::Alone;
-        }
-        match (treatment.placement.trim(), treatment.sessions) {
-            ("one-cpu", 2) => Shape::OneCpu,
-            ("same-core", 2) => Shape::SameCore,
-            ("same-package", 2) => Shape::SamePackage,
-            ("cross-package", 2) => Shape::CrossPackage,
-            ("all" | "no-smt", _) => Shape::Spread,
-            (text, _) if text.starts_with("spread:") => Shape::Spread,
-            _ => Shape::Other,
-        }
-    }
-
     /// The first treatment of a group with a shape.
     pub fn find(&self, group: &str, shape: Shape) -> Option<&'a Treatment> {
-        self.study.treatments.iter().find(|t| t.group == group && Self::shape(t) == shape)
+        self.study.treatments.iter().find(|t| t.group == group && Shape::of(t) == shape)
     }
 
     /// What baselines are called: `single` where they are one session, which then has its logical
@@ -103,7 +66,7 @@ impl<'a> Facts<'a> {
             self.study
                 .treatments
                 .iter()
-                .find(|t| t.group == group && Self::shape(t) == Shape::Spread && t.sessions == 2)
+                .find(|t| t.group == group && Shape::of(t) == Shape::Spread && t.sessions == 2)
                 .filter(|_| self.topology.cores.len() >= 2)
         };
         self.find(group, Shape::SamePackage).or_else(sweep)

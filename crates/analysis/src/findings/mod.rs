@@ -11,7 +11,6 @@ pub(crate) mod drift;
 pub(crate) mod external_arms;
 mod facts;
 pub(crate) mod halves;
-pub(crate) mod lines;
 pub(crate) mod long_windows;
 pub(crate) mod looks;
 pub(crate) mod lost_cpu;

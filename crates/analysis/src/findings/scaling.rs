@@ -1,11 +1,12 @@
 //! Two sessions: on two cores, on one logical CPU, on two packages.
 
-use super::facts::{Shape, by_group, estimates};
+use super::facts::{by_group, estimates};
 use super::smt::core_yield;
 use super::sweep::Sweep;
 use crate::Facts;
 use crate::estimate::THROUGHPUT;
 use crate::groups::bare;
+use crate::shape::Shape;
 use crate::words::{change_decisive, finding, judged, judged_decisive, names};
 use crate::workload::Nouns;
 use crate::{Answer, Estimate, Finding};
@@ -101,7 +102,7 @@ pub fn others(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Finding> {
 fn is_other(facts: &Facts<'_>, sweeps: &[Sweep<'_>], treatment: &Treatment) -> bool {
     let group = treatment.group.as_str();
     let is = |known: Option<&Treatment>| known.is_some_and(|known| known.name == treatment.name);
-    let shape = Facts::shape(treatment);
+    let shape = Shape::of(treatment);
     let is_first = is(facts.find(group, shape));
     let is_named = match shape {
         Shape::Alone | Shape::OneCpu => is_first,

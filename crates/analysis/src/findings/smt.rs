@@ -3,10 +3,11 @@
 //! Yield of a core: throughput with two siblings busy over one sibling busy, two sessions in both
 //! (docs/GLOSSARY.md).
 
-use super::facts::{Shape, by_group, estimates};
+use super::facts::{by_group, estimates};
 use super::machine::{declares_siblings, has_allowed_siblings, smt_switched_off};
 use crate::Facts;
 use crate::estimate::THROUGHPUT;
+use crate::shape::Shape;
 use crate::words::{change, finding, judged, names, share};
 use crate::workload::{Nouns, reads_cached};
 use crate::{Estimate, Finding, Interval, Ratio};
@@ -86,7 +87,7 @@ fn whole_machine<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a Estimate> {
     let with =
         |sessions: usize| -> Option<&'a Treatment> {
             facts.study.treatments.iter().find(|t| {
-                t.group == group && Facts::shape(t) == Shape::Spread && t.sessions as usize == sessions
+                t.group == group && Shape::of(t) == Shape::Spread && t.sessions as usize == sessions
             })
         };
     facts.against(with(2 * cores)?, with(cores)?, THROUGHPUT)
@@ -98,7 +99,7 @@ pub fn not_measured(facts: &Facts<'_>) -> Finding {
     let why = if smt_switched_off(topology) {
         "SMT is switched off"
     } else if has_allowed_siblings(topology) {
-        let text = match facts.study.treatments.iter().any(|t| Facts::shape(t) == Shape::SameCore) {
+        let text = match facts.study.treatments.iter().any(|t| Shape::of(t) == Shape::SameCore) {
             true => "SMT yield: not measured, no block has usable runs of both sides.",
             false => "SMT yield: not part of this study; cores with siblings are there.",
         };

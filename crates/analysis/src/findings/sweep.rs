@@ -1,8 +1,7 @@
 //! Throughput against sessions: where it stops growing, what more sessions cost, how many to use.
 
-use super::facts::Shape;
-use super::lines;
 use crate::Facts;
+use crate::choices;
 use crate::estimate::{Guess, THROUGHPUT};
 use crate::groups::group_words;
 use crate::words::{change_decisive, finding, judged_decisive, likely};
@@ -20,9 +19,6 @@ pub struct Sweep<'a> {
     /// At least two.
     points: Vec<Point<'a>>,
 }
-
-/// How placements of a sweep begin that takes siblings first.
-const PACKED: &str = "packed:";
 
 /// One number of sessions.
 struct Point<'a> {
@@ -92,62 +88,21 @@ pub fn sweeps<'a>(facts: &Facts<'a>) -> Vec<Sweep<'a>> {
 }
 
 fn of_group<'a>(facts: &Facts<'a>, group: &'a str) -> Vec<Sweep<'a>> {
-    let lines = lines::lines(facts.study, group);
-    if lines.is_empty() {
-        return sweep(facts, group).into_iter().collect();
-    }
-    lines.into_iter().filter_map(|line| ordered(facts, group, &line)).collect()
-}
-
-/// The sweep of one order of two, with the baseline as its first point where that is one session.
-fn ordered<'a>(facts: &Facts<'a>, group: &'a str, line: &[&'a str]) -> Option<Sweep<'a>> {
-    let of_line = line.iter().filter_map(|name| facts.study.treatment(name)).map(|(_, treatment)| treatment);
-    let treatments: Vec<&Treatment> = of_line.collect();
-    let is_packed = treatments.iter().any(|treatment| treatment.placement.trim().starts_with(PACKED));
-    let first = treatments.first().map_or(0, |treatment| treatment.sessions);
-    let mut all = facts.study.treatments.iter().filter(|treatment| treatment.group == group);
-    let alone = all.find(|treatment| treatment.role == Role::Baseline && treatment.sessions < first);
-    let mut points: Vec<Point<'a>> = Vec::new();
-    for treatment in alone.into_iter().chain(treatments) {
-        points.extend(point(facts, treatment, points.last()));
-    }
-    let order = Some(if is_packed { " packed" } else { " spread" });
-    (points.len() >= 3).then_some(Sweep { group, order, points })
+    let all = choices::sweep::points(facts.study, group).into_iter();
+    all.filter_map(|points| {
+        let mut measured: Vec<Point<'a>> = Vec::new();
+        for treatment in points.treatments {
+            measured.extend(point(facts, treatment, measured.last()));
+        }
+        (measured.len() >= 3).then_some(Sweep { group, order: points.order, points: measured })
+    })
+    .collect()
 }
 
 /// Whether a study asks for nothing but how throughput grows: all that it compares are points of sweeps.
 pub fn is_the_question(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> bool {
     let mut compared = facts.study.treatments.iter().filter(|treatment| treatment.role == Role::Compared);
     !sweeps.is_empty() && compared.all(|treatment| sweeps.iter().any(|sweep| sweep.has(treatment)))
-}
-
-fn sweep<'a>(facts: &Facts<'a>, group: &'a str) -> Option<Sweep<'a>> {
-    // A sweep's point may be one of the named placements: `same-package` is two sessions on a
-    // machine of two cores. The steps of the sweep tell.
-    let in_a_step = |t: &Treatment| {
-        let mut steps = facts.study.comparisons.iter().filter(|c| c.kind == "sweep-step");
-        steps.any(|step| step.treatment == t.name || step.baseline == [t.name.as_str()])
-    };
-    let in_points = |t: &Treatment| Facts::shape(t) == Shape::Spread || in_a_step(t);
-    let of_group = || facts.study.treatments.iter().filter(|t| t.group == group);
-    let mut treatments: Vec<&Treatment> =
-        of_group().filter(|t| t.role == Role::Compared && in_points(t)).collect();
-    // The fewest sessions are compared with the baseline; one of several sessions somewhere else
-    // is no point.
-    let is_point = |baseline: &&Treatment| {
-        let fewer = of_group().any(|t| in_points(t) && t.sessions <= baseline.sessions);
-        baseline.sessions == 1 || in_a_step(baseline) || !fewer
-    };
-    treatments.extend(of_group().find(|t| t.role == Role::Baseline).filter(is_point));
-    treatments.sort_by_key(|t| (t.sessions, t.role == Role::Compared));
-    treatments.dedup_by_key(|t| t.sessions);
-    let mut points: Vec<Point<'a>> = Vec::new();
-    for treatment in treatments {
-        if let Some(point) = point(facts, treatment, points.last()) {
-            points.push(point);
-        }
-    }
-    (points.len() >= 3).then_some(Sweep { group, order: None, points })
 }
 
 /// A point, unless it was not measured.
@@ -196,7 +151,7 @@ pub fn growth(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Finding> {
     let mut evidence: Vec<&str> = Vec::new();
     let mut sentences: Vec<Prose> = Vec::new();
     for sweep in sweeps {
-        let mut place = sweep.order.unwrap_or_default().to_owned();
+        let mut place = sweep.order.map_or_else(String::new, |order| format!(" {order}"));
         if named {
             place.push_str(&format!(" {}", group_words(facts.study, sweep.group)));
         }
@@ -286,7 +241,7 @@ pub fn advice(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Finding> {
     let named = facts.study.groups().len() > 1;
     let part = |sweep: &Sweep<'_>| Some((sweep.group.to_owned(), advised(sweep, sweep.decisive()?)));
     // Of two orders the one that takes cores first is the one to use them in.
-    let first = |sweep: &&Sweep<'_>| sweep.order.is_none_or(|order| order.trim() != "packed");
+    let first = |sweep: &&Sweep<'_>| sweep.order != Some("packed");
     let parts: Vec<(String, Prose)> = sweeps.iter().filter(first).filter_map(part).collect();
     let (_, first) = parts.first()?;
     let is_same = parts.iter().all(|(_, text)| text == first) && parts.len() == facts.study.groups().len();

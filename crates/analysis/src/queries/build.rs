@@ -16,6 +16,7 @@ use super::{
 };
 use crate::Direction;
 use crate::Ratio;
+use crate::choices::{self, Candidates, Choice};
 use crate::estimate::{Fastest, Observed};
 use crate::setting::Setting;
 use crate::statistics::{arithmetic, geometric, mean};
@@ -171,6 +172,19 @@ fn whole_ratios(table: &Table<'_>, whole: Whole, changed: &BTreeSet<u8>) -> BTre
         compared.filter_map(|at| Member::new(at, &d(at, table.below(at)), &twins(table, at, d), table.alpha));
     let direction = if whole == Whole::Cpu { Direction::LowerIsBetter } else { Direction::HigherIsBetter };
     ratios(members.collect(), table.rule(direction)).into_iter().collect()
+}
+
+/// One thread of each core or both, each at its DOP, where the study compares the two.
+pub(crate) fn threads(setting: &Setting<'_>, observed: &Observed, runs: &[Run]) -> Vec<Choice> {
+    let study = setting.study;
+    let pairs: Vec<Candidates> = choices::threads_of_queries(study);
+    if pairs.is_empty() {
+        return Vec::new();
+    }
+    let table = Table::new(setting, observed, runs);
+    let speed = |top: usize, below: &[usize]| Whole::Speed.d(&table, top, below, &BTreeSet::new());
+    let over = |one: usize, other: usize| table.over(one, other, speed);
+    pairs.into_iter().filter_map(|pair| choices::made(setting, pair, over)).collect()
 }
 
 /// Which treatments of each group may be the fastest.

@@ -2,13 +2,14 @@
 //!
 //! The plateau is found from ratios paired by block, not from the cells' own intervals, which hold the
 //! drift between blocks too. Which DOP is best is taken from the same data, so a DOP is near the best where it is near
-//! each of the others, whichever that is (`estimate::near_best`).
+//! each of the others, whichever that is (`estimate::choose`).
 
 use super::steps::ladders;
 use super::table::{Cell, Table};
 use super::whole::Whole;
 use super::{HeatCell, HeatMap, Plateau};
-use crate::estimate::{best, near_best};
+use crate::choices::{Axis, Choice};
+use crate::estimate::best;
 use crate::statistics::{MeanEstimate, geometric, mean};
 use threadwise_study::Treatment;
 
@@ -122,20 +123,19 @@ fn plateau(table: &Table<'_>, column: &[(u32, usize)], cores: Option<u32>) -> Op
     };
     let (count, dop_of) = (measured.len(), |at: usize| measured[at].0);
     let among = best(count, over, table.alpha)?.among;
-    let mut shown = near_best(count, over, margin, table.alpha);
-    // What is shown to be the best is near it.
-    if let [only] = among.as_slice() {
-        shown[*only] = true;
-    }
+    let treatment = |at: usize| &table.study.treatments[measured[at].1];
+    let all: Vec<(String, u32)> = (0..count).map(|at| (treatment(at).name.clone(), dop_of(at))).collect();
+    let rule = (margin, table.alpha, table.study.seed);
+    let choice = Choice::made((Axis::Dop, &treatment(0).group, String::new()), all, over, rule);
     let best_at = measured.iter().position(|(_, at, _)| *at == leader)?;
     // Whether the upper end of its ratio to the best one is within the margin.
     let may_be = |at: &usize| {
         let d = over(*at, best_at);
         let is_near = |mean: MeanEstimate| mean.interval(table.alpha).1 >= -margin;
-        *at == best_at || shown[*at] || MeanEstimate::of(&d).is_some_and(is_near)
+        *at == best_at || choice.candidates[*at].within_margin || MeanEstimate::of(&d).is_some_and(is_near)
     };
     // One that may be as good is no advice: how slow it is depends on the noise.
-    let dop = shown.iter().position(|shown| *shown).map(dop_of);
+    let dop = choice.chosen_candidate().map(|chosen| chosen.number);
     let dop_low = (0..count).find(may_be).map_or(best_dop, dop_of);
     let mut among_best: Vec<u32> = among.into_iter().map(dop_of).collect();
     among_best.sort_unstable();
@@ -149,5 +149,6 @@ fn plateau(table: &Table<'_>, column: &[(u32, usize)], cores: Option<u32>) -> Op
         dop_low,
         percent_of_cores: cores.zip(dop).map(|(cores, dop)| percent(dop, cores)),
         percent_low: cores.map(|cores| percent(dop_low, cores)),
+        choice,
     })
 }

@@ -23,11 +23,12 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use crate::choices::Choice;
 use crate::estimate::{Bounded, Fastest};
 use crate::{Interval, Ratio};
 pub(crate) use beside::streams_alone;
 pub use beside::{DopLimit, ShortQueries, Step, limit};
-pub(crate) use build::queries;
+pub(crate) use build::{queries, threads};
 pub use comparisons::{ComparedQuery, QueryComparison};
 pub use cores::{CoreBounds, busy_bounds, own_bounds, straggler_bounds};
 pub use plans::{change, plan_name, side_by_side};
@@ -480,6 +481,9 @@ pub struct Plateau {
     /// Smallest DOP that is shown to be within the margin of the best, whichever that is: against each of the others
     /// its interval says so. `None` where no DOP is.
     pub dop: Option<u32>,
+    /// The DOPs as a choice, in the form that all choices have.
+    #[serde(skip)]
+    pub choice: Choice,
     /// Smallest DOP that may be within the margin of `best_dop`.
     pub dop_low: u32,
     /// `dop` times streams in percent of the physical cores, where both are known.

@@ -90,6 +90,7 @@ fn written(study: &Study, runs: &[Run], export: Export) -> String {
         excluded_blocks: Vec::new(),
         covariates: Covariates::default(),
         simulated: false,
+        choices: Vec::new(),
         cpus: None,
         changed_with: None,
         queries: None,

@@ -1,9 +1,9 @@
 //! Throughput against sessions, placements compared, and the table of treatments.
 
 use super::growth;
+use crate::choices::lines;
 use crate::estimate::THROUGHPUT;
 use crate::facts::runs_words;
-use crate::findings::lines;
 use crate::kind::Kind;
 use crate::sections::activity::latency_gap;
 use crate::sections::ratios;

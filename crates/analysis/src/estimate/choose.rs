@@ -1,0 +1,189 @@
+//! Which of several settings to use: the first in order that is shown to be within the margin of the best, and where
+//! none is, a best guess with its probability and what it is expected to cost.
+//!
+//! What is shown has the error rate of [`near_best`]. A guess is from the joint distribution that the data leave of all
+//! means with nothing known before: multivariate t around them, with the covariance of the blocks (Box and Tiao,
+//! *Bayesian Inference in Statistical Analysis*, 1973, 8.4). tests/coverage/choose.rs simulates both.
+
+use super::best::{best, near_best};
+use crate::statistics::{MeanEstimate, Normal, correlation};
+use serde::Serialize;
+
+/// Draws from the joint distribution: a probability is known to ±1%.
+const DRAWS: usize = 4000;
+
+/// Candidates by what was shown of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chosen {
+    /// Of each candidate whether it is shown to be within the margin of the best one.
+    pub near: Vec<bool>,
+    /// The first of those.
+    pub chosen: Option<usize>,
+    /// Which candidate most likely is within the margin of the best; `None` with fewer than two common blocks.
+    pub guess: Option<Likeliest>,
+}
+
+/// The candidate that most likely is within the margin of the best.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Likeliest {
+    /// Its place among the candidates.
+    #[serde(skip)]
+    pub at: usize,
+    /// Probability that it is within the margin of the best.
+    pub probability: f64,
+    /// By how much, as a share, it is below the best where it is not within the margin: the mean. 0 where that is not
+    /// to be expected at all.
+    pub loss_share: f64,
+}
+
+/// Chooses among `count` candidates in the order of preference; `over` gives d by block of one over another as in
+/// [`best`], `margin` is in logarithms.
+///
+/// Degenerate cases: with one candidate, or none that share a block, nothing is chosen; without variance probabilities
+/// are 0 or 1.
+pub fn choose(
+    count: usize,
+    over: impl Fn(usize, usize) -> Vec<f64>,
+    margin: f64,
+    alpha: f64,
+    seed: u64,
+) -> Chosen {
+    let mut near = near_best(count, &over, margin, alpha);
+    // What is shown to be the best is near it.
+    if let Some([only]) = best(count, &over, alpha).as_ref().map(|best| best.among.as_slice()) {
+        near[*only] = true;
+    }
+    let chosen = near.iter().position(|near| *near);
+    Chosen { guess: likeliest(count, over, margin, seed), near, chosen }
+}
+
+/// One candidate against the first.
+struct Against {
+    mean: f64,
+    standard_error: f64,
+    degrees: f64,
+    /// d of each block less the mean, over its standard deviation and √(n − 1).
+    directions: Vec<f64>,
+}
+
+fn likeliest(
+    count: usize,
+    over: impl Fn(usize, usize) -> Vec<f64>,
+    margin: f64,
+    seed: u64,
+) -> Option<Likeliest> {
+    let series: Vec<Vec<f64>> = (1..count).map(|at| over(at, 0)).collect();
+    let blocks = series.first()?.len();
+    if blocks < 2 || series.iter().any(|d| d.len() != blocks) {
+        return None;
+    }
+    let common = correlation::common(&series.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    let of_one = |d: &Vec<f64>| {
+        let mean = MeanEstimate::correlated(d, correlation::of_one(d, common))?;
+        let deviations = || d.iter().map(|d| d - mean.mean);
+        let length = deviations().map(|d| d * d).sum::<f64>().sqrt();
+        let directions = deviations().map(|d| if length > 0.0 { d / length } else { 0.0 }).collect();
+        let MeanEstimate { mean, standard_error, degrees, .. } = mean;
+        Some(Against { mean, standard_error, degrees, directions })
+    };
+    let all: Vec<Against> = series.iter().map(of_one).collect::<Option<_>>()?;
+    // Correlated blocks are worth fewer; the fewest count.
+    let degrees = all.iter().map(|one| one.degrees).fold(f64::INFINITY, f64::min).max(1.0);
+    let mut random = Normal::new(seed);
+    let mut within = vec![0_usize; count];
+    let mut losses = vec![0.0; count];
+    for _ in 0..DRAWS {
+        let means = drawn(&all, blocks, degrees, &mut random);
+        let most = means.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        for (at, mean) in means.into_iter().enumerate() {
+            match most - mean {
+                small if small <= margin => within[at] += 1,
+                loss => losses[at] += -(-loss).exp_m1(),
+            }
+        }
+    }
+    let most = *within.iter().max()?;
+    let at = within.iter().position(|one| *one == most)?;
+    let beyond = DRAWS - most;
+    let loss_share = if beyond == 0 { 0.0 } else { losses[at] / beyond as f64 };
+    Some(Likeliest { at, probability: most as f64 / DRAWS as f64, loss_share })
+}
+
+/// One draw of all means, that of the first candidate 0.
+fn drawn(all: &[Against], blocks: usize, degrees: f64, random: &mut Normal) -> Vec<f64> {
+    let weights: Vec<f64> = (0..blocks).map(|_| random.draw()).collect();
+    let scale = (degrees / chi_squared(degrees, random)).sqrt();
+    let one = |against: &Against| {
+        let normal: f64 = against.directions.iter().zip(&weights).map(|(one, weight)| one * weight).sum();
+        against.mean + against.standard_error * scale * normal
+    };
+    std::iter::once(0.0).chain(all.iter().map(one)).collect()
+}
+
+/// A draw of chi squared; degrees that are no whole number are rounded.
+fn chi_squared(degrees: f64, random: &mut Normal) -> f64 {
+    let count = degrees.round().clamp(1.0, 1000.0) as usize;
+    (0..count).map(|_| random.draw().powi(2)).sum::<f64>() * degrees / count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn over(means: &[f64], by: f64) -> impl Fn(usize, usize) -> Vec<f64> {
+        let at = move |one: usize, block: usize| means[one] + by * (((block * (one + 3)) % 7) as f64 - 3.0);
+        move |one, other| (0..8).map(|block| at(one, block) - at(other, block)).collect()
+    }
+
+    fn chosen(means: &[f64], by: f64) -> Chosen {
+        choose(means.len(), over(means, by), 0.03, 0.05, 1)
+    }
+
+    #[test]
+    fn the_first_that_is_near_the_best_is_chosen() {
+        let got = chosen(&[0.0, 0.69, 0.70, 0.70], 0.001);
+        assert_eq!((got.chosen, got.near), (Some(1), vec![false, true, true, true]));
+        // The lead is clear, though its size is not.
+        assert_eq!(chosen(&[0.0, 0.5], 0.06).chosen, Some(1));
+        let one_is_best = chosen(&[0.5, 0.0, 0.1], 0.02);
+        assert_eq!(one_is_best.chosen, Some(0));
+        assert!(one_is_best.guess.is_some_and(|guess| guess.at == 0 && guess.probability > 0.99));
+    }
+
+    #[test]
+    fn where_nothing_is_shown_there_is_a_guess() {
+        let got = chosen(&[0.0, 0.05, 0.04], 0.05);
+        assert_eq!(got.chosen, None);
+        let guess = got.guess.unwrap();
+        assert!((0.34..0.95).contains(&guess.probability), "{guess:?}");
+        assert!((0.03..0.3).contains(&guess.loss_share), "{guess:?}");
+    }
+
+    #[test]
+    fn draws_are_students_t() {
+        // d = 1..5: mean 3, standard error 0.70711, 4 degrees. P(T < 0.70711) = 0.7407, that the mean is below 3.5.
+        let d: Vec<f64> = (1..=5).map(f64::from).collect();
+        let mean = MeanEstimate::of(&d).unwrap();
+        let directions = d.iter().map(|d| (d - 3.0) / 10.0_f64.sqrt()).collect();
+        let all = [Against { mean: 3.0, standard_error: mean.standard_error, degrees: 4.0, directions }];
+        let mut random = Normal::new(9);
+        let share = |bound: f64, random: &mut Normal| {
+            (0..DRAWS).filter(|_| drawn(&all, 5, 4.0, random)[1] < bound).count() as f64 / DRAWS as f64
+        };
+        assert!((share(3.5, &mut random) - 0.7407).abs() < 0.025);
+        // P(T < 2.7764) = 0.975.
+        assert!((share(3.0 + 2.7764 * 0.5_f64.sqrt(), &mut random) - 0.975).abs() < 0.01);
+    }
+
+    #[test]
+    fn too_little_to_say() {
+        let none = choose(0, |_, _| vec![], 0.03, 0.05, 1);
+        assert_eq!((none.chosen, none.guess), (None, None));
+        let one_block = choose(2, |one, other| vec![one as f64 - other as f64], 0.03, 0.05, 1);
+        assert_eq!((one_block.chosen, one_block.guess), (None, None));
+        let uneven = |one: usize, other: usize| vec![0.01; if one + other == 1 { 4 } else { 3 }];
+        assert_eq!(choose(3, uneven, 0.03, 0.05, 1).guess, None);
+        let flat = choose(2, |_, _| vec![0.0; 4], 0.03, 0.05, 1);
+        assert_eq!((flat.chosen, flat.guess.map(|guess| guess.probability)), (Some(0), Some(1.0)));
+    }
+}

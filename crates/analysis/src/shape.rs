@@ -1,0 +1,40 @@
+//! What a treatment is, by its placement and number of sessions: names are the study's own business.
+
+use threadwise_study::{Role, Treatment};
+
+/// What a treatment is, as far as verdict and advice care.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// The group's baseline: one session alone, where the study does not say otherwise.
+    Alone,
+    /// Two sessions on one logical CPU.
+    OneCpu,
+    /// Two sessions on two siblings of one core.
+    SameCore,
+    /// Two sessions on two cores of one package.
+    SamePackage,
+    /// Two sessions on cores of two packages.
+    CrossPackage,
+    /// A point of a session sweep that spreads over cores first.
+    Spread,
+    /// Anything else.
+    Other,
+}
+
+impl Shape {
+    /// What a treatment is.
+    pub fn of(treatment: &Treatment) -> Self {
+        if treatment.role != Role::Compared {
+            return Self::Alone;
+        }
+        match (treatment.placement.trim(), treatment.sessions) {
+            ("one-cpu", 2) => Self::OneCpu,
+            ("same-core", 2) => Self::SameCore,
+            ("same-package", 2) => Self::SamePackage,
+            ("cross-package", 2) => Self::CrossPackage,
+            ("all" | "no-smt", _) => Self::Spread,
+            (text, _) if text.starts_with("spread:") => Self::Spread,
+            _ => Self::Other,
+        }
+    }
+}
