@@ -3,11 +3,11 @@
 use crate::kind::Kind;
 use crate::kinds;
 use crate::sections::{
-    activity, arms, by_state, changed_with, external_arms, failures, hardware, logical_cpus, long_windows,
-    looks, machine, method, quota, readings, scaling_law, time, usage,
+    activity, arms, by_state, changed_with, choices, external_arms, failures, hardware, logical_cpus,
+    long_windows, looks, machine, method, quota, readings, scaling_law, time, usage,
 };
 use crate::validity::Counts;
-use crate::{Facts, published, verdict};
+use crate::{Facts, advice, cost, published, verdict};
 use threadwise_document::chart::Shared;
 use threadwise_document::{Document, Fact, numbers};
 
@@ -21,6 +21,8 @@ pub fn document(facts: &Facts<'_>) -> Document {
     let about = [engine.trim(), &study.workload, &data, facts.created_utc, facts.source];
     let mut sections: Vec<_> = external_arms::section(facts).into_iter().collect();
     sections.extend(kind.answers(facts));
+    sections.extend(choices::section(facts));
+    sections.extend(cost::section(facts));
     sections.extend(scaling_law::section(facts, &nouns));
     sections.extend(quota::section(facts));
     sections.extend(arms::section(facts));
@@ -46,6 +48,8 @@ pub fn document(facts: &Facts<'_>) -> Document {
         title: kind.title(study),
         about: about.into_iter().filter(|part| !part.is_empty()).map(str::to_owned).collect(),
         simulated: facts.is_simulated(),
+        advice: advice::advice(facts),
+        picture: choices::picture(facts),
         verdict: verdict(facts),
         facts: figures(facts, kind),
         sections,

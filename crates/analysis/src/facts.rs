@@ -1,5 +1,6 @@
 //! All that a report is made from, with the questions that every part of it asks. Pure.
 
+use crate::asked::Asked;
 use crate::groups::group_words;
 use crate::hardware::Hardware;
 use crate::{Analysis, Estimate, NoiseFloor, Ratio, TreatmentSummary};
@@ -36,6 +37,8 @@ pub struct Facts<'a> {
     pub probe: Option<&'a Probe>,
     /// The same beside what the machine declares.
     pub hardware: Option<&'a Hardware>,
+    /// What is asked of the report beyond that.
+    pub asked: Asked,
 }
 
 impl<'a> Facts<'a> {
@@ -55,6 +58,7 @@ impl<'a> Facts<'a> {
             is_stopped: false,
             probe: None,
             hardware: None,
+            asked: Asked::default(),
         }
     }
 

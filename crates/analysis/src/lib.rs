@@ -3,13 +3,15 @@
 //! Methods and their sources: docs/METHODOLOGY.md.
 
 pub mod activity;
-
+pub mod advice;
 mod analyse;
 mod analysis;
+pub mod asked;
 pub mod changed_with;
 pub mod choices;
 pub mod commands;
 pub mod compare;
+pub mod cost;
 pub mod cpus;
 mod document;
 pub mod drift;

@@ -1,13 +1,15 @@
-//! The order of a verdict, the same for every kind of study: what is wrong with the study, the answer, what
-//! to do, what else was found, what is not measurable, where it was measured, how far to trust it, its scope.
+//! The order of a verdict, the same for every kind of study: what is wrong with the study, what to do, the answer,
+//! what else was found, what is not measurable, where it was measured, how far to trust it, its scope.
 
 use crate::Finding;
 
 /// The parts of a verdict, each in its own order.
 #[derive(Default)]
 pub struct Parts {
-    /// What is wrong with the study. Nothing but this may stand before the answer.
+    /// What is wrong with the study. Nothing but this may stand before advice and answer.
     pub validity: Vec<Finding>,
+    /// What to do.
+    pub advice: Vec<Finding>,
     /// What was found; the answer is the first that has figures, unless `lead` names its kind.
     pub found: Vec<Finding>,
     /// Kind of the finding that answers the study's question, where it is not the first.
@@ -21,17 +23,14 @@ pub struct Parts {
 impl Parts {
     /// One list, to be read from its start.
     pub fn in_order(self) -> Vec<Finding> {
-        let Self { validity, mut found, lead, setting, limits } = self;
-        let answer = found.iter().position(|finding| Some(finding.kind.as_str()) == lead).or_else(|| {
-            found.iter().position(|finding| !["advice", "not-measurable"].contains(&&*finding.kind))
-        });
+        let Self { validity, advice, mut found, lead, setting, limits } = self;
+        let is_none = |finding: &Finding| finding.kind == "not-measurable";
+        let answer = found.iter().position(|finding| Some(finding.kind.as_str()) == lead);
+        let answer = answer.or_else(|| found.iter().position(|finding| !is_none(finding)));
         let answer = answer.map(|at| found.remove(at));
-        found.sort_by_key(|finding| match finding.kind.as_str() {
-            "advice" => 0,
-            "not-measurable" => 2,
-            _ => 1,
-        });
-        validity.into_iter().chain(answer).chain(found).chain(setting).chain(limits).collect()
+        found.sort_by_key(is_none);
+        let first = validity.into_iter().chain(advice).chain(answer);
+        first.chain(found).chain(setting).chain(limits).collect()
     }
 }
 
@@ -49,19 +48,20 @@ mod tests {
     }
 
     #[test]
-    fn validity_answer_advice_rest_setting_limits() {
+    fn validity_advice_answer_rest_setting_limits() {
         let parts = |lead| Parts {
             validity: all(&["validity"]),
-            found: all(&["not-measurable", "scaling", "smt-yield", "sweep", "advice"]),
+            advice: all(&["advice"]),
+            found: all(&["not-measurable", "scaling", "smt-yield", "sweep"]),
             lead,
             setting: all(&["machine"]),
             limits: all(&["trust", "scope"]),
         };
-        let wanted = "validity scaling advice smt-yield sweep not-measurable machine trust scope";
+        let wanted = "validity advice scaling smt-yield sweep not-measurable machine trust scope";
         assert_eq!(kinds(parts(None)).join(" "), wanted);
-        let wanted = "validity sweep advice scaling smt-yield not-measurable machine trust scope";
+        let wanted = "validity advice sweep scaling smt-yield not-measurable machine trust scope";
         assert_eq!(kinds(parts(Some("sweep"))).join(" "), wanted);
-        assert_eq!(kinds(parts(Some("absent")))[1], "scaling");
+        assert_eq!(kinds(parts(Some("absent")))[2], "scaling");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::findings::{
 };
 use crate::looks::words::windows;
 use crate::words::finding;
-use crate::{Analysis, Facts, Finding, kinds};
+use crate::{Analysis, Facts, Finding, advice, kinds};
 use threadwise_machine::Topology;
 use threadwise_study::Study;
 
@@ -16,13 +16,14 @@ pub fn plain_verdict(study: &Study, topology: &Topology, analysis: &Analysis) ->
 }
 
 /// The verdict: six lines or so, in the order in which they should be read (`parts`): what is wrong with
-/// the study, the answer, the rest. Where the hardware was probed, what was measured stands beside what is
+/// the study, what to do, the answer, the rest. Where the hardware was probed, what was measured stands beside what is
 /// declared, and where the two differ that is said first. What notes say about where a server ran is about
 /// validity: a placement of which a server knew nothing says nothing.
 ///
 /// Without a usable block it says that nothing can be said, and why.
 pub fn verdict(facts: &Facts<'_>) -> Vec<Finding> {
     let mut parts = kinds::of(facts.study).findings(facts);
+    parts.advice = advice::findings(&advice::advice(facts));
     let simulated = "SIMULATED: from a model, not from a machine";
     parts.validity.extend(facts.analysis.simulated.then(|| finding("simulated", simulated, &[])));
     parts.validity.extend(machine::emulated(facts.topology));

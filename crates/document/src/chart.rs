@@ -43,6 +43,8 @@ pub enum Chart {
     Levels(LevelChart),
     /// A fitted curve with its points.
     Curve(CurveChart),
+    /// Settings to choose from.
+    Choice(ChoiceChart),
     /// What sessions waited for.
     Waits(WaitChart),
     /// Latencies of pairs, from [`Shared::pairs`]: 0 by compare-and-swap, 1 by two lines.
@@ -108,6 +110,36 @@ pub struct RatePoint {
     pub low: f64,
     /// Upper end.
     pub high: f64,
+}
+
+/// Settings to choose from, with their speed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ChoiceChart {
+    /// What tells the candidates apart, below the axis: `busy sessions`.
+    pub axis: String,
+    /// What their speed is over: `speed over 1c1t`.
+    pub speed: String,
+    /// In their order.
+    pub candidates: Vec<ChoicePoint>,
+    /// Margin within which settings are as good: 0.03.
+    pub margin: f64,
+}
+
+/// One of the settings.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ChoicePoint {
+    /// Name.
+    pub name: String,
+    /// Its speed over the first one's.
+    pub speed: f64,
+    /// Lower end; `None` of the first, and with one block.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Whether it is to be used (`Some(true)`), or is the best guess (`Some(false)`).
+    pub chosen: Option<bool>,
+    /// Whether it is shown to be within the margin of the best.
+    pub within_margin: bool,
 }
 
 /// Ratios of a group.

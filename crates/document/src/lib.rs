@@ -4,6 +4,7 @@
 //! A renderer knows sections, prose, tables, charts and cells, and nothing of workloads or engines; the analysis
 //! knows nothing of terminals and pages but where there is room ([`Shown`], [`table::Narrow`]).
 
+pub mod advice;
 pub mod chart;
 pub mod estimate;
 pub mod numbers;
@@ -11,6 +12,7 @@ pub mod prose;
 pub mod strip;
 pub mod table;
 
+pub use advice::{Advice, Paste};
 pub use chart::{Chart, Figure};
 pub use estimate::{Answer, Direction, Interval, Mark, Ratio, Says};
 pub use prose::{Class, Prose, Span};
@@ -29,6 +31,10 @@ pub struct Document {
     pub about: Vec<String>,
     /// Whether the results come from a model: every renderer says so.
     pub simulated: bool,
+    /// What to do, the most important first.
+    pub advice: Vec<Advice>,
+    /// The one picture that a page has before all else.
+    pub picture: Option<Box<Figure>>,
     /// The verdict, one finding a line, in the order in which it is read.
     pub verdict: Vec<Finding>,
     /// Figures beside the verdict.

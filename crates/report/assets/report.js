@@ -273,6 +273,32 @@
     }))];
   }
 
+  // Settings to choose from: which is to be used, and which are as good.
+  function choice(box, index, width) {
+    const { axis, speed, candidates, margin } = data.choice[index];
+    const rows = candidates.map((c, i) => ({ ...c, i }));
+    const room = (width - 76) / rows.length;
+    const cut = name => { const most = Math.max(3, Math.floor(room / 7)); return name.length > most ? name.slice(0, most - 1) + "…" : name; };
+    const known = rows.filter(r => r.low !== null && r.high !== null);
+    const best = d3.max(rows, r => r.speed);
+    const used = r => (r.chosen === null ? "var(--paper)" : r.chosen ? "var(--c0)" : "var(--c4)");
+    const marked = rows.filter(r => r.chosen !== null);
+    return [Plot.plot(base(box, width, {
+      height: Math.min(300, Math.max(200, width * 0.5)), marginLeft: 52, marginRight: 24, marginTop: 24, marginBottom: 40,
+      x: { type: "point", domain: rows.map(r => r.i), tickFormat: i => cut(rows[i].name), label: axis, labelAnchor: "center", labelArrow: "none", tickSize: 0, padding: 0.5 },
+      y: { label: speed, grid: true, zero: true, tickFormat: d => `${d3.format("~r")(d)}x`, labelArrow: "none", ticks: 5 },
+      marks: [
+        Plot.ruleY([0], { stroke: "var(--muted)" }),
+        Plot.rect([best], { y1: best / (1 + margin), y2: best, fill: "var(--muted)", fillOpacity: 0.3 }),
+        Plot.ruleX(known, { x: "i", y1: "low", y2: "high", stroke: "var(--c0)", strokeWidth: 2 }),
+        ...["low", "high"].map(y => Plot.dot(known, { x: "i", y, symbol: cap(1, 0), stroke: "var(--c0)", strokeWidth: 2, r: 4 })),
+        Plot.dot(rows, { x: "i", y: "speed", stroke: "var(--c0)", strokeWidth: 2, fill: used, r: r => (r.chosen === null ? 4.5 : 7) }),
+        Plot.text(marked, { x: "i", y: r => r.high ?? r.speed, text: r => (r.chosen ? "use" : "best guess"), dy: -14, fontSize: 12.5, fontWeight: 650, fill: "var(--ink)", stroke: "var(--paper)", strokeWidth: 3 }),
+        tip(rows, { x: "i", y: "speed" }, r => `${r.name}\n${d3.format(".3~r")(r.speed)}x${r.low === null ? "" : ` [${d3.format(".3~r")(r.low)}, ${d3.format(".3~r")(r.high)}]`}\n${r.within_margin ? "shown to be" : "not shown to be"} within ${percent(margin)} of the best`),
+      ],
+    }))];
+  }
+
   const timeUnit = last => (last > 7200 ? ["h", 3600] : last > 180 ? ["min", 60] : ["s", 1]);
   const pairFigures = figures => (figures ? `${nanoseconds(figures[0])} ns (median ${nanoseconds(figures[1])}, spread ${nanoseconds(figures[2])})` : "not measured");
   const nanoseconds = value => (value >= 99.95 ? d3.format(".0f")(value) : d3.format(".3~r")(value));
@@ -391,7 +417,7 @@
   }
 
   const draw = {
-    throughput, ratios, values, roles, busy: byCpu("busy"), steal: byCpu("steal"), slices, levels, curve, latency, sharing, waits,
+    throughput, ratios, values, roles, busy: byCpu("busy"), steal: byCpu("steal"), slices, levels, curve, choice, latency, sharing, waits,
     // Drawn by bars.js, which a page without such charts does not have.
     ...globalThis.queryCharts?.({ data, base, tip, cap, swatches, dark, ticks: TICKS }),
     // Drawn by timelines.js, likewise.

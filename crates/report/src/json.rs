@@ -49,6 +49,7 @@ pub fn report(facts: &Facts<'_>, document: &Document) -> String {
         "by_state": facts.analysis.effects.as_ref().map(by_state::effects),
         "probe": facts.probe.map(|probe| machine::probed(facts.topology, probe, facts.hardware)),
         "failures": failed.map(lines::ended).collect::<Value>(),
+        "advice": document.advice,
         "findings": old_names::findings(&document.verdict),
         "notes": facts.notes,
     });

@@ -5,6 +5,7 @@ use crate::commands::reload::{ReloadArgs, ReloadWatchdogArgs};
 use crate::commands::run::CommandArgs;
 use crate::commands::smt::{SmtArgs, SmtWatchdogArgs};
 use crate::commands::worklist::{WorklistRunArgs, WorklistSqliteArgs};
+use crate::prices::PriceArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use threadwise_machine::placement::Service;
@@ -273,7 +274,8 @@ pub struct RunArgs {
 Examples:
   threadwise report placement-20260101T120000Z.threadwise
   threadwise report FILE --html report.html
-  threadwise report FILE --json | jq .findings
+  threadwise report FILE --json | jq .advice
+  threadwise report FILE --price-hour 3.20 --licence-hour 0.50 --licence-per core
   threadwise report FILE --csv > runs.csv")]
 pub struct ReportArgs {
     /// A result file written by `threadwise run`; it is opened read-only
@@ -288,6 +290,9 @@ pub struct ReportArgs {
     /// Print one line per run as CSV
     #[arg(long)]
     pub csv: bool,
+    /// What it costs.
+    #[command(flatten)]
+    pub prices: PriceArgs,
 }
 
 /// Arguments of `topology`.

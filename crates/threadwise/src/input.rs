@@ -54,6 +54,17 @@ pub fn look_interval(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A price an hour, from 0 to a million.
+///
+/// # Errors
+/// A text that is no such number.
+pub fn price(text: &str) -> Result<f64, String> {
+    let value: Option<f64> = text.trim().parse().ok();
+    let price = value.filter(|price| (0.0..=1e6).contains(price));
+    price
+        .ok_or_else(|| format!("'{text}' is not a price an hour: write a number such as 0.25, up to 1000000"))
+}
+
 /// A whole number of sessions, jobs or threads.
 ///
 /// # Errors

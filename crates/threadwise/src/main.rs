@@ -11,6 +11,7 @@ mod error;
 mod input;
 mod opened;
 mod output;
+mod prices;
 mod progress;
 mod suggest;
 mod usage;

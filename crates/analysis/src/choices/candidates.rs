@@ -1,6 +1,6 @@
 //! Treatments of a study that differ in one thing alone.
 
-use super::{Axis, sweep};
+use super::{Axis, ONE_CORE, sweep};
 use crate::shape::Shape;
 use threadwise_study::{Role, Study, Treatment, worklist};
 
@@ -80,7 +80,7 @@ fn threads(study: &Study, group: &str) -> Vec<Candidates> {
             all.find(|(_, one)| one.group == group && Shape::of(one) == shape).map(|(at, _)| at)
         };
         let pair = with(Shape::OneCpu).zip(with(Shape::SameCore));
-        pairs.extend(pair.map(|(one, both)| threads_pair(group, "one core", [one, both])));
+        pairs.extend(pair.map(|(one, both)| threads_pair(group, ONE_CORE, [one, both])));
     }
     pairs
 }

@@ -40,6 +40,9 @@ pub enum Axis {
     Jobs,
 }
 
+/// What [`Choice::place`] is where one core stands for all.
+pub const ONE_CORE: &str = "one core";
+
 /// A choice between settings.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Choice {
@@ -54,7 +57,7 @@ pub struct Choice {
     /// Treatment that is to be used: the first that is shown to be within the margin of the best; `None` where the data
     /// are not enough to tell.
     pub chosen: Option<String>,
-    /// Best guess; `None` with fewer than two blocks that all candidates have.
+    /// Best guess where none is chosen; `None` with fewer than two blocks that all candidates have.
     pub guess: Option<Guess>,
 }
 

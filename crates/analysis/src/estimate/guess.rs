@@ -7,7 +7,7 @@
 use crate::Ratio;
 use crate::statistics::{t_quantile, t_two_sided_p};
 
-/// Whether a ratio exceeds 1 by more than the margin, as far as one can guess.
+/// Whether a ratio exceeds a bound, that of the margin mostly, as far as one can guess.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Guess {
     /// The likelier answer.
@@ -19,7 +19,12 @@ pub struct Guess {
 impl Guess {
     /// Of one ratio; `None` with fewer than two blocks.
     pub fn of(ratio: &Ratio) -> Option<Self> {
-        let above = probability_above(ratio, 1.0 + ratio.margin)?;
+        Self::beyond(ratio, 1.0 + ratio.margin)
+    }
+
+    /// The same with another bound than the margin.
+    pub fn beyond(ratio: &Ratio, bound: f64) -> Option<Self> {
+        let above = probability_above(ratio, bound)?;
         Some(Self { is_above: above > 0.5, probability: above.max(1.0 - above) })
     }
 }

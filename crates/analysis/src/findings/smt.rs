@@ -6,6 +6,7 @@
 use super::facts::{by_group, estimates};
 use super::machine::{declares_siblings, has_allowed_siblings, smt_switched_off};
 use crate::Facts;
+use crate::choices::Choice;
 use crate::estimate::THROUGHPUT;
 use crate::shape::Shape;
 use crate::words::{change, finding, judged, names, share};
@@ -70,6 +71,18 @@ pub fn half_busy(facts: &Facts<'_>) -> Option<Finding> {
     })?;
     let text = prose!("With one sibling of each core busy, \"50% busy\" is: {}.", text);
     Some(finding("capacity", text, &names(&found)))
+}
+
+/// The ratio of both threads to one that a choice is about.
+pub fn both_over_one<'a>(facts: &Facts<'a>, choice: &Choice) -> Option<&'a Estimate> {
+    let [one, both] = choice.candidates.as_slice() else { return None };
+    facts.throughput().find(|found| {
+        let comparison = facts.study.comparisons.iter().find(|comparison| comparison.name == found.name);
+        comparison.is_some_and(|comparison| {
+            comparison.treatment == both.treatment
+                && comparison.baseline.as_slice() == [one.treatment.as_str()]
+        })
+    })
 }
 
 /// Two siblings over one of them, two sessions on both sides.

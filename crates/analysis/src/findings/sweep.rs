@@ -1,11 +1,11 @@
-//! Throughput against sessions: where it stops growing, what more sessions cost, how many to use.
+//! Throughput against sessions: where it stops growing, and what more sessions cost.
 
 use crate::Facts;
 use crate::choices;
-use crate::estimate::{Guess, THROUGHPUT};
+use crate::estimate::THROUGHPUT;
 use crate::groups::group_words;
-use crate::words::{change_decisive, finding, judged_decisive, likely};
-use crate::{Estimate, Finding};
+use crate::words::{change_decisive, finding, judged_decisive};
+use crate::{Estimate, Finding, Ratio};
 use threadwise_document::numbers::count_word;
 use threadwise_document::{Mark, Prose, prose};
 use threadwise_study::{Role, Treatment};
@@ -27,6 +27,8 @@ struct Point<'a> {
     alone: Option<&'a Estimate>,
     /// Against the point before.
     step: Option<&'a Estimate>,
+    /// p99 against the baseline.
+    p99: Option<&'a Estimate>,
     /// Step latency against the point before.
     step_p99: Option<&'a Estimate>,
     /// What the step shows.
@@ -65,6 +67,26 @@ impl<'a> Sweep<'a> {
     /// Whether a treatment is one of the points.
     pub fn has(&self, treatment: &Treatment) -> bool {
         self.points.iter().any(|point| point.treatment.name == treatment.name)
+    }
+
+    /// Whether it takes both threads of a core before the next core, beside one that does not.
+    pub fn is_packed(&self) -> bool {
+        self.order == Some("packed")
+    }
+
+    /// The number of sessions after which p99 rises by a larger factor than throughput, with that step's p99, where it
+    /// is below that which is chosen for throughput.
+    pub fn for_latency(&self, chosen: u32) -> Option<(u32, Option<&'a Ratio>)> {
+        let knee = self.latency_knee();
+        let fewer = self.points.get(knee).map(Point::sessions).filter(|fewer| *fewer < chosen)?;
+        let step = self.points.get(knee + 1).and_then(|next| next.step_p99);
+        Some((fewer, step.map(|step| &step.ratio)))
+    }
+
+    /// The fewest sessions of which p99 is shown to be over twice that of the baseline.
+    pub fn p99_doubled(&self) -> Option<(u32, &'a Ratio)> {
+        let of = |point: &Point<'a>| Some((point.sessions(), &point.p99?.ratio));
+        self.points.iter().filter_map(of).find(|(_, ratio)| ratio.holm_low > 2.0)
     }
 
     /// Index of the last point before a step on which p99 rises by a larger factor than throughput:
@@ -111,7 +133,7 @@ fn point<'a>(facts: &Facts<'a>, treatment: &'a Treatment, before: Option<&Point<
         let against = |metric: &str| facts.against(treatment, before?.treatment, metric);
         let (step, step_p99) = (against(THROUGHPUT), against("latency_ns_p99"));
         let growth = step.map_or(Growth::Unclear, growth_of);
-        return Some(Point { treatment, alone: None, step, step_p99, growth });
+        return Some(Point { treatment, alone: None, p99: None, step, step_p99, growth });
     }
     let alone = facts.against_alone(treatment, THROUGHPUT)?;
     let against_before = |metric: &str| {
@@ -133,7 +155,15 @@ fn point<'a>(facts: &Facts<'a>, treatment: &'a Treatment, before: Option<&Point<
         (None, Some(before)) if alone.ratio.holm_high < before.ratio.holm_low => Growth::Falls,
         (None, _) => Growth::Unclear,
     };
-    Some(Point { treatment, alone: Some(alone), step, step_p99: against_before("latency_ns_p99"), growth })
+    let p99 = facts.against_alone(treatment, "latency_ns_p99");
+    Some(Point {
+        treatment,
+        alone: Some(alone),
+        p99,
+        step,
+        step_p99: against_before("latency_ns_p99"),
+        growth,
+    })
 }
 
 fn growth_of(step: &Estimate) -> Growth {
@@ -207,53 +237,4 @@ fn sentence(facts: &Facts<'_>, sweep: &Sweep<'_>, place: &str) -> Prose {
         }
     };
     prose!("{} sessions{} {} {} ({}){}.", more.capital(), place, verb, fewer, figures, wait)
-}
-
-/// How many sessions of one sweep to use, given the step behind its last growth.
-fn advised(sweep: &Sweep<'_>, next: &Point<'_>) -> Prose {
-    let (last, latency) = (sweep.last_growth(), sweep.latency_knee());
-    let most = count_word(sweep.points[last].sessions());
-    if next.growth == Growth::Unclear {
-        let more = count_word(next.sessions());
-        return match next.step.map(|step| Guess::of(&step.ratio).map(|guess| (guess, step.ratio.margin))) {
-            Some(Some((guess, margin))) => {
-                let best = if guess.is_above { more.clone() } else { most };
-                prose!("not decided; best guess {} ({})", best, likely(guess, &more, margin))
-            }
-            Some(None) => prose!("not decided (the step from {} to {} sessions is undecided)", most, more),
-            None => {
-                prose!("not decided (the step from {} to {} sessions is not compared directly)", most, more)
-            }
-        };
-    }
-    let fewer = count_word(sweep.points[latency].sessions());
-    match sweep.points[last].step_p99 {
-        _ if latency + 1 < last => prose!("{} for latency, {} for throughput", fewer, most),
-        Some(p99) if latency < last => {
-            prose!("{} for latency, {} for throughput (p99 {})", fewer, most, change_decisive(&p99.ratio))
-        }
-        _ => most.into(),
-    }
-}
-
-/// How many busy sessions to use.
-pub fn advice(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Finding> {
-    let named = facts.study.groups().len() > 1;
-    let part = |sweep: &Sweep<'_>| Some((sweep.group.to_owned(), advised(sweep, sweep.decisive()?)));
-    // Of two orders the one that takes cores first is the one to use them in.
-    let first = |sweep: &&Sweep<'_>| sweep.order != Some("packed");
-    let parts: Vec<(String, Prose)> = sweeps.iter().filter(first).filter_map(part).collect();
-    let (_, first) = parts.first()?;
-    let is_same = parts.iter().all(|(_, text)| text == first) && parts.len() == facts.study.groups().len();
-    let each = |(group, text): &(String, Prose)| match named {
-        true => prose!("{} {}", text.clone(), group_words(facts.study, group)),
-        false => text.clone(),
-    };
-    let advice = if is_same { first.clone() } else { Prose::join(parts.iter().map(each), "; ") };
-    let evidence: Vec<&str> = sweeps
-        .iter()
-        .flat_map(|sweep| &sweep.points)
-        .filter_map(|point| Some(point.alone?.name.as_str()))
-        .collect();
-    Some(finding("advice", prose!("Busy sessions to use: {}.", advice), &evidence))
 }

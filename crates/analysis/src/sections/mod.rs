@@ -5,6 +5,7 @@ pub mod arms;
 pub mod by_state;
 pub mod cells;
 pub mod changed_with;
+pub mod choices;
 pub mod drift;
 pub mod external_arms;
 pub mod failures;

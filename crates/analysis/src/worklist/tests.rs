@@ -294,6 +294,8 @@ fn the_verdict_of_a_work_list() {
     assert_eq!(
         texts,
         [
+            "Jobs to run: 2 on all and on no-smt.",
+            "Logical CPUs to run it on: all with 1 job, with 2 jobs and 1 more.",
             "Seconds per item (recipe sqlite, 5 items): 3.200 [3.195, 3.205] with 1 job on all, 2.000 [1.994, 2.007] \
              with 2 jobs (the list 10.00 s [9.97, 10.03]); 3.520 [3.509, 3.531] with 1 job on no-smt, 2.201 [2.195, 2.207] \
              with 2 jobs (the list 11.01 s [10.98, 11.04]). Among the fastest of 6: all j4 and all j2.",
@@ -528,5 +530,5 @@ fn a_step_that_the_study_does_not_have_is_a_gap() {
 
 #[test]
 fn the_first_line_is_validity_or_the_answer() {
-    crate::fixtures::assert_leads(&reload(), &machine(1, 2, 2), &story(8), "worklist");
+    crate::fixtures::assert_leads(&reload(), &machine(1, 2, 2), &story(8), "advice");
 }

@@ -243,6 +243,7 @@ impl Opened {
             is_stopped: self.is_stopped,
             probe: self.probe.as_ref(),
             hardware: self.hardware.as_ref(),
+            asked: Default::default(),
         }
     }
 }

@@ -123,6 +123,7 @@ fn written(study: &Study, runs: &[Run], export: Export) -> String {
         is_stopped: false,
         probe: None,
         hardware: None,
+        asked: Default::default(),
     };
     let mut text = Vec::new();
     export(&facts, &mut text).unwrap();

@@ -30,11 +30,23 @@ pub struct Page {
     title: String,
     subtitle: String,
     simulated: bool,
+    front: Option<Front>,
     verdict: Vec<Vec<Part>>,
     facts: Vec<[String; 3]>,
     sections: Vec<SectionView>,
     machine_line: String,
     footer: String,
+}
+
+/// What stands before all else: the answer, one picture, and lines to paste.
+#[derive(Debug, Clone, Serialize)]
+struct Front {
+    /// What is wrong with the study, before the answer.
+    validity: Vec<Vec<Part>>,
+    answer: Vec<Part>,
+    picture: FigureView,
+    /// Where each line goes, and the line.
+    paste: Vec<[String; 2]>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -149,6 +161,7 @@ pub struct Filled {
 /// [`ReportError::Template`]: a chart cannot be written as JSON, a fault of the program.
 pub fn filled(document: &Document) -> Result<Filled, ReportError> {
     let mut charts = Charts::new(document)?;
+    let (front, before) = front(document, &mut charts)?;
     let mut sections = Vec::new();
     for section in &document.sections {
         let blocks = blocks(&section.blocks, &mut charts)?;
@@ -160,7 +173,8 @@ pub fn filled(document: &Document) -> Result<Filled, ReportError> {
         title: document.title.clone(),
         subtitle: document.about.join(" · "),
         simulated: document.simulated,
-        verdict: document.verdict.iter().map(|finding| parts(&finding.line)).collect(),
+        front,
+        verdict: document.verdict.iter().skip(before).map(|finding| parts(&finding.line)).collect(),
         facts: document
             .facts
             .iter()
@@ -171,6 +185,21 @@ pub fn filled(document: &Document) -> Result<Filled, ReportError> {
         footer: document.footer.clone(),
     };
     Ok(Filled { page, charts: charts.0 })
+}
+
+/// What stands before all else, and how many findings of the verdict it has: those about validity, and the first that
+/// is the answer. Of a document without a picture the verdict is enough.
+fn front(document: &Document, charts: &mut Charts) -> Result<(Option<Front>, usize), ReportError> {
+    let answer = document.verdict.iter().position(|finding| finding.kind == "advice");
+    let (Some(at), Some(picture)) = (answer, document.picture.as_ref()) else { return Ok((None, 0)) };
+    let paste = document.advice.iter().flat_map(|advice| &advice.paste);
+    let front = Front {
+        validity: document.verdict[..at].iter().map(|finding| parts(&finding.line)).collect(),
+        answer: parts(&document.verdict[at].line),
+        picture: figure(picture, charts)?,
+        paste: paste.map(|paste| [paste.place.clone(), paste.text.clone()]).collect(),
+    };
+    Ok((Some(front), at + 1))
 }
 
 /// The machine in one line, from its section.

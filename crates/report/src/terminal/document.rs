@@ -3,7 +3,7 @@
 use super::lines::{flow, wrap};
 use super::{BOLD, DIM, Style, YELLOW, sheet, strip};
 use crate::text::plain;
-use threadwise_document::{Block, Chart, Document, Figure, Prose, Shown};
+use threadwise_document::{Block, Chart, Document, Figure, Paste, Prose, Shown};
 
 /// What stands above figures that come from a model.
 const SIMULATED: &str = "SIMULATED: these figures come from a model, not from a machine.";
@@ -17,7 +17,20 @@ pub fn verdict(document: &Document, style: Style) -> String {
         let head = format!("{number:digits$}. ");
         lines.extend(hanging(&head, &finding.line, style));
     }
+    lines.extend(pasted(document, style));
     lines.join("\n")
+}
+
+/// Lines that put advice into effect, as they are: a line that is wrapped cannot be pasted.
+fn pasted(document: &Document, style: Style) -> Vec<String> {
+    let all: Vec<&Paste> = document.advice.iter().flat_map(|advice| &advice.paste).collect();
+    let wide = all.iter().map(|paste| paste.place.chars().count()).max().unwrap_or(0);
+    let line = |paste: &&Paste| {
+        let place = format!("   {:wide$}  ", plain(&paste.place, style.unicode));
+        format!("{}{}", style.paint(DIM, &place), plain(&paste.text, style.unicode))
+    };
+    let head = (!all.is_empty()).then(|| "To set it, paste:".to_owned());
+    head.into_iter().chain(all.iter().map(line)).collect()
 }
 
 /// A sentence behind a head, its further lines moved in.

@@ -1,6 +1,7 @@
 //! A made-up machine and study with plausible figures: drift, noise, three kinds of CPU states.
 
 use std::collections::BTreeMap;
+use threadwise_analysis::choices::{Axis, Candidate, Choice, Guess};
 use threadwise_analysis::hardware::Hardware;
 use threadwise_analysis::{
     Analysis, Covariates, Direction, Estimate, Finding, Interval, NoiseFloor, Ratio, TreatmentSummary,
@@ -50,6 +51,7 @@ impl Fixture {
             is_stopped: false,
             probe: self.probe.as_ref(),
             hardware: self.hardware.as_ref(),
+            asked: Default::default(),
         }
     }
 
@@ -354,6 +356,30 @@ fn block_rates(runs: &[Run], name: &str) -> BTreeMap<u32, f64> {
         .collect()
 }
 
+/// All treatments of a group, the last of which is a guess.
+fn choice(study: &Study, group: &str) -> Choice {
+    let of_group = study.treatments.iter().filter(|t| t.group == group && t.role != Role::BaselineTwin);
+    let candidates: Vec<Candidate> = of_group
+        .enumerate()
+        .map(|(at, t)| Candidate {
+            treatment: t.name.clone(),
+            number: t.sessions,
+            within_margin: false,
+            speed: (at > 0).then(|| interval(&[1.2, 1.4], "ratio")),
+        })
+        .collect();
+    let treatment = candidates.last().map_or_else(String::new, |last| last.treatment.clone());
+    let guess = Some(Guess { treatment, probability: 0.72, loss_share: 0.041 });
+    Choice {
+        axis: Axis::Sessions,
+        group: group.to_owned(),
+        place: String::new(),
+        candidates,
+        chosen: None,
+        guess,
+    }
+}
+
 fn analysis(study: &Study, runs: &[Run], blocks: u32) -> Analysis {
     let rates: BTreeMap<&str, BTreeMap<u32, f64>> =
         study.treatments.iter().map(|t| (t.name.as_str(), block_rates(runs, &t.name))).collect();
@@ -387,6 +413,7 @@ fn analysis(study: &Study, runs: &[Run], blocks: u32) -> Analysis {
     });
     let estimates = study.comparisons.iter().map(|comparison| estimate(comparison, &rates, blocks));
     Analysis {
+        choices: GROUPS.iter().map(|(_, group, _)| choice(study, group)).collect(),
         treatments: treatments.collect(),
         estimates: estimates.collect(),
         noise_floors: GROUPS

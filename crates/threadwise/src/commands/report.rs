@@ -4,6 +4,8 @@ use crate::cli::ReportArgs;
 use crate::error::AppError;
 use crate::opened::Opened;
 use crate::output;
+use threadwise_analysis::Facts;
+use threadwise_analysis::asked::Asked;
 use threadwise_report::{Document, html, json, terminal};
 
 /// Prints or writes the asked-for forms.
@@ -12,7 +14,11 @@ pub fn report(args: &ReportArgs) -> Result<(), AppError> {
         output::check_new(path)?;
     }
     let opened = Opened::open(&args.file)?;
-    let facts = opened.facts();
+    let prices = args.prices.prices();
+    let facts = Facts { asked: Asked { prices, ..Asked::default() }, ..opened.facts() };
+    if let Some(fault) = prices.and_then(|prices| prices.fault(facts.study)) {
+        return Err(AppError::Input(fault));
+    }
     let document = threadwise_analysis::document(&facts);
     let printed = match (args.json, args.csv) {
         (true, _) => output::print(&format!("{}\n", json::report(&facts, &document))),

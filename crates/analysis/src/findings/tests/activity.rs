@@ -185,7 +185,7 @@ fn a_server_that_was_not_pinned_is_reported_first() {
          Memory placed earlier: one server for the study (restart=study), \
          so ratios are those of where threads run, on memory that was placed before."
     );
-    assert_eq!(noted(&notes[1..2])[0].kind, "scaling");
+    assert_eq!(noted(&notes[1..2])[0].kind, "advice");
 }
 
 #[test]

@@ -82,7 +82,8 @@ fn an_inconclusive_step_decides_nothing() {
     );
     assert_eq!(
         of_kind(&findings, "advice"),
-        "Busy sessions to use: not decided; best guess two (probability 89% that two do over 3% more)."
+        "Not enough data on how many busy sessions to run: best guess two, probability 90% that it is within 3% of the best; \
+         if it is not, 20% less on average."
     );
 }
 

@@ -40,7 +40,7 @@ fn measured_stands_beside_declared() {
         "Declared as 2 logical CPUs on 2 cores of 1 package, no SMT, 1 NUMA node; \
          measured: two cores (independent adds 1.04x, dependent adds 1.01x as long together)."
     );
-    assert_eq!(as_declared.0, "scaling");
+    assert_eq!(as_declared.0, "advice");
     let otherwise = text_of(&probe(Sharing::SameCore, 1.98));
     assert!(
         otherwise.2.ends_with(
@@ -58,7 +58,7 @@ fn measured_stands_beside_declared() {
         )
     );
     let masked = text_of(&probe(Sharing::Masked, 1.3));
-    assert_eq!(masked.0, "scaling", "no answer is no wrong declaration");
+    assert_eq!(masked.0, "advice", "no answer is no wrong declaration");
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn verdict_of(study: &Study, runs: &[Run]) -> Vec<Finding> {
 fn the_answer_is_what_the_quota_holds_and_what_it_costs_beyond() {
     let (study, runs) = under_quota();
     let findings = verdict_of(&study, &runs);
-    assert_eq!(findings[0].kind, "quota", "{findings:#?}");
+    assert_eq!((findings[0].kind.as_str(), findings[1].kind.as_str()), ("advice", "quota"), "{findings:#?}");
     let text = of_kind(&findings, "quota");
     let wanted = "The quota of 1.5 CPUs holds one session that is always busy; rates of more say what the quota \
                   gives, not what the hardware does. Beyond it, P (two sessions) was stopped in 90% [90, 90] of \

@@ -171,7 +171,7 @@ impl Kind for Queries {
             found,
             setting: findings::data_size(queries).into_iter().collect(),
             limits: vec![findings::trust(facts, queries), findings::scope(facts, queries)],
-            lead: None,
+            ..Parts::default()
         }
     }
 

@@ -12,7 +12,6 @@ use crate::{Facts, Finding};
 pub fn rates(facts: &Facts<'_>, kind: &dyn Kind) -> Parts {
     let sweeps = sweep::sweeps(facts);
     let mut found = throughput(facts, &kind.nouns(facts.study), &sweeps);
-    found.extend(sweep::advice(facts, &sweeps));
     found.extend(activity::activity(facts));
     Parts {
         validity: trust::validity(facts).into_iter().collect(),

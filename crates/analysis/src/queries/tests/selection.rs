@@ -64,7 +64,7 @@ fn on_siblings(study: &Study, sd: f64, change: impl Fn(&mut QueryExecution, &str
 }
 
 fn is_short(findings: &[Finding]) {
-    assert!(findings.len() <= 14, "{findings:#?}");
+    assert!(findings.len() <= 16, "{findings:#?}");
     for text in findings.iter().map(Finding::text) {
         assert!(text.chars().count() <= MAX_CHARS, "{}: {text}", text.chars().count());
         assert!(text.matches("no difference shown").count() <= 2, "{text}");

@@ -57,6 +57,7 @@ pub fn probe_document(
         ],
         footer: format!("threadwise {program_version}"),
         charts: Shared { pairs: Some(pairs::chart(probe, hardware)), ..Shared::default() },
+        ..Document::default()
     }
 }
 

@@ -5,6 +5,7 @@ use super::made::{MARGIN, estimates, plans, runs, study};
 use crate::support::{Draws, Fixture, topology};
 use std::collections::BTreeMap;
 use threadwise_analysis::analyse_on;
+use threadwise_analysis::choices::{Axis, Candidate, Choice};
 use threadwise_analysis::queries::{
     Baseline, Change, ComparedQuery, CoreSeconds, DataSize, DopStep, HeatCell, HeatMap, Outlier, Plateau,
     Queries, QueryComparison, QueryEstimates, Reason, StepMark, TotalEstimates, TreatmentQueries,
@@ -294,9 +295,32 @@ fn heat(treatments: &[TreatmentQueries], placement: &str) -> HeatMap {
                 dop_low: 4,
                 percent_of_cores: Some(100.0 * f64::from(streams)),
                 percent_low: Some(57.1 * f64::from(streams)),
+                choice: choice(streams),
             })
             .collect(),
         streams,
+    }
+}
+
+/// DOP 4, 7 and 8, of which 7 is to be used.
+fn choice(streams: u32) -> Choice {
+    let candidate = |number: u32, speed: Option<f64>, within_margin: bool| Candidate {
+        treatment: format!("d{number}s{streams}"),
+        number,
+        within_margin,
+        speed: speed.map(|speed| around(speed, "ratio")),
+    };
+    Choice {
+        axis: Axis::Dop,
+        group: String::new(),
+        place: String::new(),
+        candidates: vec![
+            candidate(4, None, false),
+            candidate(7, Some(1.6), true),
+            candidate(8, Some(1.61), true),
+        ],
+        chosen: Some(format!("d7s{streams}")),
+        guess: None,
     }
 }
 
@@ -383,7 +407,9 @@ pub fn fixture(compared: usize, throughput: bool) -> Fixture {
         .into(),
         activity: Default::default(),
     };
+    let heat = queries.heat.iter().flat_map(|map| &map.plateaus);
     let analysis = Analysis {
+        choices: heat.map(|plateau| plateau.choice.clone()).collect(),
         treatments: queries.treatments.iter().map(summary).collect(),
         estimates: estimates(&study, &queries),
         noise_floors: vec![NoiseFloor {

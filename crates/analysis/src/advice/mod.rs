@@ -1,0 +1,155 @@
+//! What to set, from the choices of a study: the first lines of its verdict.
+//!
+//! A choice that the data decide is given as what to do; any other one as "not enough data", with the best guess, the
+//! probability that it is within the margin of the best, and what it is expected to cost where it is not.
+
+mod paste;
+mod sessions;
+mod threads;
+pub(crate) mod words;
+
+use crate::Facts;
+use crate::choices::{Axis, Choice};
+use crate::cost;
+use crate::words::finding;
+use threadwise_document::numbers::{percent, set_percent};
+use threadwise_document::{Advice, Finding, Prose, prose};
+
+/// In this order advice is given. Where SMT is the study's question it comes first.
+const ORDER: [Axis; 8] = [
+    Axis::Dop,
+    Axis::Jobs,
+    Axis::Sessions,
+    Axis::Smt,
+    Axis::Placement,
+    Axis::Service,
+    Axis::Memory,
+    Axis::Pin,
+];
+
+/// Most choices of one kind that a line has; the section has all.
+const MOST_PARTS: usize = 2;
+
+/// Most lines of advice that a verdict has.
+const MOST_LINES: usize = 4;
+
+/// All advice of a study, the most important first.
+pub fn advice(facts: &Facts<'_>) -> Vec<Advice> {
+    order(facts).filter_map(|axis| of_axis(facts, axis)).chain(cost::advice(facts)).collect()
+}
+
+/// The axes of a study's choices in the order in which they are advised on.
+fn order(facts: &Facts<'_>) -> impl Iterator<Item = Axis> {
+    // Where SMT is switched that is the question.
+    let smt_first = facts.study.comparisons.iter().any(|comparison| comparison.kind == "smt-off");
+    let mut order = ORDER.to_vec();
+    order.sort_by_key(|axis| !(smt_first && *axis == Axis::Smt));
+    let choices = &facts.analysis.choices;
+    order.into_iter().filter(|axis| choices.iter().any(|choice| choice.axis == *axis))
+}
+
+/// The same as findings of a verdict.
+pub(crate) fn findings(advice: &[Advice]) -> Vec<Finding> {
+    let line = |one: &Advice| {
+        finding("advice", one.line.clone(), &one.evidence.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    // What was asked for is never left out.
+    let (cost, rest): (Vec<&Advice>, Vec<&Advice>) = advice.iter().partition(|one| one.about == "cost");
+    rest.into_iter().take(MOST_LINES).chain(cost).map(line).collect()
+}
+
+/// What is advised of one axis, all of its choices in one line.
+fn of_axis(facts: &Facts<'_>, axis: Axis) -> Option<Advice> {
+    let all: Vec<&Choice> = facts.analysis.choices.iter().filter(|choice| choice.axis == axis).collect();
+    let first = *all.first()?;
+    let line = match all.as_slice() {
+        [one] => single(facts, one),
+        several => many(facts, axis, several),
+    };
+    let decided: Vec<&Choice> = all.iter().copied().filter(|choice| choice.chosen.is_some()).collect();
+    // Lines that contradict each other are none.
+    let paste = match decided.as_slice() {
+        [] => Vec::new(),
+        [one, rest @ ..] => {
+            let lines = paste::lines(facts, one);
+            if rest.iter().all(|other| paste::lines(facts, other) == lines) { lines } else { Vec::new() }
+        }
+    };
+    let evidence = all.iter().flat_map(|choice| &choice.candidates).map(|one| one.treatment.clone());
+    Some(Advice {
+        about: words::about(first.axis),
+        line,
+        is_decided: decided.len() == all.len(),
+        paste,
+        evidence: evidence.collect(),
+    })
+}
+
+/// One choice in full.
+fn single(facts: &Facts<'_>, choice: &Choice) -> Prose {
+    let Some(chosen) = choice.chosen_candidate() else { return undecided(facts, choice) };
+    match choice.axis {
+        Axis::Sessions => sessions::line(facts, choice, chosen),
+        Axis::Smt => threads::line(facts, choice, chosen),
+        _ => words::line(facts, choice, chosen),
+    }
+}
+
+/// That the data do not decide, with the best guess.
+fn undecided(facts: &Facts<'_>, choice: &Choice) -> Prose {
+    let question = words::question(facts, choice);
+    match guessed(facts, choice) {
+        Some(guess) => prose!("Not enough data on {}: {}.", question, guess),
+        None => prose!("Not enough data on {}: fewer than two blocks have all of it.", question),
+    }
+}
+
+/// `best guess four: probability 72% that it is within 3% of the best; if it is not, 4.1% less on average`.
+fn guessed(facts: &Facts<'_>, choice: &Choice) -> Option<Prose> {
+    let guess = choice.guess.as_ref()?;
+    let candidate = choice.candidate(&guess.treatment)?;
+    let probability = match guess.probability {
+        most if most > 0.99 => "over 99%".to_owned(),
+        some => percent(some),
+    };
+    let mut text = prose!(
+        "best guess {}, probability {} that it is within {} of the best",
+        words::value(facts, choice, candidate),
+        Prose::figure(probability),
+        Prose::figure(set_percent(facts.study.design.margin))
+    );
+    if guess.loss_share > 0.0 {
+        text.push(prose!("; if it is not, {} less on average", Prose::figure(percent(guess.loss_share))));
+    }
+    Some(text)
+}
+
+/// Several choices of one axis: `Busy sessions to run: two inside L2; four beyond the LLC.`
+fn many(facts: &Facts<'_>, axis: Axis, all: &[&Choice]) -> Prose {
+    let answer = |choice: &Choice| match choice.chosen_candidate() {
+        Some(chosen) => words::answer(facts, choice, chosen),
+        None => {
+            let guess = guessed(facts, choice).map(|guess| prose!(" ({})", guess)).unwrap_or_default();
+            prose!("not enough data{}", guess)
+        }
+    };
+    let mut answers: Vec<(Prose, Vec<Prose>)> = Vec::new();
+    for choice in all {
+        let (answer, place) = (answer(choice), words::place(facts, choice));
+        match answers.iter_mut().find(|(known, _)| *known == answer) {
+            Some((_, places)) => places.push(place),
+            None => answers.push((answer, vec![place])),
+        }
+    }
+    let more = |count: usize| (count > MOST_PARTS).then(|| prose!("{} more", count - MOST_PARTS));
+    let part = |(answer, places): &(Prose, Vec<Prose>)| {
+        let named = places.iter().take(MOST_PARTS).cloned().chain(more(places.len()));
+        prose!("{} {}", answer.clone(), Prose::list(named.collect()))
+    };
+    let parts = answers.iter().take(MOST_PARTS).map(part);
+    let rest = more(answers.len()).map(|more| prose!("{} in the report", more));
+    prose!("{}: {}.", words::heading(facts, axis), Prose::join(parts.chain(rest), "; "))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,135 @@
+//! Advice as a reader sees it.
+
+use super::*;
+use crate::fixtures::{comparison, latency, machine, run, study};
+use crate::{Facts, analyse_on};
+use threadwise_machine::Topology;
+use threadwise_study::{Run, Study};
+
+/// Blocks of two rounds in which each treatment does its ratio of 100,000 rows, which wobbles by so much.
+fn runs(ratios: &[(&str, f64)], by: f64) -> Vec<Run> {
+    let all = [("A", 1.0), ("A'", 1.0)].into_iter().chain(ratios.iter().copied());
+    let all: Vec<(&str, f64)> = all.collect();
+    let one = |block: u32, salt: usize, name: &str, ratio: f64| {
+        let step = f64::from((block * 7 + salt as u32 * 5) % 9) - 4.0;
+        let rows = (100_000.0 * ratio * (1.0 + by * step)).round() as u64;
+        run(block, name, &[rows, rows])
+    };
+    let of_block = |block: u32| {
+        all.iter()
+            .enumerate()
+            .map(move |(salt, (name, ratio))| one(block, salt, name, *ratio))
+            .collect::<Vec<_>>()
+    };
+    (0..8).flat_map(of_block).collect()
+}
+
+fn said(study: &Study, topology: &Topology, runs: &[Run]) -> Vec<Advice> {
+    let analysis = analyse_on(study, Some(topology), runs, 1.0);
+    advice(&Facts::new(study, topology, &analysis))
+}
+
+fn texts(all: &[Advice]) -> Vec<String> {
+    all.iter().map(|one| one.line.to_string()).collect()
+}
+
+fn swept() -> Study {
+    study(&[""], &["S2 spread:2 2", "S4 spread:4 4", "S8 spread:8 8"])
+}
+
+#[test]
+fn sessions_for_throughput_and_for_latency() {
+    let mut study = swept();
+    study.engine = "postgres".to_owned();
+    study
+        .comparisons
+        .extend([comparison("S4", &["S2"], "sweep-step"), comparison("S8", &["S4"], "sweep-step")]);
+    let mut all = runs(&[("S2", 1.9), ("S4", 3.5), ("S8", 3.51)], 0.0005);
+    for (name, p99) in [("A", 3000), ("A'", 3000), ("S2", 3100), ("S4", 7000), ("S8", 9000)] {
+        for run in all.iter_mut().filter(|run| run.treatment == name) {
+            run.slices.iter_mut().for_each(|slice| {
+                let wobble = u64::from(run.block % 3) * 10;
+                slice.sessions[0].latency = latency(300, &[2000, 2000, 2000, p99 + wobble]);
+            });
+        }
+    }
+    let got = said(&study, &machine(1, 8, 1), &all);
+    assert_eq!(
+        texts(&got),
+        [
+            "Busy sessions to run: four (up to eight do as much), the fewest that are shown to be within 3% of the best of one to eight; 3.50x [3.50, 3.50] of one; \
+          for latency two (p99 +125% [125, 126]); from four on p99 is over twice that of one: 2.33x [2.33, 2.33]."
+        ]
+    );
+    let lines: Vec<String> =
+        got[0].paste.iter().map(|paste| format!("{}: {}", paste.place, paste.text)).collect();
+    assert_eq!(lines, ["pgbouncer.ini: default_pool_size = 4", "HikariCP: maximumPoolSize=4"]);
+    assert!(got[0].is_decided && got[0].about == "sessions");
+}
+
+#[test]
+fn the_most_that_were_tried_may_not_be_enough() {
+    let got = said(&swept(), &machine(1, 8, 1), &runs(&[("S2", 1.9), ("S4", 3.5), ("S8", 6.0)], 0.0005));
+    assert_eq!(
+        texts(&got),
+        ["Busy sessions to run: eight or more, the most that were tried; 6.00x [5.99, 6.01] of one."]
+    );
+}
+
+#[test]
+fn what_is_not_decided_is_guessed() {
+    let got = said(&swept(), &machine(1, 8, 1), &runs(&[("S2", 1.9), ("S4", 3.4), ("S8", 3.5)], 0.04));
+    let text = &texts(&got)[0];
+    assert!(
+        text.starts_with("Not enough data on how many busy sessions to run: best guess eight, probability "),
+        "{text}"
+    );
+    assert!(text.contains("% that it is within 3% of the best; if it is not, "), "{text}");
+    assert!(!got[0].is_decided && got[0].paste.is_empty());
+}
+
+#[test]
+fn second_threads_that_pay_and_that_do_not() {
+    let mut study = study(&[""], &["O one-cpu 2", "C same-core 2"]);
+    study.comparisons.push(comparison("C", &["O"], "smt-yield"));
+    let topology = machine(1, 2, 2);
+    let with = |ratio: f64| said(&study, &topology, &runs(&[("O", 1.0), ("C", ratio)], 0.0005));
+    let kept = with(1.27);
+    assert_eq!(
+        texts(&kept),
+        ["Keep SMT for throughput: both threads of a core do 1.27x [1.27, 1.27] of one. \
+          Each session with a busy sibling does 0.63x [0.63, 0.64] of one alone."]
+    );
+    assert!(kept[0].paste.is_empty());
+    let idle = with(0.9);
+    assert!(texts(&idle)[0].starts_with(
+        "Leave the second threads of cores idle: both threads of a core do less than one (0.90x"
+    ));
+    assert_eq!(idle[0].paste[1].text, "CPUAffinity=0,2");
+    let same = with(1.0);
+    assert!(
+        texts(&same)[0].starts_with("Second threads of cores add nothing that matters here"),
+        "{same:#?}"
+    );
+}
+
+#[test]
+fn groups_stand_in_one_line() {
+    let study = study(&["data=l2", "data=memory"], &["S2 spread:2 2", "S4 spread:4 4"]);
+    let mut all = Vec::new();
+    for (group, most) in [("data=l2", 3.9), ("data=memory", 1.9)] {
+        for mut one in runs(&[("S2", 1.9), ("S4", most)], 0.0005) {
+            one.treatment = format!("{}/{group}", one.treatment);
+            all.push(one);
+        }
+    }
+    let got = said(&study, &machine(1, 4, 1), &all);
+    assert_eq!(texts(&got), ["Busy sessions to run: four or more inside L2; two beyond the LLC."]);
+    assert!(got[0].paste.is_empty(), "lines that contradict each other are none");
+}
+
+#[test]
+fn a_study_without_a_choice_has_no_advice() {
+    let study = study(&[""], &["O one-cpu 2"]);
+    assert_eq!(said(&study, &machine(1, 2, 1), &runs(&[("O", 1.0)], 0.001)), []);
+}

@@ -1,0 +1,50 @@
+//! Options for prices.
+
+use clap::{Args, ValueEnum};
+use threadwise_analysis::cost::{LicencePer, Prices};
+
+/// Prices: the report then says what a unit of work costs with one thread of every core and with both.
+#[derive(Debug, Args, Default)]
+pub struct PriceArgs {
+    /// What the machine costs an hour, in any currency
+    #[arg(long, value_name = "PRICE", value_parser = crate::input::price, help_heading = "Prices")]
+    pub price_hour: Option<f64>,
+    /// What a licence costs an hour, in the same currency
+    #[arg(long, value_name = "PRICE", value_parser = crate::input::price, requires = "licence_per", help_heading = "Prices")]
+    pub licence_hour: Option<f64>,
+    /// What licences are counted by
+    #[arg(
+        long,
+        value_enum,
+        value_name = "vcpu|core|machine",
+        requires = "licence_hour",
+        help_heading = "Prices"
+    )]
+    pub licence_per: Option<LicenceArg>,
+}
+
+/// Values of `--licence-per`.
+#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq)]
+pub enum LicenceArg {
+    /// Every logical CPU that the database may use
+    Vcpu,
+    /// Every physical core
+    Core,
+    /// The machine
+    Machine,
+}
+
+impl PriceArgs {
+    /// The prices that were given; `None` without any.
+    pub fn prices(&self) -> Option<Prices> {
+        let per = match self.licence_per {
+            Some(LicenceArg::Core) => LicencePer::Core,
+            Some(LicenceArg::Machine) => LicencePer::Machine,
+            Some(LicenceArg::Vcpu) | None => LicencePer::Vcpu,
+        };
+        let machine_per_h = self.price_hour.unwrap_or(0.0);
+        let licence_per_h = self.licence_hour.unwrap_or(0.0);
+        let is_given = self.price_hour.is_some() || self.licence_hour.is_some();
+        is_given.then_some(Prices { machine_per_h, licence_per_h, per })
+    }
+}
