@@ -9,7 +9,7 @@ use crate::sections::{
 use crate::validity::Counts;
 use crate::{Facts, advice, cost, published, verdict};
 use threadwise_document::chart::Shared;
-use threadwise_document::{Document, Fact, numbers};
+use threadwise_document::{Block, Document, Fact, Figure, Section, numbers};
 
 /// The report of a study.
 pub fn document(facts: &Facts<'_>) -> Document {
@@ -49,7 +49,7 @@ pub fn document(facts: &Facts<'_>) -> Document {
         about: about.into_iter().filter(|part| !part.is_empty()).map(str::to_owned).collect(),
         simulated: facts.is_simulated(),
         advice: advice::advice(facts),
-        picture: choices::picture(facts),
+        picture: choices::picture(facts).or_else(|| first_figure(&sections)),
         verdict: verdict(facts),
         facts: figures(facts, kind),
         sections,
@@ -61,6 +61,12 @@ pub fn document(facts: &Facts<'_>) -> Document {
             pairs: hardware::chart(facts),
         },
     }
+}
+
+/// The first figure of all sections: that of what answers the study's question.
+fn first_figure(sections: &[Section]) -> Option<Box<Figure>> {
+    let mut blocks = sections.iter().flat_map(|section| &section.blocks);
+    blocks.find_map(|block| if let Block::Figure(figure) = block { Some(figure.clone()) } else { None })
 }
 
 /// The figures beside the verdict.

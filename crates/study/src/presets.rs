@@ -68,6 +68,16 @@ const PRESETS: [(&str, &str, &str); 16] = [
         include_str!("../../../studies/mixed-load.toml"),
     ),
     (
+        "pool",
+        "Connections for a pool: 1, 2, 4, ... sessions, past the logical CPUs",
+        include_str!("../../../studies/pool.toml"),
+    ),
+    (
+        "bind",
+        "A running server on all logical CPUs, on one thread of every core, and on parts of the machine",
+        include_str!("../../../studies/bind.toml"),
+    ),
+    (
         "command",
         "Your own command: one core, its second thread, one thread of every core, both threads",
         include_str!("../../../studies/command.toml"),

@@ -1,13 +1,17 @@
 //! The command line. Every option says what it does, its unit and its default.
 
 use crate::commands::engine::EngineArgs;
+use crate::commands::fit::FitArgs;
+use crate::commands::questions::{BindArgs, MaxdopArgs, PoolArgs};
 use crate::commands::reload::{ReloadArgs, ReloadWatchdogArgs};
 use crate::commands::run::CommandArgs;
 use crate::commands::smt::{SmtArgs, SmtWatchdogArgs};
+use crate::commands::spins::SpinsArgs;
 use crate::commands::worklist::{WorklistRunArgs, WorklistSqliteArgs};
 use crate::prices::PriceArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use threadwise_analysis::asked::Asked;
 use threadwise_machine::placement::Service;
 use threadwise_machine::{CpuSet, Memory};
 
@@ -42,6 +46,12 @@ pub enum Command {
     /// Measure: run a preset or a study definition and print its verdict
     #[command(visible_alias = "study")]
     Run(Box<RunArgs>),
+    /// Measure how many connections a pool should have
+    Pool(Box<PoolArgs>),
+    /// Measure which degree of parallelism queries should have
+    Maxdop(Box<MaxdopArgs>),
+    /// Measure what binding a running server to fewer logical CPUs costs
+    Bind(Box<BindArgs>),
     /// Print the verdict of a study again, or write its other forms
     Report(ReportArgs),
     /// Put the ratios of several studies side by side, such as one study on several engines
@@ -266,6 +276,9 @@ pub struct RunArgs {
     /// What a study of commands runs.
     #[command(flatten)]
     pub commands: CommandArgs,
+    /// What is asked of its report.
+    #[arg(skip)]
+    pub asked: Asked,
 }
 
 /// Arguments of `report`.
@@ -338,72 +351,6 @@ pub struct CompareArgs {
     /// Write a self-contained HTML page there
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Print JSON (docs/JSON.md)
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Arguments of `fit`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  threadwise fit STUDY.threadwise                    its numbers with intervals, knee, peak, how far SMT pays
-  threadwise fit STUDY.threadwise --predict 2s16c2t  what a machine of 2 packages of 16 cores of 2 threads would do
-  threadwise fit sweep.csv --predict 8c1t --predict 8c2t --html fit.html
-  threadwise fit sweep.csv --json | jq '.series[].law.yields'
-
-A CSV file has a line of names: sessions,throughput with cores,threads_per_core,clock of the machine where
-they are known; or cores,threads_per_core,throughput, a machine a line, all its logical CPUs busy. With a
-column series several workloads or machines are fitted together, and share what they can.")]
-pub struct FitArgs {
-    /// Result file of a study, or a CSV file; - reads CSV from standard input
-    pub file: PathBuf,
-    /// Another machine by packages, cores on each and logical CPUs of each core, as 2s16c2t or 8c1t; may be
-    /// given several times
-    #[arg(long, value_name = "SHAPE")]
-    pub predict: Vec<threadwise_analysis::scaling_law::Shape>,
-    /// Write a self-contained HTML page there
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
-    /// Print JSON (docs/JSON.md)
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Arguments of `spins`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  threadwise spins --spins 113,246,628 --seconds 10.434 --ghz 2.4 --cpus 5
-  threadwise spins --spins 6692284057 --backoffs 1e6 --seconds 18.388 --ghz 2.4 --cpus 5 --share 0.26%
-  threadwise spins --pid $(pgrep -o postgres)             sample a running server for 10 s, with perf
-  threadwise spins --pid 4711 --seconds 60 --json
-
-Cycles a spin are an upper bound, as if all the time had been spent spinning; with the sampled share of
-spinning they are an estimate. Siblings share their core's cycles: give cores, and the clock that they
-really had.")]
-pub struct SpinsArgs {
-    /// Spins that were counted (113246628, 113,246,628 or 1.13e8)
-    #[arg(long, value_name = "N", value_parser = crate::input::positive, conflicts_with = "pid")]
-    pub spins: Option<f64>,
-    /// Backoffs that were counted
-    #[arg(long, value_name = "N", value_parser = crate::input::positive, requires = "spins")]
-    pub backoffs: Option<f64>,
-    /// Seconds in which they were counted; of --pid how long it is sampled, 10 by default
-    #[arg(long, value_name = "S", value_parser = crate::input::positive)]
-    pub seconds: Option<f64>,
-    /// Clock while it was counted, GHz
-    #[arg(long, value_name = "F", value_parser = crate::input::positive, requires = "spins")]
-    pub ghz: Option<f64>,
-    /// Cores that were busy
-    #[arg(long, value_name = "N", value_parser = crate::input::positive, requires = "spins")]
-    pub cpus: Option<f64>,
-    /// Share of the CPU time that was spent spinning, as sampled, such as 0.26%
-    #[arg(long, value_name = "P%", value_parser = crate::input::percent, requires = "spins")]
-    pub share: Option<f64>,
-    /// Sample this process and its children by perf
-    #[arg(long, value_name = "PID")]
-    pub pid: Option<u32>,
     /// Print JSON (docs/JSON.md)
     #[arg(long)]
     pub json: bool,

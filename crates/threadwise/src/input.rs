@@ -15,6 +15,16 @@ pub fn seconds(text: &str) -> Result<f64, String> {
     Ok(duration.as_secs_f64())
 }
 
+/// Seconds from `p99=10ms`: the 99th percentile that a step's latency has to keep.
+///
+/// # Errors
+/// Another percentile, or no positive time.
+pub fn p99(text: &str) -> Result<f64, String> {
+    let time = text.strip_prefix("p99=");
+    let time = time.ok_or_else(|| format!("'{text}' is not a bound for latency: write p99=10ms"))?;
+    seconds(time)
+}
+
 /// The window of one slice, `1ms` to `1h`: shorter ones would measure the clock.
 ///
 /// # Errors

@@ -32,6 +32,9 @@ fn main() -> ExitCode {
     commands::left::before(&cli.command);
     let result = match &cli.command {
         Command::Run(args) => commands::run::run(args),
+        Command::Pool(args) => commands::questions::pool(args),
+        Command::Maxdop(args) => commands::questions::maxdop(args),
+        Command::Bind(args) => commands::questions::bind(args),
         Command::Report(args) => commands::report::report(args),
         Command::Compare(args) => commands::compare::compare(args),
         Command::Fit(args) => commands::fit::fit(args),

@@ -6,6 +6,7 @@
 //! (`CPUAffinity=`); numactl(8); the kernel's Documentation/ABI/testing/sysfs-devices-system-cpu (`smt/control`);
 //! AWS "CPU options" and Google Cloud "Set the number of threads per core".
 
+use super::{sessions, words};
 use crate::Facts;
 use crate::choices::{Axis, Candidate, Choice};
 use threadwise_document::Paste;
@@ -46,7 +47,14 @@ pub fn lines(facts: &Facts<'_>, choice: &Choice) -> Vec<Paste> {
     if facts.is_simulated() {
         return Vec::new();
     }
+    // A bound for latency comes before throughput.
+    let number = match (choice.axis, sessions::most_within(facts, choice)) {
+        (Axis::Sessions, Some(None)) => return Vec::new(),
+        (Axis::Sessions, Some(Some((most, _)))) => most.number.min(chosen.number),
+        _ => chosen.number,
+    };
     match choice.axis {
+        Axis::Placement => mask(facts, choice, chosen),
         Axis::Smt if choice.candidates.first() == Some(chosen) => one_thread(facts),
         Axis::Memory if !is_interleaved(facts, chosen) => Vec::new(),
         Axis::Jobs if !is_reload(facts, chosen) => Vec::new(),
@@ -54,8 +62,8 @@ pub fn lines(facts: &Facts<'_>, choice: &Choice) -> Vec<Paste> {
             let all = LINES.iter().filter(|line| line.axis == axis);
             let all = all.filter(|line| line.engine.is_empty() || line.engine == facts.study.engine);
             let text = |line: &Line| {
-                let less = chosen.number.saturating_sub(1).to_string();
-                line.text.replace("{n}", &chosen.number.to_string()).replace("{less}", &less)
+                let less = number.saturating_sub(1).to_string();
+                line.text.replace("{n}", &number.to_string()).replace("{less}", &less)
             };
             all.map(|line| Paste { place: line.place.to_owned(), text: text(line) }).collect()
         }
@@ -72,6 +80,26 @@ fn is_interleaved(facts: &Facts<'_>, chosen: &Candidate) -> bool {
 fn is_reload(facts: &Facts<'_>, chosen: &Candidate) -> bool {
     let recipe = facts.study.treatment(&chosen.treatment).and_then(|(_, one)| one.options.get("recipe"));
     recipe.is_some_and(|recipe| ["sqlite", "firebird"].contains(&recipe.to_string().as_str()))
+}
+
+/// The mask of a running server; none where it is to be left as it is, or its logical CPUs differed between blocks.
+fn mask(facts: &Facts<'_>, choice: &Choice, chosen: &Candidate) -> Vec<Paste> {
+    if !words::binds_a_server(facts) || choice.candidates.first() == Some(chosen) {
+        return Vec::new();
+    }
+    let mut masks = facts
+        .runs
+        .iter()
+        .filter(|run| run.treatment == chosen.treatment)
+        .map(|run| run.cpus.iter().copied().collect::<CpuSet>());
+    let Some(first) = masks.next().filter(|first| masks.all(|mask| mask == *first)) else {
+        return Vec::new();
+    };
+    let paste = |place: &str, text: String| Paste { place: place.to_owned(), text };
+    vec![
+        paste("systemd unit", format!("CPUAffinity={first}")),
+        paste("shell, until it is started again", format!("taskset -acp {first} PID")),
+    ]
 }
 
 /// One thread of every core: by a mask, by switching SMT off, and by the type of an instance.

@@ -2,10 +2,11 @@
 
 use super::words::{answer, headed, of_numbers};
 use crate::Facts;
+use crate::Interval;
 use crate::choices::{Candidate, Choice};
 use crate::findings::sweep::{Sweep, sweeps};
 use crate::words::change_decisive;
-use threadwise_document::numbers::count_word;
+use threadwise_document::numbers::{count_word, nanoseconds};
 use threadwise_document::{Prose, prose};
 
 /// The line of a decided choice.
@@ -14,12 +15,41 @@ pub fn line(facts: &Facts<'_>, choice: &Choice, chosen: &Candidate) -> Prose {
     let sweep = sweeps.iter().find(|sweep| sweep.group == choice.group && !sweep.is_packed());
     let latency = sweep.and_then(|sweep| latency(sweep, choice, chosen)).unwrap_or_default();
     prose!(
-        "{}: {}{}{}.",
+        "{}: {}{}{}{}.",
         headed(facts, choice),
         answer(facts, choice, chosen),
         of_numbers(facts, choice, chosen),
+        bounded(facts, choice).unwrap_or_default(),
         latency
     )
+}
+
+/// The most sessions whose 99th percentile is shown to keep the bound that was asked for: `None` where none was.
+///
+/// Numbers of sessions are tested upwards, and the first that is not shown to keep it ends that, so that no adjustment is
+/// needed for their number (Maurer, Hothorn and Lehmacher, "Multiple comparisons in drug clinical trials", in *Biometrie
+/// in der chemisch-pharmazeutischen Industrie* 6, 1995: fixed sequences).
+pub fn most_within<'a>(
+    facts: &Facts<'a>,
+    choice: &'a Choice,
+) -> Option<Option<(&'a Candidate, &'a Interval)>> {
+    let bound = facts.asked.p99_ns?;
+    let p99 = |candidate: &'a Candidate| {
+        let metrics = &facts.summary(&candidate.treatment)?.metrics;
+        let p99 = metrics.get("latency_ns_p99").filter(|p99| p99.high.is_finite() && p99.high <= bound)?;
+        Some((candidate, p99))
+    };
+    Some(choice.candidates.iter().map_while(p99).last())
+}
+
+fn bounded(facts: &Facts<'_>, choice: &Choice) -> Option<Prose> {
+    let bound = Prose::figure(nanoseconds(facts.asked.p99_ns?));
+    Some(match most_within(facts, choice)? {
+        Some((most, p99)) => {
+            prose!("; the most with p99 within {}: {} ({})", bound, count_word(most.number), p99)
+        }
+        None => prose!("; no number of sessions is shown to keep p99 within {}", bound),
+    })
 }
 
 /// Where latency asks for fewer, and where p99 has doubled.

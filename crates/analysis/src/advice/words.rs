@@ -33,6 +33,7 @@ pub fn heading(facts: &Facts<'_>, axis: Axis) -> String {
         Axis::Smt => "Busy threads of a core for throughput".to_owned(),
         Axis::Dop => "Degree of parallelism to set".to_owned(),
         Axis::Jobs => "Jobs to run".to_owned(),
+        Axis::Placement if binds_a_server(facts) => "Logical CPUs to bind the server to".to_owned(),
         Axis::Placement if facts.study.runs_whole() => "Logical CPUs to run it on".to_owned(),
         Axis::Placement => "Logical CPUs to place sessions on".to_owned(),
         Axis::Service => "Where to run the log writer and other service threads".to_owned(),
@@ -143,8 +144,16 @@ pub fn value(facts: &Facts<'_>, choice: &Choice, candidate: &Candidate) -> Prose
     }
 }
 
+/// Whether a study binds a server that runs anyway.
+pub fn binds_a_server(facts: &Facts<'_>) -> bool {
+    facts.study.treatments.iter().any(|treatment| treatment.options.contains_key("pin_server"))
+}
+
 /// What is advised, with that more may be better still.
 pub fn answer(facts: &Facts<'_>, choice: &Choice, chosen: &Candidate) -> Prose {
+    if choice.axis == Axis::Placement && binds_a_server(facts) && choice.candidates.first() == Some(chosen) {
+        return prose!("leave it on {}", value(facts, choice, chosen));
+    }
     let more = if is_most_tried(choice, chosen) { " or more" } else { "" };
     prose!("{}{}", value(facts, choice, chosen), more)
 }

@@ -187,16 +187,19 @@ pub fn filled(document: &Document) -> Result<Filled, ReportError> {
     Ok(Filled { page, charts: charts.0 })
 }
 
-/// What stands before all else, and how many findings of the verdict it has: those about validity, and the first that
-/// is the answer. Of a document without a picture the verdict is enough.
+/// What stands before all else, and how many findings of the verdict it has: those about validity, and the answer, which
+/// is advice where there is any. Of a document without a picture the verdict is enough.
 fn front(document: &Document, charts: &mut Charts) -> Result<(Option<Front>, usize), ReportError> {
-    let answer = document.verdict.iter().position(|finding| finding.kind == "advice");
+    let is_validity = |kind: &str| ["validity", "simulated", "emulated", "trust"].contains(&kind);
+    let answer = document.verdict.iter().position(|finding| !is_validity(&finding.kind));
     let (Some(at), Some(picture)) = (answer, document.picture.as_ref()) else { return Ok((None, 0)) };
     let paste = document.advice.iter().flat_map(|advice| &advice.paste);
+    let mut picture = figure(picture, charts)?;
+    picture.wide = false;
     let front = Front {
         validity: document.verdict[..at].iter().map(|finding| parts(&finding.line)).collect(),
         answer: parts(&document.verdict[at].line),
-        picture: figure(picture, charts)?,
+        picture,
         paste: paste.map(|paste| [paste.place.clone(), paste.text.clone()]).collect(),
     };
     Ok((Some(front), at + 1))

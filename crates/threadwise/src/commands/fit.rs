@@ -1,16 +1,44 @@
 //! `threadwise fit`: a scaling law of a sweep, of a study's result file or of anybody's figures, and what it says of other
 //! machines.
 
-use crate::cli::FitArgs;
 use crate::error::AppError;
 use crate::opened::Opened;
 use crate::output;
+use clap::Args;
 use std::io::Read;
 use std::path::Path;
+use std::path::PathBuf;
 use threadwise_analysis::scaling_law::{Draws, Outcome, SeriesLaw, laws, of_study, table};
 use threadwise_analysis::{LawWords, UNNAMED, kinds, law_document};
 use threadwise_document::Document;
 use threadwise_report::{html, json, terminal};
+
+/// Arguments of `fit`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  threadwise fit STUDY.threadwise                    its numbers with intervals, knee, peak, how far SMT pays
+  threadwise fit STUDY.threadwise --predict 2s16c2t  what a machine of 2 packages of 16 cores of 2 threads would do
+  threadwise fit sweep.csv --predict 8c1t --predict 8c2t --html fit.html
+  threadwise fit sweep.csv --json | jq '.series[].law.yields'
+
+A CSV file has a line of names: sessions,throughput with cores,threads_per_core,clock of the machine where
+they are known; or cores,threads_per_core,throughput, a machine a line, all its logical CPUs busy. With a
+column series several workloads or machines are fitted together, and share what they can.")]
+pub struct FitArgs {
+    /// Result file of a study, or a CSV file; - reads CSV from standard input
+    pub file: PathBuf,
+    /// Another machine by packages, cores on each and logical CPUs of each core, as 2s16c2t or 8c1t; may be
+    /// given several times
+    #[arg(long, value_name = "SHAPE")]
+    pub predict: Vec<threadwise_analysis::scaling_law::Shape>,
+    /// Write a self-contained HTML page there
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Print JSON (docs/JSON.md)
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// First bytes of a SQLite file (<https://www.sqlite.org/fileformat2.html>, section 1.3).
 const SQLITE: &[u8] = b"SQLite format 3\0";

@@ -10,6 +10,7 @@ pub mod left;
 pub mod list;
 pub mod probe;
 pub mod published;
+pub mod questions;
 pub mod reload;
 pub mod report;
 pub mod run;

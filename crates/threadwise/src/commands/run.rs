@@ -21,10 +21,11 @@ use crate::engines;
 use crate::error::AppError;
 use crate::opened::Opened;
 use crate::output;
-pub use args::CommandArgs;
+pub use args::{CommandArgs, metric, server as server_name};
 use prepare::Job;
 use std::path::Path;
 use std::time::Instant;
+use threadwise_analysis::Facts;
 use threadwise_machine::{Memory, Topology};
 use threadwise_report::{html, json, terminal};
 use threadwise_runner::{Outcome, Reason, guard};
@@ -78,7 +79,7 @@ pub fn run(args: &RunArgs) -> Result<(), AppError> {
 /// Prints the results and writes the report. Gives what is wrong with the study, if anything is.
 fn tell(args: &RunArgs, job: &Job) -> Result<Option<String>, AppError> {
     let opened = Opened::open(&job.output)?;
-    let facts = opened.facts();
+    let facts = Facts { asked: args.asked, ..opened.facts() };
     let document = threadwise_analysis::document(&facts);
     let text = match args.json {
         true => format!("{}\n", json::report(&facts, &document)),

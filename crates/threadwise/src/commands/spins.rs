@@ -4,9 +4,9 @@
 //! A server is sampled by `perf`, whose event `cpu-clock` is a timer of the kernel and needs no counter of the processor,
 //! so that it works in virtual machines too (perf-record(1), perf-script(1)).
 
-use crate::cli::SpinsArgs;
 use crate::error::AppError;
 use crate::output;
+use clap::Args;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -15,6 +15,45 @@ use threadwise_document::numbers;
 use threadwise_machine::text::one_line;
 use threadwise_process::{proc, programs};
 use threadwise_report::json;
+
+/// Arguments of `spins`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  threadwise spins --spins 113,246,628 --seconds 10.434 --ghz 2.4 --cpus 5
+  threadwise spins --spins 6692284057 --backoffs 1e6 --seconds 18.388 --ghz 2.4 --cpus 5 --share 0.26%
+  threadwise spins --pid $(pgrep -o postgres)             sample a running server for 10 s, with perf
+  threadwise spins --pid 4711 --seconds 60 --json
+
+Cycles a spin are an upper bound, as if all the time had been spent spinning; with the sampled share of
+spinning they are an estimate. Siblings share their core's cycles: give cores, and the clock that they
+really had.")]
+pub struct SpinsArgs {
+    /// Spins that were counted (113246628, 113,246,628 or 1.13e8)
+    #[arg(long, value_name = "N", value_parser = crate::input::positive, conflicts_with = "pid")]
+    pub spins: Option<f64>,
+    /// Backoffs that were counted
+    #[arg(long, value_name = "N", value_parser = crate::input::positive, requires = "spins")]
+    pub backoffs: Option<f64>,
+    /// Seconds in which they were counted; of --pid how long it is sampled, 10 by default
+    #[arg(long, value_name = "S", value_parser = crate::input::positive)]
+    pub seconds: Option<f64>,
+    /// Clock while it was counted, GHz
+    #[arg(long, value_name = "F", value_parser = crate::input::positive, requires = "spins")]
+    pub ghz: Option<f64>,
+    /// Cores that were busy
+    #[arg(long, value_name = "N", value_parser = crate::input::positive, requires = "spins")]
+    pub cpus: Option<f64>,
+    /// Share of the CPU time that was spent spinning, as sampled, such as 0.26%
+    #[arg(long, value_name = "P%", value_parser = crate::input::percent, requires = "spins")]
+    pub share: Option<f64>,
+    /// Sample this process and its children by perf
+    #[arg(long, value_name = "PID")]
+    pub pid: Option<u32>,
+    /// Print JSON (docs/JSON.md)
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// How many functions are shown.
 const SHOWN: usize = 10;

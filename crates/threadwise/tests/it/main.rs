@@ -24,6 +24,7 @@ mod pin_server;
 mod probe;
 mod properties;
 mod published;
+mod questions;
 mod quota;
 mod real;
 mod reload;

@@ -63,13 +63,13 @@ pub enum EachArg {
 }
 
 /// `NAME=SPEC`; the pattern at its end keeps its spaces.
-pub(super) fn metric(text: &str) -> Result<(String, String), String> {
+pub fn metric(text: &str) -> Result<(String, String), String> {
     let form = "is not NAME=SPEC, such as tps='tx/s higher regex:tps = ([0-9.]+)'";
     let (name, spec) = text.split_once('=').ok_or_else(|| format!("'{text}' {form}"))?;
     command::MetricSpec::parse(name, spec).map(|_| (name.to_owned(), spec.to_owned()))
 }
 
 /// Kept as it was typed, if it names a server.
-pub(super) fn server(text: &str) -> Result<String, String> {
+pub fn server(text: &str) -> Result<String, String> {
     command::ServerName::parse(text).map(|_| text.to_owned())
 }

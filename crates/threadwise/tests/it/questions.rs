@@ -1,0 +1,106 @@
+//! `threadwise pool`, `maxdop`, `bind` and prices: what they answer, and what they refuse.
+
+use crate::harness::Lab;
+use serde_json::Value;
+use std::process::{Command, Stdio};
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn a_pool_has_its_size_first_and_keeps_a_bound_for_latency() {
+    let lab = Lab::new();
+    let pool =
+        ["pool", "--engine", "simulated", "--seed", "3", "--blocks", "8", "--allow-busy", "--no-probe"];
+    let said = lab
+        .ok(&[&pool[..], &["--slo", "p99=1s", "--json", "-o", "p.threadwise", "--html", "p.html"]].concat());
+    let report = json(&said.stdout);
+    let first =
+        &report["findings"].as_array().unwrap().iter().find(|one| one["kind"] == "advice").unwrap()["text"];
+    let text = first.as_str().unwrap();
+    assert!(text.contains("usy sessions to run"), "{text}");
+    assert!(text.contains("p99") || text.starts_with("Not enough data"), "{text}");
+    let choice = report["choices"].as_array().unwrap().iter().find(|one| one["axis"] == "sessions").unwrap();
+    assert_eq!(choice["candidates"][0]["number"], 1, "{choice}");
+    assert!(choice["chosen"].is_string() || choice["guess"].is_object(), "{choice}");
+    let page = std::fs::read_to_string(lab.path().join("p.html")).unwrap();
+    let (answer, verdict) = (page.find("id=\"answer\"").unwrap(), page.find("id=\"verdict\"").unwrap());
+    assert!(answer < verdict && page[answer..verdict].contains("data-chart=\"choice\""));
+    // A model is no machine to set anything on.
+    assert!(!page.contains("class=\"paste\""));
+}
+
+#[test]
+fn a_server_is_bound_in_turns_and_left_as_it_was() {
+    let lab = Lab::new();
+    let mut server = Command::new("sleep").arg("600").stdout(Stdio::null()).spawn().unwrap();
+    let pid = server.id().to_string();
+    let mask = |pid: &str| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        status.lines().find(|line| line.starts_with("Cpus_allowed_list")).unwrap().to_owned()
+    };
+    let before = mask(&pid);
+    let bind =
+        ["bind", &pid, "--blocks", "2", "--seed", "5", "--allow-busy", "--no-probe", "--no-html", "--json"];
+    let said = lab.run(&[&bind[..], &["-o", "b.threadwise", "--", "true"]].concat());
+    let after = mask(&pid);
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert_eq!(before, after);
+    let report = json(&said.stdout);
+    let choice = report["choices"].as_array().unwrap().iter().find(|one| one["axis"] == "placement").unwrap();
+    assert_eq!(choice["candidates"][0]["treatment"], "as now", "{choice}");
+}
+
+#[test]
+fn what_cannot_be_asked_is_refused_before_anything_runs() {
+    let lab = Lab::new();
+    for (args, says) in [
+        (&["pool", "--slo", "10ms"][..], "write p99=10ms"),
+        (&["pool", "--slo", "p99=0s"], "more than 0"),
+        (&["bind", "port:x", "--", "true"], "port"),
+        (&["bind", "4711"], "CMD"),
+        (&["maxdop", "--streams", "0"], "1..=1000"),
+        (&["maxdop", "--engine", "sqlite", "--plan"], "dop"),
+    ] {
+        let said = lab.run(args);
+        assert_eq!(said.code, Some(2), "{args:?}: {}", said.stderr);
+        assert!(said.stderr.contains(says), "{args:?}: {}", said.stderr);
+    }
+    assert!(lab.files().is_empty(), "{:?}", lab.files());
+}
+
+#[test]
+fn prices_are_put_beside_what_was_measured() {
+    let lab = Lab::new();
+    let run =
+        ["run", "session-sweep", "--engine", "simulated", "--seed", "7", "--blocks", "8", "--allow-busy"];
+    lab.ok(&[&run[..], &["--no-html", "--no-probe", "-o", "s.threadwise"]].concat());
+    let said = lab.ok(&[
+        "report",
+        "s.threadwise",
+        "--price-hour",
+        "3.6",
+        "--licence-hour",
+        "0.5",
+        "--licence-per",
+        "core",
+    ]);
+    let words = said.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("a licence for every physical core") && words.contains("check your contract"),
+        "{words}"
+    );
+    for (args, says) in [
+        (&["--price-hour", "-1"][..], "not a price"),
+        (&["--price-hour", "nan"], "not a price"),
+        (&["--licence-hour", "1"], "--licence-per"),
+        (&["--price-hour", "0"], "nothing costs anything"),
+    ] {
+        let said = lab.run(&[&["report", "s.threadwise"][..], args].concat());
+        assert_eq!(said.code, Some(2), "{args:?}: {}", said.stderr);
+        assert!(said.stderr.contains(says), "{args:?}: {}", said.stderr);
+    }
+}
