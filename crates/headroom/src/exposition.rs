@@ -53,38 +53,60 @@ impl Totals {
 /// The last window and the sums, as text.
 pub fn exposition(window: &Window, rows: &[Row], totals: &Totals) -> String {
     let mut text = format!("{MARK}: replaced after every window\n");
-    let one = |value: f64| vec![(String::new(), value)];
-    let each = |value: &dyn Fn(&Row) -> f64| -> Vec<(String, f64)> {
-        rows.iter().map(|row| (labels(row.scope, None), value(row))).collect()
-    };
-    let ends = |value: &dyn Fn(&Row) -> Bounds| -> Vec<(String, f64)> {
-        rows.iter().flat_map(|row| both(row.scope, value(row))).collect()
-    };
-    let yields = Bounds { low: window.smt_yield.low(), high: window.smt_yield.high() };
-    let yields =
-        vec![("{bound=\"low\"}".to_owned(), yields.low), ("{bound=\"high\"}".to_owned(), yields.high)];
-    let gauges: [(&str, &str, Vec<(String, f64)>); 9] = [
-        (
-            "cpu_busy_ratio",
-            "Busy share of the logical CPUs, as the operating system shows it.",
-            each(&|row| row.busy_share),
-        ),
-        (
-            "cpu_stolen_ratio",
-            "Share of the logical CPUs' time that a hypervisor gave to others.",
-            each(&|row| row.stolen_share),
-        ),
-        (
-            "core_busy_ratio",
-            "Share of cores' time in which at least one logical CPU was busy.",
-            ends(&|row| row.core_busy_share),
-        ),
-        (
-            "capacity_used_ratio",
-            "Work done over the most that could have been done.",
-            ends(&|row| row.capacity_used_share),
-        ),
-        ("headroom_ratio", "Share of the capacity that is left.", ends(&|row| row.headroom_share)),
+    of_rows(&mut text, rows);
+    of_window(&mut text, window);
+    let busy: Vec<_> = totals.busy_s.iter().map(|(&scope, &value)| (labels(scope, None), value)).collect();
+    let cores: Vec<_> = totals.core_s.iter().flat_map(|(&scope, &value)| both(scope, value)).collect();
+    let windows = one(totals.windows as f64);
+    let counters = [
+        ("cpu_busy_seconds_total", "Busy seconds of logical CPUs since the start.", busy),
+        ("core_busy_seconds_total", "Seconds in which cores were busy, since the start.", cores),
+        ("windows_total", "Windows since the start.", windows),
+    ];
+    for (name, help, values) in counters {
+        metric(&mut text, name, help, "counter", &values);
+    }
+    text
+}
+
+fn one(value: f64) -> Vec<(String, f64)> {
+    vec![(String::new(), value)]
+}
+
+fn of_rows(text: &mut String, rows: &[Row]) {
+    type Share = fn(&Row) -> f64;
+    type Ends = fn(&Row) -> Bounds;
+    let shares: [(&str, &str, Share); 2] = [
+        ("cpu_busy_ratio", "Busy share of the logical CPUs, as the operating system shows it.", |row| {
+            row.busy_share
+        }),
+        ("cpu_stolen_ratio", "Share of the logical CPUs' time that a hypervisor gave to others.", |row| {
+            row.stolen_share
+        }),
+    ];
+    let spans: [(&str, &str, Ends); 3] = [
+        ("core_busy_ratio", "Share of cores' time in which at least one logical CPU was busy.", |row| {
+            row.core_busy_share
+        }),
+        ("capacity_used_ratio", "Work done over the most that could have been done.", |row| {
+            row.capacity_used_share
+        }),
+        ("headroom_ratio", "Share of the capacity that is left.", |row| row.headroom_share),
+    ];
+    for (name, help, value) in shares {
+        let values: Vec<_> = rows.iter().map(|row| (labels(row.scope, None), value(row))).collect();
+        metric(text, name, help, "gauge", &values);
+    }
+    for (name, help, value) in spans {
+        let values: Vec<_> = rows.iter().flat_map(|row| both(row.scope, value(row))).collect();
+        metric(text, name, help, "gauge", &values);
+    }
+}
+
+fn of_window(text: &mut String, window: &Window) {
+    let ends = [("low", window.smt_yield.low()), ("high", window.smt_yield.high())];
+    let yields = ends.map(|(bound, value)| (format!("{{bound=\"{bound}\"}}"), value)).to_vec();
+    let gauges = [
         ("smt_yield_ratio", "What two busy siblings of a core do over what one does.", yields),
         (
             "clock_ratio",
@@ -99,27 +121,8 @@ pub fn exposition(window: &Window, rows: &[Row], totals: &Totals) -> String {
         ),
     ];
     for (name, help, values) in gauges {
-        metric(&mut text, name, help, "gauge", &values);
+        metric(text, name, help, "gauge", &values);
     }
-    let busy: Vec<_> = totals.busy_s.iter().map(|(&scope, &value)| (labels(scope, None), value)).collect();
-    let cores: Vec<_> = totals.core_s.iter().flat_map(|(&scope, &value)| both(scope, value)).collect();
-    let windows = one(totals.windows as f64);
-    metric(
-        &mut text,
-        "cpu_busy_seconds_total",
-        "Busy seconds of logical CPUs since the start.",
-        "counter",
-        &busy,
-    );
-    metric(
-        &mut text,
-        "core_busy_seconds_total",
-        "Seconds in which cores were busy, since the start.",
-        "counter",
-        &cores,
-    );
-    metric(&mut text, "windows_total", "Windows since the start.", "counter", &windows);
-    text
 }
 
 /// One metric with its values. Writing to a String cannot fail.

@@ -36,6 +36,11 @@ impl Follower {
         Self { is_busy: vec![None; threads], since_ns: now_ns }
     }
 
+    /// Whether it is known of each what it runs.
+    pub fn is_known(&self) -> bool {
+        self.is_busy.iter().all(Option::is_some)
+    }
+
     /// Begins anew, after records were lost.
     pub fn forget(&mut self, now_ns: u64) {
         self.is_busy.iter_mut().for_each(|state| *state = None);

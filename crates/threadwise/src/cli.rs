@@ -1,6 +1,7 @@
 //! The command line. Every option says what it does, its unit and its default.
 
 use crate::commands::engine::EngineArgs;
+use crate::commands::headroom::args::HeadroomArgs;
 use crate::commands::reload::{ReloadArgs, ReloadWatchdogArgs};
 use crate::commands::run::CommandArgs;
 use crate::commands::smt::{SmtArgs, SmtWatchdogArgs};
@@ -53,6 +54,8 @@ pub enum Command {
     Probe(ProbeArgs),
     /// Look at the machine live: who shares a core with whom now, and where co-runners are
     Watch(WatchArgs),
+    /// Show live how much of the machine's capacity is used and left: what "50% busy" really is
+    Headroom(HeadroomArgs),
     /// Say what would spoil a measurement here and how to change it; changes nothing itself
     Doctor(DoctorArgs),
     /// Fit a scaling law to a sweep, of a study or of a CSV file, and say what another machine would do

@@ -54,6 +54,18 @@ pub fn look_interval(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A window of busy times, `100ms` to `1h`: the kernel counts them in ticks of 10 ms.
+///
+/// # Errors
+/// A text that is no time, or one that is out of range.
+pub fn busy_interval(text: &str) -> Result<f64, String> {
+    let seconds = seconds(text)?;
+    match (0.1..=3600.0).contains(&seconds) {
+        true => Ok(seconds),
+        false => Err(format!("'{text}' is out of range: busy times are taken 100ms to 1h apart")),
+    }
+}
+
 /// A whole number of sessions, jobs or threads.
 ///
 /// # Errors

@@ -78,7 +78,7 @@ pub fn core_yield<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a Estimate> {
 
 /// One session per logical CPU against one per core, over the whole machine, where every core has
 /// two logical CPUs (only then is one of each "50%") and the study compares the two directly.
-fn whole_machine<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a Estimate> {
+pub fn whole_machine<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a Estimate> {
     let cores = facts.topology.cores.len();
     if cores < 2 || facts.topology.cores.iter().any(|core| core.cpus.len() != 2) {
         return None;
