@@ -25,6 +25,7 @@ pub struct Size {
 /// A whole screen: a title, bars for each row as far as they fit, and what was said at the start.
 pub fn frame(title: &str, rows: &[Row], notes: &[String], size: Size) -> String {
     let mut lines = vec![title.to_owned(), String::new()];
+    let notes: Vec<String> = notes.iter().flat_map(|note| wrapped(note, size.columns)).collect();
     let bottom = notes.len() + 3;
     for (shown, row) in rows.iter().enumerate() {
         let left = rows.len() - shown;
@@ -36,9 +37,9 @@ pub fn frame(title: &str, rows: &[Row], notes: &[String], size: Size) -> String 
         lines.push(String::new());
     }
     let (sure, open) = letters(size);
-    lines.push(format!("{sure} at least   {open} perhaps, as busy times leave open   Ctrl-C ends it"));
+    lines.push(format!("{sure} at least   {open} perhaps, as busy times leave open   q ends it"));
     lines.push(String::new());
-    lines.extend(notes.iter().cloned());
+    lines.extend(notes);
     let mut text = String::from("\u{1b}[H");
     for line in lines.iter().take(size.lines.max(1)) {
         let cut: String = line.chars().take(size.columns).collect();
@@ -48,6 +49,23 @@ pub fn frame(title: &str, rows: &[Row], notes: &[String], size: Size) -> String 
     text.truncate(text.len() - 2);
     text.push_str("\u{1b}[J");
     text
+}
+
+/// A text in lines of so many columns, cut between words.
+fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let is_full = |line: &String| line.chars().count() + 1 + word.chars().count() > columns;
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if !is_full(line) => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 fn letters(size: Size) -> (char, char) {
@@ -102,7 +120,7 @@ mod tests {
 
     #[test]
     fn bars_show_what_is_sure_and_what_is_open() {
-        let notes = ["yield 1.27".to_owned()];
+        let notes = [format!("{} yield 1.27", "a".repeat(50))];
         let lines = shown(&frame("headroom", &[row(Scope::Machine)], &notes, SIZE));
         assert_eq!(lines[2], "machine: 16 logical CPUs, 8 cores; headroom 18.0 to 50");
         assert_eq!(lines[3], "  busy          [##########          ]           50.0%"[..54]);

@@ -53,7 +53,8 @@ impl Switches {
                 remedy: "run it outside of the container".to_owned(),
             });
         }
-        let ring = |cpu: u32| ring(cpu).map_err(|error| refusal(Path::new("/"), cpu, "switches of tasks", &error));
+        let ring =
+            |cpu: u32| ring(cpu).map_err(|error| refusal(Path::new("/"), cpu, "switches of tasks", &error));
         Ok(Self { rings: cpus.iter().map(ring).collect::<Result<_, _>>()? })
     }
 

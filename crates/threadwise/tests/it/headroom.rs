@@ -41,7 +41,9 @@ fn stat(busy: [u64; 4], seconds: u64) -> String {
 /// Of the recorded machine: one thread of each core busy for a second, then all of them.
 fn recorded(lab: &Lab, more: &[&str]) -> Said {
     write_machine(&lab.path().join("machine"));
-    for (name, busy, seconds) in [("a", [0; 4], 0), ("b", [100, 100, 0, 0], 1), ("c", [200, 200, 100, 100], 2)] {
+    for (name, busy, seconds) in
+        [("a", [0; 4], 0), ("b", [100, 100, 0, 0], 1), ("c", [200, 200, 100, 100], 2)]
+    {
         fs::write(lab.path().join(name), stat(busy, seconds)).unwrap();
     }
     let mut args = vec!["headroom", "--root", "machine", "--recorded", "a", "b", "c"];

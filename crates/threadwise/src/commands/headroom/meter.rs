@@ -204,11 +204,12 @@ fn live_clock(layout: &Layout, all_busy_mhz: f64) -> Result<LiveClock, String> {
 
 /// The clock of logical CPUs while they are not idle, over all that were read, in MHz.
 fn busy_mhz(readings: &[Reading], length_s: f64) -> Option<f64> {
-    let of =
-        |metric: &str| readings.iter().filter(move |one| one.metric == metric).filter_map(|one| one.value);
-    let (aperf, mperf) = (of(APERF).sum::<f64>(), of(MPERF).sum::<f64>());
-    let (tsc, count) = (of(TSC).sum::<f64>(), of(TSC).count());
-    let tsc_mhz = tsc / count as f64 / length_s / 1e6;
+    let values = |metric: &str| -> Vec<f64> {
+        readings.iter().filter(|one| one.metric == metric).filter_map(|one| one.value).collect()
+    };
+    let sum = |metric: &str| values(metric).iter().sum::<f64>();
+    let tsc_mhz = sum(TSC) / values(TSC).len() as f64 / length_s / 1e6;
+    let (aperf, mperf) = (sum(APERF), sum(MPERF));
     let mhz = tsc_mhz * aperf / mperf;
     (mhz.is_finite() && mhz > 0.0).then_some(mhz)
 }

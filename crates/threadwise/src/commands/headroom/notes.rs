@@ -5,6 +5,10 @@ use threadwise_document::numbers;
 use threadwise_headroom::{Layout, SmtYield};
 use threadwise_machine::Topology;
 
+/// What the columns are.
+const COLUMNS: &str = "busy: logical CPUs, as the operating system shows it; cores busy: cores with a busy logical CPU; \
+                       capacity used: work done, of the most that can be done; headroom: what is left of that";
+
 /// What the notes are about.
 pub struct About<'a> {
     /// The machine.
@@ -38,6 +42,7 @@ pub fn notes(about: &About<'_>) -> Vec<String> {
         }
     }
     lines.push(clock(about));
+    lines.push(COLUMNS.to_owned());
     if may_be_stolen(about.topology) {
         lines.push(
             "stolen: time that the hypervisor gave to others; it is not counted as capacity".to_owned(),
