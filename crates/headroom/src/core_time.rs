@@ -46,7 +46,9 @@ pub fn cpu_times(times: &[CpuTimes], window_s: f64) -> Vec<Option<CpuTime>> {
 pub struct CoreTime {
     /// Logical CPUs that were online all the time.
     pub threads: u32,
-    /// Busy seconds of its logical CPUs, added up.
+    /// Busy seconds of its logical CPUs as the operating system counts them, added up.
+    pub shown_busy_s: f64,
+    /// Busy seconds of its logical CPUs, added up: those of switches, where they were followed.
     pub busy_s: f64,
     /// Stolen seconds of its logical CPUs, added up.
     pub stolen_s: f64,
@@ -70,6 +72,7 @@ impl CoreTime {
         let either_busy_s = [longest(&|cpu| cpu.busy_s), busy_s.min(window_s)];
         Self {
             threads: cpus.len() as u32,
+            shown_busy_s: busy_s,
             busy_s,
             stolen_s: sum(&|cpu| cpu.stolen_s),
             available_s,
@@ -95,7 +98,8 @@ impl CoreTime {
         let either_busy_s = [inside(traced.either_s - bounded.stolen_s), inside(traced.either_s)];
         let longest_s = seen.iter().map(|cpu| cpu.available_s(window_s)).fold(0.0, f64::max);
         let either_available_s = [longest_s.max(either_busy_s[1]), bounded.either_available_s[1]];
-        Self { either_busy_s, either_available_s, is_traced: true, ..bounded }
+        let shown_busy_s = cpus.iter().map(|cpu| cpu.busy_s).sum();
+        Self { shown_busy_s, either_busy_s, either_available_s, is_traced: true, ..bounded }
     }
 }
 

@@ -79,10 +79,11 @@ pub fn rows(
 
 fn of_cores(scope: Scope, cores: &[&CoreTime], window_s: f64, smt_yield: &SmtYield, clock_ratio: f64) -> Row {
     let mut sum = Sum::default();
-    let (mut threads, mut stolen_s) = (0_u32, 0.0);
+    let (mut threads, mut stolen_s, mut shown_busy_s) = (0_u32, 0.0, 0.0);
     for core in cores {
         threads += core.threads;
         stolen_s += core.stolen_s;
+        shown_busy_s += core.shown_busy_s;
         sum.busy_s += core.busy_s;
         sum.available_s += core.available_s;
         for end in 0..2 {
@@ -105,7 +106,7 @@ fn of_cores(scope: Scope, cores: &[&CoreTime], window_s: f64, smt_yield: &SmtYie
         scope,
         logical_cpus: threads,
         cores: count,
-        busy_share: share(sum.busy_s, threads),
+        busy_share: share(shown_busy_s, threads),
         stolen_share: share(stolen_s, threads),
         core_busy_share: Bounds { low: share(least_s, count), high: share(most_s, count) },
         core_seconds: Bounds { low: least_s, high: most_s },

@@ -125,6 +125,9 @@ fn half_busy(about: &About<'_>, threads: usize) -> String {
 
 fn switches(about: &About<'_>) -> String {
     match about.no_switches {
+        None if may_be_stolen(about.topology) => {
+            "exact but for stolen time: switches of tasks say when siblings were busy together".to_owned()
+        }
         None => "exact: switches of tasks say when siblings were busy together".to_owned(),
         Some(why) => {
             format!("ranges: busy times do not say whether siblings were busy together; exact figures: {why}")
