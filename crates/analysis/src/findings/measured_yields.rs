@@ -3,7 +3,7 @@
 //! Source: the estimates of [`super::smt`]; clocks are those of the treatments (docs/METHODOLOGY.md).
 
 use super::facts::Shape;
-use super::smt::{core_yield, not_measured, whole_machine};
+use super::smt::{core_yield, keeps_busy, not_measured, whole_machine};
 use crate::{Estimate, Facts};
 
 /// A yield with its interval.
@@ -35,7 +35,7 @@ pub struct YieldClocks {
 }
 
 /// The yield of each group: of the whole machine where the study has it, else of a core. Those of one block have no
-/// interval and are left out.
+/// interval and are left out, as are those whose sessions waited.
 ///
 /// # Errors
 /// Why there is none, in one line.
@@ -45,7 +45,8 @@ pub fn measured_yields(facts: &Facts<'_>) -> Result<Vec<MeasuredYield>, String> 
         let whole = whole_machine(facts, group);
         let estimate = whole.or_else(|| core_yield(facts, group))?;
         let ratio = &estimate.ratio;
-        (ratio.low > 0.0 && ratio.high.is_finite()).then(|| MeasuredYield {
+        let is_usable = ratio.low > 0.0 && ratio.high.is_finite() && keeps_busy(facts, estimate);
+        is_usable.then(|| MeasuredYield {
             group: facts.group_words(group),
             is_whole_machine: whole.is_some(),
             value: ratio.value,
@@ -55,7 +56,16 @@ pub fn measured_yields(facts: &Facts<'_>) -> Result<Vec<MeasuredYield>, String> 
         })
     };
     let found: Vec<MeasuredYield> = groups.iter().filter_map(of_group).collect();
-    if found.is_empty() { Err(not_measured(facts).line.to_string()) } else { Ok(found) }
+    let is_estimated =
+        groups.iter().any(|group| whole_machine(facts, group).or_else(|| core_yield(facts, group)).is_some());
+    match (found.is_empty(), is_estimated) {
+        (false, _) => Ok(found),
+        (true, true) => {
+            Err("SMT yield: of one block, or of sessions that waited and left their logical CPUs idle."
+                .to_owned())
+        }
+        (true, false) => Err(not_measured(facts).line.to_string()),
+    }
 }
 
 fn clocks(facts: &Facts<'_>, estimate: &Estimate, group: &str) -> Option<YieldClocks> {

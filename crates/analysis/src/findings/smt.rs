@@ -48,15 +48,11 @@ const BUSY_SHARE: f64 = 0.9;
 /// What "50% busy" leaves: with one sibling of every core busy a system shows 50%, and the capacity
 /// in use is 1 / yield. The whole machine's figure is used where the sweep measured it directly.
 pub fn half_busy(facts: &Facts<'_>) -> Option<Finding> {
-    // Sessions that wait for a disk leave their logical CPUs idle: these are not "50% busy" then.
-    let busy = |estimate: &&Estimate| {
-        let mut treatments = facts.analysis.treatments.iter();
-        let summary = treatments.find(|treatment| treatment.name == estimate.treatment);
-        let share = summary.and_then(|summary| summary.metrics.get("busy_share"));
-        reads_cached(facts.study) || share.is_some_and(|share| share.mean >= BUSY_SHARE)
+    let ratio_of = |group: &str| {
+        whole_machine(facts, group)
+            .or_else(|| core_yield(facts, group))
+            .filter(|estimate| keeps_busy(facts, estimate))
     };
-    let ratio_of =
-        |group: &str| whole_machine(facts, group).or_else(|| core_yield(facts, group)).filter(|e| busy(e));
     let found = estimates(facts, ratio_of);
     let text = by_group(facts, |group| {
         let used = ratio_of(group)?;
@@ -69,6 +65,15 @@ pub fn half_busy(facts: &Facts<'_>) -> Option<Finding> {
     })?;
     let text = prose!("With one sibling of each core busy, \"50% busy\" is: {}.", text);
     Some(finding("capacity", text, &names(&found)))
+}
+
+/// Whether the logical CPUs of an estimate's treatment were busy: sessions that wait for a disk leave them idle, and
+/// these are not "50% busy" then.
+pub fn keeps_busy(facts: &Facts<'_>, estimate: &Estimate) -> bool {
+    let mut treatments = facts.analysis.treatments.iter();
+    let summary = treatments.find(|treatment| treatment.name == estimate.treatment);
+    let share = summary.and_then(|summary| summary.metrics.get("busy_share"));
+    reads_cached(facts.study) || share.is_some_and(|share| share.mean >= BUSY_SHARE)
 }
 
 /// Two siblings over one of them, two sessions on both sides.

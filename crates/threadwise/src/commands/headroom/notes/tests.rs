@@ -20,7 +20,7 @@ fn machine(cores: u32, threads: u32) -> Topology {
         os_id,
         siblings: (0..threads).map(|thread| os_id / threads * threads + thread).collect::<CpuSet>(),
         online: true,
-        allowed: os_id % 2 == 0,
+        allowed: os_id.is_multiple_of(2),
         ..LogicalCpu::default()
     };
     Topology { logical_cpus: (0..cores * threads).map(cpu).collect(), ..Topology::default() }
