@@ -53,13 +53,16 @@ fn live(args: &HeadroomArgs, chosen: &Chosen) -> Result<(), AppError> {
         is_recorded: false,
     };
     let mut sink = Sink::open(args, notes(&about), &setting)?;
-    let (every, began) = (Duration::from_secs_f64(args.interval), Instant::now());
-    let mut windows: u32 = 0;
-    while args.count.is_none_or(|count| u64::from(windows) < count) {
-        windows = windows.saturating_add(1);
-        if is_stopped(&sink, &mut meter, began + every.saturating_mul(windows), &stop) {
+    let every = Duration::from_secs_f64(args.interval);
+    let mut due = Instant::now() + every;
+    let mut windows: u64 = 0;
+    while args.count.is_none_or(|count| windows < count) {
+        if is_stopped(&sink, &mut meter, due, &stop) {
             break;
         }
+        windows += 1;
+        // Windows that were missed, by a machine that slept, are not made up for by short ones.
+        due = (due + every).max(Instant::now() + every / 2);
         let window = meter.window()?;
         if let Some(cpus) = &window.online_now {
             sink.remark(&format!("online now: logical CPUs {}", numbers::cpu_list(cpus)));

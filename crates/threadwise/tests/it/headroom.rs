@@ -76,6 +76,22 @@ fn half_busy_is_eighty_percent_at_a_yield_of_one_and_a_quarter() {
 }
 
 #[test]
+fn what_went_offline_or_ran_backwards_is_left_out() {
+    let lab = Lab::new();
+    write_machine(&lab.path().join("machine"));
+    fs::write(lab.path().join("a"), stat([0, 0, 50, 0], 1)).unwrap();
+    // 2 ran backwards, 3 is gone, 9 is new, and a line is damaged.
+    let late = "cpu0 100 0 0 100\ncpu1 0 0 0 200 0 0 0 0\ncpu2 10 0 0 190\ncpu9 1 0 0 1\ncpu3 x 0 0 0\n";
+    fs::write(lab.path().join("b"), late).unwrap();
+    let said =
+        lab.ok(&["headroom", "--root", "machine", "--recorded", "a", "b", "--yield", "1.25", "--json"]);
+    let window: Value = serde_json::from_str(&said.stdout).unwrap();
+    let row = &window["rows"][0];
+    assert_eq!((&row["logical_cpus"], &row["cores"]), (&Value::from(2), &Value::from(2)), "{row}");
+    assert_eq!(row["capacity_used_share_high"], 0.5, "two cores of one thread each: {row}");
+}
+
+#[test]
 fn each_window_of_this_machine_is_an_object_on_a_line() {
     let lab = Lab::new();
     let said = lab.ok(&["headroom", "--json", "--interval", "100ms", "--count", "2"]);
