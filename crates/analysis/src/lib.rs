@@ -55,6 +55,7 @@ pub use analysis::Analysis;
 pub use document::document;
 pub use estimate::{BlockCovariates, Covariates, Estimate, NoiseFloor, TreatmentSummary, Unflagged};
 pub use facts::Facts;
+pub use findings::measured_yields::{MeasuredYield, YieldClocks, measured_yields};
 pub use sections::hardware::probe_document;
 pub use sections::logical_cpus::{Gap, gaps as logical_cpu_gaps};
 pub use sections::scaling_law::{UNNAMED, Words as LawWords, law_document};

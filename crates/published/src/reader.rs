@@ -63,6 +63,23 @@ pub fn find(name: &str) -> Result<Published, PublishedError> {
     read(name, text)
 }
 
+/// SMT yields of all published studies: the name of the study and the ratio.
+///
+/// # Errors
+/// [`PublishedError::Broken`].
+pub fn smt_yields() -> Result<Vec<(String, f64)>, PublishedError> {
+    const YIELD: &str = "SMT yield";
+    let mut yields = Vec::new();
+    for published in all()? {
+        let figures = published.figures.iter().filter(|figure| {
+            let texts = [Some(figure.what.as_str()), figure.note.as_deref()];
+            texts.into_iter().flatten().any(|text| text.starts_with(YIELD))
+        });
+        yields.extend(figures.filter_map(|figure| Some((published.name.clone(), figure.number()?))));
+    }
+    Ok(yields)
+}
+
 fn read(name: &str, text: &str) -> Result<Published, PublishedError> {
     let broken = |message: String| PublishedError::Broken { name: name.to_owned(), message };
     let published: Published = toml::from_str(text).map_err(|error| broken(error.message().to_owned()))?;
@@ -110,6 +127,13 @@ mod tests {
         let (name, text) = STUDIES[4];
         assert!(text.contains(from), "{from}");
         read(name, &text.replacen(from, to, 1)).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_smt_yields_are_found() {
+        let yields = smt_yields().unwrap();
+        let values: Vec<f64> = yields.iter().map(|(_, value)| *value).collect();
+        assert_eq!(values, [1.25, 1.22, 1.316], "{yields:?}");
     }
 
     #[test]

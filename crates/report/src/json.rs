@@ -7,6 +7,7 @@
 mod by_state;
 mod compare;
 pub(crate) mod form;
+mod headroom;
 pub(crate) mod lines;
 mod lists;
 mod machine;
@@ -18,6 +19,7 @@ mod watched;
 
 pub use compare::compare;
 pub use form::VERSION;
+pub use headroom::{HeadroomWindow, headroom};
 pub use lines::{items_jsonl, looks_jsonl, queries_jsonl, runs_jsonl, slices_jsonl};
 pub use lists::{EngineEntry, ListEntry, doctor, engines, listing};
 pub use machine::{PlacementHere, probe, topology};

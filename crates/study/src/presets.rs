@@ -1,7 +1,7 @@
 //! Studies that come with the program, as data in `studies/*.toml`.
 
 /// Name, title and text of each preset; the first is the default.
-const PRESETS: [(&str, &str, &str); 16] = [
+const PRESETS: [(&str, &str, &str); 18] = [
     (
         "placement",
         "Cached reads of two sessions: one logical CPU, one core, two cores, two packages",

@@ -6,6 +6,7 @@ pub mod perf;
 pub mod proc_pid;
 pub mod proc_stat;
 pub mod samplers;
+pub mod switches;
 
 use threadwise_machine::CpuSet;
 use threadwise_study::Reading;

@@ -2,6 +2,7 @@
 
 use crate::commands::engine::EngineArgs;
 use crate::commands::fit::FitArgs;
+use crate::commands::headroom::args::HeadroomArgs;
 use crate::commands::questions::{BindArgs, MaxdopArgs, PoolArgs};
 use crate::commands::reload::{ReloadArgs, ReloadWatchdogArgs};
 use crate::commands::run::CommandArgs;
@@ -64,6 +65,8 @@ pub enum Command {
     Probe(ProbeArgs),
     /// Look at the machine live: who shares a core with whom now, and where co-runners are
     Watch(WatchArgs),
+    /// Show live how much of the machine's capacity is used and left: what "50% busy" really is
+    Headroom(HeadroomArgs),
     /// Say what would spoil a measurement here and how to change it; changes nothing itself
     Doctor(DoctorArgs),
     /// Fit a scaling law to a sweep, of a study or of a CSV file, and say what another machine would do

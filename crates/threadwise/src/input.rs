@@ -75,6 +75,18 @@ pub fn price(text: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("'{text}' is not a price an hour: write a number such as 0.25, up to 1000000"))
 }
 
+/// A window of busy times, `100ms` to `1h`: the kernel counts them in ticks of 10 ms.
+///
+/// # Errors
+/// A text that is no time, or one that is out of range.
+pub fn busy_interval(text: &str) -> Result<f64, String> {
+    let seconds = seconds(text)?;
+    match (0.1..=3600.0).contains(&seconds) {
+        true => Ok(seconds),
+        false => Err(format!("'{text}' is out of range: busy times are taken 100ms to 1h apart")),
+    }
+}
+
 /// A whole number of sessions, jobs or threads.
 ///
 /// # Errors

@@ -43,6 +43,7 @@ fn main() -> ExitCode {
         Command::Topology(args) => commands::topology::topology(args),
         Command::Probe(args) => commands::probe::probe(args),
         Command::Watch(args) => commands::watch::watch(args),
+        Command::Headroom(args) => commands::headroom::headroom(args),
         Command::Doctor(args) => commands::doctor::doctor(args),
         Command::Smt(args) => commands::smt::smt(args),
         Command::Engine(args) => commands::engine::engine_command(args),

@@ -201,8 +201,13 @@ pub fn style() -> Style {
 
 /// Width of the terminal that stdout is, where it is one that knows.
 fn terminal_columns() -> Option<usize> {
+    terminal_size().map(|(columns, _)| columns)
+}
+
+/// Columns and lines of the terminal that stdout is, where it is one that knows.
+pub fn terminal_size() -> Option<(usize, usize)> {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
-    (size.ws_col > 0).then_some(usize::from(size.ws_col))
+    (size.ws_col > 0).then_some((usize::from(size.ws_col), usize::from(size.ws_row)))
 }
 
 /// A JSON string (RFC 8259, 7).

@@ -15,6 +15,7 @@ pub(crate) mod long_windows;
 pub(crate) mod looks;
 pub(crate) mod lost_cpu;
 pub(crate) mod machine;
+pub mod measured_yields;
 pub(crate) mod order;
 pub(crate) mod quota;
 pub(crate) mod scaling;

@@ -50,15 +50,11 @@ const BUSY_SHARE: f64 = 0.9;
 /// What "50% busy" leaves: with one sibling of every core busy a system shows 50%, and the capacity
 /// in use is 1 / yield. The whole machine's figure is used where the sweep measured it directly.
 pub fn half_busy(facts: &Facts<'_>) -> Option<Finding> {
-    // Sessions that wait for a disk leave their logical CPUs idle: these are not "50% busy" then.
-    let busy = |estimate: &&Estimate| {
-        let mut treatments = facts.analysis.treatments.iter();
-        let summary = treatments.find(|treatment| treatment.name == estimate.treatment);
-        let share = summary.and_then(|summary| summary.metrics.get("busy_share"));
-        reads_cached(facts.study) || share.is_some_and(|share| share.mean >= BUSY_SHARE)
+    let ratio_of = |group: &str| {
+        whole_machine(facts, group)
+            .or_else(|| core_yield(facts, group))
+            .filter(|estimate| keeps_busy(facts, estimate))
     };
-    let ratio_of =
-        |group: &str| whole_machine(facts, group).or_else(|| core_yield(facts, group)).filter(|e| busy(e));
     let found = estimates(facts, ratio_of);
     let text = by_group(facts, |group| {
         let used = ratio_of(group)?;
@@ -85,6 +81,15 @@ pub fn both_over_one<'a>(facts: &Facts<'a>, choice: &Choice) -> Option<&'a Estim
     })
 }
 
+/// Whether the logical CPUs of an estimate's treatment were busy: sessions that wait for a disk leave them idle, and
+/// these are not "50% busy" then.
+pub fn keeps_busy(facts: &Facts<'_>, estimate: &Estimate) -> bool {
+    let mut treatments = facts.analysis.treatments.iter();
+    let summary = treatments.find(|treatment| treatment.name == estimate.treatment);
+    let share = summary.and_then(|summary| summary.metrics.get("busy_share"));
+    reads_cached(facts.study) || share.is_some_and(|share| share.mean >= BUSY_SHARE)
+}
+
 /// Two siblings over one of them, two sessions on both sides.
 pub fn core_yield<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a Estimate> {
     facts.shapes(group, Shape::SameCore, Shape::OneCpu, THROUGHPUT)
@@ -92,7 +97,7 @@ pub fn core_yield<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a Estimate> {
 
 /// One session per logical CPU against one per core, over the whole machine, where every core has
 /// two logical CPUs (only then is one of each "50%") and the study compares the two directly.
-fn whole_machine<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a Estimate> {
+pub fn whole_machine<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a Estimate> {
     let cores = facts.topology.cores.len();
     if cores < 2 || facts.topology.cores.iter().any(|core| core.cpus.len() != 2) {
         return None;

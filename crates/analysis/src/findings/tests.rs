@@ -12,6 +12,7 @@ mod looks;
 mod own;
 mod probed;
 mod quota;
+mod yields;
 
 /// Rows of a slice in a block: A wobbles by ±0.2%, and so does everything else, out of step.
 fn wobble(rows: f64, block: u32, salt: u32) -> u64 {

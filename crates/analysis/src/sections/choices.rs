@@ -4,7 +4,7 @@ use crate::Facts;
 use crate::advice::words;
 use crate::choices::{Candidate, Choice};
 use threadwise_document::chart::{ChoiceChart, ChoicePoint};
-use threadwise_document::numbers::{percent, set_percent};
+use threadwise_document::numbers::{self, percent, set_percent};
 use threadwise_document::{
     Block, Cell, Chart, Column, Figure, Interval, Prose, Row, Section, Shown, Table, prose,
 };
@@ -95,7 +95,7 @@ pub fn picture(facts: &Facts<'_>) -> Option<Box<Figure>> {
     let place = words::place(facts, choice).to_string();
     let axis = words::axis(facts, choice);
     Some(Box::new(Figure {
-        title: if place.is_empty() { axis.clone() } else { format!("{axis}, {place}") },
+        title: numbers::capital(&if place.is_empty() { axis.clone() } else { format!("{axis}, {place}") }),
         description: "Speed of each setting with its interval. Filled: to be used. The band is the margin below the best."
             .to_owned(),
         wide: false,

@@ -123,7 +123,7 @@ impl Source for Live {
                 }
                 Err(error) => {
                     counters.push(None);
-                    missing.push(Some(explain(&self.root, cpu, event, &error)));
+                    missing.push(Some(refusal(&self.root, cpu, &event.name, &error)));
                 }
             }
         }
@@ -179,10 +179,9 @@ impl Group for LiveGroup {
 }
 
 /// What the kernel's refusal means.
-fn explain(root: &Path, cpu: u32, event: &Event, error: &io::Error) -> OpenError {
+pub(crate) fn refusal(root: &Path, cpu: u32, name: &str, error: &io::Error) -> OpenError {
     let paranoid = std::fs::read_to_string(root.join("proc/sys/kernel/perf_event_paranoid"));
     let paranoid = paranoid.ok().map_or_else(|| "unknown".to_owned(), |text| text.trim().to_owned());
-    let name = &event.name;
     match error.raw_os_error() {
         Some(libc::EACCES) => OpenError::Denied {
             why: format!("this user may not count on whole logical CPUs (kernel.perf_event_paranoid is {paranoid})"),
@@ -210,7 +209,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         write(root.path(), "proc/sys/kernel/perf_event_paranoid", "3\n");
         let event = Event { name: "cpu/slots/".into(), kind: 4, config: [0x400, 0, 0] };
-        explain(root.path(), 5, &event, &io::Error::from_raw_os_error(code))
+        refusal(root.path(), 5, &event.name, &io::Error::from_raw_os_error(code))
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod firebird;
 mod fit;
 mod forms;
 mod harness;
+mod headroom;
 mod hostile;
 mod killed;
 mod left;

@@ -1,0 +1,139 @@
+//! Switches of tasks on whole logical CPUs: when each went to the idle task and when it left it.
+//!
+//! Source: `perf_event_open(2)` (`context_switch`, PERF_RECORD_SWITCH_CPU_WIDE, PERF_RECORD_LOST, `sample_id_all`);
+//! kernel `kernel/events/core.c` (`perf_event_switch_output`). These records say the same of the idle task as the
+//! tracepoint `sched:sched_switch`, are a third as long, and need no tracefs. The idle task has PID 0 on every logical
+//! CPU; in a PID namespace every process outside of it has too, so that there they are of no use.
+
+use crate::perf::open::{OpenError, refusal};
+use perf_event::events::Software;
+use perf_event::{Builder, Clock, SampleFlag, Sampler};
+use std::io;
+use std::path::Path;
+use threadwise_machine::CpuSet;
+
+/// PERF_RECORD_LOST.
+const LOST: u32 = 2;
+/// PERF_RECORD_SWITCH_CPU_WIDE.
+const SWITCH_CPU_WIDE: u32 = 15;
+/// PERF_RECORD_MISC_SWITCH_OUT: the record is of the task that leaves.
+const SWITCH_OUT: u16 = 1 << 13;
+/// Bytes of records that a logical CPU can hold until they are read. A switch has two of 40 bytes, so that 10,000
+/// switches a second fill it in 160 ms.
+const RING_BYTES: usize = 128 << 10;
+/// What /proc/self/ns/pid says outside of containers (PROC_PID_INIT_INO in `include/linux/proc_ns.h`).
+const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
+
+/// A switch of tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TaskSwitch {
+    /// CLOCK_MONOTONIC, in nanoseconds.
+    pub at_ns: u64,
+    /// Whether the task that leaves is the idle one.
+    pub was_idle: bool,
+    /// Whether the task that comes is the idle one.
+    pub is_idle: bool,
+}
+
+/// Follows switches on some logical CPUs.
+pub struct Switches {
+    rings: Vec<Sampler>,
+}
+
+impl Switches {
+    /// Begins on all of `cpus`, in their order.
+    ///
+    /// # Errors
+    /// This user may not, the kernel cannot, or the process has a PID namespace of its own.
+    pub fn open(cpus: &CpuSet) -> Result<Self, OpenError> {
+        let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+        if namespace != Path::new(FIRST_PID_NAMESPACE) {
+            return Err(OpenError::Denied {
+                why: "in a PID namespace processes outside of it look like the idle task".to_owned(),
+                remedy: "run it outside of the container".to_owned(),
+            });
+        }
+        let ring =
+            |cpu: u32| ring(cpu).map_err(|error| refusal(Path::new("/"), cpu, "switches of tasks", &error));
+        Ok(Self { rings: cpus.iter().map(ring).collect::<Result<_, _>>()? })
+    }
+
+    /// Appends the switches of the logical CPU with this place in the order, since the last call; whether all of them
+    /// are there. It has to be called several times a second.
+    pub fn read(&mut self, place: usize, switches: &mut Vec<TaskSwitch>) -> bool {
+        let Some(ring) = self.rings.get_mut(place) else { return false };
+        let mut is_complete = true;
+        while let Some(record) = ring.next_record() {
+            match record.ty() {
+                LOST => is_complete = false,
+                SWITCH_CPU_WIDE if record.misc() & SWITCH_OUT != 0 => {
+                    switches.extend(switch_out(&record.to_contiguous()));
+                }
+                _ => {}
+            }
+        }
+        is_complete
+    }
+}
+
+fn ring(cpu: u32) -> io::Result<Sampler> {
+    let counter = Builder::new(Software::DUMMY)
+        .any_pid()
+        .one_cpu(usize::try_from(cpu).unwrap_or(usize::MAX))
+        .context_switch(true)
+        .sample_id_all(true)
+        .sample(SampleFlag::TID | SampleFlag::TIME)
+        .clockid(Clock::MONOTONIC)
+        .enabled(true)
+        .build()?;
+    counter.sampled(RING_BYTES)
+}
+
+/// `next_pid next_tid pid tid time`, of the task that leaves; `None` where it is shorter.
+fn switch_out(bytes: &[u8]) -> Option<TaskSwitch> {
+    let pid = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    let at_ns = u64::from_ne_bytes(bytes.get(16..24)?.try_into().ok()?);
+    Some(TaskSwitch { at_ns, was_idle: pid(8)? == 0, is_idle: pid(0)? == 0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn records_are_taken_apart() {
+        let mut bytes = Vec::new();
+        for word in [0_u32, 0, 77, 78] {
+            bytes.extend(word.to_ne_bytes());
+        }
+        bytes.extend(5_000_000_000_u64.to_ne_bytes());
+        let wanted = TaskSwitch { at_ns: 5_000_000_000, was_idle: false, is_idle: true };
+        assert_eq!(switch_out(&bytes), Some(wanted));
+        assert_eq!(switch_out(&bytes[..23]), None);
+        assert_eq!(switch_out(&[]), None);
+    }
+
+    #[test]
+    fn the_live_kernel_shows_switches_or_says_why_not() {
+        let cpus = threadwise_machine::pin::current_affinity().unwrap();
+        let mut switches = match Switches::open(&cpus) {
+            Ok(switches) => switches,
+            Err(error) => {
+                assert!(matches!(error, OpenError::Denied { .. } | OpenError::Unsupported(_)), "{error}");
+                return;
+            }
+        };
+        // This very thread goes to sleep: somewhere a task left.
+        let until = Instant::now() + Duration::from_secs(20);
+        let mut seen = Vec::new();
+        while seen.is_empty() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(5));
+            (0..cpus.len()).for_each(|place| {
+                switches.read(place, &mut seen);
+            });
+        }
+        assert!(!seen.is_empty());
+        assert!(!switches.read(usize::MAX, &mut seen));
+    }
+}
