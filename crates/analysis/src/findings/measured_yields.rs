@@ -2,8 +2,8 @@
 //!
 //! Source: the estimates of [`super::smt`]; clocks are those of the treatments (docs/METHODOLOGY.md).
 
-use super::facts::Shape;
 use super::smt::{core_yield, keeps_busy, not_measured, whole_machine};
+use crate::shape::Shape;
 use crate::{Estimate, Facts};
 
 /// A yield with its interval.
@@ -72,7 +72,7 @@ fn clocks(facts: &Facts<'_>, estimate: &Estimate, group: &str) -> Option<YieldCl
     let allowed = facts.topology.allowed().len();
     let treatments = || facts.study.treatments.iter().filter(|treatment| treatment.group == group);
     let all = treatments()
-        .find(|one| Facts::shape(one) == Shape::Spread && one.sessions as usize == allowed)
+        .find(|one| Shape::of(one) == Shape::Spread && one.sessions as usize == allowed)
         .map_or(estimate.treatment.as_str(), |one| one.name.as_str());
     let is_all = treatments().any(|one| one.name == all && one.sessions as usize == allowed);
     Some(YieldClocks {
