@@ -16,7 +16,7 @@ mod scaling_law;
 mod spins;
 mod watched;
 
-pub use compare::compare;
+pub use compare::{card_line, changed, compare};
 pub use form::VERSION;
 pub use lines::{items_jsonl, looks_jsonl, queries_jsonl, runs_jsonl, slices_jsonl};
 pub use lists::{EngineEntry, ListEntry, doctor, engines, listing};

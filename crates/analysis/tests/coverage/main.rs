@@ -8,6 +8,7 @@
 mod activity;
 mod arms;
 mod best;
+mod compare;
 mod drift;
 mod external_arms;
 mod guess;
