@@ -2,7 +2,7 @@
 //!
 //! An hour does something to all treatments of a study, and half as much to each by itself; blocks have their own noise.
 
-use crate::rules::{ALPHA, MARGIN};
+use crate::rules::{ALPHA, MARGIN, count};
 use crate::share;
 use threadwise_analysis::compare::change::{is_regression, paired_differences};
 use threadwise_analysis::estimate::{Rule, judge};
@@ -10,7 +10,10 @@ use threadwise_analysis::external_arms::differences;
 use threadwise_analysis::statistics::{MeanEstimate, Normal, mean, welch};
 use threadwise_analysis::{Direction, Ratio};
 
-const STUDIES: u64 = 4000;
+/// Comparisons of two sides between which nothing changed.
+const OF_NOTHING: u64 = 1000;
+/// Comparisons of two sides between which something did.
+const OF_SOMETHING: u64 = 300;
 const BLOCKS: usize = 8;
 const TREATMENTS: usize = 4;
 /// Of a block of a study, as a standard deviation of ln(rate).
@@ -81,13 +84,16 @@ fn comparisons(treatments: &[(Vec<f64>, Vec<f64>)]) -> Vec<(Vec<f64>, Vec<f64>)>
     rest.iter().map(|(after, before)| (less(after, &first.0), less(before, &first.1))).collect()
 }
 
-/// Shares of comparisons of two sides.
+/// Shares of comparisons of two sides in which something is said.
+#[derive(Default)]
 struct Said {
-    /// In which any treatment or comparison is said to have changed.
-    changed: f64,
-    /// In which any treatment is called a regression.
+    /// That a treatment changed.
+    treatments: f64,
+    /// That a treatment or a ratio of two changed.
+    either: f64,
+    /// That a treatment is a regression.
     regression: f64,
-    /// In which the first treatment is.
+    /// That the first treatment is.
     first: f64,
 }
 
@@ -99,16 +105,20 @@ fn said(hours: Hours, sd: f64, studies: usize, effects: [f64; TREATMENTS]) -> Sa
         };
         ratios.into_iter().flatten().collect()
     };
-    let one = |seed: u64| {
+    let total = count(if effects == NOTHING { OF_NOTHING } else { OF_SOMETHING });
+    let mut said = Said::default();
+    for seed in 0..total {
         let mut random = Normal::new(2024 + seed);
         let treatments = means(&sides(hours, sd, studies, effects, &mut random));
         let (rates, ratios) = (judged(&treatments), judged(&comparisons(&treatments)));
-        let changed = rates.iter().chain(&ratios).any(Ratio::is_different);
-        (changed, rates.iter().any(is_regression), rates.first().is_some_and(is_regression))
-    };
-    let all: Vec<_> = (0..STUDIES).map(one).collect();
-    let of = |is_so: fn(&(bool, bool, bool)) -> bool| share(&all.iter().map(is_so).collect::<Vec<_>>());
-    Said { changed: of(|one| one.0), regression: of(|one| one.1), first: of(|one| one.2) }
+        let changed = rates.iter().any(Ratio::is_different);
+        let add = |share: &mut f64, is_so: bool| *share += f64::from(u8::from(is_so)) / total as f64;
+        add(&mut said.treatments, changed);
+        add(&mut said.either, changed || ratios.iter().any(Ratio::is_different));
+        add(&mut said.regression, rates.iter().any(is_regression));
+        add(&mut said.first, rates.first().is_some_and(is_regression));
+    }
+    said
 }
 
 const NOTHING: [f64; TREATMENTS] = [0.0; TREATMENTS];
@@ -126,15 +136,17 @@ fn studies_of_two_sides_cry_wolf_seldom() {
                 let [all, one] = [slower(0.1), [(-0.1f64).ln_1p(), 0.0, 0.0, 0.0]]
                     .map(|effects| said(hours, sd, studies, effects));
                 println!(
-                    "{name}, sd {:.0}%, {studies} a side: changed {:.1}%, a regression {:.1}%; all 10% slower: found in {:.0}%; \
-                     one 10% slower: found in {:.0}%",
+                    "{name}, sd {:.0}%, {studies} a side: a treatment changed {:.1}%, or a ratio {:.1}%, a regression {:.1}%; all \
+                     10% slower: found in {:.0}%; one: in {:.0}%",
                     100.0 * sd,
-                    100.0 * nothing.changed,
+                    100.0 * nothing.treatments,
+                    100.0 * nothing.either,
                     100.0 * nothing.regression,
                     100.0 * all.regression,
                     100.0 * one.first
                 );
-                assert!(nothing.changed <= 0.05 && nothing.regression <= 0.05, "{}", nothing.changed);
+                // Each of the two families has half of alpha; the rest is chance.
+                assert!(nothing.treatments <= 0.05 && nothing.either <= 0.075, "{}", nothing.either);
             }
         }
     }
@@ -145,13 +157,13 @@ fn studies_of_one_hour_a_side_cry_wolf() {
     for sd in [0.01, 0.02, 0.03] {
         let nothing = said(Hours::Shared, sd, 3, NOTHING);
         println!(
-            "one hour a side, sd {:.0}%, 3 a side: changed {:.1}%, a regression {:.1}%",
+            "one hour a side, sd {:.0}%, 3 a side: a treatment changed {:.1}%, a regression {:.1}%",
             100.0 * sd,
-            100.0 * nothing.changed,
+            100.0 * nothing.treatments,
             100.0 * nothing.regression
         );
         // Which is why such studies are cautioned against.
-        assert!(nothing.changed > 0.05);
+        assert!(nothing.treatments > 0.05);
     }
 }
 
@@ -167,7 +179,7 @@ fn one_study_a_side_would_cry_wolf() {
             let judged = judge(&means, RULE);
             (judged.iter().any(Ratio::is_different), judged.iter().any(is_regression))
         };
-        let (changed, regression): (Vec<bool>, Vec<bool>) = (0..STUDIES).map(one).unzip();
+        let (changed, regression): (Vec<bool>, Vec<bool>) = (0..count(OF_NOTHING)).map(one).unzip();
         println!(
             "one study a side by its blocks, sd {:.0}%: changed {:.1}%, a regression {:.1}%",
             100.0 * sd,

@@ -78,12 +78,13 @@ fn a_regression_of_three_studies_a_side_ends_with_4() {
     let two = ["compare", "--before", "a0", "a1", "--after", "b0", "b1"];
     let shown = lab.ok(&two).stdout;
     assert!(
-        shown.contains("These studies cannot tell whether it changed: there are 2 before and 2 after"),
+        shown
+            .contains("These studies cannot tell whether it changed: there are 2 studies before and 2 after"),
         "{shown}"
     );
     let line = refused(&lab, &[&two[..], &["--fail-on-regression", "--html", "d.html"]].concat());
     assert!(
-        line.contains("--fail-on-regression cannot tell: there are 2 before")
+        line.contains("--fail-on-regression cannot tell: there are 2 studies before")
             && !lab.files().contains(&"d.html".to_owned())
     );
     // CPU time of a row has another direction.

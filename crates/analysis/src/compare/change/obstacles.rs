@@ -43,7 +43,12 @@ pub fn check(sides: Sides<'_, '_>, metric: Option<&str>) -> Result<Quantity, Unf
         if let Some(same) = all[..at].iter().find(|earlier| is_same_study(earlier, one)) {
             let why = match same.source == one.source {
                 true => format!("{} is given twice", one.source),
-                false => format!("{} and {} are the same study", same.source, one.source),
+                false => {
+                    let studies = if before == 1 { "study" } else { "studies" };
+                    format!(
+                        "there are {before} {studies} before and {after} after, of at least {MIN_STUDIES} a side"
+                    )
+                }
             };
             return unfit(format!("{why}: a study counts once"));
         }
@@ -87,16 +92,16 @@ pub(super) fn obstacles(sides: Sides<'_, '_>, aspects: &[Aspect]) -> Vec<String>
     let mut lines = Vec::new();
     let fewest = sides.before.len().min(sides.after.len());
     if fewest < MIN_STUDIES {
+        let [before, after] = [sides.before.len(), sides.after.len()];
         let have = match sides.is_paired {
-            true => format!("{} of {MIN_STUDIES} pairs", sides.before.len()),
+            true => format!("there are {} of at least {MIN_STUDIES}", counted(before, "pair")),
             false => format!(
-                "{} before and {} after of {MIN_STUDIES} a side",
-                sides.before.len(),
-                sides.after.len()
+                "there are {} before and {after} after, of at least {MIN_STUDIES} a side",
+                counted(before, "study")
             ),
         };
         lines.push(format!(
-            "there are {have}, and studies of one machine differ by 1 to 3% from hour to hour more than their own intervals say"
+            "{have}, and studies of one machine differ by 1 to 3% from hour to hour more than their own intervals say"
         ));
     }
     let differing = |part: Part| aspects.iter().filter(move |aspect| aspect.part == part && aspect.differs());
