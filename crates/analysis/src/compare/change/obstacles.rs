@@ -43,12 +43,7 @@ pub fn check(sides: Sides<'_, '_>, metric: Option<&str>) -> Result<Quantity, Unf
         if let Some(same) = all[..at].iter().find(|earlier| is_same_study(earlier, one)) {
             let why = match same.source == one.source {
                 true => format!("{} is given twice", one.source),
-                false => {
-                    let studies = if before == 1 { "study" } else { "studies" };
-                    format!(
-                        "there are {before} {studies} before and {after} after, of at least {MIN_STUDIES} a side"
-                    )
-                }
+                false => format!("{} and {} are the same study", same.source, one.source),
             };
             return unfit(format!("{why}: a study counts once"));
         }
@@ -95,10 +90,12 @@ pub(super) fn obstacles(sides: Sides<'_, '_>, aspects: &[Aspect]) -> Vec<String>
         let [before, after] = [sides.before.len(), sides.after.len()];
         let have = match sides.is_paired {
             true => format!("there are {} of at least {MIN_STUDIES}", counted(before, "pair")),
-            false => format!(
-                "there are {} before and {after} after, of at least {MIN_STUDIES} a side",
-                counted(before, "study")
-            ),
+            false => {
+                let studies = if before == 1 { "study" } else { "studies" };
+                format!(
+                    "there are {before} {studies} before and {after} after, of at least {MIN_STUDIES} a side"
+                )
+            }
         };
         lines.push(format!(
             "{have}, and studies of one machine differ by 1 to 3% from hour to hour more than their own intervals say"
