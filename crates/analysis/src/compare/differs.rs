@@ -37,7 +37,8 @@ pub fn section(aspects: &[Aspect], columns: &[(String, Vec<usize>)]) -> Section 
 
 /// The value that some studies have, or each of several with the numbers of its studies.
 fn value(aspect: &Aspect, studies: &[usize]) -> String {
-    let value = |at: &usize| aspect.values.get(*at).map_or("", String::as_str);
+    let short: Vec<String> = aspect.values.iter().map(|value| apart(value, &aspect.values)).collect();
+    let value = |at: &usize| short.get(*at).map_or("", String::as_str);
     let values = distinct(studies.iter().map(value));
     if let [one] = values.as_slice() {
         return shortened(one);
@@ -49,9 +50,43 @@ fn value(aspect: &Aspect, studies: &[usize]) -> String {
     with_numbers.collect::<Vec<_>>().join(", ")
 }
 
+/// A value; of a list that is too long for a cell only what not all values have.
+fn apart(value: &str, all: &[String]) -> String {
+    if value.chars().count() <= MOST {
+        return value.to_owned();
+    }
+    let is_in_all = |item: &&str| all.iter().all(|other| other.split(", ").any(|one| one == *item));
+    let (same, others): (Vec<&str>, Vec<&str>) = value.split(", ").partition(is_in_all);
+    match (same.is_empty(), others.is_empty()) {
+        (true, _) => value.to_owned(),
+        (false, true) => "only those of all".to_owned(),
+        (false, false) => format!("also {}", others.join(", ")),
+    }
+}
+
 fn shortened(text: &str) -> String {
     if text.chars().count() <= MOST {
         return text.to_owned();
     }
     text.chars().take(MOST - 1).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::aspects::Part;
+
+    #[test]
+    fn long_lists_are_shown_by_what_differs() {
+        let common: Vec<String> = (0..20).map(|at| format!("treatment-{at}")).collect();
+        let common = common.join(", ");
+        let values = vec![format!("{common}, x"), common.clone(), "y".to_owned() + ", " + &common];
+        let aspect = Aspect { part: Part::Study, name: "treatments".to_owned(), values };
+        assert_eq!(value(&aspect, &[0]), "also x");
+        assert_eq!(value(&aspect, &[1]), "only those of all");
+        assert_eq!(value(&aspect, &[0, 2]), "also x (1), also y (3)");
+        assert_eq!(shortened(&common).chars().count(), MOST);
+        let short = Aspect { values: vec!["6.1".to_owned(), "6.2".to_owned()], ..aspect };
+        assert_eq!((value(&short, &[0]), value(&short, &[1])), ("6.1".to_owned(), "6.2".to_owned()));
+    }
 }
