@@ -3,7 +3,13 @@
 //! Only ratios stand side by side. A row is a different amount of work in each engine, so rows per
 //! second of two engines are no comparison of anything; the ratio of an engine to itself is.
 
+pub mod aspects;
+pub mod card;
+pub mod change;
+mod differs;
 mod document;
+pub mod quantity;
+pub mod rates;
 
 pub use document::{document, foot, made};
 

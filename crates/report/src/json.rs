@@ -17,7 +17,7 @@ mod scaling_law;
 mod spins;
 mod watched;
 
-pub use compare::compare;
+pub use compare::{card_line, changed, compare};
 pub use form::VERSION;
 pub use headroom::{HeadroomWindow, headroom};
 pub use lines::{items_jsonl, looks_jsonl, queries_jsonl, runs_jsonl, slices_jsonl};

@@ -34,6 +34,7 @@ Exit codes (docs/EXIT-CODES.md):
        treatment has no data
   2    bad input; nothing was touched
   3    refused, and nothing was touched; or a study was stopped because others had to wait for it
+  4    of compare --fail-on-regression: a treatment got worse
   130  interrupted; what finished is stored")]
 pub struct Cli {
     /// What to do.
@@ -55,7 +56,7 @@ pub enum Command {
     Bind(Box<BindArgs>),
     /// Print the verdict of a study again, or write its other forms
     Report(ReportArgs),
-    /// Put the ratios of several studies side by side, such as one study on several engines
+    /// Put several studies side by side, say whether something changed between two sides, or print cards
     Compare(CompareArgs),
     /// Show published measurements, figure by figure, and the command that redoes each
     Published(PublishedArgs),
@@ -342,15 +343,46 @@ pub struct TopologyArgs {
 Examples:
   threadwise compare sqlite.threadwise postgres.threadwise mariadb.threadwise
   threadwise compare *.threadwise --json
-  threadwise compare a.threadwise b.threadwise --html side-by-side.html
+  threadwise compare old.threadwise new.threadwise --html side-by-side.html
+  threadwise compare --before a1 a2 a3 --after b1 b2 b3                       did it change?
+  threadwise compare --before a1 a2 a3 --after b1 b2 b3 --fail-on-regression  the same in CI
+  threadwise compare --before a1 a2 a3 --after b1 b2 b3 --pairs               run a1 b1, a2 b2, a3 b3
+  threadwise compare --card *.threadwise                                      a line a study, for sharing
   threadwise compare published:cached-reads FILE     published ratios beside those of a result file
 
-Ratios stand side by side by the names of their comparisons. Rows a second of two engines are not
-compared: a row is not the same work in both.")]
+Ratios stand side by side by the names of their comparisons. Rates do where engine and workload are the
+same, with their ratio where the machine is, too. Rows a second of two engines are not compared: a row
+is not the same work in both.
+
+Whether something changed needs three studies a side or three pairs: studies of one machine differ by 1
+to 3% from hour to hour more than their own intervals say. A regression is shown to be worse, and by the
+margin or more in what was measured. With --fail-on-regression the exit code is then 4; with fewer
+studies, or those of different machines, it is 2 and nothing is written.
+
+--card prints one line of JSON a study: processor, engine, size of the data, what second threads add.
+It names no machine, file or person. Nothing is sent anywhere.")]
 pub struct CompareArgs {
-    /// Two or more result files; or published:NAME (`threadwise published`) and one
-    #[arg(value_name = "FILE", required = true, num_args = 2..)]
+    /// Two or more result files; one and more with --card; or published:NAME (`threadwise published`) and one
+    #[arg(value_name = "FILE", conflicts_with_all = ["before", "after"])]
     pub files: Vec<PathBuf>,
+    /// Result files of before: each study is one number a treatment
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "after")]
+    pub before: Vec<PathBuf>,
+    /// Result files of after
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "before")]
+    pub after: Vec<PathBuf>,
+    /// The first of before and the first of after are a pair that was run in turns, and so on
+    #[arg(long, requires = "before")]
+    pub pairs: bool,
+    /// Exit with 4 where a treatment got worse, and with 2 where that cannot be told
+    #[arg(long)]
+    pub fail_on_regression: bool,
+    /// What is compared, such as latency_ns_p99 or cpu_ns_per_row [default: the rate, or a command's headline]
+    #[arg(long, value_name = "NAME", requires = "before")]
+    pub metric: Option<String>,
+    /// Print one line of JSON a study, for sharing (docs/JSON.md)
+    #[arg(long, conflicts_with_all = ["json", "html", "before", "after", "fail_on_regression"])]
+    pub card: bool,
     /// Write a self-contained HTML page there
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,

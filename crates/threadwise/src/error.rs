@@ -14,6 +14,8 @@ pub enum AppError {
     /// 3: refused: the machine is busy, or lacks what was asked for, and nothing was touched; or a study was
     /// stopped because others had to wait for it, and what finished is stored.
     Refused(String),
+    /// 4: a treatment got worse, and the user asked to fail then; everything is written.
+    Regression(String),
     /// 130: stopped by the user; what finished is stored.
     Interrupted(String),
     /// The reader of our output went away (`| head`): not an error worth a line.
@@ -27,6 +29,7 @@ impl AppError {
             Self::Failed(_) => 1,
             Self::Input(_) => 2,
             Self::Refused(_) => 3,
+            Self::Regression(_) => 4,
             Self::Interrupted(_) => 130,
             Self::ClosedPipe => 0,
         }
@@ -58,7 +61,11 @@ impl fmt::Display for AppError {
     /// texts from elsewhere.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Failed(text) | Self::Input(text) | Self::Refused(text) | Self::Interrupted(text) => {
+            Self::Failed(text)
+            | Self::Input(text)
+            | Self::Refused(text)
+            | Self::Regression(text)
+            | Self::Interrupted(text) => {
                 f.write_str(&escaped(&text.split_whitespace().collect::<Vec<_>>().join(" ")))
             }
             Self::ClosedPipe => Ok(()),

@@ -1,9 +1,11 @@
 //! Several studies side by side as a document: a table of the studies, and one of their ratios.
 
-use super::{Cell as Found, Row, Side, SideBySide, side_by_side};
+use super::aspects::aspects;
+use super::rates::{RateRow, Rates, rates};
+use super::{Cell as Found, Row, Side, SideBySide, differs, side_by_side};
 use crate::kind::COMPARABLE;
 use crate::words::finding;
-use crate::{Facts, kinds};
+use crate::{Facts, Ratio, kinds};
 use threadwise_document::{Block, Cell, Column, Document, Finding, Mark, Prose, Says, Section, Shown, Table};
 use threadwise_document::{numbers, prose};
 
@@ -14,7 +16,12 @@ const ALARM: &str = "~";
 pub fn document(studies: &[Facts<'_>], program_version: &str) -> Document {
     let table = made(studies);
     let caution = |line: &String| finding("caution", prose!("Mind: {}.", line), &[]);
-    let verdict: Vec<Finding> = table.cautions.iter().map(caution).collect();
+    let mut verdict: Vec<Finding> = table.cautions.iter().map(caution).collect();
+    let aspects = aspects(studies);
+    let rates = rates(studies, &aspects, None).ok().filter(|rates| !rates.rows.is_empty());
+    if rates.as_ref().is_some_and(|rates| rates.no_ratios.is_none()) {
+        verdict.push(finding("change", CANNOT_TELL, &[]));
+    }
     let foot = Block::Text(foot(studies).into(), Shown::Everywhere);
     let ratios = match table.rows.is_empty() {
         true => vec![Block::Text("No comparison in any of them.".into(), Shown::Everywhere)],
@@ -24,13 +31,55 @@ pub fn document(studies: &[Facts<'_>], program_version: &str) -> Document {
         title: format!("Ratios of {} side by side", unit(studies)),
         simulated: studies.iter().any(Facts::is_simulated),
         verdict,
-        sections: vec![
-            Section::new("studies", "Studies", vec![Block::Table(about(studies))]),
-            Section::new("ratios", "Ratios", ratios.into_iter().chain([foot]).collect()),
-        ],
+        sections: [
+            Some(Section::new("studies", "Studies", vec![Block::Table(about(studies))])),
+            (studies.len() > 1).then(|| differs::section(&aspects, &columns(studies.len()))),
+            rates.map(|rates| Section::new("rates", "Rates", side_by_side_rates(&rates))),
+            Some(Section::new("ratios", "Ratios", ratios.into_iter().chain([foot]).collect())),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
         footer: format!("threadwise {program_version}"),
         ..Document::default()
     }
+}
+
+/// What one study of each cannot say.
+const CANNOT_TELL: &str = "Whether anything changed cannot be told from one study each: studies of one machine differ by 1 to 3% \
+     from hour to hour more than their own intervals say. Three and more a side can tell.";
+
+/// A column for each study.
+fn columns(studies: usize) -> Vec<(String, Vec<usize>)> {
+    (0..studies).map(|at| ((at + 1).to_string(), vec![at])).collect()
+}
+
+/// Rates of every treatment, and the ratios to the first study.
+fn side_by_side_rates(rates: &Rates<'_>) -> Vec<Block> {
+    let studies = rates.rows.first().map_or(0, |row| row.rates.len());
+    let with_ratios = rates.no_ratios.is_none();
+    let row = |row: &RateRow<'_>| {
+        let figures = row.rates.iter().map(|rate| Cell::interval(*rate));
+        let ratio = |ratio: &Option<Ratio>| ratio.clone().map_or_else(Cell::none, Cell::BareRatio);
+        let ratios = row.ratios.iter().filter(|_| with_ratios).map(ratio);
+        std::iter::once(Cell::text(row.treatment)).chain(figures).chain(ratios).collect()
+    };
+    let figures = (1..=studies).map(|number| Column::text(number.to_string()).shorten_at(1));
+    let ratios = (2..=studies).filter(|_| with_ratios);
+    let ratios = ratios.map(|number| Column::text(format!("{number} / 1")).shorten_at(2));
+    let columns = std::iter::once(Column::text(rates.quantity.name.clone())).chain(figures).chain(ratios);
+    let margin = numbers::set_percent(rates.margin);
+    let text = match rates.no_ratios {
+        None => prose!(
+            "Ratios to study 1 are unpaired, made from the blocks of both studies at {}. Each study is one boot at one time: its \
+             hour is in the ratio and not in the interval. Margin {}.",
+            numbers::set_percent(rates.level),
+            margin
+        ),
+        Some(why) => prose!("No ratios of rates: {}.", why),
+    };
+    let table = Table::new("", columns.collect(), rates.rows.iter().map(row));
+    vec![Block::Table(table), Block::Text(text, Shown::Everywhere)]
 }
 
 /// The ratios of several studies, row by row.

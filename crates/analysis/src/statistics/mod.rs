@@ -30,4 +30,4 @@ pub use normal::Normal;
 pub use permutation::{EXACT_SIGN_FLIP_LIMIT, SIGN_FLIPS, sign_flip_p};
 pub use quantile::quantile;
 pub use student::{Summary, summary, t_quantile, t_two_sided_p};
-pub use welch::welch;
+pub use welch::{welch, welch_of};

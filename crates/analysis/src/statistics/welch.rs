@@ -4,7 +4,7 @@
 //! Biometrika 34 (1947); degrees of freedom by Satterthwaite, Biometrics Bulletin 2 (1946).
 
 use super::mean::MeanEstimate;
-use super::student::summary;
+use super::student::{Summary, summary};
 
 /// The mean of `one` less that of `other`, as an estimate whose `n` is the number of values of both.
 ///
@@ -13,25 +13,33 @@ use super::student::summary;
 /// difference with an infinite interval, and `n` 1. Without variance in both the interval is the point itself.
 pub fn welch(one: &[f64], other: &[f64]) -> Option<MeanEstimate> {
     let (one, other) = (summary(one)?, summary(other)?);
+    let estimate = |sample: Summary| MeanEstimate {
+        n: sample.n,
+        mean: sample.mean,
+        standard_error: sample.sd / (sample.n as f64).sqrt(),
+        correlation: 0.0,
+        degrees: sample.n.saturating_sub(1) as f64,
+    };
+    Some(welch_of(&estimate(one), &estimate(other)))
+}
+
+/// The same of two means whose standard errors are known, each with the degrees of freedom of its own.
+///
+/// Degenerate cases: where one of them has no standard error (one value) the interval is infinite, and `n` is 1. Without
+/// variance in both the interval is the point itself.
+pub fn welch_of(one: &MeanEstimate, other: &MeanEstimate) -> MeanEstimate {
     let mean = one.mean - other.mean;
     if one.n < 2 || other.n < 2 {
         let (standard_error, degrees) = (f64::INFINITY, 0.0);
-        return Some(MeanEstimate { n: 1, mean, standard_error, correlation: 0.0, degrees });
+        return MeanEstimate { n: 1, mean, standard_error, correlation: 0.0, degrees };
     }
-    let variances = [one, other].map(|sample| sample.sd * sample.sd / sample.n as f64);
-    let variance = variances[0] + variances[1];
-    let share = |at: usize, n: usize| (variances[at] / variance).powi(2) / (n - 1) as f64;
+    let variance = one.standard_error.powi(2) + other.standard_error.powi(2);
+    let share = |side: &MeanEstimate| (side.standard_error.powi(2) / variance).powi(2) / side.degrees;
     let degrees = match variance > 0.0 {
-        true => 1.0 / (share(0, one.n) + share(1, other.n)),
-        false => (one.n + other.n - 2) as f64,
+        true => 1.0 / (share(one) + share(other)),
+        false => one.degrees + other.degrees,
     };
-    Some(MeanEstimate {
-        n: one.n + other.n,
-        mean,
-        standard_error: variance.sqrt(),
-        correlation: 0.0,
-        degrees,
-    })
+    MeanEstimate { n: one.n + other.n, mean, standard_error: variance.sqrt(), correlation: 0.0, degrees }
 }
 
 #[cfg(test)]

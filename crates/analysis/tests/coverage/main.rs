@@ -9,6 +9,7 @@ mod activity;
 mod arms;
 mod best;
 mod choose;
+mod compare;
 mod drift;
 mod external_arms;
 mod guess;

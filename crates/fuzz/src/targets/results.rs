@@ -11,6 +11,7 @@ use rusqlite::types::Value;
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
+use threadwise_analysis::compare::change::{self, Sides};
 use threadwise_analysis::external_arms::{Boots, external_arms};
 use threadwise_analysis::hardware::{self, Hardware};
 use threadwise_analysis::long_windows::long_windows;
@@ -319,7 +320,13 @@ fn as_page(facts: &Facts<'_>, _: Style) -> Result<(), String> {
 fn compared(facts: &Facts<'_>, style: Style) -> Result<(), String> {
     let both = [*facts; 2];
     is_clean("a comparison", &on_terminal(&compare::document(&both, "0.1.0"), style))?;
-    is_json("comparison", &forms::compare(&both))
+    is_json("comparison", &forms::compare(&both))?;
+    is_json("card", &forms::card_line(facts))?;
+    let after = [Facts { source: "after", created_utc: "later", ..*facts }];
+    let sides = Sides { before: &both[..1], after: &after, is_paired: false };
+    let Ok(change) = change::change(sides, None) else { return Ok(()) };
+    is_clean("a change", &on_terminal(&change::document(sides, &change, "0.1.0"), style))?;
+    is_json("change", &forms::changed(sides, &change))
 }
 
 fn compared_on_page(facts: &Facts<'_>, _: Style) -> Result<(), String> {

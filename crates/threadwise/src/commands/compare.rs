@@ -1,4 +1,7 @@
-//! `threadwise compare`: the ratios of several studies side by side, or published ones beside those of a study.
+//! `threadwise compare`: several studies side by side, studies before and after, published ones beside those of a
+//! study, and cards.
+
+mod change;
 
 use super::published;
 use crate::cli::CompareArgs;
@@ -16,6 +19,25 @@ const PUBLISHED: &str = "published:";
 /// Prints the table, and writes the page.
 pub fn compare(args: &CompareArgs) -> Result<(), AppError> {
     args.html.as_deref().map_or(Ok(()), output::check_new)?;
+    if args.card {
+        return cards(args);
+    }
+    if !args.before.is_empty() {
+        return change::change(args);
+    }
+    if args.files.len() < 2 {
+        return Err(AppError::Input(
+            "compare needs two result files or more, or --before and --after: threadwise compare A B"
+                .to_owned(),
+        ));
+    }
+    if args.fail_on_regression {
+        return Err(AppError::Input(
+            "--fail-on-regression needs at least three studies a side: threadwise compare --before A1 A2 A3 --after B1 \
+             B2 B3 --fail-on-regression"
+                .to_owned(),
+        ));
+    }
     let name = |file: &PathBuf| file.to_str()?.strip_prefix(PUBLISHED).map(str::to_owned);
     let names: Vec<String> = args.files.iter().filter_map(name).collect();
     let files: Vec<&PathBuf> = args.files.iter().filter(|file| name(file).is_none()).collect();
@@ -27,6 +49,17 @@ pub fn compare(args: &CompareArgs) -> Result<(), AppError> {
                 .to_owned(),
         )),
     }
+}
+
+/// A line of JSON a study.
+fn cards(args: &CompareArgs) -> Result<(), AppError> {
+    if args.files.is_empty() {
+        return Err(AppError::Input("--card needs a result file: threadwise compare --card FILE".to_owned()));
+    }
+    // All are read before anything is printed.
+    let lines: Result<Vec<String>, AppError> =
+        args.files.iter().map(|file| Ok(json::card_line(&Opened::open(file)?.facts()) + "\n")).collect();
+    output::print(&lines?.concat())
 }
 
 fn side_by_side(args: &CompareArgs) -> Result<(), AppError> {

@@ -8,6 +8,7 @@ mod bad_input;
 mod boots;
 mod command;
 mod command_tools;
+mod compare;
 mod connections;
 mod engine_command;
 mod factors;

@@ -1,0 +1,195 @@
+//! A study as a card: one line that is meant for sharing, with nothing in it that names a machine, a file or a person.
+
+use super::aspects::threads_a_core;
+use crate::groups::{data_words, levels};
+use crate::{Answer, Facts};
+use serde::Serialize;
+use threadwise_study::{OptionValue, Study};
+
+/// Kinds of comparisons that say what second threads of cores do.
+const YIELDS: [&str; 5] = ["smt-yield", "smt-dop", "both-threads", "smt-whole", "smt-off"];
+
+/// A card.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Card<'a> {
+    /// Version of this form.
+    pub card: u32,
+    /// Version of the program that measured.
+    pub threadwise: &'a str,
+    /// Processor model, as the kernel names it; `None` where it does not.
+    pub cpu_model: Option<&'a str>,
+    /// Hypervisor, where one shows itself.
+    pub hypervisor: Option<&'a str>,
+    /// Packages that the system declares.
+    pub packages: usize,
+    /// NUMA nodes.
+    pub numa_nodes: usize,
+    /// Cores with an allowed logical CPU.
+    pub cores: usize,
+    /// The most allowed logical CPUs of a core.
+    pub threads_per_core: usize,
+    /// Engine.
+    pub engine: &'a str,
+    /// Its version; empty where it is not known.
+    pub engine_version: &'a str,
+    /// Workload.
+    pub workload: &'a str,
+    /// Whether a model gave the figures.
+    pub simulated: bool,
+    /// Blocks whose baseline was usable.
+    pub blocks: u32,
+    /// Level of the intervals.
+    pub level: f64,
+    /// What second threads do, one per class of data and comparison; empty where the study has no such comparison.
+    pub yields: Vec<Yield<'a>>,
+    /// Why there is none; `None` where there is one.
+    pub reason: Option<String>,
+}
+
+/// What second threads of cores do.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Yield<'a> {
+    /// Kind of comparison: `smt-yield` (both siblings of a core busy over one), `smt-dop`, `both-threads`, `smt-whole`,
+    /// `smt-off`.
+    pub kind: &'a str,
+    /// Size class of the data.
+    pub data: String,
+    /// What the ratio is of: `rows_per_s`, `elapsed_ns`.
+    pub metric: &'a str,
+    /// Ratio.
+    pub value: f64,
+    /// Lower end; 0 with one block.
+    pub low: f64,
+    /// Upper end; infinite with one block, in JSON `null`.
+    pub high: f64,
+    /// The answer.
+    pub answer: Answer,
+    /// Whether A/A of its group is an alarm, so that its size is in doubt.
+    pub a_a_alarm: bool,
+}
+
+/// The card of a study.
+pub fn card<'a>(facts: &Facts<'a>) -> Card<'a> {
+    let (study, topology) = (facts.study, facts.topology);
+    let headline = facts.analysis.headline();
+    let all = facts.analysis.estimates.iter();
+    let found = all.filter(|one| one.metric == headline && YIELDS.contains(&one.kind.as_str()));
+    let yields: Vec<Yield<'a>> = found
+        .map(|one| {
+            let group = facts.group_of(&one.treatment);
+            let floor = facts.analysis.floor(group, &one.metric);
+            Yield {
+                kind: &one.kind,
+                data: data_class(study, group),
+                metric: &one.metric,
+                value: one.ratio.value,
+                low: one.ratio.low,
+                high: one.ratio.high,
+                answer: one.ratio.answer,
+                a_a_alarm: floor.is_some_and(|floor| floor.alarm.is_some()),
+            }
+        })
+        .collect();
+    Card {
+        card: 1,
+        threadwise: facts.program_version,
+        cpu_model: topology.identity.cpu_model.as_deref(),
+        hypervisor: topology.identity.hypervisor.as_deref(),
+        packages: topology.packages.len(),
+        numa_nodes: topology.numa_nodes.len(),
+        cores: topology.cores.len(),
+        threads_per_core: threads_a_core(facts),
+        engine: &study.engine,
+        engine_version: facts.engine_version,
+        workload: &study.workload,
+        simulated: facts.is_simulated(),
+        blocks: facts.analysis.blocks,
+        level: facts.level(),
+        reason: yields.is_empty().then(|| no_yield(facts)),
+        yields,
+    }
+}
+
+/// Why a study says nothing of second threads.
+fn no_yield(facts: &Facts<'_>) -> String {
+    let is_asked = facts.study.comparisons.iter().any(|one| YIELDS.contains(&one.kind.as_str()));
+    match () {
+        () if threads_a_core(facts) < 2 => "the machine has one thread a core, or allows one".to_owned(),
+        () if is_asked => "no usable run".to_owned(),
+        () => "the study does not compare both threads of a core with one".to_owned(),
+    }
+}
+
+/// The size class of a group's data: where it lies (`inside L2`), or its size rounded up to a power of 2, or the scale of
+/// a data set.
+fn data_class(study: &Study, group: &str) -> String {
+    if let Some(words) = levels(group).find_map(|level| data_words(study, group, level)) {
+        return words;
+    }
+    let treatment = study.treatments.iter().find(|treatment| treatment.group == group);
+    let option = |name: &str| treatment.and_then(|treatment| treatment.options.get(name));
+    match (option("blocks"), option("scale")) {
+        (Some(OptionValue::Integer(blocks)), _) if *blocks > 0 => {
+            let mib = (*blocks as u64).div_ceil(256).max(1).next_power_of_two();
+            format!("up to {mib} MiB a session")
+        }
+        (_, Some(scale)) => format!("scale {scale}"),
+        _ => "unknown".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyse_on;
+    use crate::fixtures::{comparison, machine, run, study};
+    use threadwise_study::Run;
+
+    fn runs(rates: &[(&str, u64)]) -> Vec<Run> {
+        let of_block = |block: u32| {
+            rates.iter().map(move |(name, rows)| run(block, name, &[rows + u64::from(block % 3)]))
+        };
+        (0..8).flat_map(of_block).collect()
+    }
+
+    #[test]
+    fn a_card_has_the_yield_and_names_nobody() {
+        let mut study = study(&["data=l2", "scale=4"], &["same-core same-core 2", "one-cpu one-cpu 2"]);
+        study.treatments[4].options.insert("blocks".to_owned(), OptionValue::Integer(300_000));
+        for group in ["data=l2", "scale=4"] {
+            let name = |treatment: &str| format!("{treatment}/{group}");
+            study.comparisons.push(comparison(&name("same-core"), &[&name("one-cpu")], "smt-yield"));
+        }
+        let names = ["A", "A'", "same-core", "one-cpu"];
+        let rates = [1000, 1000, 1300, 1000].map(|rate: u64| rate * 100);
+        let all: Vec<(String, u64)> = ["data=l2", "scale=4"]
+            .into_iter()
+            .flat_map(|group| {
+                names.iter().zip(rates).map(move |(name, rate)| (format!("{name}/{group}"), rate))
+            })
+            .collect();
+        let all: Vec<(&str, u64)> = all.iter().map(|(name, rate)| (name.as_str(), *rate)).collect();
+        let topology = machine(1, 2, 2);
+        let analysis = analyse_on(&study, Some(&topology), &runs(&all), 1.0);
+        let facts = Facts { source: "/home/me/secret", ..Facts::new(&study, &topology, &analysis) };
+        let card = card(&facts);
+        assert_eq!((card.cores, card.threads_per_core, card.blocks, &card.reason), (2, 2, 8, &None));
+        let data: Vec<&str> = card.yields.iter().map(|one| one.data.as_str()).collect();
+        assert_eq!(data, ["inside L2", "up to 2048 MiB a session"]);
+        assert!((card.yields[0].value - 1.3).abs() < 1e-3 && card.yields[0].answer == Answer::Larger);
+    }
+
+    #[test]
+    fn a_study_without_a_yield_says_why() {
+        let study = study(&[""], &["P same-package 2"]);
+        let (one, two) = (machine(1, 2, 1), machine(1, 2, 2));
+        let analysis = analyse_on(&study, None, &[], 1.0);
+        let reason = |topology| card(&Facts::new(&study, topology, &analysis)).reason;
+        assert_eq!(reason(&one).as_deref(), Some("the machine has one thread a core, or allows one"));
+        assert_eq!(
+            reason(&two).as_deref(),
+            Some("the study does not compare both threads of a core with one")
+        );
+        assert_eq!(data_class(&study, ""), "unknown");
+    }
+}

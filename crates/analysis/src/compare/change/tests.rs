@@ -1,0 +1,300 @@
+//! Changes of made-up studies.
+
+use super::obstacles::count_words;
+use super::*;
+use crate::analyse_on;
+use crate::fixtures::{machine, run, study};
+use threadwise_document::{Block, Cell};
+use threadwise_machine::Topology;
+use threadwise_study::{OptionValue, Run};
+
+/// A study that was analysed, with what a file says beside it.
+struct Made {
+    study: Study,
+    topology: Topology,
+    analysis: crate::Analysis,
+    source: String,
+    begun: String,
+}
+
+impl Made {
+    /// The study of this number: A does 100,000 rows a second times `factor`, P twice as much times `of_p`. Blocks wobble
+    /// by a little.
+    fn new(number: u32, factor: f64, of_p: f64) -> Self {
+        let study = study(&[""], &["P same-package 2"]);
+        let blocks = 0..8u32;
+        let runs: Vec<Run> = blocks
+            .flat_map(|block| {
+                let rows = move |rate: f64, at: u32| {
+                    (rate * (1.0 + 0.001 * f64::from((block * 7 + at * 5 + number) % 9))) as u64
+                };
+                [("A", 1e5 * factor), ("A'", 1e5 * factor), ("P", 2e5 * factor * of_p)]
+                    .into_iter()
+                    .zip(0..)
+                    .map(move |((name, rate), at)| run(block, name, &[rows(rate, at)]))
+            })
+            .collect();
+        let topology = machine(1, 2, 1);
+        let analysis = analyse_on(&study, Some(&topology), &runs, 1.0);
+        let begun = format!("2026-01-01T{:02}:00:00Z", number);
+        Self { study, topology, analysis, source: format!("s{number}"), begun }
+    }
+
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            source: &self.source,
+            created_utc: &self.begun,
+            ..Facts::new(&self.study, &self.topology, &self.analysis)
+        }
+    }
+}
+
+/// Three studies a side, in turns; those of after times a factor, P of after times another.
+fn three(after: f64, p: f64) -> (Vec<Made>, Vec<Made>) {
+    let hour = [1.0, 1.01, 0.99];
+    let side = |from: u32, factor: f64, p: f64| {
+        (0..3u32).map(|at| Made::new(2 * at + from, hour[at as usize] * factor, p)).collect()
+    };
+    (side(0, 1.0, 1.0), side(1, after, p))
+}
+
+fn facts(made: &[Made]) -> Vec<Facts<'_>> {
+    made.iter().map(Made::facts).collect()
+}
+
+/// The change, with the plain text of its answer.
+fn changed<T>(
+    sides: &(Vec<Made>, Vec<Made>),
+    is_paired: bool,
+    look: impl FnOnce(&Change<'_>, Vec<String>) -> T,
+) -> T {
+    let (before, after) = (facts(&sides.0), facts(&sides.1));
+    let sides = Sides { before: &before, after: &after, is_paired };
+    let change = change(sides, None).unwrap();
+    let answer = answer(&change).iter().map(crate::Finding::text).collect();
+    look(&change, answer)
+}
+
+#[test]
+fn studies_are_the_unit() {
+    changed(&three(0.8, 1.0), false, |change, answer| {
+        let first = &change.treatments[0];
+        assert_eq!((first.name, change.studies, change.treatments.len()), ("A", [3, 3], 2));
+        assert!((first.ratio.value - 0.8).abs() < 1e-3, "{first:?}");
+        // Welch of 0, 1, -1% against the same: se = 1% * sqrt(2 / 3) = 0.816%, 4 degrees, t = 2.776.
+        let half = (first.ratio.high / first.ratio.low).ln() / 2.0;
+        assert!((half - 0.01 * (2f64 / 3.0).sqrt() * 2.776).abs() < 5e-4, "{half}");
+        assert!(change.obstacles.is_empty() && change.cautions.is_empty(), "{change:?}");
+        assert!(
+            answer[0].starts_with("It got worse: 2 of 2 treatments by 3% or more: A 0.80x ["),
+            "{answer:?}"
+        );
+        // The ratio of P to A has not changed.
+        assert_eq!(change.comparisons.iter().map(Changed::said).collect::<Vec<_>>(), [Said::Same]);
+        assert_eq!(change.regressions().len(), 2);
+    });
+}
+
+#[test]
+fn nothing_and_better_and_undecided_are_told_apart() {
+    changed(&three(1.0, 1.0), true, |change, answer| {
+        assert!(change.is_paired && change.obstacles.is_empty(), "{:?}", change.obstacles);
+        assert_eq!(answer, ["It did not change: all 2 treatments are within the margin of 3%."]);
+    });
+    changed(&three(1.0, 1.0), false, |_, answer| {
+        assert_eq!(answer[0], "It did not change: all 2 treatments are within the margin of 3%.");
+    });
+    changed(&three(1.0, 1.2), false, |change, answer| {
+        assert!(answer[0].starts_with("It changed: 1 of 2 treatments better: P 1.20x ["), "{answer:?}");
+        assert!(answer[1].starts_with("Within the margin of 3%: A 1.00x"), "{answer:?}");
+        assert!(change.regressions().is_empty());
+    });
+    let mut wide = three(1.0, 1.0);
+    wide.1[0] = Made::new(1, 1.2, 1.0);
+    changed(&wide, false, |_, answer| {
+        assert_eq!(answer[0], "No change is shown: 2 of 2 treatments are undecided.");
+        assert!(answer[1].starts_with("Undecided, more studies a side decide it: A 1.0"), "{answer:?}");
+    });
+}
+
+#[test]
+fn worse_by_less_than_the_margin_is_no_regression() {
+    let ratio = |value: f64, direction| Ratio {
+        direction,
+        ..crate::fixtures::ratio(value, value - 0.005, value + 0.005)
+    };
+    let higher = |value| ratio(value, Direction::HigherIsBetter);
+    assert_eq!((said(&higher(0.98)), is_regression(&higher(0.98))), (Said::Same, false));
+    // Lower, by how much is open: 0.968 to 0.978 crosses the margin's end at 0.9709.
+    assert_eq!((said(&higher(0.973)), is_regression(&higher(0.973))), (Said::Worse, false));
+    assert_eq!((said(&higher(0.969)), is_regression(&higher(0.969))), (Said::Worse, true));
+    assert_eq!((said(&higher(1.2)), is_regression(&higher(1.2))), (Said::Better, false));
+    let time = |value| ratio(value, Direction::LowerIsBetter);
+    assert_eq!(
+        (said(&time(1.2)), is_regression(&time(1.2)), said(&time(0.8))),
+        (Said::Worse, true, Said::Better)
+    );
+    let neither = |value| ratio(value, Direction::Neither);
+    assert_eq!(
+        (said(&neither(1.2)), said(&neither(0.8)), is_regression(&neither(1.2))),
+        (Said::Higher, Said::Lower, false)
+    );
+}
+
+#[test]
+fn too_few_studies_cannot_tell() {
+    let (mut before, mut after) = three(0.5, 1.0);
+    before.truncate(2);
+    changed(&(before, after), false, |change, answer| {
+        assert!(change.obstacles[0].starts_with(
+            "there are 2 studies before and 3 after, of at least 3 a side, and studies of one machine"
+        ));
+        assert!(
+            answer[0].starts_with("These studies cannot tell whether it changed: there are 2 studies before"),
+            "{answer:?}"
+        );
+        assert!(answer[1].contains("`threadwise compare --before A1 A2 A3"), "{answer:?}");
+        assert!(change.regressions().is_empty() && change.treatments[0].ratio.has_ends());
+    });
+    // Of one study a side the interval is that of the blocks.
+    let one;
+    (one, after) = (Made::new(0, 1.0, 1.0), vec![Made::new(1, 0.5, 1.0)]);
+    changed(&(vec![one], after), false, |change, _| {
+        assert!(change.treatments[0].ratio.has_ends() && !change.can_tell());
+        assert!(!change.comparisons[0].ratio.has_ends());
+    });
+}
+
+#[test]
+fn other_machines_settings_and_dates_are_seen() {
+    let mut sides = three(0.8, 1.0);
+    sides.1[2].topology = machine(1, 4, 1);
+    changed(&sides, false, |change, _| {
+        assert_eq!(change.obstacles, ["the machines differ (cores, allowed logical CPUs)"]);
+        assert!(change.regressions().is_empty());
+    });
+    let mut sides = three(0.8, 1.0);
+    for made in &mut sides.1 {
+        made.study.engine_options.insert("cache".to_owned(), OptionValue::Integer(3));
+    }
+    changed(&sides, false, |change, _| {
+        assert_eq!((change.obstacles.len(), change.cautions.len()), (0, 0));
+        let option = change.aspects.iter().find(|aspect| aspect.name == "engine option cache").unwrap();
+        assert_eq!(
+            (option.values[0].as_str(), option.values[5].as_str(), option.differs()),
+            ("not set", "3", true)
+        );
+    });
+    sides.1[0].study.engine_options.clear();
+    changed(&sides, false, |change, _| {
+        assert_eq!(change.obstacles, ["studies of one side differ in engine option cache"]);
+    });
+    let mut sides = three(1.0, 1.0);
+    for (at, made) in sides.1.iter_mut().enumerate() {
+        made.begun = format!("2026-01-02T00:0{at}:00Z");
+        made.topology.identity.kernel = (at == 0).then(|| "6.1".to_owned());
+    }
+    changed(&sides, false, |change, _| {
+        assert_eq!(change.cautions[0], "studies of one side differ in kernel");
+        assert!(
+            change.cautions[1].starts_with("the studies of a side began within an hour"),
+            "{:?}",
+            change.cautions
+        );
+    });
+    changed(&sides, true, |change, _| {
+        assert!(
+            change.obstacles[0].starts_with("by their dates the pairs were not run in turns"),
+            "{:?}",
+            change.obstacles
+        );
+    });
+}
+
+#[test]
+fn studies_that_cannot_be_compared_are_refused() {
+    let refused = |sides: &(Vec<Made>, Vec<Made>), is_paired: bool, metric: Option<&str>| {
+        let (before, after) = (facts(&sides.0), facts(&sides.1));
+        change(Sides { before: &before, after: &after, is_paired }, metric).unwrap_err().to_string()
+    };
+    let mut sides = three(1.0, 1.0);
+    assert!(
+        refused(&sides, false, Some("speed"))
+            .starts_with("s0 is not compared by speed; it has: rows_per_s, ")
+    );
+    sides.1[1].study.workload = "insert".to_owned();
+    assert_eq!(
+        refused(&sides, false, None),
+        "s3 has the workload insert, and s0 has logical-io: what they do is not the same work"
+    );
+    let mut sides = three(1.0, 1.0);
+    sides.1[0].source = "s0".to_owned();
+    assert_eq!(refused(&sides, false, None), "s0 is given twice: a study counts once");
+    let mut sides = three(1.0, 1.0);
+    sides.1[0] = Made { source: "copy".to_owned(), ..Made::new(0, 1.0, 1.0) };
+    assert_eq!(refused(&sides, false, None), "s0 and copy are the same study: a study counts once");
+    sides.1.truncate(1);
+    assert!(refused(&sides, true, None).starts_with("pairs need as many studies after as before"));
+    sides.1.clear();
+    assert_eq!(refused(&sides, false, None), "each side needs a study");
+    let mut sides = three(1.0, 1.0);
+    sides.1[0].study.treatments.iter_mut().for_each(|treatment| treatment.sessions += 1);
+    let text = refused(&sides, false, None);
+    assert!(
+        text.contains("no treatment in common (A: its placement, sessions or options differ; P: "),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_treatment_that_one_study_lacks_is_left_out() {
+    let mut sides = three(1.0, 1.0);
+    sides.1[2].study.treatments[2].name = "Q".to_owned();
+    changed(&sides, false, |change, _| {
+        let left_out: Vec<(&str, &str)> =
+            change.left_out.iter().map(|(name, why)| (&**name, &**why)).collect();
+        assert_eq!(left_out, [("P", "not in all studies"), ("Q", "not in all studies")]);
+        assert_eq!((change.treatments.len(), change.comparisons.len()), (1, 0));
+    });
+}
+
+#[test]
+fn another_metric_has_its_own_direction() {
+    let (before, after) = three(1.0, 1.0);
+    let (before, after) = (facts(&before), facts(&after));
+    let sides = Sides { before: &before, after: &after, is_paired: false };
+    let change = change(sides, Some("cpu_ns_per_row")).unwrap();
+    assert_eq!(
+        (change.quantity.direction, change.treatments[0].before.unit.as_str()),
+        (Direction::LowerIsBetter, "ns")
+    );
+    assert_eq!(change.treatments[0].said(), Said::Same);
+}
+
+#[test]
+fn the_document_has_the_answer_first() {
+    let (before, after) = three(0.8, 1.0);
+    let (before, after) = (facts(&before), facts(&after));
+    let sides = Sides { before: &before, after: &after, is_paired: false };
+    let change = change(sides, None).unwrap();
+    let made = document(sides, &change, "1.0");
+    assert_eq!(made.title, "Did it change? rows/s, after over before");
+    assert!(made.verdict[0].text().starts_with("It got worse: "));
+    assert_eq!(made.verdict[0].evidence, ["A", "P"]);
+    let Block::Table(table) = &made.section("change").unwrap().blocks[0] else { panic!("no table") };
+    let row = table.cells().next().unwrap();
+    assert!(
+        matches!(&row[3], Cell::Ratio(ratio, _) if ratio.low == change.treatments[0].ratio.holm_low),
+        "{row:?}"
+    );
+    let Block::Table(differs) = &made.section("differs").unwrap().blocks[0] else { panic!("no table") };
+    let names: Vec<&Cell> = differs.cells().map(|row| &row[0]).collect();
+    assert_eq!(names, [&Cell::text("≠ begun")]);
+    let Block::Text(same, _) = &made.section("differs").unwrap().blocks[1] else { panic!("no text") };
+    assert!(
+        same.to_string()
+            .starts_with("The same: CPU model unknown; hypervisor none seen; packages 1; cores 2;")
+    );
+    assert_eq!(count_words([3, 4], false), "3 before and 4 after");
+    assert_eq!(count_words([3, 3], true), "3 pairs");
+}

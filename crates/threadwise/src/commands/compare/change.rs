@@ -1,0 +1,95 @@
+//! `threadwise compare --before … --after …`: did it change?
+
+use crate::cli::CompareArgs;
+use crate::error::AppError;
+use crate::opened::Opened;
+use crate::output;
+use std::path::PathBuf;
+use threadwise_analysis::compare::change::{self, Change, Changed, Sides};
+use threadwise_analysis::{Direction, Facts};
+use threadwise_document::numbers::{counted, ratio, set_percent};
+use threadwise_report::{html, json, terminal};
+
+/// Prints the answer, writes the page, and fails on a regression where that was asked for.
+pub fn change(args: &CompareArgs) -> Result<(), AppError> {
+    not_twice(args)?;
+    let (before, after) = (open(&args.before)?, open(&args.after)?);
+    let (before, after) = (facts(&before), facts(&after));
+    let sides = Sides { before: &before, after: &after, is_paired: args.pairs };
+    let change = change::change(sides, args.metric.as_deref()).map_err(AppError::input)?;
+    if args.fail_on_regression {
+        can_tell(&change)?;
+    }
+    let document = change::document(sides, &change, env!("CARGO_PKG_VERSION"));
+    let style = output::style();
+    let text = match args.json {
+        true => format!("{}\n", json::changed(sides, &change)),
+        false => {
+            format!("{}\n{}\n", terminal::verdict(&document, style), terminal::sections(&document, style))
+        }
+    };
+    let path = args.html.as_deref();
+    let printed = output::deliver(output::print(&text), path, false, || {
+        html::render(&document).map_err(AppError::failed)
+    })
+    .and_then(|()| output::name_page(path.filter(|_| !args.json)));
+    match (printed, args.fail_on_regression) {
+        // That nobody reads what is printed is no reason to call a regression none.
+        (Ok(()) | Err(AppError::ClosedPipe), true) => fail_on_regression(&change),
+        (printed, _) => printed,
+    }
+}
+
+/// That a file is not given twice, under whatever name.
+fn not_twice(args: &CompareArgs) -> Result<(), AppError> {
+    let all: Vec<&PathBuf> = args.before.iter().chain(&args.after).collect();
+    // A file that is not there is named when it is opened.
+    let paths: Vec<Option<PathBuf>> = all.iter().map(|file| file.canonicalize().ok()).collect();
+    let is_known = |at: &usize| paths[*at].is_some() && paths[..*at].contains(&paths[*at]);
+    match (0..all.len()).find(is_known) {
+        Some(at) => {
+            let name = all[at].display();
+            Err(AppError::Input(format!("{name} is given twice: a study counts once")))
+        }
+        None => Ok(()),
+    }
+}
+
+fn open(files: &[PathBuf]) -> Result<Vec<Opened>, AppError> {
+    files.iter().map(|file| Opened::open(file)).collect()
+}
+
+fn facts(opened: &[Opened]) -> Vec<Facts<'_>> {
+    opened.iter().map(Opened::facts).collect()
+}
+
+/// That the studies can tell whether something got worse.
+fn can_tell(change: &Change<'_>) -> Result<(), AppError> {
+    let neither = "neither side is better in what is compared: name a --metric that has one";
+    let is_neither = change.quantity.direction == Direction::Neither;
+    let reasons: Vec<&str> =
+        change.obstacles.iter().map(String::as_str).chain(is_neither.then_some(neither)).collect();
+    match reasons.is_empty() {
+        true => Ok(()),
+        false => Err(AppError::Input(format!("--fail-on-regression cannot tell: {}", reasons.join("; ")))),
+    }
+}
+
+fn fail_on_regression(change: &Change<'_>) -> Result<(), AppError> {
+    let found = change.regressions();
+    if found.is_empty() {
+        return Ok(());
+    }
+    let one = |changed: &&Changed<'_>| {
+        let ends = [changed.ratio.holm_low, changed.ratio.holm_high].map(ratio);
+        format!("{} {}x [{}, {}]", changed.name, ratio(changed.ratio.value), ends[0], ends[1])
+    };
+    let names: Vec<String> = found.iter().map(one).collect();
+    Err(AppError::Regression(format!(
+        "regression of {} in {} by {} or more: {}",
+        change.quantity.name,
+        counted(found.len(), "treatment"),
+        set_percent(change.margin),
+        names.join(", ")
+    )))
+}

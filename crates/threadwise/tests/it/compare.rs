@@ -1,0 +1,152 @@
+//! `compare`: studies side by side, before and after, cards, and what is refused.
+
+use crate::harness::{Lab, Said};
+use serde_json::Value;
+
+/// A study of four blocks of the model engine under a name and a seed, three treatments.
+fn study(lab: &Lab, name: &str, seed: u32, more: &[&str]) {
+    let seed = seed.to_string();
+    let mut args = vec![
+        "run",
+        "--engine",
+        "simulated",
+        "--seed",
+        &seed,
+        "--allow-busy",
+        "--no-probe",
+        "--no-html",
+        "--blocks=4",
+    ];
+    args.extend(["--placement", "2c1t", "--set", "data=l2", "--output", name]);
+    args.extend(more);
+    let said = lab.run(&args);
+    assert_eq!(said.code, Some(0), "{}{}", said.stdout, said.stderr);
+}
+
+/// Three studies a side; those of after with engine options. Steady, so that few blocks do.
+fn six(lab: &Lab, after: &[&str]) {
+    let steady = ["--engine-option", "drift_sd=0", "--engine-option", "noise_sd=0.01"];
+    for number in 0..3 {
+        study(lab, &format!("a{number}"), 2 * number, &steady);
+        study(lab, &format!("b{number}"), 2 * number + 1, &[&steady, after].concat());
+    }
+}
+
+const SIDES: [&str; 9] = ["compare", "--before", "a0", "a1", "a2", "--after", "b0", "b1", "b2"];
+
+fn sides(lab: &Lab, more: &[&str]) -> Said {
+    lab.run(&[&SIDES[..], more].concat())
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+/// The one line of an error with exit code 2 and nothing on standard output.
+fn refused(lab: &Lab, args: &[&str]) -> String {
+    let said = lab.run(args);
+    assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{args:?}: {}", said.stderr);
+    assert_eq!(said.stderr.lines().count(), 1, "{}", said.stderr);
+    said.stderr
+}
+
+#[test]
+fn a_regression_of_three_studies_a_side_ends_with_4() {
+    let lab = Lab::new();
+    six(&lab, &["--engine-option", "base_rows_per_s=500000"]);
+    let said = sides(&lab, &["--fail-on-regression", "--html", "c.html"]);
+    assert_eq!(said.code, Some(4), "{}{}", said.stdout, said.stderr);
+    assert!(said.stderr.starts_with("threadwise: regression of rows/s in "), "{}", said.stderr);
+    assert!(
+        said.stdout.contains("It got worse: ") && said.stdout.contains("≠ engine option base_rows_per_s"),
+        "{}",
+        said.stdout
+    );
+    assert!(std::fs::read_to_string(lab.path().join("c.html")).unwrap().contains("It got worse: "));
+    // Without being asked for it is no failure, and the other way round it is none at all.
+    let said = sides(&lab, &["--json"]);
+    let value = json(&said.stdout);
+    assert_eq!((said.code, &value["change"]["can_tell"]), (Some(0), &Value::Bool(true)));
+    assert_eq!(value["change"]["treatments"][0]["said"], "worse");
+    assert!(!value["change"]["regressions"].as_array().unwrap().is_empty());
+    assert_eq!(value["studies"][3]["side"], "after");
+    let turned =
+        ["compare", "--before", "b0", "b1", "b2", "--after", "a0", "a1", "a2", "--fail-on-regression"];
+    let said = lab.ok(&turned);
+    assert!(said.stdout.contains("It changed: ") && said.stdout.contains("better"), "{}", said.stdout);
+    // With fewer it is shown, and cannot be told.
+    let two = ["compare", "--before", "a0", "a1", "--after", "b0", "b1"];
+    let shown = lab.ok(&two).stdout;
+    assert!(
+        shown
+            .contains("These studies cannot tell whether it changed: there are 2 studies before and 2 after"),
+        "{shown}"
+    );
+    let line = refused(&lab, &[&two[..], &["--fail-on-regression", "--html", "d.html"]].concat());
+    assert!(
+        line.contains("--fail-on-regression cannot tell: there are 2 studies before")
+            && !lab.files().contains(&"d.html".to_owned())
+    );
+    // CPU time of a row has another direction.
+    let said = sides(&lab, &["--metric", "cpu_ns_per_row", "--json"]);
+    assert_eq!(json(&said.stdout)["change"]["quantity"]["direction"], "lower-is-better");
+}
+
+#[test]
+fn no_change_ends_with_0_also_in_pairs() {
+    let lab = Lab::new();
+    six(&lab, &[]);
+    for more in [&["--fail-on-regression"][..], &["--fail-on-regression", "--pairs"]] {
+        let said = sides(&lab, more);
+        assert_eq!(said.code, Some(0), "{}{}", said.stdout, said.stderr);
+        assert!(!said.stdout.contains("It got worse"), "{}", said.stdout);
+    }
+    // Two studies alone: a ratio without a claim.
+    let shown = lab.ok(&["compare", "a0", "b0"]).stdout;
+    assert!(shown.contains("cannot be told from one study each") && shown.contains("unpaired"), "{shown}");
+    let value = json(&lab.ok(&["compare", "a0", "b0", "--json"]).stdout);
+    let row = &value["rates"]["rows"][0];
+    assert!(row["ratios_to_first"][0]["low"].as_f64() < row["ratios_to_first"][0]["high"].as_f64(), "{row}");
+    assert!(
+        value["aspects"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|one| one["name"] == "begun" && one["part"] == "program")
+    );
+    let lines = lab.ok(&["compare", "--card", "a0", "b0"]).stdout;
+    let cards: Vec<Value> = lines.lines().map(json).collect();
+    assert_eq!(cards.len(), 2);
+    assert_eq!(
+        (&cards[0]["card"], &cards[0]["engine"], &cards[0]["simulated"]),
+        (&1.into(), &"simulated".into(), &true.into())
+    );
+    assert!(!lines.contains(&lab.path().display().to_string()));
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_in_one_line() {
+    let lab = Lab::new();
+    six(&lab, &[]);
+    std::fs::copy(lab.path().join("a0"), lab.path().join("copy")).unwrap();
+    study(&lab, "other", 9, &["--placement", "1c1t"]);
+    for (args, part) in [
+        (&["compare", "a0"][..], "needs two result files or more"),
+        (&["compare"], "needs two result files or more"),
+        (&["compare", "--card"], "--card needs a result file"),
+        (&["compare", "a0", "b0", "--fail-on-regression"], "needs at least three studies a side"),
+        (&["compare", "--before", "a0", "a1", "--after", "b0", "a0"], "a0 is given twice"),
+        (&["compare", "--before", "a0", "a1", "--after", "b0", "copy"], "a0 and copy are the same study"),
+        (&["compare", "--before", "a0", "--after", "b0", "b1", "--pairs"], "as many studies after as before"),
+        (&["compare", "--before", "a0"], "--after"),
+        (&["compare", "--card", "a0", "--json"], "--json"),
+        (
+            &["compare", "--before", "a0", "--after", "b0", "--metric", "speed"],
+            "is not compared by speed; it has: rows_per_s",
+        ),
+        (&["compare", "--before", "a0", "--after", "gone"], "gone"),
+    ] {
+        let line = refused(&lab, args);
+        assert!(line.contains(part), "{args:?}: {line}");
+    }
+}
