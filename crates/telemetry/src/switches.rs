@@ -4,6 +4,9 @@
 //! kernel `kernel/events/core.c` (`perf_event_switch_output`). These records say the same of the idle task as the
 //! tracepoint `sched:sched_switch`, are a third as long, and need no tracefs. The idle task has PID 0 on every logical
 //! CPU; in a PID namespace every process outside of it has too, so that there they are of no use.
+//!
+//! A switch has two records, one of the task that leaves and one of the task that comes. Both are read: on Linux 6.18
+//! the idle task of all logical CPUs but the first was seen to write none, so that only the other task's is there.
 
 use crate::perf::open::{OpenError, refusal};
 use perf_event::events::Software;
@@ -66,8 +69,9 @@ impl Switches {
         while let Some(record) = ring.next_record() {
             match record.ty() {
                 LOST => is_complete = false,
-                SWITCH_CPU_WIDE if record.misc() & SWITCH_OUT != 0 => {
-                    switches.extend(switch_out(&record.to_contiguous()));
+                SWITCH_CPU_WIDE => {
+                    let is_out = record.misc() & SWITCH_OUT != 0;
+                    switches.extend(task_switch(&record.to_contiguous(), is_out));
                 }
                 _ => {}
             }
@@ -89,11 +93,14 @@ fn ring(cpu: u32) -> io::Result<Sampler> {
     counter.sampled(RING_BYTES)
 }
 
-/// `next_pid next_tid pid tid time`, of the task that leaves; `None` where it is shorter.
-fn switch_out(bytes: &[u8]) -> Option<TaskSwitch> {
-    let pid = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+/// `other_pid other_tid pid tid time`: the record's own task, which leaves where `is_out`, and the other one; `None`
+/// where it is shorter.
+fn task_switch(bytes: &[u8], is_out: bool) -> Option<TaskSwitch> {
+    let is_idle = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?) == 0);
     let at_ns = u64::from_ne_bytes(bytes.get(16..24)?.try_into().ok()?);
-    Some(TaskSwitch { at_ns, was_idle: pid(8)? == 0, is_idle: pid(0)? == 0 })
+    let (other, task) = (is_idle(0)?, is_idle(8)?);
+    let (was_idle, is_idle) = if is_out { (task, other) } else { (other, task) };
+    Some(TaskSwitch { at_ns, was_idle, is_idle })
 }
 
 #[cfg(test)]
@@ -109,9 +116,11 @@ mod tests {
         }
         bytes.extend(5_000_000_000_u64.to_ne_bytes());
         let wanted = TaskSwitch { at_ns: 5_000_000_000, was_idle: false, is_idle: true };
-        assert_eq!(switch_out(&bytes), Some(wanted));
-        assert_eq!(switch_out(&bytes[..23]), None);
-        assert_eq!(switch_out(&[]), None);
+        assert_eq!(task_switch(&bytes, true), Some(wanted));
+        let comes = TaskSwitch { was_idle: true, is_idle: false, ..wanted };
+        assert_eq!(task_switch(&bytes, false), Some(comes));
+        assert_eq!(task_switch(&bytes[..23], true), None);
+        assert_eq!(task_switch(&[], false), None);
     }
 
     #[test]
