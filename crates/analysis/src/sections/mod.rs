@@ -6,6 +6,7 @@ pub mod by_state;
 pub mod cells;
 pub mod changed_with;
 pub mod choices;
+pub mod core_time;
 pub mod drift;
 pub mod external_arms;
 pub mod failures;

@@ -1,6 +1,7 @@
 //! Busy and stolen time of logical CPUs by treatment, from the /proc/stat times of valid runs.
 
 use super::cells::share;
+use super::core_time;
 use crate::Facts;
 use crate::workload::Nouns;
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,7 +44,7 @@ pub fn section(facts: &Facts<'_>, nouns: &Nouns) -> Section {
             table: table.shown(Shown::Page),
         }))
     };
-    let mut blocks = Vec::new();
+    let mut blocks: Vec<Block> = core_time::table(facts, nouns).into_iter().collect();
     if !usage.steal {
         let none = prose!(
             "The hypervisor took less than {} of the time of every logical CPU.",

@@ -1,0 +1,129 @@
+//! CPU seconds of each treatment, CPU time of a unit of its work, and physical core-seconds.
+//!
+//! An operating system's CPU seconds count a core twice while both of its siblings are busy. How long cores were busy has
+//! bounds (`queries::own_bounds`). Times are added up over the slices of a run first, since ticks of 10 ms are long beside a slice; sums
+//! have the bounds of their parts, only wider.
+
+use crate::Facts;
+use crate::queries::own_bounds;
+use crate::statistics::{arithmetic, mean};
+use crate::workload::Nouns;
+use std::collections::BTreeMap;
+use threadwise_document::{Block, Cell, Column, Shown, Table};
+use threadwise_study::Run;
+
+/// One run, seconds.
+#[derive(Clone, Copy)]
+struct Taken {
+    cpu_s: f64,
+    core_low_s: f64,
+    core_high_s: f64,
+    rows: f64,
+}
+
+/// The table; `None` of queries, which have one of their own, and where no CPU time is known.
+pub fn table(facts: &Facts<'_>, nouns: &Nouns) -> Option<Block> {
+    if facts.analysis.queries.is_some() {
+        return None;
+    }
+    let mut by_treatment: BTreeMap<&str, Vec<Taken>> = BTreeMap::new();
+    for run in facts.runs.iter().filter(|run| run.status.is_valid()) {
+        if let Some(taken) = taken(facts, run) {
+            by_treatment.entry(run.treatment.as_str()).or_default().push(taken);
+        }
+    }
+    let alpha = 1.0 - facts.level();
+    let names = facts.study.treatments.iter().map(|treatment| treatment.name.as_str());
+    let rows: Vec<Vec<Cell>> =
+        names.filter_map(|name| Some(row(facts, name, by_treatment.get(name)?, alpha))).collect();
+    let columns = vec![
+        Column::text("treatment"),
+        Column::figure("CPU seconds of a run"),
+        Column::figure(nouns.cpu),
+        Column::figure("core-seconds of a run"),
+        Column::figure(nouns.cpu.replacen("CPU", "core time", 1)),
+    ];
+    let caption = "CPU time, and time in which physical cores were busy with it: at the least, at the most";
+    (!rows.is_empty()).then(|| Block::Table(Table::new(caption, columns, rows).shown(Shown::Page)))
+}
+
+fn row(facts: &Facts<'_>, name: &str, all: &[Taken], alpha: f64) -> Vec<Cell> {
+    let values = |value: &dyn Fn(&Taken) -> f64| all.iter().map(value).collect::<Vec<f64>>();
+    let cpu = arithmetic(&values(&|one| one.cpu_s), "s", alpha);
+    let each = facts.summary(name).and_then(|summary| summary.metrics.get("cpu_ns_per_row"));
+    let bounds = |low: Option<f64>, high: Option<f64>, unit: &'static str| match low.zip(high) {
+        Some((low, high)) => Cell::Bounds { low, high, unit },
+        None => Cell::none(),
+    };
+    let of_all = |value: &dyn Fn(&Taken) -> f64| mean(values(value).into_iter());
+    // As ratios of sums: a run in which little was done counts little.
+    let rows: f64 = values(&|one| one.rows).iter().sum();
+    let a_row =
+        |value: &dyn Fn(&Taken) -> f64| (rows > 0.0).then(|| values(value).iter().sum::<f64>() * 1e9 / rows);
+    vec![
+        Cell::text(name),
+        cpu.map_or_else(Cell::none, Cell::Interval),
+        each.cloned().map_or_else(Cell::none, Cell::Interval),
+        bounds(of_all(&|one| one.core_low_s), of_all(&|one| one.core_high_s), "s"),
+        bounds(a_row(&|one| one.core_low_s), a_row(&|one| one.core_high_s), "ns"),
+    ]
+}
+
+/// What a run took; `None` where its CPU time or the busy times of its logical CPUs are not known.
+fn taken(facts: &Facts<'_>, run: &Run) -> Option<Taken> {
+    let (mut cpu_s, mut window_s, mut rows) = (0.0, 0.0, 0.0);
+    let mut busy_s: BTreeMap<u32, f64> = run.cpus.iter().map(|cpu| (*cpu, 0.0)).collect();
+    for slice in &run.slices {
+        let cpu_ns = slice.cpu_ns();
+        if cpu_ns == 0 || slice.cpu_times.is_empty() {
+            return None;
+        }
+        cpu_s += cpu_ns as f64 / 1e9;
+        window_s += slice.window_ns as f64 / 1e9;
+        rows += slice.rows() as f64;
+        for times in &slice.cpu_times {
+            if let Some(busy) = busy_s.get_mut(&times.cpu) {
+                *busy += times.busy_ns as f64 / 1e9;
+            }
+        }
+    }
+    let mut cores: BTreeMap<Option<u32>, Vec<f64>> = BTreeMap::new();
+    for (cpu, busy) in busy_s {
+        cores.entry(facts.topology.cpu(cpu).and_then(|cpu| cpu.core)).or_default().push(busy);
+    }
+    let cores: Vec<Vec<f64>> = cores.into_values().collect();
+    let (core_low_s, core_high_s) = own_bounds(&cores, cpu_s, window_s);
+    (window_s > 0.0).then_some(Taken { cpu_s, core_low_s, core_high_s, rows })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{cpu_times, machine, run, study};
+    use crate::{analyse_on, kinds};
+
+    #[test]
+    fn two_busy_siblings_are_two_cpu_seconds_and_one_core_second() {
+        let study = study(&[""], &["C same-core 2"]);
+        let topology = machine(1, 2, 2);
+        let mut runs: Vec<Run> = ["A", "A'", "C"].into_iter().map(|name| run(0, name, &[1000])).collect();
+        for run in &mut runs {
+            let is_both = run.treatment == "C";
+            let siblings: Vec<u32> = topology.cores[0].cpus.iter().collect();
+            run.cpus = if is_both { siblings.clone() } else { vec![siblings[0]] };
+            let slice = &mut run.slices[0];
+            slice.window_ns = 1_000_000_000;
+            slice.sessions[0].cpu_ns = if is_both { 2_000_000_000 } else { 1_000_000_000 };
+            slice.cpu_times = run.cpus.iter().map(|cpu| cpu_times(*cpu, 100, 0)).collect();
+        }
+        let analysis = analyse_on(&study, Some(&topology), &runs, 1.0);
+        let facts = Facts { runs: &runs, ..Facts::new(&study, &topology, &analysis) };
+        let nouns = kinds::of(&study).nouns(&study);
+        let Some(Block::Table(table)) = table(&facts, &nouns) else { panic!("no table") };
+        let both = table.cells().find(|cells| cells[0] == Cell::text("C")).unwrap();
+        let Cell::Bounds { low, high, .. } = &both[3] else { panic!("{both:?}") };
+        assert!((low - 1.0).abs() < 1e-9 && (high - 1.0).abs() < 1e-9, "{both:?}");
+        let Cell::Interval(cpu) = &both[1] else { panic!("{both:?}") };
+        assert!((cpu.mean - 2.0).abs() < 1e-9, "{both:?}");
+    }
+}
