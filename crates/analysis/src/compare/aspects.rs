@@ -107,7 +107,11 @@ const STUDY: [Named; 6] = [
     ("treatments", |facts| treatments(facts.study)),
     ("slices", |facts| {
         let design = &facts.study.design;
-        format!("{} rounds of {}", design.rounds, numbers::nanoseconds(design.slice_ns as f64))
+        format!(
+            "{} of {}",
+            numbers::counted(design.rounds as usize, "round"),
+            numbers::nanoseconds(design.slice_ns as f64)
+        )
     }),
     ("planned", |facts| match facts.study.design.stopping {
         Stopping::Budget { budget_s } => format!("budget {}", numbers::seconds(budget_s)),

@@ -171,7 +171,7 @@ mod tests {
         let all: Vec<(&str, u64)> = all.iter().map(|(name, rate)| (name.as_str(), *rate)).collect();
         let topology = machine(1, 2, 2);
         let analysis = analyse_on(&study, Some(&topology), &runs(&all), 1.0);
-        let facts = Facts { source: "/home/me/secret", ..Facts::new(&study, &topology, &analysis) };
+        let facts = Facts { source: "secret.threadwise", ..Facts::new(&study, &topology, &analysis) };
         let card = card(&facts);
         assert_eq!((card.cores, card.threads_per_core, card.blocks, &card.reason), (2, 2, 8, &None));
         let data: Vec<&str> = card.yields.iter().map(|one| one.data.as_str()).collect();

@@ -1,10 +1,12 @@
 //! `threadwise compare`: several studies side by side, studies before and after, published ones beside those of a
 //! study, and cards.
 
+mod args;
 mod change;
 
+pub use args::CompareArgs;
+
 use super::published;
-use crate::cli::CompareArgs;
 use crate::error::AppError;
 use crate::opened::Opened;
 use crate::output;

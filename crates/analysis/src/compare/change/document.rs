@@ -1,7 +1,8 @@
 //! "Did it change?" as a document: the answer first, then treatments, comparisons, what differs, the studies.
 
 use super::obstacles::count_words;
-use super::{Change, Changed, Said, Sides, without_answer};
+use super::sides::Sides;
+use super::{Change, Changed, Said};
 use crate::Facts;
 use crate::compare::differs;
 use crate::words::finding;
@@ -45,35 +46,65 @@ pub fn document(sides: Sides<'_, '_>, change: &Change<'_>, program_version: &str
 
 /// The answer, and what to do where there is none.
 pub fn answer(change: &Change<'_>) -> Vec<Finding> {
-    let line = |text: Prose, named: &[&Changed<'_>]| {
-        finding("change", text, &named.iter().map(|changed| changed.name).collect::<Vec<_>>())
-    };
-    if let Some((first, rest)) = change.obstacles.split_first() {
-        let mut lines = vec![line(prose!("These studies cannot tell whether it changed: {}.", first), &[])];
-        lines.extend(rest.iter().map(|other| line(prose!("Besides, {}.", other), &[])));
-        let text = prose!(
-            "Measure at least three times before and three times after, in turns: `threadwise compare --before A1 A2 A3 \
-             --after B1 B2 B3`."
-        );
-        lines.push(line(text, &[]));
-        return lines;
+    if !change.can_tell() {
+        return cannot_tell(change);
     }
-    let said = |wanted: &[Said]| -> Vec<&Changed<'_>> {
-        change.treatments.iter().filter(|changed| wanted.contains(&changed.said())).collect()
-    };
-    let (same, open) = (said(&[Said::Same]), said(&[Said::Undecided]));
     let total = change.treatments.len();
+    let treatments = || counted(total, "treatment");
     let margin = numbers::set_percent(change.margin);
-    let mut lines = Vec::new();
+    let (same, open) = (those(change, Said::Same), those(change, Said::Undecided));
+    let mut lines = shown(change);
+    if lines.is_empty() {
+        lines.push(match same.len() == total {
+            true => {
+                let text = prose!(
+                    "It did not change: all {} are within the margin of {}.",
+                    treatments(),
+                    margin.clone()
+                );
+                line(text, &same)
+            }
+            false => {
+                line(prose!("No change is shown: {} of {} are undecided.", open.len(), treatments()), &open)
+            }
+        });
+    }
+    if same.len() < total && !same.is_empty() {
+        lines.push(line(prose!("Within the margin of {}: {}.", margin, named(&same)), &same));
+    }
+    if !open.is_empty() {
+        lines.push(line(prose!("Undecided, more studies a side decide it: {}.", named(&open)), &open));
+    }
+    lines
+}
+
+/// What keeps the studies from telling, and what would.
+fn cannot_tell(change: &Change<'_>) -> Vec<Finding> {
+    let mut lines: Vec<Finding> = Vec::new();
+    for obstacle in &change.obstacles {
+        lines.push(match lines.is_empty() {
+            true => line(prose!("These studies cannot tell whether it changed: {}.", obstacle), &[]),
+            false => line(prose!("Besides, {}.", obstacle), &[]),
+        });
+    }
+    let text = prose!(
+        "Measure at least three times before and three times after, in turns: `threadwise compare --before A1 A2 A3 --after B1 \
+         B2 B3`."
+    );
+    lines.push(line(text, &[]));
+    lines
+}
+
+/// The changes that are shown, regressions first.
+fn shown(change: &Change<'_>) -> Vec<Finding> {
+    let treatments = counted(change.treatments.len(), "treatment");
     let regressions = change.regressions();
+    let mut lines = Vec::new();
     if !regressions.is_empty() {
-        let text = prose!(
-            "It got worse: {} of {} by {} or more: {}.",
-            regressions.len(),
-            counted(total, "treatment"),
-            margin.clone(),
-            named(&regressions)
-        );
+        let margin = numbers::set_percent(change.margin);
+        let (count, names) = (regressions.len(), named(&regressions));
+        let text =
+            prose!("It got worse: {} of {} by {} or more: {}.", count, treatments.clone(), margin, names);
         lines.push(line(text, &regressions));
     }
     for (wanted, words) in [
@@ -82,48 +113,25 @@ pub fn answer(change: &Change<'_>) -> Vec<Finding> {
         (Said::Higher, "higher"),
         (Said::Lower, "lower"),
     ] {
-        let mut found = said(&[wanted]);
+        let mut found = those(change, wanted);
         found.retain(|changed| !changed.is_regression());
         if !found.is_empty() {
             let start = if lines.is_empty() { "It changed: " } else { "" };
-            let text = prose!(
-                "{}{} of {} {}: {}.",
-                start,
-                found.len(),
-                counted(total, "treatment"),
-                words,
-                named(&found)
-            );
+            let text =
+                prose!("{}{} of {} {}: {}.", start, found.len(), treatments.clone(), words, named(&found));
             lines.push(line(text, &found));
         }
     }
-    match (lines.is_empty(), same.len() == total) {
-        (true, true) => {
-            let text = prose!(
-                "It did not change: all {} are within the margin of {}.",
-                counted(total, "treatment"),
-                margin.clone()
-            );
-            lines.push(line(text, &same));
-        }
-        (true, false) => {
-            let text = prose!(
-                "No change is shown: {} of {} are undecided.",
-                open.len(),
-                counted(total, "treatment")
-            );
-            lines.push(line(text, &open));
-        }
-        _ => {}
-    }
-    if same.len() < total && !same.is_empty() {
-        lines.push(line(prose!("Within the margin of {}: {}.", margin, named(&same)), &same));
-    }
-    if !open.is_empty() {
-        let text = prose!("Undecided, more studies a side decide it: {}.", named(&open));
-        lines.push(line(text, &open));
-    }
     lines
+}
+
+/// Treatments of which this is said.
+fn those<'c>(change: &'c Change<'_>, said: Said) -> Vec<&'c Changed<'c>> {
+    change.treatments.iter().filter(|changed| changed.said() == said).collect()
+}
+
+fn line(text: Prose, rests_on: &[&Changed<'_>]) -> Finding {
+    finding("change", text, &rests_on.iter().map(|changed| changed.name).collect::<Vec<_>>())
 }
 
 /// Names with the interval that decides.
@@ -154,7 +162,7 @@ fn table(what: &str, changes: &[Changed<'_>], change: &Change<'_>, says: Says) -
         let decisive = changed.ratio.decisive();
         let ratio = match change.can_tell() {
             true => Cell::Ratio(decisive, says),
-            false => Cell::BareRatio(without_answer(&changed.ratio)),
+            false => Cell::BareRatio(changed.ratio.clone()),
         };
         let side = |interval: &crate::Interval| match interval.has_ends() {
             true => Cell::Interval(interval.clone()),

@@ -9,43 +9,23 @@
 
 mod document;
 mod obstacles;
+mod sides;
 
 #[cfg(test)]
 mod tests;
 
 pub use document::{answer, document};
 pub use obstacles::{Unfit, check};
+pub use sides::{MIN_STUDIES, Sides};
 
 use super::aspects::{Aspect, alike, aspects};
 use super::quantity::{Quantity, alpha};
 use crate::estimate::{Rule, judge};
 use crate::external_arms::differences;
 use crate::statistics::{self, MeanEstimate, welch_of};
-use crate::{Answer, Direction, Facts, Interval, Ratio};
+use crate::{Direction, Facts, Interval, Ratio};
 use serde::Serialize;
 use threadwise_study::{Role, Study};
-
-/// Fewest studies a side, or pairs, that a change is claimed from: of two the t interval is too wide to be of use, and one
-/// has none.
-pub const MIN_STUDIES: usize = 3;
-
-/// The studies of both sides, in the order in which they were given.
-#[derive(Debug, Clone, Copy)]
-pub struct Sides<'a, 's> {
-    /// Before.
-    pub before: &'s [Facts<'a>],
-    /// After.
-    pub after: &'s [Facts<'a>],
-    /// Whether the first of one side belongs to the first of the other, and so on.
-    pub is_paired: bool,
-}
-
-impl<'a> Sides<'a, '_> {
-    /// All studies, those of before first.
-    pub fn all(&self) -> Vec<Facts<'a>> {
-        [self.before, self.after].concat()
-    }
-}
 
 /// What studies of two sides show.
 #[derive(Debug, Clone, PartialEq)]
@@ -283,9 +263,4 @@ pub fn paired_differences(series: &[(Vec<f64>, Vec<f64>)], rule: Rule) -> Vec<Op
     let family: Vec<_> = means.iter().flatten().map(|mean| (*mean, None)).collect();
     let mut judged = judge(&family, rule).into_iter();
     means.iter().map(|mean| mean.and_then(|_| judged.next())).collect()
-}
-
-/// What an answer of a ratio may be called by a study that cannot tell: nothing.
-pub fn without_answer(ratio: &Ratio) -> Ratio {
-    Ratio { answer: Answer::Undecided, ..ratio.clone() }
 }

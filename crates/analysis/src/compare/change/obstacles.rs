@@ -1,6 +1,6 @@
 //! What keeps studies from being compared, what keeps a claim of a change from being made, and what a reader must know.
 
-use super::{MIN_STUDIES, Sides};
+use super::sides::{MIN_STUDIES, Sides};
 use crate::compare::aspects::{Aspect, Part};
 use crate::compare::quantity::Quantity;
 use crate::{Direction, Facts, validity};

@@ -1,6 +1,6 @@
 //! `threadwise compare --before … --after …`: did it change?
 
-use crate::cli::CompareArgs;
+use super::CompareArgs;
 use crate::error::AppError;
 use crate::opened::Opened;
 use crate::output;

@@ -1,0 +1,59 @@
+//! Arguments of `compare`.
+
+use clap::Args;
+use std::path::PathBuf;
+
+/// Arguments of `compare`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  threadwise compare sqlite.threadwise postgres.threadwise mariadb.threadwise
+  threadwise compare *.threadwise --json
+  threadwise compare old.threadwise new.threadwise --html side-by-side.html
+  threadwise compare --before a1 a2 a3 --after b1 b2 b3      did it change?
+  threadwise compare --before a1 a2 a3 --after b1 b2 b3 --fail-on-regression     for CI
+  threadwise compare --before a1 a2 a3 --after b1 b2 b3 --pairs    a1 with b1, and so on
+  threadwise compare --card *.threadwise                     a line a study, for sharing
+  threadwise compare published:cached-reads FILE     published ratios beside those of a file
+
+Ratios stand side by side by the names of their comparisons. Rates do where engine and
+workload are the same, with their ratio where the machine is, too. Rows a second of two
+engines are not compared: a row is not the same work in both.
+
+Whether something changed needs three studies a side or three pairs: studies of one machine
+differ by 1 to 3% from hour to hour more than their own intervals say. A regression is shown
+to be worse, and by the margin or more in what was measured. With --fail-on-regression the
+exit code is then 4; with fewer studies, or those of different machines, it is 2 and nothing
+is written.
+
+--card prints one line of JSON a study: processor, engine, size of the data, what second
+threads add. It names no machine, file or person. Nothing is sent anywhere.")]
+pub struct CompareArgs {
+    /// Two or more result files; one and more with --card; or published:NAME (`threadwise published`) and one
+    #[arg(value_name = "FILE", conflicts_with_all = ["before", "after"])]
+    pub files: Vec<PathBuf>,
+    /// Result files of before: each study is one number a treatment
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "after")]
+    pub before: Vec<PathBuf>,
+    /// Result files of after
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "before")]
+    pub after: Vec<PathBuf>,
+    /// The first of before and the first of after are a pair that was run in turns, and so on
+    #[arg(long, requires = "before")]
+    pub pairs: bool,
+    /// Exit with 4 where a treatment got worse, and with 2 where that cannot be told
+    #[arg(long)]
+    pub fail_on_regression: bool,
+    /// What is compared, such as latency_ns_p99 or cpu_ns_per_row [default: the rate, or a command's headline]
+    #[arg(long, value_name = "NAME", requires = "before")]
+    pub metric: Option<String>,
+    /// Print one line of JSON a study, for sharing (docs/JSON.md)
+    #[arg(long, conflicts_with_all = ["json", "html", "before", "after", "fail_on_regression"])]
+    pub card: bool,
+    /// Write a self-contained HTML page there
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Print JSON (docs/JSON.md)
+    #[arg(long)]
+    pub json: bool,
+}
