@@ -35,6 +35,10 @@ const MOST_LINES: usize = 4;
 
 /// All advice of a study, the most important first.
 pub fn advice(facts: &Facts<'_>) -> Vec<Advice> {
+    // What something outside switches is the question of such a study, and its boots are not enough for another.
+    if facts.analysis.arms.is_some() {
+        return cost::advice(facts).into_iter().collect();
+    }
     order(facts).filter_map(|axis| of_axis(facts, axis)).chain(cost::advice(facts)).collect()
 }
 
@@ -99,8 +103,8 @@ fn single(facts: &Facts<'_>, choice: &Choice) -> Prose {
 fn undecided(facts: &Facts<'_>, choice: &Choice) -> Prose {
     let question = words::question(facts, choice);
     match guessed(facts, choice) {
-        Some(guess) => prose!("Not enough data on {}: {}.", question, guess),
-        None => prose!("Not enough data on {}: fewer than two blocks have all of it.", question),
+        Some(guess) => prose!("Not enough data to show {}: {}.", question, guess),
+        None => prose!("Not enough data to show {}: fewer than two blocks have all of it.", question),
     }
 }
 

@@ -81,7 +81,9 @@ fn what_is_not_decided_is_guessed() {
     let got = said(&swept(), &machine(1, 8, 1), &runs(&[("S2", 1.9), ("S4", 3.4), ("S8", 3.5)], 0.04));
     let text = &texts(&got)[0];
     assert!(
-        text.starts_with("Not enough data on how many busy sessions to run: best guess eight, probability "),
+        text.starts_with(
+            "Not enough data to show how many busy sessions to run: best guess eight, probability "
+        ),
         "{text}"
     );
     assert!(text.contains("% that it is within 3% of the best; if it is not, "), "{text}");

@@ -71,12 +71,12 @@ pub fn tick(facts: &Facts<'_>, choice: &Choice, candidate: &Candidate) -> String
     }
 }
 
-/// What is asked, to stand behind "not enough data on".
+/// What is asked, to stand behind "not enough data to show".
 pub fn question(facts: &Facts<'_>, choice: &Choice) -> String {
     let what = match choice.axis {
         Axis::Sessions => "how many busy sessions to run".to_owned(),
         Axis::Smt => "whether second threads of cores pay".to_owned(),
-        Axis::Dop => "the degree of parallelism".to_owned(),
+        Axis::Dop => "which degree of parallelism to set".to_owned(),
         Axis::Jobs => "how many jobs to run".to_owned(),
         Axis::Placement => "which logical CPUs to use".to_owned(),
         Axis::Service => "where to run service threads".to_owned(),

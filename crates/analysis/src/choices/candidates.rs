@@ -25,9 +25,11 @@ pub fn of_rates(study: &Study) -> Vec<Candidates> {
     for group in study.groups() {
         all.extend(sessions(study, group));
         all.extend(threads(study, group));
-        for axis in [Axis::Placement, Axis::Service, Axis::Memory, Axis::Pin] {
-            let is_meant = |one: &Treatment| one.role == Role::Compared && one.sessions > 1;
-            all.extend(classes(study, group, axis, is_meant));
+        // One session alone is there to be compared with.
+        let is_meant = |one: &Treatment| one.role == Role::Compared && one.sessions > 1;
+        all.extend(classes(study, group, Axis::Placement, is_meant));
+        for axis in [Axis::Service, Axis::Memory, Axis::Pin] {
+            all.extend(classes(study, group, axis, |one| one.role != Role::BaselineTwin));
         }
     }
     all

@@ -71,6 +71,9 @@ fn mark(choice: &Choice, candidate: &Candidate) -> String {
 
 /// The picture of the choice that the first advice is about; `None` of a study that leaves no choice.
 pub fn picture(facts: &Facts<'_>) -> Option<Box<Figure>> {
+    if facts.analysis.arms.is_some() {
+        return None;
+    }
     let about = words::first(facts)?;
     let choice = facts.analysis.choices.iter().find(|choice| choice.axis == about)?;
     let first = choice.candidates.first()?;

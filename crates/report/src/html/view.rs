@@ -190,7 +190,8 @@ pub fn filled(document: &Document) -> Result<Filled, ReportError> {
 /// What stands before all else, and how many findings of the verdict it has: those about validity, and the answer, which
 /// is advice where there is any. Of a document without a picture the verdict is enough.
 fn front(document: &Document, charts: &mut Charts) -> Result<(Option<Front>, usize), ReportError> {
-    let is_validity = |kind: &str| ["validity", "simulated", "emulated", "trust"].contains(&kind);
+    let is_validity =
+        |kind: &str| ["validity", "a-a-alarm", "simulated", "emulated", "trust"].contains(&kind);
     let answer = document.verdict.iter().position(|finding| !is_validity(&finding.kind));
     let (Some(at), Some(picture)) = (answer, document.picture.as_ref()) else { return Ok((None, 0)) };
     let paste = document.advice.iter().flat_map(|advice| &advice.paste);

@@ -194,7 +194,7 @@ fn is_server(engine: &str) -> bool {
 /// Which degree of parallelism to set.
 pub fn maxdop(args: &MaxdopArgs) -> Result<(), AppError> {
     let (preset, streams) = match args.streams {
-        1 => ("parallel-queries", None),
+        1 => ("maxdop", None),
         several => ("tpch-streams", Some(vec![several])),
     };
     let scale = args.scale.iter().map(|scale| ("scale".to_owned(), scale.clone()));
@@ -202,9 +202,9 @@ pub fn maxdop(args: &MaxdopArgs) -> Result<(), AppError> {
         engine: args.engine.clone(),
         engine_option: args.engine_option.clone(),
         set: scale.chain(args.set.iter().cloned()).collect(),
+        placement: streams.as_ref().map(|_| vec!["all".to_owned()]),
         streams,
         dop: args.dop.clone(),
-        placement: Some(vec!["all".to_owned()]),
         ..args.measure.run_of(preset)
     })
 }

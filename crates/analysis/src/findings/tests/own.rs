@@ -82,7 +82,7 @@ fn an_inconclusive_step_decides_nothing() {
     );
     assert_eq!(
         of_kind(&findings, "advice"),
-        "Not enough data on how many busy sessions to run: best guess two, probability 90% that it is within 3% of the best; \
+        "Not enough data to show how many busy sessions to run: best guess two, probability 90% that it is within 3% of the best; \
          if it is not, 20% less on average."
     );
 }
