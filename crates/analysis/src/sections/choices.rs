@@ -97,8 +97,9 @@ pub fn picture(facts: &Facts<'_>) -> Option<Box<Figure>> {
     };
     let place = words::place(facts, choice).to_string();
     let axis = words::axis(facts, choice);
+    let title = if place.is_empty() { axis.clone() } else { format!("{axis}, {place}") };
     Some(Box::new(Figure {
-        title: numbers::capital(&if place.is_empty() { axis.clone() } else { format!("{axis}, {place}") }),
+        title: facts.titled(&numbers::capital(&title), ""),
         description: "Speed of each setting with its interval. Filled: to be used. The band is the margin below the best."
             .to_owned(),
         wide: false,

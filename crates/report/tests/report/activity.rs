@@ -256,8 +256,8 @@ fn a_page_has_the_picture_and_the_tables() {
     assert_eq!(waits["rows"][1]["shares"], value!([0.2, 0.7, 0.0, 0.1]));
     let Some((dom, root, console)) = opened(&page) else { return };
     assert!(root.contains("data-errors=\"0\"") && console.is_empty(), "{root}\n{console:#?}");
-    // Throughput, ratios, roles, busy, steal, waits, time.
-    assert!(root.contains("data-charts=\"7\""), "{root}");
+    // The answer, throughput, ratios, roles, busy, steal, waits, time.
+    assert!(root.contains("data-charts=\"8\""), "{root}");
     let drawn = dom.split_once("data-chart=\"waits\"").unwrap().1.split_once("<details").unwrap().0;
     assert_eq!(drawn.matches("data-mark=\"bar\"").count(), 1);
     // Three bars each: what has no share is not drawn; four names and their swatches.

@@ -98,8 +98,8 @@ fn charts_are_drawn_and_the_console_is_clean() {
         return;
     };
     assert!(root.contains("data-errors=\"0\""), "faults on the page: {root}");
-    // 2 throughput, 2 ratios, roles, busy, steal, 2 time charts.
-    assert!(root.contains("data-charts=\"9\""), "not every chart was drawn: {root}");
+    // The answer, 2 throughput, 2 ratios, roles, busy, steal, 2 time charts.
+    assert!(root.contains("data-charts=\"10\""), "not every chart was drawn: {root}");
     assert!(console.is_empty(), "{console:#?}");
     let circles = dom.matches("data-mark=\"dot\"").count();
     assert!(circles >= 6, "{circles} groups of dots");
@@ -164,6 +164,6 @@ fn a_study_with_a_probe_draws_both() {
     (fixture.probe, fixture.hardware) = (Some(probed.probe), Some(probed.hardware));
     let Some((_, root, console)) = opened(&html::render(&fixture.document()).unwrap()) else { return };
     assert!(root.contains("data-errors=\"0\"") && console.is_empty(), "{root}\n{console:#?}");
-    // The charts of a study (2 throughput, 2 ratios, roles, busy, steal, 2 time) and 3 of pairs.
-    assert!(root.contains("data-charts=\"12\""), "{root}");
+    // The charts of a study (the answer, 2 throughput, 2 ratios, roles, busy, steal, 2 time) and 3 of pairs.
+    assert!(root.contains("data-charts=\"13\""), "{root}");
 }

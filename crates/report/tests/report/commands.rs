@@ -289,10 +289,10 @@ fn the_page_draws_values_and_ratios_of_every_quantity() {
         assert!(page.contains(text), "{text}");
     }
     assert!(!page.contains("rows/s") && !page.contains("rows per second"));
-    // Seven quantities, one of them without a ratio; busy times, drift.
+    // The answer, seven quantities, one of them without a ratio; busy times, drift.
     let Some((dom, root, errors)) = opened(&page) else { return };
     assert!(root.contains("data-errors=\"0\"") && errors.is_empty(), "{root}\n{errors:#?}");
-    assert!(root.contains("data-charts=\"17\""), "{root}");
+    assert!(root.contains("data-charts=\"18\""), "{root}");
     assert!(dom.contains("ratio of peak memory") && dom.contains("elapsed, s"));
 }
 

@@ -39,8 +39,8 @@ fn the_page_draws_a_strip_and_says_what_it_thinned_out() {
         assert_eq!(text.contains(words), is_thinned);
         let Some((dom, root, console)) = opened(&text) else { return };
         assert!(root.contains("data-errors=\"0\"") && console.is_empty(), "{root}\n{console:#?}");
-        // Throughput, ratios, the strip, busy time by use and by logical CPU, the baseline's rate, slices in time order.
-        assert!(root.contains("data-charts=\"7\""), "{root}");
+        // The answer, throughput, ratios, the strip, busy time by use and by logical CPU, the baseline's rate, slices in time order.
+        assert!(root.contains("data-charts=\"8\""), "{root}");
         let (_, drawn) = dom.split_once("data-chart=\"strip\"").unwrap();
         let (drawn, _) = drawn.split_once("</figure>").unwrap();
         let marks = drawn.matches("<rect").count() + drawn.matches("<path").count();

@@ -116,6 +116,7 @@ fn sections(page: &str) -> Vec<&str> {
 fn a_page_has_its_sections_in_order() {
     let page = html::render(&fixture(6, false).document()).unwrap();
     let wanted = [
+        "answer",
         "verdict",
         "table",
         "comparison",
