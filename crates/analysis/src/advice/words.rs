@@ -200,7 +200,7 @@ pub fn of_numbers(facts: &Facts<'_>, choice: &Choice, chosen: &Candidate) -> Pro
         Axis::Dop => "the smallest that is",
         _ => "the fewest that are",
     };
-    let as_good = choice.candidates.iter().filter(|one| one.within_margin && *one != chosen).next_back();
+    let as_good = choice.candidates.iter().rfind(|one| one.within_margin && *one != chosen);
     let up_to = as_good
         .map_or_else(Prose::default, |most| prose!(" (up to {} do as much)", value(facts, choice, most)));
     let tried = match is_most_tried(choice, chosen) {
