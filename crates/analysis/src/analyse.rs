@@ -75,7 +75,7 @@ pub fn analyse_probed(
         effects: effects(study, &slices, alpha),
     };
     if let Some(queries) = &analysis.queries {
-        analysis.choices = choices::of_queries(queries);
+        analysis.choices = queries::choices(&queries.heat);
         analysis.choices.extend(queries::threads(&setting, &observed, runs));
     }
     commands::add(&mut analysis, &setting, &observed, runs);

@@ -24,6 +24,7 @@ pub mod halves;
 pub mod hardware;
 pub mod kind;
 pub mod kinds;
+mod lines;
 pub mod lock_gains;
 pub mod long_windows;
 pub mod looks;

@@ -1,7 +1,7 @@
 //! Options for prices.
 
 use clap::{Args, ValueEnum};
-use threadwise_analysis::cost::{LicencePer, Prices};
+use threadwise_analysis::asked::{LicencePer, Prices};
 
 /// Prices: the report then says what a unit of work costs with one thread of every core and with both.
 #[derive(Debug, Args, Default)]

@@ -15,18 +15,6 @@ use crate::words::finding;
 use threadwise_document::numbers::{percent, set_percent};
 use threadwise_document::{Advice, Finding, Prose, prose};
 
-/// In this order advice is given. Where SMT is the study's question it comes first.
-const ORDER: [Axis; 8] = [
-    Axis::Dop,
-    Axis::Jobs,
-    Axis::Sessions,
-    Axis::Smt,
-    Axis::Placement,
-    Axis::Service,
-    Axis::Memory,
-    Axis::Pin,
-];
-
 /// Most choices of one kind that a line has; the section has all.
 const MOST_PARTS: usize = 2;
 
@@ -39,17 +27,7 @@ pub fn advice(facts: &Facts<'_>) -> Vec<Advice> {
     if facts.analysis.arms.is_some() {
         return cost::advice(facts).into_iter().collect();
     }
-    order(facts).filter_map(|axis| of_axis(facts, axis)).chain(cost::advice(facts)).collect()
-}
-
-/// The axes of a study's choices in the order in which they are advised on.
-fn order(facts: &Facts<'_>) -> impl Iterator<Item = Axis> {
-    // Where SMT is switched that is the question.
-    let smt_first = facts.study.comparisons.iter().any(|comparison| comparison.kind == "smt-off");
-    let mut order = ORDER.to_vec();
-    order.sort_by_key(|axis| !(smt_first && *axis == Axis::Smt));
-    let choices = &facts.analysis.choices;
-    order.into_iter().filter(|axis| choices.iter().any(|choice| choice.axis == *axis))
+    words::order(facts).filter_map(|axis| of_axis(facts, axis)).chain(cost::advice(facts)).collect()
 }
 
 /// The same as findings of a verdict.

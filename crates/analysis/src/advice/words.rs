@@ -12,6 +12,18 @@ use threadwise_study::{Treatment, worklist};
 /// Most candidates whose speeds are all given.
 const FEW: usize = 4;
 
+/// In this order advice is given. Where SMT is the study's question it comes first.
+const ORDER: [Axis; 8] = [
+    Axis::Dop,
+    Axis::Jobs,
+    Axis::Sessions,
+    Axis::Smt,
+    Axis::Placement,
+    Axis::Service,
+    Axis::Memory,
+    Axis::Pin,
+];
+
 /// A choice's name in JSON.
 pub fn about(axis: Axis) -> &'static str {
     match axis {
@@ -42,9 +54,19 @@ pub fn heading(facts: &Facts<'_>, axis: Axis) -> String {
     }
 }
 
+/// The axes of a study's choices in the order in which they are advised on.
+pub fn order(facts: &Facts<'_>) -> impl Iterator<Item = Axis> {
+    // Where SMT is switched that is the question.
+    let smt_first = facts.study.comparisons.iter().any(|comparison| comparison.kind == "smt-off");
+    let mut order = ORDER.to_vec();
+    order.sort_by_key(|axis| !(smt_first && *axis == Axis::Smt));
+    let choices = &facts.analysis.choices;
+    order.into_iter().filter(|axis| choices.iter().any(|choice| choice.axis == *axis))
+}
+
 /// The axis that the first advice is about.
 pub fn first(facts: &Facts<'_>) -> Option<Axis> {
-    super::order(facts).next()
+    order(facts).next()
 }
 
 /// What tells candidates apart, on the axis of a chart.
@@ -127,16 +149,18 @@ fn treatment<'a>(facts: &Facts<'a>, candidate: &Candidate) -> Option<&'a Treatme
 /// A candidate as people name it: a number, a placement, `near`.
 pub fn value(facts: &Facts<'_>, choice: &Choice, candidate: &Candidate) -> Prose {
     let name = || bare(&candidate.treatment).to_owned();
-    let of = |words: fn(&Treatment) -> String| treatment(facts, candidate).map_or_else(name, words);
+    let worded = |words: fn(&Treatment) -> String| treatment(facts, candidate).map_or_else(name, words);
     match choice.axis {
         Axis::Sessions => count_word(candidate.number).into(),
         Axis::Dop | Axis::Jobs => candidate.number.to_string().into(),
         Axis::Smt if choice.candidates.first() == Some(candidate) => "one".into(),
         Axis::Smt => "both".into(),
-        Axis::Placement => of(|one| one.placement.trim().to_owned()).into(),
-        Axis::Service => of(|one| one.service.as_ref().map_or_else(String::new, ToString::to_string)).into(),
-        Axis::Memory => of(|one| one.memory.to_string()).into(),
-        Axis::Pin => of(|one| match one.pin {
+        Axis::Placement => worded(|one| one.placement.trim().to_owned()).into(),
+        Axis::Service => {
+            worded(|one| one.service.as_ref().map_or_else(String::new, ToString::to_string)).into()
+        }
+        Axis::Memory => worded(|one| one.memory.to_string()).into(),
+        Axis::Pin => worded(|one| match one.pin {
             Pin::Each => "each to a logical CPU of its own".to_owned(),
             Pin::Set => "all to the whole set".to_owned(),
         })

@@ -1,6 +1,7 @@
 //! Treatments of a study that differ in one thing alone.
 
-use super::{Axis, ONE_CORE, sweep};
+use super::sweep;
+use super::types::{Axis, ONE_CORE};
 use crate::shape::Shape;
 use threadwise_study::{Role, Study, Treatment, worklist};
 

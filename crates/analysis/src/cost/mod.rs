@@ -9,74 +9,26 @@ mod words;
 
 pub use words::{advice, section};
 
+use crate::asked::Prices;
 use crate::choices::{Axis, ONE_CORE};
 use crate::estimate::Guess;
 use crate::findings::smt;
+use crate::lines;
 use crate::{Estimate, Facts};
 use threadwise_study::Study;
 
 /// When the rules of counting were last looked at.
 pub const RULE_DATE: &str = "2026-11-26";
 
-/// What a licence is counted by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LicencePer {
-    /// Every logical CPU that the database may use.
-    Vcpu,
-    /// Every physical core with a logical CPU that it may use.
-    Core,
-    /// The machine, whatever it has.
-    Machine,
-}
-
-impl LicencePer {
-    /// Licences of so many cores, each with so many busy threads.
-    pub fn count(self, cores: u32, threads: u32) -> f64 {
-        match self {
-            Self::Vcpu => f64::from(cores) * f64::from(threads),
-            Self::Core => f64::from(cores),
-            Self::Machine => 1.0,
-        }
+/// Why prices cannot be used on a study; `None` where they can.
+pub fn fault(prices: &Prices, study: &Study) -> Option<String> {
+    if prices.licence_per_h > 0.0
+        && let Some(why) = lines::no_licence(&study.engine)
+    {
+        return Some(format!("{why}: leave --licence-hour out"));
     }
-
-    /// The rule in words.
-    pub fn rule(self) -> &'static str {
-        match self {
-            Self::Vcpu => "a licence for every logical CPU that the database may use",
-            Self::Core => "a licence for every physical core of which the database may use a thread",
-            Self::Machine => "one licence for the machine",
-        }
-    }
-}
-
-/// Prices, all in one currency.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Prices {
-    /// Of the machine, an hour.
-    pub machine_per_h: f64,
-    /// Of a licence, an hour.
-    pub licence_per_h: f64,
-    /// What licences are counted by.
-    pub per: LicencePer,
-}
-
-impl Prices {
-    /// What an hour costs.
-    pub fn per_h(&self, cores: u32, threads: u32) -> f64 {
-        self.machine_per_h + self.licence_per_h * self.per.count(cores, threads)
-    }
-
-    /// Why these prices cannot be used on a study; `None` where they can.
-    pub fn fault(&self, study: &Study) -> Option<String> {
-        if self.licence_per_h > 0.0 && study.engine == "sqlite" {
-            return Some(
-                "SQLite is in the public domain and has no licence to pay: leave --licence-hour out"
-                    .to_owned(),
-            );
-        }
-        (self.machine_per_h + self.licence_per_h <= 0.0)
-            .then(|| "nothing costs anything: give --price-hour, --licence-hour or both".to_owned())
-    }
+    (prices.machine_per_h + prices.licence_per_h <= 0.0)
+        .then(|| "nothing costs anything: give --price-hour, --licence-hour or both".to_owned())
 }
 
 /// Both threads of every core against one.

@@ -1,7 +1,7 @@
 //! Costs with hand-computed figures.
 
 use super::*;
-use crate::asked::Asked;
+use crate::asked::{Asked, LicencePer};
 use crate::fixtures::{comparison, machine, run, study};
 use crate::{analyse_on, document};
 use threadwise_document::Document;
@@ -71,10 +71,10 @@ fn the_section_has_the_rule_and_its_date() {
 #[test]
 fn prices_that_mean_nothing_are_refused() {
     let (mut study, ..) = made(1.2, 0.001);
-    assert_eq!(licence(LicencePer::Core).fault(&study), None);
+    assert_eq!(fault(&licence(LicencePer::Core), &study), None);
     let free = Prices { machine_per_h: 0.0, licence_per_h: 0.0, per: LicencePer::Core };
-    assert!(free.fault(&study).unwrap().contains("--price-hour"));
+    assert!(fault(&free, &study).unwrap().contains("--price-hour"));
     study.engine = "sqlite".to_owned();
-    assert!(licence(LicencePer::Vcpu).fault(&study).unwrap().contains("public domain"));
-    assert_eq!(Prices { machine_per_h: 1.0, ..free }.fault(&study), None);
+    assert!(fault(&licence(LicencePer::Vcpu), &study).unwrap().contains("public domain"));
+    assert_eq!(fault(&Prices { machine_per_h: 1.0, ..free }, &study), None);
 }

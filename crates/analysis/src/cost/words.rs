@@ -1,6 +1,7 @@
 //! What it costs, as advice and as a section.
 
-use super::{Cheaper, LicencePer, Prices, RULE_DATE, Threads};
+use super::{Cheaper, RULE_DATE, Threads};
+use crate::asked::{LicencePer, Prices};
 use crate::choices::{Axis, Candidate};
 use crate::{Facts, Interval, kinds};
 use threadwise_document::numbers::{counted, percent, significant};

@@ -85,8 +85,8 @@ impl<'a> Sweep<'a> {
 
     /// The fewest sessions of which p99 is shown to be over twice that of the baseline.
     pub fn p99_doubled(&self) -> Option<(u32, &'a Ratio)> {
-        let of = |point: &Point<'a>| Some((point.sessions(), &point.p99?.ratio));
-        self.points.iter().filter_map(of).find(|(_, ratio)| ratio.holm_low > 2.0)
+        let p99 = |point: &Point<'a>| Some((point.sessions(), &point.p99?.ratio));
+        self.points.iter().filter_map(p99).find(|(_, ratio)| ratio.holm_low > 2.0)
     }
 
     /// Index of the last point before a step on which p99 rises by a larger factor than throughput:

@@ -11,6 +11,7 @@ use super::{HeatCell, HeatMap, Plateau};
 use crate::choices::{Axis, Choice};
 use crate::estimate::best;
 use crate::statistics::{MeanEstimate, geometric, mean};
+use threadwise_document::numbers;
 use threadwise_study::Treatment;
 
 /// One column of a map: treatments of one number of streams, ascending by DOP.
@@ -151,4 +152,22 @@ fn plateau(table: &Table<'_>, column: &[(u32, usize)], cores: Option<u32>) -> Op
         percent_low: cores.map(|cores| percent(dop_low, cores)),
         choice,
     })
+}
+
+/// The degrees of parallelism of a study of queries: of each map and number of streams.
+pub fn choices(maps: &[HeatMap]) -> Vec<Choice> {
+    let of_map = |map: &HeatMap| {
+        let choice = |plateau: &Plateau| Choice { place: place(map, plateau), ..plateau.choice.clone() };
+        map.plateaus.iter().map(choice).collect::<Vec<_>>()
+    };
+    maps.iter().flat_map(of_map).collect()
+}
+
+fn place(map: &HeatMap, plateau: &Plateau) -> String {
+    let variant = if map.variant.is_empty() { String::new() } else { format!(" ({})", map.variant) };
+    let streams = match map.streams.len() > 1 || plateau.streams > 1 {
+        true => format!(", {}", numbers::counted(plateau.streams as usize, "stream")),
+        false => String::new(),
+    };
+    format!("{}{variant}{streams}", map.placement.trim())
 }

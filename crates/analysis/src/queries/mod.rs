@@ -31,6 +31,7 @@ pub use beside::{DopLimit, ShortQueries, Step, limit};
 pub(crate) use build::{queries, threads};
 pub use comparisons::{ComparedQuery, QueryComparison};
 pub use cores::{CoreBounds, busy_bounds, own_bounds, straggler_bounds};
+pub(crate) use heat::choices;
 pub use plans::{change, plan_name, side_by_side};
 use serde::{Serialize, Serializer};
 use threadwise_document::Prose;

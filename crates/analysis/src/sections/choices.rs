@@ -77,7 +77,7 @@ pub fn picture(facts: &Facts<'_>) -> Option<Box<Figure>> {
     let about = words::first(facts)?;
     let choice = facts.analysis.choices.iter().find(|choice| choice.axis == about)?;
     let first = choice.candidates.first()?;
-    let of = words::value(facts, choice, first).to_string();
+    let first_name = words::value(facts, choice, first).to_string();
     let point = |candidate: &Candidate| {
         let finite = |end: f64| Some(end).filter(|end| end.is_finite() && *end > 0.0);
         let speed = candidate.speed.as_ref();
@@ -106,7 +106,7 @@ pub fn picture(facts: &Facts<'_>) -> Option<Box<Figure>> {
         table: table(facts, &[choice]).shown(Shown::Page),
         chart: Chart::Choice(ChoiceChart {
             axis,
-            speed: format!("speed over {of}"),
+            speed: format!("speed over {first_name}"),
             candidates: choice.candidates.iter().map(point).collect(),
             margin: facts.study.design.margin,
         }),

@@ -1,150 +1,15 @@
 //! `threadwise pool`, `maxdop` and `bind`: questions that a preset of `run` answers, with the options that matter to
 //! them.
 
+mod args;
+
 use super::run::CommandArgs;
 use super::run::run;
 use crate::cli::RunArgs;
+use crate::engines;
 use crate::error::AppError;
-use clap::Args;
-use std::path::PathBuf;
+pub use args::{BindArgs, MaxdopArgs, MeasureArgs, PoolArgs};
 use threadwise_analysis::asked::Asked;
-
-/// What all questions share with `run`.
-#[derive(Debug, Args, Default)]
-pub struct MeasureArgs {
-    /// Most time that it may take, such as 90s or 5m [default: as long as the preset's budget]
-    #[arg(long, value_name = "TIME", value_parser = crate::input::seconds)]
-    pub budget: Option<f64>,
-    /// Exactly this many blocks, however long they take
-    #[arg(long, value_name = "NUMBER", conflicts_with = "budget")]
-    pub blocks: Option<u32>,
-    /// Difference that is too small to matter [default: 3%]
-    #[arg(long, value_name = "PERCENT", value_parser = crate::input::share)]
-    pub margin: Option<f64>,
-    /// Result file to write [default: NAME-TIME.threadwise in this folder]
-    #[arg(long, short, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// HTML report to write [default: beside the result file]
-    #[arg(long, value_name = "FILE", conflicts_with = "no_html")]
-    pub html: Option<PathBuf>,
-    /// Write no HTML report
-    #[arg(long)]
-    pub no_html: bool,
-    /// Folder for the data while it is measured; ours is made inside it and removed at the end
-    #[arg(long, value_name = "DIR")]
-    pub data_dir: Option<PathBuf>,
-    /// Seed of every shuffle and draw [default: drawn, and stored]
-    #[arg(long, value_name = "NUMBER")]
-    pub seed: Option<u64>,
-    /// Measure although the machine is busy or a database server is running
-    #[arg(long)]
-    pub allow_busy: bool,
-    /// Do not probe the hardware first
-    #[arg(long)]
-    pub no_probe: bool,
-    /// Say what would be run, where and for how long, and stop
-    #[arg(long, conflicts_with = "json")]
-    pub plan: bool,
-    /// Print the report as JSON on stdout
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Arguments of `pool`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  threadwise pool                                              embedded SQLite, about 100 s
-  threadwise pool --engine postgres                            a private server
-  threadwise pool --engine postgres://app@db.example/shop      your server, in a schema of our own
-  threadwise pool --engine postgres --slo p99=10ms
-
-The load is cached reads of ours; a server is asked one statement a step, as a client would. At most as many
-connections are taken as are free (docs/ENGINES.md, \"Connections\").")]
-pub struct PoolArgs {
-    /// Engine, as of `run` [default: sqlite]
-    #[arg(long, value_name = "NAME|URL")]
-    pub engine: Option<String>,
-    /// Engine option, as of `run`; may be given several times
-    #[arg(long, value_name = "KEY=VALUE", value_parser = crate::input::key_value)]
-    pub engine_option: Vec<(String, String)>,
-    /// Workload option, as of `run`; may be given several times
-    #[arg(long, value_name = "KEY=VALUE", value_parser = crate::input::key_value)]
-    pub set: Vec<(String, String)>,
-    /// Numbers of connections to measure [default: 1, 2, 4, ... up to twice the logical CPUs]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = crate::input::count)]
-    pub sessions: Option<Vec<u32>>,
-    /// The 99th percentile that a step's latency has to keep, such as p99=10ms: the answer then has the most
-    /// connections that keep it
-    #[arg(long, value_name = "p99=TIME", value_parser = crate::input::p99)]
-    pub slo: Option<f64>,
-    /// How it is measured.
-    #[command(flatten)]
-    pub measure: MeasureArgs,
-}
-
-/// Arguments of `maxdop`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  threadwise maxdop                                  DuckDB, TPC-H at scale 1, about 4 minutes
-  threadwise maxdop --engine postgres --scale 0.1
-  threadwise maxdop --streams 4                      with four streams of queries at once
-  threadwise maxdop --dop 1,2,4,8 --budget 10m")]
-pub struct MaxdopArgs {
-    /// Engine: duckdb, datafusion, clickhouse, postgres, or a server's address [default: duckdb]
-    #[arg(long, value_name = "NAME|URL")]
-    pub engine: Option<String>,
-    /// Engine option, as of `run`; may be given several times
-    #[arg(long, value_name = "KEY=VALUE", value_parser = crate::input::key_value)]
-    pub engine_option: Vec<(String, String)>,
-    /// Streams of queries at once
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub streams: u32,
-    /// Scale factor of the data: 1 is about 1 GB [default: 1]
-    #[arg(long, value_name = "NUMBER")]
-    pub scale: Option<String>,
-    /// Degrees of parallelism to measure [default: 1, 2, 4, ... up to the logical CPUs]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = crate::input::count)]
-    pub dop: Option<Vec<u32>>,
-    /// Workload option, as of `run`, such as queries=1,6,14; may be given several times
-    #[arg(long, value_name = "KEY=VALUE", value_parser = crate::input::key_value)]
-    pub set: Vec<(String, String)>,
-    /// How it is measured.
-    #[command(flatten)]
-    pub measure: MeasureArgs,
-}
-
-/// Arguments of `bind`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  threadwise bind 4711 --parse pgbench -- pgbench -n -c 8 -T 10 bench
-  threadwise bind port:5432 --parse pgbench -- pgbench -n -c 8 -T 10 bench
-  threadwise bind postgresql.service --placement no-smt --placement half-cores -- ./load.sh
-
-Each mask is in force for one run of the command at a time, and every thread has its own mask again after it, also
-when threadwise is killed. The answer ends in the line to install, or leaves the server as it is.")]
-pub struct BindArgs {
-    /// The running server: its process number, port:N, the path of its socket, or its systemd unit
-    #[arg(value_name = "PID|port:N|UNIT", value_parser = crate::commands::run::server_name)]
-    pub server: String,
-    /// Logical CPUs to try instead of those of the preset; may be given several times
-    #[arg(long, value_name = "PLACEMENT")]
-    pub placement: Option<Vec<String>>,
-    /// A number of the command's output, as of `run`; may be given several times
-    #[arg(long, value_name = "NAME=SPEC", value_parser = crate::commands::run::metric)]
-    pub metric: Vec<(String, String)>,
-    /// Metrics of a known tool (see `threadwise list`), such as pgbench or sysbench
-    #[arg(long, value_name = "NAME")]
-    pub parse: Option<String>,
-    /// How it is measured.
-    #[command(flatten)]
-    pub measure: MeasureArgs,
-    /// The load on the server: a command with its arguments
-    #[arg(last = true, value_name = "CMD", required = true)]
-    pub command: Vec<String>,
-}
 
 impl MeasureArgs {
     /// The arguments of a preset's run.
@@ -186,9 +51,10 @@ pub fn pool(args: &PoolArgs) -> Result<(), AppError> {
     })
 }
 
-/// Whether an engine is a server that clients speak to.
+/// Whether an engine is a server that clients speak to: an address, or an engine whose servers can be measured by theirs.
 fn is_server(engine: &str) -> bool {
-    engine.contains("://") || ["postgres", "mariadb"].contains(&engine)
+    let address = || engines::find(engine)?.known_by().address;
+    engine.contains("://") || address().is_some_and(|address| address.password.is_ok())
 }
 
 /// Which degree of parallelism to set.

@@ -4,8 +4,8 @@ use crate::cli::ReportArgs;
 use crate::error::AppError;
 use crate::opened::Opened;
 use crate::output;
-use threadwise_analysis::Facts;
 use threadwise_analysis::asked::Asked;
+use threadwise_analysis::{Facts, cost};
 use threadwise_report::{Document, html, json, terminal};
 
 /// Prints or writes the asked-for forms.
@@ -16,7 +16,7 @@ pub fn report(args: &ReportArgs) -> Result<(), AppError> {
     let opened = Opened::open(&args.file)?;
     let prices = args.prices.prices();
     let facts = Facts { asked: Asked { prices, ..Asked::default() }, ..opened.facts() };
-    if let Some(fault) = prices.and_then(|prices| prices.fault(facts.study)) {
+    if let Some(fault) = prices.and_then(|prices| cost::fault(&prices, facts.study)) {
         return Err(AppError::Input(fault));
     }
     let document = threadwise_analysis::document(&facts);

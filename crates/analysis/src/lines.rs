@@ -1,0 +1,40 @@
+//! Lines in the words of engines, as data (`lines.tsv`): settings to paste, and which engine has no licence to pay.
+//!
+//! Columns: what it is about (an axis of choices, or `licence`), engine (of jobs the recipe), where the line goes, and its
+//! text with `{n}` for the number and `{less}` for one less.
+//!
+//! Sources: PostgreSQL documentation 20.7 (`max_parallel_workers_per_gather` does not count the leader); DuckDB
+//! "Configuration" (`threads`); DataFusion "Configuration Settings"; ClickHouse "Core settings" (`max_threads`);
+//! PgBouncer "Config" (`default_pool_size`); HikariCP README (`maximumPoolSize`).
+
+/// The file.
+const LINES: &str = include_str!("lines.tsv");
+
+/// Where each line of an engine goes, and its text.
+pub fn lines(about: &str, engine: &str) -> Vec<(&'static str, &'static str)> {
+    let line = |line: &'static str| {
+        let mut cells = line.split('\t');
+        let is_meant = cells.next() == Some(about) && cells.next() == Some(engine);
+        is_meant.then_some((cells.next()?, cells.next()?))
+    };
+    LINES.lines().filter_map(line).collect()
+}
+
+/// Why an engine has no licence to pay; `None` of any other.
+pub fn no_licence(engine: &str) -> Option<&'static str> {
+    lines("licence", engine).first().map(|(_, why)| *why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_has_its_cells() {
+        assert!(LINES.lines().all(|line| line.split('\t').count() == 4));
+        assert_eq!(lines("dop", "duckdb"), [("SQL", "SET threads = {n};")]);
+        assert_eq!(lines("dop", "postgres").len(), 2);
+        assert!(lines("dop", "nothing").is_empty());
+        assert!(no_licence("sqlite").is_some() && no_licence("postgres").is_none());
+    }
+}
