@@ -1,6 +1,6 @@
 //! SMT yields that a study measured, for what counts the capacity of a machine with them (`threadwise headroom`).
 //!
-//! Source: the estimates of [`super::smt`]; clocks are those of the treatments (docs/METHODOLOGY.md).
+//! Source: the estimates of `smt`; clocks are those of the treatments (docs/METHODOLOGY.md).
 
 use super::smt::{core_yield, keeps_busy, not_measured, whole_machine};
 use crate::shape::Shape;
