@@ -53,15 +53,20 @@ pub fn plus_minus(share: f64) -> Prose {
     Prose::figure(format!("±{}", numbers::percent(share)))
 }
 
+/// `72%`; more than simulations can hold a guess to is `over 99%`.
+pub fn probability(value: f64) -> Prose {
+    match value {
+        most if most > 0.99 => Prose::figure("over 99%"),
+        some => Prose::figure(numbers::percent(some)),
+    }
+}
+
 /// `probability 72% that three do over 3% more`: what a step is guessed to give.
 pub fn likely(guess: Guess, more: &str, margin: f64) -> Prose {
-    let probability = match guess.probability {
-        most if most > 0.99 => "over 99%".to_owned(),
-        some => numbers::percent(some),
-    };
+    let probability = probability(guess.probability);
     let side = if guess.is_above { "over" } else { "at most" };
     let margin = Prose::figure(numbers::set_percent(margin));
-    prose!("probability {} that {} do {} {} more", Prose::figure(probability), more, side, margin)
+    prose!("probability {} that {} do {} {} more", probability, more, side, margin)
 }
 
 /// `one core`, `13 cores`.

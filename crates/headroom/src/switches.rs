@@ -41,7 +41,7 @@ impl Follower {
         self.is_busy.iter().all(Option::is_some)
     }
 
-    /// Begins anew, after records were lost.
+    /// Begins again, after records were lost.
     pub fn forget(&mut self, now_ns: u64) {
         self.is_busy.iter_mut().for_each(|state| *state = None);
         self.since_ns = now_ns;

@@ -8,10 +8,12 @@ mod sessions;
 mod threads;
 pub(crate) mod words;
 
+pub use sessions::keep;
+
 use crate::Facts;
 use crate::choices::{Axis, Choice};
 use crate::cost;
-use crate::words::finding;
+use crate::words::{finding, probability};
 use threadwise_document::numbers::{percent, set_percent};
 use threadwise_document::{Advice, Finding, Prose, prose};
 
@@ -80,9 +82,16 @@ fn single(facts: &Facts<'_>, choice: &Choice) -> Prose {
 /// That the data do not decide, with the best guess.
 fn undecided(facts: &Facts<'_>, choice: &Choice) -> Prose {
     let question = words::question(facts, choice);
+    // Which numbers of sessions keep a bound is known apart from which do most.
+    let bounded = match choice.axis {
+        Axis::Sessions => sessions::bounded(facts, choice).unwrap_or_default(),
+        _ => Prose::default(),
+    };
     match guessed(facts, choice) {
-        Some(guess) => prose!("Not enough data to show {}: {}.", question, guess),
-        None => prose!("Not enough data to show {}: fewer than two blocks have all of it.", question),
+        Some(guess) => prose!("Not enough data to show {}: {}{}.", question, guess, bounded),
+        None => {
+            prose!("Not enough data to show {}: fewer than two blocks have all of it{}.", question, bounded)
+        }
     }
 }
 
@@ -90,14 +99,10 @@ fn undecided(facts: &Facts<'_>, choice: &Choice) -> Prose {
 fn guessed(facts: &Facts<'_>, choice: &Choice) -> Option<Prose> {
     let guess = choice.guess.as_ref()?;
     let candidate = choice.candidate(&guess.treatment)?;
-    let probability = match guess.probability {
-        most if most > 0.99 => "over 99%".to_owned(),
-        some => percent(some),
-    };
     let mut text = prose!(
         "best guess {}, probability {} that it is within {} of the best",
         words::value(facts, choice, candidate),
-        Prose::figure(probability),
+        probability(guess.probability),
         Prose::figure(set_percent(facts.study.design.margin))
     );
     if guess.loss_share > 0.0 {

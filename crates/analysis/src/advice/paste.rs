@@ -1,13 +1,13 @@
 //! Lines that put advice into effect, in the words of the engine that was measured and of the system.
 //!
-//! Those of engines are data (`crate::lines`). Sources of the others: taskset(1); systemd.exec(5) (`CPUAffinity=`);
+//! Those of engines are data (`crate::engine_lines`). Sources of the others: taskset(1); systemd.exec(5) (`CPUAffinity=`);
 //! numactl(8); the kernel's Documentation/ABI/testing/sysfs-devices-system-cpu (`smt/control`); AWS "CPU options" and Google
 //! Cloud "Set the number of threads per core".
 
 use super::{sessions, words};
 use crate::Facts;
 use crate::choices::{Axis, Candidate, Choice};
-use crate::lines;
+use crate::engine_lines;
 use threadwise_document::Paste;
 use threadwise_machine::{CpuSet, Memory};
 
@@ -32,7 +32,7 @@ pub fn lines(facts: &Facts<'_>, choice: &Choice) -> Vec<Paste> {
         axis => {
             let less = number.saturating_sub(1).to_string();
             let text = |text: &str| text.replace("{n}", &number.to_string()).replace("{less}", &less);
-            let found = lines::lines(words::about(axis), &engine(facts, choice.axis, chosen));
+            let found = engine_lines::lines(words::about(axis), &engine(facts, choice.axis, chosen));
             found.into_iter().map(|(place, line)| paste(place, text(line))).collect()
         }
     }

@@ -81,7 +81,11 @@ impl Choice {
         over: impl Fn(usize, usize) -> Vec<f64>,
         (margin, alpha, seed): (f64, f64, u64),
     ) -> Self {
-        let Chosen { near, chosen, guess } = choose(all.len(), &over, margin, alpha, seed);
+        // Each pair is asked for several times.
+        let count = all.len();
+        let pairs: Vec<Vec<f64>> = (0..count * count).map(|at| over(at / count, at % count)).collect();
+        let over = |one: usize, other: usize| pairs[one * count + other].clone();
+        let Chosen { near, chosen, guess } = choose(count, over, margin, alpha, seed);
         let name = |at: usize| all.get(at).map(|(name, _)| name.clone());
         let guess = guess.and_then(|guess| {
             let (probability, loss_share) = (guess.probability, guess.loss_share);

@@ -1,6 +1,6 @@
 //! What several studies have in common and what differs between them: machine, kernel, engine, settings, program, date.
 //!
-//! All of it is from the result files. They name no machine, so that two of one kind cannot be told apart.
+//! All of it is from the result files. They name no machine, so that two of one kind look alike.
 
 use crate::Facts;
 use crate::groups::distinct;

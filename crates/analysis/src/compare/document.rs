@@ -46,7 +46,7 @@ pub fn document(studies: &[Facts<'_>], program_version: &str) -> Document {
 }
 
 /// What one study of each cannot say.
-const CANNOT_TELL: &str = "Whether anything changed cannot be told from one study each: studies of one machine differ by 1 to 3% \
+const CANNOT_TELL: &str = "One study each cannot show whether anything changed: studies of one machine differ by 1 to 3% \
      from hour to hour more than their own intervals say. Three and more a side can tell.";
 
 /// A column for each study.

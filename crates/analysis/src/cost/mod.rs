@@ -11,10 +11,10 @@ pub use words::{advice, section};
 
 use crate::asked::Prices;
 use crate::choices::{Axis, ONE_CORE};
+use crate::engine_lines;
 use crate::estimate::Guess;
 use crate::findings::smt;
-use crate::lines;
-use crate::{Estimate, Facts};
+use crate::{Estimate, Facts, Ratio};
 use threadwise_study::Study;
 
 /// When the rules of counting were last looked at.
@@ -23,7 +23,7 @@ pub const RULE_DATE: &str = "2026-11-26";
 /// Why prices cannot be used on a study; `None` where they can.
 pub fn fault(prices: &Prices, study: &Study) -> Option<String> {
     if prices.licence_per_h > 0.0
-        && let Some(why) = lines::no_licence(&study.engine)
+        && let Some(why) = engine_lines::no_licence(&study.engine)
     {
         return Some(format!("{why}: leave --licence-hour out"));
     }
@@ -66,17 +66,21 @@ impl<'a> Threads<'a> {
         (cores > 0).then_some(Self { both_over_one, cores, is_of_one_core, break_even })
     }
 
-    /// Whether they are cheaper, by the interval that decides.
+    /// Whether they are cheaper.
     pub fn cheaper(&self) -> Cheaper {
-        let ratio = &self.both_over_one.ratio;
-        if ratio.holm_low > self.break_even {
-            return Cheaper::Both;
-        }
-        if ratio.holm_high < self.break_even {
-            return Cheaper::One;
-        }
-        Cheaper::Open(Guess::beyond(ratio, self.break_even).map(|guess| (guess.is_above, guess.probability)))
+        cheaper(&self.both_over_one.ratio, self.break_even)
     }
+}
+
+/// Whether both threads are cheaper, from their ratio to one and the break-even, by the interval that decides.
+pub fn cheaper(ratio: &Ratio, break_even: f64) -> Cheaper {
+    if ratio.holm_low > break_even {
+        return Cheaper::Both;
+    }
+    if ratio.holm_high < break_even {
+        return Cheaper::One;
+    }
+    Cheaper::Open(Guess::beyond(ratio, break_even).map(|guess| (guess.is_above, guess.probability)))
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use super::{Cheaper, RULE_DATE, Threads};
 use crate::asked::{LicencePer, Prices};
 use crate::choices::{Axis, Candidate};
-use crate::{Facts, Interval, kinds};
-use threadwise_document::numbers::{counted, percent, significant};
+use crate::{Facts, Interval, kinds, words};
+use threadwise_document::numbers::{counted, significant};
 use threadwise_document::{Advice, Block, Cell, Column, Prose, Section, Shown, Table, prose};
 
 /// Units of work that a price is given for.
@@ -28,7 +28,7 @@ pub fn advice(facts: &Facts<'_>) -> Option<Advice> {
                 "Cost: not enough data to say whether both threads are cheaper ({}); best guess {}, probability {}.",
                 figures,
                 guess,
-                Prose::figure(percent(probability))
+                words::probability(probability)
             )
         }
         Cheaper::Open(None) => {

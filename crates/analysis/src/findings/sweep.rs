@@ -83,10 +83,13 @@ impl<'a> Sweep<'a> {
         Some((fewer, step.map(|step| &step.ratio)))
     }
 
-    /// The fewest sessions of which p99 is shown to be over twice that of the baseline.
+    /// The fewest sessions of which p99 is shown to be over twice that of the baseline, as it is of all larger numbers.
     pub fn p99_doubled(&self) -> Option<(u32, &'a Ratio)> {
-        let p99 = |point: &Point<'a>| Some((point.sessions(), &point.p99?.ratio));
-        self.points.iter().filter_map(p99).find(|(_, ratio)| ratio.holm_low > 2.0)
+        let doubled = |point: &Point<'a>| {
+            let ratio = &point.p99?.ratio;
+            (ratio.holm_low > 2.0).then_some((point.sessions(), ratio))
+        };
+        self.points.iter().rev().map_while(doubled).last()
     }
 
     /// Index of the last point before a step on which p99 rises by a larger factor than throughput:

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod activity;
+mod advice;
 mod arms;
 mod best;
 mod choose;

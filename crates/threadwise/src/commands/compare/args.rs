@@ -41,7 +41,7 @@ pub struct CompareArgs {
     /// The first of before and the first of after are a pair that was run in turns, and so on
     #[arg(long, requires = "before")]
     pub pairs: bool,
-    /// Exit with 4 where a treatment got worse, and with 2 where that cannot be told
+    /// Exit with 4 where a treatment got worse, and with 2 where the studies cannot show it
     #[arg(long)]
     pub fail_on_regression: bool,
     /// What is compared, such as latency_ns_p99 or cpu_ns_per_row [default: the rate, or a command's headline]

@@ -53,7 +53,7 @@ Examples:
   threadwise pool --engine postgres://app@db.example/shop      your server, in a schema of our own
   threadwise pool --engine postgres --slo p99=10ms
 
-The load is cached reads of ours; a server is asked one statement a step, as a client would. At most as many
+The load is cached reads of a table that is made for it; a server is asked one statement a step, as a client would. At most as many
 connections are taken as are free (docs/ENGINES.md, \"Connections\").")]
 pub struct PoolArgs {
     /// Engine, as of `run` [default: sqlite]

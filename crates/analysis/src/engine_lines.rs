@@ -1,4 +1,4 @@
-//! Lines in the words of engines, as data (`lines.tsv`): settings to paste, and which engine has no licence to pay.
+//! Lines in the words of engines, as data (`engine_lines.tsv`): settings to paste, and which engine has no licence to pay.
 //!
 //! Columns: what it is about (an axis of choices, or `licence`), engine (of jobs the recipe), where the line goes, and its
 //! text with `{n}` for the number and `{less}` for one less.
@@ -8,7 +8,7 @@
 //! PgBouncer "Config" (`default_pool_size`); HikariCP README (`maximumPoolSize`).
 
 /// The file.
-const LINES: &str = include_str!("lines.tsv");
+const LINES: &str = include_str!("engine_lines.tsv");
 
 /// Where each line of an engine goes, and its text.
 pub fn lines(about: &str, engine: &str) -> Vec<(&'static str, &'static str)> {
