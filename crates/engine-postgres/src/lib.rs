@@ -24,6 +24,7 @@ pub mod workload;
 use std::path::Path;
 use threadwise_engine::connections::Limit;
 use threadwise_engine::servers::{self, Home, StudyServer, TreatmentServer};
+use threadwise_engine::workloads::transaction::needs_users_data;
 use threadwise_engine::{
     Address, Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded, Running, StartRequest,
 };
@@ -108,6 +109,8 @@ impl Engine for Postgres {
                 Ok(Some(Box::new(keep_study(request, &managed, connections)?)))
             }
             Choice::Managed(_) => Ok(None),
+            // Statements of the user's make nothing that would have to be kept apart or dropped.
+            Choice::External(_) if workload::needs_users(&request.workload) => Ok(None),
             Choice::External(external) => Ok(Some(Box::new(keeper::External::claim(reach(&external)?)?))),
         }
     }
@@ -116,6 +119,9 @@ impl Engine for Postgres {
         match choice(request)? {
             Choice::Managed(managed) if managed.study => load_study(request, &managed),
             Choice::Managed(managed) => load_template(request, &managed),
+            Choice::External(external) if workload::needs_users(&request.workload) => {
+                workload::transaction::load(&reach(&external)?, request)
+            }
             Choice::External(external) => load_shared(&reach(&external)?, request, false),
         }
     }
@@ -149,6 +155,11 @@ impl Engine for Postgres {
 /// for the study.
 fn choice(request: &LoadRequest) -> Result<Choice, EngineError> {
     let mut choice = Choice::parse(&request.engine_options)?;
+    if let Choice::Managed(_) = &choice
+        && workload::needs_users(&request.workload)
+    {
+        return needs_users_data("name your database, --engine postgres://USER@HOST/DATABASE");
+    }
     if let Choice::Managed(managed) = &mut choice
         && workload::shares_server(&request.workload)
     {

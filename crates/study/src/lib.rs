@@ -23,6 +23,7 @@ pub mod probe;
 pub mod study;
 pub mod time;
 pub mod tpch;
+pub mod transaction;
 pub mod warmup;
 pub mod worklist;
 

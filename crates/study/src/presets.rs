@@ -1,7 +1,7 @@
 //! Studies that come with the program, as data in `studies/*.toml`.
 
 /// Name, title and text of each preset; the first is the default.
-const PRESETS: [(&str, &str, &str); 19] = [
+const PRESETS: [(&str, &str, &str); 20] = [
     (
         "placement",
         "Cached reads of two sessions: one logical CPU, one core, two cores, two packages",
@@ -71,6 +71,11 @@ const PRESETS: [(&str, &str, &str); 19] = [
         "pool",
         "Connections for a pool: 1, 2, 4, ... sessions, past the logical CPUs",
         include_str!("../../../studies/pool.toml"),
+    ),
+    (
+        "transaction",
+        "Transactions from a file: 1, 2, 4, ... sessions, past the logical CPUs",
+        include_str!("../../../studies/transaction.toml"),
     ),
     (
         "maxdop",

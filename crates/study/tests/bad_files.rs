@@ -201,6 +201,6 @@ fn columns_are_counted_in_characters() {
 fn an_unknown_preset_lists_the_known_ones() {
     assert_eq!(
         StudyFile::preset("placment").unwrap_err().to_string(),
-        "there is no preset 'placment': presets are placement, session-sweep, cached-reads, concurrent-inserts, smt-boots, locks, smt-off, log-buffer, log-buffer-memory, parallel-queries, parallel-workers, tpch-streams, mixed-load, pool, maxdop, bind, command, work-list, reload-schedule; the name of a study definition ends in .toml"
+        "there is no preset 'placment': presets are placement, session-sweep, cached-reads, concurrent-inserts, smt-boots, locks, smt-off, log-buffer, log-buffer-memory, parallel-queries, parallel-workers, tpch-streams, mixed-load, pool, transaction, maxdop, bind, command, work-list, reload-schedule; the name of a study definition ends in .toml"
     );
 }

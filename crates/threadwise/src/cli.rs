@@ -6,7 +6,7 @@ use crate::commands::fit::FitArgs;
 use crate::commands::headroom::args::HeadroomArgs;
 use crate::commands::questions::{BindArgs, MaxdopArgs, PoolArgs};
 use crate::commands::reload::{ReloadArgs, ReloadWatchdogArgs};
-use crate::commands::run::CommandArgs;
+use crate::commands::run::{CommandArgs, TransactionArgs};
 use crate::commands::smt::{SmtArgs, SmtWatchdogArgs};
 use crate::commands::spins::SpinsArgs;
 use crate::commands::worklist::{WorklistRunArgs, WorklistSqliteArgs};
@@ -129,6 +129,7 @@ Examples:
   threadwise run smt-off --smt mask,offline --yes                       as root
   threadwise run parallel-queries --set scale=10 --dop 1,2,4 --placement no-smt --placement all
   threadwise run parallel-queries --engine postgres --set scale=0.1
+  threadwise run transaction --transaction page.sql --engine postgres://app@db.example/shop
   threadwise run command --parse pgbench -- pgbench -n -c {sessions} -T 10 bench
   threadwise run work-list --engine firebird --set files=100 --set total_mib=500
   threadwise run work-list --engine sqlite --list dbs.txt --jobs 1,2,4
@@ -184,7 +185,7 @@ pub struct RunArgs {
     /// Go on with this interrupted study, after a boot or on another machine in a new result file beside it; its own
     /// settings apply, and the hardware is probed if its first part was. --allow-busy, --data-dir, --budget and, where it runs commands, --allow-commands are those
     /// of each start
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["study", "engine", "output", "seed", "sessions", "sweep", "compare", "streams", "dop", "jobs", "list", "placement", "memory", "service", "smt", "turbo", "governor", "factor", "engine_option", "set", "rounds", "slice", "rewarm", "blocks", "until", "margin", "long_windows", "command", "each", "metric", "parse", "setup", "warmup", "before", "after", "check", "teardown"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["study", "engine", "output", "seed", "sessions", "sweep", "compare", "streams", "dop", "jobs", "list", "placement", "memory", "service", "smt", "turbo", "governor", "factor", "engine_option", "set", "transaction", "rounds", "slice", "rewarm", "blocks", "until", "margin", "long_windows", "command", "each", "metric", "parse", "setup", "warmup", "before", "after", "check", "teardown"])]
     pub resume: Option<PathBuf>,
     /// External arm that the machine is in now, for a study over several boots (`[external]` in docs/STUDY.md); it must
     /// be the one that is due
@@ -281,6 +282,9 @@ pub struct RunArgs {
     /// What a study of commands runs.
     #[command(flatten)]
     pub commands: CommandArgs,
+    /// The user's own transactions.
+    #[command(flatten)]
+    pub transactions: TransactionArgs,
     /// What is asked of its report.
     #[arg(skip)]
     pub asked: Asked,

@@ -1,4 +1,5 @@
-//! The workloads on PostgreSQL: `logical-io`, `insert`, `parallel-scan` and `tpch`, one folder each: SQL, data, sessions.
+//! The workloads on PostgreSQL: `logical-io`, `insert`, `parallel-scan`, `tpch` and `transaction`, one folder each: SQL,
+//! data, sessions.
 //!
 //! A session's loop runs in a procedure of the server that commits every 10 to 100 ms or at each
 //! transaction (`loop=server`), or in the client (`loop=client`). What a procedure reports of its whole
@@ -14,13 +15,15 @@ mod sql;
 pub mod stats;
 mod tables;
 mod tpch;
+pub(crate) mod transaction;
 mod treatment;
 pub mod waits;
 
 use postgres::Client;
+use threadwise_engine::workloads::transaction::Transaction;
 use threadwise_engine::workloads::{
     insert as insert_workload, logical_io as io_workload, parallel_scan as scan_workload,
-    tpch as tpch_workload,
+    tpch as tpch_workload, transaction as transaction_workload,
 };
 use threadwise_engine::{EngineError, LoadRequest, Loaded};
 
@@ -35,8 +38,13 @@ pub use tpch::canonical_plan;
 pub use treatment::{Backend, Treatment};
 
 /// Names of the workloads.
-pub const NAMES: &[&str] =
-    &[io_workload::NAME, insert_workload::NAME, scan_workload::NAME, tpch_workload::NAME];
+pub const NAMES: &[&str] = &[
+    io_workload::NAME,
+    insert_workload::NAME,
+    scan_workload::NAME,
+    tpch_workload::NAME,
+    transaction_workload::NAME,
+];
 
 /// What `load` makes in the schema.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -54,6 +62,7 @@ enum Work {
     Insert(insert::Work),
     ParallelScan(parallel_scan::Work),
     Tpch(tpch::Work),
+    Transaction(Transaction),
 }
 
 impl Work {
@@ -63,6 +72,7 @@ impl Work {
             insert_workload::NAME => Ok(Self::Insert(insert::Work::parse(load)?)),
             scan_workload::NAME => Ok(Self::ParallelScan(parallel_scan::Work::parse(load)?)),
             tpch_workload::NAME => Ok(Self::Tpch(tpch::Work::parse(load)?)),
+            transaction_workload::NAME => Ok(Self::Transaction(transaction::parse(load)?)),
             other => Err(EngineError::Option {
                 option: "workload".into(),
                 why: format!("postgres has no '{other}'; it has: {}", NAMES.join(", ")),
@@ -95,6 +105,7 @@ pub fn data_bytes(load: &LoadRequest) -> Result<u64, EngineError> {
         Work::Insert(workload) => workload.data_bytes(load.sessions),
         Work::ParallelScan(workload) => workload.pool_bytes(),
         Work::Tpch(workload) => workload.data_bytes(),
+        Work::Transaction(_) => 0,
     })
 }
 
@@ -106,7 +117,7 @@ pub fn changes_data(load: &LoadRequest) -> Result<bool, EngineError> {
     Ok(match Work::parse(load)? {
         Work::LogicalIo(workload) => workload.io.updates(),
         Work::Insert(_) => true,
-        Work::ParallelScan(_) | Work::Tpch(_) => false,
+        Work::ParallelScan(_) | Work::Tpch(_) | Work::Transaction(_) => false,
     })
 }
 
@@ -129,6 +140,11 @@ pub fn needs_ours(workload: &str) -> bool {
     workload == scan_workload::NAME
 }
 
+/// Whether it runs on data of the user's alone, and makes nothing in their server.
+pub fn needs_users(workload: &str) -> bool {
+    workload == transaction_workload::NAME
+}
+
 /// Whether every step is to find its data in no cache.
 ///
 /// # Errors
@@ -146,7 +162,7 @@ pub fn data_name(load: &LoadRequest) -> Result<Option<String>, EngineError> {
     Ok(match Work::parse(load)? {
         Work::ParallelScan(workload) => Some(workload.suffix()),
         Work::Tpch(workload) => Some(workload.suffix()),
-        Work::LogicalIo(_) | Work::Insert(_) => None,
+        Work::LogicalIo(_) | Work::Insert(_) | Work::Transaction(_) => None,
     })
 }
 
@@ -163,7 +179,7 @@ pub fn server_settings(
     Ok(match Work::parse(load)? {
         Work::ParallelScan(workload) => tpch::server_settings(workload.pool_bytes(), memory_bytes, major),
         Work::Tpch(workload) => tpch::server_settings(workload.data_bytes(), memory_bytes, major),
-        Work::LogicalIo(_) | Work::Insert(_) => Vec::new(),
+        Work::LogicalIo(_) | Work::Insert(_) | Work::Transaction(_) => Vec::new(),
     })
 }
 
@@ -175,8 +191,8 @@ pub fn objects(load: &LoadRequest, suffix: &str) -> Result<Objects, EngineError>
     let tables = match Work::parse(load)? {
         Work::LogicalIo(workload) => workload.tables(load.sessions, suffix),
         Work::Insert(_) => vec![insert::table(suffix)],
-        // In a schema of their own they go with the server, which is ours.
-        Work::ParallelScan(_) => return Ok(Objects::default()),
+        // In a schema of their own they go with the server, which is ours; statements of the user's have none of ours.
+        Work::ParallelScan(_) | Work::Transaction(_) => return Ok(Objects::default()),
         Work::Tpch(workload) => {
             let tables = if suffix.is_empty() { workload.tables() } else { Vec::new() };
             return Ok(Objects { tables, procedures: Vec::new() });
@@ -201,5 +217,6 @@ pub fn load(
         Work::Insert(workload) => insert::load(control, server, load, &workload, suffix),
         Work::ParallelScan(workload) => parallel_scan::load(control, server, &workload, suffix),
         Work::Tpch(workload) => tpch::load(control, server, load, &workload, suffix),
+        Work::Transaction(_) => transaction::load(server, load),
     }
 }

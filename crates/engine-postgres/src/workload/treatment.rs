@@ -11,6 +11,7 @@ use super::parallel_scan::{self, Looks};
 use super::shared::{FORCED_FLUSH, Shared, backend_pid, lock};
 use super::stats::Stats;
 use super::tpch::{self, QuerySession, Reads, ServerCpu};
+use super::transaction::TransactionSession;
 use super::waits::Sampler;
 use super::{Work, insert, logical_io};
 use crate::Server;
@@ -124,7 +125,7 @@ impl Treatment {
                 self.dop = threadwise_engine::workloads::tpch::dop(&workload.options, placement);
             }
             Work::ParallelScan(workload) => self.dop = workload.scan.dop_on(placement),
-            Work::LogicalIo(_) | Work::Insert(_) => {}
+            Work::LogicalIo(_) | Work::Insert(_) | Work::Transaction(_) => {}
         }
         self
     }
@@ -177,6 +178,9 @@ impl Treatment {
                 Box::new(tpch::ShortSession::open(&self.server, request, &stream, shared)?)
             }
             Work::Tpch(workload) => Box::new(self.stream(workload, request)?),
+            Work::Transaction(transaction) => {
+                Box::new(TransactionSession::open(&self.server, request, transaction, shared)?)
+            }
         })
     }
 

@@ -5,3 +5,4 @@ pub mod logical_io;
 pub mod options;
 pub mod parallel_scan;
 pub mod tpch;
+pub mod transaction;

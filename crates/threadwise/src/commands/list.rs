@@ -12,12 +12,13 @@ use threadwise_report::json::{self, ListEntry};
 use threadwise_study::Options;
 
 /// Workloads and what they do.
-const WORKLOADS: [(&str, &str); 7] = [
+const WORKLOADS: [(&str, &str); 8] = [
     ("logical-io", "cached reads of consecutive keys from a random start"),
     ("insert", "a few rows a transaction into one table, keys ascending or random"),
     ("index", "lookups or inserts in one index in memory under a spinlock, a queue lock, or no lock"),
     ("tpch", "the 22 queries of TPC-H, one after another or as streams, by degree of parallelism"),
     ("log-buffer", "records into one log buffer under a spinlock, a queue lock, or no lock"),
+    ("transaction", "statements of yours from a file, one transaction after another on your own data"),
     ("command", "a command of yours, one whole run after another"),
     ("worklist", "a list of files or databases, N jobs, a recipe of commands for each item"),
 ];

@@ -10,6 +10,7 @@ use crate::engines;
 use crate::error::AppError;
 pub use args::{BindArgs, MaxdopArgs, MeasureArgs, PoolArgs};
 use threadwise_analysis::asked::Asked;
+use threadwise_study::transaction::WORKLOAD as TRANSACTIONS;
 
 impl MeasureArgs {
     /// The arguments of a preset's run.
@@ -37,7 +38,8 @@ impl MeasureArgs {
 pub fn pool(args: &PoolArgs) -> Result<(), AppError> {
     let mut set = args.set.clone();
     let is_server = args.engine.as_deref().is_some_and(is_server);
-    if is_server && !set.iter().any(|(name, _)| name == "loop") {
+    let is_transaction = args.transactions.transaction.is_some();
+    if is_server && !is_transaction && !set.iter().any(|(name, _)| name == "loop") {
         // Latency is what a client waits.
         set.push(("loop".to_owned(), "client".to_owned()));
     }
@@ -47,7 +49,8 @@ pub fn pool(args: &PoolArgs) -> Result<(), AppError> {
         set,
         sessions: args.sessions.clone(),
         asked: Asked { p99_ns: args.slo.map(|seconds| seconds * 1e9), ..Asked::default() },
-        ..args.measure.run_of("pool")
+        transactions: args.transactions.clone(),
+        ..args.measure.run_of(if is_transaction { TRANSACTIONS } else { "pool" })
     })
 }
 

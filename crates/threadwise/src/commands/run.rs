@@ -12,6 +12,7 @@ mod prepare;
 mod program;
 mod room;
 mod server;
+mod transaction;
 mod watch;
 mod worklist;
 
@@ -21,7 +22,7 @@ use crate::engines;
 use crate::error::AppError;
 use crate::opened::Opened;
 use crate::output;
-pub use args::{CommandArgs, metric, server as server_name};
+pub use args::{CommandArgs, TransactionArgs, metric, server as server_name};
 use prepare::Job;
 use std::path::Path;
 use std::time::Instant;
@@ -154,6 +155,7 @@ fn opening(job: &Job, topology: &Topology) -> Result<String, AppError> {
     }
     text.push_str(&worklist::shown(&job.study));
     text.push_str(&command::shown(&job.study));
+    text.push_str(&transaction::shown(&job.study));
     text.push_str(&format!("{}\n", job.price()));
     for remark in job.remarks.iter().chain(&arms::remark(&job.study, topology)) {
         text.push_str(&format!("{remark}\n"));

@@ -38,6 +38,7 @@ mod servers;
 mod smt;
 mod spins;
 mod tpch;
+mod transaction;
 mod validity;
 mod warmup;
 mod watch;

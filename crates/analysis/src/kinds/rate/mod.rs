@@ -11,7 +11,7 @@ use crate::parts::Parts;
 use crate::workload::{Nouns, reads_cached};
 use threadwise_document::Section;
 use threadwise_document::chart::ChartWords;
-use threadwise_study::{Options, Study};
+use threadwise_study::{Options, Study, transaction};
 
 /// The kind.
 pub struct Rates;
@@ -33,6 +33,10 @@ fn inserts(study: &Study) -> bool {
     study.workload == "insert"
 }
 
+fn is_users_transaction(study: &Study) -> bool {
+    study.workload == transaction::WORKLOAD
+}
+
 impl Kind for Rates {
     fn is(&self, _study: &Study) -> bool {
         true
@@ -48,6 +52,15 @@ impl Kind for Rates {
                 causes: "shared flushes, clocks and caches",
                 ..NOUNS
             },
+            _ if is_users_transaction(study) => Nouns {
+                rate: "transactions/s",
+                rate_in_full: "Transactions per second",
+                cpu: "CPU/transaction",
+                row: "transaction",
+                noun: "transactions",
+                noun_one: "transaction",
+                ..NOUNS
+            },
             _ => NOUNS,
         }
     }
@@ -60,6 +73,9 @@ impl Kind for Rates {
         let text = match study {
             _ if reads_cached(study) => "reads are rows read from the engine's cache",
             _ if inserts(study) => "inserts are rows of committed transactions",
+            _ if is_users_transaction(study) => {
+                "transactions are the user's own, and their answers were not checked"
+            }
             _ => return None,
         };
         // Only what was asked for everywhere: a factor's levels are reported as such.
@@ -87,7 +103,9 @@ impl Kind for Rates {
         vec![sections::all_treatments(facts, &self.nouns(facts.study))]
     }
 
-    fn chart_words(&self, _facts: &Facts<'_>) -> ChartWords {
-        ChartWords { rate: NOUNS.rate, ratio: "ratio of rows/s", slice: NOUNS.rate, sessions: NOUNS.sessions }
+    fn chart_words(&self, facts: &Facts<'_>) -> ChartWords {
+        let rate = self.nouns(facts.study).rate;
+        let ratio = if rate == NOUNS.rate { "ratio of rows/s" } else { "ratio of transactions/s" };
+        ChartWords { rate, ratio, slice: rate, sessions: NOUNS.sessions }
     }
 }

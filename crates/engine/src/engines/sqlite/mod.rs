@@ -12,11 +12,12 @@ mod insert;
 mod logical_io;
 mod settings;
 mod tpch;
+mod transaction;
 
 use crate::workloads::insert as insert_workload;
 use crate::workloads::logical_io as logical_io_workload;
 use crate::workloads::options::refuse;
-use crate::workloads::tpch as tpch_workload;
+use crate::workloads::{tpch as tpch_workload, transaction as transaction_workload};
 use crate::{Engine, EngineError, KnownBy, LoadRequest, Loaded, Running, StartRequest};
 use error::NAME;
 pub use ffi::{CacheCounters, take_cache_counters};
@@ -29,7 +30,8 @@ use threadwise_study::engine::Properties;
 pub struct Sqlite;
 
 /// Names of its workloads.
-const WORKLOADS: [&str; 3] = [logical_io_workload::NAME, insert_workload::NAME, tpch_workload::NAME];
+const WORKLOADS: [&str; 4] =
+    [logical_io_workload::NAME, insert_workload::NAME, tpch_workload::NAME, transaction_workload::NAME];
 
 impl Engine for Sqlite {
     fn name(&self) -> &'static str {
@@ -72,6 +74,7 @@ impl Engine for Sqlite {
             Workload::LogicalIo(spec) => logical_io::load(request, &spec),
             Workload::Insert(spec) => insert::load(request, &spec),
             Workload::Tpch(spec) => tpch::load(request, &spec),
+            Workload::Transaction(spec) => transaction::load(request, &spec),
         }
     }
 
@@ -80,6 +83,7 @@ impl Engine for Sqlite {
             Workload::LogicalIo(_) => Ok(Box::new(logical_io::Connections)),
             Workload::Insert(spec) => Ok(Box::new(insert::Inserting::start(request, spec)?)),
             Workload::Tpch(spec) => Ok(Box::new(tpch::Querying::start(&request.load, &spec)?)),
+            Workload::Transaction(spec) => Ok(Box::new(transaction::Transactions(spec))),
         }
     }
 }
@@ -89,6 +93,7 @@ enum Workload {
     LogicalIo(logical_io_workload::LogicalIo),
     Insert(insert::Spec),
     Tpch(tpch::Spec),
+    Transaction(transaction::Spec),
 }
 
 impl Workload {
@@ -98,11 +103,17 @@ impl Workload {
             let why = format!("sqlite has no '{}'; it has: {}", request.workload, WORKLOADS.join(", "));
             return Err(refuse("workload", why));
         }
-        if let Some(name) = request.engine_options.keys().next() {
-            return Err(refuse(name, "unknown to sqlite; it has no engine options".into()));
-        }
         if request.sessions == 0 {
             return Err(refuse("sessions", "0 sessions do no work; ask for at least 1".into()));
+        }
+        if request.workload == transaction_workload::NAME {
+            return transaction::Spec::of(request).map(Self::Transaction);
+        }
+        if let Some(name) = request.engine_options.keys().next() {
+            return Err(refuse(
+                name,
+                "unknown to sqlite; it has engine options for transactions alone".into(),
+            ));
         }
         Ok(match request.workload.as_str() {
             insert_workload::NAME => Self::Insert(insert::Spec::of(&request.options)?),

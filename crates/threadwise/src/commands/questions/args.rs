@@ -1,5 +1,6 @@
 //! Options of `threadwise pool`, `maxdop` and `bind`.
 
+use crate::commands::run::TransactionArgs;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -52,9 +53,11 @@ Examples:
   threadwise pool --engine postgres                            a private server
   threadwise pool --engine postgres://app@db.example/shop      your server, in a schema of our own
   threadwise pool --engine postgres --slo p99=10ms
+  threadwise pool --engine postgres://app@db.example/shop --transaction page.sql     your own statements
+  threadwise pool --engine sqlite --engine-option database=/srv/shop.db --transaction page.sql
 
-The load is cached reads of a table that is made for it; a server is asked one statement a step, as a client would. At most as many
-connections are taken as are free (docs/ENGINES.md, \"Connections\").")]
+The load is cached reads of a table that is made for it, or your own statements; a server is asked one statement a step, as a client
+would. At most as many connections are taken as are free (docs/ENGINES.md, \"Connections\").")]
 pub struct PoolArgs {
     /// Engine, as of `run` [default: sqlite]
     #[arg(long, value_name = "NAME|URL")]
@@ -72,6 +75,9 @@ pub struct PoolArgs {
     /// connections that keep it
     #[arg(long, value_name = "p99=TIME", value_parser = crate::input::p99)]
     pub slo: Option<f64>,
+    /// The user's own transactions.
+    #[command(flatten)]
+    pub transactions: TransactionArgs,
     /// How it is measured.
     #[command(flatten)]
     pub measure: MeasureArgs,

@@ -1,6 +1,7 @@
-//! Options of `run` for the workload `command`.
+//! Options of `run` for the workloads `command` and `transaction`.
 
 use clap::{Args, ValueEnum};
+use std::path::PathBuf;
 use threadwise_study::command;
 
 /// Options of `run` for the workload `command`.
@@ -51,6 +52,19 @@ pub struct CommandArgs {
     /// Run the commands that a study definition names, after they were shown
     #[arg(long, help_heading = "Commands")]
     pub allow_commands: bool,
+}
+
+/// Options of `run` and `pool` for the workload `transaction`.
+#[derive(Debug, Clone, Args, Default)]
+pub struct TransactionArgs {
+    /// Statements of yours, done again and again as one transaction on your own database, by a client that waits for
+    /// each; begun read-only. A line -- :NAME 1..1000 in the file's head has :NAME drawn anew each time. The file is stored
+    /// in the result file and shown in the report; answers are not checked
+    #[arg(long, value_name = "FILE.sql", help_heading = "Transactions")]
+    pub transaction: Option<PathBuf>,
+    /// Let the transactions write, to the database of this name (of a file: its path) and to no other
+    #[arg(long, value_name = "DATABASE", help_heading = "Transactions")]
+    pub may_write: Option<String>,
 }
 
 /// Values of `--each`.

@@ -2,6 +2,8 @@
 
 use super::fault::runner_error;
 use super::program::Program;
+use super::transaction;
+use crate::cli::RunArgs;
 use crate::engines;
 use crate::error::AppError;
 use std::path::PathBuf;
@@ -13,7 +15,7 @@ use threadwise_study::{Study, Treatment};
 ///
 /// # Errors
 /// The first option that the engine refuses.
-pub fn check(study: &Study, source: Option<&str>) -> Result<(), AppError> {
+pub fn check(study: &Study, args: &RunArgs) -> Result<(), AppError> {
     let Some(engine) = engines::find(&study.engine) else { return Ok(()) };
     for treatment in &study.treatments {
         let request = LoadRequest {
@@ -25,9 +27,7 @@ pub fn check(study: &Study, source: Option<&str>) -> Result<(), AppError> {
             sessions: study.worker_sessions(treatment),
             seed: study.seed,
         };
-        engine
-            .check(&request)
-            .map_err(|error| AppError::Input(format!("{}{error}", place(source, &error))))?;
+        engine.check(&request).map_err(|error| AppError::Input(explained(error, args)))?;
     }
     Ok(())
 }
@@ -40,6 +40,12 @@ pub fn check_with_worker(study: &Study, program: &Program) -> Result<(), AppErro
     let Some(args) = &program.check_args else { return Ok(()) };
     let asked = |treatment: &Treatment| Worker { args: args.clone(), ..program.worker_of(treatment).clone() };
     runner::check_options(study, &asked).map_err(|error| runner_error(&error))
+}
+
+/// An error by what its user wrote: the file of a transaction, or a line of a study definition.
+fn explained(error: EngineError, args: &RunArgs) -> String {
+    transaction::as_typed(&error, &args.transactions)
+        .unwrap_or_else(|| format!("{}{error}", place(args.study.as_deref(), &error)))
 }
 
 /// `FILE:LINE: ` of the option that an engine refuses, where it stands in a study definition.

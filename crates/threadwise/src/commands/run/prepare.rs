@@ -3,7 +3,7 @@
 use super::boots::{self, NOT_PROBED};
 use super::external::{self, Before, Due};
 use super::program::{self, Program};
-use super::{command, factors, options, room, server, worklist};
+use super::{command, factors, options, room, server, transaction, worklist};
 use crate::cli::RunArgs;
 use crate::commands;
 use crate::engines;
@@ -63,11 +63,13 @@ impl Job {
         worklist::is_named(args)?;
         let default = match args.commands.command.is_empty() {
             _ if worklist::is_asked_for(args) => worklist::PRESET,
+            _ if args.transactions.transaction.is_some() => transaction::WORKLOAD,
             true => presets::DEFAULT,
             false => WORKLOAD,
         };
         let file = study_file(args.study.as_deref().unwrap_or(default))?;
         command::only_for_commands(&args.commands, file.workload())?;
+        transaction::only_for_transactions(&args.transactions, file.workload())?;
         let resolved = file.resolve(topology, &overrides(args, &file, topology)?);
         let mut study = resolved.map_err(|error| AppError::input(command::as_typed(error, args)))?;
         worklist::check(&study)?;
@@ -79,8 +81,9 @@ impl Job {
         let due = external::due(&study, &Before::default(), (topology, &boot), args, None)?;
         let (program, versions) = engine(&study)?;
         command::complete(&mut study, &args.commands)?;
-        options::check(&study, args.study.as_deref())?;
+        options::check(&study, args)?;
         command::allowed(&study, args)?;
+        transaction::allowed(&study, args)?;
         options::check_with_worker(&study, &program)?;
         let stamp = versions.created_utc.replace([':', '-'], "");
         let output = args
@@ -141,6 +144,7 @@ impl Job {
         }
         if !is_complete {
             command::allowed(&whole, args)?;
+            transaction::allowed(&whole, args)?;
         }
         let (program, versions) = engine(&whole)?;
         let html = html_path(args, file)?;
@@ -194,6 +198,7 @@ impl Job {
     ) -> Result<Self, AppError> {
         external::due(&study, stored, (topology, &boot), args, Some(file))?;
         command::allowed(&study, args)?;
+        transaction::allowed(&study, args)?;
         let (program, versions) = engine(&study)?;
         let output = boots::free_name(file)?;
         let html = html_path(args, &output)?;
@@ -398,7 +403,7 @@ fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Ov
         sessions: args.sessions.clone().or_else(|| args.streams.clone()),
         dops: args.dop.clone(),
         jobs: args.jobs.clone(),
-        options: [command::options(&args.commands)?, of_list]
+        options: [command::options(&args.commands)?, of_list, transaction::options(&args.transactions)?]
             .into_iter()
             .flatten()
             .chain(args.set.iter().map(given).map(|option| worklist::stored(option, file.workload())))

@@ -1,0 +1,91 @@
+//! A prepared statement and the values of its parameters, which are whole numbers of the types that the server expects.
+
+use postgres::Client;
+use postgres::types::{ToSql, Type};
+use threadwise_engine::EngineError;
+use threadwise_engine::workloads::transaction::{Parameter, Statement};
+
+use super::explain;
+use crate::error::failed;
+
+/// A prepared statement.
+pub(super) struct Prepared {
+    statement: postgres::Statement,
+    /// Places of its parameters in the file's head, `$1` first.
+    parameters: Vec<usize>,
+}
+
+impl Prepared {
+    /// Prepares a statement of the file. The server derives the type of each parameter from its place; where it is none
+    /// that holds a whole number, the parameter is a bigint, which the server then converts or refuses.
+    ///
+    /// # Errors
+    /// The server's; a range that the type does not hold.
+    pub(super) fn new(
+        client: &mut Client,
+        statement: &Statement,
+        ranges: &[Parameter],
+    ) -> Result<Self, EngineError> {
+        // Each place has a number of its own, since one value may stand for several types.
+        let (parameters, mut number) = (statement.parameters(), 0);
+        let sql = statement.text(|_| {
+            number += 1;
+            format!("${number}")
+        });
+        let mut prepared = client.prepare(&sql).map_err(|cause| explain(statement, &cause))?;
+        if prepared.params().iter().any(|one| value(one, 0).is_none()) {
+            let known = |one: &Type| if value(one, 0).is_some() { one.clone() } else { Type::INT8 };
+            let types: Vec<Type> = prepared.params().iter().map(known).collect();
+            prepared = client.prepare_typed(&sql, &types).map_err(|cause| explain(statement, &cause))?;
+        }
+        for (at, kind) in parameters.iter().zip(prepared.params()) {
+            let Some(Parameter { name, low, high }) = ranges.get(*at) else { continue };
+            if [*low, *high].iter().any(|end| value(kind, *end).is_none()) {
+                let why =
+                    format!("its parameter :{name} is of the type {kind}, which {low}..{high} is beyond");
+                return Err(failed(format!("execute line {}", statement.line), why));
+            }
+        }
+        Ok(Self { statement: prepared, parameters })
+    }
+
+    /// Executes it and reads all of its rows.
+    ///
+    /// # Errors
+    /// The server's.
+    pub(super) fn execute(&self, client: &mut Client, drawn: &[i64]) -> Result<(), postgres::Error> {
+        let values = self.parameters.iter().zip(self.statement.params());
+        let values: Vec<Box<dyn ToSql + Sync>> = values
+            .filter_map(|(at, kind)| value(kind, drawn.get(*at).copied().unwrap_or_default()))
+            .collect();
+        let given: Vec<&(dyn ToSql + Sync)> = values.iter().map(AsRef::as_ref).collect();
+        client.query(&self.statement, &given).map(drop)
+    }
+}
+
+/// A whole number as a value of a type; nothing where the type has none, or not this one.
+fn value(kind: &Type, number: i64) -> Option<Box<dyn ToSql + Sync>> {
+    Some(match *kind {
+        Type::INT2 => Box::new(i16::try_from(number).ok()?),
+        Type::INT4 => Box::new(i32::try_from(number).ok()?),
+        Type::INT8 => Box::new(number),
+        Type::OID => Box::new(u32::try_from(number).ok()?),
+        Type::FLOAT4 => Box::new(number as f32),
+        Type::FLOAT8 => Box::new(number as f64),
+        Type::TEXT | Type::VARCHAR | Type::BPCHAR => Box::new(number.to_string()),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_have_values_where_the_type_holds_them() {
+        assert!(value(&Type::INT2, 40_000).is_none() && value(&Type::INT4, 40_000).is_some());
+        assert!(value(&Type::INT4, 1 << 40).is_none() && value(&Type::INT8, 1 << 40).is_some());
+        assert!(value(&Type::OID, -1).is_none() && value(&Type::TEXT, -1).is_some());
+        assert!(value(&Type::NUMERIC, 1).is_none() && value(&Type::DATE, 1).is_none());
+    }
+}

@@ -1,0 +1,117 @@
+//! Transactions of a user's own statements on a server of the user's.
+#![allow(clippy::unwrap_used)] // Helpers of tests, not a library.
+
+mod support;
+
+use std::path::Path;
+use support::theirs::Theirs;
+use support::{engine, folder, programs, session, start, window};
+use threadwise_engine::{EngineError, LoadRequest, latency};
+use threadwise_study::transaction::{MAY_WRITE, SQL, WORKLOAD};
+use threadwise_study::{OptionValue, Options, SessionSlice};
+
+const TABLES: &str = "CREATE SCHEMA shop; SET search_path = shop;
+    CREATE TABLE c(id integer PRIMARY KEY, small smallint, price numeric, name text, n bigint);
+    INSERT INTO c SELECT i, i % 10, i / 4.0, i::text, 0 FROM generate_series(1, 1000) AS i;
+    CREATE FUNCTION bump(which integer) RETURNS bigint LANGUAGE sql
+        AS 'UPDATE shop.c SET n = n + 1 WHERE id = which RETURNING n';
+    ALTER DATABASE postgres SET search_path = shop";
+
+const READS: &str = "-- Each type that a whole number can stand for.
+-- :id 1..1000
+-- :small 0..9
+SELECT * FROM c WHERE id = :id AND n >= :small;
+SELECT count(*) FROM c WHERE small = :small AND price < :id AND name <> :id;
+SELECT ':id', :id::text";
+
+fn request(url: &str, folder: &Path, sql: &str, may_write: Option<&str>) -> LoadRequest {
+    let text = |name: &str, value: &str| (name.to_owned(), OptionValue::Text(value.to_owned()));
+    LoadRequest {
+        options: std::iter::once(text(SQL, sql)).chain(may_write.map(|name| text(MAY_WRITE, name))).collect(),
+        engine_options: Options::from([text("url", url)]),
+        ..support::load(folder, WORKLOAD, &[], &[])
+    }
+}
+
+/// What two sessions do in a window, with the notes.
+fn measure(load: &LoadRequest) -> Result<(Vec<SessionSlice>, Vec<String>), EngineError> {
+    engine().check(load)?;
+    assert!(engine().keep(load, 0)?.is_none(), "something is kept in the user's server");
+    let loaded = engine().load(load)?;
+    let start = start(load);
+    let running = engine().start(&start)?;
+    let mut sessions = Vec::new();
+    for number in 0..2 {
+        let mut opened = running.open(&session(&start, number))?;
+        opened.warm()?;
+        sessions.push(opened);
+    }
+    running.standing()?;
+    running.before()?;
+    let slices: Result<Vec<_>, _> = sessions.iter_mut().map(|session| session.slice(&window(60))).collect();
+    let mut slices = slices?;
+    running.after(&mut slices)?;
+    drop(sessions);
+    running.finish()?;
+    Ok((slices, loaded.notes))
+}
+
+#[test]
+fn statements_of_the_user_are_measured_read_only_unless_the_database_is_named() {
+    if programs("transactions").is_none() {
+        return;
+    }
+    let (theirs, folder) = (Theirs::start(&programs("transactions").unwrap()), folder());
+    let mut admin = theirs.superuser();
+    admin.batch_execute(TABLES).unwrap();
+    let url = theirs.socket_url("threadwise");
+    let schemas = |admin: &mut postgres::Client| -> Vec<String> {
+        let rows = admin.query("SELECT nspname::text FROM pg_namespace ORDER BY 1", &[]).unwrap();
+        rows.iter().map(|row| row.get(0)).collect()
+    };
+    let count = |admin: &mut postgres::Client| -> i64 {
+        admin.query_one("SELECT sum(n)::bigint FROM shop.c", &[]).unwrap().get(0)
+    };
+    let before = schemas(&mut admin);
+
+    let (slices, notes) = measure(&request(&url, folder.path(), READS, None)).unwrap();
+    for slice in &slices {
+        assert!(slice.steps > 5 && slice.rows == slice.steps && slice.answers_checked == 0, "{slice:?}");
+        assert_eq!(latency::steps(&slice.latency), Ok(slice.steps));
+        assert!(slice.cpu_ns > 0 && slice.counters["client_cpu_ns"] > 0, "{slice:?}");
+    }
+    assert!(notes.iter().any(|note| note.contains("not checked")), "{notes:?}");
+
+    let why = |sql: &str, may_write: Option<&str>| {
+        measure(&request(&url, folder.path(), sql, may_write)).unwrap_err().to_string()
+    };
+    let message = why("-- :id 1..5\nUPDATE c SET n = 1 WHERE id = :id", None);
+    assert!(message.contains("UPDATE writes"), "{message}");
+    // Words do not show it; the server does.
+    let message = why("-- :id 1..5\n\nSELECT bump(:id)", None);
+    assert!(message.contains("line 3") && message.contains("read-only transaction"), "{message}");
+    assert!(message.contains("--may-write"), "{message}");
+    let message = why("SELECT bump(1)", Some("shop"));
+    assert!(message.contains("the database is 'postgres', not 'shop'"), "{message}");
+    assert!(why("SELECT 1;\nSELECT * FROM nowhere", None).contains("line 2"));
+    let message = why("-- :id 1..70000\nSELECT * FROM c WHERE small = :id", None);
+    assert!(message.contains("smallint") || message.contains("int2"), "{message}");
+    assert_eq!(count(&mut admin), 0);
+
+    let (slices, notes) =
+        measure(&request(&url, folder.path(), "-- :id 1..1000\nSELECT bump(:id)", Some("postgres"))).unwrap();
+    let counted: u64 = slices.iter().map(|slice| slice.steps).sum();
+    // Those outside of the window are done as well.
+    assert!(counted > 0 && count(&mut admin) >= counted as i64, "{counted} of {}", count(&mut admin));
+    assert!(notes.iter().any(|note| note.contains("wrote to the database 'postgres'")), "{notes:?}");
+    assert_eq!(schemas(&mut admin), before);
+}
+
+#[test]
+fn a_server_of_ours_has_no_data_of_the_users() {
+    let folder = folder();
+    let mut load = request("", folder.path(), "SELECT 1", None);
+    load.engine_options.clear();
+    let message = engine().check(&load).unwrap_err().to_string();
+    assert!(message.contains("--engine postgres://USER@HOST/DATABASE"), "{message}");
+}

@@ -1,0 +1,96 @@
+//! `transaction` on SQLite: the user's own file, opened read-only unless it was named as one that may be written to.
+//!
+//! Nothing of the file's settings is changed and no lock is kept between transactions, since others may use it: each
+//! session has a connection with SQLite's defaults. In a file in WAL mode readers need the `-shm` file beside it, which
+//! SQLite makes where it is missing (wal.html, "Read-Only Databases").
+
+mod session;
+#[cfg(test)]
+mod tests;
+
+use rusqlite::{Connection, OpenFlags};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::error::failed;
+use super::settings::{initialise, refuse_shared_cache_group, set};
+use crate::workloads::options::{only, refuse};
+use crate::workloads::transaction::{Draws, Quoting, Transaction, needs_users_data};
+use crate::{EngineError, LoadRequest, Loaded, Running, Session, SessionRequest};
+use session::{TransactionSession, do_once};
+use threadwise_study::OptionValue;
+
+/// Engine option: the file.
+const DATABASE: &str = "database";
+
+/// How long a transaction waits for a lock of others before its run fails.
+const BUSY_LIMIT: Duration = Duration::from_secs(10);
+
+/// The workload with its options, checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Spec {
+    transaction: Transaction,
+    file: PathBuf,
+}
+
+impl Spec {
+    /// Checks the whole request, as far as that can be done without the file.
+    ///
+    /// # Errors
+    /// The first option that is missing, unknown or impossible.
+    pub(super) fn of(request: &LoadRequest) -> Result<Self, EngineError> {
+        only(&request.engine_options, "sqlite with transactions", &[DATABASE])?;
+        let quoting = Quoting { brackets: true, ..Quoting::default() };
+        let transaction = Transaction::parse(&request.options, quoting)?;
+        let file = match request.engine_options.get(DATABASE) {
+            Some(OptionValue::Text(text)) if text.starts_with('/') => text,
+            Some(other) => {
+                return Err(refuse(DATABASE, format!("'{other}' is not the absolute path of a file")));
+            }
+            None => return needs_users_data("name its file with --engine-option database=/path/to/file"),
+        };
+        transaction.expect_database(file)?;
+        Ok(Self { transaction, file: PathBuf::from(file) })
+    }
+
+    /// A connection to the file.
+    fn connect(&self) -> Result<Connection, EngineError> {
+        initialise()?;
+        let access = match self.transaction.is_read_only() {
+            true => OpenFlags::SQLITE_OPEN_READ_ONLY,
+            false => OpenFlags::SQLITE_OPEN_READ_WRITE,
+        };
+        let fail =
+            |cause: rusqlite::Error| failed("open the database", format!("{}: {cause}", self.file.display()));
+        let connection = Connection::open_with_flags(&self.file, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+            .map_err(fail)?;
+        refuse_shared_cache_group(&connection)?;
+        connection.busy_timeout(BUSY_LIMIT).map_err(fail)?;
+        if self.transaction.is_read_only() {
+            set(&connection, "query_only", "ON", 1_i64)?;
+        }
+        // What opening does not read: whether it is a database at all.
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).map_err(fail)?;
+        Ok(connection)
+    }
+}
+
+/// Makes nothing: has each statement done once, so that what is wrong with one is known before anything is measured.
+///
+/// # Errors
+/// SQLite's, with the line of the statement.
+pub(super) fn load(request: &LoadRequest, spec: &Spec) -> Result<Loaded, EngineError> {
+    let connection = spec.connect()?;
+    do_once(&connection, &spec.transaction, &Draws::new(&spec.transaction, request.seed, 0).draw())?;
+    Ok(Loaded { notes: spec.transaction.notes(), ..Loaded::default() })
+}
+
+/// SQLite lives in its connections: nothing is started before them.
+#[derive(Debug)]
+pub(super) struct Transactions(pub(super) Spec);
+
+impl Running for Transactions {
+    fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
+        Ok(Box::new(TransactionSession::new(self.0.connect()?, self.0.transaction.clone(), request)))
+    }
+}

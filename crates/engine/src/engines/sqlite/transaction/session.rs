@@ -1,0 +1,149 @@
+//! A session of `transaction` on SQLite: the statements, prepared once, between BEGIN and COMMIT.
+
+use rusqlite::{CachedStatement, Connection};
+use threadwise_study::SessionSlice;
+
+use super::super::error::failed;
+use super::super::ffi::{CacheCounters, take_cache_counters};
+use crate::worker::measure::{StepResult, closed_loop};
+use crate::workloads::transaction::{Draws, Statement, Transaction};
+use crate::{EngineError, Session, SessionRequest, Window};
+
+/// A connection with its transactions.
+#[derive(Debug)]
+pub(super) struct TransactionSession {
+    connection: Connection,
+    transaction: Transaction,
+    draws: Draws,
+    /// All readings of the connection's counters added up.
+    totals: CacheCounters,
+}
+
+impl TransactionSession {
+    /// The session of a request, on a connection of its own.
+    pub(super) fn new(connection: Connection, transaction: Transaction, request: &SessionRequest) -> Self {
+        let draws = Draws::new(&transaction, request.seed, request.session);
+        Self { connection, transaction, draws, totals: CacheCounters::default() }
+    }
+}
+
+impl Session for TransactionSession {
+    /// What the first transactions read is cached by them: how long that takes is measured.
+    fn warm(&mut self) -> Result<(), EngineError> {
+        do_once(&self.connection, &self.transaction, &self.draws.draw())
+    }
+
+    fn slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
+        let Self { connection, transaction, draws, totals } = self;
+        let connection = &*connection;
+        let mut ends = Ends::prepare(connection, transaction.is_read_only())?;
+        let mut statements = prepare(connection, transaction)?;
+        closed_loop(
+            window,
+            || {
+                let values = draws.draw();
+                ends.begin()?;
+                for (statement, prepared) in transaction.statements.iter().zip(&mut statements) {
+                    execute(statement, prepared, &values)?;
+                }
+                ends.commit()?;
+                Ok(StepResult { rows: 1, ..StepResult::default() })
+            },
+            || {
+                let since = take_cache_counters(connection)
+                    .map_err(|code| failed("read its cache counters", format!("result code {code}")))?;
+                totals.hits += since.hits;
+                totals.misses += since.misses;
+                Ok([("logical_reads", totals.hits + totals.misses), ("physical_reads", totals.misses)])
+            },
+        )
+    }
+}
+
+/// The two ends of a transaction.
+struct Ends<'a> {
+    begin: CachedStatement<'a>,
+    commit: CachedStatement<'a>,
+}
+
+impl<'a> Ends<'a> {
+    fn prepare(connection: &'a Connection, is_read_only: bool) -> Result<Self, EngineError> {
+        // One that reads first and writes later could not wait for another writer (lang_transaction.html).
+        let begin = if is_read_only { "BEGIN" } else { "BEGIN IMMEDIATE" };
+        let prepare = |sql: &str| {
+            connection.prepare_cached(sql).map_err(|cause| failed("prepare a transaction", cause))
+        };
+        Ok(Self { begin: prepare(begin)?, commit: prepare("COMMIT")? })
+    }
+
+    fn begin(&mut self) -> Result<(), EngineError> {
+        self.begin.execute([]).map(drop).map_err(|cause| failed("begin a transaction", cause))
+    }
+
+    fn commit(&mut self) -> Result<(), EngineError> {
+        self.commit.execute([]).map(drop).map_err(|cause| failed("commit", cause))
+    }
+}
+
+/// Does every statement once, in a transaction that is rolled back.
+///
+/// # Errors
+/// SQLite's, with the line of the statement.
+pub(super) fn do_once(
+    connection: &Connection,
+    transaction: &Transaction,
+    values: &[i64],
+) -> Result<(), EngineError> {
+    Ends::prepare(connection, transaction.is_read_only())?.begin()?;
+    let done = prepare(connection, transaction).and_then(|mut statements| {
+        let mut each = transaction.statements.iter().zip(&mut statements);
+        each.try_for_each(|(statement, prepared)| execute(statement, prepared, values))
+    });
+    let rolled_back = connection.execute_batch("ROLLBACK").map_err(|cause| failed("roll back", cause));
+    done.and(rolled_back)
+}
+
+/// The statements in the order of the file; a parameter has the number of its place in the file's head.
+fn prepare<'a>(
+    connection: &'a Connection,
+    transaction: &Transaction,
+) -> Result<Vec<CachedStatement<'a>>, EngineError> {
+    let prepare = |statement: &Statement| {
+        let sql = statement.text(|at| format!("?{}", at + 1));
+        let prepared = connection.prepare_cached(&sql).map_err(|cause| explain(statement, &cause))?;
+        match transaction.is_read_only() && !prepared.readonly() {
+            true => Err(failed(
+                format!("execute line {}", statement.line),
+                "it writes, and transactions are read-only",
+            )),
+            false => Ok(prepared),
+        }
+    };
+    transaction.statements.iter().map(prepare).collect()
+}
+
+/// Executes one statement and reads all of its rows.
+fn execute(
+    statement: &Statement,
+    prepared: &mut CachedStatement<'_>,
+    values: &[i64],
+) -> Result<(), EngineError> {
+    let mut execute = || {
+        for (at, value) in values.iter().enumerate().take(prepared.parameter_count()) {
+            prepared.raw_bind_parameter(at + 1, value)?;
+        }
+        let columns = prepared.column_count();
+        let mut rows = prepared.raw_query();
+        while let Some(row) = rows.next()? {
+            for column in 0..columns {
+                row.get_ref(column)?;
+            }
+        }
+        Ok(())
+    };
+    execute().map_err(|cause: rusqlite::Error| explain(statement, &cause))
+}
+
+fn explain(statement: &Statement, cause: &rusqlite::Error) -> EngineError {
+    failed(format!("execute line {}", statement.line), cause)
+}

@@ -1,0 +1,122 @@
+//! Transactions on a file of the user's: read, refused, written.
+
+use rusqlite::Connection;
+use std::path::Path;
+use threadwise_machine::CpuSet;
+use threadwise_study::transaction::{MAY_WRITE, SQL, WORKLOAD};
+use threadwise_study::{OptionValue, Options, SessionSlice};
+
+use super::super::Sqlite;
+use super::super::settings::initialise;
+use super::DATABASE;
+use crate::{Engine, EngineError, LoadRequest, SessionRequest, StartRequest, Window, clock, latency};
+
+fn text(name: &str, value: &str) -> (String, OptionValue) {
+    (name.to_owned(), OptionValue::Text(value.to_owned()))
+}
+
+fn request(file: &Path, sql: &str, may_write: Option<&str>) -> LoadRequest {
+    LoadRequest {
+        workload: WORKLOAD.into(),
+        options: std::iter::once(text(SQL, sql)).chain(may_write.map(|name| text(MAY_WRITE, name))).collect(),
+        engine_options: Options::from([text(DATABASE, &file.display().to_string())]),
+        data_dir: std::env::temp_dir(),
+        treatment: "alone".into(),
+        sessions: 1,
+        seed: 1,
+    }
+}
+
+/// A database with 100 rows.
+fn shop(journal_mode: &str) -> (tempfile::TempDir, std::path::PathBuf) {
+    initialise().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("shop.db");
+    let connection = Connection::open(&file).unwrap();
+    connection
+        .execute_batch(&format!(
+            "PRAGMA journal_mode={journal_mode}; CREATE TABLE c(id INTEGER PRIMARY KEY, n INTEGER);
+             WITH RECURSIVE i(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM i WHERE x < 100)
+             INSERT INTO c SELECT x, 0 FROM i"
+        ))
+        .unwrap();
+    (folder, file)
+}
+
+fn measure(load: &LoadRequest) -> Result<SessionSlice, EngineError> {
+    Sqlite.check(load)?;
+    Sqlite.load(load)?;
+    let cpus = CpuSet::new();
+    let start = StartRequest {
+        load: load.clone(),
+        sessions: vec![cpus.clone()],
+        service: cpus.clone(),
+        seed: 1,
+        journal: None,
+    };
+    let running = Sqlite.start(&start)?;
+    let open = SessionRequest { load: load.clone(), session: 0, sessions: 1, cpus, seed: 1 };
+    let mut session = running.open(&open)?;
+    session.warm()?;
+    let start_ns = clock::monotonic_ns();
+    let slice =
+        session.slice(&Window { sequence: 0, start_ns, end_ns: start_ns + 50_000_000, piece_ns: None })?;
+    drop(session);
+    running.finish()?;
+    Ok(slice)
+}
+
+fn changed(file: &Path) -> i64 {
+    Connection::open(file).unwrap().query_row("SELECT sum(n) FROM c", [], |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn a_file_that_reads_is_measured_and_leaves_the_database_as_it_is() {
+    for mode in ["delete", "wal"] {
+        let (folder, file) = shop(mode);
+        let before = std::fs::read(&file).unwrap();
+        let sql = "-- :id 1..100\nSELECT n FROM c WHERE id = :id;\nSELECT count(*) FROM c WHERE id < :id";
+        let slice = measure(&request(&file, sql, None)).unwrap();
+        assert!(slice.steps > 10 && slice.rows == slice.steps && slice.answers_checked == 0, "{slice:?}");
+        assert_eq!(latency::steps(&slice.latency), Ok(slice.steps));
+        assert!(slice.cpu_ns > 0 && slice.counters["logical_reads"] > 0);
+        assert_eq!(std::fs::read(&file).unwrap(), before, "{mode}");
+        drop(folder);
+    }
+}
+
+#[test]
+fn what_writes_is_refused_unless_the_database_was_named() {
+    let (_folder, file) = shop("delete");
+    let sql = "-- :id 1..100\nUPDATE c SET n = n + 1 WHERE id = :id";
+    let message = measure(&request(&file, sql, None)).unwrap_err().to_string();
+    assert!(message.contains("UPDATE writes"), "{message}");
+    let message = measure(&request(&file, sql, Some("/other.db"))).unwrap_err().to_string();
+    assert!(message.contains("not '/other.db': nothing was written"), "{message}");
+    assert_eq!(changed(&file), 0);
+    let slice = measure(&request(&file, sql, Some(file.to_str().unwrap()))).unwrap();
+    // The step that is under way at the end is done and not counted.
+    assert!(slice.steps > 0 && changed(&file) >= slice.steps as i64, "{slice:?}");
+}
+
+#[test]
+fn what_is_wrong_with_a_statement_is_told_with_its_line_before_anything_is_measured() {
+    let (folder, file) = shop("delete");
+    let why = |sql: &str| measure(&request(&file, sql, None)).unwrap_err().to_string();
+    let message = why("SELECT 1;\n\nSELECT * FROM nowhere");
+    assert!(message.contains("line 3") && message.contains("no such table: nowhere"), "{message}");
+    assert!(why("SELECT load_extension('x')").contains("line 1"));
+    let missing =
+        measure(&request(&folder.path().join("none.db"), "SELECT 1", None)).unwrap_err().to_string();
+    assert!(missing.contains("none.db") && !folder.path().join("none.db").exists(), "{missing}");
+    std::fs::write(folder.path().join("text.db"), "no database at all, but a text".repeat(50)).unwrap();
+    let message =
+        measure(&request(&folder.path().join("text.db"), "SELECT 1", None)).unwrap_err().to_string();
+    assert!(message.contains("not a database"), "{message}");
+    let mut no_file = request(&file, "SELECT 1", None);
+    no_file.engine_options.clear();
+    let message = Sqlite.check(&no_file).unwrap_err().to_string();
+    assert!(message.contains("--engine-option database="), "{message}");
+    no_file.engine_options.extend([text("database", "shop.db")]);
+    assert!(Sqlite.check(&no_file).unwrap_err().to_string().contains("absolute path"));
+}

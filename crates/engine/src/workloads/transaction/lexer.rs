@@ -1,0 +1,165 @@
+//! Splitting SQL text into words, quoted texts, comments and parameters, as far as a file of statements needs it.
+//!
+//! Where a string or a comment ends differs by engine, and a semicolon or a `:name` inside of one is none. Sources: the
+//! chapters on lexical structure of the manuals of PostgreSQL ("SQL Syntax"), MariaDB ("Comment Syntax", "String
+//! Literals"), SQLite ("SQL Comment Syntax", "SQLite Keywords") and Firebird ("Structure of SQL").
+
+/// What an engine's dialect of SQL quotes and comments by. The default is the standard's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Quoting {
+    /// A backslash escapes a quote in every text, as in MariaDB.
+    pub backslashes: bool,
+    /// `E'…'` has backslashes and `$tag$…$tag$` is a text, as in PostgreSQL.
+    pub dollars: bool,
+    /// Comments of `/* */` may lie in each other.
+    pub nested_comments: bool,
+    /// `#` begins a comment, `--` does only before white space, and `/*! */` is executed: MariaDB.
+    pub hash_comments: bool,
+    /// `[name]` is a quoted name, as in SQLite.
+    pub brackets: bool,
+}
+
+/// What a piece of text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// White space, or a comment up to the end of the line.
+    Space,
+    /// A comment of `/* */`: it may be a hint.
+    Comment,
+    /// A quoted text or name.
+    Quoted,
+    /// A bare word: a keyword or a name.
+    Word,
+    /// `:name`.
+    Parameter,
+    /// `;`.
+    Semicolon,
+    /// Anything else.
+    Other,
+}
+
+/// A piece of text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Token<'a> {
+    /// What it is.
+    pub(super) kind: Kind,
+    /// Its characters.
+    pub(super) text: &'a str,
+    /// Where it begins, in bytes.
+    pub(super) at: usize,
+}
+
+/// The pieces of a text, which together are the text; or where something begins that has no end, and what it is.
+pub(super) fn tokens(text: &str, quoting: Quoting) -> Result<Vec<Token<'_>>, (usize, &'static str)> {
+    let mut found: Vec<Token<'_>> = Vec::new();
+    let mut at = 0;
+    while at < text.len() {
+        let (kind, length) = next(text, at, quoting).map_err(|what| (at, what))?;
+        found.push(Token { kind, text: &text[at..at + length], at });
+        at += length;
+    }
+    Ok(found)
+}
+
+/// The kind and the bytes of the piece that begins here.
+fn next(text: &str, at: usize, quoting: Quoting) -> Result<(Kind, usize), &'static str> {
+    let rest = &text[at..];
+    let mut chars = rest.chars();
+    let first = chars.next().unwrap_or(' ');
+    let second = chars.next().unwrap_or(' ');
+    Ok(match first {
+        _ if first.is_whitespace() => (Kind::Space, length_while(rest, char::is_whitespace)),
+        _ if begins_line_comment(rest, quoting) => (Kind::Space, rest.find('\n').unwrap_or(rest.len())),
+        '/' if second == '*' => (Kind::Comment, comment(rest, quoting)?),
+        '\'' | '"' | '`' => (Kind::Quoted, quoted(rest, first, quoting.backslashes && first != '`')?),
+        '[' if quoting.brackets => (Kind::Quoted, until(rest, 1, "]").ok_or("a name in brackets")?),
+        '$' if quoting.dollars && second != ' ' && !second.is_ascii_digit() => dollars(rest)?,
+        ':' if begins_word(second) => (Kind::Parameter, 1 + word(&rest[1..])),
+        ':' if second == ':' || second == '=' => (Kind::Other, 2),
+        ';' => (Kind::Semicolon, 1),
+        _ if begins_word(first) => {
+            let length = word(rest);
+            let is_escaped = quoting.dollars && length == 1 && rest[1..].starts_with('\'');
+            match is_escaped && matches!(first, 'e' | 'E') {
+                true => (Kind::Quoted, 1 + quoted(&rest[1..], '\'', true)?),
+                false => (Kind::Word, length),
+            }
+        }
+        // Letters in a number, such as 0x1F or 1e5, are no word.
+        _ if first.is_ascii_digit() => (Kind::Other, length_while(rest, char::is_alphanumeric)),
+        _ => (Kind::Other, first.len_utf8()),
+    })
+}
+
+fn begins_line_comment(rest: &str, quoting: Quoting) -> bool {
+    let is_dashes = rest.starts_with("--");
+    match quoting.hash_comments {
+        true => {
+            rest.starts_with('#')
+                || (is_dashes
+                    && rest[2..].chars().next().is_none_or(|next| next.is_whitespace() || next.is_control()))
+        }
+        false => is_dashes,
+    }
+}
+
+fn begins_word(first: char) -> bool {
+    first.is_alphabetic() || first == '_'
+}
+
+fn word(rest: &str) -> usize {
+    length_while(rest, |next| next.is_alphanumeric() || next == '_' || next == '$')
+}
+
+fn length_while(rest: &str, is: impl Fn(char) -> bool) -> usize {
+    rest.find(|next| !is(next)).unwrap_or(rest.len())
+}
+
+/// Bytes up to and with the first `end` from `from` on.
+fn until(rest: &str, from: usize, end: &str) -> Option<usize> {
+    rest.get(from..)?.find(end).map(|found| from + found + end.len())
+}
+
+/// A quoted text; a doubled quote is one of its characters.
+fn quoted(rest: &str, quote: char, backslashes: bool) -> Result<usize, &'static str> {
+    let mut chars = rest.char_indices().skip(1).peekable();
+    while let Some((at, next)) = chars.next() {
+        if backslashes && next == '\\' {
+            chars.next();
+        } else if next == quote && chars.peek().is_some_and(|(_, after)| *after == quote) {
+            chars.next();
+        } else if next == quote {
+            return Ok(at + quote.len_utf8());
+        }
+    }
+    Err("a quoted text or name")
+}
+
+/// A text between dollars, or something else that begins with one.
+fn dollars(rest: &str) -> Result<(Kind, usize), &'static str> {
+    let tag = 1 + length_while(&rest[1..], |next| next.is_alphanumeric() || next == '_');
+    match rest[tag..].starts_with('$') {
+        true => {
+            let mark = &rest[..=tag];
+            let length = until(rest, mark.len(), mark).ok_or("a text between dollars")?;
+            Ok((Kind::Quoted, length))
+        }
+        false => Ok((Kind::Other, 1)),
+    }
+}
+
+fn comment(rest: &str, quoting: Quoting) -> Result<usize, &'static str> {
+    if !quoting.nested_comments {
+        return until(rest, 2, "*/").ok_or("a comment");
+    }
+    let (mut depth, mut at) = (1, 2);
+    while depth > 0 {
+        let open = until(rest, at, "/*");
+        let close = until(rest, at, "*/").ok_or("a comment")?;
+        match open.filter(|open| *open < close) {
+            Some(open) => (depth, at) = (depth + 1, open),
+            None => (depth, at) = (depth - 1, close),
+        }
+    }
+    Ok(at)
+}

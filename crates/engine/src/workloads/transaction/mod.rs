@@ -1,0 +1,192 @@
+//! The workload `transaction`: a file of the user's statements, done again and again as one transaction, on the user's
+//! own data. What a client waits for one is its latency; its answers are read and not checked.
+//!
+//! ```sql
+//! -- :customer 1..150000
+//! SELECT name, balance FROM customers WHERE id = :customer;
+//! ```
+//!
+//! A line `-- :NAME LOW..HIGH` in the head of the file gives the range of whole numbers that a parameter is drawn from
+//! anew for each transaction, evenly, both ends included.
+//!
+//! Nobody's data may be changed by a measurement that runs thousands of times a second. What is refused here is refused
+//! by words; each transaction is begun read-only besides, so that the engine refuses what words do not show.
+
+mod file;
+mod lexer;
+#[cfg(test)]
+mod tests;
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+pub use threadwise_study::transaction::WORKLOAD as NAME;
+use threadwise_study::transaction::{MAY_WRITE, SQL};
+use threadwise_study::{OptionValue, Options};
+
+use super::options::{only, refuse};
+use crate::EngineError;
+pub use lexer::Quoting;
+
+/// A parameter, drawn anew for each transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its name, without the colon.
+    pub name: String,
+    /// Its least value.
+    pub low: i64,
+    /// Its greatest value.
+    pub high: i64,
+}
+
+/// A piece of a statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Piece {
+    /// Text that goes to the engine as it is.
+    Text(String),
+    /// The parameter at this place among those of the file.
+    Parameter(usize),
+}
+
+/// One statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Statement {
+    /// Line of the file that it begins in, from 1.
+    pub line: usize,
+    /// Why it is taken to write or to lock, by its words; nothing where it reads.
+    writes: Option<String>,
+    pieces: Vec<Piece>,
+}
+
+impl Statement {
+    /// Its text, with what `place` gives for each parameter, which is told by its place in the file's head.
+    pub fn text(&self, mut place: impl FnMut(usize) -> String) -> String {
+        let piece = |piece: &Piece| match piece {
+            Piece::Text(text) => text.clone(),
+            Piece::Parameter(at) => place(*at),
+        };
+        self.pieces.iter().map(piece).collect()
+    }
+
+    /// Its parameters in the order of its text, each as often as it is there, by their places in the file's head.
+    pub fn parameters(&self) -> Vec<usize> {
+        let place = |piece: &Piece| match piece {
+            Piece::Parameter(at) => Some(*at),
+            Piece::Text(_) => None,
+        };
+        self.pieces.iter().filter_map(place).collect()
+    }
+}
+
+/// The workload's options, checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transaction {
+    /// Parameters, in the order of the file's head.
+    pub parameters: Vec<Parameter>,
+    /// Statements, in the order of the file; at least one.
+    pub statements: Vec<Statement>,
+    /// The database that may be written to; transactions are read-only without one.
+    pub may_write: Option<String>,
+}
+
+impl Transaction {
+    /// Reads and checks the options. `loop` may say `client`, which is the only place of this loop.
+    ///
+    /// # Errors
+    /// An option that is unknown or missing; text that is no file of statements, or writes without leave.
+    pub fn parse(options: &Options, quoting: Quoting) -> Result<Self, EngineError> {
+        only(options, NAME, &[SQL, MAY_WRITE, "loop"])?;
+        if options.get("loop").is_some_and(|value| value.to_string() != "client") {
+            return Err(refuse(
+                "loop",
+                "a client asks for each transaction: leave it out, or say client".into(),
+            ));
+        }
+        let text = |name: &str| match options.get(name) {
+            None => Ok(None),
+            Some(OptionValue::Text(text)) => Ok(Some(text.as_str())),
+            Some(_) => Err(refuse(name, "it is not a text".into())),
+        };
+        let why = "there are no statements: give their file with --transaction FILE.sql";
+        let sql = text(SQL)?.ok_or_else(|| refuse(SQL, why.into()))?;
+        let (parameters, statements) = file::parse(sql, quoting).map_err(|why| refuse(SQL, why))?;
+        let may_write = text(MAY_WRITE)?.map(str::to_owned);
+        let writing =
+            statements.iter().find_map(|statement| Some((statement.line, statement.writes.as_ref()?)));
+        if let (Some((line, why)), None) = (writing, &may_write) {
+            let why = format!(
+                "line {line}: {why}, and transactions are read-only; --may-write DATABASE lets them write to the \
+                 database of that name, again and again"
+            );
+            return Err(refuse(SQL, why));
+        }
+        Ok(Self { parameters, statements, may_write })
+    }
+
+    /// Whether each transaction is begun read-only.
+    pub fn is_read_only(&self) -> bool {
+        self.may_write.is_none()
+    }
+
+    /// Refuses to write to another database than the one that was named.
+    ///
+    /// # Errors
+    /// Both names.
+    pub fn expect_database(&self, found: &str) -> Result<(), EngineError> {
+        match &self.may_write {
+            Some(named) if named != found => {
+                let why = format!("the database is '{found}', not '{named}': nothing was written");
+                Err(refuse(MAY_WRITE, why))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What a report has to say of it.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = vec![
+            "transactions are those of a file: their answers are read and not checked, and each is begun and committed \
+             by statements of its own"
+                .to_owned(),
+        ];
+        notes.extend(
+            self.may_write.as_ref().map(|name| format!("transactions wrote to the database '{name}'")),
+        );
+        notes
+    }
+}
+
+/// An engine that has this workload only on data of the user's.
+///
+/// # Errors
+/// Always: how to name the data.
+pub fn needs_users_data<T>(how: &str) -> Result<T, EngineError> {
+    Err(refuse("engine", format!("statements of yours need data of yours: {how}")))
+}
+
+/// The values of parameters, transaction by transaction: a pure function of the block's seed and the session.
+#[derive(Debug, Clone)]
+pub struct Draws {
+    ranges: Vec<(i64, u128)>,
+    random: ChaCha8Rng,
+}
+
+impl Draws {
+    /// Those of one session in one block.
+    pub fn new(transaction: &Transaction, block_seed: u64, session: u32) -> Self {
+        let mut random = ChaCha8Rng::seed_from_u64(block_seed);
+        random.set_stream(u64::from(session));
+        let range = |one: &Parameter| (one.low, (i128::from(one.high) - i128::from(one.low) + 1) as u128);
+        Self { ranges: transaction.parameters.iter().map(range).collect(), random }
+    }
+
+    /// The values of the next transaction, in the order of the file's head.
+    pub fn draw(&mut self) -> Vec<i64> {
+        let Self { ranges, random } = self;
+        // Multiply and shift (Lemire, ACM TOMACS 29, 2019) without rejection: the bias is at most the range over 2^64.
+        let draw = |(low, count): &(i64, u128)| {
+            let offset = (u128::from(random.next_u64()) * count) >> 64;
+            (i128::from(*low) + offset as i128) as i64
+        };
+        ranges.iter().map(draw).collect()
+    }
+}

@@ -1,0 +1,26 @@
+//! The workload `transaction`: statements of the user's, one transaction after another, on the user's own data.
+
+use crate::{OptionValue, Study};
+
+/// Name of the workload.
+pub const WORKLOAD: &str = "transaction";
+
+/// Option: the text of the file, with its parameters in its head.
+pub const SQL: &str = "sql";
+
+/// Option: the database that transactions may write to, by its name or path. Without it each is begun read-only.
+pub const MAY_WRITE: &str = "may_write";
+
+/// The databases that a study's transactions may write to, each once.
+pub fn written_to(study: &Study) -> Vec<String> {
+    let mut names: Vec<String> = study
+        .treatments
+        .iter()
+        .filter(|_| study.workload == WORKLOAD)
+        .filter_map(|treatment| treatment.options.get(MAY_WRITE))
+        .map(OptionValue::to_string)
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}

@@ -1,0 +1,94 @@
+//! `threadwise run transaction`: the file of statements, and which database they may write to.
+
+use super::args::TransactionArgs;
+use crate::cli::RunArgs;
+use crate::error::AppError;
+use std::io::Read;
+use threadwise_engine::EngineError;
+use threadwise_machine::text::escaped;
+pub use threadwise_study::transaction::WORKLOAD;
+use threadwise_study::transaction::{MAY_WRITE, SQL, written_to};
+use threadwise_study::{OptionValue, Options, Study};
+
+/// Most bytes of a file that are read: more than the workload takes, so that it is the one to refuse.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// Workload options that the command line gives by these options.
+///
+/// # Errors
+/// The file cannot be read, or is not text.
+pub fn options(args: &TransactionArgs) -> Result<Options, AppError> {
+    let mut options = Options::new();
+    let text = |text: String| OptionValue::Text(text);
+    if let Some(file) = &args.transaction {
+        let fail = |why: String| AppError::Input(format!("--transaction {}: {why}", file.display()));
+        let mut sql = Vec::new();
+        let opened = std::fs::File::open(file).map_err(|error| fail(format!("cannot be read: {error}")))?;
+        opened
+            .take(MOST_BYTES)
+            .read_to_end(&mut sql)
+            .map_err(|error| fail(format!("cannot be read: {error}")))?;
+        let sql =
+            String::from_utf8(sql).map_err(|_| fail("is not text in UTF-8: is it a file of SQL?".into()))?;
+        options.insert(SQL.to_owned(), text(sql));
+    }
+    options.extend(args.may_write.clone().map(|name| (MAY_WRITE.to_owned(), text(name))));
+    Ok(options)
+}
+
+/// Refuses options of transactions for another workload.
+///
+/// # Errors
+/// There are some.
+pub fn only_for_transactions(args: &TransactionArgs, workload: &str) -> Result<(), AppError> {
+    let given = [("--transaction", args.transaction.is_some()), ("--may-write", args.may_write.is_some())];
+    match given.into_iter().find(|(_, is_given)| *is_given && workload != WORKLOAD) {
+        Some((option, _)) => Err(AppError::Input(format!(
+            "{option} is for studies of transactions, and this one is of the workload {workload}: \
+             threadwise run transaction --transaction FILE.sql"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Refuses to write to a database that this start's command line does not name: neither a study definition nor a result
+/// file of others may do that.
+///
+/// # Errors
+/// The database.
+pub fn allowed(study: &Study, args: &RunArgs) -> Result<(), AppError> {
+    let named = args.transactions.may_write.as_deref();
+    match written_to(study).into_iter().find(|name| named != Some(name)) {
+        Some(name) => Err(AppError::Input(format!(
+            "the transactions of this study write to the database '{0}', again and again: look at them, and give \
+             --may-write '{0}' if they may",
+            escaped(&name)
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// An error about the text of a file, by the name of the file.
+pub fn as_typed(error: &EngineError, args: &TransactionArgs) -> Option<String> {
+    let EngineError::Option { option, why } = error else { return None };
+    match (option.as_str(), &args.transaction) {
+        (SQL, Some(file)) => Some(format!("--transaction {}: {why}", file.display())),
+        (SQL, None) => Some(why.clone()),
+        (MAY_WRITE, _) => Some(format!("--may-write: {why}")),
+        _ => None,
+    }
+}
+
+/// What is shown of transactions before anything is done.
+pub fn shown(study: &Study) -> String {
+    if study.workload != WORKLOAD {
+        return String::new();
+    }
+    match written_to(study).as_slice() {
+        [] => "Transactions are begun read-only; their answers are not checked\n".to_owned(),
+        names => format!(
+            "Transactions WRITE to the database {}; their answers are not checked\n",
+            escaped(&names.join(", "))
+        ),
+    }
+}

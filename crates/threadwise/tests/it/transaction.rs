@@ -1,0 +1,97 @@
+//! `threadwise pool --transaction FILE.sql`: the user's own statements on a database file of the user's.
+
+use crate::harness::Lab;
+use rusqlite::Connection;
+use std::path::PathBuf;
+
+/// A laboratory with a database of 1,000 rows and a file of SQL.
+fn shop(sql: &str) -> (Lab, PathBuf) {
+    let lab = Lab::new();
+    let file = lab.path().join("shop.db");
+    let rows = "CREATE TABLE c(id INTEGER PRIMARY KEY, n INTEGER);
+                WITH RECURSIVE i(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM i WHERE x < 1000)
+                INSERT INTO c SELECT x, 0 FROM i";
+    Connection::open(&file).unwrap().execute_batch(rows).unwrap();
+    std::fs::write(lab.path().join("page.sql"), sql).unwrap();
+    (lab, file)
+}
+
+fn pool<'a>(database: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let first = ["pool", "--transaction", "page.sql", "--engine-option", database];
+    let quiet = ["--allow-busy", "--no-probe", "--no-html", "--sessions", "1,2", "--seed", "3"];
+    [&first[..], &quiet[..], more].concat()
+}
+
+fn sum(file: &PathBuf) -> i64 {
+    Connection::open(file).unwrap().query_row("SELECT sum(n) FROM c", [], |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn a_pool_is_sized_by_the_users_own_transactions() {
+    let (lab, file) =
+        shop("-- :id 1..1000\nSELECT n FROM c WHERE id = :id;\nSELECT count(*) FROM c WHERE id < :id");
+    let database = format!("database={}", file.display());
+    let before = std::fs::read(&file).unwrap();
+    let plan = lab.ok(&pool(&database, &["--plan", "--blocks", "1"])).stdout;
+    assert!(plan.contains("Transactions are begun read-only; their answers are not checked"), "{plan}");
+    let said = lab.ok(&pool(&database, &["--blocks", "2", "-o", "p.threadwise", "--json"]));
+    let report: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
+    let choice = report["choices"].as_array().unwrap().iter().find(|one| one["axis"] == "sessions").unwrap();
+    assert_eq!(choice["candidates"].as_array().unwrap().len(), 2, "{choice}");
+    let shown = lab.ok(&["report", "p.threadwise"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in ["transactions/s", "p99", "their answers were not checked"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+}
+
+#[test]
+fn transactions_write_only_to_the_database_that_each_start_names() {
+    let (lab, file) = shop("-- :id 1..1000\nUPDATE c SET n = n + 1 WHERE id = :id");
+    let (database, path) = (format!("database={}", file.display()), file.display().to_string());
+    let refused = |args: &[&str], says: &str| {
+        let said = lab.run(args);
+        assert_eq!(said.code, Some(2), "{args:?}: {}", said.stderr);
+        assert!(said.stderr.contains(says), "{args:?}: {}", said.stderr);
+    };
+    refused(&pool(&database, &["--blocks", "1"]), "--transaction page.sql: line 2: UPDATE writes");
+    refused(
+        &pool(&database, &["--blocks", "1", "--may-write", "/other"]),
+        "not '/other': nothing was written",
+    );
+    // A definition of others cannot give itself leave.
+    let definition = format!(
+        "version = 1\nname = \"x\"\nengine = \"sqlite\"\nworkload = \"transaction\"\n\
+         engine_options = {{ database = \"{path}\" }}\n[options]\nmay_write = \"{path}\"\n\
+         sql = \"UPDATE c SET n = 1\"\n[baseline]\nplacement = \"1c1t\"\nsessions = 1\n\
+         [[treatment]]\nplacement = \"2c1t\"\n"
+    );
+    std::fs::write(lab.path().join("x.toml"), definition).unwrap();
+    refused(&["run", "x.toml", "--blocks", "1", "--allow-busy"], "give --may-write");
+    assert_eq!(sum(&file), 0);
+
+    let write = pool(&database, &["--blocks", "1", "-o", "w.threadwise", "--may-write", &path]);
+    let said = lab.ok(&write);
+    assert!(said.stdout.contains("Transactions WRITE to the database"), "{}", said.stdout);
+    assert!(sum(&file) > 0);
+}
+
+#[test]
+fn files_that_cannot_be_transactions_are_refused_with_their_line() {
+    let (lab, file) = shop("SELECT 1;\nDROP TABLE c");
+    let database = format!("database={}", file.display());
+    let refused = |args: &[&str], says: &str| {
+        let said = lab.run(args);
+        assert_eq!(said.code, Some(2), "{args:?}: {}", said.stderr);
+        assert!(said.stderr.contains(says), "{args:?}: {}", said.stderr);
+    };
+    refused(&pool(&database, &[]), "--transaction page.sql: line 2: a statement begins with 'DROP'");
+    refused(&["pool", "--transaction", "none.sql"], "none.sql: cannot be read");
+    refused(&["pool", "--transaction", "shop.db"], "is not text in UTF-8");
+    std::fs::write(lab.path().join("page.sql"), "SELECT 1").unwrap();
+    refused(&["pool", "--transaction", "page.sql"], "--engine-option database=");
+    refused(&["pool", "--transaction", "page.sql", "--engine", "postgres"], "postgres://USER@HOST/DATABASE");
+    refused(&["run", "placement", "--transaction", "page.sql"], "workload logical-io");
+    refused(&["run", "transaction", "--engine-option", &database], "--transaction FILE.sql");
+    assert_eq!(lab.files(), ["page.sql", "shop.db"]);
+}
