@@ -31,7 +31,7 @@ pub use watched::{WatchedCpu, WatchedLine, watched};
 use crate::{Document, Facts};
 use serde_json::{Map, Value, json};
 use threadwise_analysis::published::beside_same;
-use threadwise_analysis::{NoiseFloor, kinds, logical_cpu_gaps};
+use threadwise_analysis::{NoiseFloor, core_times, kinds, logical_cpu_gaps};
 use threadwise_study::Study;
 
 use form::{each_object, merged, pretty};
@@ -51,6 +51,7 @@ pub fn report(facts: &Facts<'_>, document: &Document) -> String {
         "by_state": facts.analysis.effects.as_ref().map(by_state::effects),
         "probe": facts.probe.map(|probe| machine::probed(facts.topology, probe, facts.hardware)),
         "failures": failed.map(lines::ended).collect::<Value>(),
+        "core_time": core_times(facts),
         "advice": document.advice,
         "findings": old_names::findings(&document.verdict),
         "notes": facts.notes,

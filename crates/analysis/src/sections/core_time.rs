@@ -8,8 +8,9 @@ use crate::Facts;
 use crate::queries::own_bounds;
 use crate::statistics::{arithmetic, mean};
 use crate::workload::Nouns;
+use serde::Serialize;
 use std::collections::BTreeMap;
-use threadwise_document::{Block, Cell, Column, Shown, Table};
+use threadwise_document::{Block, Cell, Column, Interval, Shown, Table};
 use threadwise_study::Run;
 
 /// One run, seconds.
@@ -21,10 +22,29 @@ struct Taken {
     rows: f64,
 }
 
-/// The table; `None` of queries, which have one of their own, and where no CPU time is known.
-pub fn table(facts: &Facts<'_>, nouns: &Nouns) -> Option<Block> {
+/// What a treatment took. Both bounds of a core's time are there, or none.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CoreTime {
+    /// The treatment.
+    pub treatment: String,
+    /// CPU seconds of a run, over blocks; `None` where there is one block.
+    pub cpu_s: Option<Interval>,
+    /// Seconds of a run in which physical cores were busy with it, summed over cores: mean of the least that they can
+    /// have been.
+    pub core_low_s: Option<f64>,
+    /// The same, of the most.
+    pub core_high_s: Option<f64>,
+    /// The least for a unit of work, nanoseconds; a ratio of sums, so that a run in which little was done counts little.
+    pub core_low_ns_per_row: Option<f64>,
+    /// The same, of the most.
+    pub core_high_ns_per_row: Option<f64>,
+}
+
+/// What each treatment took, in study order; nothing of queries, which have it query by query, and of treatments whose
+/// CPU time is not known.
+pub fn core_times(facts: &Facts<'_>) -> Vec<CoreTime> {
     if facts.analysis.queries.is_some() {
-        return None;
+        return Vec::new();
     }
     let mut by_treatment: BTreeMap<&str, Vec<Taken>> = BTreeMap::new();
     for run in facts.runs.iter().filter(|run| run.status.is_valid()) {
@@ -34,8 +54,28 @@ pub fn table(facts: &Facts<'_>, nouns: &Nouns) -> Option<Block> {
     }
     let alpha = 1.0 - facts.level();
     let names = facts.study.treatments.iter().map(|treatment| treatment.name.as_str());
-    let rows: Vec<Vec<Cell>> =
-        names.filter_map(|name| Some(row(facts, name, by_treatment.get(name)?, alpha))).collect();
+    names.filter_map(|name| Some(core_time(name, by_treatment.get(name)?, alpha))).collect()
+}
+
+fn core_time(name: &str, all: &[Taken], alpha: f64) -> CoreTime {
+    let values = |value: &dyn Fn(&Taken) -> f64| all.iter().map(value).collect::<Vec<f64>>();
+    let rows: f64 = values(&|one| one.rows).iter().sum();
+    let of_all = |value: &dyn Fn(&Taken) -> f64| mean(values(value).into_iter());
+    let a_row =
+        |value: &dyn Fn(&Taken) -> f64| (rows > 0.0).then(|| values(value).iter().sum::<f64>() * 1e9 / rows);
+    CoreTime {
+        treatment: name.to_owned(),
+        cpu_s: arithmetic(&values(&|one| one.cpu_s), "s", alpha),
+        core_low_s: of_all(&|one| one.core_low_s),
+        core_high_s: of_all(&|one| one.core_high_s),
+        core_low_ns_per_row: a_row(&|one| one.core_low_s),
+        core_high_ns_per_row: a_row(&|one| one.core_high_s),
+    }
+}
+
+/// The table; `None` where nothing is known.
+pub fn table(facts: &Facts<'_>, nouns: &Nouns) -> Option<Block> {
+    let rows: Vec<Vec<Cell>> = core_times(facts).into_iter().map(|one| row(facts, one)).collect();
     let columns = vec![
         Column::text("treatment"),
         Column::figure("CPU seconds of a run"),
@@ -47,25 +87,18 @@ pub fn table(facts: &Facts<'_>, nouns: &Nouns) -> Option<Block> {
     (!rows.is_empty()).then(|| Block::Table(Table::new(caption, columns, rows).shown(Shown::Page)))
 }
 
-fn row(facts: &Facts<'_>, name: &str, all: &[Taken], alpha: f64) -> Vec<Cell> {
-    let values = |value: &dyn Fn(&Taken) -> f64| all.iter().map(value).collect::<Vec<f64>>();
-    let cpu = arithmetic(&values(&|one| one.cpu_s), "s", alpha);
-    let each = facts.summary(name).and_then(|summary| summary.metrics.get("cpu_ns_per_row"));
+fn row(facts: &Facts<'_>, one: CoreTime) -> Vec<Cell> {
+    let each = facts.summary(&one.treatment).and_then(|summary| summary.metrics.get("cpu_ns_per_row"));
     let bounds = |low: Option<f64>, high: Option<f64>, unit: &'static str| match low.zip(high) {
         Some((low, high)) => Cell::Bounds { low, high, unit },
         None => Cell::none(),
     };
-    let of_all = |value: &dyn Fn(&Taken) -> f64| mean(values(value).into_iter());
-    // As ratios of sums: a run in which little was done counts little.
-    let rows: f64 = values(&|one| one.rows).iter().sum();
-    let a_row =
-        |value: &dyn Fn(&Taken) -> f64| (rows > 0.0).then(|| values(value).iter().sum::<f64>() * 1e9 / rows);
     vec![
-        Cell::text(name),
-        cpu.map_or_else(Cell::none, Cell::Interval),
+        Cell::text(one.treatment),
+        one.cpu_s.map_or_else(Cell::none, Cell::Interval),
         each.cloned().map_or_else(Cell::none, Cell::Interval),
-        bounds(of_all(&|one| one.core_low_s), of_all(&|one| one.core_high_s), "s"),
-        bounds(a_row(&|one| one.core_low_s), a_row(&|one| one.core_high_s), "ns"),
+        bounds(one.core_low_s, one.core_high_s, "s"),
+        bounds(one.core_low_ns_per_row, one.core_high_ns_per_row, "ns"),
     ]
 }
 

@@ -32,8 +32,9 @@ fn every_chart_is_drawn_and_the_console_is_clean() {
 #[test]
 fn pages_of_queries_are_accessible() {
     for (name, fixture) in [
-        ("queries", fixture(11, false)),
-        ("streams", fixture(17, true)),
+        // Both placements and more than one degree; axe-core's time grows with the bars.
+        ("queries", fixture(7, false)),
+        ("streams", fixture(7, true)),
         ("nothing was measured", empty()),
         ("hostile queries", hostile()),
     ] {
