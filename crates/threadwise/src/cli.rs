@@ -6,7 +6,7 @@ use crate::commands::fit::FitArgs;
 use crate::commands::headroom::args::HeadroomArgs;
 use crate::commands::questions::{BindArgs, MaxdopArgs, PoolArgs};
 use crate::commands::reload::{ReloadArgs, ReloadWatchdogArgs};
-use crate::commands::run::{CommandArgs, TransactionArgs};
+use crate::commands::run::{CommandArgs, MeasureArgs, TransactionArgs};
 use crate::commands::smt::{SmtArgs, SmtWatchdogArgs};
 use crate::commands::spins::SpinsArgs;
 use crate::commands::worklist::{WorklistRunArgs, WorklistSqliteArgs};
@@ -126,6 +126,7 @@ Examples:
   threadwise run concurrent-inserts --engine postgres://app@db.example/shop  password: PGPASSWORD, ~/.pgpass
   threadwise run concurrent-inserts --engine mariadb --set rows_per_session=2000000
   threadwise run concurrent-inserts --service near
+  threadwise run --price-hour 3.20 --licence-hour 0.50 --licence-per core       what second threads cost
   threadwise run smt-off --smt mask,offline --yes                       as root
   threadwise run parallel-queries --set scale=10 --dop 1,2,4 --placement no-smt --placement all
   threadwise run parallel-queries --engine postgres --set scale=0.1
@@ -154,34 +155,14 @@ pub struct RunArgs {
     /// settings.wal_buffers=16MB; may be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = crate::input::key_value)]
     pub engine_option: Vec<(String, String)>,
-    /// Most time that this start may take, from the probe and setting up to the end, such as 90s, 5m or 1h.
-    /// A budget that cannot hold 8 blocks ends the study as soon as that is known, with one that can.
-    /// [default: no limit; at least 8 blocks, and as many as the preset's own budget holds]
-    #[arg(long, value_name = "TIME", value_parser = crate::input::seconds)]
-    pub budget: Option<f64>,
     /// Go on until every interval's half-width is within this share, such as 2%
-    #[arg(long, value_name = "PERCENT", value_parser = crate::input::share)]
+    #[arg(long, value_name = "PERCENT", value_parser = crate::input::share, conflicts_with = "blocks")]
     pub until: Option<f64>,
-    /// Difference that is too small to matter: every comparison is judged by it [default: 3%, or the study's]
-    #[arg(long, value_name = "PERCENT", value_parser = crate::input::share)]
-    pub margin: Option<f64>,
     /// Windows of 10 s beside the slices, in which stalls and limits of turbo clocks are seen that slices miss: so many
     /// of each treatment, 3 where no number is given, 0 for none [default: none, from 10 minutes on as many as a
     /// sixth of the time holds, and at least 3]
     #[arg(long, value_name = "NUMBER", num_args = 0..=1, require_equals = true, default_missing_value = "3")]
     pub long_windows: Option<u32>,
-    /// Exactly this many blocks, however long they take
-    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["budget", "until"])]
-    pub blocks: Option<u32>,
-    /// Result file to write [default: NAME-TIME.threadwise in this folder]
-    #[arg(long, short, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// HTML report to write [default: beside the result file]
-    #[arg(long, value_name = "FILE", conflicts_with = "no_html")]
-    pub html: Option<PathBuf>,
-    /// Write no HTML report
-    #[arg(long)]
-    pub no_html: bool,
     /// Go on with this interrupted study, after a boot or on another machine in a new result file beside it; its own
     /// settings apply, and the hardware is probed if its first part was. --allow-busy, --data-dir, --budget and, where it runs commands, --allow-commands are those
     /// of each start
@@ -191,9 +172,6 @@ pub struct RunArgs {
     /// be the one that is due
     #[arg(long, value_name = "NAME")]
     pub arm: Option<String>,
-    /// Seed of every shuffle and draw [default: drawn, and stored]
-    #[arg(long, value_name = "NUMBER")]
-    pub seed: Option<u64>,
     /// Numbers of sessions to measure instead of the preset's, such as 1,2,4
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = crate::input::count)]
     pub sessions: Option<Vec<u32>>,
@@ -261,24 +239,12 @@ pub struct RunArgs {
     /// 60s [default: measured for each treatment before the first block]
     #[arg(long, value_name = "TIME", value_parser = crate::input::rewarm)]
     pub rewarm: Option<f64>,
-    /// Folder for the data while the study runs; ours is made inside it and removed at the end
-    /// [default: the system's temporary folder]
-    #[arg(long, value_name = "DIR")]
-    pub data_dir: Option<PathBuf>,
-    /// Measure although the machine is busy or a database server is running; for this start only, so that
-    /// --resume needs it again
-    #[arg(long)]
-    pub allow_busy: bool,
-    /// Do not probe the hardware first (who shares a core, co-runners, latencies, clocks), nor look at where
-    /// slices run; a study that was started so is not probed by --resume either
-    #[arg(long)]
-    pub no_probe: bool,
-    /// Say what would be run, where and for how long, and stop
-    #[arg(long, conflicts_with = "json")]
-    pub plan: bool,
-    /// Print the report as JSON on stdout
-    #[arg(long)]
-    pub json: bool,
+    /// How long, how exactly, and where results go.
+    #[command(flatten)]
+    pub measure: MeasureArgs,
+    /// What it costs.
+    #[command(flatten)]
+    pub prices: PriceArgs,
     /// What a study of commands runs.
     #[command(flatten)]
     pub commands: CommandArgs,
@@ -297,6 +263,7 @@ Examples:
   threadwise report placement-20260101T120000Z.threadwise
   threadwise report FILE --html report.html
   threadwise report FILE --json | jq .advice
+  threadwise report FILE --slo p99=10ms
   threadwise report FILE --price-hour 3.20 --licence-hour 0.50 --licence-per core
   threadwise report FILE --csv > runs.csv")]
 pub struct ReportArgs {
@@ -312,6 +279,10 @@ pub struct ReportArgs {
     /// Print one line per run as CSV
     #[arg(long)]
     pub csv: bool,
+    /// The 99th percentile that a step's latency has to keep, such as p99=10ms: the answer then has the most sessions that
+    /// keep it
+    #[arg(long, value_name = "p99=TIME", value_parser = crate::input::p99)]
+    pub slo: Option<f64>,
     /// What it costs.
     #[command(flatten)]
     pub prices: PriceArgs,

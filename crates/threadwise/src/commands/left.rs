@@ -19,7 +19,10 @@ pub fn before(command: &Command) {
     // Without a place for a state folder nothing was ever bound.
     let Ok(folder) = state::folder() else { return };
     match command {
-        Command::Run(args) if !args.plan => restore(folder),
+        Command::Run(args) if !args.measure.plan => restore(folder),
+        Command::Pool(args) if !args.measure.plan => restore(folder),
+        Command::Maxdop(args) if !args.measure.plan => restore(folder),
+        Command::Bind(args) if !args.measure.plan => restore(folder),
         Command::Reload(args) if !args.dry_run => restore(folder),
         Command::Engine(args) if matches!(args.action, EngineAction::Add(_)) => restore(folder),
         Command::Probe(_) => restore(folder),

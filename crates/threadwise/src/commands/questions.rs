@@ -3,35 +3,19 @@
 
 mod args;
 
-use super::run::CommandArgs;
-use super::run::run;
+use super::run::{CommandArgs, MeasureArgs, run};
+use super::topology;
 use crate::cli::RunArgs;
 use crate::engines;
 use crate::error::AppError;
-pub use args::{BindArgs, MaxdopArgs, MeasureArgs, PoolArgs};
+pub use args::{BindArgs, MaxdopArgs, PoolArgs};
 use threadwise_analysis::asked::Asked;
+use threadwise_machine::Topology;
 use threadwise_study::transaction::WORKLOAD as TRANSACTIONS;
 
-impl MeasureArgs {
-    /// The arguments of a preset's run.
-    fn run_of(&self, preset: &str) -> RunArgs {
-        RunArgs {
-            study: Some(preset.to_owned()),
-            budget: self.budget,
-            blocks: self.blocks,
-            margin: self.margin,
-            output: self.output.clone(),
-            html: self.html.clone(),
-            no_html: self.no_html,
-            data_dir: self.data_dir.clone(),
-            seed: self.seed,
-            allow_busy: self.allow_busy,
-            no_probe: self.no_probe,
-            plan: self.plan,
-            json: self.json,
-            ..RunArgs::default()
-        }
-    }
+/// The run of a preset.
+fn of_preset(preset: &str, measure: &MeasureArgs) -> RunArgs {
+    RunArgs { study: Some(preset.to_owned()), measure: measure.clone(), ..RunArgs::default() }
 }
 
 /// How many connections a pool should have.
@@ -50,7 +34,7 @@ pub fn pool(args: &PoolArgs) -> Result<(), AppError> {
         sessions: args.sessions.clone(),
         asked: Asked { p99_ns: args.slo.map(|seconds| seconds * 1e9), ..Asked::default() },
         transactions: args.transactions.clone(),
-        ..args.measure.run_of(if is_transaction { TRANSACTIONS } else { "pool" })
+        ..of_preset(if is_transaction { TRANSACTIONS } else { "pool" }, &args.measure)
     })
 }
 
@@ -74,14 +58,15 @@ pub fn maxdop(args: &MaxdopArgs) -> Result<(), AppError> {
         placement: streams.as_ref().map(|_| vec!["all".to_owned()]),
         streams,
         dop: args.dop.clone(),
-        ..args.measure.run_of(preset)
+        ..of_preset(preset, &args.measure)
     })
 }
 
 /// What binding a running server to fewer logical CPUs costs.
 pub fn bind(args: &BindArgs) -> Result<(), AppError> {
+    let topology = topology::live()?;
     run(&RunArgs {
-        placement: args.placement.clone(),
+        placement: args.placement.clone().or_else(|| halves(&topology)),
         commands: CommandArgs {
             command: args.command.clone(),
             metric: args.metric.clone(),
@@ -89,8 +74,14 @@ pub fn bind(args: &BindArgs) -> Result<(), AppError> {
             pin_server: Some(args.server.clone()),
             ..CommandArgs::default()
         },
-        ..args.measure.run_of("bind")
+        ..of_preset("bind", &args.measure)
     })
+}
+
+/// Half of the logical CPUs, where the preset has no half: no core has two that are allowed.
+fn halves(topology: &Topology) -> Option<Vec<String>> {
+    let free = topology.allowed().len() / 2;
+    (topology.max_threads_per_core() < 2 && free > 0).then(|| vec![format!("all-but:{free}")])
 }
 
 #[cfg(test)]

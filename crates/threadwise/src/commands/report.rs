@@ -15,7 +15,8 @@ pub fn report(args: &ReportArgs) -> Result<(), AppError> {
     }
     let opened = Opened::open(&args.file)?;
     let prices = args.prices.prices();
-    let facts = Facts { asked: Asked { prices, ..Asked::default() }, ..opened.facts() };
+    let facts =
+        Facts { asked: Asked { prices, p99_ns: args.slo.map(|seconds| seconds * 1e9) }, ..opened.facts() };
     if let Some(fault) = prices.and_then(|prices| cost::fault(&prices, facts.study)) {
         return Err(AppError::Input(fault));
     }

@@ -22,11 +22,12 @@ use crate::engines;
 use crate::error::AppError;
 use crate::opened::Opened;
 use crate::output;
-pub use args::{CommandArgs, TransactionArgs, metric, server as server_name};
+pub use args::{CommandArgs, MeasureArgs, TransactionArgs, metric, server as server_name};
 use prepare::Job;
 use std::path::Path;
 use std::time::Instant;
-use threadwise_analysis::Facts;
+use threadwise_analysis::asked::Asked;
+use threadwise_analysis::{Facts, cost};
 use threadwise_machine::{Memory, Topology};
 use threadwise_report::{html, json, terminal};
 use threadwise_runner::{Outcome, Reason, guard};
@@ -41,18 +42,21 @@ pub fn run(args: &RunArgs) -> Result<(), AppError> {
         Some(file) => Job::resumed(args, file, &topology)?,
         None => Job::fresh(args, &topology)?,
     };
+    if let Some(fault) = args.prices.prices().and_then(|prices| cost::fault(&prices, &job.whole)) {
+        return Err(AppError::Input(fault));
+    }
     let stop = commands::stop_flag_of_study()?;
-    if !job.is_simulated() && !args.plan && !job.is_complete() {
+    if !job.is_simulated() && !args.measure.plan && !job.is_complete() {
         guard::check_process_limits(&job.study, guard::ProcessLimits::read()).map_err(AppError::refused)?;
-        guard::check_start(&topology, &engines::servers(), args.allow_busy, job.is_users_server())
+        guard::check_start(&topology, &engines::servers(), args.measure.allow_busy, job.is_users_server())
             .map_err(AppError::refused)?;
         commands::unless_stopped(&stop)?;
         arms::confirm(&job.study, &topology, args.yes)?;
     }
-    if !args.json || args.plan {
+    if !args.measure.json || args.measure.plan {
         output::print(&opening(&job, &topology)?)?;
     }
-    if args.plan {
+    if args.measure.plan {
         return Ok(());
     }
     if job.is_complete() {
@@ -63,7 +67,7 @@ pub fn run(args: &RunArgs) -> Result<(), AppError> {
         Ok(outcome) => outcome,
         Err(error) => {
             // What was measured before it is shown all the same; the error is the last word.
-            if job.output.exists() && !args.json {
+            if job.output.exists() && !args.measure.json {
                 let _ = tell(args, &job);
             }
             return Err(error);
@@ -72,7 +76,7 @@ pub fn run(args: &RunArgs) -> Result<(), AppError> {
     // One block says nothing.
     let is_too_short = matches!(outcome.reason, Reason::Short(_)) && outcome.blocks < 2;
     let problem = if outcome.blocks > 0 && !is_too_short { tell(args, &job)? } else { None };
-    ended(&outcome, &job, args.allow_busy)?;
+    ended(&outcome, &job, args.measure.allow_busy)?;
     external::next(&job.whole, outcome.blocks, &job.output, args)?;
     valid(problem, &job)
 }
@@ -80,9 +84,9 @@ pub fn run(args: &RunArgs) -> Result<(), AppError> {
 /// Prints the results and writes the report. Gives what is wrong with the study, if anything is.
 fn tell(args: &RunArgs, job: &Job) -> Result<Option<String>, AppError> {
     let opened = Opened::open(&job.output)?;
-    let facts = Facts { asked: args.asked, ..opened.facts() };
+    let facts = Facts { asked: Asked { prices: args.prices.prices(), ..args.asked }, ..opened.facts() };
     let document = threadwise_analysis::document(&facts);
-    let text = match args.json {
+    let text = match args.measure.json {
         true => format!("{}\n", json::report(&facts, &document)),
         false => report::text(&document),
     };
@@ -96,7 +100,7 @@ fn tell(args: &RunArgs, job: &Job) -> Result<Option<String>, AppError> {
             other => other,
         },
     )?;
-    if !args.json {
+    if !args.measure.json {
         output::print(&closing(&job.output, job.html.as_deref()))?;
     }
     Ok(opened.problem())

@@ -1,49 +1,7 @@
 //! Options of `threadwise pool`, `maxdop` and `bind`.
 
-use crate::commands::run::TransactionArgs;
+use crate::commands::run::{MeasureArgs, TransactionArgs};
 use clap::Args;
-use std::path::PathBuf;
-
-/// What all questions share with `run`.
-#[derive(Debug, Args, Default)]
-pub struct MeasureArgs {
-    /// Most time that it may take, such as 90s or 5m [default: as long as the preset's budget]
-    #[arg(long, value_name = "TIME", value_parser = crate::input::seconds)]
-    pub budget: Option<f64>,
-    /// Exactly this many blocks, however long they take
-    #[arg(long, value_name = "NUMBER", conflicts_with = "budget")]
-    pub blocks: Option<u32>,
-    /// Difference that is too small to matter [default: 3%]
-    #[arg(long, value_name = "PERCENT", value_parser = crate::input::share)]
-    pub margin: Option<f64>,
-    /// Result file to write [default: NAME-TIME.threadwise in this folder]
-    #[arg(long, short, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// HTML report to write [default: beside the result file]
-    #[arg(long, value_name = "FILE", conflicts_with = "no_html")]
-    pub html: Option<PathBuf>,
-    /// Write no HTML report
-    #[arg(long)]
-    pub no_html: bool,
-    /// Folder for the data while it is measured; ours is made inside it and removed at the end
-    #[arg(long, value_name = "DIR")]
-    pub data_dir: Option<PathBuf>,
-    /// Seed of every shuffle and draw [default: drawn, and stored]
-    #[arg(long, value_name = "NUMBER")]
-    pub seed: Option<u64>,
-    /// Measure although the machine is busy or a database server is running
-    #[arg(long)]
-    pub allow_busy: bool,
-    /// Do not probe the hardware first
-    #[arg(long)]
-    pub no_probe: bool,
-    /// Say what would be run, where and for how long, and stop
-    #[arg(long, conflicts_with = "json")]
-    pub plan: bool,
-    /// Print the report as JSON on stdout
-    #[arg(long)]
-    pub json: bool,
-}
 
 /// Arguments of `pool`.
 #[derive(Debug, Args)]

@@ -4,6 +4,52 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use threadwise_study::command;
 
+/// Options of `run`, `pool`, `maxdop` and `bind`: how long, how exactly, and where results go.
+#[derive(Debug, Clone, Args, Default)]
+pub struct MeasureArgs {
+    /// Most time that this start may take, from the probe and setting up to the end, such as 90s, 5m or 1h.
+    /// A budget that cannot hold 8 blocks ends the study as soon as that is known, with one that can.
+    /// [default: no limit; at least 8 blocks, and as many as the preset's own budget holds]
+    #[arg(long, value_name = "TIME", value_parser = crate::input::seconds)]
+    pub budget: Option<f64>,
+    /// Exactly this many blocks, however long they take
+    #[arg(long, value_name = "NUMBER", conflicts_with = "budget")]
+    pub blocks: Option<u32>,
+    /// Difference that is too small to matter: every comparison is judged by it [default: 3%, or the study's]
+    #[arg(long, value_name = "PERCENT", value_parser = crate::input::share)]
+    pub margin: Option<f64>,
+    /// Result file to write [default: NAME-TIME.threadwise in this folder]
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// HTML report to write [default: beside the result file]
+    #[arg(long, value_name = "FILE", conflicts_with = "no_html")]
+    pub html: Option<PathBuf>,
+    /// Write no HTML report
+    #[arg(long)]
+    pub no_html: bool,
+    /// Folder for the data while the study runs; ours is made inside it and removed at the end
+    /// [default: the system's temporary folder]
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// Seed of every shuffle and draw [default: drawn, and stored]
+    #[arg(long, value_name = "NUMBER")]
+    pub seed: Option<u64>,
+    /// Measure although the machine is busy or a database server is running; for this start only, so that
+    /// `run --resume` needs it again
+    #[arg(long)]
+    pub allow_busy: bool,
+    /// Do not probe the hardware first (who shares a core, co-runners, latencies, clocks), nor look at where
+    /// slices run; a study that was started so is not probed by `run --resume` either
+    #[arg(long)]
+    pub no_probe: bool,
+    /// Say what would be run, where and for how long, and stop
+    #[arg(long, conflicts_with = "json")]
+    pub plan: bool,
+    /// Print the report as JSON on stdout
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Options of `run` for the workload `command`.
 #[derive(Debug, Args, Default)]
 pub struct CommandArgs {

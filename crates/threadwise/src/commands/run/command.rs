@@ -137,7 +137,7 @@ pub(super) fn has_commands(study: &Study) -> bool {
 /// # Errors
 /// There are such commands.
 pub fn allowed(study: &Study, args: &RunArgs) -> Result<(), AppError> {
-    if !has_commands(study) || args.commands.allow_commands || args.plan {
+    if !has_commands(study) || args.commands.allow_commands || args.measure.plan {
         return Ok(());
     }
     let given = options(&args.commands)?;

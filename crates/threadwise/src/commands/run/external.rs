@@ -80,7 +80,7 @@ pub fn due(
         };
     };
     let Some(part) = external.due(study.seed, before.blocks) else { return Ok(None) };
-    if !args.plan {
+    if !args.measure.plan {
         check_arm(external, &part, is_going_on(before, external, &part, facts), args, file)?;
         check_boot(external, before, &part, facts, file)?;
         let unmet = external.unmet(&part.arm, facts);
@@ -235,7 +235,7 @@ fn words(study: &Study, external: &External, part: &Part, file: &Path) -> String
 }
 
 fn say(text: &str, args: &RunArgs) -> Result<(), AppError> {
-    match args.json {
+    match args.measure.json {
         true => {
             output::tell(text.trim_end());
             Ok(())
@@ -249,7 +249,7 @@ fn switch(words: &[String], args: &RunArgs) -> Result<(), AppError> {
     let shown = escaped(&quote(words));
     say(&format!("Running (--allow-commands): {shown}\n"), args)?;
     let Some((program, rest)) = words.split_first() else { return Ok(()) };
-    let stdout = if args.json { Stdio::null() } else { Stdio::inherit() };
+    let stdout = if args.measure.json { Stdio::null() } else { Stdio::inherit() };
     let status = Command::new(program).args(rest).stdin(Stdio::null()).stdout(stdout).status();
     match status {
         Ok(status) if status.success() => Ok(()),

@@ -87,11 +87,12 @@ impl Job {
         options::check_with_worker(&study, &program)?;
         let stamp = versions.created_utc.replace([':', '-'], "");
         let output = args
+            .measure
             .output
             .clone()
             .unwrap_or_else(|| PathBuf::from(format!("{}-{stamp}.threadwise", study.name)));
         let html = html_path(args, &output)?;
-        if !args.plan {
+        if !args.measure.plan {
             output::check_new(&output)?;
             html.as_deref().map_or(Ok(()), output::check_new)?;
         }
@@ -102,8 +103,8 @@ impl Job {
         let whole = study.clone();
         let (study, part) = here(study, due);
         remarks.extend(self::remarks(args, &study, &program)?);
-        remarks.extend(server::remarks(&study, topology, args.plan)?);
-        let (store, state, notes, no_probe) = (None, EndState::Running, Vec::new(), args.no_probe);
+        remarks.extend(server::remarks(&study, topology, args.measure.plan)?);
+        let (store, state, notes, no_probe) = (None, EndState::Running, Vec::new(), args.measure.no_probe);
         Ok(Self {
             study,
             whole,
@@ -150,7 +151,7 @@ impl Job {
         let html = html_path(args, file)?;
         match &html {
             // The report that an earlier part of this study left is ours to replace.
-            Some(path) if args.html.is_none() && output::is_our_report(path) => {}
+            Some(path) if args.measure.html.is_none() && output::is_our_report(path) => {}
             Some(path) => output::check_new(path)?,
             None => {}
         }
@@ -165,12 +166,13 @@ impl Job {
         let (study, part) = here(whole.clone(), due);
         if !is_complete {
             remarks.extend(self::remarks(args, &study, &program)?);
-            remarks.extend(server::remarks(&study, topology, args.plan)?);
+            remarks.extend(server::remarks(&study, topology, args.measure.plan)?);
         }
         drop(found);
-        let store = (!args.plan && !is_complete).then(|| resume(file, topology, &versions)).transpose()?;
-        let limit = args.budget.map(Duration::from_secs_f64);
-        let (output, notes, no_probe) = (file.to_owned(), Vec::new(), args.no_probe);
+        let store =
+            (!args.measure.plan && !is_complete).then(|| resume(file, topology, &versions)).transpose()?;
+        let limit = args.measure.budget.map(Duration::from_secs_f64);
+        let (output, notes, no_probe) = (file.to_owned(), Vec::new(), args.measure.no_probe);
         Ok(Self {
             study,
             whole,
@@ -214,16 +216,16 @@ impl Job {
             output.display()
         )];
         remarks.extend(self::remarks(args, &study, &program)?);
-        remarks.extend(server::remarks(&study, topology, args.plan)?);
+        remarks.extend(server::remarks(&study, topology, args.measure.plan)?);
         plan_block(&study, topology, 0).map_err(|error| {
             AppError::Refused(format!(
                 "{began}, and this machine cannot do its treatments: {error}; start a new study"
             ))
         })?;
-        let no_probe = args.no_probe
+        let no_probe = args.measure.no_probe
             || found.store.notes().map_err(AppError::input)?.iter().any(|note| note == NOT_PROBED);
         let notes = vec![format!("the same study as {}, which was measured {place}", file.display())];
-        let limit = args.budget.map(Duration::from_secs_f64);
+        let limit = args.measure.budget.map(Duration::from_secs_f64);
         let (whole, part, store, state) = (study.clone(), None, None, EndState::Running);
         Ok(Self {
             study,
@@ -342,9 +344,9 @@ fn here(study: Study, due: Option<Due>) -> (Study, Option<(Part, Vec<String>)>) 
 /// The limit of a new study: a budget that its user named. A preset's own is a goal.
 fn limit(args: &RunArgs, file: &StudyFile, study: &Study) -> Option<Duration> {
     match study.design.stopping {
-        Stopping::Budget { budget_s } | Stopping::Until { budget_s, .. } => {
-            (args.budget.is_some() || file.has_own_budget()).then(|| Duration::from_secs_f64(budget_s))
-        }
+        Stopping::Budget { budget_s } | Stopping::Until { budget_s, .. } => (args.measure.budget.is_some()
+            || file.has_own_budget())
+        .then(|| Duration::from_secs_f64(budget_s)),
         Stopping::Blocks { .. } => None,
     }
 }
@@ -371,7 +373,7 @@ fn study_file(name: &str) -> Result<StudyFile, AppError> {
 }
 
 fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Overrides, AppError> {
-    let seed = match args.seed.or(file.seed()) {
+    let seed = match args.measure.seed.or(file.seed()) {
         Some(seed) => seed,
         None => external::seed(file, args.arm.as_deref(), commands::drawn_seed)?,
     };
@@ -389,10 +391,10 @@ fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Ov
         engine,
         engine_properties,
         engine_options,
-        budget_s: args.budget,
+        budget_s: args.measure.budget,
         until: args.until,
-        margin: args.margin,
-        blocks: args.blocks,
+        margin: args.measure.margin,
+        blocks: args.measure.blocks,
         long_windows: args.long_windows,
         seed: Some(seed),
         rounds: args.rounds,
@@ -453,7 +455,7 @@ fn engine_error(error: EngineError) -> AppError {
 /// What the plan says of disks, connections and settings that nobody could check yet; refuses a study that
 /// would fill a disk or take connections that others need.
 fn remarks(args: &RunArgs, study: &Study, program: &Program) -> Result<Vec<String>, AppError> {
-    let data_root = args.data_dir.clone().unwrap_or_else(std::env::temp_dir);
+    let data_root = args.measure.data_dir.clone().unwrap_or_else(std::env::temp_dir);
     let room = room::check(study, program, &data_root)?;
     let connections = room::check_connections(study)?;
     let quota = study.quota.map(|quota| quota_remark(study, &quota));
@@ -503,10 +505,10 @@ fn resume(file: &Path, topology: &Topology, versions: &Versions) -> Result<Store
 }
 
 fn html_path(args: &RunArgs, output: &Path) -> Result<Option<PathBuf>, AppError> {
-    if args.no_html {
+    if args.measure.no_html {
         return Ok(None);
     }
-    let path = args.html.clone().unwrap_or_else(|| output.with_extension("html"));
+    let path = args.measure.html.clone().unwrap_or_else(|| output.with_extension("html"));
     if path == output {
         let why = "the result file and the report need different names: give --html, or --no-html";
         return Err(AppError::Input(format!("{}: {why}", path.display())));
@@ -515,7 +517,7 @@ fn html_path(args: &RunArgs, output: &Path) -> Result<Option<PathBuf>, AppError>
 }
 
 fn check_data_dir(args: &RunArgs) -> Result<(), AppError> {
-    match &args.data_dir {
+    match &args.measure.data_dir {
         Some(folder) if !folder.is_dir() => Err(AppError::Input(format!(
             "--data-dir {} is not a folder: make it, or give another one",
             folder.display()

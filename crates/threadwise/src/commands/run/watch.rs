@@ -47,7 +47,7 @@ pub fn measure(
     let looks = if probe && job.part.is_none() { Looks::All } else { Looks::None };
     let switching = arms::switching(&job.study)?;
     let settings = Settings { probe, looks, began, limit: job.limit, switching, ..settings(job, args) };
-    let progress = Progress::new(args.json);
+    let progress = Progress::new(args.measure.json);
     let mut shown = Shown::new(job, began, &progress);
     let outcome = threadwise_runner::run(
         topology,
@@ -100,7 +100,7 @@ fn settings(job: &Job, args: &RunArgs) -> Settings {
         environment: Vec::new(),
         withheld: Vec::new(),
     });
-    if let Some(folder) = &args.data_dir {
+    if let Some(folder) = &args.measure.data_dir {
         settings.data_root.clone_from(folder);
     }
     if let Some(scale) = job.scale() {
@@ -110,7 +110,7 @@ fn settings(job: &Job, args: &RunArgs) -> Settings {
     }
     command::deadlines(&job.study, &mut settings.deadlines);
     worklist::deadlines(&job.study, &mut settings.deadlines);
-    settings.allow_busy = args.allow_busy || job.is_simulated();
+    settings.allow_busy = args.measure.allow_busy || job.is_simulated();
     settings.here = job.part.is_some().then(|| job.study.clone());
     settings
 }
