@@ -9,6 +9,7 @@
 //! LockHashSlots); what FIREBIRD, FIREBIRD_LOCK and FIREBIRD_TMP move was seen with strace(1).
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
@@ -27,6 +28,10 @@ pub(crate) const PAGE_BYTES: u64 = 8192;
 
 /// Files of the installation's folder that are ours instead.
 const OURS: [&str; 2] = ["firebird.conf", "databases.conf"];
+
+/// The folder with the character sets but for UTF8 and those that need no code. Its module is refused where a link leads
+/// to it ("CHARACTER SET WIN1252 is not installed"), so databases that may have any need a copy, of about 1 MB.
+const CHARACTER_SETS: &str = "intl";
 
 /// The log of the installation, which is not for us to write into; there will be one of our own.
 const LOG: &str = "firebird.log";
@@ -47,11 +52,18 @@ pub(crate) fn copy_of(load: &LoadRequest) -> Home {
 }
 
 impl Home {
-    /// Makes everything but the folder of the database; each session's cache is to have `cache_pages`.
+    /// Makes everything but the folder of the database; each session's cache is to have `cache_pages`. Where `only` is
+    /// given, the engine opens databases in that folder alone, and none over the network.
     ///
     /// # Errors
-    /// The file system's.
-    pub(crate) fn make(&self, programs: &Programs, cache_pages: u64) -> Result<(), EngineError> {
+    /// The file system's; or `only` is a path that Firebird's configuration cannot hold.
+    pub(crate) fn make(
+        &self,
+        programs: &Programs,
+        cache_pages: u64,
+        only: Option<&Path>,
+    ) -> Result<(), EngineError> {
+        let confined = only.map_or(Ok(String::new()), |folder| confined(programs, folder))?;
         self.0.make(None)?;
         let root = self.0.file("root");
         for folder in [&root, &self.0.file("locks"), &self.0.file("tmp")] {
@@ -63,12 +75,17 @@ impl Home {
             |entry: &fs::DirEntry| !OURS.iter().chain([&LOG]).any(|known| entry.file_name() == *known);
         for entry in entries.flatten().filter(is_linked) {
             let link = root.join(entry.file_name());
-            symlink(entry.path(), &link).map_err(|cause| io_error("make", &link, &cause))?;
+            match only.is_some() && entry.file_name() == CHARACTER_SETS {
+                true => copy_files(&entry.path(), &link),
+                false => symlink(entry.path(), &link),
+            }
+            .map_err(|cause| io_error("make", &link, &cause))?;
         }
         // Classic is what lets several programs have one database open. Each page in each cache has a lock
         // in the lock table, so that it gets all the hash slots that there can be.
         let text = format!(
-            "ServerMode = Classic\nDefaultDbCachePages = {cache_pages}\nLockMemSize = 16M\nLockHashSlots = 65521\n"
+            "ServerMode = Classic\nDefaultDbCachePages = {cache_pages}\nLockMemSize = 16M\nLockHashSlots = 65521\n\
+             {confined}"
         );
         for (name, text) in OURS.into_iter().zip([text.as_str(), ""]) {
             let path = root.join(name);
@@ -101,9 +118,23 @@ impl Home {
     /// gfix's words.
     pub(crate) fn set_forced_writes(&self, programs: &Programs, forced: bool) -> Result<(), EngineError> {
         let action = "set whether commits wait for the disk";
+        self.gfix(programs, action, ["-write", if forced { "sync" } else { "async" }])
+    }
+
+    /// Takes out of the database how many pages a cache of it has (`gfix -buffers`), which would come before what this
+    /// home's configuration says.
+    ///
+    /// # Errors
+    /// gfix's words.
+    pub(crate) fn forget_cache_pages(&self, programs: &Programs) -> Result<(), EngineError> {
+        self.gfix(programs, "take out the pages of its cache", ["-buffers", "0"])
+    }
+
+    fn gfix(&self, programs: &Programs, action: &str, args: [&str; 2]) -> Result<(), EngineError> {
         let output = self
             .command(&programs.gfix)
-            .args(["-write", if forced { "sync" } else { "async" }, "-user", "SYSDBA", DATABASE])
+            .args(args)
+            .args(["-user", "SYSDBA", DATABASE])
             .stdin(std::process::Stdio::null())
             .output()
             .map_err(|cause| failed(action, cause))?;
@@ -111,6 +142,32 @@ impl Home {
             true => Ok(()),
             false => Err(failed(action, words(&String::from_utf8_lossy(&output.stderr)))),
         }
+    }
+}
+
+/// A new folder with the files of another.
+fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        fs::copy(entry.path(), to.join(entry.file_name()))?;
+    }
+    Ok(())
+}
+
+/// The lines of a configuration with which the engine opens databases in one folder alone (`DatabaseAccess`), and by
+/// itself, without a server (`Providers`).
+fn confined(programs: &Programs, folder: &Path) -> Result<String, EngineError> {
+    let folder = folder.display().to_string();
+    match folder.find(|sign: char| ";#$\"\\".contains(sign) || sign.is_control()) {
+        Some(at) => {
+            let sign = folder[at..].chars().next().unwrap_or_default();
+            let why = format!(
+                "{sign:?} in the path {folder:?} would be misread there; choose another folder for data"
+            );
+            Err(failed("write Firebird's configuration", why))
+        }
+        None => Ok(format!("DatabaseAccess = Restrict {folder}\nProviders = {}\n", programs.engine()?)),
     }
 }
 
@@ -132,6 +189,20 @@ pub(crate) fn check_path(folder: &Path) -> Result<(), EngineError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_that_the_configuration_cannot_hold_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join("plugins")).unwrap();
+        fs::write(root.path().join("plugins/libEngine12.so"), "").unwrap();
+        let programs = Programs { isql: "isql".into(), gfix: "gfix".into(), root: root.path().to_owned() };
+        let lines = confined(&programs, Path::new("/data/my base's ü")).unwrap();
+        assert_eq!(lines, "DatabaseAccess = Restrict /data/my base's ü\nProviders = Engine12\n");
+        for path in ["/data/a;b", "/data/#1", "/data/$(x)", "/data/a\nb"] {
+            let message = confined(&programs, Path::new(path)).unwrap_err().to_string();
+            assert!(message.contains("choose another folder") && !message.contains('\n'), "{message}");
+        }
+    }
 
     #[test]
     fn a_path_that_firebird_would_misread_is_refused() {

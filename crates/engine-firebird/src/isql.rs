@@ -21,13 +21,16 @@ use crate::home::Home;
 use crate::workload::counters::{self, Pages};
 
 /// Asks isql for its dialect, which needs neither a transaction nor a page.
-const MARK: &str = "show sql dialect;\n";
+const MARK: &str = "show sql dialect";
 
 /// How its answer begins.
 const MARK_ANSWER: &str = "Client SQL dialect";
 
 /// How an error begins.
 const ERROR: &str = "Statement failed, SQLSTATE";
+
+/// Most bytes of an error that are kept: a text of the user's may be in it.
+const ERROR_BYTES: usize = 4096;
 
 /// How long it may take to close its database.
 const END_LIMIT: Duration = Duration::from_secs(20);
@@ -41,21 +44,36 @@ pub(crate) struct Isql {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<PipeReader>,
+    /// What ends a statement.
+    end: &'static str,
+    /// The line that it answers a mark with.
+    mark: String,
+}
+
+/// What is kept of the answer to statements whose rows are not wanted.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Skipped {
+    /// Statements that were done before the first error.
+    pub done: usize,
+    /// Pages that all of them accessed.
+    pub pages: Pages,
+    /// The engine's words of the first error.
+    pub error: Option<String>,
 }
 
 impl Isql {
-    /// Starts it; on `database`, or without one, which the first statement then has to make.
+    /// Starts it with these arguments: the database last, or without one, which the first statement then has to make.
     ///
     /// # Errors
     /// It cannot be started, or says what keeps it from the database.
-    pub(crate) fn start(home: &Home, program: &Path, database: Option<&str>) -> Result<Self, EngineError> {
+    pub(crate) fn start(home: &Home, program: &Path, args: &[&str]) -> Result<Self, EngineError> {
         let action = "start a session";
         let (reader, writer) = io::pipe().map_err(|cause| failed(action, cause))?;
         let both = writer.try_clone().map_err(|cause| failed(action, cause))?;
         let mut child = home
             .command(program)
             .args(["-q", "-user", "SYSDBA"])
-            .args(database)
+            .args(args)
             .stdin(Stdio::piped())
             .stdout(writer)
             .stderr(both)
@@ -64,7 +82,8 @@ impl Isql {
             .spawn()
             .map_err(|cause| failed(action, format!("{}: {cause}", program.display())))?;
         let input = child.stdin.take();
-        let mut session = Self { child, input, output: BufReader::new(reader) };
+        let output = BufReader::new(reader);
+        let mut session = Self { child, input, output, end: ";", mark: String::new() };
         session.run(action, "set list on")?;
         Ok(session)
     }
@@ -138,24 +157,106 @@ impl Isql {
         Ok(said.split_whitespace().collect::<Vec<_>>().join(" "))
     }
 
+    /// From now on statements end with `end` instead of with a semicolon, the pages of each are counted, and isql begins
+    /// no second transaction beside each, which would be for DDL.
+    ///
+    /// # Errors
+    /// Its words.
+    pub(crate) fn end_statements_with(&mut self, end: &'static str) -> Result<(), EngineError> {
+        self.end = end;
+        self.say("set up a session", &format!("set autoddl off;\nset stats on;\nset term {end} ;\n"))
+            .map(drop)
+    }
+
+    /// Has statements done whose rows are not wanted: all that is said is read and nothing of it kept but the
+    /// statistics and an error.
+    ///
+    /// # Errors
+    /// isql has ended. What the engine said is in the answer.
+    pub(crate) fn skip(&mut self, action: &str, text: &str) -> Result<Skipped, EngineError> {
+        let written = self.write(text);
+        let skipped = self.read_skipped().map_err(|why| failed(action, why))?;
+        written.map_err(|cause| failed(action, cause))?;
+        Ok(skipped)
+    }
+
+    /// Has texts done like [`Self::skip`], and ends with them, so that it cannot wait for the rest of a statement whose
+    /// end it does not see: what became of each, up to that at which it ended too early.
+    pub(crate) fn skip_last(mut self, texts: &[String]) -> Vec<Result<Skipped, String>> {
+        let Some(mut input) = self.input.take() else { return Vec::new() };
+        let mark = self.mark_text();
+        let mut answers = Vec::new();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                // What it said before it ended tells more than that it cannot be written to.
+                let mut say = |text: &String| input.write_all(format!("{text}{mark}").as_bytes());
+                texts.iter().try_for_each(&mut say).ok();
+            });
+            for _ in texts {
+                answers.push(self.read_skipped());
+                if matches!(answers.last(), Some(Err(_))) {
+                    break;
+                }
+            }
+        });
+        answers
+    }
+
+    fn mark_text(&self) -> String {
+        format!("{MARK}{}\n", self.end)
+    }
+
+    fn write(&mut self, text: &str) -> io::Result<()> {
+        let together = format!("{text}{}", self.mark_text());
+        self.input.as_mut().ok_or(io::ErrorKind::BrokenPipe)?.write_all(together.as_bytes())
+    }
+
+    /// Reads up to the next mark.
+    ///
+    /// # Errors
+    /// isql has ended before it, and its last words.
+    fn read_skipped(&mut self) -> Result<Skipped, String> {
+        let (mut skipped, mut is_whole) = (Skipped::default(), false);
+        let (mut line, mut last, mut error) = (Vec::new(), Vec::new(), Vec::new());
+        loop {
+            std::mem::swap(&mut line, &mut last);
+            line.clear();
+            if self.output.read_until(b'\n', &mut line).map_err(|cause| cause.to_string())? == 0 {
+                let said = if error.is_empty() { last } else { error };
+                return Err(self.ended(&String::from_utf8_lossy(&said)));
+            }
+            if line.trim_ascii() == self.mark.as_bytes() {
+                break;
+            }
+            let is_error = !error.is_empty() || line.starts_with(ERROR.as_bytes());
+            // Of the first alone, up to the statistics behind it.
+            is_whole |= is_error && line.starts_with(counters::BEGIN.as_bytes());
+            if is_error && !is_whole && error.len() < ERROR_BYTES {
+                error.extend_from_slice(&line);
+            }
+            if let Some((pages, is_last)) = counters::of_line(&line) {
+                skipped.pages = skipped.pages + pages;
+                skipped.done += usize::from(is_last && !is_error);
+            }
+        }
+        skipped.error = (!error.is_empty()).then(|| words(&String::from_utf8_lossy(&error)));
+        Ok(skipped)
+    }
+
     /// Says something to isql, and gives what it says back.
     fn say(&mut self, action: &str, text: &str) -> Result<String, EngineError> {
-        let written = match self.input.as_mut() {
-            Some(input) => input.write_all(text.as_bytes()).and_then(|()| input.write_all(MARK.as_bytes())),
-            None => Err(io::ErrorKind::BrokenPipe.into()),
-        };
+        let written = self.write(text);
         // What it said before it ended tells more than that it cannot be written to.
         let mut said = String::new();
         loop {
             let begin = said.len();
             let length = self.output.read_line(&mut said).map_err(|cause| failed(action, cause))?;
             if length == 0 {
-                let status = stopping::wait(&mut self.child, END_LIMIT).ok().flatten();
-                let status =
-                    status.map_or("closed its output".to_owned(), |status| format!("ended with {status}"));
-                return Err(failed(action, format!("isql {status}: {}", words(&said))));
+                return Err(failed(action, self.ended(&said)));
             }
-            if said[begin..].trim_start().starts_with(MARK_ANSWER) {
+            let line = said[begin..].trim();
+            if line.starts_with(MARK_ANSWER) {
+                line.clone_into(&mut self.mark);
                 said.truncate(begin);
                 break;
             }
@@ -165,6 +266,13 @@ impl Isql {
             true => Err(failed(action, words(&said))),
             false => Ok(said),
         }
+    }
+
+    /// How it ended, with what it said.
+    fn ended(&mut self, said: &str) -> String {
+        let status = stopping::wait(&mut self.child, END_LIMIT).ok().flatten();
+        let status = status.map_or("closed its output".to_owned(), |status| format!("ended with {status}"));
+        format!("isql {status}: {}", words(said))
     }
 }
 

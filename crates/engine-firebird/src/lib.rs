@@ -7,16 +7,18 @@
 //! Classic server do, through its file and a lock table, each with a page cache of its own. There is no
 //! server, no port and no password. A running server of the user's is not measured.
 //!
-//! Engine options: `bin` (folder of the programs), `cache_pages` (each session's page cache). Workloads:
-//! `logical-io`, `insert`.
+//! Engine options: `bin` (folder of the programs), `cache_pages` (each session's page cache), `database` (the user's
+//! file, of which `transaction` measures a copy). Workloads: `logical-io`, `insert`, `transaction`.
 
 mod error;
+mod header;
 mod home;
 mod isql;
 mod options;
 mod programs;
 mod workload;
 
+use threadwise_engine::workloads::transaction::NAME as TRANSACTION;
 use threadwise_engine::{Address, Engine, EngineError, KnownBy, LoadRequest, Loaded, Running, StartRequest};
 use threadwise_study::Options;
 use threadwise_study::engine::Properties;
@@ -24,7 +26,7 @@ use threadwise_study::engine::Properties;
 use home::Home;
 use options::Own;
 use programs::Programs;
-use workload::{Treatment, Work};
+use workload::{Treatment, Work, transaction};
 
 /// The engine.
 #[derive(Debug, Clone, Copy)]
@@ -69,11 +71,17 @@ impl Engine for Firebird {
     }
 
     fn check(&self, request: &LoadRequest) -> Result<(), EngineError> {
+        if request.workload == TRANSACTION {
+            return transaction::check(request);
+        }
         Work::parse(request)?;
-        options::parse(&request.engine_options).map(drop)
+        transaction::no_database(&options::parse(&request.engine_options)?)
     }
 
     fn load(&self, request: &LoadRequest) -> Result<Loaded, EngineError> {
+        if request.workload == TRANSACTION {
+            return transaction::load(request);
+        }
         let workload = Work::parse(request)?;
         let options = options::parse(&request.engine_options)?;
         let template = home::template_of(request);
@@ -84,7 +92,7 @@ impl Engine for Firebird {
         let programs = Programs::find(options.bin.as_deref())?;
         template.make_template(|part| {
             let home = Home(part.clone());
-            home.make(&programs, cache_pages(&options, workload, request.sessions))?;
+            home.make(&programs, cache_pages(&options, workload, request.sessions), None)?;
             part.make_private(&part.data(), None)?;
             workload::load(&home, &programs, &workload, request)
         })
@@ -92,12 +100,15 @@ impl Engine for Firebird {
 
     fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
         let load = &request.load;
+        if load.workload == TRANSACTION {
+            return transaction::start(request);
+        }
         let workload = Work::parse(load)?;
         let options = options::parse(&load.engine_options)?;
         let (template, home) = (home::template_of(load), home::copy_of(load));
         template.expect_loaded()?;
         let programs = Programs::find(options.bin.as_deref())?;
-        let make = |_: &_| home.make(&programs, cache_pages(&options, workload, load.sessions));
+        let make = |_: &_| home.make(&programs, cache_pages(&options, workload, load.sessions), None);
         home.0.copy_of(&template, workload.changes_data(), None, make)?;
         Ok(Box::new(Treatment::start(home, programs, workload, request)?))
     }

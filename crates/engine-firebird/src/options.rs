@@ -6,7 +6,10 @@ use threadwise_engine::workloads::options::{only, refuse, whole};
 use threadwise_study::{OptionValue, Options};
 
 /// Fewest and most pages of a cache that are accepted; Firebird itself takes no fewer than 50.
-const CACHE_PAGES: (u64, u64) = (50, 1 << 27);
+pub(crate) const CACHE_PAGES: (u64, u64) = (50, 1 << 27);
+
+/// Option: the user's database file, of which a copy is measured.
+pub(crate) const DATABASE_OPTION: &str = "database";
 
 /// The engine's options, checked.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -15,6 +18,8 @@ pub(crate) struct Own {
     pub bin: Option<PathBuf>,
     /// Pages of each session's cache; absent: as many as the data needs.
     pub cache_pages: Option<u64>,
+    /// The user's database file, for the workload that has one.
+    pub database: Option<PathBuf>,
 }
 
 /// Reads and checks them.
@@ -26,14 +31,15 @@ pub(crate) fn parse(options: &Options) -> Result<Own, EngineError> {
         let why = "a running Firebird server is not measured; leave it out: sessions have the engine inside";
         return Err(refuse("url", why.into()));
     }
-    only(options, "firebird", &["bin", "cache_pages"])?;
-    let bin = match options.get("bin") {
-        None => None,
-        Some(OptionValue::Text(text)) if text.starts_with('/') => Some(PathBuf::from(text)),
-        Some(other) => return Err(refuse("bin", format!("'{other}' is not the absolute path of a folder"))),
+    only(options, "firebird", &["bin", "cache_pages", DATABASE_OPTION])?;
+    let path = |name: &str, what: &str| match options.get(name) {
+        None => Ok(None),
+        Some(OptionValue::Text(text)) if text.starts_with('/') => Ok(Some(PathBuf::from(text))),
+        Some(other) => Err(refuse(name, format!("'{other}' is not the absolute path of a {what}"))),
     };
+    let (bin, database) = (path("bin", "folder")?, path(DATABASE_OPTION, "file")?);
     let cache_pages = whole(options, "cache_pages", CACHE_PAGES.0, CACHE_PAGES.1)?;
-    Ok(Own { bin, cache_pages })
+    Ok(Own { bin, cache_pages, database })
 }
 
 #[cfg(test)]
@@ -46,7 +52,8 @@ mod tests {
         let text = |text: &str| OptionValue::Text(text.into());
         for (name, value, part) in [
             ("url", text("firebird://db/x"), "not measured"),
-            ("bin", text("bin"), "absolute path"),
+            ("bin", text("bin"), "absolute path of a folder"),
+            ("database", text("shop.fdb"), "absolute path of a file"),
             ("cache_pages", OptionValue::Integer(49), "from 50"),
             ("restart", text("study"), "allowed: bin, cache_pages"),
         ] {

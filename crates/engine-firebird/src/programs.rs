@@ -79,11 +79,29 @@ impl Programs {
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         version_of(&said).ok_or_else(|| failed(action, format!("it said '{}'", said.trim())))
     }
+
+    /// The engine by the name of its plugin, such as `Engine12`.
+    ///
+    /// # Errors
+    /// It is there no more.
+    pub(crate) fn engine(&self) -> Result<String, EngineError> {
+        engine_in(&self.root).ok_or_else(|| {
+            failed("find its engine", format!("there is none in {}/plugins any more", self.root.display()))
+        })
+    }
 }
 
 fn has_engine(root: &Path) -> bool {
-    let Ok(entries) = fs::read_dir(root.join("plugins")) else { return false };
-    entries.flatten().any(|entry| entry.file_name().to_string_lossy().starts_with("libEngine"))
+    engine_in(root).is_some()
+}
+
+fn engine_in(root: &Path) -> Option<String> {
+    let names = fs::read_dir(root.join("plugins")).ok()?.flatten().map(|entry| entry.file_name());
+    names.filter_map(|name| Some(name.to_str()?.strip_prefix("lib")?.split('.').next()?.to_owned())).find(
+        |name| {
+            name.strip_prefix("Engine").is_some_and(|number| number.bytes().all(|one| one.is_ascii_digit()))
+        },
+    )
 }
 
 /// `3.0.11.33637` of `ISQL Version: LI-V3.0.11.33637 Firebird 3.0`.
@@ -126,6 +144,9 @@ mod tests {
         fs::write(folder.path().join("plugins/libEngine19.so"), "").unwrap();
         let found = Programs::find(Some(&bin)).unwrap();
         assert_eq!((found.isql.clone(), found.root.as_path()), (bin.join("isql"), folder.path()));
-        assert_eq!(found.version().unwrap(), "9.0.1.2");
+        assert_eq!(
+            (found.version().unwrap(), found.engine().unwrap()),
+            ("9.0.1.2".into(), "Engine19".into())
+        );
     }
 }

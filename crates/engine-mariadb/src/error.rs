@@ -61,6 +61,7 @@ fn hint(code: u16) -> Option<&'static str> {
         }
         1290 | 1836 => "the server is read-only: connect to one that takes writes",
         1205 => "something else holds the lock",
+        1792 => "it writes: --may-write DATABASE lets transactions write",
         _ => return None,
     })
 }

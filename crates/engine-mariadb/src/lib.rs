@@ -6,10 +6,11 @@
 //!
 //! Engine options: `waits` (how it is sampled what sessions wait for: `states`, the default,
 //! `instruments` or `none`); for a private server `bin`, `restart`, `settings.NAME`; for the user's
-//! `url`, `schema`. Workloads: `logical-io`, `insert`.
+//! `url`, `schema`. Workloads: `logical-io`, `insert`, and on the user's server `transaction`.
 
 mod connect;
 mod error;
+mod external;
 mod keeper;
 mod limits;
 mod managed;
@@ -23,6 +24,7 @@ mod workload;
 use std::path::Path;
 use threadwise_engine::connections::Limit;
 use threadwise_engine::servers::{self, Home, Process, StudyServer, TreatmentServer, identity};
+use threadwise_engine::workloads::transaction::NAME as TRANSACTION;
 use threadwise_engine::{
     Address, Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded, Running, StartRequest,
 };
@@ -33,12 +35,13 @@ use threadwise_study::engine::Properties;
 pub use connect::Server;
 use connect::{Target, target};
 use error::{failed, query};
+use external::{find, run_external};
 use keeper::KeptSchema;
 use managed::{Programs, Setup};
-use options::{External, Managed, Restart, SCHEMA, Which};
+use options::{Managed, Restart, SCHEMA, Which};
 pub use private::{PrivateOptions, PrivateServer};
 use running::{MariadbRunning, Under};
-use workload::{Treatment, Work};
+use workload::{Treatment, Work, transaction};
 
 /// The engine.
 #[derive(Debug, Clone, Copy)]
@@ -83,6 +86,9 @@ impl Engine for Mariadb {
     }
 
     fn check(&self, request: &LoadRequest) -> Result<(), EngineError> {
+        if request.workload == TRANSACTION {
+            return transaction::check(request);
+        }
         Work::parse(request)?;
         match options::parse(&request.engine_options)? {
             // A password in the URL is refused before anything is done.
@@ -100,6 +106,8 @@ impl Engine for Mariadb {
 
     fn keep(&self, request: &LoadRequest, connections: u32) -> Result<Option<Box<dyn Keeper>>, EngineError> {
         match options::parse(&request.engine_options)? {
+            // It makes nothing that would have to be dropped.
+            _ if request.workload == TRANSACTION => Ok(None),
             Which::External(external) => Ok(Some(Box::new(KeptSchema::make(&find(&external)?.0)?))),
             Which::Managed(managed) if managed.restart == Restart::Study => {
                 Ok(Some(Box::new(start_for_study(request, &managed, connections)?)))
@@ -109,6 +117,9 @@ impl Engine for Mariadb {
     }
 
     fn load(&self, request: &LoadRequest) -> Result<Loaded, EngineError> {
+        if request.workload == TRANSACTION {
+            return transaction::load(request);
+        }
         let workload = Work::parse(request)?;
         match options::parse(&request.engine_options)? {
             Which::Managed(managed) if managed.restart == Restart::Run => {
@@ -126,6 +137,9 @@ impl Engine for Mariadb {
 
     fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
         let load = &request.load;
+        if load.workload == TRANSACTION {
+            return transaction::start(request);
+        }
         let workload = Work::parse(load)?;
         match options::parse(&load.engine_options)? {
             Which::Managed(managed) if managed.restart == Restart::Run => {
@@ -143,10 +157,10 @@ impl Engine for Mariadb {
                 let notes =
                     vec!["memory placed earlier: one server for the study (restart=study)".to_owned()];
                 let flush = Some(workload.flush_at_commit().unwrap_or(1));
-                Ok(Box::new(MariadbRunning::new(at_work, Under::Study, request, flush, notes)))
+                Ok(Box::new(MariadbRunning::new(Box::new(at_work), Under::Study, request, flush, notes)))
             }
             Which::External(external) => {
-                let (server, mut notes) = find(&external)?;
+                let (server, notes) = find(&external)?;
                 check_durability(&server, workload)?;
                 let at_work = Treatment::start(
                     &server,
@@ -155,18 +169,10 @@ impl Engine for Mariadb {
                     &servers::suffix(load, workload.changes_data()),
                     (false, external.waits),
                 )?;
-                notes.push("memory placed earlier: the server is yours and ran before the study".to_owned());
-                Ok(Box::new(MariadbRunning::new(at_work, Under::External, request, None, notes)))
+                Ok(run_external(Box::new(at_work), request, notes))
             }
         }
     }
-}
-
-/// The user's server, and notes about how it was found.
-fn find(external: &External) -> Result<(Server, Vec<String>), EngineError> {
-    let target = target(&external.url)?;
-    let notes = target.notes.clone();
-    Ok((Server::find(target, &external.schema)?, notes))
 }
 
 /// Refuses a durability that the user's server does not have: its settings are not ours to change.
@@ -277,5 +283,6 @@ fn start_copy(
     let home = Home::new(error::ENGINE, &load.data_dir, "run", &identity);
     let ours = TreatmentServer::start(&setup, &template_home(load), &home, workload.changes_data())?;
     let treatment = Treatment::start(ours.process.server(), workload, load, "", (true, managed.waits))?;
-    Ok(Box::new(MariadbRunning::new(treatment, Under::Treatment(Box::new(ours)), request, None, Vec::new())))
+    let under = Under::Treatment(Box::new(ours));
+    Ok(Box::new(MariadbRunning::new(Box::new(treatment), under, request, None, Vec::new())))
 }

@@ -9,7 +9,7 @@ use threadwise_study::{Counters, SessionSlice};
 use crate::error::query;
 use crate::managed::Setup;
 use crate::place::{Known, Places};
-use crate::workload::{Backend, Treatment};
+use crate::workload::{AtWork, Backend};
 
 /// Whose server it is.
 pub(crate) enum Under {
@@ -23,7 +23,7 @@ pub(crate) enum Under {
 
 /// An engine at work.
 pub(crate) struct MariadbRunning {
-    treatment: Treatment,
+    treatment: Box<dyn AtWork>,
     under: Mutex<Option<Under>>,
     external: bool,
     request: StartRequest,
@@ -40,7 +40,7 @@ pub(crate) struct MariadbRunning {
 impl MariadbRunning {
     /// Puts it together; `notes` are lines about how the server was found.
     pub(crate) fn new(
-        treatment: Treatment,
+        treatment: Box<dyn AtWork>,
         under: Under,
         request: &StartRequest,
         flush_at_commit: Option<u8>,
@@ -73,12 +73,13 @@ impl MariadbRunning {
 
     /// The threads to bind, or why they are left alone.
     fn reachable(&self) -> Result<(Vec<(u32, Backend)>, Backend), String> {
-        let (sessions, control) = (self.treatment.backends()?, self.treatment.control_backend()?);
+        let watch = self.treatment.watch();
+        let (sessions, control) = (watch.backends()?, watch.control_backend()?);
         if !self.external {
             return Ok((sessions, control));
         }
         self.rights.may_bind((control.pid, control.tid))?;
-        let sees_all: mysql::Result<Option<u64>> = self.treatment.with_control(|control| {
+        let sees_all: mysql::Result<Option<u64>> = watch.with_control(|control| {
             control.query_first(
                 "SELECT COUNT(*) FROM information_schema.USER_PRIVILEGES WHERE PRIVILEGE_TYPE = 'PROCESS'",
             )
@@ -108,6 +109,7 @@ impl Running for MariadbRunning {
             Ok((sessions, control_thread)) => {
                 let (placed, known) = self
                     .treatment
+                    .watch()
                     .with_control(|control| self.places().bind_all(control, &sessions, control_thread))?;
                 *self.bound() = Some(known);
                 placed
@@ -123,23 +125,24 @@ impl Running for MariadbRunning {
 
     fn before(&self) -> Result<(), EngineError> {
         if let Some(known) = self.bound().as_mut() {
-            self.treatment.with_control(|control| self.places().keep_service(control, known))?;
+            self.treatment.watch().with_control(|control| self.places().keep_service(control, known))?;
         }
         if let Some(value) = self.flush_at_commit {
             let sql = format!("SET GLOBAL innodb_flush_log_at_trx_commit = {value}");
             self.treatment
+                .watch()
                 .with_control(|control| control.query_drop(sql))
                 .map_err(|cause| query("set the durability of commits", &cause))?;
         }
-        self.treatment.before()
+        self.treatment.watch().before()
     }
 
     fn during(&self, window: &Window) -> Result<(), EngineError> {
-        self.treatment.during(window)
+        self.treatment.watch().during(window)
     }
 
     fn after(&self, sessions: &mut [SessionSlice]) -> Result<Counters, EngineError> {
-        self.treatment.after(sessions)
+        self.treatment.watch().after(sessions)
     }
 
     fn finish(&self) -> Result<(), EngineError> {

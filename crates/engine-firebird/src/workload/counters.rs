@@ -45,6 +45,19 @@ pub(crate) fn parse(said: &str) -> Option<Pages> {
     Some(Pages { fetches: number("Fetches")?, reads: number("Reads")?, writes: number("Writes")? })
 }
 
+/// What one line of statistics adds, and whether it is the last of a statement's; nothing where it is none.
+pub(crate) fn of_line(line: &[u8]) -> Option<(Pages, bool)> {
+    let number = |name: &str| -> Option<u64> {
+        let rest = line.strip_prefix(name.as_bytes())?.trim_ascii().strip_prefix(b"=")?;
+        std::str::from_utf8(rest).ok()?.trim().parse().ok()
+    };
+    let none = Pages::default();
+    let reads = number("Reads").map(|reads| (Pages { reads, ..none }, false));
+    reads
+        .or_else(|| number("Writes").map(|writes| (Pages { writes, ..none }, false)))
+        .or_else(|| number("Fetches").map(|fetches| (Pages { fetches, ..none }, true)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,5 +71,18 @@ mod tests {
         assert_eq!(parse(&said.replace("Fetches = 1286", "Fetches = many")), None);
         assert_eq!(parse(&said.replace("Writes", "Wrote")), None);
         assert_eq!(pages + pages, Pages { fetches: 2572, reads: 116, writes: 2 });
+    }
+    #[test]
+    fn lines_of_statistics_are_told_from_rows() {
+        let pages = |line: &str| of_line(line.as_bytes());
+        assert_eq!(pages("Reads = 58\n"), Some((Pages { reads: 58, ..Pages::default() }, false)));
+        assert_eq!(pages("Writes = 1\n"), Some((Pages { writes: 1, ..Pages::default() }, false)));
+        assert_eq!(pages("Fetches = 1286\n"), Some((Pages { fetches: 1286, ..Pages::default() }, true)));
+        for line in
+            ["", "Reads                           5\n", "Fetches = many\n", "Buffers = 2048\n", "Cpu = 0.0"]
+        {
+            assert_eq!(pages(line), None, "{line}");
+        }
+        assert_eq!(of_line(b"Reads = \xff\n"), None);
     }
 }

@@ -71,7 +71,7 @@ pub(super) fn load(
     spec: &Insert,
     request: &LoadRequest,
 ) -> Result<Loaded, EngineError> {
-    let mut session = Isql::start(home, &programs.isql, Some(DATABASE))?;
+    let mut session = Isql::start(home, &programs.isql, &[DATABASE])?;
     session.define("make a table", include_str!("sql/rows.sql"))?;
     session.run("make an index", "alter table inserted add constraint by_c1 primary key (c1)")?;
     session.run("make a table", "create table facts (seeded bigint not null, key_sum bigint not null)")?;

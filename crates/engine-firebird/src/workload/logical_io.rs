@@ -29,7 +29,7 @@ pub(super) fn load(
     spec: &LogicalIo,
     request: &LoadRequest,
 ) -> Result<Loaded, EngineError> {
-    let mut session = Isql::start(home, &programs.isql, Some(DATABASE))?;
+    let mut session = Isql::start(home, &programs.isql, &[DATABASE])?;
     let tables = if spec.shared { 1 } else { request.sessions };
     for table in 0..tables {
         let number = table.to_string();
@@ -77,7 +77,7 @@ fn insert(session: &mut Isql, seed: u64, spec: &LogicalIo) -> Result<(), EngineE
 
 /// One row a page, or an error; the pages that a program with an empty cache reads for all rows.
 fn prove(home: &Home, programs: &Programs, table: u32, blocks: u64) -> Result<u64, EngineError> {
-    let mut session = Isql::start(home, &programs.isql, Some(DATABASE))?;
+    let mut session = Isql::start(home, &programs.isql, &[DATABASE])?;
     let reads = check_all(&mut session, table, blocks)?.reads;
     // A pointer page for every thousand pages, and what the statements themselves need.
     match (blocks..=blocks + blocks / 50 + 200).contains(&reads) {

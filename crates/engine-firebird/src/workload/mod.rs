@@ -1,15 +1,19 @@
 //! The workloads on Firebird: their data, their loops inside the engine, and what is counted.
 
+mod call;
 mod clock;
 pub(crate) mod counters;
 mod insert;
 mod logical_io;
+mod opened;
 mod session;
+pub(crate) mod transaction;
 mod treatment;
 
 use threadwise_engine::workloads::insert::{Durability, Insert, NAME as INSERT, Table};
 use threadwise_engine::workloads::logical_io::{LogicalIo, NAME as LOGICAL_IO};
 use threadwise_engine::workloads::options::{Loop, place_of_loop, refuse};
+use threadwise_engine::workloads::transaction::NAME as TRANSACTION;
 use threadwise_engine::{EngineError, LoadRequest, Loaded};
 
 use crate::home::{DATABASE, Home, PAGE_BYTES};
@@ -19,9 +23,9 @@ pub(crate) use insert::ROW_BYTES;
 pub(crate) use treatment::Treatment;
 
 /// Workloads of this engine.
-pub(crate) const NAMES: &[&str] = &[LOGICAL_IO, INSERT];
+pub(crate) const NAMES: &[&str] = &[LOGICAL_IO, INSERT, TRANSACTION];
 
-/// What is to be done.
+/// What is to be done on data of ours.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Work {
     /// Reads of cached blocks.
@@ -36,9 +40,7 @@ impl Work {
     /// # Errors
     /// The first that cannot be.
     pub(crate) fn parse(load: &LoadRequest) -> Result<Self, EngineError> {
-        if load.sessions == 0 {
-            return Err(refuse("sessions", "0 sessions do no work; ask for at least 1".into()));
-        }
+        some_sessions(load)?;
         let workload = match load.workload.as_str() {
             LOGICAL_IO => Self::LogicalIo(readable(LogicalIo::parse(&load.options)?)?),
             INSERT => Self::Insert(insertable(Insert::parse(&load.options, &[])?)?),
@@ -79,6 +81,14 @@ impl Work {
     }
 }
 
+/// Refuses a treatment without sessions.
+fn some_sessions(load: &LoadRequest) -> Result<(), EngineError> {
+    match load.sessions {
+        0 => Err(refuse("sessions", "0 sessions do no work; ask for at least 1".into())),
+        _ => Ok(()),
+    }
+}
+
 /// Refuses what Firebird's loops cannot do.
 fn readable(spec: LogicalIo) -> Result<LogicalIo, EngineError> {
     if spec.think_time_us > 0 {
@@ -116,7 +126,7 @@ pub(crate) fn load(
     request: &LoadRequest,
 ) -> Result<Loaded, EngineError> {
     let create = format!("create database '{DATABASE}' page_size {PAGE_BYTES}");
-    Isql::start(home, &programs.isql, None)?.run("make a database", &create)?;
+    Isql::start(home, &programs.isql, &[])?.run("make a database", &create)?;
     home.set_forced_writes(programs, false)?;
     match workload {
         Work::LogicalIo(spec) => logical_io::load(home, programs, spec, request),

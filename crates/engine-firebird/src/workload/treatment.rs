@@ -2,12 +2,13 @@
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use threadwise_engine::{EngineError, Placed, Running, Session, SessionRequest, Standing, StartRequest};
+use threadwise_engine::{EngineError, Running, Session, SessionRequest, Standing, StartRequest};
 use threadwise_machine::CpuSet;
 use threadwise_process::masks;
 use threadwise_process::proc::thread_numbers;
 
 use super::insert::Content;
+use super::opened::{EACH_A_PROGRAM, OpenSession, Opened, placed};
 use super::session::{FirebirdSession, Tally};
 use super::{Work, insert, logical_io};
 use crate::error::failed;
@@ -24,22 +25,12 @@ pub(crate) struct Treatment {
     service: CpuSet,
     /// The program that looks; gone once the treatment is finished.
     control: Mutex<Option<Isql>>,
-    open: Mutex<Vec<OpenSession>>,
+    open: Opened,
 }
 
 /// The program that looks, while it is there.
 fn looking(control: &mut Option<Isql>) -> Result<&mut Isql, EngineError> {
     control.as_mut().ok_or_else(|| failed("look at the data", "the run is finished"))
-}
-
-/// What the treatment knows of one of its sessions.
-#[derive(Debug)]
-struct OpenSession {
-    number: u32,
-    pid: u32,
-    cpus: CpuSet,
-    plan: Option<String>,
-    tally: Arc<Tally>,
 }
 
 impl Treatment {
@@ -54,7 +45,7 @@ impl Treatment {
         request: &StartRequest,
     ) -> Result<Self, EngineError> {
         home.set_forced_writes(&programs, workload.forced_writes())?;
-        let mut isql = Isql::start(&home, &programs.isql, Some(DATABASE))?;
+        let mut isql = Isql::start(&home, &programs.isql, &[DATABASE])?;
         for tid in thread_numbers(isql.pid()) {
             masks::set_thread(tid, &request.service)
                 .map_err(|cause| failed("place the control session", cause))?;
@@ -68,7 +59,7 @@ impl Treatment {
         }
         let control = Mutex::new(Some(isql));
         let service = request.service.clone();
-        Ok(Self { home, programs, workload, service, control, open: Mutex::new(Vec::new()) })
+        Ok(Self { home, programs, workload, service, control, open: Opened::default() })
     }
 
     fn control(&self) -> MutexGuard<'_, Option<Isql>> {
@@ -76,16 +67,12 @@ impl Treatment {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn opened(&self) -> MutexGuard<'_, Vec<OpenSession>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Checks that the table holds what the sessions said.
     fn check(&self) -> Result<(), EngineError> {
         if !matches!(self.workload, Work::Insert(_)) {
             return Ok(());
         }
-        let inserted = self.opened().iter().fold(Content::default(), |sum, open| {
+        let inserted = self.open.all().iter().fold(Content::default(), |sum, open| {
             sum + Content {
                 rows: open.tally.inserted.load(Ordering::Relaxed),
                 key_sum: open.tally.key_sum.load(Ordering::Relaxed),
@@ -101,18 +88,9 @@ impl Treatment {
     }
 }
 
-/// All threads of a program; its own first, under its name.
-fn placed(name: &str, pid: u32, cpus: &CpuSet) -> Vec<Placed> {
-    let entry = |tid: u32| {
-        let name = if tid == pid { name.to_owned() } else { format!("thread of {name}") };
-        Placed { name, pid, tid, cpus: cpus.clone() }
-    };
-    thread_numbers(pid).into_iter().map(entry).collect()
-}
-
 impl Running for Treatment {
     fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
-        let mut isql = Isql::start(&self.home, &self.programs.isql, Some(DATABASE))?;
+        let mut isql = Isql::start(&self.home, &self.programs.isql, &[DATABASE])?;
         let plan = match &self.workload {
             Work::LogicalIo(spec) => {
                 let table = if spec.shared { 0 } else { request.session };
@@ -121,41 +99,28 @@ impl Running for Treatment {
             Work::Insert(_) => None,
         };
         let tally = Arc::new(Tally::default());
-        let mut open = self.opened();
-        open.push(OpenSession {
+        self.open.add(OpenSession {
             number: request.session,
             pid: isql.pid(),
             cpus: request.cpus.clone(),
             plan,
             tally: Arc::clone(&tally),
         });
-        open.sort_by_key(|session| session.number);
-        drop(open);
         Ok(Box::new(FirebirdSession::new(isql, self.workload, request.session, request.seed, tally)))
     }
 
     fn standing(&self) -> Result<Standing, EngineError> {
-        let open = self.opened();
-        let mut all: Vec<Placed> = Vec::new();
-        let mut others = Vec::new();
-        for session in open.iter() {
-            let (main, further): (Vec<_>, Vec<_>) =
-                placed(&format!("session {}", session.number), session.pid, &session.cpus)
-                    .into_iter()
-                    .partition(|thread| thread.pid == thread.tid);
-            all.extend(main);
-            others.extend(further);
-        }
-        all.extend(others);
+        let mut all = self.open.placed();
         all.extend(placed("control session", looking(&mut self.control())?.pid(), &self.service));
         let mut notes = vec![
-            "each session is a program of its own with the engine and a page cache inside (ServerMode = Classic)"
-                .to_owned(),
+            EACH_A_PROGRAM.to_owned(),
             "loops run inside the engine, whose clock counts milliseconds: windows begin and end on whole ones"
                 .to_owned(),
         ];
         notes.extend(
-            open.iter()
+            self.open
+                .all()
+                .iter()
                 .find_map(|session| session.plan.clone())
                 .map(|plan| format!("plan of a step: {plan}")),
         );
@@ -177,7 +142,7 @@ impl Running for Treatment {
     fn finish(&self) -> Result<(), EngineError> {
         let checked = self.check();
         drop(self.control().take());
-        let failed = self.opened().iter().any(|open| open.tally.failed.load(Ordering::Relaxed));
+        let failed = self.open.has_failed();
         // What is not in order is made anew by whoever comes next.
         let left = match self.workload.changes_data() || checked.is_err() || failed {
             true => self.home.0.remove(),

@@ -1,7 +1,7 @@
 //! A server that answers, and connections to it.
 
 use mysql::prelude::Queryable;
-use mysql::{Conn, DriverError, Error, Opts};
+use mysql::{Conn, DriverError, Error, Opts, OptsBuilder};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -16,6 +16,9 @@ use crate::error::{advice, code, failed};
 /// jumps; a mode that refuses rows which do not fit, whatever the server's default is.
 const SETTINGS: &str = "SET time_zone='+00:00', sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', \
                         autocommit=1, wait_timeout=86400, max_statement_time=0";
+
+/// What a connection sets that is to be as the user's own are: that the server does not end it while it is parked.
+const PARKED: &str = "SET wait_timeout=86400";
 
 /// A server that answered, with the account that it let in. Cheap to copy, for every thread.
 #[derive(Clone)]
@@ -67,15 +70,27 @@ impl Server {
         Ok(Self(Arc::new(Inner { target, schema, version, version_text, plain, _folder: folder })))
     }
 
-    /// A new connection, set up as all of ours are. No database is chosen: names are written in full.
+    /// A new connection, set up as those of our own statements are. Names are written in full.
     ///
     /// # Errors
     /// The server is gone or does not let us in.
     pub fn connect(&self) -> Result<Conn, EngineError> {
-        let options = self.0.target.options(self.0.plain);
+        self.connect_with(self.0.target.options(self.0.plain), SETTINGS)
+    }
+
+    /// A new connection with the settings that the user's own clients have, in the address's database; this many
+    /// prepared statements stay open.
+    ///
+    /// # Errors
+    /// As [`Self::connect`].
+    pub(crate) fn connect_as_client(&self, statements: usize) -> Result<Conn, EngineError> {
+        self.connect_with(self.0.target.options(self.0.plain).stmt_cache_size(statements), PARKED)
+    }
+
+    fn connect_with(&self, options: OptsBuilder, settings: &str) -> Result<Conn, EngineError> {
         let mut connection =
             Conn::new(Opts::from(options)).map_err(|cause| refused(&self.0.target, &cause))?;
-        connection.query_drop(SETTINGS).map_err(|cause| failed("set up a connection", advice(&cause)))?;
+        connection.query_drop(settings).map_err(|cause| failed("set up a connection", advice(&cause)))?;
         Ok(connection)
     }
 
@@ -139,7 +154,10 @@ fn refused(target: &Target, cause: &Error) -> EngineError {
         (Some(1045), _) => "the account needs a password and none was given: put it into MYSQL_PWD or \
                             ~/.my.cnf ([client] password=…), or name another account (mariadb://user@host)"
             .to_owned(),
-        (Some(1049), _) => "there is no such database; leave it out of the URL".to_owned(),
+        (Some(1049), _) => {
+            "there is no such database; correct its name in the address, or leave it out where none is needed"
+                .to_owned()
+        }
         (Some(1130), _) => "the server lets no account in from this machine; GRANT one".to_owned(),
         (Some(_), _) => advice(cause),
         (None, Error::DriverError(DriverError::CouldNotConnect(Some((_, text, kind))))) => {

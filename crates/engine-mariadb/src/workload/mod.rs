@@ -1,5 +1,6 @@
 //! The workloads on MariaDB: their data, their loops inside the server, and what is counted.
 
+mod call;
 pub(crate) mod clock;
 mod counters;
 mod insert;
@@ -7,25 +8,55 @@ mod logical_io;
 mod session;
 mod statements;
 mod thread;
+pub(crate) mod transaction;
 mod treatment;
 mod waits;
+mod watch;
 
 use mysql::Conn;
 use threadwise_engine::workloads::insert::{Insert, NAME as INSERT, Table};
 use threadwise_engine::workloads::logical_io::{LogicalIo, NAME as LOGICAL_IO};
 use threadwise_engine::workloads::options::{Loop, place_of_loop, refuse};
-use threadwise_engine::{EngineError, LoadRequest, Loaded};
+use threadwise_engine::workloads::transaction::NAME as TRANSACTION;
+use threadwise_engine::{EngineError, LoadRequest, Loaded, Session, SessionRequest};
 
 use crate::Server;
 pub(crate) use insert::ROW_BYTES;
 use statements::Names;
 pub(crate) use thread::{Backend, locate};
 pub(crate) use treatment::Treatment;
+pub(crate) use watch::Watch;
 
 /// Workloads of this engine.
-pub(crate) const NAMES: &[&str] = &[LOGICAL_IO, INSERT];
+pub(crate) const NAMES: &[&str] = &[LOGICAL_IO, INSERT, TRANSACTION];
 
-/// What is to be done.
+/// A treatment at work, whatever its workload is.
+pub(crate) trait AtWork: Send + Sync {
+    /// What watches over it.
+    fn watch(&self) -> &Watch;
+
+    /// Opens a session on the calling thread.
+    ///
+    /// # Errors
+    /// Whatever keeps the session from working.
+    fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError>;
+
+    /// What the reader must know, once all sessions are open and warm.
+    ///
+    /// # Errors
+    /// The data is not as the workload needs it.
+    fn standing(&self) -> Result<Vec<String>, EngineError>;
+
+    /// After the last slice.
+    ///
+    /// # Errors
+    /// The data is not what the sessions said, or could not be put back.
+    fn finish(&self) -> Result<(), EngineError> {
+        Ok(())
+    }
+}
+
+/// What is to be done on data of ours.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Spec {
     /// Reads of cached blocks.
@@ -49,9 +80,7 @@ impl Work {
     /// # Errors
     /// The first that cannot be.
     pub(crate) fn parse(load: &LoadRequest) -> Result<Self, EngineError> {
-        if load.sessions == 0 {
-            return Err(refuse("sessions", "0 sessions do no work; ask for at least 1".into()));
-        }
+        some_sessions(load)?;
         let spec = match load.workload.as_str() {
             LOGICAL_IO => Spec::LogicalIo(LogicalIo::parse(&load.options)?),
             INSERT => {
@@ -97,6 +126,14 @@ impl Work {
             Spec::Insert(Insert { durability: Durability::Relaxed, table: Table::Durable, .. }) => Some(0),
             _ => None,
         }
+    }
+}
+
+/// Refuses a treatment without sessions.
+fn some_sessions(load: &LoadRequest) -> Result<(), EngineError> {
+    match load.sessions {
+        0 => Err(refuse("sessions", "0 sessions do no work; ask for at least 1".into())),
+        _ => Ok(()),
     }
 }
 

@@ -18,9 +18,10 @@ use threadwise_engine::workloads::options::Loop;
 use threadwise_engine::{EngineError, Session, Window};
 use threadwise_study::SessionSlice;
 
+use super::call::Call;
 use super::clock::ServerClock;
 use super::statements::Names;
-use super::thread::{Backend, Usage};
+use super::thread::Backend;
 use super::{Spec, Work, insert, logical_io};
 use crate::error::{failed, query};
 
@@ -99,10 +100,6 @@ impl MariadbSession {
         }
     }
 
-    fn usage(&self) -> Usage {
-        self.backend.map(Backend::usage).unwrap_or_default()
-    }
-
     /// A read-only or changing loop over blocks inside the server.
     fn server_blocks(&mut self, spec: LogicalIo, window: &Window) -> Result<SessionSlice, EngineError> {
         let (start_us, end_us) = self.server_window(window)?;
@@ -111,7 +108,7 @@ impl MariadbSession {
         let seeds = (seed(), seed());
         let names = Names { schema: &self.schema, suffix: &self.suffix };
         let sql = format!("CALL {}(?, ?, ?, ?)", names.read_blocks(self.table));
-        let (before, client) = (self.usage(), thread_cpu_ns());
+        let (before, client) = (Backend::usage_of(self.backend), thread_cpu_ns());
         let row: Option<(u64, u64, u64, i64)> = self
             .connection
             .exec_first(sql, (start_us, end_us, seeds.0, seeds.1))
@@ -126,7 +123,7 @@ impl MariadbSession {
         }
         let call = Call { steps, calls, rows_per_step: spec.work_unit };
         self.tally.call_rows.store(call.all_rows(), Ordering::Relaxed);
-        Ok(call.slice(before, self.usage(), client))
+        Ok(call.slice(before, Backend::usage_of(self.backend), client))
     }
 
     /// A loop of inserts inside the server.
@@ -143,7 +140,7 @@ impl MariadbSession {
             Key::Random => self.next_row as i64,
         };
         let stream = format!("{:x}/{}/", self.seed, self.number);
-        let (before, client) = (self.usage(), thread_cpu_ns());
+        let (before, client) = (Backend::usage_of(self.backend), thread_cpu_ns());
         let row: Option<(u64, u64, i64, i64)> = self
             .connection
             .exec_first(sql, (self.number + 1, next, start_us, end_us, wanted, stream))
@@ -154,7 +151,7 @@ impl MariadbSession {
         let call = Call { steps, calls, rows_per_step: spec.rows_per_tx };
         self.next_row += call.all_rows();
         self.tell(&call, key_sum);
-        let mut slice = call.slice(before, self.usage(), client);
+        let mut slice = call.slice(before, Backend::usage_of(self.backend), client);
         if wanted > 0 {
             if call.all_rows() < wanted || ended_us > end_us {
                 let why =
@@ -180,18 +177,13 @@ impl MariadbSession {
 
     /// The client's loop: one statement a step.
     fn client(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
-        let (before, client) = (self.usage(), thread_cpu_ns());
+        let (before, client) = (Backend::usage_of(self.backend), thread_cpu_ns());
         let (mut slice, call) = match self.workload.spec {
             Spec::LogicalIo(spec) => self.client_blocks(spec, window)?,
             Spec::Insert(spec) => self.client_rows(spec, window)?,
         };
         let client = thread_cpu_ns() - client;
-        let servers = call.slice(before, self.usage(), client);
-        slice.cpu_ns = servers.cpu_ns;
-        slice.voluntary_switches = servers.voluntary_switches;
-        slice.involuntary_switches = servers.involuntary_switches;
-        slice.run_queue_wait_ns = servers.run_queue_wait_ns;
-        slice.counters = servers.counters;
+        call.give_to(&mut slice, before, Backend::usage_of(self.backend), client);
         Ok(slice)
     }
 
@@ -287,46 +279,6 @@ impl Session for MariadbSession {
     }
 }
 
-/// What one call of a loop did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Call {
-    /// Steps that ended inside the window.
-    steps: u64,
-    /// All steps.
-    calls: u64,
-    rows_per_step: u64,
-}
-
-impl Call {
-    fn all_rows(&self) -> u64 {
-        self.calls * self.rows_per_step
-    }
-
-    /// The share of an amount of the whole call that belongs to the window's steps.
-    fn share(&self, amount: u64) -> u64 {
-        let all = u128::from(self.calls.max(1));
-        u64::try_from(u128::from(amount) * u128::from(self.steps) / all).unwrap_or(u64::MAX)
-    }
-
-    fn slice(&self, before: Usage, after: Usage, client_cpu_ns: u64) -> SessionSlice {
-        let since = |read: fn(&Usage) -> u64| self.share(read(&after).saturating_sub(read(&before)));
-        SessionSlice {
-            steps: self.steps,
-            rows: self.steps * self.rows_per_step,
-            answers_checked: self.steps,
-            cpu_ns: since(|usage| usage.cpu_ns),
-            voluntary_switches: since(|usage| usage.voluntary),
-            involuntary_switches: since(|usage| usage.involuntary),
-            run_queue_wait_ns: match (before.wait_ns, after.wait_ns) {
-                (Some(before), Some(after)) => Some(self.share(after.saturating_sub(before))),
-                _ => None,
-            },
-            counters: [("client_cpu_ns".to_owned(), self.share(client_cpu_ns))].into(),
-            ..SessionSlice::default()
-        }
-    }
-}
-
 fn prepare(connection: &mut Conn, sql: &str) -> Result<Statement, EngineError> {
     // The library keeps it: from the second slice on this costs nothing.
     connection.prep(sql).map_err(|cause| query("prepare a step", &cause))
@@ -357,22 +309,4 @@ fn change(connection: &mut Conn, update: &Statement, step: Step, count: u64) -> 
     let why =
         format!("the update of keys {} to {last} changed {changed} rows instead of {count}", step.first);
     Err(EngineError::WrongAnswer(why))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn amounts_are_scaled_to_the_rows_of_the_window() {
-        let call = Call { steps: 30, calls: 40, rows_per_step: 64 };
-        let before = Usage { cpu_ns: 1000, voluntary: 1, involuntary: 2, wait_ns: Some(10) };
-        let after = Usage { cpu_ns: 5000, voluntary: 5, involuntary: 6, wait_ns: Some(50) };
-        let slice = call.slice(before, after, 8);
-        assert_eq!((slice.rows, slice.steps, slice.cpu_ns), (1920, 30, 3000));
-        assert_eq!((slice.voluntary_switches, slice.involuntary_switches), (3, 3));
-        assert_eq!((slice.run_queue_wait_ns, slice.counters["client_cpu_ns"]), (Some(30), 6));
-        let idle = Call { steps: 0, calls: 0, rows_per_step: 1 }.slice(before, after, 8);
-        assert_eq!((idle.cpu_ns, idle.rows), (0, 0));
-    }
 }

@@ -46,6 +46,11 @@ impl Backend {
             wait_ns: times.map(|times| times.wait_ns),
         }
     }
+
+    /// The same of a thread that may be out of reach; zeros where it is.
+    pub(super) fn usage_of(backend: Option<Self>) -> Usage {
+        backend.map(Self::usage).unwrap_or_default()
+    }
 }
 
 /// The thread that serves this connection: `Ok(Err(why))` where it is out of reach.

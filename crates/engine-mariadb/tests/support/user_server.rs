@@ -83,8 +83,13 @@ impl UserServer {
 
     /// The engine's options for it.
     pub fn options(&self, user: &str) -> Options {
+        self.options_in(user, "")
+    }
+
+    /// The engine's options for a database of it.
+    pub fn options_in(&self, user: &str, database: &str) -> Options {
         let socket = self.socket().to_string_lossy().replace('/', "%2F");
-        super::options(&[("url", super::text(&format!("mariadb://{user}@{socket}/")))])
+        super::options(&[("url", super::text(&format!("mariadb://{user}@{socket}/{database}")))])
     }
 }
 

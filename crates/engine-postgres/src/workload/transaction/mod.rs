@@ -7,15 +7,14 @@ mod session;
 mod values;
 
 use postgres::Client;
-use postgres::error::SqlState;
 use threadwise_engine::workloads::transaction::{Draws, Quoting, Statement, Transaction};
 use threadwise_engine::{EngineError, LoadRequest, Loaded};
 
 use crate::Server;
-use crate::error::{failed, query, server_message};
+use crate::error::query;
 use crate::workload::sql::execute;
 pub(super) use session::TransactionSession;
-use values::Prepared;
+use values::{Prepared, explain};
 
 /// How PostgreSQL quotes.
 const QUOTING: Quoting = Quoting {
@@ -71,16 +70,4 @@ fn begin(transaction: &Transaction) -> &'static str {
 fn prepare(client: &mut Client, transaction: &Transaction) -> Result<Vec<Prepared>, EngineError> {
     let prepare = |statement: &Statement| Prepared::new(client, statement, &transaction.parameters);
     transaction.statements.iter().map(prepare).collect()
-}
-
-/// An error of a statement of the file.
-fn explain(statement: &Statement, cause: &postgres::Error) -> EngineError {
-    let action = format!("execute line {}", statement.line);
-    match cause.code() {
-        Some(code) if *code == SqlState::READ_ONLY_SQL_TRANSACTION => {
-            let words = cause.as_db_error().map_or("it writes", |error| error.message());
-            failed(action, format!("{words}; --may-write DATABASE lets transactions write"))
-        }
-        _ => failed(action, server_message(cause)),
-    }
 }

@@ -7,8 +7,8 @@ use threadwise_engine::workloads::transaction::{Draws, Transaction};
 use threadwise_engine::{EngineError, Session, SessionRequest, Window};
 use threadwise_study::SessionSlice;
 
-use super::values::Prepared;
-use super::{begin, connect, explain, prepare};
+use super::values::{Prepared, explain};
+use super::{begin, connect, prepare};
 use crate::Server;
 use crate::workload::backend::Usage;
 use crate::workload::shared::{Resting, Shared, backend_pid, flush_statistics};

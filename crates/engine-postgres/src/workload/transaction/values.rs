@@ -1,12 +1,12 @@
 //! A prepared statement and the values of its parameters, which are whole numbers of the types that the server expects.
 
 use postgres::Client;
+use postgres::error::SqlState;
 use postgres::types::{ToSql, Type};
 use threadwise_engine::EngineError;
 use threadwise_engine::workloads::transaction::{Parameter, Statement};
 
-use super::explain;
-use crate::error::failed;
+use crate::error::{failed, server_message};
 
 /// A prepared statement.
 pub(super) struct Prepared {
@@ -75,6 +75,18 @@ fn value(kind: &Type, number: i64) -> Option<Box<dyn ToSql + Sync>> {
         Type::TEXT | Type::VARCHAR | Type::BPCHAR => Box::new(number.to_string()),
         _ => return None,
     })
+}
+
+/// An error of a statement of the file.
+pub(super) fn explain(statement: &Statement, cause: &postgres::Error) -> EngineError {
+    let action = format!("execute line {}", statement.line);
+    match cause.code() {
+        Some(code) if *code == SqlState::READ_ONLY_SQL_TRANSACTION => {
+            let words = cause.as_db_error().map_or("it writes", |error| error.message());
+            failed(action, format!("{words}; --may-write DATABASE lets transactions write"))
+        }
+        _ => failed(action, server_message(cause)),
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A file of statements: parameters in its head, then statements with a semicolon after each.
 
 use super::lexer::{Kind, Quoting, Token, tokens};
-use super::{Parameter, Piece, Statement};
+use super::statement::{Parameter, Piece, Statement};
 
 /// Most bytes of a file, since it is stored in the result file.
 const MOST_BYTES: usize = 64 << 10;
@@ -136,7 +136,7 @@ fn statement(text: &str, tokens: &[Token<'_>], parameters: &[Parameter]) -> Resu
             _ => pieces.push(Piece::Text(token.text.to_owned())),
         }
     }
-    Ok(Statement { line, writes, pieces })
+    Ok(Statement::new(line, writes, pieces))
 }
 
 /// Why a statement writes or locks, by its words, or nothing where it reads.

@@ -124,9 +124,8 @@ fn until(rest: &str, from: usize, end: &str) -> Option<usize> {
 fn quoted(rest: &str, quote: char, backslashes: bool) -> Result<usize, &'static str> {
     let mut chars = rest.char_indices().skip(1).peekable();
     while let Some((at, next)) = chars.next() {
-        if backslashes && next == '\\' {
-            chars.next();
-        } else if next == quote && chars.peek().is_some_and(|(_, after)| *after == quote) {
+        let is_doubled = next == quote && chars.peek().is_some_and(|(_, after)| *after == quote);
+        if is_doubled || (backslashes && next == '\\') {
             chars.next();
         } else if next == quote {
             return Ok(at + quote.len_utf8());

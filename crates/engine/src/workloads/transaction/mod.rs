@@ -14,6 +14,7 @@
 
 mod file;
 mod lexer;
+mod statement;
 #[cfg(test)]
 mod tests;
 
@@ -26,56 +27,7 @@ use threadwise_study::{OptionValue, Options};
 use super::options::{only, refuse};
 use crate::EngineError;
 pub use lexer::Quoting;
-
-/// A parameter, drawn anew for each transaction.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Parameter {
-    /// Its name, without the colon.
-    pub name: String,
-    /// Its least value.
-    pub low: i64,
-    /// Its greatest value.
-    pub high: i64,
-}
-
-/// A piece of a statement.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
-    /// Text that goes to the engine as it is.
-    Text(String),
-    /// The parameter at this place among those of the file.
-    Parameter(usize),
-}
-
-/// One statement.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Statement {
-    /// Line of the file that it begins in, from 1.
-    pub line: usize,
-    /// Why it is taken to write or to lock, by its words; nothing where it reads.
-    writes: Option<String>,
-    pieces: Vec<Piece>,
-}
-
-impl Statement {
-    /// Its text, with what `place` gives for each parameter, which is told by its place in the file's head.
-    pub fn text(&self, mut place: impl FnMut(usize) -> String) -> String {
-        let piece = |piece: &Piece| match piece {
-            Piece::Text(text) => text.clone(),
-            Piece::Parameter(at) => place(*at),
-        };
-        self.pieces.iter().map(piece).collect()
-    }
-
-    /// Its parameters in the order of its text, each as often as it is there, by their places in the file's head.
-    pub fn parameters(&self) -> Vec<usize> {
-        let place = |piece: &Piece| match piece {
-            Piece::Parameter(at) => Some(*at),
-            Piece::Text(_) => None,
-        };
-        self.pieces.iter().filter_map(place).collect()
-    }
-}
+pub use statement::{Parameter, Statement};
 
 /// The workload's options, checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,8 +62,7 @@ impl Transaction {
         let sql = text(SQL)?.ok_or_else(|| refuse(SQL, why.into()))?;
         let (parameters, statements) = file::parse(sql, quoting).map_err(|why| refuse(SQL, why))?;
         let may_write = text(MAY_WRITE)?.map(str::to_owned);
-        let writing =
-            statements.iter().find_map(|statement| Some((statement.line, statement.writes.as_ref()?)));
+        let writing = statements.iter().find_map(|statement| Some((statement.line, statement.writes()?)));
         if let (Some((line, why)), None) = (writing, &may_write) {
             let why = format!(
                 "line {line}: {why}, and transactions are read-only; --may-write DATABASE lets them write to the \

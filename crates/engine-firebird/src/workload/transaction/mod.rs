@@ -1,0 +1,207 @@
+//! `transaction` on Firebird: the user's statements on a copy of the user's database file, by sessions of `isql`.
+//!
+//! A process with another lock table than the user's server would destroy a file that both have open, so the file is
+//! copied while nobody has it open, and each treatment has a copy of that. Nothing is written to the file itself.
+//!
+//! What a read-only transaction of Firebird 3.0 refuses was tried: writing to tables, also by functions, by EXECUTE
+//! STATEMENT and in autonomous transactions, and WITH LOCK. It does not refuse GEN_ID and NEXT VALUE FOR, which change
+//! the copy. The engine in the sessions may open no database but the copy, here or elsewhere ([`Home::make`]), so that
+//! a procedure of the user's cannot reach what is not copied.
+
+mod copy;
+mod script;
+mod session;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use threadwise_engine::servers;
+use threadwise_engine::workloads::options::refuse;
+use threadwise_engine::workloads::transaction::{Draws, NAME, Quoting, Transaction, needs_users_data};
+use threadwise_engine::{
+    EngineError, LoadRequest, Loaded, Running, Session, SessionRequest, Standing, StartRequest,
+};
+use threadwise_process::room::server_memory_bytes;
+
+use super::opened::{EACH_A_PROGRAM, OpenSession, Opened};
+use super::session::Tally;
+use super::some_sessions;
+use crate::error::ENGINE;
+use crate::header::Header;
+use crate::home::{self, DATABASE, Home};
+use crate::isql::Isql;
+use crate::options::{self, CACHE_PAGES, DATABASE_OPTION, Own};
+use crate::programs::Programs;
+use script::Script;
+use session::TransactionSession;
+
+/// How the database is named.
+const HOW: &str = "name your database file with --engine-option database=/path/to/file.fdb; it is copied, and the copy \
+                   is measured";
+
+/// Pages of the cache in which statements are tried, the default of Firebird 3.0 and later.
+const TRIAL_CACHE_PAGES: u64 = 2048;
+
+/// The workload with its options, checked.
+struct Spec {
+    transaction: Transaction,
+    script: Script,
+    engine_options: Own,
+    /// The user's file.
+    database: PathBuf,
+}
+
+impl Spec {
+    fn of(load: &LoadRequest) -> Result<Self, EngineError> {
+        some_sessions(load)?;
+        let transaction = Transaction::parse(&load.options, Quoting::default())?;
+        let engine_options = options::parse(&load.engine_options)?;
+        let Some(database) = engine_options.database.clone() else { return needs_users_data(HOW) };
+        transaction.expect_database(&database.to_string_lossy())?;
+        Ok(Self { script: Script::new(&transaction)?, transaction, engine_options, database })
+    }
+
+    /// The first copy of the file, which all treatments share.
+    fn template(&self, data_dir: &Path) -> servers::Home {
+        servers::Home::new(ENGINE, data_dir, "template", &format!("{NAME} {}", self.database.display()))
+    }
+
+    /// Pages of each session's cache: as many as were asked for, or as the file has and some for what is written, as
+    /// far as a quarter of the memory goes.
+    fn cache_pages(&self, header: Header, file_bytes: u64, sessions: u32) -> u64 {
+        let wanted = file_bytes.div_ceil(header.page_bytes) * 21 / 20 + 1024;
+        let room = server_memory_bytes(Path::new("/")) / 4 / u64::from(sessions.max(1)) / header.page_bytes;
+        self.engine_options
+            .cache_pages
+            .unwrap_or_else(|| wanted.min(room).clamp(CACHE_PAGES.0, CACHE_PAGES.1))
+    }
+}
+
+/// Checks options without touching anything.
+///
+/// # Errors
+/// The first that cannot be.
+pub(crate) fn check(load: &LoadRequest) -> Result<(), EngineError> {
+    Spec::of(load).map(drop)
+}
+
+/// Copies the file, and has each statement done once and rolled back, so that what is wrong with one is known before
+/// anything is measured.
+///
+/// # Errors
+/// The file is in use, or cannot be measured; Firebird's, with the line of the statement.
+pub(crate) fn load(load: &LoadRequest) -> Result<Loaded, EngineError> {
+    let spec = Spec::of(load)?;
+    let template = spec.template(&load.data_dir);
+    home::check_path(template.folder())?;
+    let programs = Programs::find(spec.engine_options.bin.as_deref())?;
+    if template.loaded().is_none() {
+        template.make_template(|part| {
+            // The template's own path is the one in which it is opened.
+            Home(part.clone()).make(&programs, TRIAL_CACHE_PAGES, Some(&template.data()))?;
+            part.make_private(&part.data(), None)?;
+            copy::copy(&spec.database, &part.data().join(DATABASE))?;
+            Ok(Loaded::default())
+        })?;
+    }
+    let home = Home(template);
+    if copy::header(&home)?.cache_pages > 0 {
+        home.forget_cache_pages(&programs)?;
+    }
+    let values = Draws::new(&spec.transaction, load.seed, 0).draw();
+    let isql = spec.script.start(&home, &programs)?;
+    spec.script.try_out(isql, &values)?;
+    Ok(Loaded { notes: spec.transaction.notes(), ..Loaded::default() })
+}
+
+/// Starts for one treatment.
+///
+/// # Errors
+/// Nothing was loaded; or the file system's.
+pub(crate) fn start(request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
+    let spec = Spec::of(&request.load)?;
+    let template = spec.template(&request.load.data_dir);
+    template.expect_loaded()?;
+    let programs = Programs::find(spec.engine_options.bin.as_deref())?;
+    let template_home = Home(template.clone());
+    let (header, file_bytes) = (copy::header(&template_home)?, copy::bytes(&template_home)?);
+    let cache_pages = spec.cache_pages(header, file_bytes, request.load.sessions);
+    let home = home::copy_of(&request.load);
+    let make = |_: &_| home.make(&programs, cache_pages, Some(&home.0.data()));
+    home.0.copy_of(&template, !spec.transaction.is_read_only(), None, make)?;
+    let pages = file_bytes.div_ceil(header.page_bytes);
+    let notes = notes(spec.transaction.is_read_only(), (cache_pages, pages));
+    let Spec { transaction, script, .. } = spec;
+    Ok(Box::new(Transactions { home, programs, transaction, script, notes, open: Opened::default() }))
+}
+
+/// What a reader must know of such a treatment.
+fn notes(is_read_only: bool, (cache_pages, pages): (u64, u64)) -> Vec<String> {
+    let copied = match is_read_only {
+        true => "a copy of the database file was measured, not the file itself",
+        false => "a copy of the database file was measured and written to, not the file itself",
+    };
+    let mut notes = vec![
+        copied.to_owned(),
+        EACH_A_PROGRAM.to_owned(),
+        "latencies include isql and its pipes, and isql has each statement prepared anew: a client of a server's own \
+         takes other times"
+            .to_owned(),
+        "logical_reads are page fetches of the statements and of the commit, as MON$IO_STATS has them".to_owned(),
+    ];
+    if cache_pages < pages {
+        notes.push(format!(
+            "each session's cache has {cache_pages} pages and the file {pages}: others are read from the file"
+        ));
+    }
+    notes
+}
+
+/// A treatment of transactions.
+#[derive(Debug)]
+struct Transactions {
+    home: Home,
+    programs: Programs,
+    transaction: Transaction,
+    script: Script,
+    notes: Vec<String>,
+    open: Opened,
+}
+
+impl Running for Transactions {
+    fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
+        let isql: Isql = self.script.start(&self.home, &self.programs)?;
+        let tally = Arc::new(Tally::default());
+        self.open.add(OpenSession {
+            number: request.session,
+            pid: isql.pid(),
+            cpus: request.cpus.clone(),
+            plan: None,
+            tally: Arc::clone(&tally),
+        });
+        let draws = Draws::new(&self.transaction, request.seed, request.session);
+        Ok(Box::new(TransactionSession::new(isql, self.script.clone(), draws, tally)))
+    }
+
+    fn standing(&self) -> Result<Standing, EngineError> {
+        Ok(Standing { placed: self.open.placed(), notes: self.notes.clone() })
+    }
+
+    fn finish(&self) -> Result<(), EngineError> {
+        // What is not in order is made anew by whoever comes next.
+        match !self.transaction.is_read_only() || self.open.has_failed() {
+            true => self.home.0.remove(),
+            false => self.home.0.end(),
+        }
+    }
+}
+
+/// Refuses the option that only this workload has.
+///
+/// # Errors
+/// It is there.
+pub(crate) fn no_database(engine_options: &Own) -> Result<(), EngineError> {
+    match &engine_options.database {
+        Some(_) => Err(refuse(DATABASE_OPTION, format!("only the workload {NAME} has it: leave it out"))),
+        None => Ok(()),
+    }
+}

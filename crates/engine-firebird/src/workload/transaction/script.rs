@@ -1,0 +1,195 @@
+//! A transaction as text for isql.
+//!
+//! isql has commands of its own, one of which runs programs (SHELL). It looks for them at the beginning of a statement,
+//! so no text of the user's may begin one but where it was found to begin with a word of SQL. For that, isql's
+//! statements end with [`END`] instead of with a semicolon, and no text has that: whatever isql takes for a quoted text
+//! or a comment, a statement can only begin behind an END of ours. One that isql takes to go on beyond its END (an open
+//! quote) swallows what follows; this is found out when the statements are tried, by an isql whose input then ends.
+
+use threadwise_engine::EngineError;
+use threadwise_engine::workloads::options::refuse;
+use threadwise_engine::workloads::transaction::{Statement, Transaction};
+use threadwise_study::transaction::SQL;
+
+use crate::error::failed;
+use crate::home::{DATABASE, Home};
+use crate::isql::{Isql, Skipped};
+use crate::programs::Programs;
+
+/// What ends a statement. Outside of texts and comments it cannot be in one, and no statement has it there either.
+pub(super) const END: &str = "^^";
+
+/// Bytes that a pipe takes at once whatever happens (pipe(7)): more is written only where isql reads it all before it
+/// answers, so that neither waits for the other.
+const CHUNK_BYTES: usize = 4096;
+
+/// A transaction's text, but for the values of parameters.
+#[derive(Debug, Clone)]
+pub(super) struct Script {
+    is_read_only: bool,
+    begin: String,
+    statements: Vec<Statement>,
+}
+
+impl Script {
+    /// That of a transaction.
+    ///
+    /// # Errors
+    /// A statement that isql could take for something else, with its line.
+    pub(super) fn new(transaction: &Transaction) -> Result<Self, EngineError> {
+        for statement in &transaction.statements {
+            check(&statement.text(|_| "0".to_owned()))
+                .map_err(|why| refuse(SQL, format!("line {}: {why}", statement.line)))?;
+        }
+        let access = if transaction.is_read_only() { "READ ONLY" } else { "READ WRITE" };
+        let begin = format!("SET TRANSACTION {access} ISOLATION LEVEL SNAPSHOT{END}\n");
+        let statements = transaction.statements.clone();
+        Ok(Self { is_read_only: transaction.is_read_only(), begin, statements })
+    }
+
+    /// Whether its transaction is read-only.
+    pub(super) fn is_read_only(&self) -> bool {
+        self.is_read_only
+    }
+
+    /// A session that is ready for it. Where all of it is ASCII, texts are what they are in the database (character set
+    /// NONE); else the engine has to know that ours are UTF-8.
+    ///
+    /// # Errors
+    /// It cannot be started, or says what keeps it from the database.
+    pub(super) fn start(&self, home: &Home, programs: &Programs) -> Result<Isql, EngineError> {
+        let is_ascii = self.statements.iter().all(|one| one.text(|_| String::new()).is_ascii());
+        let args: &[&str] = if is_ascii { &[DATABASE] } else { &["-ch", "UTF8", DATABASE] };
+        let mut isql = Isql::start(home, &programs.isql, args)?;
+        isql.end_statements_with(END)?;
+        Ok(isql)
+    }
+
+    fn texts(&self, values: &[i64]) -> impl Iterator<Item = String> {
+        let value = |at: usize| literal(values.get(at).copied().unwrap_or_default());
+        self.statements.iter().map(move |statement| format!("{}\n{END}\n", statement.text(value)))
+    }
+
+    /// What is said to isql for one transaction, in as many parts as have to be answered before the next.
+    pub(super) fn parts(&self, values: &[i64]) -> Vec<String> {
+        let mut parts = vec![self.begin.clone()];
+        for text in self.texts(values).chain([format!("COMMIT{END}\n")]) {
+            match parts.last_mut() {
+                Some(last) if last.len() + text.len() <= CHUNK_BYTES => last.push_str(&text),
+                _ => parts.push(text),
+            }
+        }
+        parts
+    }
+
+    /// Has each statement done once and rolled back, and ends the session.
+    ///
+    /// # Errors
+    /// The engine's words, or isql's where it does not see the end of one, with its line.
+    pub(super) fn try_out(&self, isql: Isql, values: &[i64]) -> Result<(), EngineError> {
+        let begin = std::iter::once(self.begin.clone());
+        let texts: Vec<String> =
+            begin.chain(self.texts(values)).chain([format!("ROLLBACK{END}\n")]).collect();
+        for (at, answer) in isql.skip_last(&texts).into_iter().enumerate() {
+            let error = match answer {
+                Ok(Skipped { error, .. }) => error,
+                Err(ended) => Some(ended),
+            };
+            match (error, at.checked_sub(1)) {
+                (None, _) => {}
+                (Some(words), None) => return Err(failed("begin a transaction", words)),
+                (Some(words), Some(statement)) => return Err(self.explain(statement, &words)),
+            }
+        }
+        Ok(())
+    }
+
+    /// An error of the statement at this place, or of what ends the transaction.
+    pub(super) fn explain(&self, at: usize, words: &str) -> EngineError {
+        let hint = match words.contains("read-only transaction") {
+            true => "; --may-write with the path of the file lets transactions write to its copy",
+            false => "",
+        };
+        match self.statements.get(at) {
+            Some(statement) => failed(format!("execute line {}", statement.line), format!("{words}{hint}")),
+            None => failed("end a transaction", words),
+        }
+    }
+}
+
+/// Why isql might take a statement for something else.
+fn check(text: &str) -> Result<(), String> {
+    if !text.starts_with(|first: char| first.is_ascii_alphabetic()) {
+        let begin: String = text.chars().take(10).collect();
+        return Err(format!("it begins with '{begin}': put the first word first, and a comment behind it"));
+    }
+    match text.contains(END) {
+        true => Err(format!("it has '{END}', with which threadwise ends statements: leave that out")),
+        false => Ok(()),
+    }
+}
+
+/// A value as text that is one value wherever it stands: a minus could begin a comment with one before it.
+fn literal(value: i64) -> String {
+    if value < 0 { format!(" ({value})") } else { format!(" {value} ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadwise_engine::workloads::transaction::Quoting;
+    use threadwise_study::{OptionValue, Options};
+
+    fn script(sql: &str, may_write: bool) -> Result<Script, String> {
+        let text = |name: &str, value: &str| (name.to_owned(), OptionValue::Text(value.to_owned()));
+        let mut options = Options::from([text("sql", sql)]);
+        options.extend(may_write.then(|| text("may_write", "/x.fdb")));
+        let transaction =
+            Transaction::parse(&options, Quoting::default()).map_err(|error| error.to_string())?;
+        Script::new(&transaction).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_transaction_is_one_text_where_it_is_short() {
+        let sql = "-- :a -9..9\n-- :b 1..9\nselect 5-:a from t\n-- where\nwhere ';' <> :b; update t set n=:b";
+        let parts = script(sql, true).unwrap().parts(&[-3, 7]);
+        assert_eq!(
+            parts,
+            [
+                "SET TRANSACTION READ WRITE ISOLATION LEVEL SNAPSHOT^^\nselect 5- (-3) from t\n-- where\nwhere ';' <>  7 \
+              \n^^\nupdate t set n= 7 \n^^\nCOMMIT^^\n"
+            ]
+        );
+        let long = format!("select '{}' from t;", "x".repeat(1500)).repeat(5);
+        let parts = script(&long, false).unwrap().parts(&[]);
+        assert!(parts[0].starts_with("SET TRANSACTION READ ONLY") && parts.len() == 3, "{parts:?}");
+        assert!(parts.iter().all(|part| part.len() <= CHUNK_BYTES && part.ends_with("^^\n")));
+        let longer = format!("select '{}' from t; select 1 from t", "x".repeat(9000));
+        let lengths: Vec<_> = script(&longer, false).unwrap().parts(&[]).iter().map(String::len).collect();
+        assert!(lengths.len() == 3 && lengths[1] > 9000 && lengths[2] < 100, "{lengths:?}");
+    }
+
+    #[test]
+    fn values_are_one_value_wherever_they_stand() {
+        assert_eq!((literal(0), literal(5)), (" 0 ".to_owned(), " 5 ".to_owned()));
+        assert_eq!(literal(-5), " (-5)");
+        assert_eq!(literal(i64::MIN), " (-9223372036854775808)");
+    }
+
+    #[test]
+    fn what_isql_could_take_for_a_command_is_refused() {
+        for (sql, part) in [
+            ("/* x */ select 1 from t", "line 1: it begins with '/* x */ se"),
+            ("select 1 from t;\n(select 2 from t)", "line 2: it begins with '(select 2 '"),
+            ("select '^^\nshell touch /x^^' from t", "line 1: it has '^^'"),
+            ("select 1 from t /* ^^ shell x */", "it has '^^'"),
+            ("shell touch /x", "begins with 'SHELL'"),
+            ("-- x\nshell touch /x", "begins with 'SHELL'"),
+            ("select q'{it's; shell touch /x}' from t", "line 1: a quoted text"),
+            ("input '/x'", "begins with 'INPUT'"),
+        ] {
+            let why = script(sql, false).unwrap_err();
+            assert!(why.contains(part), "{sql}: {why}");
+        }
+    }
+}

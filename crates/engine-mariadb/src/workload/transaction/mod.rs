@@ -1,0 +1,208 @@
+//! `transaction` on MariaDB: the user's statements on the user's server, prepared, in transactions of their own.
+//!
+//! A session has the settings of the user's own clients. Nothing is made in the server, so nothing has to be dropped.
+//!
+//! What a read-only transaction of MariaDB refuses was tried on 10.11 and 11.4: writing to tables of every storage
+//! engine, also by stored functions, to sequences (`NEXTVAL`, `SETVAL`), new temporary tables, and `FOR UPDATE`. It
+//! does not refuse DDL, which commits it first, files (`INTO OUTFILE`), nor `LOCK IN SHARE MODE`: no file of statements
+//! may have these. What remains is GET_LOCK, and what a stored function does besides writing to tables: `SET GLOBAL`,
+//! `SELECT … INTO OUTFILE`, and functions of shared libraries. All of them need rights that readers do not have, but
+//! for GET_LOCK.
+
+mod elsewhere;
+mod prepared;
+mod session;
+
+use mysql::Conn;
+use mysql::prelude::Queryable;
+use std::sync::Arc;
+use threadwise_engine::workloads::options::refuse;
+use threadwise_engine::workloads::transaction::{Draws, Quoting, Transaction, needs_users_data};
+use threadwise_engine::{EngineError, LoadRequest, Loaded, Running, Session, SessionRequest, StartRequest};
+
+use super::session::Tally;
+use super::watch::{OpenSession, Watch};
+use super::{AtWork, locate, some_sessions};
+use crate::Server;
+use crate::connect::target;
+use crate::error::{failed, query};
+use crate::external::{find, run_external};
+use crate::options::{External, Which};
+use prepared::{Prepared, begin, end};
+use session::TransactionSession;
+
+/// How MariaDB quotes.
+const QUOTING: Quoting = Quoting {
+    backslashes: true,
+    hash_comments: true,
+    dollars: false,
+    nested_comments: false,
+    brackets: false,
+};
+
+/// How a server of the user's is named.
+const HOW: &str = "give the address of your server with its database, --engine mariadb://USER@HOST/DATABASE";
+
+/// Checks options without touching anything.
+///
+/// # Errors
+/// The first that cannot be.
+pub(crate) fn check(request: &LoadRequest) -> Result<(), EngineError> {
+    parse(request).map(drop)
+}
+
+fn parse(request: &LoadRequest) -> Result<(Transaction, External), EngineError> {
+    some_sessions(request)?;
+    let transaction = Transaction::parse(&request.options, QUOTING)?;
+    let Which::External(external) = crate::options::parse(&request.engine_options)? else {
+        return needs_users_data(HOW);
+    };
+    if request.engine_options.contains_key("schema") {
+        return Err(refuse("schema", "nothing is made in your server; leave it out".into()));
+    }
+    match target(&external.url)?.database {
+        Some(_) => Ok((transaction, external)),
+        None => Err(refuse("url", format!("it names no database: {HOW}"))),
+    }
+}
+
+/// Makes nothing: has each statement done once and rolled back, so that what is wrong with one is known before anything
+/// is measured.
+///
+/// # Errors
+/// The server's, with the line of the statement; the database is not the one that may be written to.
+pub(crate) fn load(request: &LoadRequest) -> Result<Loaded, EngineError> {
+    let (transaction, external) = parse(request)?;
+    let (server, _) = find(&external)?;
+    let mut connection = connect(&server, &transaction)?;
+    elsewhere::check(&mut connection, &transaction)?;
+    let prepared = Prepared::all(&mut connection, &transaction)?;
+    let values = Draws::new(&transaction, request.seed, 0).draw();
+    begin(&mut connection, &transaction)?;
+    prepared.iter().try_for_each(|statement| statement.execute(&mut connection, &values))?;
+    end(&mut connection, "ROLLBACK")?;
+    Ok(Loaded { notes: transaction.notes(), ..Loaded::default() })
+}
+
+/// Starts for one treatment.
+///
+/// # Errors
+/// The server's.
+pub(crate) fn start(request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
+    let (transaction, external) = parse(&request.load)?;
+    let (server, notes) = find(&external)?;
+    // A commit may flush, and a session without a statement waits for its client.
+    let look = (external.waits, true, true);
+    let watch = Watch::start(server.connect()?, &server, look, request.load.seed)?;
+    Ok(run_external(Box::new(Transactions { server, transaction, watch }), request, notes))
+}
+
+/// A connection in the database that may be written to, where one may be.
+fn connect(server: &Server, transaction: &Transaction) -> Result<Conn, EngineError> {
+    let mut connection = server.connect_as_client(transaction.statements.len())?;
+    let action = "ask for the name of the database";
+    let asked: Option<(String, String)> = connection
+        .query_first("SELECT DATABASE(), @@SESSION.sql_mode")
+        .map_err(|cause| query(action, &cause))?;
+    let (database, sql_mode) = asked.ok_or_else(|| failed(action, "it gave none"))?;
+    transaction.expect_database(&database)?;
+    match backslash(transaction, &sql_mode) {
+        Some(why) => Err(failed("read the statements as the server does", why)),
+        None => Ok(connection),
+    }
+}
+
+/// Why a backslash may not be what it was taken for when the file was split into statements.
+fn backslash(transaction: &Transaction, sql_mode: &str) -> Option<String> {
+    let mode = ["NO_BACKSLASH_ESCAPES", "ANSI_QUOTES"]
+        .into_iter()
+        .find(|mode| sql_mode.split(',').any(|one| one == *mode))?;
+    let has = |text: &str| text.contains('\\');
+    let statement = transaction.statements.iter().find(|one| has(&one.text(|_| String::new())))?;
+    Some(format!(
+        "line {}: it has a backslash, which means something else under the server's sql_mode {mode}: write it without",
+        statement.line
+    ))
+}
+
+/// A treatment of transactions.
+struct Transactions {
+    server: Server,
+    transaction: Transaction,
+    watch: Watch,
+}
+
+impl AtWork for Transactions {
+    fn watch(&self) -> &Watch {
+        &self.watch
+    }
+
+    fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
+        let mut connection = connect(&self.server, &self.transaction)?;
+        let backend = locate(&mut connection, &self.server)?;
+        let tally = Arc::new(Tally::default());
+        self.watch.add(OpenSession {
+            number: request.session,
+            connection_id: connection.connection_id(),
+            backend: backend.clone(),
+            tally: Arc::clone(&tally),
+        });
+        let draws = Draws::new(&self.transaction, request.seed, request.session);
+        let session = TransactionSession::open(connection, &self.transaction, draws, (backend.ok(), tally))?;
+        Ok(Box::new(session))
+    }
+
+    fn standing(&self) -> Result<Vec<String>, EngineError> {
+        let mut notes = self.watch.notes();
+        notes.push(
+            "logical_reads and other counters are the whole server's, with what its other clients did meanwhile; \
+             reads are divided among sessions by transactions"
+                .into(),
+        );
+        Ok(notes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadwise_study::{OptionValue, Options};
+
+    fn request(sql: &str, url: Option<&str>) -> LoadRequest {
+        let text = |name: &str, value: &str| (name.to_owned(), OptionValue::Text(value.to_owned()));
+        LoadRequest {
+            workload: threadwise_engine::workloads::transaction::NAME.into(),
+            options: Options::from([text("sql", sql)]),
+            engine_options: url.map(|url| text("url", url)).into_iter().collect(),
+            data_dir: "/nowhere".into(),
+            treatment: "t".into(),
+            sessions: 1,
+            seed: 1,
+        }
+    }
+
+    #[test]
+    fn a_server_of_the_users_and_a_database_are_needed() {
+        let why = |request: &LoadRequest| check(request).unwrap_err().to_string();
+        assert!(why(&request("SELECT 1", None)).contains("--engine mariadb://USER@HOST/DATABASE"));
+        let message = why(&request("SELECT 1", Some("mariadb://me@db/")));
+        assert!(message.contains("names no database"), "{message}");
+        let mut with_schema = request("SELECT 1", Some("mariadb://me@db/shop"));
+        assert_eq!(check(&with_schema), Ok(()));
+        with_schema.engine_options.insert("schema".into(), OptionValue::Text("tw".into()));
+        assert!(why(&with_schema).contains("nothing is made"));
+        with_schema.sessions = 0;
+        assert!(why(&with_schema).contains("0 sessions"));
+    }
+
+    #[test]
+    fn a_backslash_needs_the_usual_mode() {
+        let parsed = |sql: &str| Transaction::parse(&request(sql, None).options, QUOTING).unwrap();
+        let with = parsed("SELECT 1;\nSELECT '\\''");
+        assert_eq!(backslash(&with, "STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION"), None);
+        for mode in ["ANSI_QUOTES", "STRICT_TRANS_TABLES,NO_BACKSLASH_ESCAPES"] {
+            assert!(backslash(&with, mode).unwrap().contains("line 2"), "{mode}");
+            assert_eq!(backslash(&parsed("SELECT 1"), mode), None);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Statements of the user's, prepared on one connection, and what begins and ends their transaction.
+
+use mysql::prelude::Queryable;
+use mysql::{Conn, Params, Statement as Handle, Value};
+use threadwise_engine::EngineError;
+use threadwise_engine::workloads::transaction::{Statement, Transaction};
+
+use crate::error::{advice, failed, query};
+
+/// One of them.
+pub(super) struct Prepared {
+    line: usize,
+    handle: Handle,
+    /// Its parameters, by their places in the file's head.
+    parameters: Vec<usize>,
+}
+
+impl Prepared {
+    /// All of them, in the order of the file.
+    ///
+    /// # Errors
+    /// The server's, with the line of the statement.
+    pub(super) fn all(connection: &mut Conn, transaction: &Transaction) -> Result<Vec<Self>, EngineError> {
+        transaction.statements.iter().map(|statement| Self::new(connection, statement)).collect()
+    }
+
+    fn new(connection: &mut Conn, statement: &Statement) -> Result<Self, EngineError> {
+        let (line, parameters) = (statement.line, statement.parameters());
+        let sql = statement.text(|_| "?".to_owned());
+        let handle = connection.prep(sql).map_err(|cause| explain(line, &advice(&cause)))?;
+        match usize::from(handle.num_params()) == parameters.len() {
+            true => Ok(Self { line, handle, parameters }),
+            false => {
+                Err(explain(line, "a '?' of its own has no value: write :NAME, with its range in the head"))
+            }
+        }
+    }
+
+    /// Does it, and reads all rows of all its answers.
+    ///
+    /// # Errors
+    /// The server's, with the line of the statement.
+    pub(super) fn execute(&self, connection: &mut Conn, values: &[i64]) -> Result<(), EngineError> {
+        let value = |at: &usize| Value::from(values.get(*at).copied());
+        let parameters = match self.parameters.as_slice() {
+            [] => Params::Empty,
+            places => Params::Positional(places.iter().map(value).collect()),
+        };
+        let fail = |cause: mysql::Error| explain(self.line, &advice(&cause));
+        let mut answer = connection.exec_iter(&self.handle, parameters).map_err(fail)?;
+        // By hand: when it is dropped, the library reads what is left and says nothing of an error in it.
+        while let Some(rows) = answer.iter() {
+            for row in rows {
+                row.map_err(fail)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn explain(line: usize, why: &str) -> EngineError {
+    failed(format!("execute line {line}"), why)
+}
+
+/// Begins a transaction.
+///
+/// # Errors
+/// The server's.
+pub(super) fn begin(connection: &mut Conn, transaction: &Transaction) -> Result<(), EngineError> {
+    let sql = if transaction.is_read_only() { "START TRANSACTION READ ONLY" } else { "START TRANSACTION" };
+    connection.query_drop(sql).map_err(|cause| query("begin a transaction", &cause))
+}
+
+/// Ends one by `COMMIT` or `ROLLBACK`. By completion_type a server may chain another one to it, in which the session
+/// would be parked, or cut the connection.
+///
+/// # Errors
+/// The server's.
+pub(super) fn end(connection: &mut Conn, how: &str) -> Result<(), EngineError> {
+    let sql = format!("{how} AND NO CHAIN NO RELEASE");
+    connection.query_drop(sql).map_err(|cause| query("end a transaction", &cause))
+}

@@ -1,0 +1,81 @@
+//! A session of `transaction`: one connection, one transaction a step.
+
+use mysql::Conn;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use threadwise_engine::clock::thread_cpu_ns;
+use threadwise_engine::worker::{StepResult, closed_loop};
+use threadwise_engine::workloads::transaction::{Draws, Transaction};
+use threadwise_engine::{EngineError, Session, Window};
+use threadwise_study::SessionSlice;
+
+use super::prepared::{Prepared, begin, end};
+use crate::workload::call::Call;
+use crate::workload::session::Tally;
+use crate::workload::thread::Backend;
+
+/// A connection with its transactions.
+pub(super) struct TransactionSession {
+    connection: Conn,
+    transaction: Transaction,
+    statements: Vec<Prepared>,
+    draws: Draws,
+    /// The server's thread, where it is within reach.
+    backend: Option<Backend>,
+    tally: Arc<Tally>,
+}
+
+impl TransactionSession {
+    /// Prepares the statements.
+    ///
+    /// # Errors
+    /// The server's, with the line of the statement.
+    pub(super) fn open(
+        mut connection: Conn,
+        transaction: &Transaction,
+        draws: Draws,
+        (backend, tally): (Option<Backend>, Arc<Tally>),
+    ) -> Result<Self, EngineError> {
+        let statements = Prepared::all(&mut connection, transaction)?;
+        Ok(Self { connection, transaction: transaction.clone(), statements, draws, backend, tally })
+    }
+
+    /// Does one transaction.
+    fn step(&mut self) -> Result<(), EngineError> {
+        let values = self.draws.draw();
+        begin(&mut self.connection, &self.transaction)?;
+        for statement in &self.statements {
+            statement.execute(&mut self.connection, &values)?;
+        }
+        end(&mut self.connection, "COMMIT")
+    }
+}
+
+impl Session for TransactionSession {
+    fn warm(&mut self) -> Result<(), EngineError> {
+        match self.transaction.is_read_only() {
+            true => self.step(),
+            false => Ok(()),
+        }
+    }
+
+    fn slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
+        let (before, client) = (Backend::usage_of(self.backend), thread_cpu_ns());
+        let mut calls = 0;
+        let step = || {
+            self.step()?;
+            calls += 1;
+            Ok(StepResult { rows: 1, ..StepResult::default() })
+        };
+        let mut slice = closed_loop(window, step, || Ok([]))?;
+        let client = thread_cpu_ns() - client;
+        let call = Call { steps: slice.steps, calls, rows_per_step: 1 };
+        call.give_to(&mut slice, before, Backend::usage_of(self.backend), client);
+        self.tally.call_rows.store(calls, Ordering::Relaxed);
+        // Windows in which a warm-up is measured have the number of a slice that is still to come.
+        if window.piece_ns.is_none() {
+            self.tally.done.store(window.sequence + 1, Ordering::Relaxed);
+        }
+        Ok(slice)
+    }
+}

@@ -1,0 +1,60 @@
+//! A statement of a file, in pieces of text and parameters.
+
+/// A parameter, drawn anew for each transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its name, without the colon.
+    pub name: String,
+    /// Its least value.
+    pub low: i64,
+    /// Its greatest value.
+    pub high: i64,
+}
+
+/// A piece of a statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Piece {
+    /// Text that goes to the engine as it is.
+    Text(String),
+    /// The parameter at this place among those of the file.
+    Parameter(usize),
+}
+
+/// One statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Statement {
+    /// Line of the file that it begins in, from 1.
+    pub line: usize,
+    writes: Option<String>,
+    pieces: Vec<Piece>,
+}
+
+impl Statement {
+    /// Puts it together.
+    pub(super) fn new(line: usize, writes: Option<String>, pieces: Vec<Piece>) -> Self {
+        Self { line, writes, pieces }
+    }
+
+    /// Why it is taken to write or to lock, by its words; nothing where it reads.
+    pub(super) fn writes(&self) -> Option<&str> {
+        self.writes.as_deref()
+    }
+
+    /// Its text, with what `place` gives for each parameter, which is told by its place in the file's head.
+    pub fn text(&self, mut place: impl FnMut(usize) -> String) -> String {
+        let piece = |piece: &Piece| match piece {
+            Piece::Text(text) => text.clone(),
+            Piece::Parameter(at) => place(*at),
+        };
+        self.pieces.iter().map(piece).collect()
+    }
+
+    /// Its parameters in the order of its text, each as often as it is there, by their places in the file's head.
+    pub fn parameters(&self) -> Vec<usize> {
+        let place = |piece: &Piece| match piece {
+            Piece::Parameter(at) => Some(*at),
+            Piece::Text(_) => None,
+        };
+        self.pieces.iter().filter_map(place).collect()
+    }
+}
