@@ -112,7 +112,7 @@ impl Workload {
         if let Some(name) = request.engine_options.keys().next() {
             return Err(refuse(
                 name,
-                "unknown to sqlite; it has engine options for transactions alone".into(),
+                "unknown to sqlite, which has no engine options but database, for transactions".into(),
             ));
         }
         Ok(match request.workload.as_str() {
