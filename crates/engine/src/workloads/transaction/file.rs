@@ -45,18 +45,19 @@ pub(super) fn parse(text: &str, quoting: Quoting) -> Result<(Vec<Parameter>, Vec
     {
         return Err(format!("line {}: a comment that is executed hides what it does", line_of(text, one.at)));
     }
-    let statements: Vec<Statement> = all
+    let parts: Vec<&[Token<'_>]> = all
         .split(|token| token.kind == Kind::Semicolon)
         .map(trimmed)
         .filter(|tokens| !tokens.is_empty())
-        .map(|tokens| statement(text, tokens, &parameters))
-        .collect::<Result<_, _>>()?;
-    if statements.is_empty() {
+        .collect();
+    if parts.is_empty() {
         return Err("it has no statement".into());
     }
-    if statements.len() > MOST {
-        return Err(format!("{} statements are more than the {MOST} that are allowed", statements.len()));
+    if parts.len() > MOST {
+        return Err(format!("{} statements are more than the {MOST} that are allowed", parts.len()));
     }
+    let statements: Vec<Statement> =
+        parts.into_iter().map(|tokens| statement(text, tokens, &parameters)).collect::<Result<_, _>>()?;
     let is_used = |at: usize| statements.iter().any(|statement| statement.parameters().contains(&at));
     match parameters.iter().enumerate().find(|(at, _)| !is_used(*at)) {
         Some((_, unused)) => Err(format!("no statement uses the parameter :{}", unused.name)),
@@ -144,11 +145,15 @@ fn statement(text: &str, tokens: &[Token<'_>], parameters: &[Parameter]) -> Resu
 /// # Errors
 /// It is none that may stand in a transaction of many.
 fn writes(tokens: &[Token<'_>], words: &[String]) -> Result<Option<String>, String> {
-    let first_text = tokens.iter().find(|token| token.kind != Kind::Comment).map_or("", |token| token.text);
+    let is_first =
+        |token: &&Token<'_>| !matches!(token.kind, Kind::Comment | Kind::Space) && token.text != "(";
+    let first_token = tokens.iter().find(is_first);
+    let first_text = first_token.map_or("", |token| token.text);
     if first_text.starts_with('\\') {
         return Err("a command of psql is no statement".into());
     }
-    let first = words.first().map_or("", String::as_str);
+    let begins = first_token.is_some_and(|token| token.kind == Kind::Word);
+    let first = words.first().filter(|_| begins).map_or("", String::as_str);
     if OURS.contains(&first) {
         return Err(format!("{first}: threadwise begins and ends each transaction itself, leave it out"));
     }

@@ -153,12 +153,10 @@ fn comment(rest: &str, quoting: Quoting) -> Result<usize, &'static str> {
     }
     let (mut depth, mut at) = (1, 2);
     while depth > 0 {
-        let open = until(rest, at, "/*");
-        let close = until(rest, at, "*/").ok_or("a comment")?;
-        match open.filter(|open| *open < close) {
-            Some(open) => (depth, at) = (depth + 1, open),
-            None => (depth, at) = (depth - 1, close),
-        }
+        let found = rest.as_bytes()[at..].windows(2).position(|two| matches!(two, b"/*" | b"*/"));
+        at += found.ok_or("a comment")?;
+        depth = if rest.as_bytes()[at] == b'/' { depth + 1 } else { depth - 1 };
+        at += 2;
     }
     Ok(at)
 }

@@ -91,6 +91,7 @@ fn what_is_no_file_of_statements_is_refused_with_its_line() {
         ("SET x = 1", "begins with 'SET'"),
         ("COPY t TO PROGRAM 'x'", "begins with 'COPY'"),
         ("5", "begins with '5'"),
+        ("+ SELECT 1", "begins with '+'"),
         ("SELECT 1\0", "zero byte"),
         ("SELECT a INTO b FROM c", "INTO makes a table or a file"),
     ] {
