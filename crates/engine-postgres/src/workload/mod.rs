@@ -191,7 +191,7 @@ pub fn objects(load: &LoadRequest, suffix: &str) -> Result<Objects, EngineError>
     let tables = match Work::parse(load)? {
         Work::LogicalIo(workload) => workload.tables(load.sessions, suffix),
         Work::Insert(_) => vec![insert::table(suffix)],
-        // In a schema of their own they go with the server, which is ours; statements of the user's have none of ours.
+        // In a schema of their own they go with the private server; the user's statements make nothing.
         Work::ParallelScan(_) | Work::Transaction(_) => return Ok(Objects::default()),
         Work::Tpch(workload) => {
             let tables = if suffix.is_empty() { workload.tables() } else { Vec::new() };

@@ -13,6 +13,7 @@ mod studies;
 mod sweeps;
 mod target;
 mod tool_output;
+mod transactions;
 mod trees;
 
 pub use target::Target;
@@ -29,7 +30,7 @@ pub struct Kind {
 }
 
 /// All targets.
-pub const TARGETS: [Kind; 14] = [
+pub const TARGETS: [Kind; 15] = [
     Kind { name: "result-file", about: "a result file, up to every form of report", make: results::make },
     Kind {
         name: "study-definition",
@@ -54,6 +55,11 @@ pub const TARGETS: [Kind; 14] = [
     Kind { name: "cpu-list", about: "CPU lists and masks", make: cpu_lists::make },
     Kind { name: "placement", about: "placements, service and memory policies", make: placements::make },
     Kind { name: "sweep", about: "a sweep as CSV, fitted by a scaling law", make: sweeps::make },
+    Kind {
+        name: "transaction",
+        about: "a file of SQL statements, as each engine quotes",
+        make: transactions::make,
+    },
     Kind { name: "tool-output", about: "what known tools print", make: tool_output::make },
     Kind { name: "plan", about: "PostgreSQL's EXPLAIN", make: plans::make },
 ];

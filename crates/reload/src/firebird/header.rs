@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 /// The part of the first page that is looked at.
-const HEADER_BYTES: usize = 68;
+const HEADER_BYTES: usize = 72;
 /// Where the flags are, two bytes.
 const FLAGS_AT: u64 = 42;
 /// `pag_type` of the first page of a database, and of a page that lists a table's data pages.
@@ -27,7 +27,7 @@ const SHUT_FULL: u16 = 0x1000;
 
 /// What is read from the first page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Header {
+pub struct Header {
     /// Size of a page in bytes.
     pub page_size_bytes: u16,
     /// On-disk structure without Firebird's mark.
@@ -36,6 +36,29 @@ pub(super) struct Header {
     pub sequence: u16,
     /// The `hdr_` flags.
     pub flags: u16,
+    /// Pages of each cache, where the database sets them (gfix -buffers); else 0.
+    pub cache_pages: u32,
+}
+
+/// Reads the header of a database that is whole in its one file, so that a copy of the file is one of the database.
+///
+/// # Errors
+/// Why it is not, or cannot be read; one line.
+pub fn whole(file: &File) -> Result<Header, String> {
+    let header = read(file)?;
+    if let Some(reason) = header.refusal() {
+        return Err(reason);
+    }
+    match has_other_files(file, header.page_size_bytes) {
+        Ok(Some(false)) => Ok(header),
+        Ok(Some(true)) => {
+            Err("it has, or had, a shadow, a second file or a difference file, which a copy would part \
+                               from it: back it up and restore it"
+                .to_owned())
+        }
+        Ok(None) => Err("damaged: the list of its files (RDB$FILES) is not in it".to_owned()),
+        Err(error) => Err(format!("cannot be read: {error}")),
+    }
 }
 
 /// Reads the header.
@@ -59,6 +82,7 @@ fn parse(page: &[u8; HEADER_BYTES]) -> Result<Header, String> {
         structure: number(page, 18) & 0x7fff,
         sequence: number(page, 40),
         flags: number(page, FLAGS_AT as usize),
+        cache_pages: u32::from_ne_bytes([page[68], page[69], page[70], page[71]]),
     };
     let size = header.page_size_bytes;
     if page[0] != HEADER_PAGE || !size.is_power_of_two() || !(1024..=32768).contains(&size) {
@@ -129,7 +153,7 @@ pub(super) fn write_flags(file: &File, flags: u16) -> io::Result<()> {
 ///
 /// # Errors
 /// The kernel's.
-pub(super) fn has_other_files(file: &File, page_size_bytes: u16) -> io::Result<Option<bool>> {
+fn has_other_files(file: &File, page_size_bytes: u16) -> io::Result<Option<bool>> {
     let page_size = u64::from(page_size_bytes);
     let mut start = [0; 28];
     for page in 0..file.metadata()?.len() / page_size {
@@ -152,6 +176,7 @@ mod tests {
         page[16..18].copy_from_slice(&8192_u16.to_ne_bytes());
         page[18..20].copy_from_slice(&0x800c_u16.to_ne_bytes());
         page[42..44].copy_from_slice(&flags.to_ne_bytes());
+        page[68..72].copy_from_slice(&777_u32.to_ne_bytes());
         page
     }
 
@@ -165,7 +190,7 @@ mod tests {
     fn a_plain_database_is_taken() {
         let header = parse(&page(0x12)).unwrap();
         assert_eq!((header.page_size_bytes, header.structure, header.sequence), (8192, 12, 0));
-        assert_eq!(header.refusal(), None);
+        assert_eq!((header.refusal(), header.cache_pages), (None, 777));
         assert!(!header.is_fully_shut());
     }
 

@@ -22,7 +22,7 @@
 mod copy;
 mod facts;
 mod fill;
-mod header;
+pub mod header;
 mod hold;
 mod lock;
 mod same;
@@ -37,7 +37,6 @@ use hold::{Hold, SEALED};
 use lock::{is_named, lock, open};
 use rustix::fs::OFlags;
 pub use same::same_rows;
-use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 use tools::Tools;
@@ -93,7 +92,7 @@ impl Driver for Firebird {
         // The lock is taken and at once given back: there is no way to ask for it that tells of all.
         let file = open(database, OFlags::RDONLY).map_err(ItemError::skip)?;
         lock(&file, database, Duration::ZERO, &|| false)?;
-        look_into(&file)?;
+        header::whole(&file).map_err(ItemError::skip)?;
         Ok(())
     }
 
@@ -105,7 +104,7 @@ impl Driver for Firebird {
         if !is_named(&file, &reload.database) {
             return Err(ItemError::skip("another file took its name while it was being locked; try again"));
         }
-        let header = look_into(&file)?;
+        let header = header::whole(&file).map_err(ItemError::skip)?;
         Ok(Box::new(Hold::new(tools, file, header)))
     }
 
@@ -149,21 +148,5 @@ impl Driver for Firebird {
         self.reopen(reload)?;
         let tools = self.tools().map_err(ItemError::failed)?;
         validate::verify(&tools, reload, expected)
-    }
-}
-
-/// The header of a database that we have locked, if it can be reloaded.
-fn look_into(file: &File) -> Result<header::Header, ItemError> {
-    let header = header::read(file).map_err(ItemError::skip)?;
-    if let Some(reason) = header.refusal() {
-        return Err(ItemError::skip(reason));
-    }
-    match header::has_other_files(file, header.page_size_bytes) {
-        Ok(Some(false)) => Ok(header),
-        Ok(Some(true)) => Err(ItemError::skip(
-            "it has, or had, a shadow, a second file or a difference file, which a swap would part from it",
-        )),
-        Ok(None) => Err(ItemError::skip("damaged: the list of its files (RDB$FILES) is not in it")),
-        Err(error) => Err(ItemError::skip(format!("cannot be read: {error}"))),
     }
 }

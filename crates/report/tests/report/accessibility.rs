@@ -18,16 +18,26 @@ const OPPOSITE: [Window; 2] = [(1200, "light"), (390, "dark")];
 /// All four, for the page that has the most.
 const EVERY: [Window; 4] = [(1200, "light"), (390, "dark"), (1200, "dark"), (390, "light")];
 
-/// Unfolds everything, looks for faults, and sends what was found to the page around. A table's rows and a
-/// chart's marks are made by one loop each, and axe-core's time grows with them: the first ones stay, once the page's
-/// width is known.
+/// Unfolds everything, looks for faults, and sends what was found to the page around. axe-core's time
+/// grows with rows and marks, of which a loop makes many that differ in text and place alone: of each table and group of
+/// marks the first two of every kind stay, once the page's width is known.
 const LOOK: &str = r#"
 for (const fold of document.querySelectorAll("details")) fold.open = true;
 const scroll = document.documentElement.scrollWidth;
-for (const row of document.querySelectorAll("tbody > tr:nth-child(n+9)")) {
-  if (!row.querySelector("[colspan]")) row.remove();
-}
-for (const mark of document.querySelectorAll("svg g > :is(path, circle, rect, line):nth-child(n+9)")) mark.remove();
+const looks = ["class", "style", "fill", "stroke", "opacity", "role", "aria-label", "scope", "headers", "colspan", "tabindex", "href", "title"];
+const kind = node => node.tagName + looks.map(name => node.getAttribute(name) ?? "") + (node.textContent.trim() === "");
+const thin = (parents, children) => {
+  for (const parent of document.querySelectorAll(parents)) {
+    const seen = new Map();
+    for (const child of [...parent.children].filter(one => one.matches(children))) {
+      const kinds = [child, ...child.querySelectorAll("*")].map(kind).join();
+      seen.set(kinds, (seen.get(kinds) ?? 0) + 1);
+      if (seen.get(kinds) > 2) child.remove();
+    }
+  }
+};
+thin("tbody", "tr");
+thin("svg g", "path, circle, rect, line");
 axe.run(document, { resultTypes: ["violations"] }).then(found => parent.postMessage({
   window: name,
   width: innerWidth,

@@ -105,7 +105,10 @@ impl Kind for Rates {
 
     fn chart_words(&self, facts: &Facts<'_>) -> ChartWords {
         let rate = self.nouns(facts.study).rate;
-        let ratio = if rate == NOUNS.rate { "ratio of rows/s" } else { "ratio of transactions/s" };
+        let ratio = match is_users_transaction(facts.study) {
+            true => "ratio of transactions/s",
+            false => "ratio of rows/s",
+        };
         ChartWords { rate, ratio, slice: rate, sessions: NOUNS.sessions }
     }
 }

@@ -9,9 +9,9 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use threadwise_engine::EngineError;
+use threadwise_reload::firebird::header::{self, Header};
 
 use crate::error::{failed, io_error};
-use crate::header::{self, Header};
 use crate::home::{DATABASE, Home};
 
 /// Copies a database that nobody has open. It is only read.
@@ -20,10 +20,10 @@ use crate::home::{DATABASE, Home};
 /// It is in use, or none that can be measured; or the file system's.
 pub(super) fn copy(original: &Path, to: &Path) -> Result<(), EngineError> {
     let action = || format!("copy {}", original.display());
-    // A pipe would keep us waiting for somebody who writes to it.
+    // Opening a pipe would wait until another process writes to it.
     let entry = fs::metadata(original).map_err(|cause| io_error("copy", original, &cause))?;
     if !entry.is_file() {
-        return Err(failed(action(), "it is no file"));
+        return Err(failed(action(), "it is no file: give the path of a database file"));
     }
     let mut from = File::open(original).map_err(|cause| io_error("copy", original, &cause))?;
     from.try_lock().map_err(|cause| match cause {
@@ -33,7 +33,7 @@ pub(super) fn copy(original: &Path, to: &Path) -> Result<(), EngineError> {
         ),
         TryLockError::Error(cause) => failed(action(), format!("it cannot be locked (flock): {cause}")),
     })?;
-    header::read(&from).map_err(|why| failed(action(), why))?;
+    header::whole(&from).map_err(|why| failed(action(), why))?;
     let into = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to);
     let copied = into.and_then(|mut into| io::copy(&mut from, &mut into));
     copied.map(drop).map_err(|cause| io_error("write", to, &cause))
@@ -46,7 +46,7 @@ pub(super) fn copy(original: &Path, to: &Path) -> Result<(), EngineError> {
 pub(super) fn header(home: &Home) -> Result<Header, EngineError> {
     let path = home.0.data().join(DATABASE);
     let file = File::open(&path).map_err(|cause| io_error("read", &path, &cause))?;
-    header::read(&file).map_err(|why| failed(format!("read {}", path.display()), why))
+    header::whole(&file).map_err(|why| failed(format!("read {}", path.display()), why))
 }
 
 /// The bytes of the database in a home.

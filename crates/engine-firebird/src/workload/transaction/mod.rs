@@ -16,17 +16,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use threadwise_engine::servers;
 use threadwise_engine::workloads::options::refuse;
-use threadwise_engine::workloads::transaction::{Draws, NAME, Quoting, Transaction, needs_users_data};
+use threadwise_engine::workloads::transaction::{
+    ANSWERS, Draws, NAME, Quoting, Transaction, needs_users_data,
+};
 use threadwise_engine::{
     EngineError, LoadRequest, Loaded, Running, Session, SessionRequest, Standing, StartRequest,
 };
 use threadwise_process::room::server_memory_bytes;
+use threadwise_reload::firebird::header::Header;
 
 use super::opened::{EACH_A_PROGRAM, OpenSession, Opened};
 use super::session::Tally;
 use super::some_sessions;
 use crate::error::ENGINE;
-use crate::header::Header;
 use crate::home::{self, DATABASE, Home};
 use crate::isql::Isql;
 use crate::options::{self, CACHE_PAGES, DATABASE_OPTION, Own};
@@ -68,8 +70,9 @@ impl Spec {
     /// Pages of each session's cache: as many as were asked for, or as the file has and some for what is written, as
     /// far as a quarter of the memory goes.
     fn cache_pages(&self, header: Header, file_bytes: u64, sessions: u32) -> u64 {
-        let wanted = file_bytes.div_ceil(header.page_bytes) * 21 / 20 + 1024;
-        let room = server_memory_bytes(Path::new("/")) / 4 / u64::from(sessions.max(1)) / header.page_bytes;
+        let page_bytes = u64::from(header.page_size_bytes);
+        let wanted = file_bytes.div_ceil(page_bytes) * 21 / 20 + 1024;
+        let room = server_memory_bytes(Path::new("/")) / 4 / u64::from(sessions.max(1)) / page_bytes;
         self.engine_options
             .cache_pages
             .unwrap_or_else(|| wanted.min(room).clamp(CACHE_PAGES.0, CACHE_PAGES.1))
@@ -110,7 +113,8 @@ pub(crate) fn load(load: &LoadRequest) -> Result<Loaded, EngineError> {
     let values = Draws::new(&spec.transaction, load.seed, 0).draw();
     let isql = spec.script.start(&home, &programs)?;
     spec.script.try_out(isql, &values)?;
-    Ok(Loaded { notes: spec.transaction.notes(), ..Loaded::default() })
+    // Which file was written to is said of each treatment.
+    Ok(Loaded { notes: vec![ANSWERS.to_owned()], ..Loaded::default() })
 }
 
 /// Starts for one treatment.
@@ -128,7 +132,7 @@ pub(crate) fn start(request: &StartRequest) -> Result<Box<dyn Running>, EngineEr
     let home = home::copy_of(&request.load);
     let make = |_: &_| home.make(&programs, cache_pages, Some(&home.0.data()));
     home.0.copy_of(&template, !spec.transaction.is_read_only(), None, make)?;
-    let pages = file_bytes.div_ceil(header.page_bytes);
+    let pages = file_bytes.div_ceil(u64::from(header.page_size_bytes));
     let notes = notes(spec.transaction.is_read_only(), (cache_pages, pages));
     let Spec { transaction, script, .. } = spec;
     Ok(Box::new(Transactions { home, programs, transaction, script, notes, open: Opened::default() }))
@@ -143,7 +147,7 @@ fn notes(is_read_only: bool, (cache_pages, pages): (u64, u64)) -> Vec<String> {
     let mut notes = vec![
         copied.to_owned(),
         EACH_A_PROGRAM.to_owned(),
-        "latencies include isql and its pipes, and isql has each statement prepared anew: a client of a server's own \
+        "latencies include isql and its pipes, and isql prepares each statement again: a client of a server's own \
          takes other times"
             .to_owned(),
         "logical_reads are page fetches of the statements and of the commit, as MON$IO_STATS has them".to_owned(),
@@ -187,7 +191,7 @@ impl Running for Transactions {
     }
 
     fn finish(&self) -> Result<(), EngineError> {
-        // What is not in order is made anew by whoever comes next.
+        // What is not in order is made again by the next run.
         match !self.transaction.is_read_only() || self.open.has_failed() {
             true => self.home.0.remove(),
             false => self.home.0.end(),

@@ -3,8 +3,8 @@
 //! isql has commands of its own, one of which runs programs (SHELL). It looks for them at the beginning of a statement,
 //! so no text of the user's may begin one but where it was found to begin with a word of SQL. For that, isql's
 //! statements end with [`END`] instead of with a semicolon, and no text has that: whatever isql takes for a quoted text
-//! or a comment, a statement can only begin behind an END of ours. One that isql takes to go on beyond its END (an open
-//! quote) swallows what follows; this is found out when the statements are tried, by an isql whose input then ends.
+//! or a comment, a statement can only begin behind an END that we write. One that isql takes to go on beyond its END (an
+//! open quote) swallows what follows; this is found out when the statements are tried, by an isql whose input then ends.
 
 use threadwise_engine::EngineError;
 use threadwise_engine::workloads::options::refuse;

@@ -43,7 +43,10 @@ pub(super) fn parse(text: &str, quoting: Quoting) -> Result<(Vec<Parameter>, Vec
     if quoting.hash_comments
         && let Some(one) = all.iter().find(|one| one.text.starts_with("/*!") || one.text.starts_with("/*M!"))
     {
-        return Err(format!("line {}: a comment that is executed hides what it does", line_of(text, one.at)));
+        return Err(format!(
+            "line {}: a comment that is executed hides what it does: write it without",
+            line_of(text, one.at)
+        ));
     }
     let parts: Vec<&[Token<'_>]> = all
         .split(|token| token.kind == Kind::Semicolon)
@@ -51,7 +54,7 @@ pub(super) fn parse(text: &str, quoting: Quoting) -> Result<(Vec<Parameter>, Vec
         .filter(|tokens| !tokens.is_empty())
         .collect();
     if parts.is_empty() {
-        return Err("it has no statement".into());
+        return Err("it has no statement: write one, such as SELECT 1".into());
     }
     if parts.len() > MOST {
         return Err(format!("{} statements are more than the {MOST} that are allowed", parts.len()));
@@ -60,7 +63,9 @@ pub(super) fn parse(text: &str, quoting: Quoting) -> Result<(Vec<Parameter>, Vec
         parts.into_iter().map(|tokens| statement(text, tokens, &parameters)).collect::<Result<_, _>>()?;
     let is_used = |at: usize| statements.iter().any(|statement| statement.parameters().contains(&at));
     match parameters.iter().enumerate().find(|(at, _)| !is_used(*at)) {
-        Some((_, unused)) => Err(format!("no statement uses the parameter :{}", unused.name)),
+        Some((_, unused)) => {
+            Err(format!("no statement uses the parameter :{}: leave its line out", unused.name))
+        }
         None => Ok((parameters, statements)),
     }
 }
@@ -83,7 +88,10 @@ fn head(text: &str) -> Result<Vec<Parameter>, String> {
             ))
         })?;
         if parameters.iter().any(|earlier| earlier.name == one.name) {
-            return Err(fail(format!("the parameter :{} is there already", one.name)));
+            return Err(fail(format!(
+                "the parameter :{} is there already: give each a name of its own",
+                one.name
+            )));
         }
         parameters.push(one);
     }
@@ -150,7 +158,7 @@ fn writes(tokens: &[Token<'_>], words: &[String]) -> Result<Option<String>, Stri
     let first_token = tokens.iter().find(is_first);
     let first_text = first_token.map_or("", |token| token.text);
     if first_text.starts_with('\\') {
-        return Err("a command of psql is no statement".into());
+        return Err("a command of psql is no statement: leave it out".into());
     }
     let begins = first_token.is_some_and(|token| token.kind == Kind::Word);
     let first = words.first().filter(|_| begins).map_or("", String::as_str);
@@ -170,7 +178,9 @@ fn writes(tokens: &[Token<'_>], words: &[String]) -> Result<Option<String>, Stri
         || has("DUMPFILE")
         || (READ.contains(&first) && has("INTO") && !WRITING.iter().any(|one| has(one)))
     {
-        return Err("INTO makes a table or a file, which only the first transaction could do".into());
+        return Err(
+            "INTO makes a table or a file, which only the first transaction could do: leave it out".into()
+        );
     }
     if WRITE.contains(&first) {
         return Ok(Some(format!("{first} writes")));

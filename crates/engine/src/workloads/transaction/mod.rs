@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A line `-- :NAME LOW..HIGH` in the head of the file gives the range of whole numbers that a parameter is drawn from
-//! anew for each transaction, evenly, both ends included.
+//! again for each transaction, evenly, both ends included.
 //!
 //! Nobody's data may be changed by a measurement that runs thousands of times a second. What is refused here is refused
 //! by words; each transaction is begun read-only besides, so that the engine refuses what words do not show.
@@ -28,6 +28,10 @@ use super::options::{only, refuse};
 use crate::EngineError;
 pub use lexer::Quoting;
 pub use statement::{Parameter, Statement};
+
+/// What a report has to say of every study of transactions.
+pub const ANSWERS: &str = "transactions are those of a file: their answers are read and not checked, and each is begun \
+                           and committed by statements of its own";
 
 /// The workload's options, checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,20 +89,18 @@ impl Transaction {
     pub fn expect_database(&self, found: &str) -> Result<(), EngineError> {
         match &self.may_write {
             Some(named) if named != found => {
-                let why = format!("the database is '{found}', not '{named}': nothing was written");
+                let why = format!(
+                    "the database is '{found}', not '{named}': nothing was written; name the one that you mean in both places"
+                );
                 Err(refuse(MAY_WRITE, why))
             }
             _ => Ok(()),
         }
     }
 
-    /// What a report has to say of it.
+    /// What a report has to say of it, where the database itself is measured.
     pub fn notes(&self) -> Vec<String> {
-        let mut notes = vec![
-            "transactions are those of a file: their answers are read and not checked, and each is begun and committed \
-             by statements of its own"
-                .to_owned(),
-        ];
+        let mut notes = vec![ANSWERS.to_owned()];
         notes.extend(
             self.may_write.as_ref().map(|name| format!("transactions wrote to the database '{name}'")),
         );

@@ -1,6 +1,6 @@
 //! A statement of a file, in pieces of text and parameters.
 
-/// A parameter, drawn anew for each transaction.
+/// A parameter, drawn again for each transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter {
     /// Its name, without the colon.
@@ -40,7 +40,7 @@ impl Statement {
         self.writes.as_deref()
     }
 
-    /// Its text, with what `place` gives for each parameter, which is told by its place in the file's head.
+    /// Its text, with what `place` gives for each parameter, by its place in the file's head.
     pub fn text(&self, mut place: impl FnMut(usize) -> String) -> String {
         let piece = |piece: &Piece| match piece {
             Piece::Text(text) => text.clone(),

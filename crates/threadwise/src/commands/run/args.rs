@@ -104,7 +104,7 @@ pub struct CommandArgs {
 #[derive(Debug, Clone, Args, Default)]
 pub struct TransactionArgs {
     /// Statements of yours, done again and again as one transaction on your own database, by a client that waits for
-    /// each; begun read-only. A line -- :NAME 1..1000 in the file's head has :NAME drawn anew each time. The file is stored
+    /// each; begun read-only. A line -- :NAME 1..1000 in the file's head has :NAME drawn for each of them. The file is stored
     /// in the result file and shown in the report; answers are not checked
     #[arg(long, value_name = "FILE.sql", help_heading = "Transactions")]
     pub transaction: Option<PathBuf>,
