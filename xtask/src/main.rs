@@ -21,6 +21,7 @@ mod pinned;
 mod portable;
 mod servers;
 mod spdx;
+mod sqlglot;
 mod steps;
 mod test;
 mod tidy;
@@ -37,6 +38,7 @@ usage: cargo xtask TASK
   tidy              module headers, file and function length, crate arrows, unsafe, serde, paths
   servers           fetch the servers for tests that no Debian package has, and name them
   axe               fetch axe-core for tests of the HTML report, and name it
+  sqlglot           fetch sqlglot for tests of queries of servers that no test starts, and name it
   licences          licences and duplicate versions of the dependencies
   dist [--target TRIPLE]
                     one static binary for Linux in target/dist, for this kind of processor or that of
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(),
         ["servers"] => servers::run(),
         ["axe"] => axe::run(),
+        ["sqlglot"] => sqlglot::run(),
         ["licences"] => licences::run(),
         ["dist"] => dist::run(None),
         ["dist", "--target", triple] => dist::run(Some(triple)),

@@ -6,6 +6,7 @@ use crate::engines;
 use crate::packages::{self, Package};
 use crate::portable;
 use crate::servers;
+use crate::sqlglot;
 use crate::steps::Steps;
 
 /// Tests that cannot run say so in one line with one of these words, past the capture of libtest.
@@ -56,12 +57,18 @@ fn all(install: bool, steps: &mut Steps, lines: &mut Vec<String>) -> Result<Vec<
         println!("{line}");
         lines.push(line);
     }
+    let sqlglot = steps.step("sqlglot", sqlglot::ensure)?;
+    if let Some(what) = sqlglot.skip() {
+        let line = format!("SKIPPED: {what}");
+        println!("{line}");
+        lines.push(line);
+    }
     // --no-fail-fast: one run shows every failure.
     let tests = Task::new("cargo", &["test", "--workspace", "--no-fail-fast"]);
     let tests = axe.tell(servers.tell(engines.tell(tests)));
     steps.step("tests", || kept(&tests, lines))?;
     if let Some(workers) = engines.workers() {
-        steps.step("workers", || kept(&workers, lines))?;
+        steps.step("workers", || kept(&sqlglot.tell(workers), lines))?;
     }
     steps.step("portable", || kept(&portable::step()?, lines))?;
     Ok(missing)

@@ -18,12 +18,23 @@ pub enum Dialect {
     Sqlite,
     /// ClickHouse.
     ClickHouse,
+    /// Transact-SQL: SQL Server from 2016 on, and Babelfish for PostgreSQL.
+    SqlServer,
+    /// Oracle Database from 12.1 on.
+    Oracle,
 }
 
 impl Dialect {
     /// All dialects.
-    pub const ALL: [Self; 5] =
-        [Self::DuckDb, Self::DataFusion, Self::Postgres, Self::Sqlite, Self::ClickHouse];
+    pub const ALL: [Self; 7] = [
+        Self::DuckDb,
+        Self::DataFusion,
+        Self::Postgres,
+        Self::Sqlite,
+        Self::ClickHouse,
+        Self::SqlServer,
+        Self::Oracle,
+    ];
 
     /// Its name, which is that of its engine.
     pub fn name(self) -> &'static str {
@@ -33,6 +44,8 @@ impl Dialect {
             Self::Postgres => "postgres",
             Self::Sqlite => "sqlite",
             Self::ClickHouse => "clickhouse",
+            Self::SqlServer => "sqlserver",
+            Self::Oracle => "oracle",
         }
     }
 

@@ -217,10 +217,29 @@ mod tests {
                 .collect();
             let order = text.lines().find_map(|line| line.strip_prefix("ORDER BY ")).unwrap_or_default();
             assert_eq!(keys.join(", "), order, "{dialect}, query {query}");
-            let limit = text.lines().find_map(|line| line.strip_prefix("LIMIT ")?.parse::<usize>().ok());
-            if let Some((rows, _)) = shape.open_cut {
-                assert_eq!(Some(rows), limit, "{dialect}, query {query}");
+            // Clauses 2.4.2.1, 2.4.3.1, 2.4.10.1, 2.4.18.1, 2.4.21.1: how many rows are returned.
+            let rows = match query {
+                3 => Some(10),
+                10 => Some(20),
+                2 | 18 | 21 => Some(100),
+                _ => None,
+            };
+            assert_eq!(cut(dialect, &text), rows, "{dialect}, query {query}");
+            if let Some((open, _)) = shape.open_cut {
+                assert_eq!(Some(open), rows, "{dialect}, query {query}");
             }
         }
+    }
+
+    /// After how many rows the text cuts.
+    fn cut(dialect: Dialect, text: &str) -> Option<usize> {
+        let (before, after) = match dialect {
+            Dialect::SqlServer => ("SELECT TOP (", ")"),
+            Dialect::Oracle => ("FETCH FIRST ", " ROWS ONLY"),
+            _ => ("LIMIT ", ""),
+        };
+        let rows = text.lines().find_map(|line| line.strip_prefix(before))?;
+        let end = if after.is_empty() { rows.len() } else { rows.find(after)? };
+        rows[..end].parse().ok()
     }
 }

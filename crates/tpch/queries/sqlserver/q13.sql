@@ -1,0 +1,10 @@
+-- count(*) is an int, too small for customers without orders at scale factors from 42,950 on.
+SELECT c_count, count_big(*) AS custdist
+FROM (
+  SELECT c_custkey, count(o_orderkey) AS c_count
+  FROM customer
+  LEFT OUTER JOIN orders ON c_custkey = o_custkey AND o_comment NOT LIKE :words_like
+  GROUP BY c_custkey
+) AS c_orders
+GROUP BY c_count
+ORDER BY custdist DESC, c_count DESC
