@@ -1,0 +1,208 @@
+//! The handle of a server: where it listens, what it received, and its end.
+//!
+//! Source: \[MS-TDS\] 2.1 (transport). Killing does what a killed process' kernel does: it closes the sockets.
+
+use crate::fault::Fault;
+use crate::script::{Reply, Request, Script, Session};
+use crate::session::{self, Options};
+use crate::wire::Wire;
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+/// A request that was received.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Received {
+    /// The connection's number.
+    pub connection: u64,
+    /// What was received.
+    pub request: Request,
+    /// Whether the session was to be reset before it.
+    pub reset: bool,
+}
+
+/// A connection that this side ended, since the client sent what the specification or this crate does not know, or
+/// since the script's answer could not be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The connection's number.
+    pub connection: u64,
+    /// What was wrong, in words.
+    pub what: String,
+}
+
+/// A server on 127.0.0.1 that answers from a script. It ends when it is dropped.
+pub struct Responder {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    listening: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What all of its connections share.
+struct Shared {
+    options: Options,
+    script: Box<Script>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    requests: Vec<Received>,
+    failures: Vec<Failure>,
+    open: BTreeMap<u64, TcpStream>,
+    handlers: Vec<JoinHandle<()>>,
+    connections: u64,
+    stopped: bool,
+}
+
+impl Responder {
+    /// Starts to listen on a free port of 127.0.0.1; each connection is answered on a thread of its own.
+    ///
+    /// # Errors
+    ///
+    /// When the system gives no port.
+    pub fn start(
+        options: Options,
+        script: impl Fn(&Session, &Request) -> Vec<Reply> + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", 0))?;
+        let address = listener.local_addr()?;
+        let state = Mutex::new(State::default());
+        let shared = Arc::new(Shared { options, script: Box::new(script), state });
+        let listening = std::thread::spawn({
+            let shared = Arc::clone(&shared);
+            move || listen(&listener, &shared)
+        });
+        Ok(Self { address, shared, listening: Mutex::new(Some(listening)) })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// All that was received and understood so far, in order.
+    pub fn requests(&self) -> Vec<Received> {
+        self.shared.state().requests.clone()
+    }
+
+    /// All connections that this side ended, and why. A client that only goes away is none of them.
+    pub fn errors(&self) -> Vec<Failure> {
+        self.shared.state().failures.clone()
+    }
+
+    /// How many connections are open: clients that are gone are not counted, from the moment on that it shows.
+    pub fn connections_open(&self) -> usize {
+        self.shared.state().open.len()
+    }
+
+    /// How many connections there were in all.
+    pub fn connections(&self) -> u64 {
+        self.shared.state().connections
+    }
+
+    /// Drops all connections at once, and listens no more, as when a server is killed.
+    pub fn kill(&self) {
+        {
+            let mut state = self.shared.state();
+            state.stopped = true;
+            for socket in state.open.values() {
+                // A socket that the client has closed needs no end.
+                let _ = socket.shutdown(Shutdown::Both);
+            }
+        }
+        let listening = self.listening.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(listening) = listening {
+            // The listener waits for a connection: this one lets it see that it is to end.
+            drop(TcpStream::connect(self.address));
+            let _ = listening.join();
+        }
+    }
+}
+
+impl Drop for Responder {
+    fn drop(&mut self) {
+        self.kill();
+        let handlers = std::mem::take(&mut self.shared.state().handlers);
+        for handler in handlers {
+            // A handler that panicked has been noted.
+            let _ = handler.join();
+        }
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn fail(&self, connection: u64, what: String) {
+        self.state().failures.push(Failure { connection, what });
+    }
+}
+
+/// One connection's view of the script.
+struct Noting<'a> {
+    shared: &'a Shared,
+}
+
+impl session::Script for Noting<'_> {
+    fn replies(&self, session: &Session, request: &Request, reset: bool) -> Vec<Reply> {
+        let connection = session.connection;
+        self.shared.state().requests.push(Received { connection, request: request.clone(), reset });
+        (self.shared.script)(session, request)
+    }
+}
+
+fn listen(listener: &TcpListener, shared: &Arc<Shared>) {
+    for socket in listener.incoming() {
+        let mut state = shared.state();
+        if state.stopped {
+            return;
+        }
+        let Ok((socket, other)) = socket.and_then(|socket| Ok((socket.try_clone()?, socket))) else {
+            continue;
+        };
+        state.connections += 1;
+        let number = state.connections;
+        state.open.insert(number, other);
+        let shared = Arc::clone(shared);
+        let handler = std::thread::spawn(move || {
+            let closing = Closing { shared: &shared, number };
+            handle(socket, &shared, number);
+            drop(closing);
+        });
+        state.handlers.push(handler);
+    }
+}
+
+/// Notes that a connection is closed, also when the script panics.
+struct Closing<'a> {
+    shared: &'a Shared,
+    number: u64,
+}
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.shared.fail(self.number, "the script panicked".to_owned());
+        }
+        if let Some(socket) = self.shared.state().open.remove(&self.number) {
+            let _ = socket.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+fn handle(socket: TcpStream, shared: &Shared, number: u64) {
+    // Packets are sent at once: a wait of Nagle's algorithm would be part of every answer.
+    let _ = socket.set_nodelay(true);
+    let mut wire = Wire::new(socket);
+    match session::run(&mut wire, &shared.options, number, &Noting { shared }) {
+        // A client that went away, or was cut off by a kill, while it was answered.
+        Ok(()) | Err(Fault::Broken(_)) => {}
+        Err(_) if shared.state().stopped => {}
+        Err(fault) => shared.fail(number, fault.to_string()),
+    }
+}

@@ -1,0 +1,28 @@
+//! The same conversations through clients in Python.
+//!
+//! Source: `tests/test_second_client.py`, whose head says how it is started by hand and with which clients.
+
+use std::io::Write;
+use std::process::Command;
+
+/// Names a Python with the clients.
+const VARIABLE: &str = "THREADWISE_TEST_TDS_PYTHON";
+
+#[test]
+fn the_second_client_holds_the_same_conversations() {
+    let Some(python) = std::env::var_os(VARIABLE) else {
+        let line =
+            format!("SKIPPED: TDS conversations in Python: {VARIABLE} names no Python with the clients");
+        writeln!(std::io::stderr(), "{line}").unwrap();
+        return;
+    };
+    let tests = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
+    let output = Command::new(python)
+        .args(["-B", "-m", "unittest", "test_second_client"])
+        .current_dir(tests)
+        .env("THREADWISE_TDS_CONVERSATIONS", env!("CARGO_BIN_EXE_tds-conversations"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !said.contains("skipped"), "{said}");
+}
