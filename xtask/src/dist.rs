@@ -1,4 +1,5 @@
-//! `cargo xtask dist [--target TRIPLE]`: one static binary that runs on any Linux of its processor.
+//! `cargo xtask dist [--target TRIPLE]`: static binaries that run on any Linux of their processor: the program, and
+//! the worker programs that are built of crates of their own.
 //!
 //! glibc linked statically (`-C target-feature=+crt-static`, the Rust reference, "Linkage"); the
 //! target is named so that the flag does not reach proc macros, which have to be shared objects.
@@ -13,8 +14,11 @@ use std::path::{Path, PathBuf};
 /// Own folder: the flags differ from those of every other build.
 const BUILD_DIR: &str = "target/static";
 const DIST_DIR: &str = "target/dist";
-/// Largest binary that is handed out.
-const MAX_BYTES: usize = 25_000_000;
+/// What is handed out. Each is built by itself, so that none gets what another one needs of a library.
+const PROGRAMS: [Program; 2] = [
+    Program { package: "threadwise", max_bytes: 25_000_000 },
+    Program { package: "threadwise-engine-sqlserver", max_bytes: 8_000_000 },
+];
 /// Relocations of a position-independent program are 4% of it; packed (DT_RELR, which glibc's own start
 /// code reads from 2.36 on), they are nothing.
 const FLAGS: &str = "-C target-feature=+crt-static -C link-arg=-Wl,-z,pack-relative-relocs";
@@ -28,21 +32,13 @@ pub fn run(triple: Option<&str>) -> Result<(), String> {
     let target = Target::of(triple)?;
     let library = Task::new("rustc", &["--print", "target-libdir", "--target", &target.triple()]).output()?;
     target.lacks(is_on_path(&target.cc()), Path::new(library.trim()).exists())?;
-    target.build().run()?;
-    let built = target.built();
-    let file =
-        std::fs::read(&built).map_err(|cause| format!("{} cannot be read: {cause}", built.display()))?;
-    target.check(&file).map_err(|why| format!("{}: {why}", built.display()))?;
-    let out = target.out();
-    // fs::copy keeps the permissions.
-    std::fs::create_dir_all(DIST_DIR)
-        .and_then(|()| std::fs::copy(&built, &out))
-        .map_err(|cause| format!("{out} cannot be written: {cause}"))?;
-    match target.start(&out, is_on_path) {
+    for program in &PROGRAMS {
+        hand_out(target, program)?;
+    }
+    match target.start(&target.out(&PROGRAMS[0]), is_on_path) {
         Ok(program) => try_out(&program)?,
         Err(missing) => println!("not started: no {missing} here (apt-get install qemu-user)"),
     }
-    println!("\n{out}: static, {:.1} MB", file.len() as f64 / 1e6);
     if target.machine == elf::X86_64 {
         println!(
             "container: podman build --file Containerfile --build-arg VERSION={VERSION} --tag threadwise {DIST_DIR}"
@@ -51,10 +47,25 @@ pub fn run(triple: Option<&str>) -> Result<(), String> {
     Ok(())
 }
 
+/// Builds a program, checks it and puts it where it is handed out.
+fn hand_out(target: &Target, program: &Program) -> Result<(), String> {
+    target.build(program).run()?;
+    let (built, out) = (target.built(program), target.out(program));
+    let file =
+        std::fs::read(&built).map_err(|cause| format!("{} cannot be read: {cause}", built.display()))?;
+    target.check(&file, program.max_bytes).map_err(|why| format!("{}: {why}", built.display()))?;
+    // fs::copy keeps the permissions.
+    std::fs::create_dir_all(DIST_DIR)
+        .and_then(|()| std::fs::copy(&built, &out))
+        .map_err(|cause| format!("{out} cannot be written: {cause}"))?;
+    println!("\n{out}: static, {:.1} MB", file.len() as f64 / 1e6);
+    Ok(())
+}
+
 /// The binary for this machine, for tests.
 pub fn for_tests() -> Result<PathBuf, String> {
     let folder = std::env::current_dir().map_err(|cause| format!("the current folder is gone: {cause}"))?;
-    Ok(folder.join(Target::of(None)?.out()))
+    Ok(folder.join(Target::of(None)?.out(&PROGRAMS[0])))
 }
 
 /// The binary for guests with this processor, and the command that makes it.
@@ -62,7 +73,10 @@ pub fn for_guest(arch: &str) -> Result<(PathBuf, String), String> {
     let target = Target::of(Some(&format!("{arch}-unknown-linux-gnu")))?;
     match std::env::var_os(TEST_PROGRAM).filter(|_| target.is_host()) {
         Some(program) => Ok((PathBuf::from(program), "cargo xtask dist".to_owned())),
-        None => Ok((PathBuf::from(target.out()), format!("cargo xtask dist --target {}", target.triple()))),
+        None => Ok((
+            PathBuf::from(target.out(&PROGRAMS[0])),
+            format!("cargo xtask dist --target {}", target.triple()),
+        )),
     }
 }
 
@@ -73,6 +87,15 @@ fn try_out(program: &Task) -> Result<(), String> {
         return Err(format!("'{}' says '{}', not {VERSION}", version.shown(), said.trim()));
     }
     program.clone().more(&["topology"]).run()
+}
+
+/// A program that is handed out.
+#[derive(Debug, PartialEq, Eq)]
+struct Program {
+    /// The package that it is built of, whose name it has.
+    package: &'static str,
+    /// The most that it may have.
+    max_bytes: usize,
 }
 
 /// A kind of processor that a binary is made for.
@@ -116,8 +139,8 @@ impl Target {
     }
 
     /// What is handed out.
-    fn out(&self) -> String {
-        format!("{DIST_DIR}/threadwise-{VERSION}-{}-linux", self.arch)
+    fn out(&self, program: &Program) -> String {
+        format!("{DIST_DIR}/{}-{VERSION}-{}-linux", program.package, self.arch)
     }
 
     /// What the build lacks here, as an error that says how to get it.
@@ -138,10 +161,10 @@ impl Target {
         Ok(())
     }
 
-    fn build(&self) -> Task {
+    fn build(&self, program: &Program) -> Task {
         let triple = self.triple();
         let task = Task::new("cargo", &["build", "--profile", "dist", "--locked", "--target", &triple])
-            .more(&["--target-dir", BUILD_DIR, "--package", "threadwise"])
+            .more(&["--target-dir", BUILD_DIR, "--package", program.package])
             .env("RUSTFLAGS", FLAGS);
         if self.is_host() {
             return task;
@@ -151,11 +174,11 @@ impl Target {
         task.env(&format!("CARGO_TARGET_{variable}_LINKER"), &self.cc())
     }
 
-    fn built(&self) -> PathBuf {
-        Path::new(BUILD_DIR).join(self.triple()).join("dist/threadwise")
+    fn built(&self, program: &Program) -> PathBuf {
+        Path::new(BUILD_DIR).join(self.triple()).join("dist").join(program.package)
     }
 
-    fn check(&self, file: &[u8]) -> Result<(), String> {
+    fn check(&self, file: &[u8], max_bytes: usize) -> Result<(), String> {
         let header = elf::read(file)?;
         if header.machine != self.machine {
             return Err(format!(
@@ -166,8 +189,8 @@ impl Target {
         if header.has_loader {
             return Err("asks for a dynamic loader, so it is not static".to_owned());
         }
-        if file.len() > MAX_BYTES {
-            return Err(format!("has {} bytes, more than {MAX_BYTES}", file.len()));
+        if file.len() > max_bytes {
+            return Err(format!("has {} bytes, more than {max_bytes}", file.len()));
         }
         Ok(())
     }
@@ -210,7 +233,7 @@ mod tests {
     #[test]
     fn the_test_program_itself_is_dynamic_and_refused() {
         let this = std::fs::read("/proc/self/exe").expect("own program");
-        let why = X86_64.check(&this).expect_err("tests are linked dynamically");
+        let why = X86_64.check(&this, usize::MAX).expect_err("tests are linked dynamically");
         let expected = if cfg!(target_arch = "x86_64") { "not static" } else { "not 62 (x86_64)" };
         assert!(why.contains(expected), "{why}");
     }
@@ -218,11 +241,11 @@ mod tests {
     #[test]
     fn size_and_processor_are_checked_for_every_target() {
         for target in &TARGETS {
-            let file = elf(target.machine, MAX_BYTES + 1);
-            assert!(target.check(&file).is_err_and(|why| why.contains("more than 25000000")));
-            assert_eq!(target.check(&file[..MAX_BYTES]), Ok(()));
+            let file = elf(target.machine, 1001);
+            assert!(target.check(&file, 1000).is_err_and(|why| why.contains("more than 1000")));
+            assert_eq!(target.check(&file[..1000], 1000), Ok(()));
         }
-        let why = AARCH64.check(&elf(elf::X86_64, 64));
+        let why = AARCH64.check(&elf(elf::X86_64, 64), 1000);
         assert_eq!(why, Err("is for ELF machine 62, not 183 (aarch64)".to_owned()));
     }
 
@@ -249,7 +272,9 @@ mod tests {
     #[test]
     fn only_a_foreign_binary_needs_a_linker_and_an_emulator() {
         let target = foreign();
-        assert!(target.build().shown().contains(&format!("_LINKER={}-linux-gnu-gcc ", target.arch)));
+        assert!(
+            target.build(&PROGRAMS[1]).shown().contains(&format!("_LINKER={}-linux-gnu-gcc ", target.arch))
+        );
         let start = |names: &[&str]| target.start("b", |name| names.contains(&name)).map(|task| task.shown());
         let emulator = format!("qemu-{}", target.arch);
         let other = format!("{emulator}-static");
@@ -257,7 +282,7 @@ mod tests {
         assert_eq!(start(&[&other]), Ok(format!("{other} b")));
         assert_eq!(start(&[]), Err(emulator));
         if let Ok(host) = Target::of(None) {
-            assert!(!host.build().shown().contains("_LINKER"));
+            assert!(!host.build(&PROGRAMS[0]).shown().contains("_LINKER"));
             assert_eq!(host.start("b", |_| false), Ok(Task::new("b", &[])));
         }
     }

@@ -41,7 +41,7 @@ usage: cargo xtask TASK
   sqlglot           fetch sqlglot for tests of queries of servers that no test starts, and name it
   licences          licences and duplicate versions of the dependencies
   dist [--target TRIPLE]
-                    one static binary for Linux in target/dist, for this kind of processor or that of
+                    static binaries for Linux in target/dist, for this kind of processor or that of
                     the triple: x86_64-unknown-linux-gnu, aarch64-unknown-linux-gnu
   fuzz [OPTIONS]    mutated inputs for all that reads what others wrote; options: see fuzz --help
   emulated [--seed N] [--seconds S]

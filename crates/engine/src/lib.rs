@@ -8,6 +8,7 @@ pub mod connections;
 pub mod engines;
 mod known_by;
 pub mod latency;
+mod point;
 pub mod protocol;
 pub mod servers;
 pub mod worker;
@@ -15,6 +16,7 @@ pub mod workloads;
 
 use connections::Limit;
 pub use known_by::{Address, KnownBy};
+pub use point::{Point, Trial};
 use std::path::PathBuf;
 use threadwise_machine::CpuSet;
 use threadwise_study::engine::Properties;
@@ -225,6 +227,22 @@ pub trait Engine: Send + Sync {
     fn limits(&self, engine_options: &Options) -> Result<Vec<Limit>, EngineError> {
         let _ = engine_options;
         Ok(Vec::new())
+    }
+
+    /// What the user's server lets its login do, point by point, for `threadwise check`; nothing where these options
+    /// name no server of the user's. Changes nothing there.
+    ///
+    /// # Errors
+    /// The server cannot be asked at all.
+    fn points(&self, engine_options: &Options) -> Result<Vec<Point>, EngineError> {
+        let _ = engine_options;
+        Ok(Vec::new())
+    }
+
+    /// Small studies that `threadwise check` tries beside those of every engine, since they take another way through
+    /// this one.
+    fn trials(&self) -> &'static [Trial] {
+        &[]
     }
 
     /// What has to live as long as the study, if anything: a server that all treatments share, or

@@ -18,9 +18,11 @@ use threadwise_study::{ItemSpan, OptionValue, Options, QueryExecution, SessionSl
 mod agreed;
 mod error;
 mod limits;
+mod server;
 
 pub use agreed::{MAX_LINE_BYTES, REPLY_FD, VERSION};
 pub use error::ProtocolError;
+pub use server::{WireLimit, WirePoint};
 
 use crate::{LoadRequest, Placed, latency};
 
@@ -102,6 +104,16 @@ pub enum Request {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         piece_ns: Option<u64>,
     },
+    /// Say what the server of these options is, and change nothing there. Answered by `server`; sent to workers of
+    /// engines that are clients of servers, and of this program's release.
+    Server {
+        /// Protocol version of the runner.
+        protocol: u32,
+        /// Engine options, which name the server.
+        engine_options: Options,
+        /// Whether to look at what the login may do, too, which takes longer.
+        points: bool,
+    },
     /// End. Answered by `done`, then the worker exits with 0.
     Stop,
 }
@@ -165,6 +177,17 @@ pub enum Reply {
         /// Counters that belong to no session.
         #[serde(default, deserialize_with = "limits::counters")]
         counters: BTreeMap<String, u64>,
+    },
+    /// What the server is.
+    Server {
+        /// Its version.
+        version: String,
+        /// Its limits of connections.
+        #[serde(default, deserialize_with = "limits::points")]
+        limits: Vec<WireLimit>,
+        /// What the login may do, where that was asked for.
+        #[serde(default, deserialize_with = "limits::points")]
+        points: Vec<WirePoint>,
     },
     /// The worker ends.
     Done,

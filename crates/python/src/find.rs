@@ -148,8 +148,8 @@ fn lone_environment(engine: &AnalyticsEngine, python: &Path) -> Result<(PathBuf,
     let python = python::resolve(python.as_os_str(), &path)?;
     let packages =
         Packages::of(&python, engine.requirements, &AtomicBool::new(false)).map_err(AnalyticsError::Lacks)?;
-    let lacks: Vec<&str> = [engine.package, "pyarrow"]
-        .into_iter()
+    let lacks: Vec<&str> = std::iter::once(engine.package)
+        .chain(shared(engine.requirements))
         .filter(|name| !packages.versions.contains_key(*name))
         .collect();
     match packages.versions.get(engine.package).filter(|_| lacks.is_empty()) {
@@ -161,6 +161,12 @@ fn lone_environment(engine: &AnalyticsEngine, python: &Path) -> Result<(PathBuf,
             lacks.join(", ")
         ))),
     }
+}
+
+/// The package that workers of files need beside their engine's, where the environment has such workers.
+fn shared(wanted: &Requirements) -> impl Iterator<Item = &'static str> + use<> {
+    const PYARROW: &str = "pyarrow";
+    wanted.modules.contains(&PYARROW).then_some(PYARROW).into_iter()
 }
 
 /// What of the packages an environment has.
@@ -222,7 +228,7 @@ impl Packages {
             judged.map(|judged| format!(" (referee of {}'s answers)", judged.name)).unwrap_or_default()
         };
         let packages = engines().map(|engine| (engine.package, about(engine)));
-        for (name, about) in packages.chain([("pyarrow", String::new())]) {
+        for (name, about) in packages.chain(shared(wanted).map(|name| (name, String::new()))) {
             if !self.versions.contains_key(name) {
                 lacks.push(format!("{name}{about}"));
             }

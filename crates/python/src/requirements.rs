@@ -102,7 +102,11 @@ mod tests {
     fn every_python_version_and_machine_has_a_file_of_each_compiled_package() {
         for requirements in environments() {
             let mut sections = requirements.text.split("\n\n");
-            let pyarrow = sections.find(|section| section.contains("pyarrow==")).unwrap();
+            // Of those that have no compiled package for this glibc there is nothing to look at.
+            let Some(pyarrow) = sections.find(|section| section.contains("pyarrow==")) else {
+                assert!(!requirements.modules.contains(&"pyarrow"));
+                continue;
+            };
             for minor in PYTHON_MINOR.0..=PYTHON_MINOR.1 {
                 for machine in MACHINES {
                     let file = format!("# cp3{minor}-cp3{minor}-manylinux_2_{GLIBC_MINOR}_{machine}");

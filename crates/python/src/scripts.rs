@@ -5,6 +5,8 @@
 //! and written anew where it differs, and whatever else is in the folder is removed: Python would
 //! import it (a module of that name, or compiled code in `__pycache__`) before anything else.
 
+mod files;
+
 use crate::AnalyticsError;
 use crate::lock::{Lock, Patience};
 use crate::private::{private_folder, write_synced};
@@ -16,27 +18,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// All worker programs and the modules that they import: name and text.
-const FILES: [(&str, &str); 13] = [
-    ("threadwise_crew.py", include_str!("../../../workers/threadwise_crew.py")),
-    ("threadwise_failure.py", include_str!("../../../workers/threadwise_failure.py")),
-    ("threadwise_load.py", include_str!("../../../workers/threadwise_load.py")),
-    ("threadwise_measure.py", include_str!("../../../workers/threadwise_measure.py")),
-    ("threadwise_plan.py", include_str!("../../../workers/threadwise_plan.py")),
-    ("threadwise_session.py", include_str!("../../../workers/threadwise_session.py")),
-    ("threadwise_short.py", include_str!("../../../workers/threadwise_short.py")),
-    ("threadwise_worker.py", include_str!("../../../workers/threadwise_worker.py")),
-    ("duckdb_worker.py", include_str!("../../../workers/duckdb_worker.py")),
-    ("datafusion_worker.py", include_str!("../../../workers/datafusion_worker.py")),
-    ("clickhouse_worker.py", include_str!("../../../workers/clickhouse_worker.py")),
-    (CLUSTER_BY_SHIPDATE, include_str!("../../../workers/cluster_by_shipdate.py")),
-    (COUNT_ROWS, include_str!("../../../workers/count_rows.py")),
-];
-
-/// The program that makes the data set in which lineitem is ordered by its ship date.
-pub const CLUSTER_BY_SHIPDATE: &str = "cluster_by_shipdate.py";
-/// The program that counts the rows of a data set.
-pub const COUNT_ROWS: &str = "count_rows.py";
+use files::FILES;
+pub use files::{CLUSTER_BY_SHIPDATE, COUNT_ROWS};
 
 const PREFIX: &str = "workers-";
 /// Checking and writing takes milliseconds; whoever holds the lock for longer is stuck.
@@ -113,8 +96,9 @@ pub(crate) fn remove_all(home: &Path) -> Result<bool, AnalyticsError> {
 fn remove_scripts(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        // Other versions had other files; all were Python texts.
-        if entry.file_type()?.is_file() && entry.path().extension().is_some_and(|end| end == "py") {
+        // Other versions had other files; all were programs in Python and their statements.
+        let path = entry.path();
+        if entry.file_type()?.is_file() && path.extension().is_some_and(|end| end == "py" || end == "sql") {
             fs::remove_file(entry.path())?;
         }
     }
@@ -266,7 +250,7 @@ mod tests {
     fn every_file_of_the_folder_is_carried() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workers");
         let mut there = names_in(&folder);
-        there.retain(|name| name.ends_with(".py"));
+        there.retain(|name| name.ends_with(".py") || name.ends_with(".sql"));
         let mut carried: Vec<&str> = names().collect();
         carried.sort_unstable();
         assert_eq!(there, carried, "workers/ and the list at the top of this file differ");

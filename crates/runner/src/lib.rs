@@ -5,6 +5,7 @@
 //! so that thread must live as long as the study.
 
 mod alarm;
+mod ask;
 mod block;
 mod clock;
 mod co_runners;
@@ -29,13 +30,16 @@ mod watch;
 pub mod workdir;
 mod worker_process;
 
+pub use ask::{ServerSays, hello, server};
 pub use event::Event;
-pub use load::{connections, hello, known_bytes_by_device};
+pub use load::{connections, known_bytes_by_device};
 pub use looks::Looks;
 pub use outcome::{Decision, Outcome, Reason};
 pub use queries::check_options;
 pub use run::run;
-pub use settings::{Deadlines, QuerySettings, Settings, Switching, Worker, find_worker, variables};
+pub use settings::{
+    Deadlines, QuerySettings, Settings, Switching, Worker, find_worker, is_program, variables,
+};
 pub use shortfall::Shortfall;
 pub use workdir::{janitor, kill_workers};
 pub use worker_process::{Failure, Hello};

@@ -6,8 +6,7 @@ use crate::guard;
 use crate::places::Folders;
 use crate::queries::QueryData;
 use crate::settings::Settings;
-use crate::workdir::Workdir;
-use crate::worker_process::{Failure, Hello, Place, WorkerProcess};
+use crate::worker_process::{Failure, Place, WorkerProcess};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,28 +50,6 @@ impl Data {
         let left: Vec<String> = ended.map(|failure| failure.to_string()).collect();
         (!left.is_empty()).then(|| left.join("; "))
     }
-}
-
-/// Starts a worker only to ask what its engine is like, which a study has to know before it is planned.
-///
-/// # Errors
-/// The worker cannot be started, speaks another protocol, or says nothing in time.
-pub fn hello(settings: &Settings) -> Result<Hello, RunnerError> {
-    let workdir = Workdir::of(settings)?;
-    let log = workdir.path().join("hello.log");
-    let (everywhere, memory) = (CpuSet::new(), MemoryBinding::default());
-    let place = Place { cpus: &everywhere, memory: &memory, folder: workdir.path(), log: &log, mark: &log };
-    let ask = || {
-        let mut worker = WorkerProcess::start(&settings.worker, place, settings.deadlines)?;
-        let never = AtomicBool::new(false);
-        let hello = worker.hello(&never)?;
-        worker.ask_to_stop();
-        worker.stopped(&never)?;
-        Ok(hello)
-    };
-    let hello =
-        ask().map_err(|failure| RunnerError::Worker { program: settings.worker.program.clone(), failure })?;
-    workdir.close().map(|()| hello)
 }
 
 /// What a treatment's data is made from. Treatments with the same options can share their data, and

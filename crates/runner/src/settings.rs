@@ -224,7 +224,8 @@ pub fn variables(engines: &[&dyn Engine]) -> Vec<String> {
     all.filter(|prefix| !prefix.is_empty()).map(|&prefix| prefix.to_owned()).collect()
 }
 
-fn is_program(path: &Path) -> bool {
+/// Whether a path is a file that may be executed.
+pub fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|entry| entry.is_file() && entry.permissions().mode() & 0o111 != 0)
 }
 

@@ -1,5 +1,6 @@
 //! The command line. Every option says what it does, its unit and its default.
 
+use crate::commands::check::CheckArgs;
 use crate::commands::compare::CompareArgs;
 use crate::commands::engine::EngineArgs;
 use crate::commands::fit::FitArgs;
@@ -69,6 +70,8 @@ pub enum Command {
     Watch(WatchArgs),
     /// Show live how much of the machine's capacity is used and left: what "50% busy" really is
     Headroom(HeadroomArgs),
+    /// Say what a server of yours lets a login do, and try a small study of each workload there
+    Check(CheckArgs),
     /// Say what would spoil a measurement here and how to change it; changes nothing itself
     Doctor(DoctorArgs),
     /// Fit a scaling law to a sweep, of a study or of a CSV file, and say what another machine would do

@@ -1,23 +1,37 @@
 //! Every engine of this program: the light ones, the clients of servers, those on Python packages. Here alone they
 //! are listed; what others ask of them they answer themselves.
 
+mod program;
+
 use crate::error::AppError;
+pub use program::InProgram;
 use std::sync::LazyLock;
 use threadwise_engine::{Address, Engine, engines};
 use threadwise_engine_firebird::Firebird;
 use threadwise_engine_mariadb::Mariadb;
 use threadwise_engine_postgres::Postgres;
-use threadwise_python::{AnalyticsEngine, known};
+use threadwise_engine_sqlserver::Sqlserver;
+use threadwise_python::{AnalyticsEngine, Oracle, known};
 use threadwise_study::engine::{Properties, URL};
 use threadwise_study::{OptionValue, Options, Study};
 use threadwise_worklist::Worklist;
+
+/// Engines whose client is a worker program of its own.
+static IN_PROGRAMS: [InProgram; 2] = [InProgram::beside(&Sqlserver), InProgram::in_python(&Oracle)];
 
 static ALL: LazyLock<Vec<&'static dyn Engine>> = LazyLock::new(|| {
     // Those that need nothing come first; the model last, since it measures nothing.
     let (models, light): (Vec<_>, Vec<_>) =
         engines::all().iter().copied().partition(|engine| engine.properties().simulated);
     let servers: [&'static dyn Engine; 3] = [&Postgres, &Mariadb, &Firebird];
-    light.into_iter().chain(servers).chain([&Worklist as &'static dyn Engine]).chain(models).collect()
+    let apart = IN_PROGRAMS.iter().map(|engine| engine as &'static dyn Engine);
+    light
+        .into_iter()
+        .chain(servers)
+        .chain(apart)
+        .chain([&Worklist as &'static dyn Engine])
+        .chain(models)
+        .collect()
 });
 
 /// Every engine, in the order in which `threadwise list` shows them.
@@ -30,14 +44,24 @@ pub fn find(name: &str) -> Option<&'static dyn Engine> {
     all().iter().copied().find(|engine| engine.name() == name)
 }
 
+/// The engine of this name, where its client is a worker program of its own.
+pub fn in_program(name: &str) -> Option<&'static InProgram> {
+    IN_PROGRAMS.iter().find(|engine| engine.name() == name)
+}
+
 /// Names of all engines, those on Python packages last.
 pub fn names() -> Vec<&'static str> {
-    all().iter().map(|engine| engine.name()).chain(known().iter().map(|engine| engine.name)).collect()
+    all().iter().map(|engine| engine.name()).chain(embedded().map(|engine| engine.name)).collect()
+}
+
+/// Engines that run inside of a Python package, which are none of [`all`].
+pub fn embedded() -> impl Iterator<Item = &'static AnalyticsEngine> {
+    known().iter().filter(|engine| !engine.is_client)
 }
 
 /// What the engine of this name is like; `None` of a program of others, which has to be asked.
 pub fn properties(name: &str) -> Option<Properties> {
-    let analytics = || known().iter().find(|engine| engine.name == name).map(AnalyticsEngine::properties);
+    let analytics = || embedded().find(|engine| engine.name == name).map(AnalyticsEngine::properties);
     find(name).map(|engine| engine.properties()).or_else(analytics)
 }
 
@@ -52,7 +76,7 @@ pub fn complete(study: &mut Study) {
 pub fn by_other_name(name: &str) -> Option<&'static str> {
     let has = |names: &[&str]| names.contains(&name);
     let built_in = all().iter().find(|engine| has(engine.known_by().other_names)).map(|engine| engine.name());
-    built_in.or_else(|| known().iter().find(|engine| has(engine.other_names)).map(|engine| engine.name))
+    built_in.or_else(|| embedded().find(|engine| has(engine.other_names)).map(|engine| engine.name))
 }
 
 /// Names of the processes of all engines' servers.
@@ -127,7 +151,7 @@ mod tests {
             assert!(message.contains("password") && !message.contains("secret"), "{message}");
         }
         assert!(named("firebird://db/x").unwrap_err().to_string().contains("--engine firebird has"));
-        assert!(named("oracle://db").unwrap_err().to_string().contains("postgres://"));
+        assert!(named("vertica://db").unwrap_err().to_string().contains("postgres://"));
     }
 
     #[test]
@@ -137,6 +161,6 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), all().len());
-        assert!(find("postgres").is_some() && find("oracle").is_none());
+        assert!(find("postgres").is_some() && find("vertica").is_none());
     }
 }

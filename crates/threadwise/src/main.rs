@@ -44,6 +44,7 @@ fn main() -> ExitCode {
         Command::Probe(args) => commands::probe::probe(args),
         Command::Watch(args) => commands::watch::watch(args),
         Command::Headroom(args) => commands::headroom::headroom(args),
+        Command::Check(args) => commands::check::check(args),
         Command::Doctor(args) => commands::doctor::doctor(args),
         Command::Smt(args) => commands::smt::smt(args),
         Command::Engine(args) => commands::engine::engine_command(args),

@@ -18,7 +18,7 @@ pub enum Dialect {
     Sqlite,
     /// ClickHouse.
     ClickHouse,
-    /// Transact-SQL: SQL Server from 2016 on, and Babelfish for PostgreSQL.
+    /// Transact-SQL: SQL Server from 2014 on, and Babelfish for PostgreSQL.
     SqlServer,
     /// Oracle Database from 12.1 on.
     Oracle,

@@ -47,6 +47,9 @@ impl Server {
     /// # Errors
     /// Nobody answers, the account is not let in, or the version is not supported.
     pub(crate) fn find(mut target: Target, schema: &str) -> Result<Self, EngineError> {
+        // The client library takes the process's provider, which is nobody's where a build has two of them (as one of
+        // the whole workspace has). Where there is one already, that is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let folder = shorten(&mut target)?;
         let mut plain = false;
         let first = |plain| {

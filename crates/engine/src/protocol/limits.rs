@@ -59,6 +59,11 @@ pub(super) fn queries<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -
     from.deserialize_seq(List { most: QUERIES, what: "queries of a session", element: PhantomData })
 }
 
+/// Limits and points of a server.
+pub(super) fn points<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<T>, D::Error> {
+    from.deserialize_seq(List { most: NOTES, what: "points of a server", element: PhantomData })
+}
+
 /// Rows by pieces of a window.
 pub(super) fn pieces<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u64>, D::Error> {
     from.deserialize_seq(List {

@@ -15,8 +15,8 @@ use threadwise_machine::CpuSet;
 use threadwise_study::{Options, SessionSlice, main_sessions};
 
 use crate::protocol::{
-    self, ProtocolError, REPLY_FD, Reply, Request, VERSION, WireLoad, WirePlaced, WireSession,
-    WireSessionSlice,
+    self, ProtocolError, REPLY_FD, Reply, Request, VERSION, WireLimit, WireLoad, WirePlaced, WirePoint,
+    WireSession, WireSessionSlice,
 };
 use crate::{Engine, EngineError, Keeper, LoadRequest, Running, StartRequest, Window, clock, engines};
 use crew::Crew;
@@ -144,12 +144,28 @@ fn serve(
                     queries,
                 )?
             }
+            Request::Server { protocol, engine_options, points } => {
+                protocol::check_version(protocol)?;
+                server(engine, &engine_options, points)?
+            }
             Request::Stop => break,
         };
         send(output, &reply)?;
     }
     held.end()?;
     Ok(send(output, &Reply::Done)?)
+}
+
+/// What the server of these options is.
+fn server(engine: &dyn Engine, options: &Options, points: bool) -> Result<Reply, EngineError> {
+    let version = engine.version(options)?;
+    let limits = engine.limits(options)?;
+    let points = if points { engine.points(options)? } else { Vec::new() };
+    Ok(Reply::Server {
+        version,
+        limits: limits.into_iter().map(WireLimit::from).collect(),
+        points: points.into_iter().map(WirePoint::from).collect(),
+    })
 }
 
 /// What a worker holds between requests.

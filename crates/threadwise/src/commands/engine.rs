@@ -5,13 +5,14 @@ use crate::error::AppError;
 use crate::output;
 use clap::{Args, Subcommand};
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use threadwise_python::engine::ANALYTICS;
 use threadwise_python::folder::{Status, data_home};
 use threadwise_python::requirements::Requirements;
 use threadwise_python::{Add, Added, AnalyticsEngine, AnalyticsError, Complete, Engines, State};
 use threadwise_python::{engine, environments, known, programs};
 use threadwise_report::json::{self, EngineEntry};
+use threadwise_study::{OptionValue, Options};
 
 /// Arguments of `engine`.
 #[derive(Debug, Args)]
@@ -106,6 +107,18 @@ pub fn engine_command(args: &EngineArgs) -> Result<(), AppError> {
 pub fn engines_of_user() -> Result<Engines, AppError> {
     let home = data_home(std::env::var_os("XDG_DATA_HOME"), std::env::var_os("HOME")).map_err(app_error)?;
     Engines::open(&home).map_err(app_error)
+}
+
+/// The interpreter that an engine option names: that of an environment of the user's own.
+pub fn python_of(engine: &str, options: &Options) -> Result<Option<PathBuf>, AppError> {
+    match options.get("python") {
+        None => Ok(None),
+        Some(OptionValue::Text(path)) if Path::new(path).is_absolute() => Ok(Some(PathBuf::from(path))),
+        Some(other) => {
+            let why = "give the full path of an environment's Python, such as /opt/venv/bin/python";
+            Err(AppError::Input(format!("engine {engine}, option python={other}: {why}")))
+        }
+    }
 }
 
 /// The exit code class of an error of these engines.

@@ -7,7 +7,6 @@ use crate::error::AppError;
 use crate::output;
 use threadwise_machine::placement::NAMES;
 use threadwise_machine::{Placement, Topology};
-use threadwise_python::known;
 use threadwise_report::json::{self, ListEntry};
 use threadwise_study::Options;
 
@@ -56,14 +55,14 @@ fn entries(topology: &Topology) -> Result<Vec<ListEntry>, AppError> {
         let about = format!("{} ({version})", engine.about());
         entries.push(entry("engine", engine.name(), about));
     }
-    for engine in known() {
+    for engine in engines::embedded() {
         let about = format!("{} (threadwise engine list says whether it is here)", engine.about);
         entries.push(entry("engine", engine.name, about));
     }
     for (name, about) in WORKLOADS {
         let with = engines::all().iter().filter(|engine| engine.workloads().contains(&name));
         let with = with.map(|engine| engine.name());
-        let others = known().iter().filter(|engine| engine.workloads.contains(&name));
+        let others = engines::embedded().filter(|engine| engine.workloads.contains(&name));
         let with: Vec<&str> = with.chain(others.map(|engine| engine.name)).collect();
         entries.push(entry("workload", name, format!("{about} (engines: {})", with.join(", "))));
     }

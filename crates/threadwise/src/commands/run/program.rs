@@ -1,16 +1,16 @@
 //! Which program measures a study's engine, and what a workload of queries needs beside it.
 
 use super::fault::runner_error;
-use crate::commands::engine::{app_error, engines_of_user};
+use crate::commands::engine::{app_error, engines_of_user, python_of};
 use crate::engines;
 use crate::error::AppError;
 use crate::suggest;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use threadwise_python::{AnalyticsEngine, Engines, Found, REFEREE, known, scripts};
+use threadwise_python::{AnalyticsEngine, Engines, Found, REFEREE, scripts};
 use threadwise_runner::{Hello, QuerySettings, Settings, Worker, find_worker};
 use threadwise_study::engine::Properties;
-use threadwise_study::{OptionValue, Options, Study, Treatment, tpch};
+use threadwise_study::{Options, Study, Treatment, tpch};
 use threadwise_tpch::{Dialect, TpchOptions, dataset};
 
 /// Who measures.
@@ -44,12 +44,13 @@ pub fn find(study: &Study) -> Result<Program, AppError> {
     for treatment in study.treatments.iter().filter(|_| is_tpch) {
         TpchOptions::read(&treatment.options).map_err(AppError::input)?;
     }
-    let analytics = known().iter().find(|engine| engine.name == study.engine);
+    let analytics = engines::embedded().find(|engine| engine.name == study.engine);
     let Some(engine) = analytics else {
-        let worker = worker_of(&study.engine)?;
+        let worker = worker_of(&study.engine, &study.engine_options)?;
         let queries = is_tpch.then(|| referee(study)).transpose()?;
         let others = BTreeMap::new();
-        return Ok(Program { worker, others, check_args: None, queries, versions: Vec::new() });
+        let check_args = engines::in_program(&study.engine).and_then(|apart| apart.check_args(&worker));
+        return Ok(Program { worker, others, check_args, queries, versions: Vec::new() });
     };
     if !engine.workloads.contains(&study.workload.as_str()) {
         let can = engine.workloads.join(", ");
@@ -96,7 +97,7 @@ pub fn find(study: &Study) -> Result<Program, AppError> {
 pub fn properties(engine: &str) -> Result<Properties, AppError> {
     match engines::properties(engine) {
         Some(properties) => Ok(properties),
-        None => hello(&worker_of(engine)?).map(|hello| hello.properties),
+        None => hello(&worker_of(engine, &Options::new())?).map(|hello| hello.properties),
     }
 }
 
@@ -109,7 +110,10 @@ pub fn hello(worker: &Worker) -> Result<Hello, AppError> {
 }
 
 /// The worker of an engine that is built in or a program on PATH.
-fn worker_of(engine: &str) -> Result<Worker, AppError> {
+fn worker_of(engine: &str, engine_options: &Options) -> Result<Worker, AppError> {
+    if let Some(apart) = engines::in_program(engine) {
+        return apart.worker(engine_options);
+    }
     let program = std::env::current_exe()
         .map_err(|error| AppError::Failed(format!("cannot find this program itself: {error}")))?;
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -189,12 +193,5 @@ fn worker(found: &Found) -> Worker {
 /// The interpreter of an environment of the user's own, where one is named.
 fn python(study: &Study, options: &Options) -> Result<Option<PathBuf>, AppError> {
     check_engine_options(study, options)?;
-    match options.get("python") {
-        None => Ok(None),
-        Some(OptionValue::Text(path)) if Path::new(path).is_absolute() => Ok(Some(PathBuf::from(path))),
-        Some(other) => {
-            let why = "give the full path of an environment's Python, such as /opt/venv/bin/python";
-            Err(AppError::Input(format!("engine option python={other}: {why}")))
-        }
-    }
+    python_of(&study.engine, options)
 }

@@ -1,0 +1,142 @@
+//! Which server is meant: the URL, then the variables of `sqlcmd` (SQLCMDUSER, SQLCMDPASSWORD).
+//!
+//! Source: "sqlcmd utility", environment variables, of the SQL Server documentation.
+
+mod connection;
+mod messages;
+mod secret;
+mod server;
+
+use threadwise_engine::EngineError;
+use threadwise_engine::workloads::options::refuse;
+use tiberius::{AuthMethod, Config, EncryptionLevel};
+
+use crate::options::{ServerOptions, Tls};
+use crate::url;
+pub(crate) use connection::{Connection, Fault, Unanswered};
+pub use messages::hear as hear_messages;
+pub(crate) use messages::heard;
+use secret::Secret;
+pub(crate) use server::Server;
+
+/// A server and a login.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    pub user: String,
+    password: Option<Secret>,
+    pub host: String,
+    pub port: u16,
+    /// `None` for the login's default.
+    pub database: Option<String>,
+    pub options: ServerOptions,
+}
+
+/// The target that the options mean here.
+///
+/// # Errors
+/// A URL that is none, or that holds a password; a file of a password that is none.
+pub(crate) fn target(options: ServerOptions) -> Result<Target, EngineError> {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    resolve(options, &variable)
+}
+
+fn resolve(options: ServerOptions, variable: &dyn Fn(&str) -> Option<String>) -> Result<Target, EngineError> {
+    let url = url::parse(&options.url)?;
+    let Some(user) = url.user.or_else(|| variable("SQLCMDUSER")) else {
+        let why = "it names no login: sqlserver://USER@HOST/DATABASE, or give it in SQLCMDUSER";
+        return Err(refuse("url", why.into()));
+    };
+    let password = match &options.password_file {
+        Some(path) => Some(secret::of_file(path)?),
+        None => variable(secret::VARIABLE).map(Secret::new),
+    };
+    Ok(Target { user, password, host: url.host, port: url.port, database: url.database, options })
+}
+
+impl Target {
+    /// Whether a password is known.
+    pub(crate) fn has_password(&self) -> bool {
+        self.password.is_some()
+    }
+
+    /// What the client library wants to know.
+    fn config(&self, application: &str) -> Config {
+        let mut config = Config::new();
+        config.host(&self.host);
+        config.port(self.port);
+        config.application_name(application);
+        // A load or a query takes what it takes; whoever asks has a limit of their own.
+        config.command_timeout(None);
+        if let Some(database) = &self.database {
+            config.database(database);
+        }
+        let password = self.password.as_ref().map_or("", |password| password.reveal());
+        config.authentication(AuthMethod::sql_server(&self.user, password));
+        match self.options.tls {
+            Tls::Verify => config.encryption(EncryptionLevel::Required),
+            Tls::Trust => {
+                config.encryption(EncryptionLevel::Required);
+                config.trust_cert();
+            }
+            Tls::Off => {
+                config.encryption(EncryptionLevel::Off);
+                config.trust_cert();
+            }
+        }
+        if let Some(authority) = &self.options.tls_ca {
+            config.trust_cert_ca(authority.display());
+        }
+        config
+    }
+
+    /// Whether the way to it is one inside this machine; a forwarded port may still lead elsewhere.
+    pub(crate) fn is_near(&self) -> bool {
+        self.host == "localhost" || self.host == "::1" || self.host.starts_with("127.")
+    }
+
+    /// How it is reached.
+    pub(crate) fn place(&self) -> String {
+        format!("{}:{}", self.host, self.port)
+    }
+
+    /// What a reader of the report must know of the way to it.
+    pub(crate) fn tls_line(&self) -> &'static str {
+        match self.options.tls {
+            Tls::Verify => "connections are encrypted by TLS, and the server's certificate was verified",
+            Tls::Trust => {
+                "connections are encrypted by TLS; the server's certificate was not looked at (tls=trust)"
+            }
+            Tls::Off => "connections are not encrypted but for the login, where the server can (tls=off)",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(url: &str) -> ServerOptions {
+        ServerOptions {
+            url: url.into(),
+            schema: "threadwise".into(),
+            tls: Tls::Verify,
+            tls_ca: None,
+            password_file: None,
+        }
+    }
+
+    #[test]
+    fn login_and_password_come_from_the_environment_where_the_address_has_none() {
+        let variable = |name: &str| match name {
+            "SQLCMDUSER" => Some("sa".to_owned()),
+            "SQLCMDPASSWORD" => Some("hush".to_owned()),
+            _ => None,
+        };
+        let target = resolve(options("sqlserver://db/shop"), &variable).unwrap();
+        assert_eq!((target.user.as_str(), target.has_password(), target.is_near()), ("sa", true, false));
+        assert!(!format!("{target:?}").contains("hush"));
+        assert_eq!(resolve(options("sqlserver://me@127.0.0.1"), &variable).unwrap().user, "me");
+        let message = resolve(options("sqlserver://db"), &|_| None).unwrap_err().to_string();
+        assert!(message.contains("SQLCMDUSER"), "{message}");
+    }
+}

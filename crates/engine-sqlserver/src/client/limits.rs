@@ -1,0 +1,34 @@
+//! How many connections the user's server allows, and how many are in use. Reads only.
+//!
+//! Source: "Configure the user connections (server configuration option)" (0 is 32,767) and
+//! sys.dm_exec_sessions, which shows a login without VIEW SERVER STATE its own sessions alone.
+
+use threadwise_engine::EngineError;
+use threadwise_engine::connections::Limit;
+
+use crate::client::connect::Server;
+use crate::client::error::query;
+use crate::client::statements::whole;
+
+/// The limit of the server, where it says one.
+///
+/// # Errors
+/// The server's.
+pub(crate) fn ask(server: &Server) -> Result<Vec<Limit>, EngineError> {
+    let mut connection = server.connect("threadwise limits")?;
+    let rows = connection.rows(include_str!("../sql/limits.sql"));
+    let rows = match rows {
+        Ok(rows) => rows,
+        // It has no such view.
+        Err(_) if server.is_babelfish() => return Ok(Vec::new()),
+        Err(cause) => return Err(query("count its connections", &cause)),
+    };
+    let number =
+        |at| rows.first().and_then(|row| whole(row, at)).and_then(|number| u32::try_from(number).ok());
+    let (Some(most), Some(in_use)) = (number(0).filter(|most| *most > 0), number(1)) else {
+        return Ok(Vec::new());
+    };
+    // The connection that asks is one of them.
+    let in_use = in_use.saturating_sub(1);
+    Ok(vec![Limit { name: "user connections of the server".into(), most, set_aside: 0, in_use }])
+}

@@ -1,0 +1,111 @@
+//! The client: what needs a server.
+
+mod connect;
+mod error;
+mod keeper;
+mod limits;
+mod points;
+mod running;
+mod schema;
+mod statements;
+mod tpch;
+mod workload;
+
+use threadwise_engine::connections::Limit;
+use threadwise_engine::servers;
+use threadwise_engine::workloads::tpch::NAME as TPCH;
+use threadwise_engine::{
+    Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded, Point, Running, StartRequest,
+};
+use threadwise_study::Options;
+use threadwise_study::engine::Properties;
+
+use crate::work::Work;
+use crate::{Sqlserver, options};
+use connect::Server;
+pub use connect::hear_messages;
+use keeper::KeptSchema;
+use running::SqlserverRunning;
+use workload::Treatment;
+
+/// The engine with its client.
+#[derive(Debug, Clone, Copy)]
+pub struct Client;
+
+impl Engine for Client {
+    fn name(&self) -> &'static str {
+        Sqlserver.name()
+    }
+
+    fn version(&self, engine_options: &Options) -> Result<String, EngineError> {
+        Ok(find(engine_options)?.version_text())
+    }
+
+    fn about(&self) -> &'static str {
+        Sqlserver.about()
+    }
+
+    fn workloads(&self) -> &'static [&'static str] {
+        Sqlserver.workloads()
+    }
+
+    fn properties(&self) -> Properties {
+        Sqlserver.properties()
+    }
+
+    fn known_by(&self) -> KnownBy {
+        Sqlserver.known_by()
+    }
+
+    fn check(&self, request: &LoadRequest) -> Result<(), EngineError> {
+        Sqlserver.check(request)
+    }
+
+    fn limits(&self, engine_options: &Options) -> Result<Vec<Limit>, EngineError> {
+        limits::ask(&find(engine_options)?)
+    }
+
+    fn points(&self, engine_options: &Options) -> Result<Vec<Point>, EngineError> {
+        points::look(&find(engine_options)?)
+    }
+
+    fn keep(&self, request: &LoadRequest, _: u32) -> Result<Option<Box<dyn Keeper>>, EngineError> {
+        Ok(Some(Box::new(KeptSchema::make(&find(&request.engine_options)?)?)))
+    }
+
+    fn load(&self, request: &LoadRequest) -> Result<Loaded, EngineError> {
+        let server = find(&request.engine_options)?;
+        if request.workload == TPCH {
+            return tpch::load(&server, request);
+        }
+        let workload = Work::parse(request)?;
+        let mut control = server.connect("threadwise load")?;
+        // Before anything is made: no run could be of use.
+        workload::expect_settings(&workload, &mut control, &server)?;
+        let suffix = servers::suffix(request, workload.changes_data());
+        if let Some(loaded) = schema::loaded(&mut control, server.schema(), &suffix)? {
+            return Ok(loaded);
+        }
+        schema::announce(&mut control, &server, &workload::objects(&workload, request.sessions, &suffix))?;
+        let loaded = workload::load(&mut control, &server, &workload, request, &suffix)?;
+        schema::finished(&mut control, server.schema(), &suffix, &loaded)?;
+        Ok(loaded)
+    }
+
+    fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
+        let load = &request.load;
+        let server = find(&load.engine_options)?;
+        if load.workload == TPCH {
+            return tpch::start(server, request);
+        }
+        let workload = Work::parse(load)?;
+        let suffix = servers::suffix(load, workload.changes_data());
+        let treatment = Treatment::start(&server, workload, load, &suffix)?;
+        Ok(Box::new(SqlserverRunning::new(treatment, server)))
+    }
+}
+
+/// The server that the options name.
+fn find(engine_options: &Options) -> Result<Server, EngineError> {
+    Server::find(options::parse(engine_options)?)
+}

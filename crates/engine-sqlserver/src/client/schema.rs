@@ -1,0 +1,216 @@
+//! The schema that holds our objects in the user's database.
+//!
+//! It carries a table that says it is ours, and one that lists what we made. A schema of that name without the
+//! mark is refused; at the end only what is on the list is dropped, and the schema itself only when nothing else is
+//! left in it. A lock of the keeper's session (sp_getapplock) keeps two studies apart, and goes with the session,
+//! however that ends.
+
+use threadwise_engine::{EngineError, Loaded};
+
+use crate::client::connect::{Connection, Server};
+use crate::client::error::query;
+use crate::client::statements::{column, fill, one_row, run, text, whole};
+use crate::client::workload::Objects;
+use crate::failed;
+
+/// What the mark says.
+const MARK_TEXT: &str = "made by threadwise, dropped at the end of its study";
+
+/// Our own tables of the schema.
+const TABLES: [&str; 3] = ["threadwise_mark", "threadwise_objects", "threadwise_loads"];
+
+/// Makes the schema anew. One of ours that an earlier study left is dropped first.
+///
+/// # Errors
+/// It is somebody else's, or in use by another study, or we may not make one.
+pub(crate) fn make(control: &mut Connection, server: &Server) -> Result<(), EngineError> {
+    let schema = server.schema();
+    take_lock(control, schema)?;
+    if is_there(control, schema)? {
+        if !is_ours(control, schema)? {
+            let why = format!(
+                "schema '{schema}' exists in database '{}' and threadwise did not make it: give another name with \
+                 --engine-option schema=NAME",
+                server.database()
+            );
+            return Err(failed("make its schema", why));
+        }
+        drop_ours(control, schema)?;
+    }
+    let action = format!(
+        "make its schema '{schema}' in database '{}' as '{}'",
+        server.database(),
+        server.target().user
+    );
+    // CREATE SCHEMA has to be a batch of its own.
+    run(control, &action, &format!("CREATE SCHEMA [{schema}]"))?;
+    let sql = fill(include_str!("../sql/schema.sql"), &[("schema", schema), ("says", MARK_TEXT)]);
+    run(control, &action, &sql)
+}
+
+fn take_lock(control: &mut Connection, schema: &str) -> Result<(), EngineError> {
+    let action = "take the lock of its schema";
+    let sql = fill(include_str!("../sql/lock.sql"), &[("schema", schema)]);
+    let got = whole(&one_row(control, action, &sql)?, 0);
+    match got {
+        Some(0 | 1) => Ok(()),
+        _ => Err(failed(
+            action,
+            format!(
+                "another study uses '{schema}' now: wait for its end, or give another name with --engine-option \
+                 schema=NAME"
+            ),
+        )),
+    }
+}
+
+fn is_there(control: &mut Connection, schema: &str) -> Result<bool, EngineError> {
+    let sql = format!("SELECT SCHEMA_ID(N'{schema}')");
+    Ok(whole(&one_row(control, "look for its schema", &sql)?, 0).is_some())
+}
+
+fn is_ours(control: &mut Connection, schema: &str) -> Result<bool, EngineError> {
+    let action = "look for the mark of its schema";
+    if !has_table(control, action, schema, TABLES[0])? {
+        return Ok(false);
+    }
+    let row = control.rows(&format!("SELECT says FROM [{schema}].[{}]", TABLES[0]));
+    let row = row.map_err(|cause| query(action, &cause))?;
+    Ok(row.first().and_then(|row| text(row, 0)).as_deref() == Some(MARK_TEXT))
+}
+
+fn has_table(control: &mut Connection, action: &str, schema: &str, table: &str) -> Result<bool, EngineError> {
+    let sql = format!("SELECT OBJECT_ID(N'[{schema}].[{table}]')");
+    Ok(whole(&one_row(control, action, &sql)?, 0).is_some())
+}
+
+/// Drops what is on our list and the schema, when nothing else is in it; otherwise nothing.
+///
+/// # Errors
+/// Something that we did not make lies there, and is named; or the server's.
+pub(crate) fn drop_ours(control: &mut Connection, schema: &str) -> Result<(), EngineError> {
+    let action = format!("drop its schema '{schema}'");
+    let listed: Vec<(String, String)> = match has_table(control, &action, schema, TABLES[1])? {
+        true => pairs(control, &action, &format!("SELECT kind, name FROM [{schema}].[{}]", TABLES[1]))?,
+        // Killed while it was being made.
+        false => Vec::new(),
+    };
+    // Looked at first: a study that is refused leaves what is there as it was.
+    let sql = fill(include_str!("../sql/objects.sql"), &[("schema", schema)]);
+    let there = pairs(control, &action, &sql)?;
+    let others = foreign(&there, &listed);
+    if !others.is_empty() {
+        let why = format!(
+            "it holds what threadwise did not make, and is left: {}; move that elsewhere, or give another name with \
+             --engine-option schema=NAME",
+            others.join(", ")
+        );
+        return Err(failed(action, why));
+    }
+    // Procedures first: those that are compiled natively hold their tables.
+    for wanted in ["procedure", "table"] {
+        for (_, name) in there.iter().filter(|(kind, _)| kind == wanted) {
+            run(control, &action, &format!("DROP {wanted} [{schema}].[{}]", name.replace(']', "]]")))?;
+        }
+    }
+    // Refused by the server where something came in the meantime.
+    for table in TABLES.iter().rev() {
+        if has_table(control, &action, schema, table)? {
+            run(control, &action, &format!("DROP TABLE [{schema}].[{table}]"))?;
+        }
+    }
+    run(control, &action, &format!("DROP SCHEMA [{schema}]"))
+}
+
+fn pairs(control: &mut Connection, action: &str, sql: &str) -> Result<Vec<(String, String)>, EngineError> {
+    let rows = control.rows(sql).map_err(|cause| query(action, &cause))?;
+    Ok(rows.iter().filter_map(|row| Some((text(row, 0)?.trim().to_owned(), text(row, 1)?))).collect())
+}
+
+/// Names of what is in a schema and not on our list of kinds and names.
+fn foreign(there: &[(String, String)], listed: &[(String, String)]) -> Vec<String> {
+    there.iter().filter(|object| !listed.contains(object)).map(|(_, name)| name.clone()).collect()
+}
+
+/// Writes down what is about to be made, and drops what an interrupted load left of it.
+///
+/// # Errors
+/// The server's, or the schema is not ours.
+pub(crate) fn announce(
+    control: &mut Connection,
+    server: &Server,
+    objects: &Objects,
+) -> Result<(), EngineError> {
+    let schema = server.schema();
+    let kinds = [("procedure", &objects.procedures), ("table", &objects.tables)];
+    for (kind, name) in kinds.iter().flat_map(|(kind, names)| names.iter().map(move |name| (*kind, name))) {
+        let sql =
+            fill(include_str!("../sql/announce.sql"), &[("schema", schema), ("kind", kind), ("name", name)]);
+        run(control, "write down what will be made", &sql)?;
+    }
+    for (kind, name) in kinds.iter().flat_map(|(kind, names)| names.iter().map(move |name| (*kind, name))) {
+        let sql = format!("IF OBJECT_ID(N'[{schema}].[{name}]') IS NOT NULL DROP {kind} [{schema}].[{name}]");
+        run(control, "drop what an interrupted load left", &sql)?;
+    }
+    Ok(())
+}
+
+/// What an earlier load of the same data said, if it was finished.
+///
+/// # Errors
+/// The server's: the schema is not there.
+pub(crate) fn loaded(
+    control: &mut Connection,
+    schema: &str,
+    suffix: &str,
+) -> Result<Option<Loaded>, EngineError> {
+    let sql = format!("SELECT bytes, counted, notes FROM [{schema}].[threadwise_loads] WHERE suffix = @P1");
+    let rows = control.query(&sql, &[&suffix]).map_err(|cause| query("look for its data", &cause))?;
+    let number = |row, at| column::<i64>(row, at).and_then(|number| u64::try_from(number).ok());
+    Ok(rows.first().and_then(|row| {
+        Some(Loaded {
+            bytes_per_session: number(row, 0)?,
+            rows_per_session: number(row, 1)?,
+            notes: text(row, 2)?.lines().map(str::to_owned).collect(),
+        })
+    }))
+}
+
+/// Writes down that data is whole.
+///
+/// # Errors
+/// The server's.
+pub(crate) fn finished(
+    control: &mut Connection,
+    schema: &str,
+    suffix: &str,
+    loaded: &Loaded,
+) -> Result<(), EngineError> {
+    let sql = format!(
+        "INSERT INTO [{schema}].[threadwise_loads] (suffix, bytes, counted, notes) VALUES (@P1, @P2, @P3, @P4)"
+    );
+    let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    let (bytes, rows) = (number(loaded.bytes_per_session), number(loaded.rows_per_session));
+    let notes = loaded.notes.join("\n");
+    control
+        .change(&sql, &[&suffix, &bytes, &rows, &notes.as_str()])
+        .map(drop)
+        .map_err(|cause| query("write down that its data is whole", &cause))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_on_the_list_by_kind_and_name_is_foreign() {
+        let objects = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+            pairs.iter().map(|(kind, name)| ((*kind).to_owned(), (*name).to_owned())).collect()
+        };
+        let listed = objects(&[("table", "blocks_0"), ("procedure", "read_0")]);
+        assert_eq!(foreign(&listed, &listed), [""; 0]);
+        let there =
+            objects(&[("table", "blocks_0"), ("view", "blocks_0"), ("table", "Blocks_0"), ("other", "w")]);
+        assert_eq!(foreign(&there, &listed), ["blocks_0", "Blocks_0", "w"]);
+    }
+}

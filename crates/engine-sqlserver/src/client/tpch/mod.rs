@@ -1,0 +1,81 @@
+//! `tpch`: the 22 queries on tables in our schema, which all treatments share.
+//!
+//! A query is one batch with `OPTION (MAXDOP n)`. How long it was compiled and executed, and its CPU time on all
+//! threads, is what SET STATISTICS TIME says of it; the elapsed time is the client's, less the compilation.
+
+mod load;
+mod plan;
+mod qualify;
+mod session;
+mod times;
+mod values;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use threadwise_engine::{
+    EngineError, LoadRequest, Loaded, Running, Session, SessionRequest, Standing, StartRequest,
+};
+use threadwise_machine::CpuSet;
+use threadwise_tpch::options::TpchOptions;
+
+use crate::client::connect::Server;
+use crate::tpch_options;
+use session::QuerySession;
+
+/// Notes of the sessions, each once.
+#[derive(Debug, Clone, Default)]
+struct Notes(Arc<Mutex<Vec<String>>>);
+
+impl Notes {
+    fn add(&self, note: impl Into<String>) {
+        let note = note.into();
+        let mut notes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+
+    fn all(&self) -> Vec<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// A treatment at workload.
+struct AtWork {
+    server: Server,
+    options: TpchOptions,
+    /// All logical CPUs of the sessions.
+    placement: CpuSet,
+    notes: Notes,
+}
+
+/// Makes the data, or finds it.
+///
+/// # Errors
+/// See `load`.
+pub(super) fn load(server: &Server, request: &LoadRequest) -> Result<Loaded, EngineError> {
+    load::load(server, request, &tpch_options::parse(request)?)
+}
+
+/// Starts a treatment.
+///
+/// # Errors
+/// Data that is not there.
+pub(super) fn start(server: Server, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
+    let options = tpch_options::parse(&request.load)?;
+    load::must_be_whole(&mut server.connect("threadwise look")?, server.schema(), &options)?;
+    let placement = request.sessions.iter().fold(CpuSet::new(), |all, cpus| all.union(cpus));
+    Ok(Box::new(AtWork { server, options, placement, notes: Notes::default() }))
+}
+
+impl Running for AtWork {
+    fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
+        let dop = threadwise_engine::workloads::tpch::dop(&self.options, &self.placement);
+        Ok(Box::new(QuerySession::open(&self.server, request, &self.options, dop, self.notes.clone())?))
+    }
+
+    fn standing(&self) -> Result<Standing, EngineError> {
+        let mut notes = super::running::server_notes(&self.server);
+        notes.extend(self.notes.all());
+        Ok(Standing { placed: Vec::new(), notes })
+    }
+}

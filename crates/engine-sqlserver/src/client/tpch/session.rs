@@ -1,0 +1,218 @@
+//! A stream of queries on one connection.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+use threadwise_engine::workloads::tpch::tables::TABLES;
+use threadwise_engine::workloads::tpch::{self, query_text, too_long};
+use threadwise_engine::{EngineError, Session, SessionRequest, Window, clock};
+use threadwise_study::{QueryExecution, SessionSlice};
+use threadwise_tpch::options::{Cache, TpchOptions};
+
+use super::{Notes, plan, qualify, times, values};
+use crate::ENGINE;
+use crate::client::connect::{Connection, Server, Unanswered, heard};
+use crate::client::error::{advice, query};
+use crate::client::statements::{run, text, whole};
+use crate::failed;
+
+/// A session of `tpch`.
+pub(super) struct QuerySession {
+    connection: Connection,
+    schema: String,
+    texts: BTreeMap<u8, String>,
+    number: u32,
+    is_cold: bool,
+    /// Whether plans are shown.
+    shows_plans: bool,
+    /// Whether the server says how it executed a query.
+    knows_dop: bool,
+    notes: Notes,
+}
+
+impl QuerySession {
+    /// Opens a connection and finds out what the server says of queries.
+    ///
+    /// # Errors
+    /// The server's, or a missing query.
+    pub(super) fn open(
+        server: &Server,
+        request: &SessionRequest,
+        options: &TpchOptions,
+        dop: u32,
+        notes: Notes,
+    ) -> Result<Self, EngineError> {
+        let number = request.session;
+        let mut connection = server.connect(&format!("threadwise session {number}"))?;
+        let schema = server.schema().to_owned();
+        let one = |&query: &u8| {
+            let text = query_text(ENGINE, &request.load.data_dir, number, query)?;
+            // The comment is by what the server's statistics of the text are found.
+            let begin = comment(query, number);
+            Ok((query, format!("{begin} {} OPTION (MAXDOP {dop})", qualify::qualified(&text, &schema))))
+        };
+        let texts = options.queries.iter().map(one).collect::<Result<BTreeMap<u8, String>, EngineError>>()?;
+        run(&mut connection, "have queries timed", "SET STATISTICS TIME ON")?;
+        let mut session = Self {
+            connection,
+            schema,
+            texts,
+            number,
+            is_cold: options.cache == Cache::Cold,
+            shows_plans: false,
+            knows_dop: false,
+            notes,
+        };
+        session.shows_plans = session.try_plans();
+        session.knows_dop = session.try_dop();
+        if session.is_cold {
+            session.empty_caches()?;
+            session.notes.add(
+                "before each query the server's buffers and its cache of plans are emptied (DBCC DROPCLEANBUFFERS, DBCC \
+                 FREEPROCCACHE), for all of its users",
+            );
+        }
+        Ok(session)
+    }
+
+    fn try_plans(&mut self) -> bool {
+        let why = match self.showplan("SELECT 1 AS one") {
+            Ok(Some(_)) => return true,
+            Ok(None) => "the server answers SET SHOWPLAN_XML with rows".to_owned(),
+            Err(why) => why,
+        };
+        self.notes.add(format!("plans are not known: {why}"));
+        false
+    }
+
+    /// The plan of a text, which is not executed; `None` where the server shows none.
+    fn showplan(&mut self, sql: &str) -> Result<Option<String>, String> {
+        let connection = &mut self.connection;
+        connection.run("SET SHOWPLAN_XML ON").map_err(|cause| advice(&cause))?;
+        let shown = connection.rows(sql);
+        connection.run("SET SHOWPLAN_XML OFF").map_err(|cause| advice(&cause))?;
+        let rows = shown.map_err(|cause| advice(&cause))?;
+        let xml = rows.first().and_then(|row| text(row, 0));
+        Ok(xml.filter(|xml| xml.trim_start().starts_with(plan::BEGINS)))
+    }
+
+    fn try_dop(&mut self) -> bool {
+        match self.connection.rows(&dop_sql("threadwise tries this")) {
+            Ok(_) => true,
+            Err(cause) => {
+                let why = advice(&cause);
+                self.notes.add(format!(
+                    "observed degree of parallelism unknown: sys.dm_exec_query_stats cannot be read ({why})"
+                ));
+                false
+            }
+        }
+    }
+
+    /// Empties the server's caches.
+    fn empty_caches(&mut self) -> Result<(), EngineError> {
+        let action =
+            "empty the server's caches for cache=cold, which needs the role sysadmin and ALTER SERVER STATE";
+        for sql in include_str!("../../sql/cold.sql").lines().filter(|line| !line.starts_with("--")) {
+            run(&mut self.connection, action, sql)?;
+        }
+        Ok(())
+    }
+
+    /// Executes a query.
+    fn execute(
+        &mut self,
+        number: u8,
+        started_ns: u64,
+        window: &Window,
+    ) -> Result<QueryExecution, EngineError> {
+        let text = self.texts.get(&number).cloned().ok_or_else(|| {
+            tpch::failed(ENGINE, number, "it is none of those that were asked for (queries)")
+        })?;
+        if self.is_cold {
+            self.empty_caches()?;
+        }
+        let left_ns = window.end_ns.saturating_sub(clock::monotonic_ns()).max(1_000_000);
+        let connection = &mut self.connection;
+        let began_ns = clock::monotonic_ns();
+        let (answered, messages) = heard(|| connection.results_within(&text, Duration::from_nanos(left_ns)));
+        let elapsed_ns = clock::monotonic_ns() - began_ns;
+        let sets = answered.map_err(|cause| match cause {
+            Unanswered::TooLong => too_long(ENGINE, number, window),
+            Unanswered::Fault(cause) => tpch::failed(ENGINE, number, advice(&cause)),
+        })?;
+        let rows = sets.into_iter().next().unwrap_or_default();
+        let times = times::read(&messages);
+        let planning_ns = times.compile_ms.map(|ms| (ms * 1_000_000).min(elapsed_ns.saturating_sub(1)));
+        if times.cpu_ms.is_none() {
+            self.notes.add("the server does not say how long queries took it (SET STATISTICS TIME)");
+        }
+        Ok(QueryExecution {
+            query: number,
+            started_ns,
+            elapsed_ns: elapsed_ns - planning_ns.unwrap_or(0),
+            planning_ns,
+            cpu_ns: times.cpu_ms.map(|ms| ms * 1_000_000),
+            rows: rows.len() as u64,
+            answer: Some(values::answer(&rows)),
+            ..QueryExecution::default()
+        })
+    }
+
+    /// What is asked after an execution: its plan, and how many threads it had. Outside of all times.
+    fn complete(&mut self, execution: &mut QueryExecution) -> Result<(), EngineError> {
+        let number = execution.query;
+        if self.knows_dop {
+            let sql = dop_sql(&comment(number, self.number));
+            let rows = self.connection.rows(&sql);
+            let rows = rows.map_err(|cause| query("ask how a query was executed", &cause))?;
+            execution.dop =
+                rows.first().and_then(|row| whole(row, 0)).and_then(|dop| u32::try_from(dop).ok());
+        }
+        let Some(text) = self.texts.get(&number).filter(|_| self.shows_plans).cloned() else { return Ok(()) };
+        let shown = self.showplan(&text).map_err(|why| failed("show a plan", why))?;
+        let plan = shown.map(|xml| plan::read(&xml)).transpose();
+        execution.plan = plan.map_err(|why| tpch::failed(ENGINE, number, why))?;
+        Ok(())
+    }
+}
+
+/// How a text begins.
+fn comment(query: u8, session: u32) -> String {
+    format!("/* threadwise {} of stream {session} */", tpch::name(query))
+}
+
+/// The degree of parallelism of the last execution of a text that begins so.
+fn dop_sql(begins: &str) -> String {
+    crate::client::statements::fill(include_str!("../../sql/last_dop.sql"), &[("begins", begins)])
+}
+
+impl Session for QuerySession {
+    /// Reads every table once, so that it is in the server's cache where that is large enough.
+    fn warm(&mut self) -> Result<(), EngineError> {
+        if self.number == 0 && !self.is_cold {
+            for table in &TABLES {
+                let sql =
+                    format!("SELECT COUNT_BIG(*) FROM [{}].[{}] WITH (INDEX(0))", self.schema, table.name);
+                run(&mut self.connection, "read the tables once", &sql)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn slice(&mut self, _: &Window) -> Result<SessionSlice, EngineError> {
+        Err(failed("work for a window", "a session of tpch executes queries and nothing else"))
+    }
+
+    fn queries(&mut self, window: &Window, queries: &[u8]) -> Result<SessionSlice, EngineError> {
+        let client_cpu_ns = clock::thread_cpu_ns();
+        let mut slice =
+            tpch::run(ENGINE, window, queries, |query, started_ns| self.execute(query, started_ns, window))?;
+        let client_cpu_ns = clock::thread_cpu_ns().saturating_sub(client_cpu_ns);
+        slice.counters.insert("client_cpu_ns".to_owned(), client_cpu_ns);
+        slice.cpu_ns = slice.queries.iter().filter_map(|one| one.cpu_ns).sum();
+        for execution in &mut slice.queries {
+            self.complete(execution)?;
+        }
+        Ok(slice)
+    }
+}

@@ -1,0 +1,122 @@
+//! The engine `sqlserver`: a server of the user's, from 2014 on, over TDS.
+//!
+//! The client is a worker program of its own ([`Client`], feature `client`), since its library takes 3 MB and
+//! brings a second library for TLS. This program knows the engine by [`Sqlserver`], which asks no server.
+//!
+//! The user's database gets a schema of ours that is dropped at the end. Engine options: `url`, `schema`, `tls`,
+//! `tls_ca`, `password_file`. Workloads: `logical-io`, `insert`, `tpch`.
+//!
+//! Source: [MS-TDS] by way of the client library; the SQL Server documentation for the language and its views.
+
+#[cfg(feature = "client")]
+mod client;
+mod options;
+mod tpch_options;
+mod url;
+mod work;
+
+use threadwise_engine::workloads::{insert, logical_io, tpch};
+use threadwise_engine::{
+    Address, Engine, EngineError, KnownBy, LoadRequest, Loaded, Running, StartRequest, Trial,
+};
+use threadwise_study::Options;
+use threadwise_study::engine::Properties;
+
+#[cfg(feature = "client")]
+pub use client::{Client, hear_messages};
+
+/// Name of the engine.
+const ENGINE: &str = "sqlserver";
+
+/// Workloads of this engine.
+const WORKLOADS: &[&str] = &[logical_io::NAME, insert::NAME, tpch::NAME];
+
+/// The point of `threadwise check` that says whether there can be tables in memory.
+const IN_MEMORY: &str = "tables in memory";
+
+/// An error of our own finding.
+fn failed(action: impl Into<String>, why: impl ToString) -> EngineError {
+    EngineError::Failed { engine: ENGINE.into(), action: action.into(), why: why.to_string() }
+}
+
+/// The engine, as far as it is known without its client.
+#[derive(Debug, Clone, Copy)]
+pub struct Sqlserver;
+
+impl Sqlserver {
+    fn elsewhere(action: &str) -> EngineError {
+        failed(action, "that is done by its worker program, threadwise-engine-sqlserver")
+    }
+}
+
+impl Engine for Sqlserver {
+    fn name(&self) -> &'static str {
+        ENGINE
+    }
+
+    fn version(&self, _: &Options) -> Result<String, EngineError> {
+        Err(Self::elsewhere("ask for the version"))
+    }
+
+    fn about(&self) -> &'static str {
+        "SQL Server from 2014 on: yours (sqlserver://…), by the program threadwise-engine-sqlserver"
+    }
+
+    fn workloads(&self) -> &'static [&'static str] {
+        WORKLOADS
+    }
+
+    /// Its block is a page of 8 KiB.
+    fn properties(&self) -> Properties {
+        Properties {
+            block_bytes: work::PAGE_BYTES,
+            row_bytes: work::ROW_BYTES,
+            // Its threads take turns at whatever has to be done, and cannot be placed one by one.
+            service_threads: false,
+            dialect: Some(ENGINE.to_owned()),
+            tpch_bytes: tpch_options::BYTES_PER_SCALE,
+            ..Properties::default()
+        }
+    }
+
+    fn known_by(&self) -> KnownBy {
+        KnownBy {
+            other_names: &["mssql", "sql-server", "sqlservr", "tsql"],
+            address: Some(Address {
+                schemes: &["sqlserver", "mssql"],
+                password: Ok("SQLCMDPASSWORD or --engine-option password_file=/path"),
+            }),
+            servers: &["sqlservr"],
+            started: &[],
+        }
+    }
+
+    fn environment(&self) -> &'static [&'static str] {
+        &["SQLCMD"]
+    }
+
+    fn trials(&self) -> &'static [Trial] {
+        &[Trial {
+            workload: insert::NAME,
+            preset: "concurrent-inserts",
+            settings: &["storage=memory-optimised", "durability=full", "seed_rows=1000"],
+            needs: Some(IN_MEMORY),
+        }]
+    }
+
+    fn check(&self, request: &LoadRequest) -> Result<(), EngineError> {
+        match request.workload.as_str() {
+            tpch::NAME => tpch_options::parse(request).map(drop)?,
+            _ => work::Work::parse(request).map(drop)?,
+        }
+        url::parse(&options::parse(&request.engine_options)?.url).map(drop)
+    }
+
+    fn load(&self, _: &LoadRequest) -> Result<Loaded, EngineError> {
+        Err(Self::elsewhere("load"))
+    }
+
+    fn start(&self, _: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
+        Err(Self::elsewhere("start"))
+    }
+}

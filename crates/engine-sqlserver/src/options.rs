@@ -1,0 +1,124 @@
+//! The engine's options: which server, and how it is spoken to.
+
+use std::path::PathBuf;
+use threadwise_engine::EngineError;
+use threadwise_engine::workloads::options::{only, refuse, word};
+use threadwise_study::{OptionValue, Options};
+
+/// Schema that holds our objects, where the user gives no other name.
+pub(crate) const SCHEMA: &str = "threadwise";
+
+/// Schemas of the server, and those that every database has.
+const THEIRS: [&str; 5] = ["sys", "dbo", "guest", "information_schema", "public"];
+
+/// How far TLS is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tls {
+    /// The certificate has to be of a known authority and of this host.
+    Verify,
+    /// Everything is encrypted; the certificate is not looked at.
+    Trust,
+    /// Only the login is encrypted, where the server can.
+    Off,
+}
+
+/// A server of the user's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ServerOptions {
+    /// Its URL, without a password.
+    pub url: String,
+    /// Schema for our objects.
+    pub schema: String,
+    /// How far TLS is asked for.
+    pub tls: Tls,
+    /// File with the authority of its certificate; `None` for those that the system knows.
+    pub tls_ca: Option<PathBuf>,
+    /// File with the password, where it is not in the environment.
+    pub password_file: Option<PathBuf>,
+}
+
+/// Reads and checks the engine's options.
+///
+/// # Errors
+/// The first unknown or impossible one.
+pub(crate) fn parse(options: &Options) -> Result<ServerOptions, EngineError> {
+    only(options, "the engine sqlserver", &["url", "schema", "tls", "tls_ca", "password_file"])?;
+    let Some(url) = text(options, "url")? else {
+        let why = "it says which server is measured: --engine sqlserver://USER@HOST:1433/DATABASE";
+        return Err(refuse("url", why.into()));
+    };
+    let schema = text(options, "schema")?.unwrap_or_else(|| SCHEMA.to_owned());
+    let plain = schema.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let begins = schema.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());
+    if !plain || !begins || schema.len() > 64 {
+        let why = format!("'{schema}' is not 1 to 64 of the characters a-z, A-Z, 0-9 and _, no digit first");
+        return Err(refuse("schema", why));
+    }
+    let lower = schema.to_ascii_lowercase();
+    if THEIRS.contains(&lower.as_str()) || lower.starts_with("db_") {
+        return Err(refuse("schema", format!("'{schema}' belongs to the server")));
+    }
+    let tls = [Tls::Verify, Tls::Trust, Tls::Off][word(options, "tls", &["verify", "trust", "off"])?];
+    let tls_ca = file(options, "tls_ca")?;
+    if tls_ca.is_some() && tls != Tls::Verify {
+        return Err(refuse("tls_ca", "without tls=verify no certificate is looked at".into()));
+    }
+    Ok(ServerOptions { url, schema, tls, tls_ca, password_file: file(options, "password_file")? })
+}
+
+/// The full path of a file.
+fn file(options: &Options, name: &str) -> Result<Option<PathBuf>, EngineError> {
+    let path = text(options, name)?.map(PathBuf::from);
+    match path.filter(|path| !path.is_absolute()) {
+        Some(path) => Err(refuse(name, format!("'{}' is not an absolute path", path.display()))),
+        None => Ok(text(options, name)?.map(PathBuf::from)),
+    }
+}
+
+fn text(options: &Options, name: &str) -> Result<Option<String>, EngineError> {
+    match options.get(name) {
+        None => Ok(None),
+        Some(OptionValue::Text(text)) => Ok(Some(text.clone())),
+        Some(other) => Err(refuse(name, format!("'{other}' is no text"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(pairs: &[(&str, &str)]) -> Options {
+        pairs.iter().map(|(name, value)| ((*name).into(), OptionValue::Text((*value).into()))).collect()
+    }
+
+    #[test]
+    fn an_address_is_all_that_is_needed_and_tls_is_on() {
+        let server = parse(&options(&[("url", "sqlserver://me@db/shop")])).unwrap();
+        assert_eq!((server.schema.as_str(), server.tls, server.tls_ca), ("threadwise", Tls::Verify, None));
+        let message = parse(&Options::new()).unwrap_err().to_string();
+        assert!(message.contains("sqlserver://USER@HOST"), "{message}");
+    }
+
+    #[test]
+    fn what_would_break_us_is_refused_by_name() {
+        for (name, value, part) in [
+            ("schema", "dbo", "belongs"),
+            ("schema", "DB_owner", "belongs"),
+            ("schema", "a]b", "characters"),
+            ("schema", "1a", "digit"),
+            ("schema", "", "characters"),
+            ("tls", "yes", "verify, trust, off"),
+            ("tls_ca", "ca.pem", "absolute"),
+            ("password_file", "p", "absolute"),
+            ("settings.x", "1", "allowed: url"),
+        ] {
+            let given = options(&[("url", "sqlserver://h"), (name, value)]);
+            let message = parse(&given).unwrap_err().to_string();
+            assert!(message.contains(name) && message.contains(part), "{message}");
+        }
+        let both = options(&[("url", "sqlserver://h"), ("tls", "trust"), ("tls_ca", "/ca.pem")]);
+        assert!(parse(&both).unwrap_err().to_string().contains("tls_ca"));
+        let flag = [("url".to_owned(), OptionValue::Flag(true))].into();
+        assert!(parse(&flag).unwrap_err().to_string().contains("no text"));
+    }
+}

@@ -1,0 +1,1 @@
+INSERT INTO {table} (k, value, twin) SELECT k, value, twin FROM {from} OPTION (MAXDOP 1)

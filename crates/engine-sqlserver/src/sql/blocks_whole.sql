@@ -1,0 +1,1 @@
+SELECT COUNT_BIG(*), COUNT_BIG(DISTINCT k), SUM(value + twin) FROM {table}

@@ -1,0 +1,1 @@
+SELECT CAST(delayed_durability_desc AS nvarchar(60)) FROM sys.databases WHERE name = DB_NAME()

@@ -1,0 +1,1 @@
+SELECT HAS_PERMS_BY_NAME(DB_NAME(), 'DATABASE', '{right}')

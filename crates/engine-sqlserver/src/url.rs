@@ -1,0 +1,139 @@
+//! `sqlserver://[user@]host[:port][/database]`, and the same with `mssql://`.
+//!
+//! The host is a name, an IPv4 address or an IPv6 address in brackets. A named instance (`host\NAME`) has a
+//! port of its own, which the server's log names; it is asked for instead.
+
+use threadwise_engine::EngineError;
+use threadwise_engine::workloads::options::refuse;
+
+/// The default instance's port.
+const PORT: u16 = 1433;
+
+/// What a URL says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Url {
+    pub user: Option<String>,
+    pub host: String,
+    pub port: u16,
+    pub database: Option<String>,
+}
+
+/// Reads a URL. No message repeats it, since it may hold a password.
+///
+/// # Errors
+/// A password in it, or something that is no such URL.
+pub(crate) fn parse(text: &str) -> Result<Url, EngineError> {
+    let bad = |why: &str| refuse("url", format!("{why}; it looks like sqlserver://user@host:1433/database"));
+    let rest = ["sqlserver://", "mssql://"]
+        .iter()
+        .find_map(|scheme| text.strip_prefix(scheme))
+        .ok_or_else(|| bad("it begins with neither sqlserver:// nor mssql://"))?;
+    if rest.to_ascii_lowercase().contains("password=") {
+        return Err(password());
+    }
+    if rest.contains(['?', ';']) {
+        return Err(bad("it has parameters: give them with --engine-option, such as tls=trust"));
+    }
+    // The last @: a password that was written anyhow may hold one.
+    let (user, rest) = match rest.rsplit_once('@') {
+        Some((user, rest)) => (Some(user), rest),
+        None => (None, rest),
+    };
+    if user.is_some_and(|user| user.contains(':')) {
+        return Err(password());
+    }
+    let (address, database) = rest.split_once('/').unwrap_or((rest, ""));
+    if address.contains('\\') || address.to_ascii_lowercase().contains("%5c") {
+        return Err(bad("a named instance has a port of its own, which the server's log names: give that"));
+    }
+    let (host, port) = split_port(address).ok_or_else(|| bad("its port is no number from 1 to 65535"))?;
+    let decoded =
+        |part: &str| decode(part).ok_or_else(|| bad("it has a % that is not followed by two digits"));
+    let filled = |part: &str| Ok::<_, EngineError>(Some(decoded(part)?).filter(|part| !part.is_empty()));
+    Ok(Url {
+        user: user.map(filled).transpose()?.flatten(),
+        host: filled(host)?.unwrap_or_else(|| "localhost".to_owned()),
+        port: port.unwrap_or(PORT),
+        database: filled(database)?,
+    })
+}
+
+fn password() -> EngineError {
+    let why = "take the password out of the URL: give it in SQLCMDPASSWORD, or in a file with \
+               --engine-option password_file=/path";
+    refuse("url", why.into())
+}
+
+/// Host without brackets, and port; `None` for a port that is none.
+fn split_port(address: &str) -> Option<(&str, Option<u16>)> {
+    let (host, port) = match address.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((host, rest)) => (host, rest.strip_prefix(':')),
+        None => match address.rsplit_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (address, None),
+        },
+    };
+    match port {
+        None | Some("") => Some((host, None)),
+        Some(port) => port.parse().ok().filter(|port| *port > 0).map(|port| (host, Some(port))),
+    }
+}
+
+/// Takes percent encoding away (RFC 3986, 2.1).
+fn decode(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        if *first == b'%' {
+            let digits = std::str::from_utf8(after.get(..2)?).ok()?;
+            bytes.push(u8::from_str_radix(digits, 16).ok()?);
+            rest = &after[2..];
+        } else {
+            bytes.push(*first);
+            rest = after;
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_parts_are_read_and_have_their_defaults() {
+        let url = parse("sqlserver://CORP%5Cme@db.example:1444/shop%20two").unwrap();
+        assert_eq!((url.user.as_deref(), url.host.as_str()), (Some("CORP\\me"), "db.example"));
+        assert_eq!((url.port, url.database.as_deref()), (1444, Some("shop two")));
+        let bare = parse("mssql://").unwrap();
+        assert_eq!(
+            (bare.user, bare.host.as_str(), bare.port, bare.database),
+            (None, "localhost", 1433, None)
+        );
+        assert_eq!(parse("sqlserver://[::1]:1435").unwrap().host, "::1");
+    }
+
+    #[test]
+    fn a_password_is_refused_and_never_repeated() {
+        for text in ["sqlserver://me:hush@host/db", "sqlserver://me:hu@sh@host", "mssql://host?Password=hush"]
+        {
+            let message = parse(text).unwrap_err().to_string();
+            assert!(message.contains("SQLCMDPASSWORD") && !message.contains("hu"), "{message}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_url_is_refused() {
+        for (text, part) in [
+            ("postgres://x", "begins with"),
+            ("sqlserver://h:0", "port"),
+            ("sqlserver://h:99999", "port"),
+            ("sqlserver://h?x=1", "--engine-option"),
+            ("sqlserver://h\\SQLEXPRESS", "instance"),
+            ("sqlserver://%2/", "%"),
+        ] {
+            let message = parse(text).unwrap_err().to_string();
+            assert!(message.contains(part), "{message}");
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Tests of options.
+
+use super::*;
+use threadwise_study::OptionValue;
+
+fn options(pairs: &[(&str, &str)]) -> Options {
+    let value =
+        |text: &str| text.parse().map_or_else(|_| OptionValue::Text(text.into()), OptionValue::Integer);
+    pairs.iter().map(|(name, text)| ((*name).to_owned(), value(text))).collect()
+}
+
+#[test]
+fn what_the_server_has_not_is_refused_by_name() {
+    for (pairs, option, part) in [
+        (&[("buckets", "8")][..], "buckets", "memory-optimised"),
+        (&[("table", "unlogged")], "table", "always logged"),
+        (&[("rows_per_tx", "0"), ("rows_per_session", "8")], "rows_per_tx", "memory-optimised"),
+        (&[("storage", "ram")], "storage", "disk, memory-optimised"),
+        (&[("storage", "memory-optimised"), ("buckets", "0")], "buckets", "from 1"),
+    ] {
+        let message = Inserts::parse(&options(pairs)).unwrap_err().to_string();
+        assert!(message.contains(&format!("'{option}'")) && message.contains(part), "{message}");
+    }
+}
+
+#[test]
+fn pauses_are_whole_milliseconds() {
+    let spec = |us| LogicalIo::parse(&options(&[("think_time_us", us)])).unwrap();
+    assert!(check_pause(&spec("3000")).is_ok());
+    let message = check_pause(&spec("70")).unwrap_err().to_string();
+    assert!(message.contains("think_time_us") && message.contains("multiple of 1000"), "{message}");
+}

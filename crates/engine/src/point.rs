@@ -1,0 +1,37 @@
+//! What a server lets a login do: a line of `threadwise check`.
+
+/// Something that a study may need of a server, and whether it is to be had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Point {
+    /// What it is, such as `CREATE TABLE` or `sys.dm_os_wait_stats`.
+    pub name: String,
+    /// Whether it works.
+    pub works: bool,
+    /// One line: what was found, or which right is missing and what goes without it.
+    pub says: String,
+}
+
+impl Point {
+    /// Something that works.
+    pub fn works(name: impl Into<String>, says: impl Into<String>) -> Self {
+        Self { name: name.into(), works: true, says: says.into() }
+    }
+
+    /// Something that does not.
+    pub fn lacks(name: impl Into<String>, says: impl Into<String>) -> Self {
+        Self { name: name.into(), works: false, says: says.into() }
+    }
+}
+
+/// A small study that `threadwise check` tries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Trial {
+    /// Workload.
+    pub workload: &'static str,
+    /// Preset of `threadwise run`.
+    pub preset: &'static str,
+    /// Options of the workload as `KEY=VALUE`.
+    pub settings: &'static [&'static str],
+    /// Name of the [`Point`] without which it is left out.
+    pub needs: Option<&'static str>,
+}

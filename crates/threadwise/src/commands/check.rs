@@ -1,0 +1,206 @@
+//! `threadwise check`: what a server of the user's lets its login do, and whether studies of each workload run there.
+//!
+//! What the login may do is asked of the engine. Whether studies run is tried: each is `threadwise run` itself, with
+//! few rows and few slices, as a child, whose result file is read and thrown away.
+
+use crate::engines;
+use crate::error::AppError;
+use crate::output;
+use clap::Args;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use threadwise_engine::{Engine, EngineError, Point, Trial};
+use threadwise_store::Store;
+use threadwise_study::engine::URL;
+use threadwise_study::{OptionValue, Options, Run, RunStatus};
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  SQLCMDPASSWORD=… threadwise check --engine sqlserver://bench@db/shop
+  threadwise check --engine postgres://bench@localhost/shop --look
+
+First it looks at what the login may do, and changes nothing. Then, without --look, it runs a small study of
+each workload; these make and drop threadwise's own schema on the server, as every study does. Their figures say nothing.
+What it prints holds the address and no password, and can be mailed. The exit code is 1 where a study failed.")]
+pub struct CheckArgs {
+    /// Address of the server: sqlserver://USER@HOST/DATABASE, postgres://…, mariadb://…, oracle://…
+    #[arg(long, value_name = "URL")]
+    pub engine: String,
+    /// An option of the engine; may be given several times
+    #[arg(long, value_name = "NAME=VALUE", value_parser = crate::input::key_value)]
+    pub engine_option: Vec<(String, String)>,
+    /// Look at what the login may do, and run no study
+    #[arg(long)]
+    pub look: bool,
+}
+
+/// Those that every engine with the workload runs.
+const TRIALS: [Trial; 4] = [
+    Trial { workload: "logical-io", preset: "cached-reads", settings: &[], needs: None },
+    Trial {
+        workload: "insert",
+        preset: "concurrent-inserts",
+        settings: &["durability=full", "seed_rows=1000"],
+        needs: None,
+    },
+    Trial {
+        workload: "insert",
+        preset: "concurrent-inserts",
+        settings: &["durability=relaxed", "seed_rows=1000"],
+        needs: Some("delayed durability"),
+    },
+    Trial { workload: "tpch", preset: "parallel-queries", settings: &["scale=0.01"], needs: None },
+];
+
+/// Looks, tries, prints.
+pub fn check(args: &CheckArgs) -> Result<(), AppError> {
+    let (name, mut options) = engines::named(&args.engine)?;
+    let value = |text: &str| OptionValue::Text(text.to_owned());
+    options.extend(args.engine_option.iter().map(|(name, text)| (name.clone(), value(text))));
+    let engine = engines::find(&name).filter(|_| options.contains_key(URL)).ok_or_else(|| {
+        AppError::Input(format!(
+            "check looks at a server of yours, and '{name}' names none: give its address, such as \
+             --engine sqlserver://USER@HOST/DATABASE"
+        ))
+    })?;
+    let points = look(engine, &args.engine, &options)?;
+    let lacks = points.iter().filter(|point| !point.works).count();
+    if args.look {
+        return output::print(&format!("{} of {} points work\n", points.len() - lacks, points.len()));
+    }
+    output::print("\nsmall studies, whose figures say nothing\n")?;
+    let folder = Folder::make()?;
+    let usual = TRIALS.iter().filter(|trial| engine.workloads().contains(&trial.workload));
+    let (all, left_out): (Vec<&Trial>, Vec<&Trial>) =
+        usual.chain(engine.trials()).partition(|trial| lacking(trial, &points).is_none());
+    let mut failed = 0;
+    for (number, trial) in all.iter().enumerate() {
+        output::tell(&format!("study {} of {}: {}", number + 1, all.len(), what(trial)));
+        let result = run(trial, args, &folder.0.join(format!("{number}.threadwise")));
+        failed += usize::from(result.is_err());
+        let (word, says) = match &result {
+            Ok(says) => ("works", says),
+            Err(says) => ("fails", says),
+        };
+        output::print(&line(word, &what(trial), says))?;
+    }
+    for trial in left_out {
+        let needs = trial.needs.unwrap_or_default();
+        output::print(&line("lacks", &what(trial), &format!("left out: {needs}, see above")))?;
+    }
+    output::print(&format!(
+        "\n{} of {} points and {} of {} studies work\n",
+        points.len() - lacks,
+        points.len(),
+        all.len() - failed,
+        all.len()
+    ))?;
+    match failed {
+        0 => Ok(()),
+        failed => Err(AppError::Failed(format!("{failed} of {} small studies failed, see above", all.len()))),
+    }
+}
+
+/// The point that a study needs and the server lacks.
+fn lacking<'a>(trial: &Trial, points: &'a [Point]) -> Option<&'a Point> {
+    points.iter().find(|point| !point.works && trial.needs == Some(point.name.as_str()))
+}
+
+/// What the login may do.
+fn look(engine: &dyn Engine, address: &str, options: &Options) -> Result<Vec<Point>, AppError> {
+    let refused = |error: EngineError| match error {
+        EngineError::Option { .. } => AppError::input(error),
+        _ => AppError::failed(error),
+    };
+    let version = engine.version(options).map_err(refused)?;
+    let now = humantime::format_rfc3339_seconds(std::time::SystemTime::now());
+    output::print(&format!(
+        "threadwise {}, {now}\n{address}\n{} {version}\n\nwhat the login may do\n",
+        env!("CARGO_PKG_VERSION"),
+        engine.name()
+    ))?;
+    let points = engine.points(options).map_err(refused)?;
+    for limit in engine.limits(options).map_err(refused)? {
+        let says = format!("{} at most, {} in use", limit.most, limit.in_use);
+        output::print(&line("works", &limit.name, &says))?;
+    }
+    for point in &points {
+        output::print(&line(if point.works { "works" } else { "lacks" }, &point.name, &point.says))?;
+    }
+    if points.is_empty() {
+        output::print("  this engine is not asked about rights one by one\n")?;
+    }
+    Ok(points)
+}
+
+fn line(word: &str, name: &str, says: &str) -> String {
+    format!("  {word}  {name}: {says}\n")
+}
+
+/// `insert (durability=full, seed_rows=1000)`.
+fn what(trial: &Trial) -> String {
+    match trial.settings {
+        [] => trial.workload.to_owned(),
+        settings => format!("{} ({})", trial.workload, settings.join(", ")),
+    }
+}
+
+/// Runs it. What it did, or why it failed, in one line.
+fn run(trial: &Trial, args: &CheckArgs, file: &Path) -> Result<String, String> {
+    let this =
+        std::env::current_exe().map_err(|error| format!("cannot find this program itself: {error}"))?;
+    let mut command = Command::new(this);
+    command.args(["run", trial.preset, "--engine", &args.engine, "--blocks", "2", "--rounds", "4"]);
+    command.args(["--no-probe", "--allow-busy", "--output"]).arg(file);
+    for (name, value) in &args.engine_option {
+        command.args(["--engine-option", &format!("{name}={value}")]);
+    }
+    for setting in trial.settings {
+        command.args(["--set", setting]);
+    }
+    let ended = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).output();
+    let ended = ended.map_err(|error| format!("cannot be started: {error}"))?;
+    let said = String::from_utf8_lossy(&ended.stderr);
+    let last = said.lines().rev().find_map(|line| line.strip_prefix("threadwise: "));
+    // Why single runs failed says more than that they did.
+    let runs = Store::open(file).and_then(|store| store.runs()).unwrap_or_default();
+    match (first_failure(&runs), ended.status.success()) {
+        (None, true) => Ok(format!("{} runs", runs.len())),
+        (Some(why), _) => Err(why),
+        (None, false) => Err(last.unwrap_or("it ended without a word").to_owned()),
+    }
+}
+
+/// Why the first run that cannot be used cannot be used.
+fn first_failure(runs: &[Run]) -> Option<String> {
+    runs.iter().find_map(|run| match &run.status {
+        RunStatus::Valid | RunStatus::Superseded => None,
+        RunStatus::Failed { message, .. } | RunStatus::Invalid { message, .. } => Some(message.clone()),
+    })
+}
+
+/// A folder of ours for the result files, removed at the end.
+struct Folder(std::path::PathBuf);
+
+impl Folder {
+    fn make() -> Result<Self, AppError> {
+        let folder = std::env::temp_dir().join(format!("threadwise-check-{}", std::process::id()));
+        // One that is there already is somebody else's.
+        DirBuilder::new()
+            .mode(0o700)
+            .create(&folder)
+            .map_err(|error| AppError::Failed(format!("cannot make {}: {error}", folder.display())))?;
+        Ok(Self(folder))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What cannot be removed lies in the folder for temporary files.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

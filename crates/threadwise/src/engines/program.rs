@@ -1,0 +1,215 @@
+//! Engines of this project whose client is a worker program of its own, which stands beside this one or on PATH.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use threadwise_engine::connections::Limit;
+use threadwise_engine::{
+    Engine, EngineError, KnownBy, LoadRequest, Loaded, Point, Running, StartRequest, Trial,
+};
+use threadwise_runner::{RunnerError, ServerSays, Settings, Worker};
+use threadwise_study::Options;
+use threadwise_study::engine::{Properties, URL};
+
+use crate::commands::engine::{app_error, engines_of_user, python_of};
+use crate::error::AppError;
+
+/// An engine as this program knows it; what needs a server is asked of its worker program.
+pub struct InProgram {
+    known: &'static dyn Engine,
+    lives: Lives,
+}
+
+/// Where a worker program is found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lives {
+    /// `threadwise-engine-NAME` beside this program or on PATH.
+    Beside,
+    /// In the environment of its Python package.
+    InPython,
+}
+
+impl InProgram {
+    /// An engine whose program stands beside this one, or on PATH.
+    pub const fn beside(known: &'static dyn Engine) -> Self {
+        Self { known, lives: Lives::Beside }
+    }
+
+    /// An engine whose program is Python's, in the environment of its package.
+    pub const fn in_python(known: &'static dyn Engine) -> Self {
+        Self { known, lives: Lives::InPython }
+    }
+
+    /// Its worker, where `engine_options` are in force.
+    ///
+    /// # Errors
+    /// It is not there; one line with what to do.
+    pub fn worker(&self, engine_options: &Options) -> Result<Worker, AppError> {
+        let (program, args) = match self.lives {
+            Lives::Beside => (self.beside_or_on_path().map_err(AppError::Refused)?, Vec::new()),
+            Lives::InPython => {
+                let python = python_of(self.known.name(), engine_options)?;
+                let found = engines_of_user()?.find_alone(self.known.name(), python.as_deref());
+                let found = found.map_err(app_error)?;
+                (found.python.clone(), found.args())
+            }
+        };
+        let environment = self.known.environment().iter().map(|&prefix| prefix.to_owned()).collect();
+        Ok(Worker { program, args, environment, withheld: super::variables() })
+    }
+
+    /// The arguments of a worker that looks at options alone, where the engine cannot do that in this program.
+    pub fn check_args(&self, worker: &Worker) -> Option<Vec<String>> {
+        let with_check = || worker.args.iter().cloned().chain(["check".to_owned()]).collect();
+        (self.lives == Lives::InPython).then(with_check)
+    }
+
+    fn beside_or_on_path(&self) -> Result<PathBuf, String> {
+        let this =
+            std::env::current_exe().map_err(|error| format!("cannot find this program itself: {error}"))?;
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let name = self.known.name();
+        find(name, &this, &path).ok_or_else(|| {
+            format!(
+                "engine {name} is a program of its own, threadwise-engine-{name}, which is neither in {} nor on PATH: \
+                 put it there (from source: cargo build --release -p threadwise-engine-{name})",
+                this.parent().unwrap_or(Path::new("/")).display()
+            )
+        })
+    }
+
+    fn ask(&self, engine_options: &Options, points: bool) -> Result<ServerSays, EngineError> {
+        let failed = |why: String| EngineError::Failed {
+            engine: self.known.name().to_owned(),
+            action: "ask its server".to_owned(),
+            why,
+        };
+        let worker = self.worker(engine_options).map_err(|error| failed(error.to_string()))?;
+        threadwise_runner::server(&Settings::new(worker), engine_options, points).map_err(|error| match error
+        {
+            RunnerError::Worker { failure, .. } if failure.kind == "option" => option(&failure.message),
+            // Its own words say what failed, and on what.
+            RunnerError::Worker { failure, .. } if failure.kind == "engine" => {
+                let prefix = format!("{} could not ", self.known.name());
+                let (action, why) = failure
+                    .message
+                    .strip_prefix(&prefix)
+                    .and_then(|rest| rest.split_once(": "))
+                    .unwrap_or(("ask its server", &failure.message));
+                EngineError::Failed {
+                    engine: self.known.name().to_owned(),
+                    action: action.to_owned(),
+                    why: why.to_owned(),
+                }
+            }
+            other => failed(other.to_string()),
+        })
+    }
+}
+
+/// The refusal of an option in a worker's words: `option 'NAME': why`.
+fn option(message: &str) -> EngineError {
+    let parts = message.strip_prefix("option '").and_then(|rest| rest.split_once("': "));
+    let (option, why) = parts.unwrap_or(("engine-option", message));
+    EngineError::Option { option: option.to_owned(), why: why.to_owned() }
+}
+
+/// The program of an engine.
+fn find(name: &str, this: &Path, path: &OsStr) -> Option<PathBuf> {
+    let program = format!("threadwise-engine-{name}");
+    let suffix = this.file_name().and_then(OsStr::to_str).and_then(|file| file.strip_prefix("threadwise"));
+    let beside = |file: String| this.parent().map(|folder| folder.join(file));
+    let first = [beside(format!("{program}{}", suffix.unwrap_or_default())), beside(program.clone())];
+    let on_path =
+        std::env::split_paths(path).filter(|folder| folder.is_absolute()).map(|one| one.join(&program));
+    first.into_iter().flatten().chain(on_path).find(|file| threadwise_runner::is_program(file))
+}
+
+impl Engine for InProgram {
+    fn name(&self) -> &'static str {
+        self.known.name()
+    }
+
+    fn version(&self, engine_options: &Options) -> Result<String, EngineError> {
+        if !engine_options.contains_key(URL) {
+            // No server is named: what there is to say is whether its program is here.
+            let failed = |error: AppError| EngineError::Failed {
+                engine: self.known.name().to_owned(),
+                action: "be started".to_owned(),
+                why: error.to_string(),
+            };
+            return self.worker(engine_options).map(|_| "ready".to_owned()).map_err(failed);
+        }
+        Ok(self.ask(engine_options, false)?.version)
+    }
+
+    fn about(&self) -> &'static str {
+        self.known.about()
+    }
+
+    fn workloads(&self) -> &'static [&'static str] {
+        self.known.workloads()
+    }
+
+    fn properties(&self) -> Properties {
+        self.known.properties()
+    }
+
+    fn known_by(&self) -> KnownBy {
+        self.known.known_by()
+    }
+
+    fn environment(&self) -> &'static [&'static str] {
+        self.known.environment()
+    }
+
+    fn check(&self, request: &LoadRequest) -> Result<(), EngineError> {
+        self.known.check(request)
+    }
+
+    fn limits(&self, engine_options: &Options) -> Result<Vec<Limit>, EngineError> {
+        Ok(self.ask(engine_options, false)?.limits)
+    }
+
+    fn points(&self, engine_options: &Options) -> Result<Vec<Point>, EngineError> {
+        Ok(self.ask(engine_options, true)?.points)
+    }
+
+    fn trials(&self) -> &'static [Trial] {
+        self.known.trials()
+    }
+
+    fn load(&self, request: &LoadRequest) -> Result<Loaded, EngineError> {
+        self.known.load(request)
+    }
+
+    fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
+        self.known.start(request)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn the_program_beside_this_one_comes_first_and_has_the_same_suffix() {
+        let (beside, on_path) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let put = |folder: &Path, name: &str| {
+            let file = folder.join(name);
+            std::fs::write(&file, "#!/bin/sh\n").unwrap();
+            std::fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).unwrap();
+            file
+        };
+        let this = beside.path().join("threadwise-0.1.0-x86_64-linux");
+        let path = std::env::join_paths([Path::new("relative"), on_path.path()]).unwrap();
+        assert_eq!(find("mine", &this, &path), None);
+        let far = put(on_path.path(), "threadwise-engine-mine");
+        assert_eq!(find("mine", &this, &path), Some(far));
+        let plain = put(beside.path(), "threadwise-engine-mine");
+        assert_eq!(find("mine", &this, &path), Some(plain));
+        let released = put(beside.path(), "threadwise-engine-mine-0.1.0-x86_64-linux");
+        assert_eq!(find("mine", &this, &path), Some(released));
+        assert_eq!(find("mine", Path::new("/nowhere/x"), OsStr::new("")), None);
+    }
+}

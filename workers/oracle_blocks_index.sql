@@ -1,0 +1,1 @@
+CREATE UNIQUE INDEX {index} ON {table} (k) NOPARALLEL

@@ -1,0 +1,1 @@
+INSERT INTO {table} (k, amount, twin, payload) VALUES (:k, :amount, :twin, '-')

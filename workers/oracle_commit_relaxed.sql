@@ -1,0 +1,2 @@
+-- Waits for nothing; the log follows.
+COMMIT WRITE BATCH NOWAIT

@@ -1,0 +1,1 @@
+SELECT COUNT(*) FROM v$session WHERE username = USER AND type = 'USER'

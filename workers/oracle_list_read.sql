@@ -1,0 +1,1 @@
+SELECT kind, name FROM {prefix}MADE ORDER BY kind, name

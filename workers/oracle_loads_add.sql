@@ -1,0 +1,2 @@
+INSERT INTO {prefix}LOADS (suffix, facts, bytes, counted, notes)
+VALUES (:suffix, :facts, :bytes, :counted, :notes)

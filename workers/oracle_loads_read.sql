@@ -1,0 +1,1 @@
+SELECT facts, bytes, counted, notes FROM {prefix}LOADS WHERE suffix = :suffix

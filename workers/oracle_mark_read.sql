@@ -1,0 +1,1 @@
+SELECT says FROM {prefix}MARK

@@ -1,0 +1,1 @@
+SELECT stat_name, value FROM v$sess_time_model WHERE sid = :sid AND stat_name IN ('DB CPU', 'DB time')

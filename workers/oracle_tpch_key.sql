@@ -1,0 +1,1 @@
+ALTER TABLE {table} ADD CONSTRAINT {index} PRIMARY KEY ({columns})
