@@ -7,6 +7,7 @@
 
 mod axe;
 mod ci;
+mod clients;
 mod command;
 mod dist;
 mod elf;
@@ -38,6 +39,7 @@ usage: cargo xtask TASK
   tidy              module headers, file and function length, crate arrows, unsafe, serde, paths
   servers           fetch the servers for tests that no Debian package has, and name them
   axe               fetch axe-core for tests of the HTML report, and name it
+  clients           fetch clients in Python of the servers that tests script, and name them
   sqlglot           fetch sqlglot for tests of queries of servers that no test starts, and name it
   licences          licences and duplicate versions of the dependencies
   dist [--target TRIPLE]
@@ -67,6 +69,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(),
         ["servers"] => servers::run(),
         ["axe"] => axe::run(),
+        ["clients"] => clients::run(),
         ["sqlglot"] => sqlglot::run(),
         ["licences"] => licences::run(),
         ["dist"] => dist::run(None),

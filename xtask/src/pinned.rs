@@ -72,6 +72,17 @@ fn whole(pinned: &Pinned, folder: &Path) -> Result<(), String> {
     fs::write(folder.join(WHOLE), pin).map_err(said)
 }
 
+/// Makes a Python environment of this name in a folder, and has its pip install what the text requires, by checksums.
+pub fn pip(folder: &Path, environment: &str, requirements: &str, more: &[&str]) -> Result<(), String> {
+    let path = |name: &str| folder.join(name).to_string_lossy().into_owned();
+    let (needs, environment) = (path("requirements.txt"), path(environment));
+    fs::write(&needs, requirements).map_err(|cause| format!("{needs} cannot be written: {cause}"))?;
+    Task::new("python3", &["-m", "venv", &environment]).run()?;
+    let quiet = ["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"];
+    let exact = ["--require-hashes", "--only-binary=:all:", "--no-deps", "-r", &needs];
+    Task::new(&format!("{environment}/bin/python"), &quiet).more(&exact).more(more).run()
+}
+
 /// Installs one package of npm, without its scripts.
 pub fn npm(package: &str, pinned: &Pinned, folder: &Path) -> Result<PathBuf, String> {
     let (version, checksum) = (pinned.version, pinned.checksum);

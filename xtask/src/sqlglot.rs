@@ -3,8 +3,7 @@
 
 use crate::command::Task;
 use crate::packages;
-use crate::pinned::{ABSENT, Pinned};
-use std::fs;
+use crate::pinned::{ABSENT, Pinned, pip};
 use std::path::Path;
 
 /// PyPI's name of it.
@@ -51,14 +50,9 @@ pub fn run() -> Result<(), String> {
 /// Installs it without what it would like to have beside it. The environment is for its pip alone, which
 /// Debian's interpreter lacks.
 fn by_pip(pinned: &Pinned, folder: &Path) -> Result<(), String> {
-    let path = |name: &str| folder.join(name).to_string_lossy().into_owned();
-    let (needs, pip, modules) = (path("requirements.txt"), path("pip"), path(pinned.inside));
+    let modules = folder.join(pinned.inside);
     let text = format!("{PYPI}=={} --hash={}\n", pinned.version, pinned.checksum);
-    fs::write(&needs, text).map_err(|cause| format!("{needs} cannot be written: {cause}"))?;
-    Task::new("python3", &["-m", "venv", &pip]).run()?;
-    let quiet = ["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"];
-    let exact = ["--require-hashes", "--only-binary=:all:", "--no-deps", "--target", &modules, "-r", &needs];
-    Task::new(&format!("{pip}/bin/python"), &quiet).more(&exact).run()
+    pip(folder, "pip", &text, &["--target", &modules.to_string_lossy()])
 }
 
 #[cfg(test)]

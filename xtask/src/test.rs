@@ -1,6 +1,7 @@
 //! `cargo xtask test`: the test command of the README.
 
 use crate::axe;
+use crate::clients;
 use crate::command::Task;
 use crate::engines;
 use crate::packages::{self, Package};
@@ -58,17 +59,21 @@ fn all(install: bool, steps: &mut Steps, lines: &mut Vec<String>) -> Result<Vec<
         lines.push(line);
     }
     let sqlglot = steps.step("sqlglot", sqlglot::ensure)?;
-    if let Some(what) = sqlglot.skip() {
+    let clients = steps.step("clients", clients::ensure)?;
+    for what in sqlglot.skip().into_iter().chain(clients.skip()) {
         let line = format!("SKIPPED: {what}");
         println!("{line}");
         lines.push(line);
     }
     // --no-fail-fast: one run shows every failure.
     let tests = Task::new("cargo", &["test", "--workspace", "--no-fail-fast"]);
-    let tests = axe.tell(servers.tell(engines.tell(tests)));
+    let tests = clients.tell(axe.tell(servers.tell(engines.tell(tests))));
     steps.step("tests", || kept(&tests, lines))?;
     if let Some(workers) = engines.workers() {
-        steps.step("workers", || kept(&sqlglot.tell(workers), lines))?;
+        steps.step("workers", || kept(&clients.tell(sqlglot.tell(workers)), lines))?;
+    }
+    if let Some(drivers) = clients.drivers() {
+        steps.step("drivers", || kept(&sqlglot.tell(drivers), lines))?;
     }
     steps.step("portable", || kept(&portable::step()?, lines))?;
     Ok(missing)

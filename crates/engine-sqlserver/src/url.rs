@@ -4,6 +4,7 @@
 //! port of its own, which the server's log names; it is asked for instead.
 
 use threadwise_engine::EngineError;
+use threadwise_engine::servers::address::{decode, split_port};
 use threadwise_engine::workloads::options::refuse;
 
 /// The default instance's port.
@@ -62,38 +63,6 @@ fn password() -> EngineError {
     let why = "take the password out of the URL: give it in SQLCMDPASSWORD, or in a file with \
                --engine-option password_file=/path";
     refuse("url", why.into())
-}
-
-/// Host without brackets, and port; `None` for a port that is none.
-fn split_port(address: &str) -> Option<(&str, Option<u16>)> {
-    let (host, port) = match address.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((host, rest)) => (host, rest.strip_prefix(':')),
-        None => match address.rsplit_once(':') {
-            Some((host, port)) => (host, Some(port)),
-            None => (address, None),
-        },
-    };
-    match port {
-        None | Some("") => Some((host, None)),
-        Some(port) => port.parse().ok().filter(|port| *port > 0).map(|port| (host, Some(port))),
-    }
-}
-
-/// Takes percent encoding away (RFC 3986, 2.1).
-fn decode(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        if *first == b'%' {
-            let digits = std::str::from_utf8(after.get(..2)?).ok()?;
-            bytes.push(u8::from_str_radix(digits, 16).ok()?);
-            rest = &after[2..];
-        } else {
-            bytes.push(*first);
-            rest = after;
-        }
-    }
-    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]

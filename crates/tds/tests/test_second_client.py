@@ -2,12 +2,12 @@
 
 Source: PEP 249; the conversations are in crates/tds/src/conversations.rs. Started by hand, in crates/tds/tests:
 
-    python3 -m venv /tmp/tds && /tmp/tds/bin/pip install -r requirements.txt
+    cargo xtask clients        (says what THREADWISE_TEST_CLIENTS is)
     cargo build -p threadwise-tds --bin tds-conversations
     export THREADWISE_TDS_CONVERSATIONS=PATH/TO/tds-conversations
-    /tmp/tds/bin/python -m unittest test_second_client
+    $THREADWISE_TEST_CLIENTS/python -m unittest test_second_client
 
-`cargo test -p threadwise-tds` starts it where THREADWISE_TEST_TDS_PYTHON names such a Python. Without pymssql the
+`cargo test -p threadwise-tds` starts it where THREADWISE_TEST_CLIENTS names the folder of such a Python. Without pymssql the
 tests of it are skipped.
 """
 

@@ -1,7 +1,6 @@
 //! The workloads on MariaDB: their data, their loops inside the server, and what is counted.
 
 mod call;
-pub(crate) mod clock;
 mod counters;
 mod insert;
 mod logical_io;

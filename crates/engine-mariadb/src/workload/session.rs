@@ -11,6 +11,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use threadwise_engine::clock::{sleep_until_ns, thread_cpu_ns};
+use threadwise_engine::servers::clock::ServerClock;
 use threadwise_engine::worker::{StepResult, closed_loop, fixed_work};
 use threadwise_engine::workloads::insert::{Insert, Key, RandomKeys, first_key, key_check};
 use threadwise_engine::workloads::logical_io::{LogicalIo, Step, Steps, range_sum};
@@ -19,7 +20,6 @@ use threadwise_engine::{EngineError, Session, Window};
 use threadwise_study::SessionSlice;
 
 use super::call::Call;
-use super::clock::ServerClock;
 use super::statements::Names;
 use super::thread::Backend;
 use super::{Spec, Work, insert, logical_io};
@@ -171,7 +171,8 @@ impl MariadbSession {
     }
 
     fn server_window(&mut self, window: &Window) -> Result<(i64, i64), EngineError> {
-        self.clock.refresh(&mut self.connection, self.backend.is_some())?;
+        let connection = &mut self.connection;
+        self.clock.refresh(self.backend.is_some(), &mut || now(connection))?;
         Ok((self.clock.to_server_us(window.start_ns), self.clock.to_server_us(window.end_ns)))
     }
 
@@ -277,6 +278,15 @@ impl Session for MariadbSession {
         }
         slice
     }
+}
+
+/// The clock that the loops read, CLOCK_REALTIME in microseconds.
+///
+/// # Errors
+/// The server's.
+pub(super) fn now(connection: &mut Conn) -> Result<Option<i64>, EngineError> {
+    const NOW: &str = "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6))";
+    connection.query_first(NOW).map_err(|cause| query("compare the server's clock", &cause))
 }
 
 fn prepare(connection: &mut Conn, sql: &str) -> Result<Statement, EngineError> {

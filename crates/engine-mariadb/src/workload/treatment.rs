@@ -2,18 +2,18 @@
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use threadwise_engine::servers::clock::{ServerClock, uncertainty_note};
 use threadwise_engine::workloads::insert::Table;
 use threadwise_engine::workloads::options::Loop;
 use threadwise_engine::{EngineError, LoadRequest, Session, SessionRequest};
 
-use super::clock::{ServerClock, uncertainty_note};
 use super::counters::{PAGES_READ, Reading};
-use super::session::{MariadbSession, Opened, Tally};
+use super::session::{MariadbSession, Opened, Tally, now};
 use super::statements::{Names, run};
 use super::watch::{OpenSession, Watch};
 use super::{AtWork, Spec, Work, insert, locate, logical_io};
 use crate::Server;
-use crate::error::failed;
+use crate::error::{ENGINE, failed};
 use crate::options::Waits;
 
 /// Most pages that the second reading of all data may fetch from files, of 1000.
@@ -156,9 +156,9 @@ impl AtWork for Treatment {
             Spec::LogicalIo(spec) => Some(logical_io::plan(&mut connection, &names, table, spec.work_unit)?),
             Spec::Insert(_) => None,
         };
-        let clock = ServerClock::measure(&mut connection, backend.is_ok())?;
+        let clock = ServerClock::measure(ENGINE, backend.is_ok(), &mut || now(&mut connection))?;
         let tally = Arc::new(Tally::default());
-        self.facts().learn(request.session, plan, clock.uncertainty_ns);
+        self.facts().learn(request.session, plan, clock.uncertainty_ns());
         self.watch.add(OpenSession {
             number: request.session,
             connection_id: connection.connection_id(),

@@ -42,6 +42,7 @@ fn requests_and_the_load_come_back_unchanged() {
     assert_eq!(LoadRequest::from(wire), load());
     for request in [
         Request::Stop,
+        Request::Server { protocol: VERSION, engine_options: load().engine_options, points: true },
         Request::Go { sequence: 1, warmup_ns: 2, window_ns: 3, queries: Vec::new(), piece_ns: None },
     ] {
         assert_eq!(round_trip(&request), request);
@@ -120,7 +121,7 @@ fn what_is_no_message_is_refused_with_its_beginning() {
         ("", "EOF"),
         ("GET / HTTP/1.1", "GET / HTTP/1.1"),
         ("{}", "missing field `type`"),
-        (r#"{"type":"fly"}"#, "expected one of `load`, `prepare`, `go`, `stop`"),
+        (r#"{"type":"fly"}"#, "expected one of `load`, `prepare`, `go`, `server`, `stop`"),
         (r#"{"type":"go","sequence":-1,"warmup_ns":0,"window_ns":1}"#, "invalid value"),
         (r#"{"type":"go","sequence":1,"warmup_ns":0,"window_ns":1,"extra":1}"#, "unknown field"),
         (r#"{"type":"go","sequence":1,"warmup_ns":0}"#, "missing field"),

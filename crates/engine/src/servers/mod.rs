@@ -6,6 +6,8 @@
 //! for the study. How a server is made, started, reached and stopped is up to its engine ([`Launch`]); folders,
 //! copies, marks, the child's life and the binding of threads are here.
 
+pub mod address;
+pub mod clock;
 mod home;
 mod names;
 mod place;

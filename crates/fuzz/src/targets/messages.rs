@@ -8,8 +8,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::fmt::Debug;
 use std::io::BufReader;
-use threadwise_engine::protocol::{self, Reply, Request, WirePlaced, WireSessionSlice};
-use threadwise_engine::{LoadRequest, Placed, latency};
+use threadwise_engine::protocol::{self, Reply, Request, WireLimit, WirePlaced, WirePoint, WireSessionSlice};
+use threadwise_engine::{LoadRequest, Placed, Point, latency};
 use threadwise_machine::text::{is_deceptive, one_line};
 use threadwise_study::engine::Properties;
 use threadwise_study::{ItemSpan, QueryExecution, SessionSlice};
@@ -98,6 +98,11 @@ fn replies() -> Result<Vec<Reply>, String> {
             sessions: vec![session()?, session()?],
             counters: [("wal_bytes".to_owned(), 7)].into(),
         },
+        Reply::Server {
+            version: "16.0".to_owned(),
+            limits: vec![WireLimit { name: "sessions".to_owned(), most: 100, set_aside: 3, in_use: 7 }],
+            points: vec![WirePoint { name: "login".to_owned(), works: true, says: "granted".to_owned() }],
+        },
         Reply::Done,
         Reply::Failed { kind: "engine".to_owned(), message: "disk full".to_owned() },
     ])
@@ -123,6 +128,13 @@ fn used(reply: Reply) -> Result<(), String> {
                 })?;
                 hold(!placed.name.contains(is_deceptive), || {
                     format!("a thread's name deceives: {:?}", placed.name)
+                })?;
+            }
+        }
+        Reply::Server { points, .. } => {
+            for point in points.into_iter().map(Point::from) {
+                hold(!point.says.contains(is_deceptive) && !point.name.contains(is_deceptive), || {
+                    format!("a point deceives: {point:?}")
                 })?;
             }
         }

@@ -6,6 +6,7 @@
 mod arms;
 mod bad_input;
 mod boots;
+mod check;
 mod command;
 mod command_tools;
 mod compare;

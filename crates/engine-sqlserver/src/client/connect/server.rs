@@ -148,6 +148,9 @@ fn refused(target: &Target, cause: &Fault) -> EngineError {
         (Some(4060 | 911), _) => "there is no such database, or the login may not open it; correct its name in the \
                                   address, or leave it out for the login's own"
             .to_owned(),
+        (Some(_), _) if !target.has_password() => {
+            advice(cause) + "; no password was given: SQLCMDPASSWORD or --engine-option password_file=/path"
+        }
         (Some(_), _) => advice(cause),
         (None, Fault::Tls(cause)) => no_tls(target.options.tls, cause),
         (None, Fault::Io { kind, message }) => match kind {
@@ -160,15 +163,21 @@ fn refused(target: &Target, cause: &Fault) -> EngineError {
                 "the connection was closed before the login; is that a port of SQL Server, and does it have TLS?"
                     .to_owned()
             }
-            _ => one_line(message),
+            _ => format!("what answers there does not speak to clients of SQL Server ({})", one_line(message)),
         },
-        (None, other) => advice(other),
+        // The library's words where the server says that it cannot encrypt and we want it to.
+        (None, Fault::Protocol(cause)) if cause.contains("encryption level") => {
+            "no TLS: the server has none; have its owner set it up".to_owned()
+        }
+        (None, other) => format!("what answers there does not speak to clients of SQL Server ({})", advice(other)),
     };
     failed(action, why)
 }
 
 fn no_tls(tls: Tls, cause: &str) -> String {
     let cause = one_line(cause);
+    // What the library says to do next is for those who program with it.
+    let cause = cause.split(". To connect anyway").next().unwrap_or_default();
     match tls {
         Tls::Verify => format!(
             "no TLS: {cause}; --engine-option tls_ca=/FILE names its authority, tls=trust does not look at its \

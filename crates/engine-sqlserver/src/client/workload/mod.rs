@@ -1,6 +1,5 @@
 //! The workloads on SQL Server: their data, their loops inside the server, and what is counted.
 
-pub(crate) mod clock;
 mod insert;
 mod logical_io;
 mod server_counters;

@@ -9,6 +9,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use threadwise_engine::clock::{monotonic_ns, sleep_until_ns, thread_cpu_ns};
+use threadwise_engine::servers::clock::ServerClock;
 use threadwise_engine::worker::{StepResult, closed_loop, fixed_work};
 use threadwise_engine::workloads::insert::{Key, RandomKeys, first_key, key_check};
 use threadwise_engine::workloads::logical_io::{LogicalIo, Step, Steps, range_sum};
@@ -17,7 +18,6 @@ use threadwise_engine::{EngineError, Session, Window};
 use threadwise_study::SessionSlice;
 use tiberius::{Row, ToSql};
 
-use super::clock::ServerClock;
 use super::insert::Draws;
 use super::usage::{Call, Usage};
 use super::{insert, logical_io};
@@ -176,7 +176,7 @@ impl SqlserverSession {
 
     fn server_window(&mut self, window: &Window) -> Result<(i64, i64), EngineError> {
         let Opened { connection, clock, near, .. } = &mut self.opened;
-        clock.refresh(connection, *near)?;
+        clock.refresh(*near, &mut || now(connection))?;
         Ok((clock.to_server_us(window.start_ns), clock.to_server_us(window.end_ns)))
     }
 
@@ -290,6 +290,16 @@ impl Session for SqlserverSession {
         }
         slice
     }
+}
+
+/// The clock that the loops read, microseconds since 2020.
+///
+/// # Errors
+/// The server's.
+pub(super) fn now(connection: &mut Connection) -> Result<Option<i64>, EngineError> {
+    let rows = connection.rows(include_str!("../../sql/now.sql"));
+    let rows = rows.map_err(|cause| query("compare the server's clock", &cause))?;
+    Ok(rows.first().and_then(|row| whole(row, 0)))
 }
 
 /// The first three numbers of a loop's result, which are counts.

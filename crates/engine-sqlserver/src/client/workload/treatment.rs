@@ -2,14 +2,15 @@
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use threadwise_engine::servers::clock::{ServerClock, uncertainty_note};
 use threadwise_engine::workloads::options::Loop;
 use threadwise_engine::{EngineError, LoadRequest, Session, SessionRequest};
 
-use super::clock::{ServerClock, uncertainty_note};
 use super::insert;
-use super::session::{Opened, SqlserverSession, Tally};
+use super::session::{Opened, SqlserverSession, Tally, now};
 use super::usage::Usage;
 use super::watch::{OpenSession, Watch};
+use crate::ENGINE;
 use crate::client::connect::Server;
 use crate::client::error::query;
 use crate::client::statements::{Names, whole};
@@ -79,7 +80,7 @@ impl Treatment {
         let shared = matches!(self.workload.spec, Spec::LogicalIo(spec) if spec.shared);
         let table = if shared { 0 } else { request.session };
         let near = self.server.target().is_near();
-        let clock = ServerClock::measure(&mut connection, near)?;
+        let clock = ServerClock::measure(ENGINE, near, &mut || now(&mut connection))?;
         let id = connection
             .rows("SELECT CAST(@@SPID AS int)")
             .map_err(|cause| query("ask for its number", &cause))?;
@@ -87,7 +88,7 @@ impl Treatment {
         {
             let counted = Usage::read(&mut connection)?.is_counted();
             let mut facts = self.facts();
-            facts.uncertainty_ns = facts.uncertainty_ns.max(clock.uncertainty_ns);
+            facts.uncertainty_ns = facts.uncertainty_ns.max(clock.uncertainty_ns());
             facts.is_counted |= counted;
         }
         let tally = Arc::new(Tally::default());

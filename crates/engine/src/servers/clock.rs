@@ -1,17 +1,10 @@
-//! The server's clock against ours: loops inside the server are told their window in it.
+//! The clock of a server against ours: loops inside the server are told their window in it.
 //!
 //! Cristian's method ("Probabilistic clock synchronization", 1989): of many questions, the one with the
 //! shortest round trip bounds the offset best; half of that round trip is the uncertainty.
 
-use mysql::Conn;
-use mysql::prelude::Queryable;
-use threadwise_engine::EngineError;
-use threadwise_engine::clock::monotonic_ns;
-
-use crate::error::{failed, query};
-
-/// The clock that the loops read: CLOCK_REALTIME in microseconds.
-const NOW: &str = "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6))";
+use crate::EngineError;
+use crate::clock::monotonic_ns;
 
 /// Questions at least, and at most where the machine is busy.
 const ROUNDS: (u32, u32) = (20, 400);
@@ -28,31 +21,39 @@ const SMALL_US: u64 = 100;
 /// Age at which it is measured again: the clocks drift by less than 50 ppm (NTP slews by up to 500).
 const STALE_NS: u64 = 10_000_000_000;
 
+/// A server's time in whole microseconds, since whatever it counts from.
+pub type AskTime<'a> = &'a mut dyn FnMut() -> Result<Option<i64>, EngineError>;
+
 /// What was measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ServerClock {
+pub struct ServerClock {
+    engine: &'static str,
     /// Server's time minus CLOCK_MONOTONIC, nanoseconds.
     offset_ns: i64,
     /// At most this far off, nanoseconds.
-    pub uncertainty_ns: i64,
+    uncertainty_ns: i64,
     measured_ns: u64,
 }
 
 impl ServerClock {
-    /// Asks the server.
+    /// Asks the server of an engine.
     ///
     /// # Errors
     /// The server's; or a local server whose clock cannot be known to a millisecond.
-    pub(crate) fn measure(connection: &mut Conn, local: bool) -> Result<Self, EngineError> {
-        let action = "compare the server's clock";
+    pub fn measure(engine: &'static str, local: bool, ask: AskTime<'_>) -> Result<Self, EngineError> {
+        let failed = |why: String| EngineError::Failed {
+            engine: engine.to_owned(),
+            action: "compare the server's clock".to_owned(),
+            why,
+        };
         let mut best: Option<Self> = None;
         for round in 0..ROUNDS.1 {
             let before_ns = monotonic_ns();
-            let server_us: Option<i64> =
-                connection.query_first(NOW).map_err(|cause| query(action, &cause))?;
+            let server_us = ask()?;
             let after_ns = monotonic_ns();
-            let server_us = server_us.ok_or_else(|| failed(action, "it gives no time"))?;
+            let server_us = server_us.ok_or_else(|| failed("it gives no time".to_owned()))?;
             let clock = Self {
+                engine,
                 offset_ns: server_us * 1000 - i64::midpoint(before_ns as i64, after_ns as i64),
                 uncertainty_ns: (after_ns - before_ns) as i64 / 2,
                 measured_ns: after_ns,
@@ -66,15 +67,12 @@ impl ServerClock {
                 break;
             }
         }
-        let clock = best.ok_or_else(|| failed(action, "it gives no time"))?;
+        let clock = best.ok_or_else(|| failed("it gives no time".to_owned()))?;
         match local && clock.uncertainty_ns > MOST_NS {
-            true => Err(failed(
-                action,
-                format!(
-                    "it is not known to better than {} ms; the machine is too busy",
-                    clock.uncertainty_ns / 1_000_000
-                ),
-            )),
+            true => {
+                let ms = clock.uncertainty_ns / 1_000_000;
+                Err(failed(format!("it is not known to better than {ms} ms; the machine is too busy")))
+            }
             false => Ok(clock),
         }
     }
@@ -83,26 +81,31 @@ impl ServerClock {
     ///
     /// # Errors
     /// As [`Self::measure`].
-    pub(crate) fn refresh(&mut self, connection: &mut Conn, local: bool) -> Result<(), EngineError> {
+    pub fn refresh(&mut self, local: bool, ask: AskTime<'_>) -> Result<(), EngineError> {
         if monotonic_ns() >= self.measured_ns + STALE_NS {
-            *self = Self::measure(connection, local)?;
+            *self = Self::measure(self.engine, local, ask)?;
         }
         Ok(())
     }
 
     /// A time on CLOCK_MONOTONIC as the server's microseconds.
-    pub(crate) fn to_server_us(self, ns: u64) -> i64 {
+    pub fn to_server_us(self, ns: u64) -> i64 {
         (ns as i64 + self.offset_ns).div_euclid(1000)
     }
 
     /// The server's microseconds on CLOCK_MONOTONIC.
-    pub(crate) fn monotonic_ns_of(self, us: i64) -> u64 {
+    pub fn monotonic_ns_of(self, us: i64) -> u64 {
         (us * 1000 - self.offset_ns).max(0) as u64
+    }
+
+    /// How far off it is at most, nanoseconds.
+    pub fn uncertainty_ns(self) -> i64 {
+        self.uncertainty_ns
     }
 }
 
 /// What a reader must know of an uncertainty, if anything. Rounded up, so that runs say the same.
-pub(super) fn uncertainty_note(uncertainty_ns: i64) -> Option<String> {
+pub fn uncertainty_note(uncertainty_ns: i64) -> Option<String> {
     let us = uncertainty_ns.unsigned_abs().div_ceil(1000);
     if us <= SMALL_US {
         return None;
@@ -127,10 +130,26 @@ mod tests {
 
     #[test]
     fn times_go_there_and_back() {
-        let clock = ServerClock { offset_ns: 1_795_313_194_000_000_123, uncertainty_ns: 0, measured_ns: 0 };
+        let offset_ns = 1_795_313_194_000_000_123;
+        let clock = ServerClock { engine: "test", offset_ns, uncertainty_ns: 0, measured_ns: 0 };
         let server = clock.to_server_us(5_000_000_877);
         assert_eq!(server, 1_795_313_199_000_001);
         assert_eq!(clock.monotonic_ns_of(server), 5_000_000_877);
         assert_eq!(clock.monotonic_ns_of(0), 0);
+    }
+
+    #[test]
+    fn a_server_that_gives_no_time_or_fails_is_an_error_and_a_quick_one_is_asked_twenty_times() {
+        let mut asked = 0_i64;
+        let mut ask = || {
+            asked += 1;
+            Ok(Some(asked * 1_000_000_000))
+        };
+        assert!(ServerClock::measure("test", false, &mut ask).is_ok());
+        assert!((20..=400).contains(&asked), "{asked}");
+        let none = ServerClock::measure("test", false, &mut || Ok(None)).unwrap_err().to_string();
+        assert!(none.contains("test could not compare the server's clock: it gives no time"), "{none}");
+        let broken = EngineError::WrongAnswer("x".into());
+        assert_eq!(ServerClock::measure("test", true, &mut || Err(broken.clone())), Err(broken));
     }
 }

@@ -1,0 +1,18 @@
+//! The engine against a scripted server: whole studies, faults, rights that are missing, and the password.
+//!
+//! The server is `threadwise_tds::Responder` with the model of `model.rs`, which answers the statements of the engine.
+
+#![allow(clippy::unwrap_used)] // Helpers of tests, not a library.
+
+mod bench;
+mod connect;
+mod faults;
+mod insert;
+mod killed;
+mod logical_io;
+mod model;
+mod rights;
+mod schema;
+mod tpch;
+mod worker;
+mod worker_program;

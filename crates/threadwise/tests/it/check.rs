@@ -1,0 +1,71 @@
+//! `threadwise check`: what a server of the user's lets its login do.
+
+use crate::harness::{Lab, Said, said};
+use threadwise_tds::{Column, Length, Message, Options, Reply, Request, Responder, Type, Value};
+
+const PASSWORD: &str = "hush-Pass1";
+
+/// A server that says its version and lets its login do nothing else.
+fn poor_server() -> Responder {
+    let text = Type::NVarChar(Length::Limit(300));
+    let answer = move |sql: &str| match sql {
+        _ if sql.contains("@@VERSION") => {
+            let columns = ["version", "all", "database"].map(|name| Column::new(name, text)).to_vec();
+            let row = ["16.0.4135.4", "Microsoft SQL Server 2022", "shop"].map(Value::text).to_vec();
+            vec![Reply::Rows { columns, rows: vec![row] }]
+        }
+        _ if sql.starts_with("SET ") => Vec::new(),
+        _ => vec![Reply::Error(Message::new(300, "VIEW SERVER PERFORMANCE STATE permission was denied."))],
+    };
+    Responder::start(Options::default(), move |_, request| match request {
+        Request::Login(login) if login.password == PASSWORD => Vec::new(),
+        Request::Login(_) => vec![Reply::Error(Message::new(18456, "Login failed for user 'me'.").class(14))],
+        Request::Batch { sql } => answer(sql),
+        _ => Vec::new(),
+    })
+    .unwrap()
+}
+
+fn look(lab: &Lab, server: &Responder, password: &str) -> Said {
+    let address = format!("sqlserver://me@{}/shop", server.address());
+    let words = ["check", "--engine", &address, "--engine-option", "tls=trust", "--look"];
+    let output = lab.command(&words).env("SQLCMDPASSWORD", password).output().unwrap();
+    said(output)
+}
+
+#[test]
+fn rights_that_are_missing_are_named_and_the_password_is_nowhere() {
+    let (lab, server) = (Lab::new(), poor_server());
+    let said = look(&lab, &server, PASSWORD);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    for part in [
+        "sqlserver 16.0.4135.4",
+        "works  TLS: ",
+        "lacks  CREATE SCHEMA: ",
+        "lacks  sys.dm_os_spinlock_stats: the login lacks VIEW SERVER STATE",
+        "2 of 17 points work",
+    ] {
+        assert!(said.stdout.contains(part), "{part}: {}", said.stdout);
+    }
+    assert!(!said.stdout.contains(PASSWORD) && !said.stderr.contains(PASSWORD));
+    assert_eq!((server.connections_open(), server.errors().len()), (0, 0), "{:?}", server.errors());
+}
+
+#[test]
+fn a_wrong_password_and_what_is_no_server_are_refused_with_what_to_do() {
+    let (lab, server) = (Lab::new(), poor_server());
+    let said = look(&lab, &server, "other-Pass1");
+    assert_eq!(said.code, Some(1), "{}", said.stdout);
+    assert!(said.stderr.contains("login or password is wrong (error 18456)"), "{}", said.stderr);
+    assert!(!said.stderr.contains("other-Pass1"));
+    for (engine, part) in [
+        ("sqlite", "check looks at a server of yours, and 'sqlite' names none"),
+        ("sqlserver", "such as --engine sqlserver://USER@HOST/DATABASE"),
+        ("sqlserver://me:hush@db/shop", "a password does not belong into an address"),
+        ("vertica://db", "addresses of servers begin with"),
+    ] {
+        let said = lab.run(&["check", "--engine", engine, "--look"]);
+        assert_eq!(said.code, Some(2), "{engine}: {}", said.stderr);
+        assert!(said.stderr.contains(part) && !said.stderr.contains("hush"), "{}", said.stderr);
+    }
+}
