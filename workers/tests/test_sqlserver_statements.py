@@ -38,8 +38,8 @@ OF_FILE = {"rows_loop": {"sum": "SET @key_sum = @key_sum + @k0 % 1000000007;"},
            "rows_batch": {"sum": "SET @key_sum = @key_sum + @k0 % 1000000007;"}}
 
 #: Statements that sqlglot does not look into, or does not know: CHECKPOINT and DBCC, SET of what it has no word for,
-#: CLUSTERED and HASH behind PRIMARY KEY, loops and atomic blocks.
-BEYOND = {"cold", "settings", "rows", "rows_memory", "rows_batch", "blocks_loop"}
+#: CLUSTERED and HASH behind PRIMARY KEY, EXEC of a text, loops and atomic blocks.
+BEYOND = {"cold", "schema", "settings", "rows", "rows_memory", "rows_batch", "blocks_loop"}
 
 
 def filled(path: Path) -> str:

@@ -437,7 +437,7 @@ mod tests {
             let how = Add { wheels: Some(wheels), ..how(&fake, false) };
             lab.engines.add(name, &how, &never, &mut |_| {}).unwrap_err().to_string()
         };
-        assert!(message("oracle", empty.path()).contains("oracle"));
+        assert!(message("vertica", empty.path()).contains("vertica"));
         assert!(message("duckdb", empty.path()).contains(".whl"));
         assert!(message("duckdb", Path::new("/no/wheels")).contains("/no/wheels"));
         let colon = Engines::open(&lab.folder.path().join("a:b")).unwrap();

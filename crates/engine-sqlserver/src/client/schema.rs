@@ -42,13 +42,8 @@ pub(crate) fn make(control: &mut Connection, server: &Server) -> Result<(), Engi
         server.database(),
         server.target().user
     );
-    // CREATE SCHEMA has to be a batch of its own.
-    run(control, &action, &format!("CREATE SCHEMA [{schema}]"))?;
     let sql = fill(include_str!("../sql/schema.sql"), &[("schema", schema), ("says", MARK_TEXT)]);
-    run(control, &action, &sql).inspect_err(|_| {
-        // Without its mark nobody would know it as ours. What made that fail is the error that counts.
-        let _ = drop_ours(control, schema);
-    })
+    run(control, &action, &sql)
 }
 
 fn take_lock(control: &mut Connection, schema: &str) -> Result<(), EngineError> {

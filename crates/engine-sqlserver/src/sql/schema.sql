@@ -1,4 +1,7 @@
--- The tables that make a schema ours: the mark, what we made, and which data is whole.
+-- The schema with the tables that make it ours: the mark, what we made, and which data is whole. One transaction, so that
+-- it is never there without its mark; CREATE SCHEMA has to be a batch of its own, which EXEC makes of it.
+BEGIN TRANSACTION;
+EXEC(N'CREATE SCHEMA [{schema}]');
 CREATE TABLE [{schema}].[threadwise_mark] (says varchar(100) NOT NULL);
 INSERT INTO [{schema}].[threadwise_mark] (says) VALUES ('{says}');
 CREATE TABLE [{schema}].[threadwise_objects] (
@@ -11,3 +14,4 @@ CREATE TABLE [{schema}].[threadwise_loads] (
     counted bigint       NOT NULL,
     notes  nvarchar(max) NOT NULL
 );
+COMMIT TRANSACTION;

@@ -98,9 +98,9 @@ fn programs_of_others_are_listed() {
 #[test]
 fn bad_input_is_refused_and_nothing_is_made() {
     let lab = Lab::new();
-    refused(&lab, &["add", "oracle"], 2, &["oracle", "duckdb, datafusion"]);
+    refused(&lab, &["add", "vertica"], 2, &["vertica", "duckdb, datafusion"]);
     refused(&lab, &["add"], 2, &["NAME"]);
-    refused(&lab, &["remove", "oracle"], 2, &["oracle"]);
+    refused(&lab, &["remove", "vertica"], 2, &["vertica"]);
     refused(&lab, &["add", "duckdb", "--wheels", "absent"], 2, &["--wheels absent"]);
     refused(&lab, &["add", "duckdb", "--wheels", "tmp"], 2, &["--print-requirements"]);
     refused(&lab, &["add", "duckdb", "--python", "/bin/false"], 3, &["/bin/false", "no Python 3"]);
