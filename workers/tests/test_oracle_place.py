@@ -150,7 +150,7 @@ class Journals(unittest.TestCase):
                 "name = f\"masks.{j.here().replace(' ', '.')}.{pid}.{j.start_time(pid, pid)}.0123456789abcdef\"\n"
                 "one = j.Journal(os.path.join(sys.argv[2], name))\n"
                 "victim = int(sys.argv[3]); j.bind(one, [(victim, victim)], {min(os.sched_getaffinity(0))})\n")
-        subprocess.run([sys.executable, "-I", "-c", code, str(WORKERS), str(self.folder), str(victim.pid)], check=True)
+        subprocess.run([sys.executable, "-I", "-B", "-c", code, str(WORKERS), str(self.folder), str(victim.pid)], check=True)
         self.assertEqual(len(os.sched_getaffinity(victim.pid)), 1)
         env = os.environ | {"THREADWISE_STATE_DIR": str(self.folder)}
         done = subprocess.run([program, "doctor", "--restore"], env=env, capture_output=True, text=True)

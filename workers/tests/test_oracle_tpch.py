@@ -22,7 +22,7 @@ import threadwise_oracle_tpch as tpch  # noqa: E402
 
 
 #: A generator of tables with the right columns and numbers of rows, and few values.
-GENERATOR = """#!{python} -I
+GENERATOR = """#!{python} -IB
 import os, sys
 sys.path.insert(0, {workers!r})
 from threadwise_oracle_tables import TABLES
