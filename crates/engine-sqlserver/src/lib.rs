@@ -3,7 +3,7 @@
 //! The client is a worker program of its own ([`Client`], feature `client`), since its library takes 3 MB and
 //! brings a second library for TLS. This program knows the engine by [`Sqlserver`], which asks no server.
 //!
-//! The user's database gets a schema of ours that is dropped at the end. Engine options: `url`, `schema`, `tls`,
+//! In the user's database a schema is made and dropped at the end. Engine options: `url`, `schema`, `tls`,
 //! `tls_ca`, `password_file`. Workloads: `logical-io`, `insert`, `tpch`.
 //!
 //! Source: [MS-TDS] by way of the client library; the SQL Server documentation for the language and its views.

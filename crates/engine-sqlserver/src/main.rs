@@ -2,7 +2,7 @@
 //!
 //! Exit codes: 0 done, 1 something failed, which its last reply says.
 
-// Only this program talks to a terminal, when somebody starts it by hand.
+// It talks to a terminal when it is started by hand.
 #![allow(clippy::print_stderr)]
 
 use std::io::{BufReader, stdin};

@@ -18,7 +18,7 @@ pub(crate) enum Tls {
     Verify,
     /// Everything is encrypted; the certificate is not looked at.
     Trust,
-    /// Only the login is encrypted, where the server can.
+    /// Only the login is encrypted.
     Off,
 }
 

@@ -56,6 +56,9 @@ pub enum EngineError {
         /// Cause.
         why: String,
     },
+    /// What a worker program of the engine said of a failure, in its own words.
+    #[error("{0}")]
+    Said(String),
     /// A command did not do what it should.
     #[error("{what}")]
     Command {
@@ -72,7 +75,7 @@ impl EngineError {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Option { .. } => "option",
-            Self::Failed { .. } => "engine",
+            Self::Failed { .. } | Self::Said(_) => "engine",
             Self::WrongAnswer(_) => "wrong-answer",
             Self::Pin { .. } => "lost-pin",
             Self::Command { kind, .. } => kind,

@@ -149,8 +149,8 @@ pub struct RunArgs {
     #[arg(value_name = "PRESET|STUDY.toml")]
     pub study: Option<String>,
     /// Engine: sqlite, native, firebird (embedded, from its packages), postgres, mariadb (a server of our own
-    /// for the study), the address of a running server (postgres://USER@HOST:PORT/DB, mariadb://…), one on a
-    /// Python package such as duckdb (see `threadwise engine list`), simulated, or a program
+    /// for the study), the address of a running server (postgres://USER@HOST:PORT/DB, mariadb://…,
+    /// sqlserver://…, oracle://…), one on a Python package such as duckdb (see `threadwise engine list`), simulated, or a program
     /// threadwise-engine-NAME on PATH. Of a work list its recipe: sqlite, firebird, postgres, mariadb
     #[arg(long, value_name = "NAME|URL")]
     pub engine: Option<String>,

@@ -15,7 +15,7 @@ use threadwise_engine::workloads::insert::{
 use threadwise_engine::{EngineError, LoadRequest, Loaded};
 use threadwise_process::room::server_memory_bytes;
 
-use super::statements::{Names, fill, run};
+use super::statements::{Names, fill, run, seed as seed_table};
 use crate::error::{failed, query};
 
 /// Bytes of a row in a page that inserts in random order have filled to about 70%.
@@ -60,7 +60,7 @@ pub(super) fn load(
     run(control, "make a table", &fill(include_str!("sql/facts.sql"), &[("table", &names.facts())]))?;
     let durable = match spec.table {
         Table::Durable => names.inserted(),
-        Table::Unlogged => names.seed(),
+        Table::Unlogged => seed_table(names),
     };
     run(control, "make a table", &table_sql(&durable, Table::Durable))?;
     let content = seed(control, &durable, request.seed, spec.seed_rows)?;
@@ -105,7 +105,7 @@ pub(super) fn fill_memory_table(control: &mut Conn, names: &Names<'_>) -> Result
     )?;
     run(control, "drop a table in memory", &format!("DROP TABLE IF EXISTS {name}"))?;
     run(control, "make a table in memory", &table_sql(&name, Table::Unlogged))?;
-    run(control, "seed a table in memory", &format!("INSERT INTO {name} SELECT * FROM {}", names.seed()))
+    run(control, "seed a table in memory", &format!("INSERT INTO {name} SELECT * FROM {}", seed_table(names)))
 }
 
 /// Half of what is free, so that a full table is an error of the server and not the end of it.
@@ -230,6 +230,7 @@ pub(super) fn differs(when: &str, expected: Content, held: Content) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::statements::names;
     use super::*;
     use threadwise_study::{OptionValue, Options};
 
@@ -241,7 +242,7 @@ mod tests {
         ]
         .into();
         let spec = Insert::parse(&options, &[]).unwrap();
-        let names = Names { schema: "s", suffix: "" };
+        let names = names("s", "");
         let sql = loop_sql(&names, &spec);
         assert!(sql.contains("DECLARE k0, k1, k2 BIGINT") && sql.contains("k2 MOD 1000000007"), "{sql}");
         assert!(sql.contains("next_key + 3") && sql.contains("LEFT(MD5(CONCAT(seed, next_key + 2)), 15)"));

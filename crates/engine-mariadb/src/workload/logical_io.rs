@@ -281,6 +281,7 @@ pub(super) fn plan(
 
 #[cfg(test)]
 mod tests {
+    use super::super::statements::names;
     use super::*;
     use threadwise_study::{OptionValue, Options};
 
@@ -292,7 +293,7 @@ mod tests {
 
     #[test]
     fn the_loop_holds_what_is_asked_for_and_no_more() {
-        let names = Names { schema: "s", suffix: "_x" };
+        let names = names("s", "_x");
         let plain = loop_sql(&names, 3, &spec(&[]));
         assert!(plain.contains("`s`.`read_blocks_x_3`") && plain.contains("FLOOR(RAND() * 8129)"), "{plain}");
         for absent in ["UPDATE", "SLEEP", "RAND() * 100", "{"] {

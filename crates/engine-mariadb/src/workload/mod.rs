@@ -21,7 +21,7 @@ use threadwise_engine::{EngineError, LoadRequest, Loaded, Session, SessionReques
 
 use crate::Server;
 pub(crate) use insert::ROW_BYTES;
-use statements::Names;
+use statements::names;
 pub(crate) use thread::{Backend, locate};
 pub(crate) use treatment::Treatment;
 pub(crate) use watch::Watch;
@@ -171,7 +171,7 @@ pub(crate) fn load(
     request: &LoadRequest,
     suffix: &str,
 ) -> Result<Loaded, EngineError> {
-    let names = Names { schema: server.schema(), suffix };
+    let names = names(server.schema(), suffix);
     match &workload.spec {
         Spec::LogicalIo(spec) => logical_io::load(control, &names, spec, request),
         Spec::Insert(spec) => insert::load(control, &names, spec, request),

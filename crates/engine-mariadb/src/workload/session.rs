@@ -20,7 +20,7 @@ use threadwise_engine::{EngineError, Session, Window};
 use threadwise_study::SessionSlice;
 
 use super::call::Call;
-use super::statements::Names;
+use super::statements::{Names, names};
 use super::thread::Backend;
 use super::{Spec, Work, insert, logical_io};
 use crate::error::{failed, query};
@@ -106,7 +106,7 @@ impl MariadbSession {
         // Below the generator's modulus (mysys/my_rnd.c).
         let mut seed = || i64::from(self.random.next_u32() >> 3);
         let seeds = (seed(), seed());
-        let names = Names { schema: &self.schema, suffix: &self.suffix };
+        let names = names(&self.schema, &self.suffix);
         let sql = format!("CALL {}(?, ?, ?, ?)", names.read_blocks(self.table));
         let (before, client) = (Backend::usage_of(self.backend), thread_cpu_ns());
         let row: Option<(u64, u64, u64, i64)> = self
@@ -133,7 +133,7 @@ impl MariadbSession {
         if wanted > 0 {
             sleep_until_ns(window.start_ns);
         }
-        let names = Names { schema: &self.schema, suffix: &self.suffix };
+        let names = names(&self.schema, &self.suffix);
         let sql = format!("CALL {}(?, ?, ?, ?, ?, ?)", names.insert_rows());
         let next = match spec.key {
             Key::Sequential => first_key(self.number) + self.next_row as i64,
@@ -193,7 +193,7 @@ impl MariadbSession {
         spec: LogicalIo,
         window: &Window,
     ) -> Result<(SessionSlice, Call), EngineError> {
-        let names = Names { schema: &self.schema, suffix: &self.suffix };
+        let names = names(&self.schema, &self.suffix);
         let connection = &mut self.connection;
         let read = prepare(connection, &logical_io::read_sql(&names, self.table))?;
         let update = match spec.updates() {
@@ -224,7 +224,7 @@ impl MariadbSession {
     }
 
     fn client_rows(&mut self, spec: Insert, window: &Window) -> Result<(SessionSlice, Call), EngineError> {
-        let names = Names { schema: &self.schema, suffix: &self.suffix };
+        let names = names(&self.schema, &self.suffix);
         let connection = &mut self.connection;
         let statement = prepare(connection, &insert::insert_sql(&names, &spec))?;
         let (owner, first) = (i64::from(self.number) + 1, first_key(self.number));
@@ -259,7 +259,7 @@ impl MariadbSession {
 
 impl Session for MariadbSession {
     fn warm(&mut self) -> Result<(), EngineError> {
-        let names = Names { schema: &self.schema, suffix: &self.suffix };
+        let names = names(&self.schema, &self.suffix);
         match self.workload.spec {
             Spec::LogicalIo(spec) => logical_io::warm(&mut self.connection, &names, self.table, spec.blocks),
             Spec::Insert(_) => insert::held(&mut self.connection, &names).map(drop),

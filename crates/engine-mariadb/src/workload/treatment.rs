@@ -9,7 +9,7 @@ use threadwise_engine::{EngineError, LoadRequest, Session, SessionRequest};
 
 use super::counters::{PAGES_READ, Reading};
 use super::session::{MariadbSession, Opened, Tally, now};
-use super::statements::{Names, run};
+use super::statements::{Names, names, run};
 use super::watch::{OpenSession, Watch};
 use super::{AtWork, Spec, Work, insert, locate, logical_io};
 use crate::Server;
@@ -65,7 +65,7 @@ impl Treatment {
         (fresh, sampled): (bool, Waits),
     ) -> Result<Self, EngineError> {
         let mut connection = server.connect()?;
-        let names = Names { schema: server.schema(), suffix };
+        let names = names(server.schema(), suffix);
         match workload.spec {
             // No restart keeps a table in memory.
             Spec::Insert(spec) if spec.table == Table::Unlogged => {
@@ -98,7 +98,7 @@ impl Treatment {
     }
 
     fn names(&self) -> Names<'_> {
-        Names { schema: self.server.schema(), suffix: &self.suffix }
+        names(self.server.schema(), &self.suffix)
     }
 
     fn facts(&self) -> MutexGuard<'_, Facts> {

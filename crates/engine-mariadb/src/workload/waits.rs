@@ -10,10 +10,9 @@
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
-use std::collections::BTreeMap;
 use threadwise_engine::clock::{monotonic_ns, sleep_until_ns};
+use threadwise_engine::servers::Samples;
 use threadwise_engine::{EngineError, Window};
-use threadwise_study::Counters;
 
 use crate::error::query;
 use crate::options::Waits;
@@ -43,26 +42,6 @@ pub(super) struct Look {
     /// Whether a session without a statement is at work, waiting for its client; with loops inside the
     /// server it has not begun or is done.
     pub client: bool,
-}
-
-/// Samples of one window.
-#[derive(Debug, Default)]
-pub(super) struct Samples {
-    seen: BTreeMap<String, u64>,
-    all: u64,
-}
-
-impl Samples {
-    /// As counters: `waits/NAME`, `waits/running`, `waits_sampled`.
-    pub(super) fn counters(&self) -> Counters {
-        let named = self.seen.iter().map(|(name, count)| (format!("waits/{name}"), *count));
-        named.chain((self.all > 0).then_some(("waits_sampled".to_owned(), self.all))).collect()
-    }
-
-    fn add(&mut self, name: String) {
-        *self.seen.entry(name).or_default() += 1;
-        self.all += 1;
-    }
 }
 
 /// What of the wanted this server has, and what the reader must know of it.
@@ -213,11 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_become_counters_and_none_become_none() {
-        let mut samples = Samples::default();
-        assert!(samples.counters().is_empty());
-        (0..3).for_each(|_| samples.add("running".into()));
-        assert_eq!(samples.counters(), [("waits/running".into(), 3), ("waits_sampled".into(), 3)].into());
+    fn nobody_is_looked_at_without_sessions_or_where_nothing_is_sampled() {
         assert_eq!(statement(Waits::States, &[]), None);
         assert_eq!(statement(Waits::None, &[4]), None);
         assert!(statement(Waits::Instruments, &[4, 5]).unwrap().contains("(4, 5)"));

@@ -6,12 +6,13 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use threadwise_engine::servers::Samples;
 use threadwise_engine::{EngineError, Window};
 use threadwise_study::{Counters, SessionSlice};
 
 use super::counters::{PAGES_READ, READ_REQUESTS, Reading};
 use super::session::Tally;
-use super::waits::{Look, Samples};
+use super::waits::Look;
 use super::{Backend, locate, waits};
 use crate::Server;
 use crate::options::Waits;

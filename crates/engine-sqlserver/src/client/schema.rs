@@ -19,10 +19,10 @@ const MARK_TEXT: &str = "made by threadwise, dropped at the end of its study";
 /// Our own tables of the schema.
 const TABLES: [&str; 3] = ["threadwise_mark", "threadwise_objects", "threadwise_loads"];
 
-/// Makes the schema anew. One of ours that an earlier study left is dropped first.
+/// Makes the schema. One with our mark, which an earlier study left, is dropped first.
 ///
 /// # Errors
-/// It is somebody else's, or in use by another study, or we may not make one.
+/// It exists without our mark, another study uses it, or the login may not make one.
 pub(crate) fn make(control: &mut Connection, server: &Server) -> Result<(), EngineError> {
     let schema = server.schema();
     take_lock(control, schema)?;

@@ -1,66 +1,16 @@
-//! Statements: the names of what they are about, their places filled in, and running them.
+//! Statements: the names of what they are about, running them, and reading their rows.
 
 use threadwise_engine::EngineError;
+pub(crate) use threadwise_engine::servers::statements::{Names, fill};
 use tiberius::{FromSql, Row};
 
 use crate::client::connect::Connection;
 use crate::client::error::query;
 use crate::failed;
 
-/// Names of objects of one treatment, ready for statements.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Names<'a> {
-    /// The schema that they are in.
-    pub schema: &'a str,
-    /// What the names of this treatment end with.
-    pub suffix: &'a str,
-}
-
-impl Names<'_> {
-    fn quoted(&self, name: &str) -> String {
-        format!("[{}].[{name}]", self.schema)
-    }
-
-    /// The table that a session of `logical-io` reads.
-    pub(crate) fn blocks(&self, table: u32) -> String {
-        self.quoted(&format!("blocks{}_{table}", self.suffix))
-    }
-
-    /// The loop over that table.
-    pub(crate) fn read_blocks(&self, table: u32) -> String {
-        self.quoted(&format!("read_blocks{}_{table}", self.suffix))
-    }
-
-    /// The table that is inserted into.
-    pub(crate) fn inserted(&self) -> String {
-        self.quoted(&format!("inserted{}", self.suffix))
-    }
-
-    /// Keys on their way into it.
-    pub(crate) fn staging(&self) -> String {
-        self.quoted(&format!("keys{}", self.suffix))
-    }
-
-    /// What was seeded.
-    pub(crate) fn facts(&self) -> String {
-        self.quoted(&format!("facts{}", self.suffix))
-    }
-
-    /// The loop that inserts.
-    pub(crate) fn insert_rows(&self) -> String {
-        self.quoted(&format!("insert_rows{}", self.suffix))
-    }
-
-    /// One transaction of rows in memory, which that loop calls.
-    pub(crate) fn insert_few(&self) -> String {
-        self.quoted(&format!("insert_few{}", self.suffix))
-    }
-}
-
-/// A statement with its places filled in, without its comments.
-pub(crate) fn fill(sql: &str, places: &[(&str, &str)]) -> String {
-    let bare: Vec<&str> = sql.lines().filter(|line| !line.trim_start().starts_with("--")).collect();
-    places.iter().fold(bare.join("\n"), |sql, (name, value)| sql.replace(&format!("{{{name}}}"), value))
+/// Names of one treatment's objects, quoted as SQL Server does.
+pub(crate) fn names<'a>(schema: &'a str, suffix: &'a str) -> Names<'a> {
+    Names { schema, suffix, quotes: ['[', ']'] }
 }
 
 /// Runs a statement that gives nothing back.
@@ -90,20 +40,4 @@ pub(crate) fn whole(row: &Row, at: usize) -> Option<i64> {
 /// A column that has text.
 pub(crate) fn text(row: &Row, at: usize) -> Option<String> {
     column::<&str>(row, at).map(str::to_owned)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn places_are_filled_and_comments_left_out() {
-        let sql = fill("-- what\nSELECT {a}, {b}\n  -- more\nFROM {a}", &[("a", "x"), ("b", "y")]);
-        assert_eq!(sql, "SELECT x, y\nFROM x");
-        let names = Names { schema: "s", suffix: "_1" };
-        assert_eq!(
-            (names.blocks(2), names.inserted()),
-            ("[s].[blocks_1_2]".into(), "[s].[inserted_1]".into())
-        );
-    }
 }

@@ -1,5 +1,5 @@
--- What every connection of ours sets, a statement a line: no counts of rows on the wire, no half transactions, and
--- that ours is the session which a deadlock ends.
+-- Settings of every connection, a statement a line: no counts of rows on the wire, no half transactions, and that a
+-- deadlock with a session of the user's ends this one.
 SET NOCOUNT ON
 SET XACT_ABORT ON
 SET ANSI_WARNINGS ON

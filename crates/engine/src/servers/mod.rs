@@ -12,6 +12,8 @@ mod home;
 mod names;
 mod place;
 mod process;
+mod samples;
+pub mod statements;
 #[cfg(test)]
 mod tests;
 
@@ -19,6 +21,7 @@ pub use home::{Home, sync};
 pub use names::{digest, identity, suffix};
 pub use place::{Rights, Thread};
 pub use process::{Ending, Launch, Process};
+pub use samples::Samples;
 
 use crate::{EngineError, Keeper, Loaded};
 

@@ -87,19 +87,8 @@ impl InProgram {
         threadwise_runner::server(&Settings::new(worker), engine_options, points).map_err(|error| match error
         {
             RunnerError::Worker { failure, .. } if failure.kind == "option" => option(&failure.message),
-            // Its own words say what failed, and on what.
             RunnerError::Worker { failure, .. } if failure.kind == "engine" => {
-                let prefix = format!("{} could not ", self.known.name());
-                let (action, why) = failure
-                    .message
-                    .strip_prefix(&prefix)
-                    .and_then(|rest| rest.split_once(": "))
-                    .unwrap_or(("ask its server", &failure.message));
-                EngineError::Failed {
-                    engine: self.known.name().to_owned(),
-                    action: action.to_owned(),
-                    why: why.to_owned(),
-                }
+                EngineError::Said(failure.message)
             }
             other => failed(other.to_string()),
         })

@@ -13,7 +13,7 @@ use tokio_util::compat::{Compat, TokioAsyncWriteCompatExt};
 /// An error of the client library.
 pub(crate) type Fault = tiberius::error::Error;
 
-/// How long somebody may take to answer the first time.
+/// How long a server may take to accept a connection, and again to let a login in.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
 /// An open connection.

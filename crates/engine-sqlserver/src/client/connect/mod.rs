@@ -106,7 +106,7 @@ impl Target {
             Tls::Trust => {
                 "connections are encrypted by TLS; the server's certificate was not looked at (tls=trust)"
             }
-            Tls::Off => "connections are not encrypted but for the login, where the server can (tls=off)",
+            Tls::Off => "connections are not encrypted but for the login (tls=off)",
         }
     }
 }

@@ -10,8 +10,8 @@ use crate::client::error::{advice, code, one_line};
 use crate::failed;
 use crate::options::{ServerOptions, Tls};
 
-/// What every connection of ours sets: no counts of rows on the wire, no half transactions, and that ours is the
-/// session that a deadlock ends, should it ever be one with somebody else's.
+/// Settings of every connection: no counts of rows on the wire, no half transactions, and that a deadlock with a
+/// session of the user's ends this one.
 const SETTINGS: &str = include_str!("../../sql/settings.sql");
 
 /// The oldest version whose syntax our statements keep to: 2014, with delayed durability and tables in memory.
@@ -70,7 +70,7 @@ impl Server {
         Ok(Self(Arc::new(Inner { target, facts })))
     }
 
-    /// A new connection, set up as all of ours are; the server lists it under this name.
+    /// A new connection, with these settings; the server lists it under this name.
     ///
     /// # Errors
     /// The server is gone or does not let us in.
@@ -183,9 +183,8 @@ fn no_tls(tls: Tls, cause: &str) -> String {
             "no TLS: {cause}; --engine-option tls_ca=/FILE names its authority, tls=trust does not look at its \
              certificate"
         ),
-        Tls::Trust | Tls::Off => {
-            format!("no TLS: {cause}; --engine-option tls=off goes without where the server lets it")
-        }
+        Tls::Trust => format!("no TLS: {cause}; --engine-option tls=off encrypts the login alone"),
+        Tls::Off => format!("no TLS: {cause}; the login needs it: have the server's owner set it up"),
     }
 }
 

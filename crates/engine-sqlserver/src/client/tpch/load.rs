@@ -30,7 +30,7 @@ const FORMAT: u32 = 1;
 /// Rows of one bulk load, each of which is a transaction.
 const BATCH: u64 = 200_000;
 
-/// What ends a load: the server's error or one of ours.
+/// What ends a load: an error of the server's, or of the rows that it is sent.
 enum Stop {
     Fault(Fault),
     Ours(EngineError),

@@ -105,7 +105,7 @@ fn table_sql(names: &Names<'_>, workload: &Inserts) -> String {
 /// Seeds the table: keys come by bulk load and go from there a few at a time, in their random order, so that pages
 /// are as full as inserts leave them; a load at once would be sorted first.
 fn seed(control: &mut Connection, names: &Names<'_>, seed: u64, rows: u64) -> Result<Content, EngineError> {
-    let (staging, table) = (names.staging(), names.inserted());
+    let (staging, table) = (names.object("keys"), names.inserted());
     let mut content = Content::default();
     run(control, "make a table", &fill(include_str!("../../sql/seed_keys.sql"), &[("table", &staging)]))?;
     let mut keys = RandomKeys::new(seed, 0).take(usize::try_from(rows).unwrap_or(usize::MAX));
@@ -167,7 +167,7 @@ fn procedures(names: &Names<'_>, workload: &Inserts) -> Vec<String> {
     let insert = format!("INSERT INTO {table} (c1, c2, c3, c4, c5, c6) VALUES {values};");
     let insert = match (workload.buckets, spec.durability) {
         (Some(_), _) => {
-            format!("EXEC {} @owner, {};", names.insert_few(), list(&|row| format!("@k{row}"), ", "))
+            format!("EXEC {} @owner, {};", names.object("insert_few"), list(&|row| format!("@k{row}"), ", "))
         }
         (None, Durability::Full) => insert,
         (None, Durability::Relaxed) => {
@@ -192,7 +192,7 @@ fn procedures(names: &Names<'_>, workload: &Inserts) -> Vec<String> {
             "INSERT INTO {table} (c1, c2, c3, c4, c5, c6) VALUES (@k{row}, @now, '{text}', @owner, {row}, @k{row});"
         )
     };
-    let few = names.insert_few();
+    let few = names.object("insert_few");
     let places = [
         ("procedure", few.as_str()),
         ("parameters", &list(&|row| format!("@k{row} bigint"), ", ")),

@@ -1,6 +1,7 @@
 //! Tests of `insert`: options and texts; servers are elsewhere.
 
 use super::*;
+use crate::client::statements::names;
 use threadwise_study::{OptionValue, Options};
 
 fn options(pairs: &[(&str, &str)]) -> Options {
@@ -11,7 +12,7 @@ fn options(pairs: &[(&str, &str)]) -> Options {
 
 #[test]
 fn the_loop_names_each_row_of_a_transaction() {
-    let names = Names { schema: "s", suffix: "" };
+    let names = names("s", "");
     let random = Inserts::parse(&options(&[("rows_per_tx", "3"), ("key", "random")])).unwrap();
     let sql = procedures(&names, &random);
     assert_eq!(sql.len(), 1);
@@ -29,7 +30,7 @@ fn the_loop_names_each_row_of_a_transaction() {
 
 #[test]
 fn tables_in_memory_have_native_procedures_and_as_many_buckets_as_asked_for() {
-    let names = Names { schema: "s", suffix: "" };
+    let names = names("s", "");
     let few = Inserts::parse(&options(&[("storage", "memory-optimised"), ("buckets", "1024")])).unwrap();
     assert!(table_sql(&names, &few).contains("BUCKET_COUNT = 1024") && !few.is_batch());
     let sql = procedures(&names, &few);

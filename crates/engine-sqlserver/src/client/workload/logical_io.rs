@@ -189,6 +189,7 @@ pub(super) fn warm(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::statements::names;
     use threadwise_study::{OptionValue, Options};
 
     fn spec(pairs: &[(&str, f64)]) -> LogicalIo {
@@ -199,7 +200,7 @@ mod tests {
 
     #[test]
     fn the_loop_holds_what_is_asked_for_and_no_more() {
-        let names = Names { schema: "s", suffix: "_x" };
+        let names = names("s", "_x");
         let plain = loop_sql(&names, 3, &spec(&[]));
         assert!(
             plain.contains("[s].[read_blocks_x_3]") && plain.contains("(@x * 8129) / 2147483647"),

@@ -13,7 +13,7 @@ use threadwise_engine::workloads::insert::Durability;
 use threadwise_engine::{EngineError, LoadRequest, Loaded};
 
 use crate::client::connect::{Connection, Server};
-use crate::client::statements::{Names, text};
+use crate::client::statements::{names, text};
 use crate::failed;
 use crate::work::{Spec, Work};
 pub(crate) use server_counters::why_not;
@@ -97,7 +97,7 @@ pub(crate) fn load(
     request: &LoadRequest,
     suffix: &str,
 ) -> Result<Loaded, EngineError> {
-    let names = Names { schema: server.schema(), suffix };
+    let names = names(server.schema(), suffix);
     match &workload.spec {
         Spec::LogicalIo(spec) => logical_io::load(control, server, &names, spec, request),
         Spec::Insert(inserts) => insert::load(control, &names, inserts, request),

@@ -1,8 +1,8 @@
 //! The server's own statistics of spinlocks, waits and latches between two readings.
 //!
 //! Source: sys.dm_os_spinlock_stats, sys.dm_os_wait_stats and sys.dm_os_latch_stats, all of the whole server
-//! since its start; each needs VIEW SERVER STATE (from 2022 on VIEW SERVER PERFORMANCE STATE). Waits that say that
-//! somebody has nothing to do are left out by the pattern of their names ("sys.dm_os_wait_stats", types of waits).
+//! since its start; each needs VIEW SERVER STATE (from 2022 on VIEW SERVER PERFORMANCE STATE). Waits of idle tasks
+//! are left out by the pattern of their names ("sys.dm_os_wait_stats", types of waits).
 
 use std::collections::BTreeMap;
 use threadwise_study::Counters;

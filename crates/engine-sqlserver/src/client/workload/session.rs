@@ -23,7 +23,7 @@ use super::usage::{Call, Usage};
 use super::{insert, logical_io};
 use crate::client::connect::Connection;
 use crate::client::error::query;
-use crate::client::statements::{Names, whole};
+use crate::client::statements::{Names, names, whole};
 use crate::failed;
 use crate::work::{Inserts, Spec, Work};
 
@@ -115,7 +115,7 @@ impl SqlserverSession {
         let (start_us, end_us) = self.server_window(window)?;
         let seed = i64::from(self.random.next_u32() >> 1) % 2_147_483_646 + 1;
         let (read_blocks, blocks) = {
-            let names = Names { schema: &self.schema, suffix: &self.suffix };
+            let names = names(&self.schema, &self.suffix);
             (names.read_blocks(self.table), names.blocks(self.table))
         };
         let sql = format!("EXEC {read_blocks} @P1, @P2, @P3");
@@ -138,7 +138,7 @@ impl SqlserverSession {
         if wanted > 0 {
             sleep_until_ns(window.start_ns);
         }
-        let names = Names { schema: &self.schema, suffix: &self.suffix };
+        let names = names(&self.schema, &self.suffix);
         let sql = format!("EXEC {} @P1, @P2, @P3, @P4, @P5, @P6, @P7", names.insert_rows());
         let next = match workload.spec.key {
             Key::Sequential => first_key(self.number) + self.next_row as i64,
@@ -198,7 +198,7 @@ impl SqlserverSession {
         spec: LogicalIo,
         window: &Window,
     ) -> Result<(SessionSlice, Call), EngineError> {
-        let names = Names { schema: &self.schema, suffix: &self.suffix };
+        let names = names(&self.schema, &self.suffix);
         let (read, update) =
             (logical_io::read_sql(&names, self.table), logical_io::update_sql(&names, self.table));
         let connection = &mut self.opened.connection;
@@ -226,7 +226,7 @@ impl SqlserverSession {
         workload: Inserts,
         window: &Window,
     ) -> Result<(SessionSlice, Call), EngineError> {
-        let sql = insert::client_sql(&Names { schema: &self.schema, suffix: &self.suffix }, &workload);
+        let sql = insert::client_sql(&names(&self.schema, &self.suffix), &workload);
         let connection = &mut self.opened.connection;
         let owner = i32::try_from(self.number + 1).unwrap_or(i32::MAX);
         let first = first_key(self.number);
@@ -261,7 +261,7 @@ impl SqlserverSession {
 
 impl Session for SqlserverSession {
     fn warm(&mut self) -> Result<(), EngineError> {
-        let names = Names { schema: &self.schema, suffix: &self.suffix };
+        let names = names(&self.schema, &self.suffix);
         let connection = &mut self.opened.connection;
         match self.workload.spec {
             Spec::LogicalIo(spec) => logical_io::warm(connection, &names, self.table, spec.blocks)?,

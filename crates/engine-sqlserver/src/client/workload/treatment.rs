@@ -13,7 +13,7 @@ use super::watch::{OpenSession, Watch};
 use crate::ENGINE;
 use crate::client::connect::Server;
 use crate::client::error::query;
-use crate::client::statements::{Names, whole};
+use crate::client::statements::{Names, names, whole};
 use crate::work::{Spec, Work};
 
 /// A treatment at workload.
@@ -46,19 +46,19 @@ impl Treatment {
         suffix: &str,
     ) -> Result<Self, EngineError> {
         let mut connection = server.connect(&format!("threadwise {}", load.treatment))?;
-        let names = Names { schema: server.schema(), suffix };
+        let names = names(server.schema(), suffix);
         if let Spec::Insert(_) = workload.spec
             && insert::facts(&mut connection, &names)? != insert::held(&mut connection, &names)?
         {
             insert::put_back(&mut connection, &names)?;
         }
-        let watch = Watch::start(connection, workload.place == Loop::Client, load.seed)?;
+        let watch = Watch::start(connection, workload.place == Loop::Client, load.seed);
         let facts = Mutex::default();
         Ok(Self { server: server.clone(), workload, suffix: suffix.to_owned(), watch, facts })
     }
 
     fn names(&self) -> Names<'_> {
-        Names { schema: self.server.schema(), suffix: &self.suffix }
+        names(self.server.schema(), &self.suffix)
     }
 
     fn facts(&self) -> MutexGuard<'_, Facts> {

@@ -3,11 +3,10 @@
 //! Source: sys.dm_exec_requests.wait_type is what a request waits for now; NULL is workload. A login without VIEW
 //! SERVER STATE (from 2022 on VIEW SERVER PERFORMANCE STATE) sees its own request alone.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use threadwise_engine::clock::{monotonic_ns, sleep_until_ns};
+use threadwise_engine::servers::Samples;
 use threadwise_engine::{EngineError, Window};
-use threadwise_study::Counters;
 
 use super::server_counters::why_not;
 use crate::client::connect::{Connection, Fault};
@@ -16,26 +15,6 @@ use crate::client::statements::{text, whole};
 
 /// Time between two looks.
 const PERIOD_NS: u64 = 50_000_000;
-
-/// Samples of one window.
-#[derive(Debug, Default)]
-pub(super) struct Samples {
-    seen: BTreeMap<String, u64>,
-    all: u64,
-}
-
-impl Samples {
-    /// As counters: `waits/NAME`, `waits/running`, `waits_sampled`.
-    pub(super) fn counters(&self) -> Counters {
-        let named = self.seen.iter().map(|(name, count)| (format!("waits/{name}"), *count));
-        named.chain((self.all > 0).then_some(("waits_sampled".to_owned(), self.all))).collect()
-    }
-
-    fn add(&mut self, name: String) {
-        *self.seen.entry(name).or_default() += 1;
-        self.all += 1;
-    }
-}
 
 /// Whether requests of other sessions can be seen; otherwise why not.
 pub(crate) fn may_look(control: &mut Connection) -> Result<(), String> {
@@ -103,13 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn samples_become_counters_and_none_become_none() {
-        let mut samples = Samples::default();
-        assert!(samples.counters().is_empty());
-        samples.add("WRITELOG".into());
-        (0..2).for_each(|_| samples.add("running".into()));
-        let wanted = [("waits/WRITELOG", 1), ("waits/running", 2), ("waits_sampled", 3)];
-        assert_eq!(samples.counters(), wanted.map(|(name, count)| (name.to_owned(), count)).into());
+    fn sessions_are_named_by_their_numbers() {
         assert!(statement(&[51, 52]).ends_with("IN (51, 52)"));
     }
 }

@@ -5,12 +5,13 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use threadwise_engine::servers::Samples;
 use threadwise_engine::{EngineError, Window};
 use threadwise_study::{Counters, SessionSlice};
 
 use super::server_counters::{Readable, Reading};
 use super::session::Tally;
-use super::waits::{self, Samples};
+use super::waits;
 use crate::client::connect::Connection;
 
 /// Stream of the seed's generator for the phases of samples.
@@ -46,11 +47,8 @@ pub(super) struct OpenSession {
 }
 
 impl Watch {
-    /// Takes a connection as the one that controls.
-    ///
-    /// # Errors
-    /// None now; what cannot be read is a note.
-    pub(super) fn start(mut connection: Connection, client: bool, seed: u64) -> Result<Self, EngineError> {
+    /// Takes a connection as the one that controls. What it may not read is a note.
+    pub(super) fn start(mut connection: Connection, client: bool, seed: u64) -> Self {
         let (readable, mut notes) = Readable::find(&mut connection);
         let looks = waits::may_look(&mut connection);
         let is_looked_at = looks.is_ok();
@@ -58,14 +56,14 @@ impl Watch {
         let mut phases = ChaCha8Rng::seed_from_u64(seed);
         phases.set_stream(PHASE_STREAM);
         let control = Control { connection, before: Reading::default(), samples: Samples::default(), phases };
-        Ok(Self {
+        Self {
             client,
             looks: is_looked_at,
             readable,
             notes,
             control: Mutex::new(control),
             open: Mutex::new(Vec::new()),
-        })
+        }
     }
 
     fn control(&self) -> MutexGuard<'_, Control> {
