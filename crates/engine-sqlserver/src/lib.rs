@@ -4,7 +4,7 @@
 //! brings a second library for TLS. This program knows the engine by [`Sqlserver`], which asks no server.
 //!
 //! In the user's database a schema is made and dropped at the end. Engine options: `url`, `schema`, `tls`,
-//! `tls_ca`, `password_file`. Workloads: `logical-io`, `insert`, `tpch`.
+//! `tls_ca`, `password_file`, `affinity`. Workloads: `logical-io`, `insert`, `tpch`.
 //!
 //! Source: [MS-TDS] by way of the client library; the SQL Server documentation for the language and its views.
 
@@ -23,7 +23,7 @@ use threadwise_study::Options;
 use threadwise_study::engine::Properties;
 
 #[cfg(feature = "client")]
-pub use client::{Client, hear_messages};
+pub use client::{Client, WATCHDOG, hear_messages, watch};
 
 /// Name of the engine.
 const ENGINE: &str = "sqlserver";
@@ -93,6 +93,11 @@ impl Engine for Sqlserver {
 
     fn environment(&self) -> &'static [&'static str] {
         &["SQLCMD"]
+    }
+
+    /// Its threads serve any session, and it has a setting for all of them.
+    fn binds_whole(&self) -> bool {
+        true
     }
 
     fn trials(&self) -> &'static [Trial] {

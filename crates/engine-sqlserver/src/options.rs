@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use threadwise_engine::EngineError;
 use threadwise_engine::workloads::options::{only, refuse, word};
+use threadwise_study::engine::{AFFINITY, AFFINITY_KEEP, AFFINITY_SET};
 use threadwise_study::{OptionValue, Options};
 
 /// Schema that holds our objects, where the user gives no other name.
@@ -22,6 +23,15 @@ pub(crate) enum Tls {
     Off,
 }
 
+/// What is done about the logical CPUs that the server uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Affinity {
+    /// The server is bound to each treatment's, and put back.
+    Set,
+    /// It is left as it is.
+    Keep,
+}
+
 /// A server of the user's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServerOptions {
@@ -35,6 +45,8 @@ pub(crate) struct ServerOptions {
     pub tls_ca: Option<PathBuf>,
     /// File with the password, where it is not in the environment.
     pub password_file: Option<PathBuf>,
+    /// Whether it is bound to placements.
+    pub affinity: Affinity,
 }
 
 /// Reads and checks the engine's options.
@@ -42,7 +54,7 @@ pub(crate) struct ServerOptions {
 /// # Errors
 /// The first unknown or impossible one.
 pub(crate) fn parse(options: &Options) -> Result<ServerOptions, EngineError> {
-    only(options, "the engine sqlserver", &["url", "schema", "tls", "tls_ca", "password_file"])?;
+    only(options, "the engine sqlserver", &["url", "schema", "tls", "tls_ca", "password_file", AFFINITY])?;
     let Some(url) = text(options, "url")? else {
         let why = "it says which server is measured: --engine sqlserver://USER@HOST:1433/DATABASE";
         return Err(refuse("url", why.into()));
@@ -63,7 +75,14 @@ pub(crate) fn parse(options: &Options) -> Result<ServerOptions, EngineError> {
     if tls_ca.is_some() && tls != Tls::Verify {
         return Err(refuse("tls_ca", "without tls=verify no certificate is looked at".into()));
     }
-    Ok(ServerOptions { url, schema, tls, tls_ca, password_file: file(options, "password_file")? })
+    let password_file = file(options, "password_file")?;
+    // Before a study `auto` has become one of the others.
+    let words = ["auto", AFFINITY_SET, AFFINITY_KEEP];
+    let affinity = match word(options, AFFINITY, &words)? {
+        1 => Affinity::Set,
+        _ => Affinity::Keep,
+    };
+    Ok(ServerOptions { url, schema, tls, tls_ca, password_file, affinity })
 }
 
 /// The full path of a file.
@@ -108,6 +127,7 @@ mod tests {
             ("schema", "1a", "digit"),
             ("schema", "", "characters"),
             ("tls", "yes", "verify, trust, off"),
+            ("affinity", "on", "auto, set, keep"),
             ("tls_ca", "ca.pem", "absolute"),
             ("password_file", "p", "absolute"),
             ("settings.x", "1", "allowed: url"),

@@ -10,11 +10,13 @@ mod known_by;
 pub mod latency;
 mod point;
 pub mod protocol;
+pub mod server_cpus;
 pub mod servers;
 pub mod worker;
 pub mod workloads;
 
 use connections::Limit;
+use server_cpus::ServerCpus;
 pub use known_by::{Address, KnownBy};
 pub use point::{Point, Trial};
 use std::path::PathBuf;
@@ -56,6 +58,9 @@ pub enum EngineError {
         /// Cause.
         why: String,
     },
+    /// What ran was not, or no longer, on its logical CPUs.
+    #[error("{0}")]
+    LostPin(String),
     /// What a worker program of the engine said of a failure, in its own words.
     #[error("{0}")]
     Said(String),
@@ -77,7 +82,7 @@ impl EngineError {
             Self::Option { .. } => "option",
             Self::Failed { .. } | Self::Said(_) => "engine",
             Self::WrongAnswer(_) => "wrong-answer",
-            Self::Pin { .. } => "lost-pin",
+            Self::Pin { .. } | Self::LostPin(_) => "lost-pin",
             Self::Command { kind, .. } => kind,
         }
     }
@@ -240,6 +245,22 @@ pub trait Engine: Send + Sync {
     fn points(&self, engine_options: &Options) -> Result<Vec<Point>, EngineError> {
         let _ = engine_options;
         Ok(Vec::new())
+    }
+
+    /// Whether the user's server is bound as a whole, by a setting of its own, since its threads serve any session. Such an
+    /// engine has the option [`server_cpus::AFFINITY`].
+    fn binds_whole(&self) -> bool {
+        false
+    }
+
+    /// The logical CPUs of the user's server, where it is bound as a whole; `None` for other engines. Changes nothing
+    /// there.
+    ///
+    /// # Errors
+    /// The server cannot be asked at all.
+    fn server_cpus(&self, engine_options: &Options) -> Result<Option<ServerCpus>, EngineError> {
+        let _ = engine_options;
+        Ok(None)
     }
 
     /// Small studies that `threadwise check` tries beside those of every engine, since they take another way through

@@ -22,7 +22,7 @@ mod server;
 
 pub use agreed::{MAX_LINE_BYTES, REPLY_FD, VERSION};
 pub use error::ProtocolError;
-pub use server::{WireLimit, WirePoint};
+pub use server::{WireLimit, WirePoint, WireServerCpus};
 
 use crate::{LoadRequest, Placed, latency};
 
@@ -113,6 +113,9 @@ pub enum Request {
         engine_options: Options,
         /// Whether to look at what the login may do, too, which takes longer.
         points: bool,
+        /// Whether to look at the server's logical CPUs; asked of engines that bind a server as a whole.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        cpus: bool,
     },
     /// End. Answered by `done`, then the worker exits with 0.
     Stop,
@@ -188,6 +191,9 @@ pub enum Reply {
         /// What the login may do, where that was asked for.
         #[serde(default, deserialize_with = "limits::points")]
         points: Vec<WirePoint>,
+        /// Its logical CPUs, where they were asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cpus: Option<WireServerCpus>,
     },
     /// The worker ends.
     Done,

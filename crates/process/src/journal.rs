@@ -25,6 +25,7 @@
 mod entry;
 mod error;
 mod file;
+mod lasting;
 mod left;
 mod locked;
 mod owner;
@@ -34,6 +35,7 @@ mod server;
 
 pub use entry::{Entry, Here, Thread};
 pub use error::JournalError;
+pub use lasting::{LASTING, kind_of, lasting, left_lasting, says_line};
 pub use left::{Bound, PutBack, left, put_left_back};
 pub use locked::{Locked, Other, Written};
 pub use put_back::Restored;

@@ -171,7 +171,7 @@ pub fn process_of(tid: u32) -> Option<u32> {
 }
 
 /// Numbers of all processes that /proc shows.
-pub(crate) fn processes() -> Vec<u32> {
+pub fn processes() -> Vec<u32> {
     numbers("/proc")
 }
 

@@ -9,7 +9,7 @@
 use crate::stopping;
 use crate::users::User;
 use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
@@ -138,17 +138,53 @@ fn launch(program: &Program<'_>) -> io::Result<Child> {
         if let Some(words) = &words {
             pin::set_affinity_raw(words)?;
         }
-        for &file in files.iter().filter(|&&file| file > 2) {
-            // SAFETY: the call takes numbers only. One that is not open any more is EBADF, and well.
-            // Nothing of the child uses a descriptor above 2 after exec, which is when this closes it.
-            unsafe { libc::fcntl(file.cast_signed(), libc::F_SETFD, libc::FD_CLOEXEC) };
-        }
+        close_at_exec(&files);
         Ok(())
     };
     // SAFETY: the closure only makes system calls (prctl, getppid, sched_setaffinity, fcntl) on values
     // made before the fork, and neither allocates nor takes a lock.
     unsafe { command.pre_exec(in_child) };
     command.spawn()
+}
+
+/// Starts a program that outlives us: in a session of its own, with no open file of ours but a pipe as its stdin,
+/// whose end it sees when we are gone, and with this environment alone.
+///
+/// # Errors
+/// The program cannot be started.
+pub fn detached<E: AsRef<OsStr>>(
+    program: &Path,
+    args: &[impl AsRef<OsStr>],
+    environment: impl IntoIterator<Item = (E, E)>,
+) -> io::Result<Child> {
+    let mut command = Command::new(program);
+    command
+        .args(args)
+        .env_clear()
+        .envs(environment)
+        .current_dir("/")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let files = crate::proc::numbers("/proc/self/fd");
+    let in_child = move || {
+        rustix::process::setsid()?;
+        close_at_exec(&files);
+        Ok(())
+    };
+    // SAFETY: the closure only makes system calls (setsid, fcntl) on values made before the fork, and neither
+    // allocates nor takes a lock.
+    unsafe { command.pre_exec(in_child) };
+    command.spawn()
+}
+
+/// Has files above the first three closed when the program begins.
+fn close_at_exec(files: &[u32]) {
+    for &file in files.iter().filter(|&&file| file > 2) {
+        // SAFETY: the call takes numbers only. One that is not open any more is EBADF, and well.
+        // Nothing of the child uses a descriptor above 2 after exec, which is when this closes it.
+        unsafe { libc::fcntl(file.cast_signed(), libc::F_SETFD, libc::FD_CLOEXEC) };
+    }
 }
 
 /// Runs a tool to its end and gives what it said, of which the last 64 KiB.

@@ -1,7 +1,8 @@
 //! The folder for what has to outlast a killed study: one fixed place per user, wherever its data was.
 //!
 //! Source: XDG Base Directory Specification (`$XDG_STATE_HOME`, by default `~/.local/state`; a relative
-//! value is to be ignored), Filesystem Hierarchy Standard 3.0 (`/run` is cleared at boot, as masks are).
+//! value is to be ignored), Filesystem Hierarchy Standard 3.0 (`/run` is cleared at boot, as masks are;
+//! `/var/lib` is not).
 
 use std::env;
 use std::ffi::OsString;
@@ -13,6 +14,8 @@ pub const VARIABLE: &str = "THREADWISE_STATE_DIR";
 
 /// Root's folder.
 const ROOT: &str = "/run/threadwise";
+/// Root's folder for what outlasts a boot.
+const ROOT_LASTING: &str = "/var/lib/threadwise";
 /// Name of a user's folder.
 const NAME: &str = "threadwise";
 
@@ -24,6 +27,14 @@ pub fn folder() -> Result<PathBuf, String> {
     let uid = rustix::process::geteuid().as_raw();
     let is_own = |path: &Path| path.metadata().is_ok_and(|entry| entry.is_dir() && entry.uid() == uid);
     choose(uid, &|name| env::var_os(name), &is_own)
+}
+
+/// The same for what a start of the machine does not undo: root's other folder is emptied then.
+///
+/// # Errors
+/// As [`folder`].
+pub fn lasting_folder() -> Result<PathBuf, String> {
+    folder().map(|found| if found == Path::new(ROOT) { PathBuf::from(ROOT_LASTING) } else { found })
 }
 
 fn choose(

@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 use threadwise_engine::Point;
 use threadwise_engine::connections::Limit;
 use threadwise_engine::protocol::{Reply, Request, VERSION};
+use threadwise_engine::server_cpus::ServerCpus;
 use threadwise_machine::{CpuSet, MemoryBinding};
 use threadwise_study::Options;
 
@@ -20,6 +21,17 @@ pub struct ServerSays {
     pub limits: Vec<Limit>,
     /// What the login may do, where that was asked for.
     pub points: Vec<Point>,
+    /// Its logical CPUs, where they were asked for and it is bound as a whole.
+    pub cpus: Option<ServerCpus>,
+}
+
+/// What there is to ask a server beside its version and limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Also {
+    /// What the login may do.
+    pub points: bool,
+    /// The server's logical CPUs.
+    pub cpus: bool,
 }
 
 /// Starts a worker only to ask what its engine is like, which a study has to know before it is planned.
@@ -30,24 +42,30 @@ pub fn hello(settings: &Settings) -> Result<Hello, RunnerError> {
     asked(settings, |_, hello, _| Ok(hello))
 }
 
-/// Starts a worker only to ask what the server of these options is, and with `points` what its login may do.
+/// Starts a worker only to ask what the server of these options is, and what else is wanted.
 ///
 /// # Errors
 /// As [`hello`]; or the server cannot be asked, which is a failure of the kind `engine` or `option`.
 pub fn server(
     settings: &Settings,
     engine_options: &Options,
-    points: bool,
+    also: Also,
 ) -> Result<ServerSays, RunnerError> {
     asked(settings, |worker, _, never| {
-        let request = Request::Server { protocol: VERSION, engine_options: engine_options.clone(), points };
+        let Also { points, cpus } = also;
+        let request =
+            Request::Server { protocol: VERSION, engine_options: engine_options.clone(), points, cpus };
         worker.send(&request, never)?;
         match worker.receive("server", settings.deadlines.prepare, Some(never))? {
-            Reply::Server { version, limits, points } => Ok(ServerSays {
-                version: threadwise_machine::text::one_line(&version, 200),
-                limits: limits.into_iter().map(Limit::from).collect(),
-                points: points.into_iter().map(Point::from).collect(),
-            }),
+            Reply::Server { version, limits, points, cpus } => {
+                let cpus = cpus.map(ServerCpus::try_from).transpose();
+                Ok(ServerSays {
+                    version: threadwise_machine::text::one_line(&version, 200),
+                    limits: limits.into_iter().map(Limit::from).collect(),
+                    points: points.into_iter().map(Point::from).collect(),
+                    cpus: cpus.map_err(|error| Failure::new("protocol", error.to_string()))?,
+                })
+            }
             other => Err(worker.unexpected("server", &other)),
         }
     })

@@ -30,7 +30,7 @@ mod watch;
 pub mod workdir;
 mod worker_process;
 
-pub use ask::{ServerSays, hello, server};
+pub use ask::{Also, ServerSays, hello, server};
 pub use event::Event;
 pub use load::{connections, known_bytes_by_device};
 pub use looks::Looks;

@@ -71,7 +71,11 @@ pub fn request(study: &Study, treatment: &Treatment, data_dir: &Path) -> LoadReq
 
 /// Connections that a study of a server holds at once.
 pub fn connections(study: &Study) -> Need {
-    Need::of(study.treatments.iter().map(|treatment| study.worker_sessions(treatment)))
+    let sessions = study.treatments.iter().map(|treatment| study.worker_sessions(treatment));
+    match study.takes_turns() {
+        true => Need::of(sessions.max().into_iter()),
+        false => Need::of(sessions),
+    }
 }
 
 /// Refuses a block that would take connections of the user's server which are left to others. Those of

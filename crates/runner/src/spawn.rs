@@ -189,25 +189,6 @@ fn advice(error: &io::Error) -> &'static str {
     }
 }
 
-/// Starts a process in a session of its own, with an empty environment and nothing of ours but a
-/// pipe on its stdin: it outlives us and sees the end of the pipe when we are gone.
-///
-/// # Errors
-/// The program cannot be started.
-pub fn detached(program: &Path, args: &[impl AsRef<OsStr>]) -> io::Result<Child> {
-    let mut command = Command::new(program);
-    command
-        .args(args)
-        .env_clear()
-        .current_dir("/")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    // SAFETY: the closure makes one system call.
-    unsafe { command.pre_exec(|| Ok(rustix::process::setsid().map(|_| ())?)) };
-    command.spawn()
-}
-
 /// Whether an environment variable belongs to the worker's engine.
 fn is_for_its_engine(name: &OsStr, prefixes: &[String]) -> bool {
     prefixes.iter().any(|prefix| name.to_string_lossy().starts_with(prefix))

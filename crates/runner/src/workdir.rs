@@ -7,7 +7,7 @@
 
 use crate::RunnerError;
 use crate::settings::Settings;
-use crate::spawn;
+use threadwise_process::spawn;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read, Write};
@@ -185,7 +185,8 @@ impl Drop for Workdir {
 fn start_janitor(program: &Path, args: &[String], folder: &Path) -> Result<Child, RunnerError> {
     let mut words: Vec<&std::ffi::OsStr> = args.iter().map(std::ffi::OsStr::new).collect();
     words.push(folder.as_os_str());
-    spawn::detached(program, &words)
+    let environment: [(&str, &str); 0] = [];
+    spawn::detached(program, &words, environment)
         .map_err(|error| RunnerError::Program { program: program.to_owned(), why: error.to_string() })
 }
 

@@ -3,6 +3,7 @@
 //! An engine of this program gives it by `Engine::properties` of the crate `engine`, a worker program in
 //! another language by its `hello` (docs/WORKER.md). It is stored with the study.
 
+use crate::{OptionValue, Options};
 use serde::{Deserialize, Serialize};
 
 /// Most bytes of a block.
@@ -16,6 +17,21 @@ const MAX_DIALECT_CHARS: usize = 100;
 
 /// Engine option that names a server of the user's by its address.
 pub const URL: &str = "url";
+
+/// Engine option of a server that is bound as a whole: [`AFFINITY_SET`] where it is bound to the placement of each
+/// treatment for its runs.
+pub const AFFINITY: &str = "affinity";
+
+/// The server is bound to each treatment's logical CPUs, and put back at the end.
+pub const AFFINITY_SET: &str = "set";
+
+/// Whether these options bind the server as a whole.
+pub fn binds_server(options: &Options) -> bool {
+    matches!(options.get(AFFINITY), Some(OptionValue::Text(word)) if word == AFFINITY_SET)
+}
+
+/// The server is left as it is.
+pub const AFFINITY_KEEP: &str = "keep";
 
 /// What an engine is like. The default is what is assumed of an engine that says nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use threadwise_machine::placement::{self, Service};
 use threadwise_machine::{Memory, Pin, Placement, Topology};
 
-use crate::engine::{Properties, URL};
+use crate::engine::{self, Properties, URL};
 use crate::instance::CACHE;
 use crate::{
     Arm, External, Instance, Options, Quota, SmtWay, arm, command, parallel, tpch, warmup, worklist,
@@ -160,6 +160,11 @@ pub const FIXED_WORK: &str = "rows_per_session";
 /// See [`Study::runs_whole`].
 pub(crate) fn runs_whole(workload: &str) -> bool {
     [command::WORKLOAD, worklist::WORKLOAD].contains(&workload)
+}
+
+/// See [`Study::takes_turns`], of a server that is bound as a whole.
+pub(crate) fn takes_turns(workload: &str, engine_options: &Options) -> bool {
+    engine::binds_server(engine_options) && workload != tpch::WORKLOAD
 }
 
 /// Whether a session's queries run in parallel, so that treatments have a degree of parallelism.
@@ -334,6 +339,17 @@ impl Study {
     /// Whether each run is one whole command or work list, alone on the machine, with metrics of its own.
     pub fn runs_whole(&self) -> bool {
         runs_whole(&self.workload)
+    }
+
+    /// Whether the user's server is bound as a whole to the logical CPUs of the treatment that runs.
+    pub fn binds_server(&self) -> bool {
+        engine::binds_server(&self.engine_options)
+    }
+
+    /// Whether the treatments of a block are there one after the other, each for one run: whole commands, and where the
+    /// server is bound as a whole before sessions are opened. Queries are bound one by one.
+    pub fn takes_turns(&self) -> bool {
+        self.runs_whole() || takes_turns(&self.workload, &self.engine_options)
     }
 
     /// Sessions of a treatment that execute short queries beside its streams.

@@ -1,39 +1,51 @@
-//! What lives as long as a study on the user's server: our schema there.
+//! What lives as long as a study on the user's server: our schema there, and the server's affinity as it was.
 
 use threadwise_engine::{EngineError, Keeper};
+use threadwise_study::Options;
 
+use crate::client::affinity::{self, Held};
 use crate::client::connect::{Connection, Server};
 use crate::client::schema;
+use crate::options::Affinity;
 
-/// Our schema in the user's database. The connection holds the lock.
-pub(crate) struct KeptSchema {
+/// Our schema in the user's database, whose lock the connection holds, and the affinity where it is changed.
+pub(crate) struct Kept {
     control: Option<Connection>,
     server: Server,
+    held: Option<Held>,
 }
 
-impl KeptSchema {
-    /// Makes the schema.
+impl Kept {
+    /// Puts back what a killed study left of the affinity, makes the schema, and writes the affinity down.
     ///
     /// # Errors
-    /// See [`schema::make`].
-    pub(crate) fn make(server: &Server) -> Result<Self, EngineError> {
+    /// See [`schema::make`] and [`Held::begin`]; nothing is left.
+    pub(crate) fn make(server: &Server, engine_options: &Options) -> Result<Self, EngineError> {
+        affinity::put_left_back(server)?;
         let mut control = server.connect("threadwise study")?;
         schema::make(&mut control, server)?;
-        Ok(Self { control: Some(control), server: server.clone() })
+        let mut kept = Self { control: Some(control), server: server.clone(), held: None };
+        if server.affinity() == Affinity::Set {
+            kept.held = Some(Held::begin(server, engine_options)?);
+        }
+        Ok(kept)
     }
 }
 
-impl Keeper for KeptSchema {
+impl Keeper for Kept {
     fn end(mut self: Box<Self>) -> Result<(), EngineError> {
-        match self.control.take() {
+        let restored = self.held.take().map_or(Ok(()), Held::restore);
+        let dropped = match self.control.take() {
             Some(mut control) => schema::drop_ours(&mut control, self.server.schema()),
             None => Ok(()),
-        }
+        };
+        restored.and(dropped)
     }
 }
 
-impl Drop for KeptSchema {
+impl Drop for Kept {
     fn drop(&mut self) {
+        drop(self.held.take());
         if let Some(mut control) = self.control.take() {
             // Nobody is left to tell; the next study finds the mark and drops it.
             let _ = schema::drop_ours(&mut control, self.server.schema());

@@ -1,5 +1,6 @@
 //! The client: what needs a server.
 
+mod affinity;
 mod connect;
 mod error;
 mod keeper;
@@ -12,19 +13,24 @@ mod tpch;
 mod workload;
 
 use threadwise_engine::connections::Limit;
+use threadwise_engine::server_cpus::ServerCpus;
 use threadwise_engine::servers;
 use threadwise_engine::workloads::tpch::NAME as TPCH;
 use threadwise_engine::{
     Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded, Point, Running, StartRequest,
 };
+use threadwise_machine::CpuSet;
 use threadwise_study::Options;
 use threadwise_study::engine::Properties;
 
+use crate::options::Affinity;
 use crate::work::Work;
 use crate::{Sqlserver, options};
+use affinity::Bound;
+pub use affinity::{WATCHDOG, watch};
 use connect::Server;
 pub use connect::hear_messages;
-use keeper::KeptSchema;
+use keeper::Kept;
 use running::SqlserverRunning;
 use workload::Treatment;
 
@@ -69,8 +75,16 @@ impl Engine for Client {
         points::look(&find(engine_options)?)
     }
 
+    fn binds_whole(&self) -> bool {
+        Sqlserver.binds_whole()
+    }
+
+    fn server_cpus(&self, engine_options: &Options) -> Result<Option<ServerCpus>, EngineError> {
+        affinity::ask(&find(engine_options)?).map(Some)
+    }
+
     fn keep(&self, request: &LoadRequest, _: u32) -> Result<Option<Box<dyn Keeper>>, EngineError> {
-        Ok(Some(Box::new(KeptSchema::make(&find(&request.engine_options)?)?)))
+        Ok(Some(Box::new(Kept::make(&find(&request.engine_options)?, &request.engine_options)?)))
     }
 
     fn load(&self, request: &LoadRequest) -> Result<Loaded, EngineError> {
@@ -98,11 +112,25 @@ impl Engine for Client {
         if load.workload == TPCH {
             return tpch::start(server, request);
         }
+        // Before the sessions, so that all of them are opened by the schedulers that they will have.
+        let bound = match server.affinity() {
+            Affinity::Set => {
+                let mut bound = Bound::to(&server, &placement(request))?;
+                bound.bind()?;
+                Some(bound)
+            }
+            Affinity::Keep => None,
+        };
         let workload = Work::parse(load)?;
         let suffix = servers::suffix(load, workload.changes_data());
         let treatment = Treatment::start(&server, workload, load, &suffix)?;
-        Ok(Box::new(SqlserverRunning::new(treatment, server)))
+        Ok(Box::new(SqlserverRunning::new(treatment, server, bound)))
     }
+}
+
+/// All logical CPUs of a treatment's sessions.
+fn placement(request: &StartRequest) -> CpuSet {
+    request.sessions.iter().fold(CpuSet::new(), |all, cpus| all.union(cpus))
 }
 
 /// The server that the options name.

@@ -2,6 +2,7 @@
 
 use threadwise_engine::{EngineError, Point};
 
+use super::affinity;
 use super::connect::{Connection, Fault, Server};
 use super::error::advice;
 use super::statements::{fill, text, whole};
@@ -56,6 +57,7 @@ pub(super) fn look(server: &Server) -> Result<Vec<Point>, EngineError> {
     points.push(delayed_durability(&mut connection));
     points.push(memory(&mut connection));
     points.push(cold(&mut connection));
+    points.push(affinity(server)?);
     points.push(clock(&mut connection));
     Ok(points)
 }
@@ -148,6 +150,27 @@ fn cold(connection: &mut Connection) -> Point {
         Ok(Some(1)) => Point::works(name, "the login is sysadmin; tpch with cache=cold uses it"),
         _ => Point::lacks(name, "it needs the role sysadmin; without it there is no tpch with cache=cold"),
     }
+}
+
+/// Whether the server can be bound to placements.
+fn affinity(server: &Server) -> Result<Point, EngineError> {
+    let name = "PROCESS AFFINITY";
+    let found = affinity::ask(server)?;
+    Ok(match found.why_not {
+        Some(why) => Point::lacks(name, format!("not placed: {why}")),
+        None => Point::works(
+            name,
+            format!(
+                "may be set: {} logical CPUs {}, {}",
+                if found.is_auto { "the server chooses among" } else { "set to" },
+                found.online,
+                match found.others {
+                    0 => "nothing else is connected".to_owned(),
+                    others => format!("sessions of others: {others}, beside which it is not set"),
+                }
+            ),
+        ),
+    })
 }
 
 /// How fine the server's clock is: the smallest step between times that it gives.

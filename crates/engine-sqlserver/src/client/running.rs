@@ -1,8 +1,10 @@
 //! A treatment at workload, and where its server runs.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use threadwise_engine::{EngineError, Running, Session, SessionRequest, Standing, Window};
 use threadwise_study::{Counters, SessionSlice};
 
+use crate::client::affinity::Bound;
 use crate::client::connect::Server;
 use crate::client::workload::Treatment;
 
@@ -10,12 +12,18 @@ use crate::client::workload::Treatment;
 pub(crate) struct SqlserverRunning {
     treatment: Treatment,
     server: Server,
+    bound: Option<Mutex<Bound>>,
 }
 
 impl SqlserverRunning {
     /// Puts it together.
-    pub(crate) fn new(treatment: Treatment, server: Server) -> Self {
-        Self { treatment, server }
+    pub(crate) fn new(treatment: Treatment, server: Server, bound: Option<Bound>) -> Self {
+        Self { treatment, server, bound: bound.map(Mutex::new) }
+    }
+
+    fn bound(&self) -> Option<MutexGuard<'_, Bound>> {
+        // A panic elsewhere has failed the run already.
+        self.bound.as_ref().map(|bound| bound.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -26,6 +34,7 @@ impl Running for SqlserverRunning {
 
     fn standing(&self) -> Result<Standing, EngineError> {
         let mut notes = server_notes(&self.server);
+        notes.extend(bound_notes(self.bound().as_deref()));
         notes.extend(self.treatment.standing());
         Ok(Standing { placed: Vec::new(), notes })
     }
@@ -40,7 +49,11 @@ impl Running for SqlserverRunning {
     }
 
     fn after(&self, sessions: &mut [SessionSlice]) -> Result<Counters, EngineError> {
-        Ok(self.treatment.watch().after(sessions))
+        let counters = self.treatment.watch().after(sessions);
+        if let Some(mut bound) = self.bound() {
+            bound.check()?;
+        }
+        Ok(counters)
     }
 
     fn finish(&self) -> Result<(), EngineError> {
@@ -48,11 +61,16 @@ impl Running for SqlserverRunning {
     }
 }
 
+/// What the reader must know of where the server runs.
+pub(super) fn bound_notes(bound: Option<&Bound>) -> Vec<String> {
+    let free = || vec!["server not pinned: its sessions run on whichever of its threads is free".to_owned()];
+    bound.map_or_else(free, Bound::notes)
+}
+
 /// What the reader must know of every server.
 pub(super) fn server_notes(server: &Server) -> Vec<String> {
     vec![
         "memory placed earlier: the server is yours and ran before the study".to_owned(),
-        "server not pinned: its sessions run on whichever of its threads is free".to_owned(),
         server.target().tls_line().to_owned(),
     ]
 }

@@ -153,6 +153,11 @@ impl Bench {
         }
     }
 
+    /// The folder for what outlasts a killed study.
+    pub fn state_folder(&self) -> std::path::PathBuf {
+        self.path().join("state")
+    }
+
     /// The folder with the password and the data.
     pub fn path(&self) -> &Path {
         self.folder.path()

@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used)] // Helpers of tests, not a library.
 
+mod affinity;
 mod bench;
 mod connect;
 mod faults;

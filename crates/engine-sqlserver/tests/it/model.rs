@@ -2,6 +2,7 @@
 //! engine say. What it does not know is an error for the client, and fails the test.
 
 pub mod catalog;
+mod affinity;
 mod loops;
 mod queries;
 pub mod table;
@@ -34,6 +35,10 @@ pub struct Settings {
     pub delayed: &'static str,
     /// Whether tables in memory have a filegroup.
     pub filegroup: bool,
+    /// What HAS_PERMS_BY_NAME says of ALTER SETTINGS.
+    pub may_bind: bool,
+    /// Logical CPUs and their memory nodes.
+    pub cpus: Vec<(u32, u32)>,
     /// What HAS_PERMS_BY_NAME says of VIEW SERVER STATE.
     pub may_look: bool,
     /// Whether SET STATISTICS TIME has an effect.
@@ -66,6 +71,8 @@ impl Default for Settings {
             product: "Microsoft SQL Server 2022 (RTM-CU14) - 16.0.4135.4 (X64)\n\tDeveloper Edition",
             delayed: "ALLOWED",
             filegroup: true,
+            may_bind: true,
+            cpus: (0..8).map(|cpu| (cpu, cpu / 4)).collect(),
             may_look: true,
             times: true,
             plans: Plans::All,
@@ -124,6 +131,13 @@ pub struct State {
     pub loops: Vec<loops::Called>,
     /// Loops that were called once sessions were warm.
     pub slices: usize,
+    /// The server's affinity: what was set, if it is not left to it, and all that was set in order.
+    pub affinity: Option<Vec<u32>>,
+    pub affinities: Vec<String>,
+    /// So many changes of it fail.
+    pub affinity_fails: usize,
+    /// Sessions of others: login and program.
+    pub connected: Vec<(&'static str, &'static str)>,
     /// Texts of queries that were executed, with their degree of parallelism.
     pub executed: Vec<(String, i64)>,
 }
@@ -254,7 +268,7 @@ impl Model {
 }
 
 fn lists() -> impl Iterator<Item = &'static (&'static str, Handler)> {
-    [views::STATEMENTS, catalog::STATEMENTS, loops::STATEMENTS, queries::STATEMENTS].into_iter().flatten()
+    [affinity::STATEMENTS, views::STATEMENTS, catalog::STATEMENTS, loops::STATEMENTS, queries::STATEMENTS].into_iter().flatten()
 }
 
 /// Microseconds since 2020 in UTC.

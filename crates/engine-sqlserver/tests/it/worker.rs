@@ -31,6 +31,7 @@ impl Worker {
             .env_remove("SQLCMDUSER")
             .env_remove("SQLCMDPASSWORD")
             .env(REPLY_FD, "3")
+            .env("THREADWISE_STATE_DIR", bench.state_folder())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(File::create(&log).unwrap());
@@ -58,6 +59,11 @@ impl Worker {
     /// Ends its input.
     pub fn close(&mut self) {
         drop(self.requests.take());
+    }
+
+    /// Its number.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// Kills it.

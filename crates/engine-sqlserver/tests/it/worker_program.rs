@@ -18,22 +18,22 @@ fn wire(load: &LoadRequest) -> WireLoad {
     WireLoad::try_from(&load).unwrap()
 }
 
-fn load_request(load: &LoadRequest) -> Request {
+pub fn load_request(load: &LoadRequest) -> Request {
     Request::Load { protocol: VERSION, load: wire(load), connections: Some(4) }
 }
 
-fn prepare(load: &LoadRequest) -> Request {
+pub fn prepare(load: &LoadRequest) -> Request {
     let cpu = current_affinity().unwrap().iter().next().unwrap();
     let sessions = vec![WireSession { cpus: cpu.to_string() }; load.sessions as usize];
     Request::Prepare { protocol: VERSION, load: wire(load), sessions, seed: 9, service: None, journal: None }
 }
 
-fn go(sequence: u64, window_ns: u64) -> Request {
+pub fn go(sequence: u64, window_ns: u64) -> Request {
     Request::Go { sequence, warmup_ns: 1_000_000, window_ns, queries: Vec::new(), piece_ns: None }
 }
 
 /// A worker that said what it is.
-fn worker(bench: &Bench) -> Worker {
+pub fn worker(bench: &Bench) -> Worker {
     let mut worker = Worker::start(bench, true);
     let Reply::Hello { protocol, engine, version, properties, .. } = worker.reply() else {
         panic!("no hello")
@@ -45,7 +45,7 @@ fn worker(bench: &Bench) -> Worker {
 }
 
 /// The message of a failure, which has to be clear and of this kind.
-fn failed(reply: Reply, wanted: &str) -> String {
+pub fn failed(reply: Reply, wanted: &str) -> String {
     let Reply::Failed { kind, message } = reply else { panic!("{reply:?}") };
     assert_eq!(kind, wanted, "{message}");
     assert_clear(&message);
@@ -53,14 +53,14 @@ fn failed(reply: Reply, wanted: &str) -> String {
 }
 
 /// The worker ends with an error, and its log has the same line.
-fn assert_ends_badly(worker: Worker, message: &str) {
+pub fn assert_ends_badly(worker: Worker, message: &str) {
     let (status, log) = worker.end();
     assert_eq!(status.code(), Some(1));
     assert_eq!(log.trim_end(), format!("threadwise-engine-sqlserver: {message}"));
 }
 
 /// The worker has said that it is done, and nothing to its log.
-fn assert_ends_well(worker: Worker) {
+pub fn assert_ends_well(worker: Worker) {
     let (status, log) = worker.end();
     assert_eq!((status.code(), log.as_str()), (Some(0), ""));
 }
@@ -112,8 +112,8 @@ fn a_worker_says_what_the_server_is_and_changes_nothing_there() {
     engine_options.remove("password_file");
     for looks in [false, true] {
         let engine_options = engine_options.clone();
-        let reply = worker.ask(&Request::Server { protocol: VERSION, engine_options, points: looks });
-        let Reply::Server { version, limits, points } = reply else { panic!("{reply:?}") };
+        let reply = worker.ask(&Request::Server { protocol: VERSION, engine_options, points: looks, cpus: false });
+        let Reply::Server { version, limits, points, .. } = reply else { panic!("{reply:?}") };
         assert_eq!((version.as_str(), limits[0].most), ("16.0.4135.4", 32_767));
         assert_eq!(points.is_empty(), !looks);
     }

@@ -10,6 +10,7 @@ use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
+use threadwise_machine::cpuset::MAX_CPUS;
 use threadwise_study::QueryExecution;
 use threadwise_study::load::MAX_SESSIONS;
 use threadwise_study::worklist::MAX_ITEMS;
@@ -62,6 +63,11 @@ pub(super) fn queries<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -
 /// Limits and points of a server.
 pub(super) fn points<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<T>, D::Error> {
     from.deserialize_seq(List { most: NOTES, what: "points of a server", element: PhantomData })
+}
+
+/// Logical CPUs of a server.
+pub(super) fn server_cpus<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(u32, u32)>, D::Error> {
+    from.deserialize_seq(List { most: MAX_CPUS as usize, what: "logical CPUs", element: PhantomData })
 }
 
 /// Rows by pieces of a window.

@@ -3,8 +3,11 @@
 use serde::{Deserialize, Serialize};
 use threadwise_machine::text::one_line;
 
+use super::{ProtocolError, limits};
 use crate::Point;
 use crate::connections::Limit;
+use crate::server_cpus::{ServerCpu, ServerCpus};
+use threadwise_machine::CpuSet;
 
 /// Most characters of a name and of a line.
 const CHARS: (usize, usize) = (100, 500);
@@ -59,9 +62,75 @@ impl From<WirePoint> for Point {
     }
 }
 
+/// The logical CPUs of a server that is bound as a whole (mirrors `ServerCpus`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WireServerCpus {
+    /// Number and memory node of each.
+    #[serde(deserialize_with = "limits::server_cpus")]
+    pub cpus: Vec<(u32, u32)>,
+    /// Those in use, as a list such as `0-3,8`.
+    pub online: String,
+    /// Whether the server chooses them.
+    pub is_auto: bool,
+    /// Why the login may not bind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why_not: Option<String>,
+    /// How many sessions of others there are.
+    pub others: u32,
+    /// Who the first of these are.
+    #[serde(default, deserialize_with = "limits::points")]
+    pub who: Vec<String>,
+}
+
+impl From<ServerCpus> for WireServerCpus {
+    fn from(server: ServerCpus) -> Self {
+        Self {
+            cpus: server.cpus.iter().map(|one| (one.cpu, one.node)).collect(),
+            online: server.online.to_string(),
+            is_auto: server.is_auto,
+            why_not: server.why_not,
+            others: server.others,
+            who: server.who,
+        }
+    }
+}
+
+impl TryFrom<WireServerCpus> for ServerCpus {
+    type Error = ProtocolError;
+
+    fn try_from(wire: WireServerCpus) -> Result<Self, ProtocolError> {
+        let online = CpuSet::parse_list(&wire.online)
+            .map_err(|cause| ProtocolError::Value { what: "online".to_owned(), why: cause.to_string() })?;
+        Ok(Self {
+            cpus: wire.cpus.into_iter().map(|(cpu, node)| ServerCpu { cpu, node }).collect(),
+            online,
+            is_auto: wire.is_auto,
+            why_not: wire.why_not.map(|why| one_line(&why, CHARS.1)),
+            others: wire.others,
+            who: wire.who.iter().map(|who| one_line(who, CHARS.0)).collect(),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn logical_cpus_of_a_server_come_back_unchanged() {
+        let server = ServerCpus {
+            cpus: vec![ServerCpu { cpu: 0, node: 0 }, ServerCpu { cpu: 1, node: 4 }],
+            online: CpuSet::parse_list("1").unwrap(),
+            is_auto: false,
+            why_not: Some("no right".into()),
+            others: 2,
+            who: vec!["ann".into()],
+        };
+        let wire = WireServerCpus::from(server.clone());
+        assert_eq!(ServerCpus::try_from(wire.clone()).unwrap(), server);
+        let bad = WireServerCpus { online: "x".into(), ..wire };
+        assert!(ServerCpus::try_from(bad).unwrap_err().to_string().contains("online"));
+    }
 
     #[test]
     fn what_a_worker_says_is_one_line_without_controls() {

@@ -16,7 +16,7 @@ use threadwise_study::{Options, SessionSlice, main_sessions};
 
 use crate::protocol::{
     self, ProtocolError, REPLY_FD, Reply, Request, VERSION, WireLimit, WireLoad, WirePlaced, WirePoint,
-    WireSession, WireSessionSlice,
+    WireServerCpus, WireSession, WireSessionSlice,
 };
 use crate::{Engine, EngineError, Keeper, LoadRequest, Running, StartRequest, Window, clock, engines};
 use crew::Crew;
@@ -144,9 +144,9 @@ fn serve(
                     queries,
                 )?
             }
-            Request::Server { protocol, engine_options, points } => {
+            Request::Server { protocol, engine_options, points, cpus } => {
                 protocol::check_version(protocol)?;
-                server(engine, &engine_options, points)?
+                server(engine, &engine_options, points, cpus)?
             }
             Request::Stop => break,
         };
@@ -157,14 +157,16 @@ fn serve(
 }
 
 /// What the server of these options is.
-fn server(engine: &dyn Engine, options: &Options, points: bool) -> Result<Reply, EngineError> {
+fn server(engine: &dyn Engine, options: &Options, points: bool, cpus: bool) -> Result<Reply, EngineError> {
     let version = engine.version(options)?;
     let limits = engine.limits(options)?;
     let points = if points { engine.points(options)? } else { Vec::new() };
+    let cpus = if cpus { engine.server_cpus(options)? } else { None };
     Ok(Reply::Server {
         version,
         limits: limits.into_iter().map(WireLimit::from).collect(),
         points: points.into_iter().map(WirePoint::from).collect(),
+        cpus: cpus.map(WireServerCpus::from),
     })
 }
 

@@ -8,7 +8,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::fmt::Debug;
 use std::io::BufReader;
-use threadwise_engine::protocol::{self, Reply, Request, WireLimit, WirePlaced, WirePoint, WireSessionSlice};
+use threadwise_engine::protocol::{self, Reply, Request, WireLimit, WirePlaced, WirePoint, WireServerCpus, WireSessionSlice};
+use threadwise_engine::server_cpus::ServerCpus;
 use threadwise_engine::{LoadRequest, Placed, Point, latency};
 use threadwise_machine::text::{is_deceptive, one_line};
 use threadwise_study::engine::Properties;
@@ -102,6 +103,14 @@ fn replies() -> Result<Vec<Reply>, String> {
             version: "16.0".to_owned(),
             limits: vec![WireLimit { name: "sessions".to_owned(), most: 100, set_aside: 3, in_use: 7 }],
             points: vec![WirePoint { name: "login".to_owned(), works: true, says: "granted".to_owned() }],
+            cpus: Some(WireServerCpus {
+                cpus: vec![(0, 0), (3, 1)],
+                online: "0,3".to_owned(),
+                is_auto: true,
+                why_not: Some("no right".to_owned()),
+                others: 1,
+                who: vec!["ann".to_owned()],
+            }),
         },
         Reply::Done,
         Reply::Failed { kind: "engine".to_owned(), message: "disk full".to_owned() },
@@ -131,7 +140,15 @@ fn used(reply: Reply) -> Result<(), String> {
                 })?;
             }
         }
-        Reply::Server { points, .. } => {
+        Reply::Server { points, cpus, .. } => {
+            if let Some(cpus) = cpus.and_then(|wire| ServerCpus::try_from(wire).ok()) {
+                let said = cpus.who.iter().chain(&cpus.why_not);
+                hold(said.into_iter().all(|text| !text.contains(is_deceptive)), || {
+                    format!("what is said of logical CPUs deceives: {cpus:?}")
+                })?;
+                let again = ServerCpus::try_from(WireServerCpus::from(cpus.clone()));
+                hold(again.as_ref() == Ok(&cpus), || format!("{cpus:?} is {again:?} when it is sent on"))?;
+            }
             for point in points.into_iter().map(Point::from) {
                 hold(!point.says.contains(is_deceptive) && !point.name.contains(is_deceptive), || {
                     format!("a point deceives: {point:?}")

@@ -1,9 +1,8 @@
-//! What is different where the work is a command: workers take turns, and what commands said is kept as
-//! readings.
+//! What is different where treatments take turns with whole runs, and what commands said, which is kept as readings.
 //!
 //! Other workers of a block are all there at once, parked. The commands around a run (`setup` may start
-//! a server on a port that is there only once) cannot be, so each treatment's worker is started before
-//! its run and ended after it.
+//! a server on a port that is there only once) cannot be, nor can sessions of a server that is bound as a whole before
+//! they are opened; so each treatment's worker is started before its run and ended after it.
 
 use std::time::Duration;
 use threadwise_engine::protocol::WireLoad;
@@ -18,13 +17,13 @@ const END: Duration = Duration::from_secs(10);
 
 /// Whether the workers of a block are there one after the other.
 pub(super) fn one_by_one(study: &Study) -> bool {
-    study.runs_whole()
+    study.takes_turns()
 }
 
 /// What a worker is given of its data, with the block's number for the placeholder.
 pub(super) fn load_of_block(study: &Study, load: &WireLoad, block: u32) -> WireLoad {
     let mut load = load.clone();
-    if one_by_one(study) {
+    if study.runs_whole() {
         load.options.insert(command::BLOCK.to_owned(), OptionValue::Integer(i64::from(block)));
     }
     load
@@ -32,7 +31,7 @@ pub(super) fn load_of_block(study: &Study, load: &WireLoad, block: u32) -> WireL
 
 /// What a run's commands said, as readings over its window.
 pub(super) fn readings(study: &Study, treatment: &str, slice: &Slice) -> Vec<Reading> {
-    let Some((_, treatment)) = study.treatment(treatment).filter(|_| one_by_one(study)) else {
+    let Some((_, treatment)) = study.treatment(treatment).filter(|_| study.runs_whole()) else {
         return Vec::new();
     };
     let metrics = command::combined(&command::metrics(&treatment.options), &slice.sessions);

@@ -46,7 +46,7 @@ impl<'a> Starts<'a> {
         (study, warmups): (&'a Study, &[Option<Warmup>]),
         concurrent: usize,
     ) -> Self {
-        let at_once = if study.runs_whole() { 1 } else { concurrent.max(1) };
+        let at_once = if study.takes_turns() { 1 } else { concurrent.max(1) };
         let in_turn = study.treatments.len().div_ceil(at_once) as f64;
         let floor_s = floor_s(study, warmups);
         Self { alarm, short, rule, progress, study, in_turn, floor_s, seen: Cell::default() }

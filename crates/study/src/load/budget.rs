@@ -7,7 +7,7 @@ use super::file::StudyFile;
 use super::long;
 use super::overrides::Overrides;
 use super::raw::{RawDesign, option_value};
-use crate::study::{MARGIN, MIN_BLOCKS, runs_whole};
+use crate::study::{MARGIN, MIN_BLOCKS, runs_whole, takes_turns};
 use crate::{Design, FIXED_WORK, Options, Stopping, Study, command, tpch};
 
 /// Seconds where neither the file nor the command line names a budget.
@@ -30,11 +30,20 @@ const UNTIL_BLOCKS: u32 = 64;
 /// Re-warm of a model, milliseconds, and the shortest beneath a CPU quota.
 pub(super) const FIXED_REWARM_MS: f64 = 5.0;
 
+/// A run on a server that is bound for it, milliseconds, and its re-warm: the shorter, the nearer are the treatments of a
+/// block to each other; opening sessions takes some hundred milliseconds, whatever follows.
+const TURN_MS: f64 = 2_000.0;
+const TURN_REWARM_MS: f64 = 500.0;
+
 /// Most time of a run with a fixed amount of work, where nobody says: ten minutes.
 const FIXED_WORK_LIMIT_MS: f64 = 600_000.0;
 
 /// The design before the treatments are known; [`settle`] completes its stopping rule.
-pub(super) fn design(file: &StudyFile, overrides: &Overrides) -> Result<Design, LoadError> {
+pub(super) fn design(
+    file: &StudyFile,
+    overrides: &Overrides,
+    engine_options: &Options,
+) -> Result<Design, LoadError> {
     let raw = &file.raw.design;
     let number =
         |value: &Option<Spanned<f64>>, default: f64| value.as_ref().map_or(default, |found| *found.get_ref());
@@ -71,17 +80,24 @@ pub(super) fn design(file: &StudyFile, overrides: &Overrides) -> Result<Design, 
     if is_command {
         whole_runs(file, overrides)?;
     }
+    let in_turns = takes_turns(file.raw.workload.get_ref(), engine_options);
+    if in_turns && overrides.rounds.is_some_and(|rounds| rounds > 1) {
+        let why = "the server is bound for whole runs, one of each treatment in every block: --blocks is for more of \
+                   them, --engine-option affinity=keep for slices on a server that is not bound";
+        return refused("--rounds", why.to_owned());
+    }
     let (rounds, slice_ms, rewarm_ms) = match queries {
         // The engine keeps to the time that each treatment gives its command.
         None if is_command => (1, command::MAX_TIMEOUT_S as f64 * 1e3, Some(command::LEAD_MS)),
         Some(rounds) => (rounds, tpch::LIMIT_MS, Some(0.0)),
         None if fixed => (1, FIXED_WORK_LIMIT_MS, Some(0.0)),
+        None if in_turns => (1, TURN_MS, Some(TURN_REWARM_MS)),
         // A model has no caches.
         None if overrides.engine_properties.simulated => (20, 50.0, Some(FIXED_REWARM_MS)),
         None => (20, 50.0, None),
     };
     let defaults = RawDesign::default();
-    let shape = if fixed && !in_file { &defaults } else { raw };
+    let shape = if (fixed || in_turns) && !in_file { &defaults } else { raw };
     let asked = overrides.rounds.or(shape.rounds.as_ref().map(|rounds| *rounds.get_ref()));
     // Of queries, rounds that are asked for are passes through all of them.
     let passes = queries.unwrap_or(1);

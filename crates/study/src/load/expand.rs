@@ -67,6 +67,7 @@ pub(super) fn expand(
         float_whole(&mut groups);
     }
     let engine_options = engine_options(file, overrides);
+    let design = budget::design(file, overrides, &engine_options)?;
     let quota = quota::of_engine(overrides, &engine_options);
     let reached = quota.and_then(|quota| quota::prepare(&mut groups, quota, file, (topology, properties)));
     add_metrics(&mut groups, file)?;
@@ -81,7 +82,7 @@ pub(super) fn expand(
         workload: raw.workload.get_ref().clone(),
         treatments: Vec::new(),
         comparisons: Vec::new(),
-        design: budget::design(file, overrides)?,
+        design,
         quota: None,
         external: None,
         left_out,

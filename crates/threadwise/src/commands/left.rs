@@ -46,6 +46,7 @@ pub fn before(command: &Command) {
 }
 
 fn restore(folder: PathBuf) {
+    show_servers();
     // First, since masks may need logical CPUs that are offline.
     match smt::put_left_back(&folder) {
         Ok(done) => done.iter().for_each(|line| output::tell(&format!("threadwise: {line}"))),
@@ -57,7 +58,18 @@ fn restore(folder: PathBuf) {
     }
 }
 
+/// Says which servers still have a setting of a killed study: putting that back takes a login there.
+fn show_servers() {
+    match state::lasting_folder().map(|folder| journal::left_lasting(&folder)) {
+        Ok(Ok(said)) => said.iter().for_each(|line| output::tell(&format!("threadwise: {line}"))),
+        Ok(Err(error)) => output::tell(&format!("threadwise: {error}")),
+        // Without a place for it nothing was ever changed.
+        Err(_) => {}
+    }
+}
+
 fn show(folder: PathBuf) {
+    show_servers();
     match smt::is_left(&folder) {
         Ok(false) => {}
         Ok(true) => output::tell(

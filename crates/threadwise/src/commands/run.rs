@@ -2,6 +2,7 @@
 
 mod args;
 mod arms;
+mod bound;
 mod boots;
 mod command;
 mod external;

@@ -6,7 +6,8 @@ use threadwise_engine::connections::Limit;
 use threadwise_engine::{
     Engine, EngineError, KnownBy, LoadRequest, Loaded, Point, Running, StartRequest, Trial,
 };
-use threadwise_runner::{RunnerError, ServerSays, Settings, Worker};
+use threadwise_engine::server_cpus::ServerCpus;
+use threadwise_runner::{Also, RunnerError, ServerSays, Settings, Worker};
 use threadwise_study::Options;
 use threadwise_study::engine::{Properties, URL};
 
@@ -77,14 +78,14 @@ impl InProgram {
         })
     }
 
-    fn ask(&self, engine_options: &Options, points: bool) -> Result<ServerSays, EngineError> {
+    fn ask(&self, engine_options: &Options, also: Also) -> Result<ServerSays, EngineError> {
         let failed = |why: String| EngineError::Failed {
             engine: self.known.name().to_owned(),
             action: "ask its server".to_owned(),
             why,
         };
         let worker = self.worker(engine_options).map_err(|error| failed(error.to_string()))?;
-        threadwise_runner::server(&Settings::new(worker), engine_options, points).map_err(|error| match error
+        threadwise_runner::server(&Settings::new(worker), engine_options, also).map_err(|error| match error
         {
             RunnerError::Worker { failure, .. } if failure.kind == "option" => option(&failure.message),
             RunnerError::Worker { failure, .. } if failure.kind == "engine" => {
@@ -128,7 +129,7 @@ impl Engine for InProgram {
             };
             return self.worker(engine_options).map(|_| "ready".to_owned()).map_err(failed);
         }
-        Ok(self.ask(engine_options, false)?.version)
+        Ok(self.ask(engine_options, Also::default())?.version)
     }
 
     fn about(&self) -> &'static str {
@@ -156,11 +157,22 @@ impl Engine for InProgram {
     }
 
     fn limits(&self, engine_options: &Options) -> Result<Vec<Limit>, EngineError> {
-        Ok(self.ask(engine_options, false)?.limits)
+        Ok(self.ask(engine_options, Also::default())?.limits)
     }
 
     fn points(&self, engine_options: &Options) -> Result<Vec<Point>, EngineError> {
-        Ok(self.ask(engine_options, true)?.points)
+        Ok(self.ask(engine_options, Also { points: true, cpus: false })?.points)
+    }
+
+    fn binds_whole(&self) -> bool {
+        self.known.binds_whole()
+    }
+
+    fn server_cpus(&self, engine_options: &Options) -> Result<Option<ServerCpus>, EngineError> {
+        match self.binds_whole() {
+            true => Ok(self.ask(engine_options, Also { points: false, cpus: true })?.cpus),
+            false => Ok(None),
+        }
     }
 
     fn trials(&self) -> &'static [Trial] {

@@ -7,6 +7,7 @@ mod messages;
 mod secret;
 mod server;
 
+use std::net::{ToSocketAddrs, UdpSocket};
 use threadwise_engine::EngineError;
 use threadwise_engine::workloads::options::refuse;
 use tiberius::{AuthMethod, Config, EncryptionLevel};
@@ -94,6 +95,15 @@ impl Target {
         self.host == "localhost" || self.host == "::1" || self.host.starts_with("127.")
     }
 
+    /// Whether its addresses are this machine's: only those can be bound here.
+    pub(crate) fn is_here(&self) -> bool {
+        let addresses = (self.host.as_str(), self.port).to_socket_addrs();
+        addresses.is_ok_and(|all| {
+            let mut all = all.peekable();
+            all.peek().is_some() && all.all(|one| UdpSocket::bind((one.ip(), 0)).is_ok())
+        })
+    }
+
     /// How it is reached.
     pub(crate) fn place(&self) -> String {
         format!("{}:{}", self.host, self.port)
@@ -114,6 +124,7 @@ impl Target {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::Affinity;
 
     fn options(url: &str) -> ServerOptions {
         ServerOptions {
@@ -122,6 +133,7 @@ mod tests {
             tls: Tls::Verify,
             tls_ca: None,
             password_file: None,
+            affinity: Affinity::Keep,
         }
     }
 

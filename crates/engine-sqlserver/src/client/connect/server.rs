@@ -8,7 +8,7 @@ use tiberius::Row;
 use super::{Connection, Fault, Target, target};
 use crate::client::error::{advice, code, one_line};
 use crate::failed;
-use crate::options::{ServerOptions, Tls};
+use crate::options::{Affinity, ServerOptions, Tls};
 
 /// Settings of every connection: no counts of rows on the wire, no half transactions, and that a deadlock with a
 /// session of the user's ends this one.
@@ -92,6 +92,11 @@ impl Server {
     /// Schema of our objects.
     pub(crate) fn schema(&self) -> &str {
         &self.0.target.options.schema
+    }
+
+    /// What is done about its logical CPUs.
+    pub(crate) fn affinity(&self) -> Affinity {
+        self.0.target.options.affinity
     }
 
     /// How it is reached, and as whom.
@@ -193,8 +198,14 @@ mod tests {
     use super::*;
 
     fn of(tls: Tls, url: &str) -> Target {
-        let options =
-            ServerOptions { url: url.into(), schema: "s".into(), tls, tls_ca: None, password_file: None };
+        let options = ServerOptions {
+            url: url.into(),
+            schema: "s".into(),
+            tls,
+            tls_ca: None,
+            password_file: None,
+            affinity: Affinity::Keep,
+        };
         super::super::resolve(options, &|_| None).unwrap()
     }
 

@@ -10,16 +10,20 @@ mod session;
 mod times;
 mod values;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use threadwise_engine::{
     EngineError, LoadRequest, Loaded, Running, Session, SessionRequest, Standing, StartRequest,
 };
 use threadwise_machine::CpuSet;
+use threadwise_study::{Counters, SessionSlice};
 use threadwise_tpch::options::TpchOptions;
 
+use crate::client::affinity::Bound;
 use crate::client::connect::Server;
+use crate::options::Affinity;
 use crate::tpch_options;
-use session::QuerySession;
+use session::{Open, QuerySession};
 
 /// Notes of the sessions, each once.
 #[derive(Debug, Clone, Default)]
@@ -45,7 +49,18 @@ struct AtWork {
     options: TpchOptions,
     /// All logical CPUs of the sessions.
     placement: CpuSet,
+    /// What binds the server before each query, since treatments take turns query by query.
+    bound: Option<Mutex<Bound>>,
+    /// How often the server was bound: connections that were opened before are opened again.
+    times_bound: Arc<AtomicU64>,
     notes: Notes,
+}
+
+impl AtWork {
+    fn bound(&self) -> Option<MutexGuard<'_, Bound>> {
+        // A panic elsewhere has failed the run already.
+        self.bound.as_ref().map(|bound| bound.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 /// Makes the data, or finds it.
@@ -64,18 +79,46 @@ pub(super) fn start(server: Server, request: &StartRequest) -> Result<Box<dyn Ru
     let options = tpch_options::parse(&request.load)?;
     load::must_be_whole(&mut server.connect("threadwise look")?, server.schema(), &options)?;
     let placement = request.sessions.iter().fold(CpuSet::new(), |all, cpus| all.union(cpus));
-    Ok(Box::new(AtWork { server, options, placement, notes: Notes::default() }))
+    let bound = match server.affinity() {
+        Affinity::Set => Some(Mutex::new(Bound::to(&server, &placement)?)),
+        Affinity::Keep => None,
+    };
+    let (times_bound, notes) = Default::default();
+    Ok(Box::new(AtWork { server, options, placement, bound, times_bound, notes }))
 }
 
 impl Running for AtWork {
     fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
         let dop = threadwise_engine::workloads::tpch::dop(&self.options, &self.placement);
-        Ok(Box::new(QuerySession::open(&self.server, request, &self.options, dop, self.notes.clone())?))
+        let open = Open {
+            server: self.server.clone(),
+            times_bound: Arc::clone(&self.times_bound),
+            dop,
+            notes: self.notes.clone(),
+        };
+        Ok(Box::new(QuerySession::open(open, request, &self.options)?))
     }
 
     fn standing(&self) -> Result<Standing, EngineError> {
         let mut notes = super::running::server_notes(&self.server);
+        notes.extend(super::running::bound_notes(self.bound().as_deref()));
         notes.extend(self.notes.all());
         Ok(Standing { placed: Vec::new(), notes })
+    }
+
+    fn before(&self) -> Result<(), EngineError> {
+        if let Some(mut bound) = self.bound()
+            && bound.bind()?
+        {
+            self.times_bound.fetch_add(1, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    fn after(&self, _: &mut [SessionSlice]) -> Result<Counters, EngineError> {
+        if let Some(mut bound) = self.bound() {
+            bound.check()?;
+        }
+        Ok(Counters::new())
     }
 }

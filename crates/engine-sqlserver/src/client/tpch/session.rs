@@ -1,6 +1,8 @@
 //! A stream of queries on one connection.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use threadwise_engine::workloads::tpch::tables::TABLES;
 use threadwise_engine::workloads::tpch::{self, query_text, too_long};
@@ -18,9 +20,24 @@ use crate::failed;
 /// A text that needs no right and costs nothing.
 const ONE: &str = "SELECT 1 AS one";
 
+/// What sessions of a treatment are opened with.
+pub(super) struct Open {
+    /// The server.
+    pub server: Server,
+    /// How often the server was bound to other logical CPUs.
+    pub times_bound: Arc<AtomicU64>,
+    /// Degree of parallelism.
+    pub dop: u32,
+    /// Where notes go.
+    pub notes: Notes,
+}
+
 /// A session of `tpch`.
 pub(super) struct QuerySession {
     connection: Connection,
+    open: Open,
+    /// How often the server had been bound when the connection was opened.
+    opened_at: u64,
     schema: String,
     texts: BTreeMap<u8, String>,
     number: u32,
@@ -29,7 +46,6 @@ pub(super) struct QuerySession {
     shows_plans: bool,
     /// Whether the server says how it executed a query.
     knows_dop: bool,
-    notes: Notes,
 }
 
 impl QuerySession {
@@ -38,15 +54,14 @@ impl QuerySession {
     /// # Errors
     /// The server's, or a missing query.
     pub(super) fn open(
-        server: &Server,
+        open: Open,
         request: &SessionRequest,
         options: &TpchOptions,
-        dop: u32,
-        notes: Notes,
     ) -> Result<Self, EngineError> {
-        let number = request.session;
-        let mut connection = server.connect(&format!("threadwise session {number}"))?;
-        let schema = server.schema().to_owned();
+        let (number, dop) = (request.session, open.dop);
+        let opened_at = open.times_bound.load(Ordering::Acquire);
+        let connection = connect(&open.server, number)?;
+        let schema = open.server.schema().to_owned();
         let one = |&query: &u8| {
             let text = query_text(ENGINE, &request.load.data_dir, number, query)?;
             // The comment is by what the server's statistics of the text are found.
@@ -54,23 +69,23 @@ impl QuerySession {
             Ok((query, format!("{begin} {} OPTION (MAXDOP {dop})", qualify::qualified(&text, &schema))))
         };
         let texts = options.queries.iter().map(one).collect::<Result<BTreeMap<u8, String>, EngineError>>()?;
-        run(&mut connection, "have queries timed", "SET STATISTICS TIME ON")?;
         let mut session = Self {
             connection,
+            open,
+            opened_at,
             schema,
             texts,
             number,
             is_cold: options.cache == Cache::Cold,
             shows_plans: false,
             knows_dop: false,
-            notes,
         };
         session.try_times()?;
         session.shows_plans = session.try_plans();
         session.knows_dop = session.try_dop();
         if session.is_cold {
             session.empty_caches()?;
-            session.notes.add(
+            session.open.notes.add(
                 "before each query the server's buffers and its cache of plans are emptied (DBCC DROPCLEANBUFFERS, DBCC \
                  FREEPROCCACHE), for all of its users",
             );
@@ -84,7 +99,7 @@ impl QuerySession {
         let (answered, messages) = heard(|| connection.run(ONE));
         answered.map_err(|cause| query("have queries timed", &cause))?;
         if times::read(&messages).cpu_ms.is_none() {
-            self.notes.add("the server does not say how long queries took it (SET STATISTICS TIME)");
+            self.open.notes.add("the server does not say how long queries took it (SET STATISTICS TIME)");
         }
         Ok(())
     }
@@ -101,7 +116,7 @@ impl QuerySession {
             Ok(None) => "the server answers SET SHOWPLAN_XML with rows".to_owned(),
             Err(why) => why,
         };
-        self.notes.add(format!("plans are not known: {why}"));
+        self.open.notes.add(format!("plans are not known: {why}"));
         false
     }
 
@@ -121,12 +136,23 @@ impl QuerySession {
             Ok(_) => true,
             Err(cause) => {
                 let why = advice(&cause);
-                self.notes.add(format!(
+                self.open.notes.add(format!(
                     "observed degree of parallelism unknown: sys.dm_exec_query_stats cannot be read ({why})"
                 ));
                 false
             }
         }
+    }
+
+    /// Opens the connection again where the server was bound since then: which of its threads serve a connection is
+    /// decided when it is opened.
+    fn follow(&mut self) -> Result<(), EngineError> {
+        let now = self.open.times_bound.load(Ordering::Acquire);
+        if now != self.opened_at {
+            self.connection = connect(&self.open.server, self.number)?;
+            self.opened_at = now;
+        }
+        Ok(())
     }
 
     /// Empties the server's caches.
@@ -194,6 +220,13 @@ impl QuerySession {
     }
 }
 
+/// A connection that has queries timed.
+fn connect(server: &Server, number: u32) -> Result<Connection, EngineError> {
+    let mut connection = server.connect(&format!("threadwise session {number}"))?;
+    run(&mut connection, "have queries timed", "SET STATISTICS TIME ON")?;
+    Ok(connection)
+}
+
 /// How a text begins.
 fn comment(query: u8, session: u32) -> String {
     format!("/* threadwise {} of stream {session} */", tpch::name(query))
@@ -222,6 +255,7 @@ impl Session for QuerySession {
     }
 
     fn queries(&mut self, window: &Window, queries: &[u8]) -> Result<SessionSlice, EngineError> {
+        self.follow()?;
         let client_cpu_ns = clock::thread_cpu_ns();
         let mut slice =
             tpch::run(ENGINE, window, queries, |query, started_ns| self.execute(query, started_ns, window))?;

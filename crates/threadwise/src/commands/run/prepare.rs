@@ -1,6 +1,7 @@
 //! From arguments to a job: everything that can be refused is refused here, before a file is made.
 
 use super::boots::{self, NOT_PROBED};
+use super::bound::{self, Decided};
 use super::external::{self, Before, Due};
 use super::program::{self, Program};
 use super::{command, factors, options, room, server, transaction, worklist};
@@ -19,10 +20,11 @@ use threadwise_machine::{BootFacts, Topology};
 use threadwise_runner::guard;
 use threadwise_store::{EndState, Expectation, Store, Versions};
 use threadwise_study::command::WORKLOAD;
+use threadwise_study::engine::AFFINITY;
 use threadwise_study::external::Part;
 use threadwise_study::load::{Overrides, StudyFile, option_value};
 use threadwise_study::worklist::WORKLOAD as LIST;
-use threadwise_study::{Options, Quota, Stopping, Study, plan_block, presets, tpch};
+use threadwise_study::{OptionValue, Options, Quota, Stopping, Study, plan_block, presets, tpch};
 use threadwise_tpch::TpchOptions;
 
 /// A study that can start.
@@ -70,8 +72,7 @@ impl Job {
         let file = study_file(args.study.as_deref().unwrap_or(default))?;
         command::only_for_commands(&args.commands, file.workload())?;
         transaction::only_for_transactions(&args.transactions, file.workload())?;
-        let resolved = file.resolve(topology, &overrides(args, &file, topology)?);
-        let mut study = resolved.map_err(|error| AppError::input(command::as_typed(error, args)))?;
+        let (mut study, bound) = resolved(args, &file, topology)?;
         worklist::check(&study)?;
         factors::check_instances(&study)?;
         if study.is_simulated() && study.engine_options.is_empty() {
@@ -102,6 +103,7 @@ impl Job {
         let limit = limit(args, &file, &study);
         let whole = study.clone();
         let (study, part) = here(study, due);
+        remarks.extend(bound);
         remarks.extend(self::remarks(args, &study, &program)?);
         remarks.extend(server::remarks(&study, topology, args.measure.plan)?);
         let (store, state, notes, no_probe) = (None, EndState::Running, Vec::new(), args.measure.no_probe);
@@ -165,6 +167,7 @@ impl Job {
         remarks.extend(boots::unknown(&stored.boots, &boot).filter(|_| !is_complete));
         let (study, part) = here(whole.clone(), due);
         if !is_complete {
+            bound::again(&study, topology, args.measure.allow_busy)?;
             remarks.extend(self::remarks(args, &study, &program)?);
             remarks.extend(server::remarks(&study, topology, args.measure.plan)?);
         }
@@ -215,6 +218,7 @@ impl Job {
             "{began}: it stays as it is, and the same study, with the same seed, begins in {}",
             output.display()
         )];
+        bound::again(&study, topology, args.measure.allow_busy)?;
         remarks.extend(self::remarks(args, &study, &program)?);
         remarks.extend(server::remarks(&study, topology, args.measure.plan)?);
         plan_block(&study, topology, 0).map_err(|error| {
@@ -370,6 +374,28 @@ fn study_file(name: &str) -> Result<StudyFile, AppError> {
                 .map_err(|_| AppError::Input(format!("{name} is not text in UTF-8: is it a study definition?")))
         })?;
     StudyFile::parse(&text, name).map_err(AppError::input)
+}
+
+/// The study for this machine, and what is to be said of its server, where that is bound as a whole.
+fn resolved(
+    args: &RunArgs,
+    file: &StudyFile,
+    topology: &Topology,
+) -> Result<(Study, Option<String>), AppError> {
+    let mut overrides = overrides(args, file, topology)?;
+    let resolve = |overrides: &Overrides| {
+        let resolved = file.resolve(topology, overrides);
+        resolved.map_err(|error| AppError::input(command::as_typed(error, args)))
+    };
+    let study = resolve(&overrides)?;
+    // Options that are not an engine's own are refused before its server is asked.
+    options::check(&study, args)?;
+    let allow_busy = args.measure.allow_busy || args.measure.plan;
+    let Some(Decided { word, remark }) = bound::decide(&study, topology, allow_busy)? else {
+        return Ok((study, None));
+    };
+    overrides.engine_options.insert(AFFINITY.to_owned(), OptionValue::Text(word.to_owned()));
+    Ok((resolve(&overrides)?, remark))
 }
 
 fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Overrides, AppError> {

@@ -1,0 +1,168 @@
+//! The affinity for as long as a study lives: written down before the first change, put back at the end.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use threadwise_engine::EngineError;
+use threadwise_process::journal::{Locked, Other, lasting};
+use threadwise_process::state;
+use threadwise_study::Options;
+
+use super::recorded::{Recorded, kind, lines, written_name};
+use super::watchdog::Watchdog;
+use super::{RIGHT, Setting, identity, setting};
+use crate::client::connect::{Connection, Server};
+use crate::failed;
+
+/// How long the watchdog may take to be at work: a connection and a login.
+const BEGINS: Duration = Duration::from_secs(30);
+/// Pause before looking again.
+const STEP: Duration = Duration::from_millis(10);
+
+/// The journal and the watchdog. Dropping this puts the affinity back; [`Held::restore`] says what could not be.
+pub(crate) struct Held {
+    server: Server,
+    journal: PathBuf,
+    watchdog: Option<Watchdog>,
+    is_done: bool,
+}
+
+impl Held {
+    /// Writes down what is in force, and starts the watchdog. Changes nothing yet.
+    ///
+    /// # Errors
+    /// The login may not change it, another study holds it, or it cannot be written down.
+    pub(crate) fn begin(server: &Server, engine_options: &Options) -> Result<Self, EngineError> {
+        let refused = |why: String| failed("hold the server's affinity", why);
+        let mut connection = server.connect("threadwise affinity")?;
+        let (may, name) = identity(&mut connection).map_err(refused)?;
+        if !may {
+            return Err(refused(RIGHT.to_owned()));
+        }
+        let (first, _) = setting::read(&mut connection).map_err(refused)?;
+        let folder = state::lasting_folder().map_err(refused)?;
+        let made = Locked::create(&folder, &kind(&name)).map_err(|error| refused(error.to_string()))?;
+        let mut journal = made.map_err(|Other(other)| {
+            refused(format!("process {} has bound it for another study; wait for its end", other.pid))
+        })?;
+        let text = lines(&name, &first, &server.target().place());
+        journal.append(&text).map_err(|error| refused(error.to_string()))?;
+        let path = journal.path().to_owned();
+        // The watchdog enters itself.
+        drop(journal);
+        let mut held = Self { server: server.clone(), journal: path, watchdog: None, is_done: false };
+        let started = Watchdog::start(&held.journal, engine_options);
+        held.watchdog = Some(started.map_err(|error| refused(format!("no watchdog: {error}")))?);
+        held.await_watchdog().map_err(refused)?;
+        Ok(held)
+    }
+
+    fn await_watchdog(&mut self) -> Result<(), String> {
+        let until = Instant::now() + BEGINS;
+        let kind = threadwise_process::journal::kind_of(&self.journal);
+        while Instant::now() < until {
+            let journal = Locked::open(&self.journal).map_err(|error| error.to_string())?;
+            let journal = journal.ok_or("its journal was removed by something else")?;
+            if journal.living_owner(&kind).is_some() {
+                return Ok(());
+            }
+            drop(journal);
+            if self.watchdog.as_mut().is_none_or(Watchdog::has_ended) {
+                return Err("its watchdog has ended at once; may the login connect a second time?".to_owned());
+            }
+            std::thread::sleep(STEP);
+        }
+        Err(format!("its watchdog was not at work within {} s", BEGINS.as_secs()))
+    }
+
+    /// Puts the affinity back and reads it back.
+    ///
+    /// # Errors
+    /// It could not be; the watchdog goes on trying, and the next study there does.
+    pub(crate) fn restore(mut self) -> Result<(), EngineError> {
+        self.is_done = true;
+        let done = self.put_back();
+        // After a failure it tries for itself.
+        self.end_watchdog(done.is_ok());
+        done
+    }
+
+    fn end_watchdog(&mut self, is_waited_for: bool) {
+        if let Some(watchdog) = self.watchdog.take() {
+            watchdog.end(is_waited_for);
+        }
+    }
+
+    fn put_back(&self) -> Result<(), EngineError> {
+        let put = || -> Result<(), String> {
+            let mut connection =
+                self.server.connect("threadwise affinity").map_err(|error| error.to_string())?;
+            put_back(&mut connection, &self.journal)
+        };
+        put().map_err(|why| {
+            let why = format!("{why}; its watchdog tries for a minute, and then the next study there");
+            failed("put the server's CPU affinity back", why)
+        })
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if !self.is_done {
+            // What has failed is reported; where this fails too, the watchdog tries.
+            let done = self.put_back();
+            self.end_watchdog(done.is_ok());
+        }
+    }
+}
+
+/// Puts back what a journal has, and removes it. An affinity that something else has changed is left.
+///
+/// # Errors
+/// It could not be, and the journal stays; in one line.
+pub(super) fn put_back(connection: &mut Connection, path: &Path) -> Result<(), String> {
+    let Some(journal) = Locked::open(path).map_err(|error| error.to_string())? else { return Ok(()) };
+    let recorded = Recorded::of(&journal)?;
+    let (_, name) = identity(connection)?;
+    if written_name(&name) != recorded.server {
+        return Err(format!("'{name}' answers where '{}' was bound", recorded.server));
+    }
+    let (now, _) = setting::read(connection)?;
+    if !now.is_like(&recorded.first) && is_of_us(&now, &recorded) {
+        setting::put(connection, &recorded.first)?;
+    }
+    journal.remove().map_err(|error| error.to_string())
+}
+
+/// Whether an affinity is one that we made.
+fn is_of_us(now: &Setting, recorded: &Recorded) -> bool {
+    recorded.set.iter().any(|set| set.is_like(now))
+}
+
+/// Puts back what studies that were killed with their watchdogs have left on this server.
+///
+/// # Errors
+/// Another study is at work there, or it could not be.
+pub(crate) fn put_left_back(server: &Server) -> Result<(), EngineError> {
+    let refused = |why: String| {
+        let why = format!("a study that was killed has left it bound: {why}");
+        failed("put the server's CPU affinity back", why)
+    };
+    // Without a place for a journal nothing was ever changed.
+    let Ok(folder) = state::lasting_folder() else { return Ok(()) };
+    if lasting(&folder, threadwise_process::journal::LASTING).is_ok_and(|all| all.is_empty()) {
+        return Ok(());
+    }
+    let mut connection = server.connect("threadwise affinity")?;
+    // A server that does not say so much was never bound.
+    let Ok((_, name)) = identity(&mut connection) else { return Ok(()) };
+    let kind = kind(&name);
+    for written in lasting(&folder, &kind).map_err(|error| refused(error.to_string()))? {
+        let journal = Locked::open(&written.path).map_err(|error| refused(error.to_string()))?;
+        if let Some(pid) = journal.and_then(|journal| journal.living_owner(&kind)) {
+            let why = format!("process {pid} has bound it for another study, or is putting it back; wait for its end");
+            return Err(failed("use the server", why));
+        }
+        put_back(&mut connection, &written.path).map_err(refused)?;
+    }
+    Ok(())
+}

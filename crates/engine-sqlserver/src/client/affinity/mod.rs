@@ -1,0 +1,92 @@
+//! The server's own CPU affinity, by which it is bound to a treatment's logical CPUs: it is of the whole server, and
+//! stays over its restarts, so it is written down before it is changed, and put back whatever ends a study.
+//!
+//! [`Held`] lives as long as the study, and starts the watchdog, which holds the login in its memory and puts the
+//! affinity back when the study was killed. Where that was killed too, the journal (`threadwise_process::journal`,
+//! lasting ones) stays, and the next study with a login of the server begins with putting it back.
+//!
+//! Source: "ALTER SERVER CONFIGURATION (Transact-SQL)", PROCESS AFFINITY; sys.dm_os_schedulers (status, cpu_id),
+//! sys.dm_os_nodes (memory_node_id) and sys.dm_os_sys_info (affinity_type_desc) of the SQL Server documentation.
+
+mod bound;
+mod held;
+mod recorded;
+mod setting;
+mod watchdog;
+
+use threadwise_engine::EngineError;
+use threadwise_engine::server_cpus::{ServerCpu, ServerCpus};
+
+use super::connect::{Connection, Server};
+use super::statements::{fill, text, whole};
+use super::workload::why_not;
+pub(crate) use bound::Bound;
+pub(crate) use held::{Held, put_left_back};
+pub(crate) use setting::Setting;
+pub use watchdog::{WATCHDOG, watch};
+
+/// How the server's list names our connections.
+const OURS: &str = "threadwise%";
+/// How many sessions of others are named.
+const NAMED: usize = 3;
+/// The right to bind the server.
+const RIGHT: &str = "it takes the right ALTER SETTINGS: GRANT ALTER SETTINGS TO the login";
+
+/// What the server says of its logical CPUs.
+///
+/// # Errors
+/// It cannot be asked at all.
+pub(super) fn ask(server: &Server) -> Result<ServerCpus, EngineError> {
+    let unknown = |why: String| ServerCpus {
+        cpus: Vec::new(),
+        online: threadwise_machine::CpuSet::new(),
+        is_auto: true,
+        why_not: Some(why),
+        others: 0,
+        who: Vec::new(),
+    };
+    if !server.target().is_here() {
+        return Ok(unknown("it runs on another machine; run threadwise there".to_owned()));
+    }
+    let mut connection = server.connect("threadwise affinity")?;
+    let (setting, cpus) = match setting::read(&mut connection) {
+        Ok(read) => read,
+        Err(why) => return Ok(unknown(why)),
+    };
+    // At this time none of a study's own is there yet.
+    let who = match others(&mut connection, "") {
+        Ok(who) => who,
+        Err(why) => return Ok(unknown(why)),
+    };
+    let may = identity(&mut connection).and_then(|(may, _)| if may { Ok(()) } else { Err(RIGHT.to_owned()) });
+    Ok(ServerCpus {
+        cpus,
+        online: setting.cpus().clone(),
+        is_auto: matches!(setting, Setting::Auto(_)),
+        why_not: may.err(),
+        others: u32::try_from(who.len()).unwrap_or(u32::MAX),
+        who: who.into_iter().take(NAMED).collect(),
+    })
+}
+
+/// Sessions of others but for those whose program is named like this.
+fn others(connection: &mut Connection, but: &str) -> Result<Vec<String>, String> {
+    let sql = fill(include_str!("../../sql/others.sql"), &[("but", but)]);
+    let rows = connection.rows(&sql).map_err(|cause| why_not(&cause))?;
+    let who = |row| format!("'{}' by '{}'", text(row, 0).unwrap_or_default(), text(row, 1).unwrap_or_default());
+    Ok(rows.iter().map(who).collect())
+}
+
+/// Whether the login may bind the server, and the server's name.
+fn identity(connection: &mut Connection) -> Result<(bool, String), String> {
+    let rows = connection.rows(include_str!("../../sql/may_bind.sql")).map_err(|cause| why_not(&cause))?;
+    let row = rows.first().ok_or("the server does not say its name")?;
+    let name = text(row, 1).filter(|name| !name.trim().is_empty());
+    Ok((whole(row, 0) == Some(1), name.ok_or("the server does not say its name")?))
+}
+
+/// A logical CPU of a row.
+fn cpu(row: &tiberius::Row) -> Option<ServerCpu> {
+    let number = |at| whole(row, at).and_then(|number| u32::try_from(number).ok());
+    Some(ServerCpu { cpu: number(0)?, node: number(1)? })
+}

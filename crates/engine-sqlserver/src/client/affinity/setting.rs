@@ -1,0 +1,115 @@
+//! The affinity as a value: read from the server, as a statement, and as a word of the journal.
+
+use threadwise_engine::server_cpus::ServerCpu;
+use threadwise_machine::CpuSet;
+
+use super::cpu;
+use crate::client::connect::Connection;
+use crate::client::error::advice;
+use crate::client::statements::whole;
+use crate::client::workload::why_not;
+
+/// Which logical CPUs the server uses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Setting {
+    /// It chooses itself; these are they.
+    Auto(CpuSet),
+    /// These were chosen for it.
+    Chosen(CpuSet),
+}
+
+/// The journal's word for [`Setting::Auto`].
+const AUTO: &str = "AUTO";
+
+impl Setting {
+    /// The logical CPUs.
+    pub(crate) fn cpus(&self) -> &CpuSet {
+        match self {
+            Self::Auto(cpus) | Self::Chosen(cpus) => cpus,
+        }
+    }
+
+    /// Whether both leave the server the same choice.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Auto(_), Self::Auto(_)) => true,
+            (Self::Chosen(one), Self::Chosen(other)) => one == other,
+            _ => false,
+        }
+    }
+
+    /// The statement that makes it so.
+    pub(super) fn statement(&self) -> String {
+        let list = match self {
+            Self::Auto(_) => AUTO.to_owned(),
+            // `0-3,8` is `0 TO 3, 8` there.
+            Self::Chosen(cpus) => cpus.to_string().replace('-', " TO ").replace(',', ", "),
+        };
+        format!("ALTER SERVER CONFIGURATION SET PROCESS AFFINITY CPU = {list}")
+    }
+
+    /// The journal's word for it.
+    pub(super) fn word(&self) -> String {
+        match self {
+            Self::Auto(_) => AUTO.to_owned(),
+            Self::Chosen(cpus) => cpus.to_string(),
+        }
+    }
+
+    /// What a word of the journal means; `None` where it is none.
+    pub(super) fn of_word(word: &str) -> Option<Self> {
+        match word {
+            AUTO => Some(Self::Auto(CpuSet::new())),
+            list => CpuSet::parse_list(list).ok().filter(|cpus| !cpus.is_empty()).map(Self::Chosen),
+        }
+    }
+}
+
+/// What is in force, and all logical CPUs that the server could use.
+///
+/// # Errors
+/// Why it cannot be read, in one line that names the right.
+pub(super) fn read(connection: &mut Connection) -> Result<(Setting, Vec<ServerCpu>), String> {
+    let rows = connection.rows(include_str!("../../sql/affinity.sql")).map_err(|cause| why_not(&cause))?;
+    let cpus: Option<Vec<ServerCpu>> = rows.iter().map(cpu).collect();
+    let cpus = cpus.filter(|cpus| !cpus.is_empty()).ok_or("sys.dm_os_schedulers names no logical CPU")?;
+    let is = |row, at| whole(row, at) == Some(1);
+    let online = rows.iter().zip(&cpus).filter(|(row, _)| is(row, 2)).map(|(_, cpu)| cpu.cpu).collect();
+    let is_auto = rows.iter().all(|row| is(row, 3));
+    Ok((if is_auto { Setting::Auto(online) } else { Setting::Chosen(online) }, cpus))
+}
+
+/// Makes it so and reads it back.
+///
+/// # Errors
+/// The server refuses, or reads differently; in one line.
+pub(super) fn put(connection: &mut Connection, wanted: &Setting) -> Result<(), String> {
+    connection.run(&wanted.statement()).map_err(|cause| advice(&cause))?;
+    let (now, _) = read(connection)?;
+    match now.is_like(wanted) {
+        true => Ok(()),
+        false => Err(format!("it was set to CPU = {} and reads {}", wanted.word(), now.word())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_and_statements() {
+        let set = |list: &str| CpuSet::parse_list(list).unwrap();
+        let chosen = Setting::Chosen(set("0-3,8,10-11"));
+        assert_eq!(
+            chosen.statement(),
+            "ALTER SERVER CONFIGURATION SET PROCESS AFFINITY CPU = 0 TO 3, 8, 10 TO 11"
+        );
+        assert_eq!(Setting::of_word(&chosen.word()), Some(chosen.clone()));
+        let auto = Setting::of_word("AUTO").unwrap();
+        assert!(auto.is_like(&Setting::Auto(set("0-7"))) && !auto.is_like(&chosen));
+        assert!(auto.statement().ends_with("CPU = AUTO"));
+        for bad in ["", "auto", "x", "3-1"] {
+            assert_eq!(Setting::of_word(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Journals of what a start of the machine does not undo, such as a setting of a server that may run elsewhere.
+//!
+//! They have the form of the others ([`Locked`]) and lie in [`crate::state::lasting_folder`]. What they are about is
+//! not of this boot or PID namespace, so all of them are found; whether their owners live is known of those of here
+//! alone, and whoever puts the others back has to look for himself whether they are in use.
+
+use super::error::JournalError;
+use super::file::file_error;
+use super::locked::{Locked, Written};
+use super::owner::Owner;
+use std::fs;
+use std::io;
+use std::path::Path;
+use threadwise_machine::text::one_line;
+
+/// How the kinds of such journals begin.
+pub const LASTING: &str = "server-";
+
+/// First word of a line that says to people what is to be done.
+const SAYS: &str = "says ";
+/// Longest of those that is shown, characters.
+const SHOWN: usize = 500;
+
+/// A line that says what is to be done where nobody is left to do it.
+pub fn says_line(text: &str) -> String {
+    format!("{SAYS}{}\n", one_line(text, SHOWN))
+}
+
+/// Journals whose kind begins so, of any boot, in order of their names.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn lasting(folder: &Path, kind: &str) -> Result<Vec<Written>, JournalError> {
+    let names = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other.map_err(|source| file_error("look for a", folder, source))?,
+    };
+    let written = |entry: fs::DirEntry| {
+        let name = entry.file_name();
+        let name = name.to_str()?;
+        let (its_kind, _) = name.split_once('.').filter(|(its_kind, _)| its_kind.starts_with(kind))?;
+        let Owner { here, pid, .. } = Owner::of_name(its_kind, name)?;
+        Some(Written { path: entry.path(), here, pid })
+    };
+    let mut found: Vec<Written> = names.flatten().filter_map(written).collect();
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(found)
+}
+
+/// What such journals say whose owners have ended, or are of another boot or PID namespace.
+///
+/// # Errors
+/// The folder or a journal in it cannot be read, or could have been written by others.
+pub fn left_lasting(folder: &Path) -> Result<Vec<String>, JournalError> {
+    let mut said = Vec::new();
+    for written in lasting(folder, LASTING)? {
+        // Put back and removed in this moment.
+        let Some(journal) = Locked::open(&written.path)? else { continue };
+        if journal.living_owner(&kind_of(&written.path)).is_none() {
+            said.extend(journal.whole().lines().filter_map(|line| line.strip_prefix(SAYS)).map(str::to_owned));
+        }
+    }
+    Ok(said)
+}
+
+/// The kind that a journal's name has.
+pub fn kind_of(path: &Path) -> String {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    name.split('.').next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn journals_of_other_boots_are_found_and_say_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
+        let made = Locked::create(folder.path(), "server-1f").unwrap().unwrap();
+        let path = made.path().to_owned();
+        drop(made);
+        assert_eq!(kind_of(&path), "server-1f");
+        Locked::open(&path).unwrap().unwrap().append(&says_line("do\nthis")).unwrap();
+        // This process is its owner, and puts it back.
+        assert_eq!(left_lasting(folder.path()).unwrap(), ["do this"]);
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let boot = name.split('.').nth(1).unwrap();
+        let other = path.with_file_name(name.replace(boot, "00000000-0000-4000-8000-000000000001"));
+        fs::rename(&path, &other).unwrap();
+        let found = lasting(folder.path(), "server-1f").unwrap();
+        assert_eq!(found.iter().map(|one| one.path.clone()).collect::<Vec<_>>(), [other]);
+        assert!(lasting(folder.path(), "server-2").unwrap().is_empty());
+        assert!(lasting(&folder.path().join("absent"), LASTING).unwrap().is_empty());
+    }
+}
