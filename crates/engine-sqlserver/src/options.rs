@@ -21,6 +21,8 @@ pub(crate) enum Tls {
     Trust,
     /// Only the login is encrypted.
     Off,
+    /// Nothing is, for servers that have no TLS.
+    Plain,
 }
 
 /// What is done about the logical CPUs that the server uses.
@@ -70,7 +72,8 @@ pub(crate) fn parse(options: &Options) -> Result<ServerOptions, EngineError> {
     if THEIRS.contains(&lower.as_str()) || lower.starts_with("db_") {
         return Err(refuse("schema", format!("'{schema}' belongs to the server")));
     }
-    let tls = [Tls::Verify, Tls::Trust, Tls::Off][word(options, "tls", &["verify", "trust", "off"])?];
+    let words = ["verify", "trust", "off", "plain"];
+    let tls = [Tls::Verify, Tls::Trust, Tls::Off, Tls::Plain][word(options, "tls", &words)?];
     let tls_ca = file(options, "tls_ca")?;
     if tls_ca.is_some() && tls != Tls::Verify {
         return Err(refuse("tls_ca", "without tls=verify no certificate is looked at".into()));
@@ -126,7 +129,7 @@ mod tests {
             ("schema", "a]b", "characters"),
             ("schema", "1a", "digit"),
             ("schema", "", "characters"),
-            ("tls", "yes", "verify, trust, off"),
+            ("tls", "yes", "verify, trust, off, plain"),
             ("affinity", "on", "auto, set, keep"),
             ("tls_ca", "ca.pem", "absolute"),
             ("password_file", "p", "absolute"),

@@ -148,7 +148,7 @@ fn somebody_who_is_no_sql_server_is_not_taken_for_one() {
 fn somebody_who_says_nothing_is_not_waited_for_without_end() {
     let bench = Bench::new(Settings::default());
     let url = format!("url=sqlserver://{USER}@127.0.0.1:{}/shop", stranger(b"", false));
-    assert_says(&refused(&bench.engine_options(&url)), &["nobody answers", "firewall"]);
+    assert_says(&refused(&bench.engine_options(&url)), &["says nothing", "tls=plain"]);
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn a_server_without_tls_is_told_to_have_it() {
     }
     // The client library wants to encrypt the login of tls=off even where the server has said that it cannot.
     let bench = Bench::encrypted(Settings::default(), Encryption::Refused);
-    assert_says(&refused(&bench.engine_options("tls=off")), &["before the login", "does it have TLS"]);
+    assert_says(&refused(&bench.engine_options("tls=off")), &["before the login", "tls=plain"]);
     assert_eq!(bench.responder.requests(), [], "no password was sent");
 }
 
@@ -225,6 +225,30 @@ fn a_login_is_encrypted_where_the_server_can_even_without_tls() {
     let Request::Login(login) = &requests[0].request else { panic!("{requests:?}") };
     assert!(login.encrypted);
     bench.assert_over();
+}
+
+#[test]
+fn a_server_without_tls_is_measured_where_its_user_asks_for_no_encryption() {
+    let bench = Bench::encrypted(Settings::default(), Encryption::Refused);
+    let mut load = bench.load("logical-io", "blocks=100 work_unit=4", 1);
+    load.engine_options = bench.engine_options("tls=plain");
+    let (keeper, _, running) = bench.begin(&load);
+    let notes = running.standing().unwrap().notes;
+    assert!(notes.iter().any(|line| line.contains("neither was the login")), "{notes:?}");
+    drop(running);
+    keeper.end().unwrap();
+    let logins = bench.responder.requests().into_iter().filter_map(|received| match received.request {
+        Request::Login(login) => Some(login.encrypted),
+        _ => None,
+    });
+    let logins: Vec<bool> = logins.collect();
+    assert!(!logins.is_empty() && logins.iter().all(|encrypted| !encrypted), "{logins:?}");
+    bench.assert_over();
+    bench.assert_clean();
+    // One that wants TLS all the same gets no login.
+    let bench = Bench::encrypted(Settings::default(), Encryption::Required);
+    assert_says(&refused(&bench.engine_options("tls=plain")), &["TLS"]);
+    assert_eq!(bench.responder.requests(), [], "no password was sent");
 }
 
 #[test]

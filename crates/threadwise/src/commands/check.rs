@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use threadwise_engine::{Engine, EngineError, Point, Trial};
 use threadwise_store::Store;
-use threadwise_study::engine::URL;
+use threadwise_study::engine::{AFFINITY, AFFINITY_KEEP, URL};
 use threadwise_study::{OptionValue, Options, Run, RunStatus};
 
 /// Arguments of `check`.
@@ -80,7 +80,7 @@ pub fn check(args: &CheckArgs) -> Result<(), AppError> {
     let mut failed = 0;
     for (number, trial) in all.iter().enumerate() {
         output::tell(&format!("study {} of {}: {}", number + 1, all.len(), what(trial)));
-        let result = run(trial, args, &folder.0.join(format!("{number}.threadwise")));
+        let result = run(trial, args, engine, &folder.0.join(format!("{number}.threadwise")));
         failed += usize::from(result.is_err());
         let (word, says) = match &result {
             Ok(says) => ("works", says),
@@ -150,13 +150,16 @@ fn what(trial: &Trial) -> String {
 }
 
 /// Runs it. What it did, or why it failed, in one line.
-fn run(trial: &Trial, args: &CheckArgs, file: &Path) -> Result<String, String> {
+fn run(trial: &Trial, args: &CheckArgs, engine: &dyn Engine, file: &Path) -> Result<String, String> {
     let this =
         std::env::current_exe().map_err(|error| format!("cannot find this program itself: {error}"))?;
     let mut command = Command::new(this);
     command.args(["run", trial.preset, "--engine", &args.engine, "--blocks", "2", "--rounds", "4"]);
     command.args(["--no-probe", "--allow-busy", "--output"]).arg(file);
-    for (name, value) in &args.engine_option {
+    // Whether a server may be bound is a point; a check does not bind it.
+    let kept = (AFFINITY.to_owned(), AFFINITY_KEEP.to_owned());
+    let options = args.engine_option.iter().filter(|(name, _)| name != AFFINITY);
+    for (name, value) in options.chain(engine.binds_whole().then_some(&kept)) {
         command.args(["--engine-option", &format!("{name}={value}")]);
     }
     for setting in trial.settings {

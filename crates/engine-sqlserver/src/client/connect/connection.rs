@@ -16,6 +16,9 @@ pub(crate) type Fault = tiberius::error::Error;
 /// How long a server may take to accept a connection, and again to let a login in.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
+/// The message of an error of time where a connection was had.
+pub(super) const LOGGING_IN: &str = "logging in";
+
 /// An open connection.
 pub(crate) struct Connection {
     runtime: Runtime,
@@ -39,12 +42,12 @@ impl Connection {
     pub(super) fn open(config: Config) -> Result<Self, Fault> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let client = runtime.block_on(async {
-            let too_long = || std::io::Error::from(std::io::ErrorKind::TimedOut);
+            let too_long = |what: &str| std::io::Error::new(std::io::ErrorKind::TimedOut, what);
             let connecting = timeout(CONNECT_LIMIT, TcpStream::connect(config.get_addr()));
-            let stream = connecting.await.map_err(|_| too_long())??;
+            let stream = connecting.await.map_err(|_| too_long("connecting"))??;
             stream.set_nodelay(true)?;
             let login = timeout(CONNECT_LIMIT, Client::connect(config, stream.compat_write()));
-            login.await.map_err(|_| too_long())?
+            login.await.map_err(|_| too_long(LOGGING_IN))?
         })?;
         Ok(Self { runtime, client })
     }

@@ -83,6 +83,10 @@ impl Target {
                 config.encryption(EncryptionLevel::Off);
                 config.trust_cert();
             }
+            Tls::Plain => {
+                config.encryption(EncryptionLevel::NotSupported);
+                config.trust_cert();
+            }
         }
         if let Some(authority) = &self.options.tls_ca {
             config.trust_cert_ca(authority.display());
@@ -117,6 +121,7 @@ impl Target {
                 "connections are encrypted by TLS; the server's certificate was not looked at (tls=trust)"
             }
             Tls::Off => "connections are not encrypted but for the login (tls=off)",
+            Tls::Plain => "connections are not encrypted, and neither was the login (tls=plain)",
         }
     }
 }

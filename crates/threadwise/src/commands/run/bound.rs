@@ -52,7 +52,7 @@ pub fn decide(study: &Study, topology: &Topology, allow_busy: bool) -> Result<Op
     let now = if server.is_auto { "left to itself".to_owned() } else { server.online.to_string() };
     let remark = format!(
         "Server: its own CPU affinity, now {now}, is set to each treatment's logical CPUs for the treatment's runs and \
-         put back at the end; no other client can have all of it meanwhile (--engine-option {AFFINITY}=keep leaves it)"
+         put back at the end; other clients have no more than these meanwhile (--engine-option {AFFINITY}=keep leaves it)"
     );
     Ok(Some(Decided { word: AFFINITY_SET, remark: Some(remark) }))
 }
@@ -109,7 +109,9 @@ fn fits(server: &ServerCpus, topology: &Topology, engine: &dyn Engine) -> Result
     is_this_machine(server, topology)?;
     let servers = engine.known_by().servers;
     let pids = || proc::processes().into_iter();
-    let is_server = |pid: &u32| proc::comm(*pid).is_some_and(|comm| servers.contains(&comm.as_str()));
+    let is_server = |pid: &u32| {
+        !proc::has_ended(*pid) && proc::comm(*pid).is_some_and(|comm| servers.contains(&comm.as_str()))
+    };
     let masks: Vec<CpuSet> =
         pids().filter(is_server).filter_map(|pid| thread_affinity(pid, pid).ok()).collect();
     let all = masks.iter().fold(CpuSet::new(), |all, mask| all.union(mask));
