@@ -30,6 +30,7 @@ SAMPLES = {
     "inserts": "INSERT INTO [threadwise].[t] (c1) VALUES (@k0);",
     "step": "SELECT @n = COUNT(*), @s = SUM(value + twin) FROM [threadwise].[t] WHERE k BETWEEN @first AND @first + 63;",
     "commit": "IF @now >= @commit_at BEGIN COMMIT TRANSACTION; BEGIN TRANSACTION; END",
+    "list": "0 TO 3, 8", "but": "threadwise%",
     "pause": "IF @left > 0 BEGIN WAITFOR DELAY @pause; END",
 }
 
@@ -38,8 +39,8 @@ OF_FILE = {"rows_loop": {"sum": "SET @key_sum = @key_sum + @k0 % 1000000007;"},
            "rows_batch": {"sum": "SET @key_sum = @key_sum + @k0 % 1000000007;"}}
 
 #: Statements that sqlglot does not look into, or does not know: CHECKPOINT and DBCC, SET of what it has no word for,
-#: CLUSTERED and HASH behind PRIMARY KEY, EXEC of a text, loops and atomic blocks.
-BEYOND = {"cold", "schema", "settings", "rows", "rows_memory", "rows_batch", "blocks_loop"}
+#: ALTER SERVER CONFIGURATION, CLUSTERED and HASH behind PRIMARY KEY, EXEC of a text, loops and atomic blocks.
+BEYOND = {"cold", "schema", "set_affinity", "settings", "rows", "rows_memory", "rows_batch", "blocks_loop"}
 
 
 def filled(path: Path) -> str:

@@ -73,7 +73,7 @@ pub fn request(study: &Study, treatment: &Treatment, data_dir: &Path) -> LoadReq
 pub fn connections(study: &Study) -> Need {
     let sessions = study.treatments.iter().map(|treatment| study.worker_sessions(treatment));
     match study.takes_turns() {
-        true => Need::of(sessions.max().into_iter()),
+        true => Need::of(sessions.max()),
         false => Need::of(sessions),
     }
 }

@@ -6,7 +6,7 @@ use threadwise_machine::CpuSet;
 use super::cpu;
 use crate::client::connect::Connection;
 use crate::client::error::advice;
-use crate::client::statements::whole;
+use crate::client::statements::{fill, whole};
 use crate::client::workload::why_not;
 
 /// Which logical CPUs the server uses.
@@ -45,7 +45,7 @@ impl Setting {
             // `0-3,8` is `0 TO 3, 8` there.
             Self::Chosen(cpus) => cpus.to_string().replace('-', " TO ").replace(',', ", "),
         };
-        format!("ALTER SERVER CONFIGURATION SET PROCESS AFFINITY CPU = {list}")
+        fill(include_str!("../../sql/set_affinity.sql"), &[("list", &list)]).trim_end().to_owned()
     }
 
     /// The journal's word for it.

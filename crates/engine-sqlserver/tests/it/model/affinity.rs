@@ -12,7 +12,7 @@ pub const STATEMENTS: &[(&str, Handler)] = &[
         let row = |(login, program): &(&str, &str)| [Value::text(login), Value::text(program)];
         rows([NAME; 2], call.state.connected.iter().map(row).collect())
     }),
-    ("ALTER SERVER CONFIGURATION SET PROCESS AFFINITY CPU = {list}", alter),
+    (include_str!("../../../src/sql/set_affinity.sql"), alter),
 ];
 
 fn schedulers(call: &mut Call<'_>) -> Vec<Reply> {
