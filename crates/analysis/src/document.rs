@@ -4,7 +4,7 @@ use crate::kind::Kind;
 use crate::kinds;
 use crate::sections::{
     activity, arms, by_state, changed_with, choices, external_arms, failures, hardware, logical_cpus,
-    long_windows, looks, machine, method, quota, readings, scaling_law, time, usage,
+    long_windows, looks, machine, method, quota, readings, scaling_law, server_locks, time, usage,
 };
 use crate::validity::Counts;
 use crate::{Facts, advice, cost, published, verdict};
@@ -31,6 +31,7 @@ pub fn document(facts: &Facts<'_>) -> Document {
     sections.push(usage::section(facts, &nouns));
     sections.extend(logical_cpus::section(facts, &nouns));
     sections.extend(activity::section(facts, &nouns));
+    sections.extend(server_locks::section(facts, &nouns));
     sections.extend(changed_with::section(facts, &nouns));
     sections.extend(readings::section(facts));
     sections.push(machine::section(facts));

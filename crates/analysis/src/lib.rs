@@ -20,6 +20,7 @@ pub mod estimate;
 pub mod external_arms;
 mod facts;
 pub mod findings;
+pub mod fleet;
 mod groups;
 pub mod halves;
 pub mod hardware;

@@ -6,6 +6,7 @@
 
 mod by_state;
 mod compare;
+mod fleet;
 pub(crate) mod form;
 mod headroom;
 pub(crate) mod lines;
@@ -18,6 +19,7 @@ mod spins;
 mod watched;
 
 pub use compare::{card_line, changed, compare};
+pub use fleet::fleet;
 pub use form::VERSION;
 pub use headroom::{HeadroomWindow, headroom};
 pub use lines::{items_jsonl, looks_jsonl, queries_jsonl, runs_jsonl, slices_jsonl};

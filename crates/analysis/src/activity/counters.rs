@@ -1,6 +1,7 @@
 //! Engine counters and CPU time, per row and per second.
 
 use super::locks;
+use super::server::Names;
 use super::sums::{Sums, over_blocks};
 use super::types::{CounterRate, CpuUse};
 use super::waits::is_wait;
@@ -16,11 +17,12 @@ use threadwise_study::parallel;
 pub(super) const CLIENT_CPU: &str = "client_cpu_ns";
 
 /// Every counter that stands nowhere else in a report.
-pub(super) fn counters(runs: &[&Sums], setting: &Setting<'_>) -> Vec<CounterRate> {
+pub(super) fn counters(runs: &[&Sums], setting: &Setting<'_>, of_server: &Names) -> Vec<CounterRate> {
     let cached_reads = reads_cached(setting.study);
     let command = setting.study.runs_whole();
     let elsewhere = |name: &str| {
         is_wait(name)
+            || of_server.has(name)
             || name == ROWS_FIRST_HALF
             || name.starts_with(parallel::PREFIX)
             || [CLIENT_CPU, locks::SPINS, locks::SPIN_NS, locks::COUNTED_NS, "logical_reads"].contains(&name)

@@ -117,7 +117,7 @@ pub(super) fn add_changes(activities: &mut [Activity], pairs: &Pairs<'_>) {
 
 /// Cores that a run's sessions kept busy: those of the logical CPUs that they were bound to, and no
 /// more than there are sessions. Siblings share their core's cycles.
-fn busy_cores(cpus: &[u32], treatment: &Treatment, topology: Option<&Topology>) -> usize {
+pub(super) fn busy_cores(cpus: &[u32], treatment: &Treatment, topology: Option<&Topology>) -> usize {
     let sessions = treatment.sessions as usize;
     let bound = match treatment.pin {
         Pin::Each => &cpus[..cpus.len().min(sessions)],
@@ -133,7 +133,11 @@ fn busy_cores(cpus: &[u32], treatment: &Treatment, topology: Option<&Topology>) 
 
 /// The clock of each run in MHz, and where it comes from or why there is none. The processor's own
 /// counters during the run come first; then what the probe measured.
-fn clocks(runs: &[&Sums], treatment: &Treatment, setting: &Setting<'_>) -> (Option<Vec<f64>>, String) {
+pub(super) fn clocks(
+    runs: &[&Sums],
+    treatment: &Treatment,
+    setting: &Setting<'_>,
+) -> (Option<Vec<f64>>, String) {
     let counted: Option<Vec<f64>> = runs.iter().map(|sums| sums.counted_mhz).collect();
     if counted.is_some() {
         return (counted, "APERF and MPERF during the runs".to_owned());

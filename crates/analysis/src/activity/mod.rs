@@ -9,6 +9,7 @@
 mod changes;
 mod counters;
 mod locks;
+mod server;
 pub(crate) mod sums;
 mod types;
 mod waits;
@@ -17,7 +18,10 @@ mod waits;
 mod tests;
 
 pub use locks::{cycles_per_spin, cycles_per_spin_bound};
-pub use types::{Activity, Change, CounterRate, CpuUse, Locks, WaitShare, Waits};
+pub use server::MAX_SERVER_NAMES;
+pub use types::{
+    Activity, Change, CounterRate, CpuUse, Locks, ServerLock, ServerLocks, ServerWait, WaitShare, Waits,
+};
 pub(crate) use waits::share as wait_share;
 pub use waits::{MAX_WAITS, MIN_SAMPLES, OTHER, RUNNING};
 
@@ -30,13 +34,16 @@ pub(crate) fn activities(setting: &Setting<'_>, by_block: &[Vec<Option<&Sums>>])
     let runs: Vec<Vec<&Sums>> =
         by_block.iter().map(|blocks| blocks.iter().flatten().copied().collect()).collect();
     let names = waits::names(&runs);
+    let of_server = server::Names::of(&runs);
     let measured_spins = runs.iter().filter(|blocks| locks::measures_spins(blocks)).count();
     let each = runs.iter().zip(&setting.study.treatments);
     let unpaired = each.map(|(blocks, treatment)| Activity {
         waits: waits::waits(blocks, &names, setting.alpha),
-        counters: counters::counters(blocks, setting),
+        counters: counters::counters(blocks, setting, &of_server),
         cpu: counters::cpu(blocks, setting.alpha),
         locks: locks::locks(blocks, treatment, setting, measured_spins),
+        server_locks: server::locks(blocks, treatment, setting, &of_server),
+        server_waits: server::waits(blocks, &of_server, setting.alpha),
         server_loop: blocks.iter().any(|sums| sums.counters.contains_key(counters::CLIENT_CPU))
             && blocks.iter().all(|sums| !sums.has_latency),
     });

@@ -14,6 +14,12 @@ pub struct Activity {
     pub cpu: Option<CpuUse>,
     /// What spinning cost; `None` where no spins are counted.
     pub locks: Option<Locks>,
+    /// The server's spinlocks with the most spins; `None` where the server tells of none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_locks: Option<ServerLocks>,
+    /// The server's waits and latches with the most time; empty where the server tells of none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub server_waits: Vec<ServerWait>,
     /// Whether the sessions' loop runs inside a server: the client's CPU time is separate, and no step has a
     /// latency.
     #[serde(rename = "loop_in_server")]
@@ -135,4 +141,54 @@ pub struct Locks {
     pub clock_mhz: Option<f64>,
     /// Where the clock comes from, or why there is none, in a few words.
     pub clock: String,
+}
+
+/// Spinlocks by the statistics of the whole server, with what its other clients did while slices ran.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ServerLocks {
+    /// Those with the most spins over all treatments of the study, the first the most: the same in all of them.
+    pub locks: Vec<ServerLock>,
+    /// The measured clock that cycles are made with, MHz; mean over blocks.
+    pub clock_mhz: Option<f64>,
+    /// Where the clock comes from, or why there is none, in a few words.
+    pub clock: String,
+}
+
+/// One spinlock of the server.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ServerLock {
+    /// The server's name of it.
+    pub name: String,
+    /// Spins of all blocks together.
+    pub spins: f64,
+    /// Spins a second.
+    pub spins_per_s: Option<Interval>,
+    /// Share of the spins of all spinlocks that were counted.
+    pub share: Option<Interval>,
+    /// Spins a row.
+    pub spins_per_row: Option<Interval>,
+    /// Spins a commit; `None` where the study does not know the rows of a transaction.
+    pub spins_per_commit: Option<Interval>,
+    /// Spins a collision: a collision is a lock that was not free at the first try.
+    pub spins_per_collision: Option<Interval>,
+    /// Spins a backoff: a backoff is a sleep after so many spins in vain.
+    pub spins_per_backoff: Option<Interval>,
+    /// Cycles a spin as an upper bound: as if a core for each session, as far as the machine has them, had spent all of
+    /// its time spinning for this lock; `None` without a measured clock.
+    pub cycles_per_spin_bound: Option<Interval>,
+}
+
+/// One wait or latch of the server.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ServerWait {
+    /// Which statistics it is from: `server_wait`, `latch`.
+    pub kind: String,
+    /// The server's name of it.
+    pub name: String,
+    /// Time waited, nanoseconds a row, by all tasks of the server.
+    pub wait_ns_per_row: Option<Interval>,
+    /// Waits a row.
+    pub waits_per_row: Option<Interval>,
+    /// Nanoseconds a wait.
+    pub ns_per_wait: Option<Interval>,
 }

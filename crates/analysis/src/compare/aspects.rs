@@ -123,6 +123,12 @@ const STUDY: [Named; 6] = [
     ("margin", |facts| numbers::set_percent(facts.study.design.margin)),
 ];
 
+/// What a result file says of its machine and of what runs on it below the engine: names and values.
+pub(crate) fn machine_traits(facts: &Facts<'_>) -> Vec<(String, String)> {
+    let all = MACHINE.iter().chain(&SYSTEM);
+    all.map(|(name, value)| ((*name).to_owned(), value(facts))).collect()
+}
+
 /// The most allowed logical CPUs that a core has.
 pub fn threads_a_core(facts: &Facts<'_>) -> usize {
     facts.topology.cores.iter().map(|core| core.cpus.len()).max().unwrap_or(0)

@@ -7,7 +7,7 @@ use serde::Serialize;
 use threadwise_study::{OptionValue, Study};
 
 /// Kinds of comparisons that say what second threads of cores do.
-const YIELDS: [&str; 5] = ["smt-yield", "smt-dop", "both-threads", "smt-whole", "smt-off"];
+pub(crate) const YIELDS: [&str; 5] = ["smt-yield", "smt-dop", "both-threads", "smt-whole", "smt-off"];
 
 /// A card.
 #[derive(Debug, Clone, PartialEq, Serialize)]

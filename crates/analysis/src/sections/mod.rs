@@ -24,5 +24,6 @@ pub mod quota;
 pub mod ratios;
 pub mod readings;
 pub mod scaling_law;
+pub mod server_locks;
 pub mod time;
 pub mod usage;

@@ -5,7 +5,9 @@ use crate::chromium::opened;
 use crate::support::Fixture;
 use serde_json::{Value, json as value};
 use threadwise_analysis::Interval;
-use threadwise_analysis::activity::{Activity, CounterRate, CpuUse, Locks, WaitShare, Waits};
+use threadwise_analysis::activity::{
+    Activity, CounterRate, CpuUse, Locks, ServerLock, ServerLocks, ServerWait, WaitShare, Waits,
+};
 use threadwise_report::terminal::{Style, sections};
 use threadwise_report::{csv, html, json};
 
@@ -49,6 +51,7 @@ pub fn activity(shares: &[(&str, f64)]) -> Activity {
             clock: "the probe's chain of adds".to_owned(),
         }),
         server_loop: true,
+        ..Activity::default()
     }
 }
 
@@ -264,4 +267,42 @@ fn a_page_has_the_picture_and_the_tables() {
     let bars = drawn.split_once("data-mark=\"bar\"").unwrap().1.split_once("</g>").unwrap().0;
     assert_eq!(bars.matches("<rect").count(), 6, "{bars}");
     assert!(drawn.contains(" LWLock:WALWrite") && drawn.contains(">34%<"), "{drawn}");
+}
+
+#[test]
+fn json_and_page_have_the_servers_locks() {
+    let mut fixture = fixture();
+    let lock = ServerLock {
+        name: "LOGCACHE_ACCESS".to_owned(),
+        spins: 113_246_628.0,
+        spins_per_s: Some(interval(1e7, "1/s")),
+        share: Some(interval(0.97, "share")),
+        spins_per_row: Some(interval(4.5, "1")),
+        spins_per_commit: Some(interval(9.1, "1")),
+        spins_per_collision: Some(interval(210.0, "1")),
+        spins_per_backoff: None,
+        cycles_per_spin_bound: Some(interval(1106.0, "cycles")),
+    };
+    let locks = vec![lock];
+    let clock = "the probe's chain of adds".to_owned();
+    let wait = ServerWait {
+        kind: "server_wait".to_owned(),
+        name: "WRITELOG".to_owned(),
+        wait_ns_per_row: Some(interval(40_000.0, "ns")),
+        waits_per_row: Some(interval(0.08, "1")),
+        ns_per_wait: Some(interval(5e5, "ns")),
+    };
+    let activity = &mut fixture.analysis.treatments[0].activity;
+    activity.server_locks = Some(ServerLocks { locks, clock_mhz: Some(2400.0), clock });
+    activity.server_waits = vec![wait];
+    let report: Value = serde_json::from_str(&fixture.json()).unwrap();
+    let lock = &report["treatments"][0]["server_locks"]["locks"][0];
+    assert_eq!((&lock["name"], &lock["spins_per_commit"]["mean"]), (&value!("LOGCACHE_ACCESS"), &value!(9.1)));
+    assert_eq!((&lock["spins"], &lock["spins_per_backoff"]), (&value!(113_246_628.0), &Value::Null));
+    assert_eq!(report["treatments"][0]["server_waits"][0]["wait_ns_per_row"]["unit"], "ns");
+    assert_eq!(report["treatments"][1].get("server_locks"), None, "a server that tells of none has none");
+    let text = sections(&fixture.document(), UNICODE);
+    for words in ["Spinlocks of the server", "what other clients of the server did", "spins/commit", "1106"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
 }
