@@ -13,6 +13,7 @@ mod dist;
 mod elf;
 mod emulated;
 mod engines;
+mod fleets;
 mod fuzz;
 mod guest;
 mod licences;
@@ -40,6 +41,7 @@ usage: cargo xtask TASK
   servers           fetch the servers for tests that no Debian package has, and name them
   axe               fetch axe-core for tests of the HTML report, and name it
   clients           fetch clients in Python of the servers that tests script, and name them
+  fleets            fetch Ansible and kubernetes-validate for tests of fleets, and name their folder
   sqlglot           fetch sqlglot for tests of queries of servers that no test starts, and name it
   licences          licences and duplicate versions of the dependencies
   dist [--target TRIPLE]
@@ -70,6 +72,7 @@ fn main() -> ExitCode {
         ["servers"] => servers::run(),
         ["axe"] => axe::run(),
         ["clients"] => clients::run(),
+        ["fleets"] => fleets::run(),
         ["sqlglot"] => sqlglot::run(),
         ["licences"] => licences::run(),
         ["dist"] => dist::run(None),

@@ -17,7 +17,7 @@ pub struct Package {
 }
 
 /// All of them.
-pub const PACKAGES: [Package; 13] = [
+pub const PACKAGES: [Package; 16] = [
     Package { name: "bzip2", programs: &["bzip2"], used_for: "unpacking recorded machines" },
     Package { name: "tar", programs: &["tar"], used_for: "unpacking recorded machines" },
     Package {
@@ -60,6 +60,13 @@ pub const PACKAGES: [Package; 13] = [
         used_for: "studies of PostgreSQL 18, accessibility of the report",
     },
     Package { name: "maven", programs: &["mvn"], used_for: "studies of MariaDB 11.4" },
+    Package {
+        name: "slurmctld",
+        programs: &["slurmctld", "/usr/sbin/slurmctld"],
+        used_for: "fleets on Slurm",
+    },
+    Package { name: "slurmd", programs: &["slurmd", "/usr/sbin/slurmd"], used_for: "fleets on Slurm" },
+    Package { name: "slurm-client", programs: &["sbatch"], used_for: "fleets on Slurm" },
     Package { name: "sysbench", programs: &["sysbench"], used_for: "run command with sysbench" },
 ];
 

@@ -4,6 +4,7 @@ use crate::axe;
 use crate::clients;
 use crate::command::Task;
 use crate::engines;
+use crate::fleets;
 use crate::packages::{self, Package};
 use crate::portable;
 use crate::servers;
@@ -60,14 +61,15 @@ fn all(install: bool, steps: &mut Steps, lines: &mut Vec<String>) -> Result<Vec<
     }
     let sqlglot = steps.step("sqlglot", sqlglot::ensure)?;
     let clients = steps.step("clients", clients::ensure)?;
-    for what in sqlglot.skip().into_iter().chain(clients.skip()) {
+    let fleets = steps.step("fleets", fleets::ensure)?;
+    for what in sqlglot.skip().into_iter().chain(clients.skip()).chain(fleets.skip()) {
         let line = format!("SKIPPED: {what}");
         println!("{line}");
         lines.push(line);
     }
     // --no-fail-fast: one run shows every failure.
     let tests = Task::new("cargo", &["test", "--workspace", "--no-fail-fast"]);
-    let tests = clients.tell(axe.tell(servers.tell(engines.tell(tests))));
+    let tests = fleets.tell(clients.tell(axe.tell(servers.tell(engines.tell(tests)))));
     steps.step("tests", || kept(&tests, lines))?;
     if let Some(workers) = engines.workers() {
         steps.step("workers", || kept(&clients.tell(sqlglot.tell(workers)), lines))?;

@@ -16,9 +16,9 @@ pub mod worker;
 pub mod workloads;
 
 use connections::Limit;
-use server_cpus::ServerCpus;
 pub use known_by::{Address, KnownBy};
 pub use point::{Point, Trial};
+use server_cpus::ServerCpus;
 use std::path::PathBuf;
 use threadwise_machine::CpuSet;
 use threadwise_study::engine::Properties;

@@ -46,11 +46,7 @@ pub fn hello(settings: &Settings) -> Result<Hello, RunnerError> {
 ///
 /// # Errors
 /// As [`hello`]; or the server cannot be asked, which is a failure of the kind `engine` or `option`.
-pub fn server(
-    settings: &Settings,
-    engine_options: &Options,
-    also: Also,
-) -> Result<ServerSays, RunnerError> {
+pub fn server(settings: &Settings, engine_options: &Options, also: Also) -> Result<ServerSays, RunnerError> {
     asked(settings, |worker, _, never| {
         let Also { points, cpus } = also;
         let request =

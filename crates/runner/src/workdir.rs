@@ -7,7 +7,6 @@
 
 use crate::RunnerError;
 use crate::settings::Settings;
-use threadwise_process::spawn;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read, Write};
@@ -16,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::Duration;
 use threadwise_engine::engines::command::remove_stale_groups;
+use threadwise_process::spawn;
 use threadwise_process::{journal, living, marked, segments};
 
 /// Name of the marker file.

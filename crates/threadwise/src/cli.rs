@@ -4,6 +4,7 @@ use crate::commands::check::CheckArgs;
 use crate::commands::compare::CompareArgs;
 use crate::commands::engine::EngineArgs;
 use crate::commands::fit::FitArgs;
+use crate::commands::fleet::args::FleetArgs;
 use crate::commands::headroom::args::HeadroomArgs;
 use crate::commands::questions::{BindArgs, MaxdopArgs, PoolArgs};
 use crate::commands::reload::{ReloadArgs, ReloadWatchdogArgs};
@@ -60,6 +61,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Put several studies side by side, say whether something changed between two sides, or print cards
     Compare(CompareArgs),
+    /// Run the same study on many machines, by Slurm and others, and judge kinds of machines (docs/FLEETS.md)
+    Fleet(FleetArgs),
     /// Show published measurements, figure by figure, and the command that redoes each
     Published(PublishedArgs),
     /// Show the machine: packages, NUMA nodes, caches, cores, logical CPUs and limits

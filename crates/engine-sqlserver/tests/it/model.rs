@@ -1,8 +1,8 @@
 //! A small model of the server: tables, procedures, sessions and counters, which change as the statements of the
 //! engine say. What it does not know is an error for the client, and fails the test.
 
-pub mod catalog;
 mod affinity;
+pub mod catalog;
 mod loops;
 mod queries;
 pub mod table;
@@ -268,7 +268,9 @@ impl Model {
 }
 
 fn lists() -> impl Iterator<Item = &'static (&'static str, Handler)> {
-    [affinity::STATEMENTS, views::STATEMENTS, catalog::STATEMENTS, loops::STATEMENTS, queries::STATEMENTS].into_iter().flatten()
+    [affinity::STATEMENTS, views::STATEMENTS, catalog::STATEMENTS, loops::STATEMENTS, queries::STATEMENTS]
+        .into_iter()
+        .flatten()
 }
 
 /// Microseconds since 2020 in UTC.

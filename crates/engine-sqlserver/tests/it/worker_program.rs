@@ -112,7 +112,8 @@ fn a_worker_says_what_the_server_is_and_changes_nothing_there() {
     engine_options.remove("password_file");
     for looks in [false, true] {
         let engine_options = engine_options.clone();
-        let reply = worker.ask(&Request::Server { protocol: VERSION, engine_options, points: looks, cpus: false });
+        let reply =
+            worker.ask(&Request::Server { protocol: VERSION, engine_options, points: looks, cpus: false });
         let Reply::Server { version, limits, points, .. } = reply else { panic!("{reply:?}") };
         assert_eq!((version.as_str(), limits[0].most), ("16.0.4135.4", 32_767));
         assert_eq!(points.is_empty(), !looks);

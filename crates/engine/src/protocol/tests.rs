@@ -42,7 +42,12 @@ fn requests_and_the_load_come_back_unchanged() {
     assert_eq!(LoadRequest::from(wire), load());
     for request in [
         Request::Stop,
-        Request::Server { protocol: VERSION, engine_options: load().engine_options, points: true, cpus: true },
+        Request::Server {
+            protocol: VERSION,
+            engine_options: load().engine_options,
+            points: true,
+            cpus: true,
+        },
         Request::Go { sequence: 1, warmup_ns: 2, window_ns: 3, queries: Vec::new(), piece_ns: None },
     ] {
         assert_eq!(round_trip(&request), request);

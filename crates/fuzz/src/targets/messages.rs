@@ -8,7 +8,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::fmt::Debug;
 use std::io::BufReader;
-use threadwise_engine::protocol::{self, Reply, Request, WireLimit, WirePlaced, WirePoint, WireServerCpus, WireSessionSlice};
+use threadwise_engine::protocol::{
+    self, Reply, Request, WireLimit, WirePlaced, WirePoint, WireServerCpus, WireSessionSlice,
+};
 use threadwise_engine::server_cpus::ServerCpus;
 use threadwise_engine::{LoadRequest, Placed, Point, latency};
 use threadwise_machine::text::{is_deceptive, one_line};

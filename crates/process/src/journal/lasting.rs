@@ -57,7 +57,9 @@ pub fn left_lasting(folder: &Path) -> Result<Vec<String>, JournalError> {
         // Put back and removed in this moment.
         let Some(journal) = Locked::open(&written.path)? else { continue };
         if journal.living_owner(&kind_of(&written.path)).is_none() {
-            said.extend(journal.whole().lines().filter_map(|line| line.strip_prefix(SAYS)).map(str::to_owned));
+            said.extend(
+                journal.whole().lines().filter_map(|line| line.strip_prefix(SAYS)).map(str::to_owned),
+            );
         }
     }
     Ok(said)

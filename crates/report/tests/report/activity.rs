@@ -297,7 +297,10 @@ fn json_and_page_have_the_servers_locks() {
     activity.server_waits = vec![wait];
     let report: Value = serde_json::from_str(&fixture.json()).unwrap();
     let lock = &report["treatments"][0]["server_locks"]["locks"][0];
-    assert_eq!((&lock["name"], &lock["spins_per_commit"]["mean"]), (&value!("LOGCACHE_ACCESS"), &value!(9.1)));
+    assert_eq!(
+        (&lock["name"], &lock["spins_per_commit"]["mean"]),
+        (&value!("LOGCACHE_ACCESS"), &value!(9.1))
+    );
     assert_eq!((&lock["spins"], &lock["spins_per_backoff"]), (&value!(113_246_628.0), &Value::Null));
     assert_eq!(report["treatments"][0]["server_waits"][0]["wait_ns_per_row"]["unit"], "ns");
     assert_eq!(report["treatments"][1].get("server_locks"), None, "a server that tells of none has none");

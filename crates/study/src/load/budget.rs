@@ -47,29 +47,7 @@ pub(super) fn design(
     let raw = &file.raw.design;
     let number =
         |value: &Option<Spanned<f64>>, default: f64| value.as_ref().map_or(default, |found| *found.get_ref());
-    let refused = |option: &str, why: String| Err(LoadError::Override { option: option.to_owned(), why });
-    match (overrides.rounds, overrides.slice_ms, overrides.budget_s, overrides.until) {
-        (Some(rounds), ..) if !(1..=100_000).contains(&rounds) => {
-            return refused("--rounds", format!("{rounds} rounds; 1 to 100000 are allowed"));
-        }
-        (_, Some(ms), ..) if !(1.0..=3_600_000.0).contains(&ms) => {
-            return refused("--slice", format!("{ms} ms; 1 ms to 1 h is allowed"));
-        }
-        _ if overrides.rewarm_ms.is_some_and(|ms| !(0.0..=60_000.0).contains(&ms)) => {
-            let ms = overrides.rewarm_ms.unwrap_or_default();
-            return refused("--rewarm", format!("{ms} ms; 0 to 60 s is allowed"));
-        }
-        (.., Some(budget), _) if !(0.1..=31_536_000.0).contains(&budget) => {
-            return refused("--budget", format!("{budget} s; 0.1 s to a year is allowed"));
-        }
-        (.., Some(until)) if !(0.0001..=0.9).contains(&until) => {
-            return refused("--until", format!("{}%; 0.01% to 90% is allowed", until * 100.0));
-        }
-        _ => {}
-    }
-    if let Some(blocks) = overrides.blocks.filter(|blocks| !(1..=100_000).contains(blocks)) {
-        return refused("--blocks", format!("{blocks} blocks; 1 to 100000 are allowed"));
-    }
+    check_ranges(overrides)?;
     let nanoseconds = |ms: f64| (ms * 1e6).round() as u64;
     // The file's slices are meant for a fixed time. Where the command line fixes the work instead,
     // a round is one whole run, and the slice the time that it may take.
@@ -84,7 +62,7 @@ pub(super) fn design(
     if in_turns && overrides.rounds.is_some_and(|rounds| rounds > 1) {
         let why = "the server is bound for whole runs, one of each treatment in every block: --blocks is for more of \
                    them, --engine-option affinity=keep for slices on a server that is not bound";
-        return refused("--rounds", why.to_owned());
+        return Err(LoadError::Override { option: "--rounds".to_owned(), why: why.to_owned() });
     }
     let (rounds, slice_ms, rewarm_ms) = match queries {
         // The engine keeps to the time that each treatment gives its command.
@@ -114,6 +92,34 @@ pub(super) fn design(
         check_slice(&design, file, overrides)?;
     }
     Ok(design)
+}
+
+/// Refuses times and numbers of the command line that no study can have.
+fn check_ranges(overrides: &Overrides) -> Result<(), LoadError> {
+    let refused = |option: &str, why: String| Err(LoadError::Override { option: option.to_owned(), why });
+    match (overrides.rounds, overrides.slice_ms, overrides.budget_s, overrides.until) {
+        (Some(rounds), ..) if !(1..=100_000).contains(&rounds) => {
+            return refused("--rounds", format!("{rounds} rounds; 1 to 100000 are allowed"));
+        }
+        (_, Some(ms), ..) if !(1.0..=3_600_000.0).contains(&ms) => {
+            return refused("--slice", format!("{ms} ms; 1 ms to 1 h is allowed"));
+        }
+        _ if overrides.rewarm_ms.is_some_and(|ms| !(0.0..=60_000.0).contains(&ms)) => {
+            let ms = overrides.rewarm_ms.unwrap_or_default();
+            return refused("--rewarm", format!("{ms} ms; 0 to 60 s is allowed"));
+        }
+        (.., Some(budget), _) if !(0.1..=31_536_000.0).contains(&budget) => {
+            return refused("--budget", format!("{budget} s; 0.1 s to a year is allowed"));
+        }
+        (.., Some(until)) if !(0.0001..=0.9).contains(&until) => {
+            return refused("--until", format!("{}%; 0.01% to 90% is allowed", until * 100.0));
+        }
+        _ => {}
+    }
+    if let Some(blocks) = overrides.blocks.filter(|blocks| !(1..=100_000).contains(blocks)) {
+        return refused("--blocks", format!("{blocks} blocks; 1 to 100000 are allowed"));
+    }
+    Ok(())
 }
 
 /// A re-warm that the command line or the file asks for, milliseconds.

@@ -3,6 +3,7 @@
 
 use crate::cli::{Command, DoctorArgs};
 use crate::commands::engine::EngineAction;
+use crate::commands::fleet::args::FleetAction;
 use crate::commands::smt::{self, SmtAction};
 use crate::error::AppError;
 use crate::output;
@@ -26,6 +27,7 @@ pub fn before(command: &Command) {
         Command::Reload(args) if !args.dry_run => restore(folder),
         Command::Engine(args) if matches!(args.action, EngineAction::Add(_)) => restore(folder),
         Command::Probe(_) => restore(folder),
+        Command::Fleet(args) if matches!(args.action, FleetAction::Cell(_)) => restore(folder),
         Command::Smt(args) => match args.action {
             SmtAction::Off(_) | SmtAction::On(_) => restore(folder),
             // They say more themselves.

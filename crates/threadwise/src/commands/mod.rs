@@ -7,6 +7,7 @@ pub mod doctor;
 pub mod engine;
 pub mod export;
 pub mod fit;
+pub mod fleet;
 pub mod headroom;
 pub mod left;
 pub mod list;

@@ -2,8 +2,8 @@
 
 mod args;
 mod arms;
-mod bound;
 mod boots;
+mod bound;
 mod command;
 mod external;
 mod factors;
@@ -24,6 +24,7 @@ use crate::error::AppError;
 use crate::opened::Opened;
 use crate::output;
 pub use args::{CommandArgs, MeasureArgs, TransactionArgs, metric, server as server_name};
+pub use boots::{here as boot_here, root as boot_root};
 use prepare::Job;
 use std::path::Path;
 use std::time::Instant;

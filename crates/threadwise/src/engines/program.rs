@@ -3,10 +3,10 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use threadwise_engine::connections::Limit;
+use threadwise_engine::server_cpus::ServerCpus;
 use threadwise_engine::{
     Engine, EngineError, KnownBy, LoadRequest, Loaded, Point, Running, StartRequest, Trial,
 };
-use threadwise_engine::server_cpus::ServerCpus;
 use threadwise_runner::{Also, RunnerError, ServerSays, Settings, Worker};
 use threadwise_study::Options;
 use threadwise_study::engine::{Properties, URL};
@@ -85,8 +85,7 @@ impl InProgram {
             why,
         };
         let worker = self.worker(engine_options).map_err(|error| failed(error.to_string()))?;
-        threadwise_runner::server(&Settings::new(worker), engine_options, also).map_err(|error| match error
-        {
+        threadwise_runner::server(&Settings::new(worker), engine_options, also).map_err(|error| match error {
             RunnerError::Worker { failure, .. } if failure.kind == "option" => option(&failure.message),
             RunnerError::Worker { failure, .. } if failure.kind == "engine" => {
                 EngineError::Said(failure.message)

@@ -61,7 +61,8 @@ impl Bound {
     /// # Errors
     /// It was changed, and what was measured meanwhile is of no use.
     pub(crate) fn check(&mut self) -> Result<(), EngineError> {
-        let (now, _) = setting::read(&mut self.connection).map_err(|why| failed("read its affinity back", why))?;
+        let (now, _) =
+            setting::read(&mut self.connection).map_err(|why| failed("read its affinity back", why))?;
         match now.is_like(&self.wanted) {
             true => Ok(()),
             false => Err(EngineError::LostPin(format!(
@@ -84,7 +85,8 @@ impl Bound {
 
 /// The journal of a study at work.
 fn living(folder: &Path, kind: &str) -> Result<Locked, EngineError> {
-    let gone = || failed(ACTION, "nobody would put it back: what holds its affinity for this study has ended");
+    let gone =
+        || failed(ACTION, "nobody would put it back: what holds its affinity for this study has ended");
     let refused = |error: threadwise_process::journal::JournalError| failed(ACTION, error);
     for written in lasting(folder, kind).map_err(refused)? {
         let Some(journal) = Locked::open(&written.path).map_err(refused)? else { continue };

@@ -159,7 +159,9 @@ pub(crate) fn put_left_back(server: &Server) -> Result<(), EngineError> {
     for written in lasting(&folder, &kind).map_err(|error| refused(error.to_string()))? {
         let journal = Locked::open(&written.path).map_err(|error| refused(error.to_string()))?;
         if let Some(pid) = journal.and_then(|journal| journal.living_owner(&kind)) {
-            let why = format!("process {pid} has bound it for another study, or is putting it back; wait for its end");
+            let why = format!(
+                "process {pid} has bound it for another study, or is putting it back; wait for its end"
+            );
             return Err(failed("use the server", why));
         }
         put_back(&mut connection, &written.path).map_err(refused)?;

@@ -73,7 +73,8 @@ pub(super) fn ask(server: &Server) -> Result<ServerCpus, EngineError> {
 fn others(connection: &mut Connection, but: &str) -> Result<Vec<String>, String> {
     let sql = fill(include_str!("../../sql/others.sql"), &[("but", but)]);
     let rows = connection.rows(&sql).map_err(|cause| why_not(&cause))?;
-    let who = |row| format!("'{}' by '{}'", text(row, 0).unwrap_or_default(), text(row, 1).unwrap_or_default());
+    let who =
+        |row| format!("'{}' by '{}'", text(row, 0).unwrap_or_default(), text(row, 1).unwrap_or_default());
     Ok(rows.iter().map(who).collect())
 }
 

@@ -87,7 +87,8 @@ mod tests {
     #[test]
     fn lines_read_back_and_damage_is_an_error() {
         let chosen = |list: &str| Setting::Chosen(CpuSet::parse_list(list).unwrap());
-        let text = lines("HÖST\\A 1", &chosen("0-3"), "db:1433") + &set_line(&chosen("0,2")) + "owner b 1 7 9\n";
+        let text =
+            lines("HÖST\\A 1", &chosen("0-3"), "db:1433") + &set_line(&chosen("0,2")) + "owner b 1 7 9\n";
         let recorded = Recorded::parse(&text).unwrap();
         assert_eq!(recorded.server, written_name("HÖST\\A 1"));
         assert_eq!((recorded.first, recorded.set), (chosen("0-3"), vec![chosen("0,2")]));

@@ -33,8 +33,9 @@ impl Watchdog {
         let mut args = vec![WATCHDOG.to_owned(), journal.display().to_string()];
         args.extend(engine_options.iter().map(|(name, value)| format!("{name}={value}")));
         // What carries our mark is ended with the study, and the descriptor of replies is the worker's.
-        let environment = std::env::vars_os()
-            .filter(|(name, _)| name.to_str().is_none_or(|name| ![marked::VARIABLE, REPLY_FD].contains(&name)));
+        let environment = std::env::vars_os().filter(|(name, _)| {
+            name.to_str().is_none_or(|name| ![marked::VARIABLE, REPLY_FD].contains(&name))
+        });
         spawn::detached(&std::env::current_exe()?, &args, environment).map(Self)
     }
 

@@ -6,7 +6,10 @@ use threadwise_tds::{Message, Reply, Type, Value};
 pub const STATEMENTS: &[(&str, Handler)] = &[
     (include_str!("../../../src/sql/affinity.sql"), schedulers),
     (include_str!("../../../src/sql/may_bind.sql"), |call| {
-        rows([Type::Int, NAME], vec![[Value::Int(i64::from(call.settings.may_bind)), Value::text("DBHOST\\A")]])
+        rows(
+            [Type::Int, NAME],
+            vec![[Value::Int(i64::from(call.settings.may_bind)), Value::text("DBHOST\\A")]],
+        )
     }),
     (include_str!("../../../src/sql/others.sql"), |call| {
         let row = |(login, program): &(&str, &str)| [Value::text(login), Value::text(program)];
@@ -33,7 +36,10 @@ fn alter(call: &mut Call<'_>) -> Vec<Reply> {
     let list = call.places["list"].clone();
     if call.state.affinity_fails > 0 {
         call.state.affinity_fails -= 1;
-        return vec![Reply::Error(Message::new(5833, "The affinity mask specified is greater than the number of CPUs."))];
+        return vec![Reply::Error(Message::new(
+            5833,
+            "The affinity mask specified is greater than the number of CPUs.",
+        ))];
     }
     let range = |part: &str| -> Vec<u32> {
         let (first, last) = part.split_once(" TO ").unwrap_or((part, part));

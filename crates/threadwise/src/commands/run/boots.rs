@@ -19,10 +19,14 @@ const TEST_ROOT: &str = "THREADWISE_TEST_ROOT";
 /// `--resume` knows it however early the first part ended.
 pub const NOT_PROBED: &str = "the hardware was not probed (--no-probe)";
 
+/// The root below which a boot says what it is.
+pub fn root() -> PathBuf {
+    std::env::var_os(TEST_ROOT).map_or_else(|| PathBuf::from("/"), PathBuf::from)
+}
+
 /// The boot that this program runs on.
 pub fn here() -> BootFacts {
-    let root = std::env::var_os(TEST_ROOT).map_or_else(|| PathBuf::from("/"), PathBuf::from);
-    BootFacts::read(&root)
+    BootFacts::read(&root())
 }
 
 /// Now in UTC, RFC 3339.

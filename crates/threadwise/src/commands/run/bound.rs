@@ -30,7 +30,8 @@ pub struct Decided {
 /// # Errors
 /// It was asked for and cannot be; sessions of others use the server; or it cannot be asked.
 pub fn decide(study: &Study, topology: &Topology, allow_busy: bool) -> Result<Option<Decided>, AppError> {
-    let engine = engines::find(&study.engine).filter(|engine| engine.binds_whole() && study.is_users_server());
+    let engine =
+        engines::find(&study.engine).filter(|engine| engine.binds_whole() && study.is_users_server());
     let Some(engine) = engine else { return Ok(None) };
     let asked = match study.engine_options.get(AFFINITY) {
         Some(OptionValue::Text(word)) => word.as_str(),

@@ -1,0 +1,170 @@
+//! Submitting what is missing and asking what runs, the same way for all engines. Starts the engine's commands.
+
+use crate::FleetError;
+use crate::cell::CellId;
+use crate::engine::{Batch, Call, FleetEngine, PREVIOUS_JOB, Seen};
+use crate::folder::{FleetFolder, write_files};
+use crate::journal::{Entry, Event, Journal};
+use crate::state::{State, states};
+use std::process::{Command, Stdio};
+use threadwise_machine::text::one_line;
+
+/// Longest text of a command's error that is kept, characters.
+const MOST_WHY: usize = 300;
+
+/// What `submit` did.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Submitted {
+    /// Batches that were taken: label, cells, job.
+    pub taken: Vec<(String, Vec<CellId>, Option<String>)>,
+    /// Batches that were not, and why.
+    pub refused: Vec<(String, String)>,
+    /// Cells that need nothing: measured, running or waiting.
+    pub needless: usize,
+    /// Cells that cannot be submitted until somebody has looked at them, and why.
+    pub broken: Vec<(CellId, String)>,
+}
+
+/// Submits what is due. `say` gets a line before each command.
+///
+/// # Errors
+/// Another submit is at work, or it cannot be known what runs already; nothing is submitted then. A batch that the engine
+/// does not take is no error: it is in [`Submitted::refused`].
+pub fn submit(folder: &FleetFolder, say: &mut dyn FnMut(&str)) -> Result<Submitted, FleetError> {
+    let engine = folder.engine()?;
+    engine.check(&folder.plan, &folder.place)?;
+    let mut journal = Journal::take(&folder.dir)?;
+    // The list first and the disk after it: what ends between the two is seen on the disk.
+    let seen = seen(folder, engine)
+        .map_err(|error| FleetError::Failed(format!("{error}; nothing was submitted")))?;
+    let states = states(&folder.plan, &folder.found()?, Some(&seen), &journal.entries);
+    let due: Vec<CellId> =
+        states.iter().filter(|(_, state)| state.is_due()).map(|(cell, _)| cell.clone()).collect();
+    let broken = |(cell, state): &(CellId, State)| match state {
+        State::Broken(why) => Some((cell.clone(), why.clone())),
+        _ => None,
+    };
+    let broken: Vec<(CellId, String)> = states.iter().filter_map(broken).collect();
+    let mut submitted =
+        Submitted { needless: states.len() - due.len() - broken.len(), broken, ..Submitted::default() };
+    if due.is_empty() {
+        return Ok(submitted);
+    }
+    let attempt = journal.next_attempt();
+    let mut previous: Option<(String, String)> = None;
+    for batch in engine.batches(&folder.plan, &folder.place, &due, attempt)? {
+        let before =
+            previous.as_ref().filter(|(label, _)| *label == batch.label).map(|(_, job)| job.as_str());
+        let entry = |event| Entry { attempt, utc: now_utc(), cells: batch.cells.clone(), event };
+        write_files(&folder.dir, &batch.files)?;
+        if let Err(why) = checked(folder, &batch, before) {
+            journal.append(entry(Event::NotSubmitted { why: why.clone() }))?;
+            submitted.refused.push((batch.label.clone(), why));
+            continue;
+        }
+        journal.append(entry(Event::Submitting))?;
+        let call = filled(&batch.start, before);
+        say(&call.shown());
+        match started(folder, &call, batch.waits) {
+            Ok(printed) => {
+                let job = engine.job_id(&printed);
+                journal.append(entry(Event::Submitted { job: job.clone() }))?;
+                previous = job.clone().map(|job| (batch.label.clone(), job));
+                submitted.taken.push((batch.label, batch.cells, job));
+            }
+            Err(why) => {
+                let event = match batch.waits {
+                    true => Event::EndedBadly { why: why.clone() },
+                    false => Event::NotSubmitted { why: why.clone() },
+                };
+                journal.append(entry(event))?;
+                submitted.refused.push((batch.label, why));
+            }
+        }
+    }
+    Ok(submitted)
+}
+
+/// What the engine has of the plan.
+///
+/// # Errors
+/// Its list cannot be had.
+pub fn seen(folder: &FleetFolder, engine: &dyn FleetEngine) -> Result<Vec<Seen>, FleetError> {
+    let Some(call) = engine.running(&folder.plan, &folder.place) else { return Ok(Vec::new()) };
+    let printed = started(folder, &call, false).map_err(|why| FleetError::Engine {
+        engine: engine.name(),
+        why: format!("what runs or waits is not known: {why}"),
+    })?;
+    engine.read_running(&folder.plan, &printed)
+}
+
+/// Brings results of cells that are not here yet. Gives what failed, one line each.
+///
+/// # Errors
+/// The folder of results cannot be read.
+pub fn collect(folder: &FleetFolder, say: &mut dyn FnMut(&str)) -> Result<Vec<String>, FleetError> {
+    let engine = folder.engine()?;
+    let entries = crate::journal::read(&folder.dir)?;
+    let states = states(&folder.plan, &folder.found()?, Some(&[]), &entries);
+    let missing: Vec<CellId> =
+        states.into_iter().filter(|(_, state)| state.is_due()).map(|(cell, _)| cell).collect();
+    let mut failed = Vec::new();
+    if missing.is_empty() {
+        return Ok(failed);
+    }
+    for call in engine.collection(&folder.plan, &folder.place, &missing) {
+        say(&call.shown());
+        failed.extend(started(folder, &call, false).err());
+    }
+    Ok(failed)
+}
+
+fn checked(folder: &FleetFolder, batch: &Batch, before: Option<&str>) -> Result<(), String> {
+    batch.check.as_ref().map_or(Ok(()), |call| started(folder, &filled(call, before), false).map(drop))
+}
+
+/// A call with the job before it; an argument that needs one is left out where there is none.
+fn filled(call: &Call, before: Option<&str>) -> Call {
+    let filled = call.args.iter().filter_map(|arg| match (arg.contains(PREVIOUS_JOB), before) {
+        (false, _) => Some(arg.clone()),
+        (true, before) => before.map(|job| arg.replace(PREVIOUS_JOB, job)),
+    });
+    Call { program: call.program.clone(), args: filled.collect() }
+}
+
+/// Runs a command in the fleet's folder and gives what it printed, or in one line why it failed. With `waits` its output
+/// goes where ours goes.
+fn started(folder: &FleetFolder, call: &Call, waits: bool) -> Result<String, String> {
+    let mut command = Command::new(&call.program);
+    command.args(&call.args).current_dir(&folder.dir).stdin(Stdio::null());
+    let not_started = |error: std::io::Error| {
+        let hint = match error.kind() {
+            std::io::ErrorKind::NotFound => ": is it installed, and on PATH?",
+            _ => "",
+        };
+        format!("cannot start {}: {error}{hint}", call.program)
+    };
+    if waits {
+        let status = command.status().map_err(not_started)?;
+        return match status.success() {
+            true => Ok(String::new()),
+            false => Err(format!("{} ended with {status}", call.program)),
+        };
+    }
+    let output = command.output().map_err(not_started)?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => {
+            let said = one_line(&String::from_utf8_lossy(&output.stderr), MOST_WHY);
+            Err(match said.is_empty() {
+                true => format!("{} ended with {}", call.program, output.status),
+                false => format!("{}: {said}", call.program),
+            })
+        }
+    }
+}
+
+/// Now in UTC, RFC 3339.
+pub fn now_utc() -> String {
+    humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string()
+}

@@ -1,0 +1,115 @@
+//! Files that are whole or not there, also after a power cut: written aside, synced, renamed, and the folder synced
+//! (fsync(2), rename(2); Pillai et al., "All file systems are not created equal", OSDI 2014).
+
+use crate::FleetError;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// Writes a file, in place of one of that name. Another process sees the old one or the new one.
+///
+/// # Errors
+/// [`FleetError::File`]; what was there before is there still.
+pub fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FleetError> {
+    let aside = aside(path);
+    let failed = |action: &'static str, error: std::io::Error| {
+        // A part of a file helps nobody, and its room may be wanted.
+        let _ = std::fs::remove_file(&aside);
+        FleetError::file(action, path, &error)
+    };
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(mode);
+    let written = options.open(&aside).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()
+    });
+    written.map_err(|error| failed("write", error))?;
+    std::fs::rename(&aside, path).map_err(|error| failed("write", error))?;
+    sync_folder_of(path)
+}
+
+/// A name beside a file that only this process uses.
+fn aside(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.{}.new", std::process::id()))
+}
+
+/// Renames a file or folder, for good.
+///
+/// # Errors
+/// [`FleetError::File`].
+pub fn rename(from: &Path, to: &Path) -> Result<(), FleetError> {
+    std::fs::rename(from, to).map_err(|error| FleetError::file("rename", from, &error))?;
+    sync_folder_of(to)
+}
+
+/// Makes what was renamed, made or removed in a file's folder last.
+///
+/// # Errors
+/// [`FleetError::File`].
+pub fn sync_folder_of(path: &Path) -> Result<(), FleetError> {
+    sync(path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(".")))
+}
+
+/// Makes a file or folder last.
+///
+/// # Errors
+/// [`FleetError::File`].
+pub fn sync(path: &Path) -> Result<(), FleetError> {
+    let synced = File::open(path).and_then(|file| file.sync_all());
+    match synced {
+        Ok(()) => Ok(()),
+        // Folders cannot be synced on some network file systems, which then have nothing of ours to write.
+        Err(error)
+            if path.is_dir() && error.raw_os_error() == Some(rustix::io::Errno::INVAL.raw_os_error()) =>
+        {
+            Ok(())
+        }
+        Err(error) => Err(FleetError::file("sync", path, &error)),
+    }
+}
+
+/// Reads a text of at most so many bytes; longer ones are not ours.
+///
+/// # Errors
+/// [`FleetError::File`], or [`FleetError::Broken`] where it is too long or no UTF-8.
+pub fn read_text(path: &Path, most_bytes: u64) -> Result<String, FleetError> {
+    use std::io::Read;
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(most_bytes + 1).read_to_end(&mut bytes));
+    read.map_err(|error| FleetError::file("read", path, &error))?;
+    if bytes.len() as u64 > most_bytes {
+        return Err(FleetError::broken(path, format!("it has more than {most_bytes} bytes")));
+    }
+    String::from_utf8(bytes).map_err(|_| FleetError::broken(path, "it is not text in UTF-8"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whole_and_nothing_is_left_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        write(&path, b"one", 0o644).unwrap();
+        write(&path, b"two", 0o644).unwrap();
+        assert_eq!(read_text(&path, 3).unwrap(), "two");
+        assert!(read_text(&path, 2).is_err());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+        let nowhere = folder.path().join("b/c");
+        assert!(write(&nowhere, b"x", 0o644).unwrap_err().to_string().contains("b/c"));
+    }
+
+    #[test]
+    fn where_nothing_can_be_written_the_old_file_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        write(&path, b"one", 0o644).unwrap();
+        // A folder in the place of the file that is written first.
+        std::fs::create_dir(aside(&path)).unwrap();
+        assert!(write(&path, b"two", 0o644).is_err());
+        assert_eq!(read_text(&path, 9).unwrap(), "one");
+    }
+}

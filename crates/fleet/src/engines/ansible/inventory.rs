@@ -1,0 +1,77 @@
+//! The generated inventory: the plan's hosts in the order in which they come first, each with its cells, and what the
+//! playbook has to know. Connections (addresses, users, keys) are the matter of the user's inventories.
+
+use super::refusal::refused;
+use super::yaml::{list, quoted, unsafe_quoted};
+use crate::FleetError;
+use crate::cell::CellId;
+use crate::engine::Place;
+use crate::plan::{Plan, sha256};
+use std::collections::BTreeMap;
+
+/// The group of the plan's hosts, here and in the playbooks.
+const GROUP: &str = "threadwise_fleet";
+/// Names that Ansible has for something else.
+const TAKEN: [&str; 4] = ["all", "ungrouped", "localhost", GROUP];
+
+/// All of the inventory, with these cells.
+pub(super) fn text(
+    plan: &Plan,
+    place: &Place,
+    remote_dir: &str,
+    (cells, attempt): (&[CellId], &str),
+) -> Result<String, FleetError> {
+    let hash = sha256(plan.text()?.as_bytes());
+    let mut text = format!(
+        "# Hosts of a fleet and their cells: written by threadwise fleet.\n\
+         {GROUP}:\n\
+         \x20 vars:\n\
+         \x20   threadwise_folder: {}\n\
+         \x20   threadwise_remote: {}\n\
+         \x20   threadwise_program_sha256: {}\n\
+         \x20   threadwise_attempt: {}\n\
+         \x20   threadwise_limit_s: {}\n\
+         \x20   threadwise_apart_s: {}\n\
+         \x20 hosts:\n",
+        unsafe_quoted(&place.dir),
+        unsafe_quoted(&format!("{remote_dir}/{}", &hash[..16])),
+        quoted(&plan.binary_sha256.to_lowercase()),
+        quoted(attempt),
+        plan.time_limit_s,
+        plan.apart_s,
+    );
+    let mut by_machine: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+    for cell in cells {
+        by_machine.entry(&cell.machine).or_default().push(cell.repeat);
+    }
+    for machine in plan.machines_in_order() {
+        if TAKEN.contains(&machine.name.as_str()) {
+            return Err(refused(format!(
+                "a node is called '{}', which means something else to Ansible: give it another name in your inventory, \
+                 with ansible_host",
+                machine.name
+            )));
+        }
+        let Some(repeats) = by_machine.get_mut(machine.name.as_str()) else { continue };
+        repeats.sort_unstable();
+        let names: Vec<String> = repeats.iter().map(|repeat| format!("{}.{repeat}", machine.name)).collect();
+        text.push_str(&format!(
+            "    {}:\n      threadwise_cells: {}\n",
+            quoted(&machine.name),
+            list(names.iter().map(String::as_str))
+        ));
+    }
+    Ok(text)
+}
+
+/// Refuses a folder whose path Ansible would not take as it is: it expands variables of the environment in paths, takes
+/// quotes away around them, and has templates (`unfrackpath` and `path_dwim` of ansible-core).
+pub(super) fn check_place(place: &Place) -> Result<(), FleetError> {
+    match place.dir.chars().find(|c| matches!(c, '$' | '{' | '}' | '\'' | '"' | '\\' | '~')) {
+        None => Ok(()),
+        Some(c) => Err(refused(format!(
+            "the path of the fleet's folder has the character {c}, which Ansible may read otherwise: take a folder with a \
+             plain name"
+        ))),
+    }
+}

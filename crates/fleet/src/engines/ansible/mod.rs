@@ -1,0 +1,145 @@
+//! Ansible: a playbook that copies the program to every host, measures there, and brings what came of it.
+//!
+//! The playbook is the same for every fleet; what differs is in a generated inventory, as quoted texts that Ansible does
+//! not take for templates. Hosts do not wait for each other, and each measures one cell at a time. While a cell runs, no
+//! task of Ansible does: nothing is polled on a host that measures. Sources: ansible-playbook(1), documentation of the
+//! modules `command` (`creates`), `copy`, `stat`, `find`, `fetch`, and of the strategy `free`, ansible-core 2.19.
+
+mod inventory;
+mod options;
+mod refusal;
+#[cfg(test)]
+mod tests;
+mod yaml;
+
+use crate::FleetError;
+use crate::cell::CellId;
+use crate::engine::{Batch, Call, FleetEngine, GeneratedFile, Place, Seen};
+use crate::plan::Plan;
+use refusal::{NAME, refused};
+
+/// The engine.
+pub struct Ansible;
+
+/// The program.
+const PROGRAM: &str = "ansible-playbook";
+/// The inventory with all cells of a plan.
+const WHOLE: &str = "ansible/inventory.yml";
+/// What makes an inventory that cannot be read an error: Ansible only warns, and goes on without its hosts.
+const STRICT: &str = "ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED=True";
+
+/// Files that are the same for every fleet.
+const CONSTANT: [(&str, &str); 5] = [
+    ("ansible/playbook.yml", include_str!("playbook.yml")),
+    ("ansible/cell.yml", include_str!("cell.yml")),
+    ("ansible/fetch.yml", include_str!("fetch.yml")),
+    ("ansible/collect.yml", include_str!("collect.yml")),
+    ("ansible/place.sh", include_str!("../place.sh")),
+];
+
+impl FleetEngine for Ansible {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn about(&self) -> &'static str {
+        "a playbook that copies the program to each host, measures there one cell at a time, and brings the results"
+    }
+
+    fn has_shared_folder(&self) -> bool {
+        false
+    }
+
+    fn check(&self, plan: &Plan, place: &Place) -> Result<(), FleetError> {
+        self.files(plan, place).map(drop)
+    }
+
+    fn files(&self, plan: &Plan, place: &Place) -> Result<Vec<GeneratedFile>, FleetError> {
+        check_kinds(plan)?;
+        inventory::check_place(place)?;
+        options::arguments(plan)?;
+        let text = inventory::text(plan, place, &options::remote_dir(plan)?, (&plan.order, "collected"))?;
+        let constant = CONSTANT.iter().map(|(path, text)| file(path, (*text).to_owned()));
+        Ok([file(WHOLE, text)].into_iter().chain(constant).collect())
+    }
+
+    fn batches(
+        &self,
+        plan: &Plan,
+        place: &Place,
+        missing: &[CellId],
+        attempt: u32,
+    ) -> Result<Vec<Batch>, FleetError> {
+        if missing.is_empty() {
+            return Ok(Vec::new());
+        }
+        let path = format!("ansible/submit-{attempt}.yml");
+        let text =
+            inventory::text(plan, place, &options::remote_dir(plan)?, (missing, &attempt.to_string()))?;
+        let arguments = arguments(plan, &path, "ansible/playbook.yml")?;
+        let check = ["--list-hosts".to_owned()].into_iter().chain(arguments.clone());
+        Ok(vec![Batch {
+            label: "all hosts".to_owned(),
+            cells: missing.to_vec(),
+            files: vec![file(&path, text)],
+            check: Some(strict(check)),
+            start: Call::new(PROGRAM, arguments),
+            waits: true,
+        }])
+    }
+
+    fn job_id(&self, _: &str) -> Option<String> {
+        None
+    }
+
+    fn running(&self, _: &Plan, _: &Place) -> Option<Call> {
+        None
+    }
+
+    fn read_running(&self, _: &Plan, _: &str) -> Result<Vec<Seen>, FleetError> {
+        Ok(Vec::new())
+    }
+
+    /// What ended on a host after the play had lost it.
+    fn collection(&self, plan: &Plan, _: &Place, missing: &[CellId]) -> Vec<Call> {
+        let arguments = arguments(plan, WHOLE, "ansible/collect.yml").ok().filter(|_| !missing.is_empty());
+        arguments.map(strict).into_iter().collect()
+    }
+}
+
+fn file(path: &str, text: String) -> GeneratedFile {
+    GeneratedFile { path: path.to_owned(), text, mode: 0o644 }
+}
+
+/// ansible-playbook's arguments. Of two inventories the later one counts, which is ours.
+fn arguments(plan: &Plan, inventory: &str, playbook: &str) -> Result<Vec<String>, FleetError> {
+    let mut arguments = options::arguments(plan)?;
+    arguments.extend([format!("--inventory={inventory}"), playbook.to_owned()]);
+    Ok(arguments)
+}
+
+fn strict(arguments: impl IntoIterator<Item = String>) -> Call {
+    Call::new("env", [STRICT.to_owned(), PROGRAM.to_owned()].into_iter().chain(arguments))
+}
+
+/// Hosts have to be named: which host of a group is which machine of a plan would change with the inventory.
+fn check_kinds(plan: &Plan) -> Result<(), FleetError> {
+    for kind in &plan.kinds {
+        if let Some(key) = kind.selector.keys().next() {
+            return Err(refused(format!(
+                "the selector of the kind '{}' has '{}'; hosts are chosen by nodes = [\"NAME\", …]",
+                kind.name,
+                threadwise_machine::text::escaped(key)
+            )));
+        }
+        let machine = plan.machines.iter().find(|machine| machine.kind == kind.name);
+        if machine.is_some_and(|machine| machine.node.is_none()) {
+            return Err(refused(format!(
+                "the kind '{}' has machines = NUMBER; name its hosts by nodes = [\"NAME\", …]: ansible -i INVENTORY GROUP \
+                 --list-hosts shows those of a group",
+                kind.name
+            )));
+        }
+    }
+    Ok(())
+}

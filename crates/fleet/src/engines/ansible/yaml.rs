@@ -1,0 +1,89 @@
+//! Texts as YAML reads them: double-quoted, with everything escaped that is not printable ASCII.
+//!
+//! Source: YAML 1.2.2, 5.7 and 7.3.1 (double-quoted style), of which YAML 1.1, that Ansible's reader has, knows every
+//! escape used here. Between the quotes a backslash begins an escape and a quote ends the text; no other printable ASCII
+//! character means anything there, and line breaks, which would be folded, are escaped.
+
+/// A text as a double-quoted scalar.
+pub(super) fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            ' '..='~' => quoted.push(c),
+            // Not as a pair of surrogates, which is JSON's way and not YAML's.
+            _ => quoted.push_str(&format!("\\U{:08x}", u32::from(c))),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// The same, for a value that Ansible must not take for a template.
+pub(super) fn unsafe_quoted(text: &str) -> String {
+    format!("!unsafe {}", quoted(text))
+}
+
+/// A list of texts in one line.
+pub(super) fn list<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
+    format!("[{}]", texts.into_iter().map(quoted).collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engines::ansible::tests::ansible;
+    use std::process::Command;
+
+    /// Texts that mean something in YAML, in a shell, to Ansible's templates or to a terminal.
+    const HOSTILE: [&str; 24] = [
+        "",
+        " ",
+        "a b",
+        "- a",
+        "a: b",
+        "a #b",
+        "'",
+        "\"",
+        "\\",
+        "\\n",
+        "a\nb",
+        "a\r\nb",
+        "\t",
+        "\u{85}\u{2028}\u{2029}",
+        "\u{feff}",
+        "\u{7f}\u{9b}",
+        "größe",
+        "🦀",
+        "{{ 1 + 1 }}",
+        "{% raw %}",
+        "!unsafe x",
+        "*a &b",
+        "null",
+        "0x10",
+    ];
+
+    #[test]
+    fn only_printable_ascii_is_written() {
+        assert_eq!(quoted("a \"b\" \\ \n 🦀"), "\"a \\\"b\\\" \\\\ \\U0000000a \\U0001f980\"");
+        assert!(HOSTILE.iter().all(|text| quoted(text).chars().all(|c| (' '..='~').contains(&c))));
+        assert_eq!(list(["a", "b\""]), "[\"a\", \"b\\\"\"]");
+    }
+
+    #[test]
+    fn pyyaml_reads_what_was_meant() {
+        let Some(folder) = ansible() else { return };
+        let all: Vec<char> = (0..=0x2100_u32).filter_map(char::from_u32).collect();
+        let all: String = all.iter().collect();
+        let mut texts: Vec<String> = HOSTILE.iter().map(|text| (*text).to_owned()).collect();
+        texts.push(all);
+        let document = format!("{{\"k\\U0000003a \": {}}}", list(texts.iter().map(String::as_str)));
+        let program = "import json, sys, yaml; print(json.dumps(yaml.safe_load(sys.argv[1])))";
+        // A NUL cannot stand in an argument, and does not: it is escaped.
+        let output = Command::new(folder.join("python")).args(["-c", program, &document]).output().unwrap();
+        let read: serde_json::Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+        assert_eq!(read, serde_json::json!({ "k: ": texts }));
+    }
+}

@@ -1,0 +1,26 @@
+//! The engines, one line each.
+
+pub mod ansible;
+pub mod kubernetes;
+pub mod slurm;
+#[cfg(test)]
+mod test_programs;
+
+use crate::engine::FleetEngine;
+
+/// All of them, in the order in which they are shown.
+pub static ALL: &[&dyn FleetEngine] = &[
+    &slurm::Slurm, //
+    &ansible::Ansible,
+    &kubernetes::Kubernetes,
+];
+
+/// The engine of this name.
+pub fn find(name: &str) -> Option<&'static dyn FleetEngine> {
+    ALL.iter().copied().find(|engine| engine.name() == name)
+}
+
+/// Their names.
+pub fn names() -> Vec<&'static str> {
+    ALL.iter().map(|engine| engine.name()).collect()
+}

@@ -1,0 +1,11 @@
+//! What Slurm cannot express, or did not do.
+
+use crate::FleetError;
+
+/// Name of the engine, in fleet.toml and in errors.
+pub(super) const NAME: &str = "slurm";
+
+/// An error of this engine.
+pub(super) fn refused(why: impl Into<String>) -> FleetError {
+    FleetError::Engine { engine: NAME, why: why.into() }
+}

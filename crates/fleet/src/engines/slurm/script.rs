@@ -1,0 +1,67 @@
+//! The script of a machine.
+
+use super::fault::refused;
+use super::options;
+use crate::FleetError;
+use crate::engine::Place;
+use crate::file::Measures;
+use crate::plan::sha256;
+use crate::plan::{Plan, PlannedMachine};
+use crate::quote;
+
+/// Longest time limit that Slurm takes, minutes: a year.
+const MOST_MIN: u64 = 525_600;
+
+/// Name of a machine's jobs: of this plan and no other, so that the queue can be asked for them.
+pub(super) fn job_name(plan: &Plan, machine: &str) -> String {
+    format!("{}{machine}", prefix(plan))
+}
+
+/// What the names of a plan's jobs begin with. It is made from what does not depend on where the fleet's folder is.
+pub(super) fn prefix(plan: &Plan) -> String {
+    let text = plan.text().unwrap_or_default();
+    format!("tw-{}-", &sha256(text.as_bytes())[..10])
+}
+
+/// All of the script.
+pub(super) fn script(plan: &Plan, place: &Place, machine: &PlannedMachine) -> Result<String, FleetError> {
+    let minutes = plan.time_limit_s.div_ceil(60);
+    if minutes > MOST_MIN {
+        return Err(refused(format!("time_limit is {minutes} minutes; {MOST_MIN} is the most")));
+    }
+    // `%` begins a pattern in names of output files; `%%` is the character.
+    let log = place.file(&format!("logs/{}", machine.name)).replace('%', "%%");
+    let log = options::quoted(&format!("{log}.%a.log"), "the fleet's folder")?;
+    let mut lines = vec![format!("--job-name={}", job_name(plan, &machine.name))];
+    lines.extend(machine.node.as_ref().map(|node| format!("--nodelist={node}")));
+    lines.push("--nodes=1".to_owned());
+    lines.push(format!("--array=1-{}%1", plan.repeats));
+    if plan.measures == Measures::Machine {
+        lines.push("--exclusive".to_owned());
+    }
+    lines.extend(["--requeue".to_owned(), "--open-mode=append".to_owned(), "--signal=B:TERM@60".to_owned()]);
+    lines.push(format!("--time={minutes}"));
+    lines.push(format!("--output={log}"));
+    lines.extend(options::lines(plan, machine)?);
+    let comments: String = lines.iter().map(|line| format!("#SBATCH {line}\n")).collect();
+    let (binary, dir) = (quote::shell(&place.binary()), quote::shell(&place.dir));
+    let name = &machine.name;
+    Ok(format!(
+        "#!/bin/sh\n\
+         # {name}: written by threadwise fleet plan. Submit it by: threadwise fleet submit\n\
+         {comments}\
+         # The shell gets the signal a minute before the end of the time limit; the cell has to get it too.\n\
+         cell=\n\
+         trap 'test -z \"$cell\" || kill -TERM \"$cell\" 2>/dev/null' TERM INT\n\
+         {binary} fleet cell --dir {dir} --cell \"{name}.$SLURM_ARRAY_TASK_ID\" &\n\
+         cell=$!\n\
+         wait \"$cell\"\n\
+         code=$?\n\
+         # wait ends at the signal, before the cell does.\n\
+         while kill -0 \"$cell\" 2>/dev/null; do\n\
+         \twait \"$cell\"\n\
+         \tcode=$?\n\
+         done\n\
+         exit \"$code\"\n"
+    ))
+}

@@ -1,0 +1,276 @@
+//! What became of every cell: from what is on the disk, what the engine's list has, and what was submitted. Pure.
+
+use crate::cell::{CellId, CellRecord, Outcome};
+use crate::engine::Seen;
+use crate::folder::Found;
+use crate::journal::{Entry, Event, last_of};
+use crate::plan::Plan;
+use std::collections::BTreeMap;
+
+/// What became of a cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// Measured, refused or failed.
+    Ended(Box<CellRecord>, i32),
+    /// The engine has it.
+    Seen(Seen),
+    /// An attempt was stopped; the next one goes on with it.
+    Stopped,
+    /// It was submitted and left nothing: the engine no longer has it. In words: when, and as which job.
+    Lost(String),
+    /// The engine did not take it, and why.
+    NotSubmitted(String),
+    /// It was submitted and has not ended; whether the engine still has it could not be asked.
+    Unknown,
+    /// It was never submitted.
+    Missing,
+    /// Its folder cannot be used, and why.
+    Broken(String),
+}
+
+impl State {
+    /// Whether `submit` submits it.
+    pub fn is_due(&self) -> bool {
+        match self {
+            Self::Ended(record, _) => record.outcome.may_pass(),
+            Self::Stopped | Self::Lost(_) | Self::NotSubmitted(_) | Self::Missing => true,
+            Self::Seen(_) | Self::Unknown | Self::Broken(_) => false,
+        }
+    }
+
+    /// Its word for people.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Ended(record, _) => match record.outcome {
+                Outcome::Measured => "measured",
+                Outcome::Invalid => "not valid as a whole",
+                Outcome::Refused => "refused",
+                Outcome::Failed => "failed",
+            },
+            Self::Seen(seen) if seen.is_running => "running",
+            Self::Seen(_) => "waiting",
+            Self::Stopped => "stopped",
+            Self::Lost(_) => "lost",
+            Self::NotSubmitted(_) => "not submitted",
+            Self::Unknown => "submitted",
+            Self::Missing => "not yet submitted",
+            Self::Broken(_) => "not usable",
+        }
+    }
+
+    /// More in one line, where there is more.
+    pub fn remark(&self) -> Option<String> {
+        match self {
+            Self::Ended(record, _) => record.reason.clone(),
+            Self::Seen(seen) => Some(format!("job {}, {}", seen.job, seen.remark)),
+            Self::Stopped => Some("what it has is kept, and the next submit goes on with it".to_owned()),
+            Self::Lost(what) | Self::NotSubmitted(what) | Self::Broken(what) => Some(what.clone()),
+            Self::Unknown => Some("whether it runs, waits or is lost is not known".to_owned()),
+            Self::Missing => None,
+        }
+    }
+}
+
+/// The states of a plan's cells, in its order. `seen` is `None` where the engine's list could not be had.
+pub fn states(
+    plan: &Plan,
+    found: &BTreeMap<CellId, Found>,
+    seen: Option<&[Seen]>,
+    entries: &[Entry],
+) -> Vec<(CellId, State)> {
+    let last = last_of(entries);
+    let one = |cell: &CellId| {
+        let known = seen.unwrap_or_default().iter().find(|seen| seen.cell == *cell);
+        let state = match (found.get(cell), known) {
+            // A job that has ended its cell may be in the list for some seconds more.
+            (Some(Found::Whole(record, exit)), known) if known.is_none() || !record.outcome.may_pass() => {
+                State::Ended(record.clone(), *exit)
+            }
+            (_, Some(seen)) => State::Seen(seen.clone()),
+            (Some(Found::Broken(why)), None) => State::Broken(why.clone()),
+            (Some(Found::Aside(_)), None) if seen.is_none() => State::Unknown,
+            (Some(Found::Aside(_)), None) => State::Stopped,
+            (_, None) => match submitted(last.get(cell).copied()) {
+                State::Lost(_) if seen.is_none() => State::Unknown,
+                state => state,
+            },
+        };
+        (cell.clone(), state)
+    };
+    plan.order.iter().map(one).collect()
+}
+
+/// A cell of which only the journal knows.
+fn submitted(entry: Option<&Entry>) -> State {
+    let Some(entry) = entry else { return State::Missing };
+    let at = &entry.utc;
+    match &entry.event {
+        Event::Submitting => State::Lost(format!("it was being submitted at {at}, and left nothing")),
+        Event::Submitted { job: Some(job) } => {
+            State::Lost(format!("it was submitted at {at} as job {job}, and left nothing: logs/ may say why"))
+        }
+        Event::Submitted { job: None } => State::Lost(format!("it was submitted at {at}, and left nothing")),
+        Event::EndedBadly { why } => State::Lost(format!("{why}, at {at}, and the cell left nothing")),
+        Event::NotSubmitted { why } => State::NotSubmitted(why.clone()),
+    }
+}
+
+/// Machines that have one id, though their nodes differ: copies of one image, or one machine under several names, which
+/// the boot tells apart.
+pub fn clones(records: &[&CellRecord]) -> Vec<String> {
+    let mut by_hash: BTreeMap<&str, Vec<&CellRecord>> = BTreeMap::new();
+    for record in records {
+        if let Some(hash) = record.machine_hash.as_deref() {
+            by_hash.entry(hash).or_default().push(record);
+        }
+    }
+    by_hash.values().filter_map(|same| cloned(same)).collect()
+}
+
+fn cloned(same: &[&CellRecord]) -> Option<String> {
+    let mut nodes: Vec<&str> = same.iter().filter_map(|record| record.node.as_deref()).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    if nodes.len() < 2 {
+        return None;
+    }
+    let names = nodes.join(", ");
+    let on =
+        |record: &CellRecord, node: &str| record.node.as_deref() == Some(node) && record.boot_id.is_some();
+    let boots = |node: &str| -> Vec<&String> {
+        same.iter().filter(|record| on(record, node)).filter_map(|record| record.boot_id.as_ref()).collect()
+    };
+    let first = boots(nodes[0]);
+    let is_one = nodes[1..].iter().any(|node| boots(node).iter().any(|boot| first.contains(boot)));
+    Some(match is_one {
+        true => format!(
+            "{names} measured on one boot, so they are one machine under several names: they count as different machines, \
+             and intervals over machines say nothing then"
+        ),
+        false => format!(
+            "{names} have the same machine id, as copies of one image do: they count as different machines by their names; \
+             give each its own id (systemd-machine-id-setup)"
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cell::VERSION;
+
+    fn record(cell: &str, outcome: Outcome) -> CellRecord {
+        let some = |text: &str| Some(text.to_owned());
+        CellRecord {
+            version: VERSION,
+            plan: String::new(),
+            cell: cell.parse().unwrap(),
+            kind: "a".into(),
+            program: String::new(),
+            machine_hash: some("m"),
+            boot_id: some("b"),
+            node: some("n1"),
+            machine_type: None,
+            kernel: None,
+            microcode: None,
+            job: None,
+            started_utc: String::new(),
+            ended_utc: String::new(),
+            online_cpus: None,
+            allowed_cpus: None,
+            exclusivity: Vec::new(),
+            outcome,
+            reason: some("why"),
+            notes: Vec::new(),
+            earlier: Vec::new(),
+        }
+    }
+
+    fn seen(cell: &str, is_running: bool) -> Seen {
+        Seen {
+            cell: cell.parse().unwrap(),
+            is_running,
+            job: "7_1".into(),
+            remark: "pending, Licenses".into(),
+        }
+    }
+
+    fn entry(event: Event) -> Entry {
+        Entry { attempt: 1, utc: "T".into(), cells: vec!["a.1".parse().unwrap()], event }
+    }
+
+    fn state(found: Found, seen: &[Seen], entries: &[Entry]) -> State {
+        let cell: CellId = "a.1".parse().unwrap();
+        let plan =
+            crate::plan::tests::plan("engine = \"slurm\"\n[[kind]]\nname = \"k\"\nnodes = [\"a\"]\n", 1);
+        let all = states(&plan, &BTreeMap::from([(cell, found)]), Some(seen), entries);
+        assert_eq!(all.len(), 1);
+        all.into_iter().next().unwrap().1
+    }
+
+    #[test]
+    fn every_state_has_its_word_and_only_what_may_pass_is_due() {
+        let whole = |outcome| Found::Whole(Box::new(record("a.1", outcome)), 0);
+        let aside = || Found::Aside("x".into());
+        let submitted = [entry(Event::Submitted { job: Some("7".into()) })];
+        let refused = [entry(Event::NotSubmitted { why: "no such node".into() })];
+        let ended = [entry(Event::EndedBadly { why: "ansible-playbook ended with exit status: 4".into() })];
+        let running = [seen("a.1", true)];
+        for (state, word, is_due) in [
+            (state(whole(Outcome::Measured), &[], &[]), "measured", false),
+            (state(whole(Outcome::Invalid), &[], &[]), "not valid as a whole", false),
+            (state(whole(Outcome::Refused), &[], &[]), "refused", true),
+            (state(whole(Outcome::Failed), &[], &[]), "failed", true),
+            // Done, and still in the list for a moment.
+            (state(whole(Outcome::Measured), &running, &submitted), "measured", false),
+            // Failed before, and tried again now.
+            (state(whole(Outcome::Failed), &running, &submitted), "running", false),
+            (state(aside(), &running, &submitted), "running", false),
+            (state(Found::Nothing, &[seen("a.1", false)], &submitted), "waiting", false),
+            (state(aside(), &[], &submitted), "stopped", true),
+            (state(Found::Nothing, &[], &submitted), "lost", true),
+            (state(Found::Nothing, &[], &[entry(Event::Submitting)]), "lost", true),
+            (state(Found::Nothing, &[], &ended), "lost", true),
+            (state(Found::Nothing, &[], &refused), "not submitted", true),
+            (state(Found::Nothing, &[], &[]), "not yet submitted", true),
+            (state(Found::Broken("x".into()), &[], &submitted), "not usable", false),
+        ] {
+            assert_eq!((state.word(), state.is_due()), (word, is_due), "{state:?}");
+        }
+    }
+
+    #[test]
+    fn where_the_engine_cannot_be_asked_nothing_is_called_lost() {
+        let cell: CellId = "a.1".parse().unwrap();
+        let plan =
+            crate::plan::tests::plan("engine = \"slurm\"\n[[kind]]\nname = \"k\"\nnodes = [\"a\"]\n", 1);
+        let submitted = [entry(Event::Submitted { job: None })];
+        let state = |found: Found, entries: &[Entry]| {
+            states(&plan, &BTreeMap::from([(cell.clone(), found)]), None, entries).remove(0).1
+        };
+        for found in [Found::Aside("x".into()), Found::Nothing] {
+            let state = state(found, &submitted);
+            assert_eq!((&state, state.is_due()), (&State::Unknown, false));
+        }
+        let whole = Found::Whole(Box::new(record("a.1", Outcome::Measured)), 0);
+        assert_eq!(state(whole, &submitted).word(), "measured");
+        assert_eq!(state(Found::Nothing, &[]), State::Missing);
+    }
+
+    #[test]
+    fn copies_of_an_image_and_one_machine_under_two_names_are_told_apart() {
+        let with = |node: &str, boot: &str| CellRecord {
+            node: Some(node.into()),
+            boot_id: Some(boot.into()),
+            ..record("a.1", Outcome::Measured)
+        };
+        let said = |records: &[CellRecord]| clones(&records.iter().collect::<Vec<_>>());
+        assert_eq!(said(&[with("n1", "b1"), with("n1", "b2")]), Vec::<String>::new());
+        assert!(
+            said(&[with("n1", "b1"), with("n2", "b2")])[0].starts_with("n1, n2 have the same machine id")
+        );
+        assert!(said(&[with("n1", "b1"), with("n2", "b1")])[0].contains("one machine under several names"));
+        let other = CellRecord { machine_hash: Some("o".into()), ..with("n2", "b2") };
+        assert_eq!(said(&[with("n1", "b1"), other]), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,90 @@
+//! Arguments of `threadwise fleet`.
+
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+/// Arguments of `fleet`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  threadwise fleet plan fleet.toml -o fleet     what will run where, and the files for it
+  threadwise fleet submit fleet                 submit what is missing; again: nothing twice
+  threadwise fleet status fleet
+  threadwise fleet collect fleet                bring results, and check them
+  threadwise fleet report fleet --html fleet.html
+  threadwise fleet report n1=a.threadwise n2=b.threadwise n3=c.threadwise     results from anywhere
+
+docs/FLEETS.md has fleet.toml, and what each engine needs.")]
+pub struct FleetArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub action: FleetAction,
+}
+
+/// Steps of a fleet.
+#[derive(Debug, Subcommand)]
+pub enum FleetAction {
+    /// Read fleet.toml, draw the order, write a folder with everything, and show it; nothing is started
+    Plan(PlanArgs),
+    /// Submit the cells that are missing: never submitted, lost, stopped, refused or failed
+    Submit(FolderArgs),
+    /// Say what became of each cell
+    Status(FolderArgs),
+    /// Bring results where folders are not shared, and check all that are there
+    Collect(FolderArgs),
+    /// Judge the machines of each kind, and kinds against each other
+    Report(FleetReportArgs),
+    /// Measure one cell on this machine (started by the engine)
+    Cell(CellArgs),
+}
+
+/// Arguments of `fleet plan`.
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    /// The fleet (docs/FLEETS.md)
+    #[arg(value_name = "fleet.toml")]
+    pub file: PathBuf,
+    /// Folder to make, where all nodes have it if the engine shares a folder; one that has the same plan is completed
+    #[arg(long, short, value_name = "DIR")]
+    pub output: PathBuf,
+}
+
+/// Arguments of `fleet submit`, `status` and `collect`.
+#[derive(Debug, Args)]
+pub struct FolderArgs {
+    /// A folder that `fleet plan` made
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+}
+
+/// Arguments of `fleet report`.
+#[derive(Debug, Args)]
+pub struct FleetReportArgs {
+    /// A folder that `fleet plan` made, or result files of one study: NAME=FILE says on which machine it was measured,
+    /// FILE alone is taken for a machine of its own
+    #[arg(value_name = "DIR|[NAME=]FILE", required = true)]
+    pub sources: Vec<String>,
+    /// Write the self-contained HTML report there
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Print the report as JSON (docs/JSON.md)
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `fleet cell`.
+#[derive(Debug, Args)]
+pub struct CellArgs {
+    /// The fleet's folder, as this machine has it
+    #[arg(long, value_name = "DIR")]
+    pub dir: PathBuf,
+    /// Which cell of the plan
+    #[arg(long, value_name = "MACHINE.REPEAT")]
+    pub cell: String,
+    /// The engine's id of the job, for the record
+    #[arg(long, value_name = "ID")]
+    pub job: Option<String>,
+    /// The engine's name of this machine, for the record
+    #[arg(long, value_name = "NAME")]
+    pub node: Option<String>,
+}

@@ -1,0 +1,48 @@
+//! `fleet collect`: results are brought where folders are not shared, and all that are there are checked.
+
+use super::args::FolderArgs;
+use super::faults::app_error;
+use super::status;
+use crate::error::AppError;
+use crate::opened::Opened;
+use crate::output;
+use threadwise_document::numbers;
+use threadwise_fleet::cell::STUDY_FILE;
+use threadwise_fleet::drive;
+use threadwise_fleet::folder::FleetFolder;
+use threadwise_fleet::state::{State, clones};
+
+/// Brings and checks. Ends well when every cell of the plan has a result that can be read.
+pub fn collect(args: &FolderArgs) -> Result<(), AppError> {
+    let folder = FleetFolder::open(&args.dir).map_err(app_error)?;
+    let mut say = |line: &str| output::tell(&format!("threadwise: {line}"));
+    let failed = drive::collect(&folder, &mut say).map_err(app_error)?;
+    let status::Standing { states, unknown } = status::read(&folder)?;
+    let mut text = status::head(&folder, &states);
+    let mut absent = 0;
+    for (cell, state) in &states {
+        let why = match state {
+            State::Ended(record, _) if !record.outcome.may_pass() => {
+                Opened::open(&folder.cell(cell).join(STUDY_FILE)).err().map(|error| error.to_string())
+            }
+            _ => Some(state.remark().map_or_else(String::new, |remark| format!(": {remark}"))),
+        };
+        if let Some(why) = why {
+            absent += 1;
+            text.push_str(&format!("{cell} {}{why}\n", state.word()));
+        }
+    }
+    for line in failed.iter().chain(&clones(&status::records(&states))).chain(&unknown) {
+        text.push_str(&format!("{line}\n"));
+    }
+    let dir = output::shell_word(&args.dir);
+    text.push_str(&format!("Next: threadwise fleet report {dir}\n"));
+    output::print(&text)?;
+    match absent {
+        0 => Ok(()),
+        _ => Err(AppError::Failed(format!(
+            "{} without a result; to submit what is missing: threadwise fleet submit {dir}",
+            numbers::counted(absent, "cell")
+        ))),
+    }
+}

@@ -1,0 +1,142 @@
+//! Whether this machine may measure a cell: the program and the study are the plan's, the machine is the cell's alone, and
+//! the boot is a new one where the plan asks for that.
+
+use super::plan::SELF;
+use crate::commands::run::boot_here;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use threadwise_fleet::cell::{CellId, CellRecord, Outcome, VERSION};
+use threadwise_fleet::engine::{Ask, Call, OnNode};
+use threadwise_fleet::evidence::{Cpus, judged};
+use threadwise_fleet::file::Boots;
+use threadwise_fleet::folder::{FleetFolder, Found};
+use threadwise_fleet::paths::STUDY_DEFINITION;
+use threadwise_fleet::plan::{PlannedMachine, sha256};
+use threadwise_machine::{BootFacts, CpuSet, Topology, pin};
+
+/// What is known of this machine where a cell begins.
+pub struct Here {
+    /// The boot.
+    pub boot: BootFacts,
+    /// What the engine says.
+    pub on_node: OnNode,
+    /// Name of the node.
+    pub node: Option<String>,
+    cpus: Cpus,
+    product: Option<String>,
+}
+
+/// Reads what this machine and the engine say.
+pub fn here(folder: &FleetFolder, topology: &Topology, given: (Option<&String>, Option<&String>)) -> Here {
+    let (boot, root) = (boot_here(), crate::commands::run::boot_root());
+    let word = |path: &str| {
+        let text = std::fs::read_to_string(root.join(path)).ok()?;
+        Some(threadwise_machine::text::one_line(&text, 100)).filter(|text| !text.is_empty())
+    };
+    let online = word("sys/devices/system/cpu/online").and_then(|list| CpuSet::parse_list(&list).ok());
+    let ask = Ask {
+        variable: &|name| std::env::var(name).ok().filter(|value| !value.is_empty()),
+        printed: &printed,
+        online_cpus: online.as_ref().map(CpuSet::len),
+    };
+    let mut on_node = folder.engine().map(|engine| engine.on_node(&ask)).unwrap_or_default();
+    let (job, node) = given;
+    on_node.job = job.cloned().or(on_node.job);
+    let node = node.cloned().or_else(|| on_node.node.clone());
+    let cpus = Cpus { online, allowed: pin::current_affinity().ok(), quota_cpus: topology.limits.quota_cpus };
+    let product = word("sys/class/dmi/id/product_name");
+    Here { node: node.or_else(|| word("proc/sys/kernel/hostname")), boot, on_node, cpus, product }
+}
+
+/// What a command printed, if it ended well.
+fn printed(call: &Call) -> Option<String> {
+    let output = Command::new(&call.program).args(&call.args).stdin(Stdio::null()).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// What speaks for the machine being the cell's alone, or in one line why it must not measure.
+pub fn fit(
+    folder: &FleetFolder,
+    cell: &CellId,
+    machine: &PlannedMachine,
+    here: &Here,
+) -> Result<Vec<String>, String> {
+    same_file(Path::new(SELF), &folder.plan.binary_sha256, "this program")?;
+    same_file(&folder.dir.join(STUDY_DEFINITION), &folder.plan.study.sha256, STUDY_DEFINITION)?;
+    if let Some((planned, node)) =
+        machine.node.as_ref().zip(here.on_node.node.as_ref()).filter(|(planned, node)| planned != node)
+    {
+        return Err(format!("the plan has {planned} for this cell, and the job is on {node}"));
+    }
+    if folder.plan.boots == Boots::Require {
+        new_boot(folder, cell, here)?;
+    }
+    judged(&here.cpus, &here.on_node, folder.plan.measures)
+}
+
+fn same_file(path: &Path, wanted: &str, what: &str) -> Result<(), String> {
+    let bytes = std::fs::read(path).map_err(|error| format!("cannot read {what} to check it: {error}"))?;
+    match sha256(&bytes) == wanted {
+        true => Ok(()),
+        false => Err(format!(
+            "{what} is not the one that the plan was made with (its SHA-256 differs): copy the plan's, or plan again in a new \
+             folder"
+        )),
+    }
+}
+
+fn new_boot(folder: &FleetFolder, cell: &CellId, here: &Here) -> Result<(), String> {
+    let Some(boot_id) = &here.boot.boot_id else {
+        return Err("boots = \"require\", and the id of this boot cannot be read".to_owned());
+    };
+    let found = folder.found().map_err(|error| error.to_string())?;
+    let same = found.into_iter().find_map(|(other, found)| match found {
+        Found::Whole(record, _)
+            if other != *cell && !record.outcome.may_pass() && record.boot_id.as_ref() == Some(boot_id) =>
+        {
+            Some(other)
+        }
+        _ => None,
+    });
+    same.map_or(Ok(()), |other| {
+        Err(format!("this boot has measured {other} already, and boots = \"require\": boot the machine, and submit again"))
+    })
+}
+
+/// The record of a cell as far as it is known where it begins.
+pub fn record(folder: &FleetFolder, cell: &CellId, machine: &PlannedMachine, here: &Here) -> CellRecord {
+    let salted = |id: &String| sha256(format!("{} {id}", folder.hash).as_bytes());
+    let list = |set: &Option<CpuSet>| set.as_ref().map(ToString::to_string);
+    CellRecord {
+        version: VERSION,
+        plan: folder.hash.clone(),
+        cell: cell.clone(),
+        kind: machine.kind.clone(),
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        machine_hash: here.boot.machine_id.as_ref().map(salted),
+        boot_id: here.boot.boot_id.clone(),
+        node: here.node.clone(),
+        machine_type: here.boot.instance_type.clone().or_else(|| here.product.clone()),
+        kernel: here.boot.kernel.clone(),
+        microcode: here.boot.microcode.clone(),
+        job: here.on_node.job.clone(),
+        started_utc: threadwise_fleet::drive::now_utc(),
+        ended_utc: String::new(),
+        online_cpus: list(&here.cpus.online),
+        allowed_cpus: list(&here.cpus.allowed),
+        exclusivity: Vec::new(),
+        outcome: Outcome::Failed,
+        reason: None,
+        notes: Vec::new(),
+        earlier: Vec::new(),
+    }
+}
+
+/// Folder of results, made if it is not there: where folders are not shared, only the plan was copied.
+pub fn cells_folder(folder: &FleetFolder) -> Result<PathBuf, crate::error::AppError> {
+    let cells = folder.cells();
+    std::fs::create_dir_all(&cells).map_err(|error| {
+        crate::error::AppError::Failed(format!("cannot make {}: {error}", cells.display()))
+    })?;
+    Ok(cells)
+}

@@ -1,0 +1,30 @@
+//! `fleet report`: machines of each kind, and kinds against each other.
+
+use super::args::FleetReportArgs;
+use super::gather;
+use crate::error::AppError;
+use crate::output;
+use std::path::Path;
+use threadwise_analysis::fleet;
+use threadwise_report::{html, json, terminal};
+
+/// Prints and writes the asked-for forms.
+pub fn report(args: &FleetReportArgs) -> Result<(), AppError> {
+    args.html.as_deref().map_or(Ok(()), output::check_new)?;
+    let fleet = match args.sources.as_slice() {
+        [only] if Path::new(only).is_dir() => gather::of_folder(Path::new(only))?,
+        files => gather::of_files(files)?,
+    };
+    let judged = fleet::judge(&fleet);
+    let document = fleet::document(&fleet, &judged, env!("CARGO_PKG_VERSION"));
+    let style = output::style();
+    let text = match args.json {
+        true => format!("{}\n", json::fleet(&fleet, &judged)),
+        false => {
+            format!("{}\n\n{}\n", terminal::verdict(&document, style), terminal::sections(&document, style))
+        }
+    };
+    let path = args.html.as_deref();
+    output::deliver(output::print(&text), path, false, || html::render(&document).map_err(AppError::failed))?;
+    output::name_page(path.filter(|_| !args.json))
+}
