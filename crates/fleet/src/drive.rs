@@ -19,6 +19,8 @@ pub struct Submitted {
     pub taken: Vec<(String, Vec<CellId>, Option<String>)>,
     /// Batches that were not, and why.
     pub refused: Vec<(String, String)>,
+    /// Batches that the engine's command ran itself and that ended badly, and how.
+    pub ended_badly: Vec<(String, String)>,
     /// Cells that need nothing: measured, running or waiting.
     pub needless: usize,
     /// Cells that cannot be submitted until somebody has looked at them, and why.
@@ -73,12 +75,12 @@ pub fn submit(folder: &FleetFolder, say: &mut dyn FnMut(&str)) -> Result<Submitt
                 submitted.taken.push((batch.label, batch.cells, job));
             }
             Err(why) => {
-                let event = match batch.waits {
-                    true => Event::EndedBadly { why: why.clone() },
-                    false => Event::NotSubmitted { why: why.clone() },
+                let (event, list) = match batch.waits {
+                    true => (Event::EndedBadly { why: why.clone() }, &mut submitted.ended_badly),
+                    false => (Event::NotSubmitted { why: why.clone() }, &mut submitted.refused),
                 };
                 journal.append(entry(event))?;
-                submitted.refused.push((batch.label, why));
+                list.push((batch.label, why));
             }
         }
     }

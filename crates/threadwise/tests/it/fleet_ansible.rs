@@ -163,7 +163,7 @@ fn an_unreachable_host_costs_its_own_cells_alone() {
     assert_eq!(hosts.lab.cells(), ["n2.1"], "{shown}");
     let status = hosts.run("status");
     assert!(
-        status.stdout.contains("1 measured") && status.stdout.contains("n1.1 not submitted"),
+        status.stdout.contains("1 measured") && status.stdout.contains("n1.1 lost: ansible-playbook ended"),
         "{}",
         status.stdout
     );

@@ -70,7 +70,7 @@ fn measured(
         )));
     }
     record.outcome = outcome(&ended, &attempt);
-    record.reason = ended.as_ref().err().map(ToString::to_string);
+    record.reason = ended.as_ref().err().map(|error| without_resume(&error.to_string()));
     record.ended_utc = now_utc();
     let exit = ended.as_ref().err().map_or(0, |error| i32::from(error.exit_code()));
     let (cell, has_failed) = (record.cell.clone(), ended.is_err());
@@ -91,6 +91,12 @@ fn measured(
              submit goes on"
         ))),
     }
+}
+
+/// A message without what to type to go on by hand, since a cell goes on by itself and its file moves.
+fn without_resume(message: &str) -> String {
+    let Some(at) = message.find(", go on with: threadwise run --resume") else { return message.to_owned() };
+    message[..at].rsplit_once("; ").map_or(message, |(why, _)| why).to_owned()
 }
 
 /// A study that is complete in its file is measured, however `run` ended.
@@ -187,5 +193,21 @@ fn run_args(words: Vec<OsString>) -> Result<RunArgs, AppError> {
         Ok(Command::Run(args)) => Ok(*args),
         Ok(_) => Err(AppError::Failed("the words of the plan are not a run".to_owned())),
         Err(error) => Err(AppError::Input(format!("the plan's settings are not those of run: {error}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_to_go_on_by_hand_is_no_part_of_a_reason() {
+        let message = "a budget of 75s cannot hold 8 blocks: a block takes 9 s; give --budget 105s; 1 complete block(s) are \
+                       kept, go on with: threadwise run --resume /a/b --budget 95s";
+        assert_eq!(
+            without_resume(message),
+            "a budget of 75s cannot hold 8 blocks: a block takes 9 s; give --budget 105s"
+        );
+        assert_eq!(without_resume("the disk is full; free some"), "the disk is full; free some");
     }
 }

@@ -21,6 +21,9 @@ pub fn submit(args: &FolderArgs) -> Result<(), AppError> {
     for (label, why) in &done.refused {
         text.push_str(&format!("not submitted: {label}: {why}\n"));
     }
+    for (label, why) in &done.ended_badly {
+        text.push_str(&format!("ended badly: {label}: {why}; the lines above say which cells failed\n"));
+    }
     for (cell, why) in &done.broken {
         text.push_str(&format!("not submitted: {cell}: {why}\n"));
     }
@@ -30,9 +33,10 @@ pub fn submit(args: &FolderArgs) -> Result<(), AppError> {
     }
     text.push_str(&format!("Next: threadwise fleet status {}\n", output::shell_word(&args.dir)));
     output::print(&text)?;
-    match done.refused.len() + done.broken.len() {
-        0 => Ok(()),
-        count => Err(AppError::Failed(format!(
+    match (done.refused.len() + done.broken.len(), done.ended_badly.len()) {
+        (0, 0) => Ok(()),
+        (0, _) => Err(AppError::Failed("not every cell ended well; the lines above say why".to_owned())),
+        (count, _) => Err(AppError::Failed(format!(
             "{} could not be submitted; the lines above say why",
             numbers::counted(count, "submission")
         ))),

@@ -25,14 +25,22 @@ pub struct Decided {
     pub remark: Option<String>,
 }
 
+/// Whether a study's server has to be asked for its logical CPUs.
+pub fn is_asked(study: &Study) -> bool {
+    engine(study).is_some()
+}
+
+/// The engine of a user's server that is bound as a whole.
+fn engine(study: &Study) -> Option<&'static dyn Engine> {
+    engines::find(&study.engine).filter(|engine| engine.binds_whole() && study.is_users_server())
+}
+
 /// Whether a study that was just resolved binds its server; `None` where its engine binds none as a whole.
 ///
 /// # Errors
 /// It was asked for and cannot be; sessions of others use the server; or it cannot be asked.
 pub fn decide(study: &Study, topology: &Topology, allow_busy: bool) -> Result<Option<Decided>, AppError> {
-    let engine =
-        engines::find(&study.engine).filter(|engine| engine.binds_whole() && study.is_users_server());
-    let Some(engine) = engine else { return Ok(None) };
+    let Some(engine) = engine(study) else { return Ok(None) };
     let asked = match study.engine_options.get(AFFINITY) {
         Some(OptionValue::Text(word)) => word.as_str(),
         _ => "auto",
@@ -63,7 +71,7 @@ pub fn decide(study: &Study, topology: &Topology, allow_busy: bool) -> Result<Op
 /// # Errors
 /// It cannot be bound now, or sessions of others use it.
 pub fn again(study: &Study, topology: &Topology, allow_busy: bool) -> Result<(), AppError> {
-    let Some(engine) = engines::find(&study.engine).filter(|_| study.binds_server()) else { return Ok(()) };
+    let Some(engine) = engine(study).filter(|_| study.binds_server()) else { return Ok(()) };
     let server = ask(engine, study)?;
     fits(&server, topology, engine)
         .map_err(|why| AppError::Refused(format!("the server cannot be bound to placements: {why}")))?;

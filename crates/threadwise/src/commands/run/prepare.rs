@@ -388,8 +388,10 @@ fn resolved(
         resolved.map_err(|error| AppError::input(command::as_typed(error, args)))
     };
     let study = resolve(&overrides)?;
-    // Options that are not an engine's own are refused before its server is asked.
-    options::check(&study, args)?;
+    if bound::is_asked(&study) {
+        // What its options cannot be is refused before its server is asked.
+        options::check(&study, args)?;
+    }
     let allow_busy = args.measure.allow_busy || args.measure.plan;
     let Some(Decided { word, remark }) = bound::decide(&study, topology, allow_busy)? else {
         return Ok((study, None));
