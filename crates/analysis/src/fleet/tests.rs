@@ -245,7 +245,7 @@ fn absent_studies_are_counted_by_reason() {
     fleet.absent.push(absent("a-8", Absence::Failed, ""));
     let (_, document) = made(&fleet);
     assert!(
-        lines(&document)[0].starts_with("Validity: of 23 planned studies 3 have no result"),
+        lines(&document)[0].starts_with("Validity: no result from 3 of 23 planned studies"),
         "more than a tenth"
     );
 }

@@ -220,9 +220,8 @@ fn killed_with_a_server_bound_every_thread_has_its_own_mask_again() {
             // The runner alone; its worker and the command go with it.
             false => child.kill().unwrap(),
             true => {
-                let ours = without_janitor(&lab);
-                assert!(ours.len() >= 4, "runner, worker, sh and sleep: {ours:?}");
-                kill(&ours);
+                until("runner, worker, sh and sleep", || without_janitor(&lab).len() >= 4);
+                kill(&without_janitor(&lab));
             }
         }
         child.wait().unwrap();

@@ -60,10 +60,10 @@ fn validity(judged: &Judged) -> Vec<Finding> {
         absent(judged).filter(|(absent, planned, _)| *absent as f64 > MAX_LOST_SHARE * *planned as f64)
     {
         let text = prose!(
-            "Validity: of {} planned studies {} have no result ({}), more than a tenth: machines that are missing may differ \
+            "Validity: no result from {} of {} planned studies ({}), more than a tenth: machines that are missing may differ \
              from those that are not.",
-            planned,
             absent,
+            planned,
             reasons
         );
         lines.push(finding("validity", text, &[]));

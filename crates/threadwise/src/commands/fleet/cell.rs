@@ -70,7 +70,7 @@ fn measured(
         )));
     }
     record.outcome = outcome(&ended, &attempt);
-    record.reason = ended.as_ref().err().map(|error| without_resume(&error.to_string()));
+    record.reason = ended.as_ref().err().map(|error| without_commands(&error.to_string()));
     record.ended_utc = now_utc();
     let exit = ended.as_ref().err().map_or(0, |error| i32::from(error.exit_code()));
     let (cell, has_failed) = (record.cell.clone(), ended.is_err());
@@ -93,10 +93,15 @@ fn measured(
     }
 }
 
-/// A message without what to type to go on by hand, since a cell goes on by itself and its file moves.
-fn without_resume(message: &str) -> String {
-    let Some(at) = message.find(", go on with: threadwise run --resume") else { return message.to_owned() };
-    message[..at].rsplit_once("; ").map_or(message, |(why, _)| why).to_owned()
+/// A message without what to type next by hand, since a cell goes on by itself and its file moves.
+fn without_commands(message: &str) -> String {
+    let resume = message.find(", go on with: threadwise run --resume");
+    let export = message.find("; its runs and their reasons: threadwise export");
+    match (resume, export) {
+        (Some(at), _) => message[..at].rsplit_once("; ").map_or(message, |(why, _)| why).to_owned(),
+        (None, Some(at)) => message[..at].to_owned(),
+        (None, None) => message.to_owned(),
+    }
 }
 
 /// A study that is complete in its file is measured, however `run` ended.
@@ -201,13 +206,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn how_to_go_on_by_hand_is_no_part_of_a_reason() {
+    fn what_to_type_by_hand_is_no_part_of_a_reason() {
         let message = "a budget of 75s cannot hold 8 blocks: a block takes 9 s; give --budget 105s; 1 complete block(s) are \
                        kept, go on with: threadwise run --resume /a/b --budget 95s";
         assert_eq!(
-            without_resume(message),
+            without_commands(message),
             "a budget of 75s cannot hold 8 blocks: a block takes 9 s; give --budget 105s"
         );
-        assert_eq!(without_resume("the disk is full; free some"), "the disk is full; free some");
+        let invalid = "the study is not valid as a whole: 23 of 126; its runs and their reasons: threadwise export /a/b";
+        assert_eq!(without_commands(invalid), "the study is not valid as a whole: 23 of 126");
+        assert_eq!(without_commands("the disk is full; free some"), "the disk is full; free some");
     }
 }
