@@ -124,11 +124,12 @@ pub fn names(folder: &Path) -> Vec<String> {
 
 /// Waits until something holds, two minutes at most; what is asked is looked at every twentieth of a second.
 pub fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..2400 {
+    // Slurm holds a requeued job back for two minutes where it does not take being hurried.
+    for _ in 0..6000 {
         if holds() {
             return;
         }
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
-    panic!("waited two minutes for: {what}");
+    panic!("waited five minutes for: {what}");
 }
