@@ -23,7 +23,7 @@ pub struct Submitted {
     pub ended_badly: Vec<(String, String)>,
     /// Cells that need nothing: measured, running or waiting.
     pub needless: usize,
-    /// Cells that cannot be submitted until somebody has looked at them, and why.
+    /// Cells whose folder has to be looked at before they can be submitted, and why.
     pub broken: Vec<(CellId, String)>,
 }
 

@@ -60,7 +60,7 @@ pub fn sync(path: &Path) -> Result<(), FleetError> {
     let synced = File::open(path).and_then(|file| file.sync_all());
     match synced {
         Ok(()) => Ok(()),
-        // Folders cannot be synced on some network file systems, which then have nothing of ours to write.
+        // Some network file systems refuse to sync a folder; there is nothing more to be done then.
         Err(error)
             if path.is_dir() && error.raw_os_error() == Some(rustix::io::Errno::INVAL.raw_os_error()) =>
         {

@@ -35,7 +35,7 @@ mod server;
 
 pub use entry::{Entry, Here, Thread};
 pub use error::JournalError;
-pub use lasting::{LASTING, kind_of, lasting, left_lasting, says_line};
+pub use lasting::{LASTING, has_lasting, kind_of, lasting, left_lasting, says_line};
 pub use left::{Bound, PutBack, left, put_left_back};
 pub use locked::{Locked, Other, Written};
 pub use put_back::Restored;

@@ -153,6 +153,41 @@ fn what_a_killed_study_and_watchdog_left_is_said_and_put_back_by_the_next_study(
 }
 
 #[test]
+fn a_half_made_journal_and_that_of_a_server_with_a_longer_name_stand_in_no_way() {
+    let bench = Bench::new(Settings::default());
+    let load = load(&bench);
+    let first = loaded(&bench, &load);
+    let watchdog = watchdog(&bench, &first);
+    kill(watchdog);
+    wait_until("the watchdog ends", || proc::has_ended(watchdog));
+    first.kill();
+    let half = journals(&bench).remove(0);
+    let name = half.file_name().unwrap().to_str().unwrap().replace("server-dbhost_a.", "server-dbhost_ab.");
+    let other = half.with_file_name(name);
+    let text = fs::read_to_string(&half).unwrap();
+    let of_other = text.replace("server DBHOST\\A\n", "server DBHOST\\AB\n") + "set 7\n";
+    assert!(of_other.contains("AB"), "{of_other}");
+    // As it is right after it was made.
+    fs::write(&half, text.lines().next().unwrap().to_owned() + "\n").unwrap();
+    fs::copy(&half, &other).unwrap();
+    fs::write(&other, &of_other).unwrap();
+    let mut loader = loaded(&bench, &load);
+    let mut measuring = worker(&bench);
+    assert!(matches!(measuring.ask(&prepare(&load)), Reply::Ready { .. }));
+    assert_eq!(bench.state().affinity, Some(vec![cpu()]));
+    assert_eq!((half.exists(), fs::read_to_string(&other).unwrap()), (false, of_other.clone()));
+    for mut worker in [measuring, std::mem::replace(&mut loader, self::worker(&bench))] {
+        assert!(matches!(worker.ask(&Request::Stop), Reply::Done));
+        assert_ends_well(worker);
+    }
+    assert!(matches!(loader.ask(&Request::Stop), Reply::Done));
+    assert_ends_well(loader);
+    assert_eq!((bench.state().affinity.clone(), journals(&bench)), (None, vec![other]));
+    bench.assert_over();
+    bench.assert_clean();
+}
+
+#[test]
 fn an_affinity_that_something_else_has_changed_is_left() {
     let bench = Bench::new(Settings::default());
     let load = load(&bench);

@@ -26,11 +26,15 @@ pub fn says_line(text: &str) -> String {
     format!("{SAYS}{}\n", one_line(text, SHOWN))
 }
 
-/// Journals whose kind begins so, of any boot, in order of their names.
+/// Journals of a kind, of any boot, in order of their names.
 ///
 /// # Errors
 /// The folder cannot be read.
 pub fn lasting(folder: &Path, kind: &str) -> Result<Vec<Written>, JournalError> {
+    all(folder, |its_kind| its_kind == kind)
+}
+
+fn all(folder: &Path, is_meant: impl Fn(&str) -> bool) -> Result<Vec<Written>, JournalError> {
     let names = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         other => other.map_err(|source| file_error("look for a", folder, source))?,
@@ -38,7 +42,7 @@ pub fn lasting(folder: &Path, kind: &str) -> Result<Vec<Written>, JournalError> 
     let written = |entry: fs::DirEntry| {
         let name = entry.file_name();
         let name = name.to_str()?;
-        let (its_kind, _) = name.split_once('.').filter(|(its_kind, _)| its_kind.starts_with(kind))?;
+        let (its_kind, _) = name.split_once('.').filter(|(its_kind, _)| is_meant(its_kind))?;
         let Owner { here, pid, .. } = Owner::of_name(its_kind, name)?;
         Some(Written { path: entry.path(), here, pid })
     };
@@ -47,13 +51,18 @@ pub fn lasting(folder: &Path, kind: &str) -> Result<Vec<Written>, JournalError> 
     Ok(found)
 }
 
+/// Whether there is any such journal, so far as can be seen.
+pub fn has_lasting(folder: &Path) -> bool {
+    all(folder, |kind| kind.starts_with(LASTING)).is_ok_and(|found| !found.is_empty())
+}
+
 /// What such journals say whose owners have ended, or are of another boot or PID namespace.
 ///
 /// # Errors
 /// The folder or a journal in it cannot be read, or could have been written by others.
 pub fn left_lasting(folder: &Path) -> Result<Vec<String>, JournalError> {
     let mut said = Vec::new();
-    for written in lasting(folder, LASTING)? {
+    for written in all(folder, |kind| kind.starts_with(LASTING))? {
         // Put back and removed in this moment.
         let Some(journal) = Locked::open(&written.path)? else { continue };
         if journal.living_owner(&kind_of(&written.path)).is_none() {
@@ -93,7 +102,10 @@ mod tests {
         fs::rename(&path, &other).unwrap();
         let found = lasting(folder.path(), "server-1f").unwrap();
         assert_eq!(found.iter().map(|one| one.path.clone()).collect::<Vec<_>>(), [other]);
-        assert!(lasting(folder.path(), "server-2").unwrap().is_empty());
-        assert!(lasting(&folder.path().join("absent"), LASTING).unwrap().is_empty());
+        // A name that begins like another's is another server's.
+        for kind in ["server-1", "server-1f2", "server-2"] {
+            assert!(lasting(folder.path(), kind).unwrap().is_empty(), "{kind}");
+        }
+        assert!(lasting(&folder.path().join("absent"), "server-1f").unwrap().is_empty());
     }
 }

@@ -30,8 +30,8 @@ const UNTIL_BLOCKS: u32 = 64;
 /// Re-warm of a model, milliseconds, and the shortest beneath a CPU quota.
 pub(super) const FIXED_REWARM_MS: f64 = 5.0;
 
-/// A run on a server that is bound for it, milliseconds, and its re-warm: the shorter, the nearer are the treatments of a
-/// block to each other; opening sessions takes some hundred milliseconds, whatever follows.
+/// A run on a server that is bound for it, milliseconds, and its re-warm: short, so that the treatments of a block are near
+/// to each other.
 const TURN_MS: f64 = 2_000.0;
 const TURN_REWARM_MS: f64 = 500.0;
 

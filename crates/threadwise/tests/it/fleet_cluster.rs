@@ -139,7 +139,7 @@ impl Cluster {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Lets a job begin that Slurm holds back for two minutes after a requeue, or until somebody has looked at it.
+    /// Lets a job begin that Slurm holds back for two minutes after a requeue, or until its administrator has looked at it.
     pub fn begin(&self, job: &str) {
         self.slurm("scontrol", &["release", job]);
         self.slurm("scontrol", &["update", &format!("JobId={job}"), "StartTime=now"]);

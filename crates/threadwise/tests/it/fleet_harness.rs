@@ -124,12 +124,11 @@ pub fn names(folder: &Path) -> Vec<String> {
 
 /// Waits until something holds, two minutes at most; what is asked is looked at every twentieth of a second.
 pub fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
-    // Slurm holds a requeued job back for two minutes where it does not take being hurried.
-    for _ in 0..6000 {
+    for _ in 0..2400 {
         if holds() {
             return;
         }
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
-    panic!("waited five minutes for: {what}");
+    panic!("waited two minutes for: {what}");
 }

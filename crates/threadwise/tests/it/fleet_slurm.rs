@@ -127,6 +127,9 @@ fn a_requeued_job_goes_on_and_a_lost_node_costs_an_attempt() {
     let is_held = |line: &String| line.ends_with("RUNNING") || line.ends_with("COMPLETING");
     wait_for("the end of the first attempt", || log(&lab).contains("tw1.1 was stopped"));
     let kept = blocks(lab.aside("tw1.1"));
+    // slurmd knows launches by whole seconds: one in the second in which the job was killed is "already killed", and the
+    // job is lost. Slurm's own two minutes of waiting, which are cut short here, are longer.
+    std::thread::sleep(std::time::Duration::from_secs(2));
     wait_for("an attempt after the requeue", || {
         cluster.begin(&job);
         blocks(lab.aside("tw1.1")) > kept

@@ -6,7 +6,7 @@ use threadwise_machine::CpuSet;
 use threadwise_process::journal::{Locked, lasting};
 use threadwise_process::state;
 
-use super::recorded::{kind, set_line};
+use super::recorded::{Recorded, kind, set_line, written_name};
 use super::{OURS, Setting, identity, others, setting};
 use crate::client::connect::{Connection, Server};
 use crate::failed;
@@ -19,7 +19,7 @@ pub(crate) struct Bound {
     wanted: Setting,
     connection: Connection,
     folder: PathBuf,
-    kind: String,
+    server: String,
     /// Whether sessions of others were seen.
     others: bool,
 }
@@ -36,7 +36,7 @@ impl Bound {
         let others = others(&mut connection, OURS).map_err(refused)?;
         let folder = state::lasting_folder().map_err(refused)?;
         let wanted = Setting::Chosen(cpus.clone());
-        Ok(Self { wanted, connection, folder, kind: kind(&name), others: !others.is_empty() })
+        Ok(Self { wanted, connection, folder, server: name, others: !others.is_empty() })
     }
 
     /// Binds the server, unless it is as wanted. Gives whether it was changed.
@@ -45,7 +45,7 @@ impl Bound {
     /// Nobody would put it back: the study's keeper has ended; or the server refuses.
     pub(crate) fn bind(&mut self) -> Result<bool, EngineError> {
         let refused = |why: String| failed(ACTION, why);
-        let mut journal = living(&self.folder, &self.kind)?;
+        let mut journal = living(&self.folder, &self.server)?;
         let (now, _) = setting::read(&mut self.connection).map_err(refused)?;
         if now.is_like(&self.wanted) {
             return Ok(false);
@@ -83,14 +83,17 @@ impl Bound {
     }
 }
 
-/// The journal of a study at work.
-fn living(folder: &Path, kind: &str) -> Result<Locked, EngineError> {
+/// The journal of a study at work on this server.
+fn living(folder: &Path, server: &str) -> Result<Locked, EngineError> {
+    let kind = &kind(server);
     let gone =
         || failed(ACTION, "nobody would put it back: what holds its affinity for this study has ended");
     let refused = |error: threadwise_process::journal::JournalError| failed(ACTION, error);
     for written in lasting(folder, kind).map_err(refused)? {
         let Some(journal) = Locked::open(&written.path).map_err(refused)? else { continue };
-        if journal.living_owner(kind).is_some() {
+        // Names that are alike but for their signs have journals of one kind.
+        let is_its = Recorded::of(&journal).is_ok_and(|recorded| recorded.server == written_name(server));
+        if is_its && journal.living_owner(kind).is_some() {
             return Ok(journal);
         }
     }

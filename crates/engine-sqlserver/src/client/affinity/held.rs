@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use threadwise_engine::EngineError;
-use threadwise_process::journal::{Locked, Other, lasting};
+use threadwise_process::journal::{Locked, Other, has_lasting, lasting};
 use threadwise_process::state;
 use threadwise_study::Options;
 
-use super::recorded::{Recorded, kind, lines, written_name};
+use super::recorded::{Recorded, has_changed, kind, lines, written_name};
 use super::watchdog::Watchdog;
 use super::{RIGHT, Setting, identity, setting};
 use crate::client::connect::{Connection, Server};
@@ -44,8 +44,11 @@ impl Held {
         let mut journal = made.map_err(|Other(other)| {
             refused(format!("process {} has bound it for another study; wait for its end", other.pid))
         })?;
-        let text = lines(&name, &first, &server.target().place());
-        journal.append(&text).map_err(|error| refused(error.to_string()))?;
+        if let Err(error) = journal.append(&lines(&name, &first, &server.target().place())) {
+            // Nothing was changed. One that cannot be removed says of no change either.
+            let _ = journal.remove();
+            return Err(refused(error.to_string()));
+        }
         let path = journal.path().to_owned();
         // The watchdog enters itself.
         drop(journal);
@@ -121,6 +124,9 @@ impl Drop for Held {
 /// It could not be, and the journal stays; in one line.
 pub(super) fn put_back(connection: &mut Connection, path: &Path) -> Result<(), String> {
     let Some(journal) = Locked::open(path).map_err(|error| error.to_string())? else { return Ok(()) };
+    if !has_changed(journal.whole()) {
+        return journal.remove().map_err(|error| error.to_string());
+    }
     let recorded = Recorded::of(&journal)?;
     let (_, name) = identity(connection)?;
     if written_name(&name) != recorded.server {
@@ -149,7 +155,7 @@ pub(crate) fn put_left_back(server: &Server) -> Result<(), EngineError> {
     };
     // Without a place for a journal nothing was ever changed.
     let Ok(folder) = state::lasting_folder() else { return Ok(()) };
-    if lasting(&folder, threadwise_process::journal::LASTING).is_ok_and(|all| all.is_empty()) {
+    if !has_lasting(&folder) {
         return Ok(());
     }
     let mut connection = server.connect("threadwise affinity")?;

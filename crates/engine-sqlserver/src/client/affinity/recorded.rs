@@ -48,6 +48,12 @@ pub(super) fn set_line(setting: &Setting) -> String {
     format!("set {}\n", setting.word())
 }
 
+/// Whether whole lines of a journal say that something was to be changed. One that was being made when its study was
+/// killed says nothing yet.
+pub(super) fn has_changed(lines: &str) -> bool {
+    lines.lines().any(|line| line.starts_with("set "))
+}
+
 impl Recorded {
     /// Reads a journal.
     ///
@@ -93,6 +99,7 @@ mod tests {
         assert_eq!(recorded.server, written_name("HÖST\\A 1"));
         assert_eq!((recorded.first, recorded.set), (chosen("0-3"), vec![chosen("0,2")]));
         assert!(text.contains("at db:1433 still has") && text.contains("CPU = 0 TO 3"), "{text}");
+        assert!(has_changed(&text) && !has_changed(&lines("a", &chosen("0"), "db:1433")));
         assert_eq!(kind("DB.Host\\A"), "server-db_host_a");
         for bad in ["server a\n", "first AUTO\n", "server a\nfirst x\n", "server a\nfirst AUTO\nsat 1\n"] {
             assert!(Recorded::parse(bad).is_err(), "{bad}");

@@ -144,8 +144,8 @@ impl QuerySession {
         }
     }
 
-    /// Opens the connection again where the server was bound since then: which of its threads serve a connection is
-    /// decided when it is opened.
+    /// Opens the connection again where the server was bound since then: a connection belongs to the node that it was
+    /// opened on.
     fn follow(&mut self) -> Result<(), EngineError> {
         let now = self.open.times_bound.load(Ordering::Acquire);
         if now != self.opened_at {

@@ -117,12 +117,14 @@ fn fits(server: &ServerCpus, topology: &Topology, engine: &dyn Engine) -> Result
     }
     is_this_machine(server, topology)?;
     let servers = engine.known_by().servers;
-    let pids = || proc::processes().into_iter();
     let is_server = |pid: &u32| {
         !proc::has_ended(*pid) && proc::comm(*pid).is_some_and(|comm| servers.contains(&comm.as_str()))
     };
-    let masks: Vec<CpuSet> =
-        pids().filter(is_server).filter_map(|pid| thread_affinity(pid, pid).ok()).collect();
+    let masks: Vec<CpuSet> = proc::processes()
+        .into_iter()
+        .filter(is_server)
+        .filter_map(|pid| thread_affinity(pid, pid).ok())
+        .collect();
     let all = masks.iter().fold(CpuSet::new(), |all, mask| all.union(mask));
     let cpus: CpuSet = server.cpus.iter().map(|one| one.cpu).collect();
     match () {
