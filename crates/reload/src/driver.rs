@@ -19,6 +19,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+/// How far [`Driver::verify`] goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// The engine's own check alone.
+    Check,
+    /// That, and tables and rows are counted.
+    Count,
+}
+
 /// What the user asked for, for all files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -175,13 +184,12 @@ pub trait Driver: Send + Sync {
     fn reopen(&self, reload: &Work) -> Result<(), ItemError>;
 
     /// Checks the database under its name as `check` checked it before the swap: for a recovery, which
-    /// cannot know what happened to the new file since. With `expected` it also has to have just these
-    /// tables and rows, and somebody who uses it is an error; without, it may be in use and was written
-    /// to.
+    /// cannot know what happened to the new file since. With [`Depth::Count`] its tables and rows are
+    /// counted, and somebody who uses it is an error; without, it may be in use, and nothing is counted.
     ///
     /// # Errors
     /// What is wrong with it; the original is then kept.
-    fn verify(&self, reload: &Work, expected: Option<Checked>) -> Result<(), ItemError>;
+    fn verify(&self, reload: &Work, depth: Depth) -> Result<Option<Checked>, ItemError>;
 }
 
 /// A database that is held. Dropped without `release`, as on a kill: `recover` puts it back.

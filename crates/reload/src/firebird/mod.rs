@@ -29,7 +29,7 @@ mod same;
 mod tools;
 mod validate;
 
-use crate::driver::{Driver, Held, Settings, Work};
+use crate::driver::{Depth, Driver, Held, Settings, Work};
 use crate::error::{ItemError, ReloadError};
 use crate::report::Checked;
 pub(crate) use fill::fill;
@@ -144,9 +144,9 @@ impl Driver for Firebird {
         }
     }
 
-    fn verify(&self, reload: &Work, expected: Option<Checked>) -> Result<(), ItemError> {
+    fn verify(&self, reload: &Work, depth: Depth) -> Result<Option<Checked>, ItemError> {
         self.reopen(reload)?;
         let tools = self.tools().map_err(ItemError::failed)?;
-        validate::verify(&tools, reload, expected)
+        validate::verify(&tools, reload, depth)
     }
 }

@@ -14,10 +14,10 @@ mod hold;
 mod same;
 mod verdict;
 
-use crate::driver::{Driver, Held, Settings, Work};
+use crate::driver::{Depth, Driver, Held, Settings, Work};
 use crate::error::{ItemError, ReloadError};
 use crate::report::Checked;
-use files::{connect, header_of, is_busy, side, unseal, writable};
+use files::{connect, header_of, is_busy, unseal, writable};
 use header::Writable;
 use hold::JOURNAL_MODE;
 use rusqlite::Connection;
@@ -112,19 +112,19 @@ impl Driver for Sqlite {
         }
     }
 
-    fn verify(&self, reload: &Work, expected: Option<Checked>) -> Result<(), ItemError> {
+    fn verify(&self, reload: &Work, depth: Depth) -> Result<Option<Checked>, ItemError> {
         self.reopen(reload)?;
-        let checked = || -> rusqlite::Result<Result<(), ItemError>> {
+        let checked = || -> rusqlite::Result<Result<Option<Checked>, ItemError>> {
             let connection = connect(&reload.database)?;
             connection.busy_timeout(reload.settings.wait)?;
             // One state of it for the check and the counts.
             connection.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema")?;
-            Ok(same(&connection, reload, expected))
+            Ok(found(&connection, reload, depth))
         };
         match checked() {
-            Ok(verdict) => verdict,
+            Ok(found) => found,
             // Somebody else works with it.
-            Err(error) if is_busy(&error) && expected.is_none() => Ok(()),
+            Err(error) if is_busy(&error) && depth == Depth::Check => Ok(None),
             Err(error) if is_busy(&error) => Err(ItemError::skip(
                 "the new file is in use, so it cannot be compared with what was checked before the swap",
             )),
@@ -133,23 +133,15 @@ impl Driver for Sqlite {
     }
 }
 
-/// The engine's check of the new file, and the counts where they are known.
-fn same(connection: &Connection, reload: &Work, expected: Option<Checked>) -> Result<(), ItemError> {
+/// The engine's check of the new file, and its counts where they are asked for.
+fn found(connection: &Connection, reload: &Work, depth: Depth) -> Result<Option<Checked>, ItemError> {
     if let Some(finding) = verdict::damage(connection, reload)? {
         return Err(ItemError::failed(format!("the new file is damaged: {finding}")));
     }
-    let Some(expected) = expected else { return Ok(()) };
-    let found = verdict::count(connection, reload)?;
-    if found == expected {
-        return Ok(());
+    match depth {
+        Depth::Check => Ok(None),
+        Depth::Count => verdict::count(connection, reload).map(Some),
     }
-    // What is in a write-ahead log has not changed the file's own time.
-    let is_logged = std::fs::metadata(side(&reload.database, "-wal")).is_ok_and(|log| log.len() > 0);
-    let written = if is_logged { " was written to since the swap and" } else { "" };
-    Err(ItemError::failed(format!(
-        "the new file{written} has {} rows in {} tables, and {} in {} when it was checked",
-        found.rows, found.tables, expected.rows, expected.tables
-    )))
 }
 
 /// Opens a database as any other program does, and reads from it.

@@ -28,8 +28,11 @@ pub fn place(test: &str) -> Option<Place> {
 }
 
 /// Without a wait for others: what is in use is skipped at once.
+/// Longer than a program needs from `fork` to `exec`: so long it has the locks of the whole test program.
+const WAIT: Duration = Duration::from_millis(300);
+
 pub fn settings() -> Settings {
-    Settings { wait: Duration::ZERO, ..Settings::default() }
+    Settings { wait: WAIT, ..Settings::default() }
 }
 
 pub fn driver(settings: &Settings) -> Box<dyn Driver> {

@@ -294,7 +294,9 @@ fn recover_and_decide(lab: &Lab, recover: &[&str], files: &[Written]) {
         let kept = file.path.with_extension("db.before-reload");
         let reason = format!("nothing was removed, and the original is {}", kept.display());
         if said.stdout.contains(&reason) {
-            assert!(said.stdout.contains("was written to since the swap"), "{}", said.stdout);
+            // By its size and time, or by its rows: the time of a write is that of the kernel's last tick
+            // (`current_time`, fs/inode.c), and one in the same tick does not change it.
+            assert!(said.stdout.contains("when it was checked"), "{}", said.stdout);
             fs::remove_file(kept).unwrap();
             decided += 1;
         }
