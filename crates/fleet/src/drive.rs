@@ -2,15 +2,11 @@
 
 use crate::FleetError;
 use crate::cell::CellId;
+use crate::command::{self, QUESTION};
 use crate::engine::{Batch, Call, FleetEngine, PREVIOUS_JOB, Seen};
 use crate::folder::{FleetFolder, write_files};
 use crate::journal::{Entry, Event, Journal};
 use crate::state::{State, states};
-use std::process::{Command, Stdio};
-use threadwise_machine::text::one_line;
-
-/// Longest text of a command's error that is kept, characters.
-const MOST_WHY: usize = 300;
 
 /// What `submit` did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -67,7 +63,11 @@ pub fn submit(folder: &FleetFolder, say: &mut dyn FnMut(&str)) -> Result<Submitt
         journal.append(entry(Event::Submitting))?;
         let call = filled(&batch.start, before);
         say(&call.shown());
-        match started(folder, &call, batch.waits) {
+        let started = match batch.waits {
+            true => command::show(&call, &folder.dir).map(|()| String::new()),
+            false => command::run(&call, &folder.dir),
+        };
+        match started {
             Ok(printed) => {
                 let job = engine.job_id(&printed);
                 journal.append(entry(Event::Submitted { job: job.clone() }))?;
@@ -93,7 +93,7 @@ pub fn submit(folder: &FleetFolder, say: &mut dyn FnMut(&str)) -> Result<Submitt
 /// Its list cannot be had.
 pub fn seen(folder: &FleetFolder, engine: &dyn FleetEngine) -> Result<Vec<Seen>, FleetError> {
     let Some(call) = engine.running(&folder.plan, &folder.place) else { return Ok(Vec::new()) };
-    let printed = started(folder, &call, false).map_err(|why| FleetError::Engine {
+    let printed = command::ask(&call, &folder.dir, QUESTION).map_err(|why| FleetError::Engine {
         engine: engine.name(),
         why: format!("what runs or waits is not known: {why}"),
     })?;
@@ -116,13 +116,14 @@ pub fn collect(folder: &FleetFolder, say: &mut dyn FnMut(&str)) -> Result<Vec<St
     }
     for call in engine.collection(&folder.plan, &folder.place, &missing) {
         say(&call.shown());
-        failed.extend(started(folder, &call, false).err());
+        failed.extend(command::run(&call, &folder.dir).err());
     }
     Ok(failed)
 }
 
 fn checked(folder: &FleetFolder, batch: &Batch, before: Option<&str>) -> Result<(), String> {
-    batch.check.as_ref().map_or(Ok(()), |call| started(folder, &filled(call, before), false).map(drop))
+    let Some(check) = &batch.check else { return Ok(()) };
+    command::ask(&filled(check, before), &folder.dir, QUESTION).map(drop)
 }
 
 /// A call with the job before it; an argument that needs one is left out where there is none.
@@ -132,38 +133,6 @@ fn filled(call: &Call, before: Option<&str>) -> Call {
         (true, before) => before.map(|job| arg.replace(PREVIOUS_JOB, job)),
     });
     Call { program: call.program.clone(), args: filled.collect() }
-}
-
-/// Runs a command in the fleet's folder and gives what it printed, or in one line why it failed. With `waits` its output
-/// goes where ours goes.
-fn started(folder: &FleetFolder, call: &Call, waits: bool) -> Result<String, String> {
-    let mut command = Command::new(&call.program);
-    command.args(&call.args).current_dir(&folder.dir).stdin(Stdio::null());
-    let not_started = |error: std::io::Error| {
-        let hint = match error.kind() {
-            std::io::ErrorKind::NotFound => ": is it installed, and on PATH?",
-            _ => "",
-        };
-        format!("cannot start {}: {error}{hint}", call.program)
-    };
-    if waits {
-        let status = command.status().map_err(not_started)?;
-        return match status.success() {
-            true => Ok(String::new()),
-            false => Err(format!("{} ended with {status}", call.program)),
-        };
-    }
-    let output = command.output().map_err(not_started)?;
-    match output.status.success() {
-        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-        false => {
-            let said = one_line(&String::from_utf8_lossy(&output.stderr), MOST_WHY);
-            Err(match said.is_empty() {
-                true => format!("{} ended with {}", call.program, output.status),
-                false => format!("{}: {said}", call.program),
-            })
-        }
-    }
 }
 
 /// Now in UTC, RFC 3339.

@@ -6,6 +6,7 @@
 //! the disk, and `drive` submits what is missing. Nothing here measures.
 
 pub mod cell;
+pub mod command;
 pub mod drive;
 pub mod durable;
 pub mod engine;
@@ -19,6 +20,7 @@ pub mod names;
 pub mod paths;
 pub mod plan;
 pub mod quote;
+pub mod standing;
 pub mod state;
 pub mod work_folder;
 

@@ -6,11 +6,16 @@ mod types;
 
 use crate::FleetError;
 use crate::cell::CellId;
-use crate::file::{EngineOptions, FleetFile, Machines};
+use crate::file::{EngineOptions, FleetFile, MOST_MACHINES, MOST_REPEATS, Machines};
 use crate::names;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::path::Path;
+use threadwise_machine::text::is_deceptive;
+
+/// Longest time in a plan, seconds: beyond what fleet.toml may say, and within what engines can hold.
+const MOST_TIME_S: u64 = 1 << 30;
 
 pub use types::{Plan, PlannedKind, PlannedMachine, PlannedStudy, VERSION};
 
@@ -88,6 +93,17 @@ impl Plan {
 
     /// What is wrong with a plan that could be read.
     fn fault(&self) -> Option<String> {
+        if !(1..=MOST_REPEATS).contains(&self.repeats) || self.machines.len() > MOST_MACHINES {
+            return Some(format!(
+                "it may have 1 to {MOST_REPEATS} repeats and up to {MOST_MACHINES} machines"
+            ));
+        }
+        if self.time_limit_s.max(self.apart_s) > MOST_TIME_S {
+            return Some(format!("a time is longer than {MOST_TIME_S} s"));
+        }
+        if serde_json::to_value(self).is_ok_and(|value| deceives(&value)) {
+            return Some("a text has line breaks, control or format characters".to_owned());
+        }
         let kinds: BTreeSet<&str> = self.kinds.iter().map(|kind| kind.name.as_str()).collect();
         let machines: BTreeSet<&str> = self.machines.iter().map(|machine| machine.name.as_str()).collect();
         let nodes = self.machines.iter().filter_map(|machine| machine.node.as_deref());
@@ -147,6 +163,17 @@ impl Plan {
     pub fn machine_time_s(&self) -> f64 {
         let each_s = self.budget_s.unwrap_or(self.time_limit_s as f64);
         each_s * self.order.len() as f64
+    }
+}
+
+/// Whether a text or a key has characters that fleet.toml may not have: they end up in scripts and arguments.
+fn deceives(value: &Value) -> bool {
+    let bad = |text: &str| text.chars().any(is_deceptive);
+    match value {
+        Value::String(text) => bad(text),
+        Value::Array(values) => values.iter().any(deceives),
+        Value::Object(fields) => fields.iter().any(|(key, value)| bad(key) || deceives(value)),
+        _ => false,
     }
 }
 
@@ -216,6 +243,10 @@ pub(crate) mod tests {
             ("\"a1.1\"", "\"a2.1\""),
             ("\"version\": 1", "\"version\": 2"),
             ("\"repeats\": 1", "\"repeats\": 2"),
+            ("\"repeats\": 1", "\"repeats\": 0"),
+            ("\"repeats\": 1", "\"repeats\": 4294967295"),
+            ("\"constraint\": \"b\"", "\"constraint\": \"b\\n#SBATCH --time=0\""),
+            ("\"constraint\": \"b\"", "\"constraint\": \"b\\u0000\""),
             ("\"title\"", "\"titel\""),
         ] {
             assert!(text.contains(from), "{from}");

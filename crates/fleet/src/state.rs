@@ -58,6 +58,27 @@ impl State {
         }
     }
 
+    /// What the cell says of itself, where it ended.
+    pub fn record(&self) -> Option<&CellRecord> {
+        match self {
+            Self::Ended(record, _) => Some(record),
+            _ => None,
+        }
+    }
+
+    /// The engine's id of its job, where there is one.
+    pub fn job(&self) -> Option<&str> {
+        match self {
+            Self::Seen(seen) => Some(&seen.job),
+            _ => self.record()?.job.as_deref(),
+        }
+    }
+
+    /// The node that it was measured on.
+    pub fn node(&self) -> Option<&str> {
+        self.record()?.node.as_deref()
+    }
+
     /// More in one line, where there is more.
     pub fn remark(&self) -> Option<String> {
         match self {

@@ -1,6 +1,7 @@
 //! What is fuzzed: for each target how inputs are made, and what the program has to hold with any of them.
 
 mod cpu_lists;
+mod fleets;
 mod journal;
 mod machines;
 mod messages;
@@ -30,7 +31,7 @@ pub struct Kind {
 }
 
 /// All targets.
-pub const TARGETS: [Kind; 15] = [
+pub const TARGETS: [Kind; 17] = [
     Kind { name: "result-file", about: "a result file, up to every form of report", make: results::make },
     Kind {
         name: "study-definition",
@@ -61,5 +62,7 @@ pub const TARGETS: [Kind; 15] = [
         make: transactions::make,
     },
     Kind { name: "tool-output", about: "what known tools print", make: tool_output::make },
+    Kind { name: "fleet", about: "fleet.toml and plan.json, up to an engine's files", make: fleets::plan },
+    Kind { name: "fleet-cell", about: "records, journals and queues of a fleet", make: fleets::returned },
     Kind { name: "plan", about: "PostgreSQL's EXPLAIN", make: plans::make },
 ];

@@ -41,13 +41,14 @@ const MOST_SLUG: usize = 24;
 const BACKOFF_LIMIT: u32 = 6;
 
 /// Hash that the names of a plan's objects have: of the plan and the script, without which it would be another object.
+/// It takes a moment for a large plan, so it is made once for all machines.
 pub(super) fn plan_id(plan: &Plan) -> Result<String, FleetError> {
     Ok(sha256(format!("{}{POD_SCRIPT}", plan.text()?).as_bytes())[..10].to_owned())
 }
 
 /// Name of the ConfigMap.
-pub(super) fn config_map(plan: &Plan) -> Result<String, FleetError> {
-    Ok(format!("tw-{}", plan_id(plan)?))
+pub(super) fn config_map(id: &str) -> String {
+    format!("tw-{id}")
 }
 
 /// A machine's name as a label: lower case, with `-` for what it may not have, and a hash, since two may look alike then.
@@ -58,20 +59,20 @@ pub(super) fn machine_id(machine: &str) -> String {
 }
 
 /// Name of a machine's Job: with an index behind it, it is the name of a host, of 63 characters at most.
-pub(super) fn job_name(plan: &Plan, machine: &str, attempt: u32) -> Result<String, FleetError> {
-    Ok(format!("tw-{}-{}-{attempt}", plan_id(plan)?, machine_id(machine)))
+pub(super) fn job_name(id: &str, machine: &str, attempt: u32) -> String {
+    format!("tw-{id}-{}-{attempt}", machine_id(machine))
 }
 
-/// The Job of these repeats of a machine.
+/// The Job of these repeats of a machine, in a plan of this [`plan_id`].
 pub(super) fn job(
-    plan: &Plan,
+    (plan, id): (&Plan, &str),
     machine: &PlannedMachine,
     options: &Options,
     (repeats, attempt): (&[u32], u32),
-) -> Result<Value, FleetError> {
+) -> Value {
     let labels = json!({
         "app.kubernetes.io/name": "threadwise",
-        PLAN_LABEL: plan_id(plan)?,
+        PLAN_LABEL: id,
         MACHINE_LABEL: machine_id(&machine.name),
     });
     let repeats_text = repeats.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
@@ -87,7 +88,7 @@ pub(super) fn job(
         }] },
         "template": {
             "metadata": { "labels": labels, "annotations": annotations },
-            "spec": pod(plan, machine, options, &repeats_text)?,
+            "spec": pod((plan, id), machine, options, &repeats_text),
         },
     });
     // A cell that fails must keep no other from running.
@@ -95,15 +96,15 @@ pub(super) fn job(
         true => spec["backoffLimitPerIndex"] = json!(0),
         false => spec["backoffLimit"] = json!(BACKOFF_LIMIT),
     }
-    Ok(json!({
+    json!({
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": { "name": job_name(plan, &machine.name, attempt)?, "labels": labels, "annotations": annotations },
+        "metadata": { "name": job_name(id, &machine.name, attempt), "labels": labels, "annotations": annotations },
         "spec": spec,
-    }))
+    })
 }
 
-fn pod(plan: &Plan, machine: &PlannedMachine, options: &Options, repeats: &str) -> Result<Value, FleetError> {
+fn pod((plan, id): (&Plan, &str), machine: &PlannedMachine, options: &Options, repeats: &str) -> Value {
     let requests = json!({ "cpu": options.cpu, "memory": options.memory });
     let resources = match plan.measures {
         // No limit of CPUs: it is a quota, which stops threads in the middle of a slice.
@@ -137,7 +138,7 @@ fn pod(plan: &Plan, machine: &PlannedMachine, options: &Options, repeats: &str) 
             "resources": resources,
             "volumeMounts": [{ "name": "plan", "mountPath": PLAN_DIR, "readOnly": true }, mount],
         }],
-        "volumes": [{ "name": "plan", "configMap": { "name": config_map(plan)? } }, fleet],
+        "volumes": [{ "name": "plan", "configMap": { "name": config_map(id) } }, fleet],
     });
     if let Some(name) = &options.image_pull_secret {
         spec["imagePullSecrets"] = json!([{ "name": name }]);
@@ -152,7 +153,7 @@ fn pod(plan: &Plan, machine: &PlannedMachine, options: &Options, repeats: &str) 
     if !options.tolerations.is_empty() {
         spec["tolerations"] = json!(options.tolerations);
     }
-    Ok(spec)
+    spec
 }
 
 /// What the script of pods reads. No value has a `$`, which the kubelet would take for a reference.

@@ -62,7 +62,8 @@ impl FleetEngine for Kubernetes {
         }
         options::cluster_arguments(plan)?;
         let repeats: Vec<u32> = (1..=plan.repeats).collect();
-        let jobs = plan.machines.iter().map(|machine| file_of(plan, machine, (&repeats, 1)));
+        let id = manifest::plan_id(plan)?;
+        let jobs = plan.machines.iter().map(|machine| file_of((plan, &id), machine, (&repeats, 1)));
         let constant = CONSTANT.iter().map(|(path, text)| Ok(file(path, (*text).to_owned())));
         jobs.chain(constant).collect()
     }
@@ -75,7 +76,8 @@ impl FleetEngine for Kubernetes {
         attempt: u32,
     ) -> Result<Vec<Batch>, FleetError> {
         let cluster = options::cluster_arguments(plan)?;
-        let name = manifest::config_map(plan)?;
+        let id = manifest::plan_id(plan)?;
+        let name = manifest::config_map(&id);
         let mut batches = Vec::new();
         for machine in plan.machines_in_order() {
             let mut cells: Vec<CellId> =
@@ -85,7 +87,7 @@ impl FleetEngine for Kubernetes {
                 continue;
             }
             let repeats: Vec<u32> = cells.iter().map(|cell| cell.repeat).collect();
-            let manifest = file_of(plan, machine, (&repeats, attempt))?;
+            let manifest = file_of((plan, &id), machine, (&repeats, attempt))?;
             let path = manifest.path.clone();
             let tried =
                 ["apply", "--dry-run=server", "--validate=strict", "--output=name"].map(str::to_owned);
@@ -159,8 +161,12 @@ fn file(path: &str, text: String) -> GeneratedFile {
 }
 
 /// The manifest of a machine's Job.
-fn file_of(plan: &Plan, machine: &PlannedMachine, jobs: (&[u32], u32)) -> Result<GeneratedFile, FleetError> {
-    let job = manifest::job(plan, machine, &Options::of(plan, machine)?, jobs)?;
+fn file_of(
+    (plan, id): (&Plan, &str),
+    machine: &PlannedMachine,
+    jobs: (&[u32], u32),
+) -> Result<GeneratedFile, FleetError> {
+    let job = manifest::job((plan, id), machine, &Options::of(plan, machine)?, jobs);
     let text = serde_json::to_string_pretty(&job).map_err(|error| {
         FleetError::Failed(format!("cannot write the manifest of {}: {error}", machine.name))
     })?;

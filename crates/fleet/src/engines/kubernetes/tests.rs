@@ -170,7 +170,7 @@ fn names_of_jobs_are_labels_whatever_machines_are_called() {
     let plan = fleet("", NODES, "");
     let mut seen = std::collections::BTreeSet::new();
     for name in names {
-        let job = manifest::job_name(&plan, name, u32::MAX).unwrap();
+        let job = manifest::job_name(&manifest::plan_id(&plan).unwrap(), name, u32::MAX);
         // The API makes names of hosts of pods from it.
         assert!(
             checks::is_label(&format!("{job}-99")) && checks::is_label(&manifest::machine_id(name)),
@@ -178,7 +178,7 @@ fn names_of_jobs_are_labels_whatever_machines_are_called() {
         );
         assert!(seen.insert(job));
     }
-    assert!(checks::is_label(&manifest::config_map(&plan).unwrap()));
+    assert!(checks::is_label(&manifest::config_map(&manifest::plan_id(&plan).unwrap())));
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn batches_have_the_missing_repeats_of_each_machine_and_jobs_of_their_own() {
          --filename=kubernetes/n2.json"
     );
     let start = batches[0].start.shown();
-    let id = manifest::config_map(&plan).unwrap();
+    let id = manifest::config_map(&manifest::plan_id(&plan).unwrap());
     assert_eq!(
         start,
         format!(

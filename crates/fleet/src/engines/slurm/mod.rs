@@ -39,8 +39,9 @@ impl FleetEngine for Slurm {
     }
 
     fn files(&self, plan: &Plan, place: &Place) -> Result<Vec<GeneratedFile>, FleetError> {
+        let prefix = script::prefix(plan);
         let one = |machine: &PlannedMachine| {
-            let text = script::script(plan, place, machine)?;
+            let text = script::script((plan, &prefix), place, machine)?;
             Ok(GeneratedFile { path: script_path(&machine.name), text, mode: 0o755 })
         };
         plan.machines.iter().map(one).collect()
@@ -82,8 +83,9 @@ impl FleetEngine for Slurm {
     }
 
     fn running(&self, plan: &Plan, _: &Place) -> Option<Call> {
+        let prefix = script::prefix(plan);
         let names: Vec<String> =
-            plan.machines.iter().map(|machine| script::job_name(plan, &machine.name)).collect();
+            plan.machines.iter().map(|machine| script::job_name(&prefix, &machine.name)).collect();
         Some(queue::call(&names))
     }
 

@@ -12,19 +12,24 @@ use crate::quote;
 /// Longest time limit that Slurm takes, minutes: a year.
 const MOST_MIN: u64 = 525_600;
 
-/// Name of a machine's jobs: of this plan and no other, so that the queue can be asked for them.
-pub(super) fn job_name(plan: &Plan, machine: &str) -> String {
-    format!("{}{machine}", prefix(plan))
+/// Name of a machine's jobs in a plan with this [`prefix`].
+pub(super) fn job_name(prefix: &str, machine: &str) -> String {
+    format!("{prefix}{machine}")
 }
 
-/// What the names of a plan's jobs begin with. It is made from what does not depend on where the fleet's folder is.
+/// What the names of a plan's jobs begin with, and those of no other plan, so that the queue can be asked for them. It is
+/// made from what does not depend on where the fleet's folder is, once for all machines: a large plan takes a moment.
 pub(super) fn prefix(plan: &Plan) -> String {
     let text = plan.text().unwrap_or_default();
     format!("tw-{}-", &sha256(text.as_bytes())[..10])
 }
 
 /// All of the script.
-pub(super) fn script(plan: &Plan, place: &Place, machine: &PlannedMachine) -> Result<String, FleetError> {
+pub(super) fn script(
+    (plan, prefix): (&Plan, &str),
+    place: &Place,
+    machine: &PlannedMachine,
+) -> Result<String, FleetError> {
     let minutes = plan.time_limit_s.div_ceil(60);
     if minutes > MOST_MIN {
         return Err(refused(format!("time_limit is {minutes} minutes; {MOST_MIN} is the most")));
@@ -32,7 +37,7 @@ pub(super) fn script(plan: &Plan, place: &Place, machine: &PlannedMachine) -> Re
     // `%` begins a pattern in names of output files; `%%` is the character.
     let log = place.file(&format!("logs/{}", machine.name)).replace('%', "%%");
     let log = options::quoted(&format!("{log}.%a.log"), "the fleet's folder")?;
-    let mut lines = vec![format!("--job-name={}", job_name(plan, &machine.name))];
+    let mut lines = vec![format!("--job-name={}", job_name(prefix, &machine.name))];
     lines.extend(machine.node.as_ref().map(|node| format!("--nodelist={node}")));
     lines.push("--nodes=1".to_owned());
     lines.push(format!("--array=1-{}%1", plan.repeats));

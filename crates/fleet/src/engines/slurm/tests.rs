@@ -113,7 +113,7 @@ fn ids_and_lists_are_read_and_what_is_odd_is_not_believed() {
     assert_eq!(Slurm.job_id("sbatch: note\n12;cluster\n").as_deref(), Some("12"));
     assert_eq!(Slurm.job_id("Submitted batch job"), None);
     let plan = slurm(TWO, 2);
-    let name = script::job_name(&plan, "n1");
+    let name = script::job_name(&script::prefix(&plan), "n1");
     let list = format!(
         "{name}|1|12|RUNNING|None\n{name}|2|12|PENDING|JobArrayTaskLimit\n{name}|9|12|RUNNING|None\n\
          {name}|1|11|COMPLETED|None\n{name}|N/A|13|RUNNING|None\ntw-0000000000-n1|1|14|RUNNING|None\nother|1|15|RUNNING|x\n"
@@ -126,7 +126,7 @@ fn ids_and_lists_are_read_and_what_is_odd_is_not_believed() {
     assert!(Slurm.read_running(&plan, "slurm is down\n").is_err());
     let call = Slurm.running(&plan, &place()).unwrap();
     assert!(
-        call.shown().contains(&format!("--name={name},{}", script::job_name(&plan, "n2"))),
+        call.shown().contains(&format!("--name={name},{}", script::job_name(&script::prefix(&plan), "n2"))),
         "{}",
         call.shown()
     );

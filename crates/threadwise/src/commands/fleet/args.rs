@@ -29,7 +29,7 @@ pub enum FleetAction {
     /// Submit the cells that are missing: never submitted, lost, stopped, refused or failed
     Submit(FolderArgs),
     /// Say what became of each cell
-    Status(FolderArgs),
+    Status(StatusArgs),
     /// Bring results where folders are not shared, and check all that are there
     Collect(FolderArgs),
     /// Judge the machines of each kind, and kinds against each other
@@ -49,12 +49,23 @@ pub struct PlanArgs {
     pub output: PathBuf,
 }
 
-/// Arguments of `fleet submit`, `status` and `collect`.
+/// Arguments of `fleet submit` and `collect`.
 #[derive(Debug, Args)]
 pub struct FolderArgs {
     /// A folder that `fleet plan` made
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
+}
+
+/// Arguments of `fleet status`.
+#[derive(Debug, Args)]
+pub struct StatusArgs {
+    /// A folder that `fleet plan` made
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    /// Print it as JSON (docs/JSON.md)
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `fleet report`.

@@ -10,17 +10,18 @@ use threadwise_document::numbers;
 use threadwise_fleet::cell::STUDY_FILE;
 use threadwise_fleet::drive;
 use threadwise_fleet::folder::FleetFolder;
-use threadwise_fleet::state::{State, clones};
+use threadwise_fleet::standing::Standing;
+use threadwise_fleet::state::State;
 
 /// Brings and checks. Ends well when every cell of the plan has a result that can be read.
 pub fn collect(args: &FolderArgs) -> Result<(), AppError> {
     let folder = FleetFolder::open(&args.dir).map_err(app_error)?;
     let mut say = |line: &str| output::tell(&format!("threadwise: {line}"));
     let failed = drive::collect(&folder, &mut say).map_err(app_error)?;
-    let status::Standing { states, unknown } = status::read(&folder)?;
-    let mut text = status::head(&folder, &states);
+    let standing = Standing::read(&folder).map_err(app_error)?;
+    let mut text = status::head(&folder, &standing);
     let mut absent = 0;
-    for (cell, state) in &states {
+    for (cell, state) in &standing.states {
         let why = match state {
             State::Ended(record, _) if !record.outcome.may_pass() => {
                 Opened::open(&folder.cell(cell).join(STUDY_FILE)).err().map(|error| error.to_string())
@@ -32,7 +33,7 @@ pub fn collect(args: &FolderArgs) -> Result<(), AppError> {
             text.push_str(&format!("{cell} {}{why}\n", state.word()));
         }
     }
-    for line in failed.iter().chain(&clones(&status::records(&states))).chain(&unknown) {
+    for line in failed.iter().chain(&standing.clones()).chain(&standing.unknown) {
         text.push_str(&format!("{line}\n"));
     }
     let dir = output::shell_word(&args.dir);

@@ -1,7 +1,6 @@
 //! What a fleet's report is made from: a planned folder, or result files from anywhere.
 
 use super::faults::app_error;
-use super::status;
 use crate::error::AppError;
 use crate::opened::Opened;
 use std::collections::BTreeSet;
@@ -11,7 +10,8 @@ use threadwise_analysis::fleet::{Absence, Absent, Fleet, FleetStudy, Kind, Place
 use threadwise_fleet::cell::{CellId, CellRecord, Outcome, RECORD_FILE, STUDY_FILE};
 use threadwise_fleet::folder::{FleetFolder, read_record};
 use threadwise_fleet::plan::{PlannedKind, sha256};
-use threadwise_fleet::state::{State, clones};
+use threadwise_fleet::standing::Standing;
+use threadwise_fleet::state::State;
 use threadwise_machine::text::one_line;
 use threadwise_store::Store;
 
@@ -21,17 +21,17 @@ const MOST_WHY: usize = 200;
 /// A folder's cells.
 pub fn of_folder(dir: &Path) -> Result<Fleet, AppError> {
     let folder = FleetFolder::open(dir).map_err(app_error)?;
-    let status::Standing { states, unknown } = status::read(&folder)?;
+    let standing = Standing::read(&folder).map_err(app_error)?;
     let mut fleet = Fleet {
         title: folder.plan.title.clone(),
         study: folder.plan.study.name.clone(),
         kinds: folder.plan.kinds.iter().map(|kind| planned(&folder, kind)).collect(),
         repeats: folder.plan.repeats,
-        warnings: clones(&status::records(&states)),
+        warnings: standing.clones(),
         ..Fleet::default()
     };
-    fleet.warnings.extend(unknown);
-    for (cell, state) in &states {
+    fleet.warnings.extend(standing.unknown.clone());
+    for (cell, state) in &standing.states {
         let path = folder.cell(cell).join(STUDY_FILE);
         match state {
             State::Ended(record, _) if !record.outcome.may_pass() => match Opened::open(&path) {

@@ -1,0 +1,140 @@
+//! Starting an engine's commands. A question has a time limit; what changes something has none, as nobody would know
+//! afterwards whether it was done.
+//!
+//! What a command prints goes to files in memory (`memfd_create(2)`): nothing waits for an end of file that a process
+//! left behind by the command holds open.
+
+use crate::engine::Call;
+use rustix::fs::MemfdFlags;
+use std::fs::File;
+use std::io::{ErrorKind, Read, Seek};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+use threadwise_machine::text::one_line;
+
+/// Longest time of a question. Longer than Slurm's clients take to give up by themselves: squeue that finds no
+/// controller took half a minute.
+pub const QUESTION: Duration = Duration::from_secs(120);
+/// How often a command is asked whether it has ended.
+const STEP: Duration = Duration::from_millis(5);
+/// Longest text of a command's error that is kept, characters.
+const MOST_WHY: usize = 300;
+
+/// Runs a question in a folder and gives what it printed.
+///
+/// # Errors
+/// In one line: it could not be started, ended badly, or was killed after `limit`.
+pub fn ask(call: &Call, dir: &Path, limit: Duration) -> Result<String, String> {
+    kept(call, dir, Some(limit))
+}
+
+/// Runs a command in a folder to its end, however long that takes, and gives what it printed.
+///
+/// # Errors
+/// In one line: it could not be started, or ended badly.
+pub fn run(call: &Call, dir: &Path) -> Result<String, String> {
+    kept(call, dir, None)
+}
+
+/// Runs a command in a folder to its end; its output goes where ours goes.
+///
+/// # Errors
+/// In one line: it could not be started, or ended badly.
+pub fn show(call: &Call, dir: &Path) -> Result<(), String> {
+    let status = prepared(call, dir).status().map_err(|error| not_started(call, &error))?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(format!("{} ended with {status}", call.program)),
+    }
+}
+
+fn prepared(call: &Call, dir: &Path) -> Command {
+    let mut command = Command::new(&call.program);
+    command.args(&call.args).current_dir(dir).stdin(Stdio::null());
+    command
+}
+
+fn not_started(call: &Call, error: &std::io::Error) -> String {
+    let hint = match error.kind() {
+        ErrorKind::NotFound => ": is it installed, and on PATH?",
+        _ => "",
+    };
+    format!("cannot start {}: {error}{hint}", call.program)
+}
+
+fn kept(call: &Call, dir: &Path, limit: Option<Duration>) -> Result<String, String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", call.program);
+    let (mut printed, mut said) = (in_memory().map_err(failed)?, in_memory().map_err(failed)?);
+    let mut command = prepared(call, dir);
+    command.stdout(printed.try_clone().map_err(failed)?).stderr(said.try_clone().map_err(failed)?);
+    let mut child = command.spawn().map_err(|error| not_started(call, &error))?;
+    let status = ended(&mut child, limit).map_err(failed)?;
+    let said = one_line(&text(&mut said).map_err(failed)?, MOST_WHY);
+    match status {
+        Some(status) if status.success() => text(&mut printed).map_err(failed),
+        Some(status) if said.is_empty() => Err(format!("{} ended with {status}", call.program)),
+        Some(_) => Err(format!("{}: {said}", call.program)),
+        None => {
+            let said = if said.is_empty() { said } else { format!(": {said}") };
+            let limit_s = limit.unwrap_or_default().as_secs();
+            Err(format!("{} did not answer within {limit_s} s and was killed{said}", call.program))
+        }
+    }
+}
+
+/// Waits for the end; `None` where it was killed after the limit.
+fn ended(child: &mut Child, limit: Option<Duration>) -> std::io::Result<Option<ExitStatus>> {
+    let Some(limit) = limit else { return child.wait().map(Some) };
+    let begun = Instant::now();
+    while begun.elapsed() < limit {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        std::thread::sleep(STEP);
+    }
+    child.kill()?;
+    child.wait().map(|_| None)
+}
+
+fn in_memory() -> std::io::Result<File> {
+    Ok(rustix::fs::memfd_create("threadwise-command", MemfdFlags::CLOEXEC)?.into())
+}
+
+fn text(file: &mut File) -> std::io::Result<String> {
+    let mut bytes = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Call {
+        Call::new("sh", ["-c", script])
+    }
+
+    #[test]
+    fn what_is_printed_is_kept_and_a_failure_says_why() {
+        let here = Path::new("/");
+        assert_eq!(ask(&shell("printf 'a\\nb'; echo no >&2"), here, QUESTION), Ok("a\nb".to_owned()));
+        assert_eq!(run(&shell("pwd"), here), Ok("/\n".to_owned()));
+        assert_eq!(
+            run(&shell("echo 'no such\npartition' >&2; exit 3"), here).unwrap_err(),
+            "sh: no such partition"
+        );
+        assert!(show(&shell("exit 3"), here).unwrap_err().starts_with("sh ended with exit status: 3"));
+        let error = ask(&Call::new("no-such-program", [""; 0]), here, QUESTION).unwrap_err();
+        assert!(error.contains("no-such-program") && error.contains("on PATH?"), "{error}");
+    }
+
+    #[test]
+    fn a_question_that_is_never_answered_is_ended_though_its_child_holds_what_it_prints() {
+        let limit = Duration::from_millis(50);
+        let error =
+            ask(&shell("echo waiting >&2; sleep 5 & exec sleep 600"), Path::new("/"), limit).unwrap_err();
+        assert_eq!(error, "sh did not answer within 0 s and was killed: waiting");
+    }
+}
