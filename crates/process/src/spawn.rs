@@ -87,7 +87,7 @@ pub enum RunError {
 }
 
 /// Starts a program in its own process group: with an empty stdin, an environment of PATH, TZ and the
-/// C locale, no open file of ours, and a signal for it when the *calling thread* ends.
+/// C locale, no open file of ours, signals that end it by default, and one of them when the *calling thread* ends.
 ///
 /// # Errors
 /// The log cannot be opened, or the program cannot be started as this user, in this folder, on these
@@ -138,11 +138,12 @@ fn launch(program: &Program<'_>) -> io::Result<Child> {
         if let Some(words) = &words {
             pin::set_affinity_raw(words)?;
         }
+        heed_signals();
         close_at_exec(&files);
         Ok(())
     };
-    // SAFETY: the closure only makes system calls (prctl, getppid, sched_setaffinity, fcntl) on values
-    // made before the fork, and neither allocates nor takes a lock.
+    // SAFETY: the closure only makes system calls (prctl, getppid, sched_setaffinity, sigaction, fcntl) on
+    // values made before the fork, and neither allocates nor takes a lock.
     unsafe { command.pre_exec(in_child) };
     command.spawn()
 }
@@ -176,6 +177,15 @@ pub fn detached<E: AsRef<OsStr>>(
     // allocates nor takes a lock.
     unsafe { command.pre_exec(in_child) };
     command.spawn()
+}
+
+/// Has the signals that end a program do that again: a shell ignores two of them for what a script starts with `&`, and
+/// exec keeps that (execve(2); POSIX.1-2017, "Signals and Error Handling" of the shell).
+fn heed_signals() {
+    for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: the default action takes no handler, and the call is async-signal-safe (signal-safety(7)).
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
 }
 
 /// Has files above the first three closed when the program begins.

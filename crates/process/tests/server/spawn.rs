@@ -219,3 +219,16 @@ fn a_child_is_stopped_by_the_first_signal_that_it_heeds() {
     let stopped = stopping::stop(&mut child, &steps[..1]).unwrap();
     assert_eq!((stopped.signal, stopped.status.signal()), (Some(Signal::KILL), Some(9)));
 }
+
+/// A script's `&` has SIGINT and SIGQUIT ignored in what it starts.
+#[test]
+fn a_program_heeds_the_signals_that_its_starter_ignores() {
+    let test = std::env::current_exe().unwrap();
+    let script = format!(
+        "trap '' INT QUIT; exec '{}' --exact spawn::a_child_is_stopped_by_the_first_signal_that_it_heeds",
+        test.display()
+    );
+    let output = std::process::Command::new("/bin/sh").args(["-c", &script]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+}
