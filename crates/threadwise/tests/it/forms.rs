@@ -118,7 +118,7 @@ fn no_colour_codes_reach_a_pipe() {
 fn a_study_files_seed_is_kept_and_a_resumed_complete_study_only_reports() {
     let lab = Lab::new();
     let file = "version = 1\nname = \"mine\"\nseed = 77\nengine = \"simulated\"\nworkload = \"logical-io\"\n\
-                [baseline]\nplacement = \"1c1t\"\n[[treatment]]\nname = \"pair\"\nplacement = \"one-cpu\"\nsessions = 2\n";
+                [design]\nblocks = 4\n[baseline]\nplacement = \"1c1t\"\n[[treatment]]\nname = \"pair\"\nplacement = \"one-cpu\"\nsessions = 2\n";
     std::fs::write(lab.path().join("mine.toml"), file).unwrap();
     lab.ok(&["run", "mine.toml", "--output", "s.threadwise"]);
     let json: Value = serde_json::from_str(&lab.ok(&["report", "s.threadwise", "--json"]).stdout).unwrap();

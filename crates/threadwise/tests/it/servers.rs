@@ -102,27 +102,24 @@ fn both_workloads_run_on_both_servers_and_leave_nothing() {
         if !is_there(engine, package) {
             continue;
         }
+        // A server for each run, or one for the study.
         let cases = [
-            ("logical-io", "blocks = 400\nwork_unit = 32"),
-            ("logical-io", "blocks = 400\nwork_unit = 32\nloop = \"client\""),
-            ("insert", "seed_rows = 2000\ndurability = \"relaxed\""),
-            ("insert", "seed_rows = 2000\nkey = \"random\"\nloop = \"client\""),
-            ("insert", "seed_rows = 2000\ntable = \"unlogged\"\nrows_per_session = 400"),
+            ("run", "logical-io", "blocks = 400\nwork_unit = 32"),
+            ("study", "logical-io", "blocks = 400\nwork_unit = 32\nloop = \"client\""),
+            ("study", "insert", "seed_rows = 2000\ndurability = \"relaxed\""),
+            ("study", "insert", "seed_rows = 2000\nkey = \"random\"\nloop = \"client\""),
+            ("run", "insert", "seed_rows = 2000\ntable = \"unlogged\"\nrows_per_session = 400"),
         ];
-        for (workload, options) in cases {
-            let lab = lab();
-            // One block: three servers, and how each starts again is seen in other tests.
-            let said = run(&lab, &study(engine, workload, options).replace("blocks = 2\n", "blocks = 1\n"));
-            assert_eq!(
-                said.code,
-                Some(0),
-                "{engine} {workload} {options}:\n{}\n{}",
-                said.stdout,
-                said.stderr
-            );
+        for (restart, workload, options) in cases {
+            let (lab, case) = (lab(), format!("{engine} {restart} {workload} {options}"));
+            // One block: how servers start again is seen in other tests.
+            let study = study(engine, workload, options).replace("blocks = 2\n", "blocks = 1\n");
+            let said = run(&lab, &format!("{study}\n[engine_options]\nrestart = \"{restart}\"\n"));
+            assert_eq!(said.code, Some(0), "{case}:\n{}\n{}", said.stdout, said.stderr);
             every_run_is_valid(&lab, 1);
-            assert_eq!(lab.leftovers(), Vec::<String>::new(), "{engine} {workload} {options}");
-            assert_eq!(living(&lab), []);
+            let notes = lab.ok(&["report", "s.threadwise", "--json"]).stdout;
+            assert_eq!(notes.contains("memory placed earlier"), restart == "study", "{case}: {notes}");
+            assert_eq!((lab.leftovers(), living(&lab)), (Vec::new(), Vec::new()), "{case}");
         }
     }
 }
@@ -151,32 +148,13 @@ fn the_smallest_study_runs_on_servers_that_people_have_today() {
         let Some(bin) = fetched(engine, variable) else { continue };
         let lab = lab();
         let text = study(engine, "insert", "seed_rows = 500\ndurability = \"relaxed\"");
+        let text = text.replace("blocks = 2\n", "blocks = 1\n");
         let said = run(&lab, &format!("{text}\n[engine_options]\nbin = \"{bin}\"\n"));
         assert_eq!(said.code, Some(0), "{engine}:\n{}\n{}", said.stdout, said.stderr);
-        every_run_is_valid(&lab, 2);
+        every_run_is_valid(&lab, 1);
         let measured = report(&lab)["study"]["engine_version"].as_str().unwrap().to_owned();
         assert!(measured.starts_with(version), "{engine} {measured}");
         assert_eq!((lab.leftovers(), living(&lab)), (Vec::new(), Vec::new()), "{engine}");
-    }
-}
-
-#[test]
-fn one_server_for_the_study_does_the_same() {
-    for (engine, package) in SERVERS {
-        if !is_there(engine, package) {
-            continue;
-        }
-        for (workload, options) in [("logical-io", "blocks = 400"), ("insert", "seed_rows = 2000")] {
-            let lab = lab();
-            let text =
-                format!("{}\n[engine_options]\nrestart = \"study\"\n", study(engine, workload, options));
-            let said = run(&lab, &text);
-            assert_eq!(said.code, Some(0), "{engine} {workload}:\n{}\n{}", said.stdout, said.stderr);
-            every_run_is_valid(&lab, 2);
-            let notes = lab.ok(&["report", "s.threadwise", "--json"]).stdout;
-            assert!(notes.contains("memory placed earlier"), "{notes}");
-            assert_eq!((lab.leftovers(), living(&lab)), (Vec::new(), Vec::new()), "{engine} {workload}");
-        }
     }
 }
 
@@ -219,9 +197,9 @@ fn a_server_killed_in_mid_study_is_a_failed_run_and_the_study_goes_on() {
             continue;
         }
         let lab = lab();
-        let text = study(engine, "logical-io", "blocks = 400").replace("blocks = 2\n", "blocks = 4\n");
+        let text = study(engine, "logical-io", "blocks = 400").replace("blocks = 2\n", "blocks = 3\n");
         // Long enough that the kill comes in the middle of it.
-        let long = text.replace("rounds = 2\n", "rounds = 40\n");
+        let long = text.replace("rounds = 2\n", "rounds = 15\n");
         std::fs::write(lab.path().join("short.toml"), long).unwrap();
         let args = ["run", "short.toml", "--allow-busy", "--no-probe", "--no-html", "-o", "s.threadwise"];
         let child = lab.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -246,7 +224,7 @@ fn a_server_killed_in_mid_study_is_a_failed_run_and_the_study_goes_on() {
             let _ = std::process::Command::new("kill").args(kill).stderr(Stdio::null()).status();
         }
         let said = said(child.wait_with_output().unwrap());
-        // A block of four is more than a tenth.
+        // A block of three is more than a tenth.
         assert_eq!(said.code, Some(1), "{engine}:\n{}\n{}", said.stdout, said.stderr);
         let json = report(&lab);
         let failed: u64 =

@@ -265,7 +265,7 @@ fn a_kill_leaves_neither_servers_nor_folders() {
             continue;
         }
         let lab = lab();
-        std::fs::write(lab.path().join("short.toml"), study(recipe.0, "files = 12\ntotal_mib = 40")).unwrap();
+        std::fs::write(lab.path().join("short.toml"), study(recipe.0, "files = 12\ntotal_mib = 8")).unwrap();
         let mut child = lab
             .command(&ARGS)
             .stdout(std::process::Stdio::null())

@@ -11,7 +11,7 @@ use threadwise_fleet::cell::{CellId, CellRecord, Outcome, RECORD_FILE, STUDY_FIL
 use threadwise_fleet::folder::{FleetFolder, read_record};
 use threadwise_fleet::plan::{PlannedKind, sha256};
 use threadwise_fleet::standing::Standing;
-use threadwise_fleet::state::State;
+use threadwise_fleet::state::{State, clones};
 use threadwise_machine::text::one_line;
 use threadwise_store::Store;
 
