@@ -14,15 +14,6 @@ use crate::steps::Steps;
 /// Tests that cannot run say so in one line with one of these words, past the capture of libtest.
 const SKIP_MARKS: [&str; 2] = ["SKIPPED", "NOT RUN"];
 
-/// Tests at once (the rustc book, "Tests", `--test-threads`).
-const THREADS: &str = "RUST_TEST_THREADS";
-
-/// One more test at once than there are logical CPUs, since many wait for programs; `None` where the user has said how many.
-fn threads() -> Option<usize> {
-    let cpus = std::thread::available_parallelism().ok()?;
-    std::env::var_os(THREADS).is_none().then(|| cpus.get() + 1)
-}
-
 /// Runs all tests, then says how many, how long, and what was skipped.
 pub fn run(install: bool) -> Result<(), String> {
     let mut steps = Steps::default();
@@ -78,10 +69,6 @@ fn all(install: bool, steps: &mut Steps, lines: &mut Vec<String>) -> Result<Vec<
     }
     // --no-fail-fast: one run shows every failure.
     let tests = Task::new("cargo", &["test", "--workspace", "--no-fail-fast"]);
-    let tests = match threads() {
-        Some(threads) => tests.env(THREADS, &threads.to_string()),
-        None => tests,
-    };
     let tests = fleets.tell(clients.tell(axe.tell(servers.tell(engines.tell(tests)))));
     steps.step("tests", || kept(&tests, lines))?;
     if let Some(workers) = engines.workers() {
