@@ -10,15 +10,13 @@ use std::fs::File;
 use std::io::{ErrorKind, Read, Seek};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use threadwise_machine::text::one_line;
-use threadwise_process::{Signal, proc};
+use threadwise_process::{Signal, proc, stopping};
 
 /// Longest time of a question. Longer than Slurm's clients take to give up by themselves: squeue that finds no
 /// controller took half a minute.
 pub const QUESTION: Duration = Duration::from_secs(120);
-/// How often a command is asked whether it has ended.
-const STEP: Duration = Duration::from_millis(5);
 /// Longest text of a command's error that is kept, characters.
 const MOST_WHY: usize = 300;
 
@@ -79,7 +77,10 @@ fn kept(call: &Call, dir: &Path, limit: Option<Duration>) -> Result<String, Stri
         None => {
             let said = if said.is_empty() { said } else { format!(": {said}") };
             let limit_s = limit.unwrap_or_default().as_secs();
-            Err(format!("{} did not answer within {limit_s} s and was killed{said}", call.program))
+            Err(format!(
+                "{} did not answer within {limit_s} s and was killed{said}; run it by hand to see why",
+                call.program
+            ))
         }
     }
 }
@@ -87,15 +88,11 @@ fn kept(call: &Call, dir: &Path, limit: Option<Duration>) -> Result<String, Stri
 /// Waits for the end; `None` where it was killed after the limit.
 fn ended(child: &mut Child, limit: Option<Duration>) -> std::io::Result<Option<ExitStatus>> {
     let Some(limit) = limit else { return child.wait().map(Some) };
-    let begun = Instant::now();
-    while begun.elapsed() < limit {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        std::thread::sleep(STEP);
+    let status = stopping::wait(child, limit)?;
+    if status.is_none() {
+        end_with_descendants(child)?;
     }
-    end_with_descendants(child)?;
-    Ok(None)
+    Ok(status)
 }
 
 /// Kills it, and then what it has started: a client may be a shell script around another one.
@@ -155,10 +152,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let script = "sleep 600 & echo $! > pid; echo waiting >&2; sleep 600; exit";
         let error = ask(&shell(script), folder.path(), Duration::from_secs(2)).unwrap_err();
-        assert_eq!(error, "sh did not answer within 2 s and was killed: waiting");
+        assert_eq!(error, "sh did not answer within 2 s and was killed: waiting; run it by hand to see why");
         let pid: u32 = std::fs::read_to_string(folder.path().join("pid")).unwrap().trim().parse().unwrap();
         while !proc::has_ended(pid) {
-            std::thread::sleep(STEP);
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
 }

@@ -87,7 +87,7 @@ impl Plan {
         if plan.version != VERSION {
             return Err(broken(format!("its version is {}, and this program reads {VERSION}", plan.version)));
         }
-        plan.fault().map_or(Ok(()), |why| Err(broken(why)))?;
+        plan.fault().map_or(Ok(()), |why| Err(broken(format!("{why}; make it by threadwise fleet plan"))))?;
         Ok((plan, sha256(text.as_bytes())))
     }
 

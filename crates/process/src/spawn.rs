@@ -87,7 +87,7 @@ pub enum RunError {
 }
 
 /// Starts a program in its own process group: with an empty stdin, an environment of PATH, TZ and the
-/// C locale, no open file of ours, signals that end it by default, and one of them when the *calling thread* ends.
+/// C locale, none of our open files, signals that end it by default, and one of them when the *calling thread* ends.
 ///
 /// # Errors
 /// The log cannot be opened, or the program cannot be started as this user, in this folder, on these

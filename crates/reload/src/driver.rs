@@ -185,7 +185,7 @@ pub trait Driver: Send + Sync {
 
     /// Checks the database under its name as `check` checked it before the swap: for a recovery, which
     /// cannot know what happened to the new file since. With [`Depth::Count`] its tables and rows are
-    /// counted, and somebody who uses it is an error; without, it may be in use, and nothing is counted.
+    /// counted, and it is an error where another process uses it; without, it may be in use, and nothing is counted.
     ///
     /// # Errors
     /// What is wrong with it; the original is then kept.

@@ -186,8 +186,8 @@ impl Returns {
             return Err("no plan of this engine".to_owned());
         };
         let Ok(seen) = engine.read_running(plan, printed) else { return Ok(false) };
-        let stranger = seen.iter().find(|seen| !plan.order.contains(&seen.cell));
-        stranger.map_or(Ok(()), |seen| Err(format!("a cell that is not planned: {}", seen.cell)))?;
+        let unplanned = seen.iter().find(|seen| !plan.order.contains(&seen.cell));
+        unplanned.map_or(Ok(()), |seen| Err(format!("a cell that is not planned: {}", seen.cell)))?;
         let states = seen.iter().map(|seen| (seen.cell.clone(), State::Seen(seen.clone()))).collect();
         let text = Standing { states, unknown: None }.json(plan);
         let lines = text.replace('\n', "");

@@ -24,7 +24,12 @@ fn unpack(packed: &[u8]) -> Option<String> {
 /// [`ReportError::Template`]: the program is damaged.
 pub(super) fn d3_and_plot() -> Result<(&'static str, &'static str), ReportError> {
     let whole = D3.as_deref().zip(PLOT.as_deref());
-    whole.ok_or_else(|| ReportError::Template("the libraries of the charts cannot be unpacked".to_owned()))
+    whole.ok_or_else(|| {
+        ReportError::Template(
+            "the libraries of the charts cannot be unpacked: this program is damaged, install it again"
+                .to_owned(),
+        )
+    })
 }
 
 #[cfg(test)]

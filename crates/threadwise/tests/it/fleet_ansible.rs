@@ -167,6 +167,9 @@ fn an_unreachable_host_costs_its_own_cells_alone() {
         "{}",
         status.stdout
     );
+    let json = hosts.lab.lab.ok(&["fleet", "status", "f", "--json"]).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&json["counts"]["measured"], &json["next"]), (&1.into(), &"submit".into()), "{json}");
 }
 
 #[test]
