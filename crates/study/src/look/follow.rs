@@ -192,27 +192,37 @@ impl Partners {
         let tested = levels.tested(look).map(|(a, b, is_with)| (key(a, b), is_with));
         self.tested.extend(look.alone.map(|alone| (key(alone.a, alone.b), self.looks)));
         for &PairLook { a, b, line_ns } in &look.pairs {
-            // What widths show needs no line; but where lines of siblings are short, a long one contradicts it.
-            if let Some((_, is_with)) = tested.filter(|(pair, _)| *pair == key(a, b)) {
-                let is_long =
-                    levels.siblings_ns.zip(line_ns).is_some_and(|(most_ns, line_ns)| line_ns > most_ns);
-                if is_with && is_long {
+            let is_near = levels.is_near(line_ns);
+            // The width of one says nothing of the other where that passed its line and was gone then.
+            let is_clear = (widths.clear.contains(&a) || widths.clear.contains(&b))
+                && ![a, b].iter().any(|cpu| widths.missing.contains(cpu));
+            let are_slowed = widths.slowed.contains(&a) && widths.slowed.contains(&b);
+            let shown_now = tested.filter(|(pair, _)| *pair == key(a, b)).map(|(_, is_with)| is_with);
+            match shown_now {
+                // What widths show needs no line; but where lines of siblings are short, a long one contradicts it.
+                Some(true) if is_near == Some(false) => {
                     self.part(a, b);
                     contradicted.extend([a, b]);
                     continue;
                 }
-                self.note(a, b, is_with);
-                self.shown.extend(is_with.then_some(key(a, b)));
+                // A short line and two that are slowed need no test: no co-runner brings a line near.
+                Some(false) if is_near == Some(true) && are_slowed => {}
+                Some(is_with) => {
+                    self.note(a, b, is_with);
+                    self.shown.extend(is_with.then_some(key(a, b)));
+                    continue;
+                }
+                None => {}
+            }
+            // A line alone does not part what a test has shown, unless the two were tested again without an answer.
+            let is_undecided = look.alone.is_some_and(|alone| key(alone.a, alone.b) == key(a, b));
+            if self.shown.contains(&key(a, b)) && !is_clear && !(is_undecided && is_near == Some(false)) {
                 continue;
             }
-            // The width of one says nothing of the other where that passed its line and was gone then.
-            let is_clear = (widths.clear.contains(&a) || widths.clear.contains(&b))
-                && ![a, b].iter().any(|cpu| widths.missing.contains(cpu));
-            if self.shown.contains(&key(a, b)) && !is_clear {
+            if line_ns.is_none() {
                 continue;
             }
-            let Some(line_ns) = line_ns else { continue };
-            match levels.siblings_ns.map(|siblings_ns| line_ns <= siblings_ns) {
+            match is_near {
                 Some(false) => self.note(a, b, false),
                 Some(true) if !is_clear => self.note(a, b, true),
                 None if levels.lines_mislead => {

@@ -87,6 +87,59 @@ fn partners_among_many_are_found_by_tests_in_turn() {
     assert_eq!(apart, [Share::Alone; 8]);
 }
 
+/// Looks at two logical CPUs by their figures: width of each together, without the other, and the line.
+fn seen(together: [f64; 2], without: [f64; 2], line_ns: f64) -> Look {
+    let cpu = |cpu: u32| CpuLook { cpu, chain_ns: Some(0.278), adds_per_step: Some(together[cpu as usize]) };
+    Look {
+        start_ns: 0,
+        took_ns: 1,
+        cpus: vec![cpu(0), cpu(1)],
+        pairs: vec![PairLook { a: 0, b: 1, line_ns: Some(line_ns) }],
+        alone: Some(Alone { a: 0, b: 1, a_adds_per_step: without[0], b_adds_per_step: without[1] }),
+    }
+}
+
+/// A guest of an AMD EPYC server: 3.93 adds a step on a free core, 2.03 on a shared one, and 2.41 there while the
+/// other stands still, which takes width itself.
+#[test]
+fn two_on_one_core_are_no_co_runners_where_standing_still_takes_width() {
+    let free = || seen([3.93, 3.94], [3.93, 3.95], 28.0);
+    let one_core = || seen([2.03, 2.03], [2.41, 2.4], 12.9);
+    let co_runners = || seen([2.06, 2.4], [2.1, 2.35], 27.0);
+    let one_co_runner = || seen([3.92, 2.6], [3.93, 2.6], 118.0);
+    let mut looks: Vec<Look> = (0..40).map(|_| free()).collect();
+    let mut want = vec![[Share::Alone, Share::Alone]; 40];
+    let with = [Share::With(1), Share::With(0)];
+    let both = [Share::CoRunner, Share::CoRunner];
+    for _ in 0..10 {
+        looks.extend([one_core(), one_core(), co_runners(), one_co_runner(), free(), co_runners()]);
+        want.extend([with, with, both, [Share::Alone, Share::CoRunner], [Share::Alone; 2], both]);
+    }
+    // A line of siblings that took a little longer; and a look in which one of the two had more for a moment.
+    looks.extend([seen([2.03, 2.03], [2.41, 2.41], 15.4), seen([2.84, 2.06], [2.41, 2.41], 11.8)]);
+    want.extend([with, with]);
+    let judged = judge_all(&looks.iter().collect::<Vec<&Look>>());
+    for (at, (judged, want)) in judged.iter().zip(&want).enumerate() {
+        assert_eq!(judged, want, "look {at}");
+    }
+    let mut follower = Follower::new(&[0, 1]);
+    for (at, (look, want)) in looks.iter().zip(&want).enumerate() {
+        let followed = follower.judge(look);
+        // The width of a free core is known from some looks on only.
+        assert!(at < 10 || followed == want, "look {at}, live: {followed:?}");
+    }
+}
+
+#[test]
+fn co_runners_that_both_go_away_in_a_test_are_no_pair_where_lines_are_long() {
+    let mut looks: Vec<Look> = (0..40).map(|_| seen([3.93, 3.94], [3.93, 3.95], 28.0)).collect();
+    looks.extend((0..5).map(|_| seen([2.03, 2.03], [2.41, 2.41], 12.9)));
+    // Half the width together and more without each other, but not the whole, at a long line.
+    looks.push(seen([2.03, 2.03], [2.5, 2.6], 28.0));
+    let judged = judge_all(&looks.iter().collect::<Vec<&Look>>());
+    assert_eq!(judged[45], [Share::CoRunner, Share::CoRunner]);
+}
+
 fn free(cpus: u32) -> Follower {
     let all: Vec<u32> = (0..cpus).collect();
     let mut follower = Follower::new(&all);
