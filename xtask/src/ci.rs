@@ -21,7 +21,7 @@ const LIMIT: [&str; 3] = ["--foreground", "--kill-after=10", "480"];
 /// Names and commands. All but dist share one target folder and one profile, so that a dependency is
 /// checked once (clippy, doc) and built once (test). What tests start is `program`, the one that dist
 /// makes and users get.
-fn plan(program: &Path) -> [(&'static str, Task); 10] {
+fn plan(program: &Path) -> [(&'static str, Task); 11] {
     let cargo = |arguments: &[&str]| Task::new("cargo", arguments);
     let with_program = |task: Task| task.env(dist::TEST_PROGRAM, &program.to_string_lossy());
     let in_time = |task: &str| with_program(Task::new("timeout", &LIMIT).more(&["cargo", "xtask", task]));
@@ -33,6 +33,7 @@ fn plan(program: &Path) -> [(&'static str, Task); 10] {
         ("doc", cargo(&["doc", "--no-deps", "--workspace"]).env("RUSTDOCFLAGS", "-D warnings")),
         ("dist", cargo(&["xtask", "dist"])),
         ("test", with_program(cargo(&["xtask", "test"]))),
+        ("bare", with_program(cargo(&["xtask", "bare"]))),
         ("emulated", in_time("emulated")),
         ("machines", in_time("machines")),
         ("fuzz", cargo(&["xtask", "fuzz", "--ci"])),

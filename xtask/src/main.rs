@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod axe;
+mod bare;
 mod ci;
 mod clients;
 mod command;
@@ -37,6 +38,7 @@ usage: cargo xtask TASK
   test [--install]  every test that a contributor needs; --install (or CI=true) installs missing
                     Debian packages when root, otherwise says which are missing
   portable          check with --cfg threadwise_portable, and the tests of what has a fallback
+  bare              the program's tests of refusals where none of the optional programs is in sight
   tidy              module headers, file and function length, crate arrows, unsafe, serde, paths
   servers           fetch the servers for tests that no Debian package has, and name them
   axe               fetch axe-core for tests of the HTML report, and name it
@@ -54,8 +56,8 @@ usage: cargo xtask TASK
   machines [--all] [NAME…]
                     topology and placements on emulated machines with siblings, packages and NUMA nodes
                     that this one does not have; needs what dist makes
-  ci                fmt, tidy, licences, clippy, doc, dist, test, emulated, machines, fuzz: all that has
-                    to pass";
+  ci                fmt, tidy, licences, clippy, doc, dist, test, bare, emulated, machines, fuzz: all
+                    that has to pass";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(false),
         ["test", "--install"] => test::run(true),
         ["portable"] => portable::run(),
+        ["bare"] => bare::run(),
         ["tidy"] => tidy::run(),
         ["servers"] => servers::run(),
         ["axe"] => axe::run(),

@@ -2,7 +2,7 @@
 
 use crate::command::Task;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A Debian package, the programs of which any one shows that it is there, and what it is for.
 #[derive(Debug, PartialEq, Eq)]
@@ -192,12 +192,25 @@ fn is_there(program: &str) -> bool {
     if let Some((program, text)) = program.split_once(" -c ") {
         return Task::new(program, &["-c", text]).output().is_ok();
     }
-    if !program.starts_with('/') {
-        return is_on_path(program);
-    }
-    let Some((before, after)) = program.split_once("/*/") else { return executable(Path::new(program)) };
-    let folders = std::fs::read_dir(before).into_iter().flatten().flatten();
-    folders.into_iter().any(|folder| executable(&folder.path().join(after)))
+    !found(program).is_empty()
+}
+
+/// The files of this name on PATH, or of this path, in which a folder may be `*`, that may be run; without links, since
+/// several of them may lead to one.
+pub fn found(program: &str) -> Vec<PathBuf> {
+    let files: Vec<PathBuf> = match (program.starts_with('/'), program.split_once("/*/")) {
+        (false, _) => {
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            std::env::split_paths(&path).map(|folder| folder.join(program)).collect()
+        }
+        (true, None) => vec![PathBuf::from(program)],
+        (true, Some((before, after))) => {
+            let folders = std::fs::read_dir(before).into_iter().flatten().flatten();
+            folders.map(|folder| folder.path().join(after)).collect()
+        }
+    };
+    let programs = files.into_iter().filter(|file| executable(file));
+    programs.map(|file| std::fs::canonicalize(&file).unwrap_or(file)).collect()
 }
 
 fn executable(path: &Path) -> bool {
@@ -205,8 +218,7 @@ fn executable(path: &Path) -> bool {
 }
 
 pub fn is_on_path(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| executable(&folder.join(program)))
+    !program.contains('/') && !found(program).is_empty()
 }
 
 /// Whether we run as root.

@@ -10,7 +10,8 @@ use std::process::{Command, Stdio};
 use threadwise_engine::EngineError;
 use threadwise_process::programs;
 
-use crate::error::failed;
+use crate::error::{failed, missing};
+use threadwise_engine::workloads::options::refuse;
 
 /// Where installations outside PATH have their programs.
 const FOLDERS: [&str; 2] = ["/opt/firebird/bin", "/usr/lib*/firebird/bin"];
@@ -46,22 +47,27 @@ impl Programs {
     /// # Errors
     /// Which one is missing, and what to do.
     pub(crate) fn find(bin: Option<&Path>) -> Result<Self, EngineError> {
-        let action = "find its programs";
         let path = env::var_os("PATH").unwrap_or_default();
         let find = |name: &str| match bin {
             Some(folder) => Some(folder.join(name)).filter(|program| programs::is_program(program)),
             None => programs::find(&[name], &FOLDERS, &path),
         };
-        let missing = |name: &str| failed(action, format!("there is no {name}; {ADVICE}"));
-        let gfix = find("gfix").ok_or_else(|| missing("gfix"))?;
+        let lacks = |name: &str| {
+            let why = format!("there is no {name}; {ADVICE}");
+            match bin {
+                Some(_) => refuse("bin", why),
+                None => missing(why),
+            }
+        };
+        let gfix = find("gfix").ok_or_else(|| lacks("gfix"))?;
         // A program `isql` on PATH may be unixODBC's; beside gfix it is Firebird's.
         let beside = gfix.with_file_name("isql");
         let isql = find("isql-fb").or_else(|| Some(beside).filter(|isql| programs::is_program(isql)));
-        let isql = isql.ok_or_else(|| missing("isql-fb"))?;
+        let isql = isql.ok_or_else(|| lacks("isql-fb"))?;
         let above = bin.and_then(Path::parent).map(Path::to_owned);
         let usual = ROOTS.iter().flat_map(|pattern| programs::expand(Path::new(pattern)));
         let root = above.into_iter().chain(usual).find(|root| has_engine(root));
-        Ok(Self { isql, gfix, root: root.ok_or_else(|| missing("libEngine (the engine itself)"))? })
+        Ok(Self { isql, gfix, root: root.ok_or_else(|| lacks("libEngine (the engine itself)"))? })
     }
 
     /// The version, such as `3.0.11.33637`.

@@ -45,6 +45,14 @@ pub enum EngineError {
         /// Its message.
         why: String,
     },
+    /// The engine, or a program that it needs, is not installed here; nothing was touched.
+    #[error("engine {engine} is not installed here: {why}")]
+    Missing {
+        /// Engine name.
+        engine: String,
+        /// What was looked for and where, and how to get it.
+        why: String,
+    },
     /// An answer was not the expected one.
     #[error("wrong answer: {0}")]
     WrongAnswer(String),
@@ -80,7 +88,7 @@ impl EngineError {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Option { .. } => "option",
-            Self::Failed { .. } | Self::Said(_) => "engine",
+            Self::Failed { .. } | Self::Missing { .. } | Self::Said(_) => "engine",
             Self::WrongAnswer(_) => "wrong-answer",
             Self::Pin { .. } | Self::LostPin(_) => "lost-pin",
             Self::Command { kind, .. } => kind,

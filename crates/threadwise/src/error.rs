@@ -2,6 +2,7 @@
 //! form).
 
 use std::fmt;
+use threadwise_engine::EngineError;
 use threadwise_machine::text::escaped;
 
 /// An error with the exit code that scripts rely on.
@@ -48,6 +49,16 @@ impl AppError {
     /// Bad input from anything that prints.
     pub fn input(error: impl fmt::Display) -> Self {
         Self::Input(error.to_string())
+    }
+
+    /// What an engine cannot do: an option that cannot be is bad input, an engine that is not installed is a refusal,
+    /// and a server that cannot be asked is a failure.
+    pub fn engine(error: &EngineError) -> Self {
+        match error {
+            EngineError::Option { .. } => Self::input(error),
+            EngineError::Missing { .. } => Self::refused(error),
+            _ => Self::failed(error),
+        }
     }
 
     /// A refusal from anything that prints.

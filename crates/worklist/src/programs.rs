@@ -9,7 +9,7 @@ use threadwise_engine::EngineError;
 use threadwise_engine_postgres::cluster;
 use threadwise_process::programs;
 
-use crate::error::refuse;
+use crate::error::{ENGINE, refuse};
 use crate::recipe::{Kind, Recipe};
 
 /// Paths of programs by their names in a recipe.
@@ -61,7 +61,10 @@ fn missing(recipe: &Recipe, name: &str, bin: Option<&Path>) -> EngineError {
         recipe.name,
         packages(recipe.items)
     );
-    refuse(if bin.is_some() { "bin" } else { "recipe" }, why)
+    match bin {
+        Some(_) => refuse("bin", why),
+        None => EngineError::Missing { engine: ENGINE.into(), why },
+    }
 }
 
 /// Refuses a command whose program is not there.

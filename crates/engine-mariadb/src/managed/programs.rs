@@ -5,10 +5,11 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use threadwise_engine::EngineError;
+use threadwise_engine::workloads::options::refuse;
 use threadwise_process::programs;
 
 use crate::connect::require_version;
-use crate::error::failed;
+use crate::error::{failed, missing};
 
 /// Where packages put them; PATH comes first.
 const FOLDERS: [&str; 6] =
@@ -51,12 +52,14 @@ impl Programs {
         let named = |bin: &Path| (vec![bin.to_owned()], bin.display().to_string());
         let usual = "PATH and the usual folders".to_owned();
         let (folders, place) = bin.map_or_else(|| (packaged().collect(), usual), named);
-        let server = find_in(&SERVERS, &folders, &place)?;
+        let lacks = |why: String| if bin.is_some() { refuse("bin", why) } else { missing(why) };
+        let server = find_in(&SERVERS, &folders, &place).map_err(lacks)?;
         let mut folders = beside(&server);
         if bin.is_none() {
             folders.extend(packaged());
         }
-        let install = find_in(&INSTALLERS, &folders, &format!("{place}, nor beside {}", server.display()))?;
+        let place = format!("{place}, nor beside {}", server.display());
+        let install = find_in(&INSTALLERS, &folders, &place).map_err(lacks)?;
         let version_text = version(&server)?;
         require_version(&version_text, &server.display().to_string())?;
         // Packages know where their files are; a server that was unpacked somewhere does not.
@@ -76,13 +79,13 @@ fn beside(server: &Path) -> Vec<PathBuf> {
 
 /// The first of the names that is a program in one of the folders, through links. `place` names the
 /// folders in the error.
-fn find_in(names: &[&str], folders: &[PathBuf], place: &str) -> Result<PathBuf, EngineError> {
+fn find_in(names: &[&str], folders: &[PathBuf], place: &str) -> Result<PathBuf, String> {
     let texts: Vec<String> = folders.iter().map(|folder| folder.to_string_lossy().into_owned()).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     match programs::find(names, &texts, "".as_ref()) {
         // A link to the server does not say where its files are.
         Some(found) => Ok(found.canonicalize().unwrap_or(found)),
-        None => Err(failed("find the server's programs", absence(names, folders, place))),
+        None => Err(absence(names, folders, place)),
     }
 }
 

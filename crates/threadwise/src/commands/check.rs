@@ -112,10 +112,7 @@ fn lacking<'a>(trial: &Trial, points: &'a [Point]) -> Option<&'a Point> {
 
 /// What the login may do.
 fn look(engine: &dyn Engine, address: &str, options: &Options) -> Result<Vec<Point>, AppError> {
-    let refused = |error: EngineError| match error {
-        EngineError::Option { .. } => AppError::input(error),
-        _ => AppError::failed(error),
-    };
+    let refused = |error: EngineError| AppError::engine(&error);
     let version = engine.version(options).map_err(refused)?;
     let now = humantime::format_rfc3339_seconds(std::time::SystemTime::now());
     output::print(&format!(

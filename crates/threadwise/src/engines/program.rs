@@ -78,13 +78,26 @@ impl InProgram {
         })
     }
 
+    /// Its worker, or that it is not here.
+    fn found(&self, engine_options: &Options) -> Result<Worker, EngineError> {
+        let engine = self.known.name();
+        self.worker(engine_options).map_err(|error| match error {
+            AppError::Refused(why) => EngineError::Missing { engine: engine.to_owned(), why },
+            error => EngineError::Failed {
+                engine: engine.to_owned(),
+                action: "be started".to_owned(),
+                why: error.to_string(),
+            },
+        })
+    }
+
     fn ask(&self, engine_options: &Options, also: Also) -> Result<ServerSays, EngineError> {
         let failed = |why: String| EngineError::Failed {
             engine: self.known.name().to_owned(),
             action: "ask its server".to_owned(),
             why,
         };
-        let worker = self.worker(engine_options).map_err(|error| failed(error.to_string()))?;
+        let worker = self.found(engine_options)?;
         threadwise_runner::server(&Settings::new(worker), engine_options, also).map_err(|error| match error {
             RunnerError::Worker { failure, .. } if failure.kind == "option" => option(&failure.message),
             RunnerError::Worker { failure, .. } if failure.kind == "engine" => {
@@ -121,12 +134,7 @@ impl Engine for InProgram {
     fn version(&self, engine_options: &Options) -> Result<String, EngineError> {
         if !engine_options.contains_key(URL) {
             // No server is named: what there is to say is whether its program is here.
-            let failed = |error: AppError| EngineError::Failed {
-                engine: self.known.name().to_owned(),
-                action: "be started".to_owned(),
-                why: error.to_string(),
-            };
-            return self.worker(engine_options).map(|_| "ready".to_owned()).map_err(failed);
+            return self.found(engine_options).map(|_| "ready".to_owned());
         }
         Ok(self.ask(engine_options, Also::default())?.version)
     }

@@ -1,18 +1,37 @@
-//! Metrics over HTTP for Prometheus: `GET /metrics` and nothing else, one request at a time.
+//! Metrics over HTTP for Prometheus: `GET /metrics` and nothing else.
+//!
+//! hyper reads requests, one task each on one thread, so that a client which says nothing, or does not take its
+//! answer, keeps no other one waiting: a request has [`PATIENCE`], a connection [`AT_MOST`], and of more connections
+//! than [`CONNECTIONS`] the rest wait for a place. Each is closed after its answer.
 //!
 //! Source: RFC 9110 (methods, status), RFC 9112 (messages); Prometheus, "Exposition formats".
 
 use crate::error::AppError;
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ALLOW, CONTENT_TYPE};
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
-use threadwise_headroom::exposition::CONTENT_TYPE;
+use std::time::Duration;
+use threadwise_headroom::exposition;
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
 
-/// Longest request: Prometheus sends some hundred bytes.
+/// Longest head of a request: Prometheus sends some hundred bytes; hyper allows no less.
 const MOST_BYTES: usize = 8 << 10;
-/// Longest time that a request and its answer may take: others wait meanwhile.
+/// Longest time until the head of a request has come.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// Longest time of a connection, with its answer: a scrape of Prometheus gives up after 10 s (`scrape_timeout`).
+const AT_MOST: Duration = Duration::from_secs(10);
+/// Connections at once. 1,024 open files are what a process has by default (getrlimit(2)).
+const CONNECTIONS: usize = 512;
 /// Pause after a connection that could not be accepted, for want of file descriptors for example.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -39,111 +58,146 @@ pub fn serve(address: SocketAddr, page: Page) -> Result<SocketAddr, AppError> {
     let wrong = |error: io::Error| {
         AppError::Failed(format!("cannot listen at {address}: {error}; give another --prometheus ADDR"))
     };
-    let listener = TcpListener::bind(address).map_err(wrong)?;
+    let runtime = Builder::new_current_thread().enable_all().build().map_err(wrong)?;
+    let listener = runtime.block_on(TcpListener::bind(address)).map_err(wrong)?;
     let address = listener.local_addr().map_err(wrong)?;
-    let answer_all = move || {
-        loop {
-            match listener.accept() {
-                // Who asked and went away gets no answer, and nobody else has to know.
-                Ok((stream, _)) => drop(answer(&stream, &page)),
-                Err(_) => std::thread::sleep(PAUSE),
-            }
-        }
-    };
+    let answer_all = move || answer_all(&runtime, &listener, &page);
     std::thread::Builder::new().name("metrics".to_owned()).spawn(answer_all).map_err(wrong)?;
     Ok(address)
 }
 
-fn answer(stream: &TcpStream, page: &Page) -> io::Result<()> {
-    let until = Instant::now() + PATIENCE;
-    let mut writer = stream;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let response = match request(stream, until)? {
-        Some(head) => response(&head, page),
-        None => plain("431 Request Header Fields Too Large", "the request is too long\n"),
+fn answer_all(runtime: &Runtime, listener: &TcpListener, page: &Page) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    runtime.block_on(async {
+        loop {
+            // A semaphore that nobody closes always gives a place.
+            let place = Arc::clone(&places).acquire_owned().await;
+            let Ok((stream, _)) = listener.accept().await else {
+                sleep(PAUSE).await;
+                continue;
+            };
+            let page = page.clone();
+            runtime.spawn(async move {
+                let _place = place;
+                let answer = service_fn(|request: Request<Incoming>| {
+                    let response = response(request.method(), request.uri().path(), page.get());
+                    async { Ok::<_, Infallible>(response) }
+                });
+                let connection = hyper::server::conn::http1::Builder::new()
+                    .timer(TokioTimer::new())
+                    .header_read_timeout(PATIENCE)
+                    .max_buf_size(MOST_BYTES)
+                    .keep_alive(false)
+                    .serve_connection(TokioIo::new(stream), answer);
+                // Who asked and went away, or asks too slowly, gets no answer, and nobody else has to know.
+                let _ = timeout(AT_MOST, connection).await;
+            });
+        }
+    });
+}
+
+fn response(method: &Method, path: &str, metrics: Option<String>) -> Response<Full<Bytes>> {
+    let (status, text) = match (path, method, metrics) {
+        ("/metrics", &Method::GET, Some(text)) => (StatusCode::OK, text),
+        ("/metrics", &Method::GET, None) => {
+            (StatusCode::SERVICE_UNAVAILABLE, "the first window is not over yet\n".to_owned())
+        }
+        ("/metrics", ..) => (StatusCode::METHOD_NOT_ALLOWED, "only GET is answered\n".to_owned()),
+        _ => (StatusCode::NOT_FOUND, "the metrics are at /metrics\n".to_owned()),
     };
-    writer.write_all(response.as_bytes())?;
-    stream.shutdown(std::net::Shutdown::Write)
-}
-
-/// The head of a request; `None` where it is too long.
-fn request(mut stream: &TcpStream, until: Instant) -> io::Result<Option<String>> {
-    let mut head = Vec::new();
-    let mut part = [0; 1024];
-    while head.len() <= MOST_BYTES {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        stream.set_read_timeout(Some(left))?;
-        let count = stream.read(&mut part)?;
-        head.extend_from_slice(&part[..count]);
-        if count == 0 || head.windows(4).any(|end| end == b"\r\n\r\n") {
-            return Ok(Some(String::from_utf8_lossy(&head).into_owned()));
-        }
+    let content = if status == StatusCode::OK { exposition::CONTENT_TYPE } else { "text/plain" };
+    let mut response = Response::new(Full::new(Bytes::from(text)));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static(content));
+    if status == StatusCode::METHOD_NOT_ALLOWED {
+        response.headers_mut().insert(ALLOW, hyper::header::HeaderValue::from_static("GET"));
     }
-    Ok(None)
-}
-
-fn response(head: &str, page: &Page) -> String {
-    let mut words = head.lines().next().unwrap_or_default().split(' ');
-    let (method, target, version) = (words.next(), words.next(), words.next());
-    if !version.is_some_and(|version| version.starts_with("HTTP/1.")) || words.next().is_some() {
-        return plain("400 Bad Request", "not a request of HTTP/1.1\n");
-    }
-    let path = target.unwrap_or_default().split('?').next();
-    match (method, path, page.get()) {
-        (_, path, _) if path != Some("/metrics") => plain("404 Not Found", "the metrics are at /metrics\n"),
-        (Some("GET"), _, Some(text)) => message("200 OK", CONTENT_TYPE, "", &text),
-        (Some("GET"), _, None) => plain("503 Service Unavailable", "the first window is not over yet\n"),
-        _ => message("405 Method Not Allowed", "text/plain", "Allow: GET\r\n", "only GET is answered\n"),
-    }
-}
-
-fn plain(status: &str, text: &str) -> String {
-    message(status, "text/plain", "", text)
-}
-
-fn message(status: &str, content: &str, more: &str, text: &str) -> String {
-    format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {content}\r\nContent-Length: {}\r\n{more}Connection: close\r\n\r\n{text}",
-        text.len()
-    )
+    response
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
 
-    fn status(head: &str, page: &Page) -> u16 {
-        response(head, page).split(' ').nth(1).unwrap().parse().unwrap()
+    fn ready() -> SocketAddr {
+        let page = Page::default();
+        page.set("a 1\n".to_owned());
+        serve("127.0.0.1:0".parse().unwrap(), page).unwrap()
     }
+
+    /// What comes back for these bytes, until the connection is closed; a reset ends it as well.
+    fn ask(address: SocketAddr, request: &[u8]) -> String {
+        let mut stream = TcpStream::connect(address).unwrap();
+        let _ = stream.write_all(request);
+        let mut bytes = Vec::new();
+        let _ = stream.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    fn status(answer: &str) -> Option<u16> {
+        answer.strip_prefix("HTTP/1.")?.split(' ').nth(1)?.parse().ok()
+    }
+
+    const SCRAPE: &[u8] = b"GET /metrics?x=1 HTTP/1.1\r\nHost: here\r\n\r\n";
 
     #[test]
     fn only_metrics_are_answered() {
-        let page = Page::default();
-        assert_eq!(status("GET /metrics HTTP/1.1\r\n\r\n", &page), 503);
-        page.set("a 1\n".to_owned());
-        assert_eq!(status("GET /metrics?x=1 HTTP/1.0\r\n\r\n", &page), 200);
-        assert_eq!(status("GET / HTTP/1.1\r\n\r\n", &page), 404);
-        assert_eq!(status("POST /metrics HTTP/1.1\r\n\r\n", &page), 405);
-        for head in
-            ["", "GET", "GET /metrics", "GET  /metrics HTTP/1.1", "\u{16}\u{3}\u{1}", "GET /metrics HTTP/2"]
-        {
-            assert_eq!(status(head, &page), 400, "{head:?}");
-        }
-        assert!(response("GET /metrics HTTP/1.1", &page).ends_with("Connection: close\r\n\r\na 1\n"));
+        let address = ready();
+        let scraped = ask(address, SCRAPE);
+        assert!(status(&scraped) == Some(200) && scraped.ends_with("\r\n\r\na 1\n"), "{scraped}");
+        assert!(scraped.to_lowercase().contains("connection: close"), "{scraped}");
+        assert_eq!(status(&ask(address, b"GET /metrics HTTP/1.0\r\n\r\n")), Some(200));
+        assert_eq!(status(&ask(address, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")), Some(404));
+        let posted = ask(address, b"POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
+        assert!(status(&posted) == Some(405) && posted.to_lowercase().contains("allow: get"), "{posted}");
+        let early = serve("127.0.0.1:0".parse().unwrap(), Page::default()).unwrap();
+        assert_eq!(status(&ask(early, SCRAPE)), Some(503));
     }
 
     #[test]
-    fn a_request_without_end_is_cut_off() {
-        let page = Page::default();
-        let address = serve("127.0.0.1:0".parse().unwrap(), page).unwrap();
-        let mut stream = TcpStream::connect(address).unwrap();
-        let _ = stream.write_all(&vec![b'x'; 2 * MOST_BYTES]);
-        let mut text = String::new();
-        // The rest of the request may be answered by a reset.
-        let _ = stream.read_to_string(&mut text);
-        assert!(text.is_empty() || text.starts_with("HTTP/1.1 431 "), "{text}");
+    fn hostile_requests_get_no_metrics_and_the_next_scrape_does() {
+        let address = ready();
+        let long =
+            [b"GET /metrics HTTP/1.1\r\nX: ".as_slice(), &vec![b'x'; 4 * MOST_BYTES], b"\r\n\r\n"].concat();
+        let many = [b"GET /metrics HTTP/1.1\r\n".as_slice(), &b"A: b\r\n".repeat(2_000), b"\r\n"].concat();
+        let hostile: [&[u8]; 9] = [
+            b"GET  /metrics HTTP/1.1\r\n\r\n",
+            b"GET /metrics HTTP/3\r\n\r\n",
+            b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\r\n\r\n",
+            b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+            b"GET /metrics\0 HTTP/1.1\r\n\r\n",
+            b"\r\n\r\n\r\n\r\nnonsense\r\n\r\n",
+            b"GET /%2e%2e/metrics HTTP/1.1\r\nHost: x\r\n\r\n",
+            &long,
+            &many,
+        ];
+        for request in hostile {
+            let answer = ask(address, request);
+            let shown = String::from_utf8_lossy(&request[..request.len().min(60)]).into_owned();
+            assert!(status(&answer).is_none_or(|status| status >= 400), "{shown:?}: {answer}");
+            assert_eq!(status(&ask(address, SCRAPE)), Some(200), "after {shown:?}");
+        }
+    }
+
+    /// The idle ones are still connected when the scrape is answered, which would otherwise wait for each of them.
+    #[test]
+    fn clients_that_say_nothing_keep_no_scrape_waiting() {
+        let address = ready();
+        let mut idle: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(address).unwrap()).collect();
+        for stream in idle.iter_mut().step_by(2) {
+            stream.write_all(b"GET /met").unwrap();
+        }
+        // That they are all let in before the scrape needs no wait: connections are accepted in their order.
+        assert_eq!(status(&ask(address, SCRAPE)), Some(200));
+        // Each of them is closed by itself, not by us.
+        for mut stream in idle {
+            stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
+            let mut answer = Vec::new();
+            let ended = stream.read_to_end(&mut answer);
+            assert!(!matches!(&ended, Err(error) if error.kind() == io::ErrorKind::WouldBlock), "{ended:?}");
+            assert!(!String::from_utf8_lossy(&answer).contains("200 OK"));
+        }
     }
 }

@@ -14,7 +14,6 @@ use crate::suggest;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use threadwise_document::numbers;
-use threadwise_engine::EngineError;
 use threadwise_engine::engines::simulated;
 use threadwise_machine::{BootFacts, Topology};
 use threadwise_runner::guard;
@@ -80,11 +79,13 @@ impl Job {
         }
         let boot = boots::here();
         let due = external::due(&study, &Before::default(), (topology, &boot), args, None)?;
-        let (program, versions) = engine(&study)?;
+        program::check_workload(&study)?;
         command::complete(&mut study, &args.commands)?;
         options::check(&study, args)?;
         command::allowed(&study, args)?;
         transaction::allowed(&study, args)?;
+        // After all that can be judged without it: what is asked of an engine is wrong whether it is installed or not.
+        let (program, versions) = engine(&study)?;
         options::check_with_worker(&study, &program)?;
         let stamp = versions.created_utc.replace([':', '-'], "");
         let output = args
@@ -149,6 +150,7 @@ impl Job {
             command::allowed(&whole, args)?;
             transaction::allowed(&whole, args)?;
         }
+        program::check_workload(&whole)?;
         let (program, versions) = engine(&whole)?;
         let html = html_path(args, file)?;
         match &html {
@@ -457,7 +459,7 @@ fn engine(study: &Study) -> Result<(Program, Versions), AppError> {
         Some(engine) => {
             for treatments in study.instances() {
                 let options = study.engine_options_of(&study.treatments[treatments[0]]);
-                let version = engine.version(&options).map_err(engine_error)?;
+                let version = engine.version(&options).map_err(|error| AppError::engine(&error))?;
                 if !versions.contains(&version) {
                     versions.push(version);
                 }
@@ -470,14 +472,6 @@ fn engine(study: &Study) -> Result<(Program, Versions), AppError> {
     let created_utc = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let program = env!("CARGO_PKG_VERSION").to_owned();
     Ok((found, Versions { program, engine: name.clone(), engine_version, created_utc }))
-}
-
-/// A server that cannot be asked is a failure; an option that cannot be is bad input.
-fn engine_error(error: EngineError) -> AppError {
-    match error {
-        EngineError::Option { .. } => AppError::input(error),
-        _ => AppError::failed(error),
-    }
 }
 
 /// What the plan says of disks, connections and settings that nobody could check yet; refuses a study that

@@ -35,15 +35,35 @@ impl Program {
     }
 }
 
-/// Finds the program of a study's engine, and checks the options of its queries.
+/// Refuses a workload that the study's engine does not have, and options of queries that cannot be, whatever is
+/// installed here. Engines of others say what they can do when they are asked.
+///
+/// # Errors
+/// What the engine can do, or the option.
+pub fn check_workload(study: &Study) -> Result<(), AppError> {
+    for treatment in study.treatments.iter().filter(|_| study.workload == tpch::WORKLOAD) {
+        TpchOptions::read(&treatment.options).map_err(AppError::input)?;
+    }
+    let built_in = engines::find(&study.engine).map(|engine| engine.workloads());
+    let embedded = || engines::embedded().find(|engine| engine.name == study.engine);
+    let Some(can) = built_in.or_else(|| embedded().map(|engine| engine.workloads)) else { return Ok(()) };
+    match can.contains(&study.workload.as_str()) {
+        true => Ok(()),
+        false => Err(AppError::Input(format!(
+            "engine {} has no workload {}: it can do {}",
+            study.engine,
+            study.workload,
+            can.join(", ")
+        ))),
+    }
+}
+
+/// Finds the program of a study's engine.
 ///
 /// # Errors
 /// The engine is not here, or is not installed, or cannot do the workload.
 pub fn find(study: &Study) -> Result<Program, AppError> {
     let is_tpch = study.workload == tpch::WORKLOAD;
-    for treatment in study.treatments.iter().filter(|_| is_tpch) {
-        TpchOptions::read(&treatment.options).map_err(AppError::input)?;
-    }
     let analytics = engines::embedded().find(|engine| engine.name == study.engine);
     let Some(engine) = analytics else {
         let worker = worker_of(&study.engine, &study.engine_options)?;
@@ -52,11 +72,6 @@ pub fn find(study: &Study) -> Result<Program, AppError> {
         let check_args = engines::in_program(&study.engine).and_then(|apart| apart.check_args(&worker));
         return Ok(Program { worker, others, check_args, queries, versions: Vec::new() });
     };
-    if !engine.workloads.contains(&study.workload.as_str()) {
-        let can = engine.workloads.join(", ");
-        let why = format!("engine {} has no workload {}: it can do {can}", engine.name, study.workload);
-        return Err(AppError::Input(why));
-    }
     let (home, python) = (engines_of_user()?, python(study, &study.engine_options)?);
     let mut found: Vec<(Option<PathBuf>, Found)> = Vec::new();
     let mut others = BTreeMap::new();
