@@ -23,6 +23,7 @@ const NAMES: [&str; 6] = ["refus", "cannot", "bad_input", "unknown", "impossible
 pub fn run() -> Result<(), String> {
     let tests = ["test", "--package", "threadwise", "--test", "it"];
     // Built outside, where compilers have all that they may want.
+    Task::new("cargo", &["build", "--package", "threadwise-engine-sqlserver"]).run()?;
     Task::new("cargo", &tests).more(&["--no-run"]).run()?;
     let (engines, fleets) = (engines::ensure()?, fleets::ensure()?);
     let hidden: Vec<String> = hidden().iter().map(|path| path.display().to_string()).collect();

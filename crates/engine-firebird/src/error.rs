@@ -11,11 +11,6 @@ pub(crate) fn failed(action: impl Into<String>, why: impl ToString) -> EngineErr
     EngineError::Failed { engine: ENGINE.into(), action: action.into(), why: why.to_string() }
 }
 
-/// A part of Firebird is not installed.
-pub(crate) fn missing(why: impl ToString) -> EngineError {
-    EngineError::Missing { engine: ENGINE.into(), why: why.to_string() }
-}
-
 /// An error of the file system.
 pub(crate) fn io_error(action: &str, path: &Path, cause: &std::io::Error) -> EngineError {
     let hint = match cause.kind() {

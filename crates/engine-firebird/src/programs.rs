@@ -7,10 +7,10 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use threadwise_engine::EngineError;
+use threadwise_engine::{EngineError, missing};
 use threadwise_process::programs;
 
-use crate::error::{failed, missing};
+use crate::error::{ENGINE, failed};
 use threadwise_engine::workloads::options::refuse;
 
 /// Where installations outside PATH have their programs.
@@ -52,12 +52,9 @@ impl Programs {
             Some(folder) => Some(folder.join(name)).filter(|program| programs::is_program(program)),
             None => programs::find(&[name], &FOLDERS, &path),
         };
-        let lacks = |name: &str| {
-            let why = format!("there is no {name}; {ADVICE}");
-            match bin {
-                Some(_) => refuse("bin", why),
-                None => missing(why),
-            }
+        let lacks = |name: &str| match bin {
+            Some(folder) => refuse("bin", format!("{}: there is no {name}; {ADVICE}", folder.display())),
+            None => missing(ENGINE, &format!("there is no {name}; {ADVICE}")),
         };
         let gfix = find("gfix").ok_or_else(|| lacks("gfix"))?;
         // A program `isql` on PATH may be unixODBC's; beside gfix it is Firebird's.

@@ -14,11 +14,6 @@ pub(crate) fn failed(action: impl Into<String>, why: impl ToString) -> EngineErr
     EngineError::Failed { engine: ENGINE.into(), action: action.into(), why: why.to_string() }
 }
 
-/// Programs that the server needs are not installed.
-pub(crate) fn missing(why: impl ToString) -> EngineError {
-    EngineError::Missing { engine: ENGINE.into(), why: why.to_string() }
-}
-
 /// A statement that failed.
 pub(crate) fn query(action: impl Into<String>, cause: &Error) -> EngineError {
     failed(action, advice(cause))

@@ -14,11 +14,6 @@ pub fn failed(action: impl Into<String>, why: impl ToString) -> EngineError {
     EngineError::Failed { engine: ENGINE.into(), action: action.into(), why: one_line(&why.to_string()) }
 }
 
-/// Programs that the server needs are not installed.
-pub fn missing(why: impl ToString) -> EngineError {
-    EngineError::Missing { engine: ENGINE.into(), why: one_line(&why.to_string()) }
-}
-
 /// One option is unknown or impossible.
 pub fn refuse(option: impl Into<String>, why: impl Into<String>) -> EngineError {
     EngineError::Option { option: option.into(), why: why.into() }

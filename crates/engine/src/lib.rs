@@ -46,13 +46,8 @@ pub enum EngineError {
         why: String,
     },
     /// The engine, or a program that it needs, is not installed here; nothing was touched.
-    #[error("engine {engine} is not installed here: {why}")]
-    Missing {
-        /// Engine name.
-        engine: String,
-        /// What was looked for and where, and how to get it.
-        why: String,
-    },
+    #[error("{0}")]
+    Missing(String),
     /// An answer was not the expected one.
     #[error("wrong answer: {0}")]
     WrongAnswer(String),
@@ -88,12 +83,17 @@ impl EngineError {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Option { .. } => "option",
-            Self::Failed { .. } | Self::Missing { .. } | Self::Said(_) => "engine",
+            Self::Failed { .. } | Self::Missing(_) | Self::Said(_) => "engine",
             Self::WrongAnswer(_) => "wrong-answer",
             Self::Pin { .. } | Self::LostPin(_) => "lost-pin",
             Self::Command { kind, .. } => kind,
         }
     }
+}
+
+/// That an engine is not installed here: what was looked for and where, and how to get it.
+pub fn missing(engine: &str, why: &str) -> EngineError {
+    EngineError::Missing(format!("engine {engine} is not installed here: {why}"))
 }
 
 /// Data to be made once per study, before any treatment.

@@ -56,7 +56,7 @@ impl AppError {
     pub fn engine(error: &EngineError) -> Self {
         match error {
             EngineError::Option { .. } => Self::input(error),
-            EngineError::Missing { .. } => Self::refused(error),
+            EngineError::Missing(_) => Self::refused(error),
             _ => Self::failed(error),
         }
     }

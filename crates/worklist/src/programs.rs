@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use threadwise_engine::EngineError;
+use threadwise_engine::{EngineError, missing as engine_missing};
 use threadwise_engine_postgres::cluster;
 use threadwise_process::programs;
 
@@ -63,7 +63,7 @@ fn missing(recipe: &Recipe, name: &str, bin: Option<&Path>) -> EngineError {
     );
     match bin {
         Some(_) => refuse("bin", why),
-        None => EngineError::Missing { engine: ENGINE.into(), why },
+        None => engine_missing(ENGINE, &why),
     }
 }
 

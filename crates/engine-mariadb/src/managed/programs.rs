@@ -4,12 +4,12 @@ use std::env;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use threadwise_engine::EngineError;
 use threadwise_engine::workloads::options::refuse;
+use threadwise_engine::{EngineError, missing};
 use threadwise_process::programs;
 
 use crate::connect::require_version;
-use crate::error::{failed, missing};
+use crate::error::{ENGINE, failed};
 
 /// Where packages put them; PATH comes first.
 const FOLDERS: [&str; 6] =
@@ -52,7 +52,7 @@ impl Programs {
         let named = |bin: &Path| (vec![bin.to_owned()], bin.display().to_string());
         let usual = "PATH and the usual folders".to_owned();
         let (folders, place) = bin.map_or_else(|| (packaged().collect(), usual), named);
-        let lacks = |why: String| if bin.is_some() { refuse("bin", why) } else { missing(why) };
+        let lacks = |why: String| if bin.is_some() { refuse("bin", why) } else { missing(ENGINE, &why) };
         let server = find_in(&SERVERS, &folders, &place).map_err(lacks)?;
         let mut folders = beside(&server);
         if bin.is_none() {

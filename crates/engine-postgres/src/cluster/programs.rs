@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use threadwise_engine::EngineError;
+use threadwise_engine::{EngineError, missing};
 use threadwise_process::programs;
 
 use crate::connect::OLDEST;
-use crate::error::{failed, missing, refuse};
+use crate::error::{ENGINE, failed, refuse};
 
 /// Where packages put them: Debian, Red Hat (PGDG), and builds from source.
 const FOLDERS: [&str; 3] = ["/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin"];
@@ -80,7 +80,7 @@ fn newest() -> Result<Programs, EngineError> {
     seen.into_iter().rev().max_by_key(|programs| numbers(&programs.version)).ok_or_else(|| {
         let why = "postgres and initdb are neither on PATH nor where packages put them; install PostgreSQL \
                    (Debian: postgresql), or name their folder by the engine option bin";
-        missing(why)
+        missing(ENGINE, why)
     })
 }
 

@@ -71,8 +71,8 @@ impl InProgram {
         let name = self.known.name();
         find(name, &this, &path).ok_or_else(|| {
             format!(
-                "engine {name} is a program of its own, threadwise-engine-{name}, which is neither in {} nor on PATH: \
-                 put it there (from source: cargo build --release -p threadwise-engine-{name})",
+                "engine {name} is not installed here: its program threadwise-engine-{name} is neither in {} nor on \
+                 PATH: put it there (from source: cargo build --release -p threadwise-engine-{name})",
                 this.parent().unwrap_or(Path::new("/")).display()
             )
         })
@@ -82,7 +82,7 @@ impl InProgram {
     fn found(&self, engine_options: &Options) -> Result<Worker, EngineError> {
         let engine = self.known.name();
         self.worker(engine_options).map_err(|error| match error {
-            AppError::Refused(why) => EngineError::Missing { engine: engine.to_owned(), why },
+            AppError::Refused(why) => EngineError::Missing(why),
             error => EngineError::Failed {
                 engine: engine.to_owned(),
                 action: "be started".to_owned(),

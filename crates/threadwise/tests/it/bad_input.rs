@@ -43,6 +43,32 @@ fn unknown_names_are_refused_with_the_known_ones() {
     refused(&lab, &["run", "--set", "work_unit=lots", "--allow-busy"], &["work_unit", "lots"]);
 }
 
+/// The same answer whether these engines are installed here or not.
+#[test]
+fn bad_input_is_refused_before_an_engine_is_looked_for() {
+    let lab = Lab::new();
+    let bad = |args: &[&str], words: &[&str]| {
+        let said = refused(&lab, &[&["run"], args, &["--allow-busy", "--no-probe"]].concat(), words);
+        assert_eq!(said.code, Some(2), "{args:?}: {}", said.stderr);
+    };
+    for engine in ["postgres", "mariadb", "firebird", "sqlserver", "oracle"] {
+        bad(&["cached-reads", "--engine", engine, "--set", "colour=red"], &["colour"]);
+    }
+    for engine in ["postgres", "mariadb", "firebird"] {
+        bad(&["cached-reads", "--engine", engine, "--engine-option", "bin=/nowhere"], &["bin", "/nowhere"]);
+        bad(&["cached-reads", "--engine", engine, "--engine-option", "colour=red"], &["colour"]);
+    }
+    for engine in ["duckdb", "datafusion"] {
+        bad(&["cached-reads", "--engine", engine], &[engine, "logical-io", "tpch"]);
+    }
+    for engine in ["mariadb", "firebird", "native", "worklist"] {
+        bad(&["parallel-queries", "--engine", engine], &[engine, "tpch"]);
+    }
+    for engine in ["postgres", "sqlite", "duckdb"] {
+        bad(&["parallel-queries", "--engine", engine, "--set", "scale=0"], &["scale"]);
+    }
+}
+
 #[test]
 fn what_the_machine_lacks_is_said() {
     let lab = Lab::new();

@@ -336,7 +336,17 @@ fn what_cannot_be_is_refused_in_one_line() {
     assert_eq!(said.code, Some(3), "{}", said.stderr);
     assert!(said.stderr.contains("threadwise engine add duckdb"), "{}", said.stderr);
     // The same for an engine that only needs the other's answers.
-    let args = ["run", "parallel-queries", "--allow-busy", "--engine", "sqlite", "--set", "scale=0.01"];
+    let args = [
+        "run",
+        "parallel-queries",
+        "--allow-busy",
+        "--engine",
+        "sqlite",
+        "--set",
+        "scale=0.01",
+        "--dop",
+        "1",
+    ];
     let said = self::said(bench.command(&args).env("XDG_DATA_HOME", &nowhere).output().unwrap());
     assert_eq!(said.code, Some(3), "{}", said.stderr);
     assert!(said.stderr.contains("threadwise engine add duckdb"), "{}", said.stderr);
