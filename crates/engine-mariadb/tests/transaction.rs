@@ -104,7 +104,6 @@ fn statements_that_read_are_measured_and_leave_the_server_as_it_was() {
             assert!(slice.cpu_ns > 0 && slice.counters["client_cpu_ns"] > 0, "{slice:?}");
             assert!(slice.counters["logical_reads"] > 0);
         }
-        assert!(counters["commits"] > 0, "{counters:?}");
         assert!(counters.keys().any(|name| name.starts_with("waits/")), "{counters:?}");
     }
     for part in ["server not pinned: ", "memory placed earlier: ", "other clients"] {

@@ -103,6 +103,8 @@ fn statements_of_the_user_are_measured_read_only_unless_the_database_is_named() 
     assert!(message.contains("smallint") || message.contains("int2"), "{message}");
     assert_eq!(count(&mut admin), 0);
 
+    large_objects_are_kept(&mut admin, &|sql| measure(&request(&url, folder.path(), sql, None)).map(drop));
+
     let writing = request(&url, folder.path(), "-- :id 1..1000\nSELECT bump(:id)", Some("postgres"));
     let (slices, notes) = until(0, &writing);
     let counted: u64 = slices.iter().map(|slice| slice.steps).sum();
@@ -110,6 +112,27 @@ fn statements_of_the_user_are_measured_read_only_unless_the_database_is_named() 
     assert!(count(&mut admin) >= counted as i64, "{counted} of {}", count(&mut admin));
     assert!(notes.iter().any(|note| note.contains("wrote to the database 'postgres'")), "{notes:?}");
     assert_eq!(schemas(&mut admin), before);
+}
+
+/// What PostgreSQL 11 to 15 does not refuse in a read-only transaction: by its name, and hidden in a function.
+fn large_objects_are_kept(admin: &mut postgres::Client, measure: &dyn Fn(&str) -> Result<(), EngineError>) {
+    let hidden = "CREATE FUNCTION shop.destroy(which oid) RETURNS integer LANGUAGE plpgsql
+                  AS 'BEGIN RETURN lo_unlink(which); END'";
+    admin.batch_execute(hidden).unwrap();
+    let large: u32 = admin.query_one("SELECT lo_from_bytea(0, 'kept')", &[]).unwrap().get(0);
+    let kept = |admin: &mut postgres::Client| -> Vec<u8> {
+        admin.query_one("SELECT lo_get($1)", &[&large]).unwrap().get(0)
+    };
+    let message = measure(&format!("SELECT lo_unlink({large})")).unwrap_err().to_string();
+    assert!(message.contains("line 1: lo_unlink() destroys a large object"), "{message}");
+    assert_eq!(kept(admin), b"kept");
+    // Rolled back where the server lets it pass, refused by it from 16 on.
+    if let Err(message) = measure(&format!("SELECT shop.destroy({large})")) {
+        assert!(message.to_string().contains("read-only transaction"), "{message}");
+    }
+    assert_eq!(kept(admin), b"kept");
+    let message = measure("SELECT pg_reload_conf()").unwrap_err().to_string();
+    assert!(message.contains("no ROLLBACK undoes"), "{message}");
 }
 
 #[test]

@@ -45,7 +45,8 @@ const QUOTINGS: [Quoting; 4] = [
     },
 ];
 
-const STATEMENTS: [&str; 10] = [
+const STATEMENTS: [&str; 11] = [
+    "SELECT \"LO_put\" /* x */ (:id, 0, '')",
     "SELECT name FROM c WHERE id = :id",
     "SELECT ':id', \":id\", `:id`, [:id], :id::text",
     "WITH d AS (SELECT 1) SELECT * FROM d WHERE x > :low",
@@ -70,7 +71,8 @@ fn parsed(text: &str, may_write: bool, quoting: Quoting) -> Result<Transaction, 
     let option = |name: &str, text: &str| (name.to_owned(), OptionValue::Text(text.to_owned()));
     let leave = may_write.then(|| option(MAY_WRITE, "shop"));
     let options: Options = std::iter::once(option(SQL, text)).chain(leave).collect();
-    Transaction::parse(&options, quoting).map_err(|error| error.to_string())
+    Transaction::parse(&options, quoting, "[without --may-write]\nlo_* writes")
+        .map_err(|error| error.to_string())
 }
 
 /// A file's statements with their parameters by name.

@@ -36,6 +36,9 @@ use crate::programs::Programs;
 use script::Script;
 use session::TransactionSession;
 
+/// Functions whose effect outlives a ROLLBACK.
+const OUTLIVE_ROLLBACK: &str = include_str!("outlive_rollback.txt");
+
 /// How the database is named.
 const HOW: &str = "name your database file with --engine-option database=/path/to/file.fdb; it is copied, and the copy \
                    is measured";
@@ -55,7 +58,7 @@ struct Spec {
 impl Spec {
     fn of(load: &LoadRequest) -> Result<Self, EngineError> {
         some_sessions(load)?;
-        let transaction = Transaction::parse(&load.options, Quoting::default())?;
+        let transaction = Transaction::parse(&load.options, Quoting::default(), OUTLIVE_ROLLBACK)?;
         let engine_options = options::parse(&load.engine_options)?;
         let Some(database) = engine_options.database.clone() else { return needs_users_data(HOW) };
         transaction.expect_database(&database.to_string_lossy())?;

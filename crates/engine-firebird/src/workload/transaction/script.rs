@@ -28,6 +28,7 @@ const CHUNK_BYTES: usize = 4096;
 pub(super) struct Script {
     is_read_only: bool,
     begin: String,
+    end: String,
     statements: Vec<Statement>,
 }
 
@@ -43,8 +44,9 @@ impl Script {
         }
         let access = if transaction.is_read_only() { "READ ONLY" } else { "READ WRITE" };
         let begin = format!("SET TRANSACTION {access} ISOLATION LEVEL SNAPSHOT{END}\n");
+        let end = format!("{}{END}\n", transaction.ending());
         let statements = transaction.statements.clone();
-        Ok(Self { is_read_only: transaction.is_read_only(), begin, statements })
+        Ok(Self { is_read_only: transaction.is_read_only(), begin, end, statements })
     }
 
     /// Whether its transaction is read-only.
@@ -73,7 +75,7 @@ impl Script {
     /// What is said to isql for one transaction, in as many parts as have to be answered before the next.
     pub(super) fn parts(&self, values: &[i64]) -> Vec<String> {
         let mut parts = vec![self.begin.clone()];
-        for text in self.texts(values).chain([format!("COMMIT{END}\n")]) {
+        for text in self.texts(values).chain([self.end.clone()]) {
             match parts.last_mut() {
                 Some(last) if last.len() + text.len() <= CHUNK_BYTES => last.push_str(&text),
                 _ => parts.push(text),
@@ -145,7 +147,7 @@ mod tests {
         let mut options = Options::from([text("sql", sql)]);
         options.extend(may_write.then(|| text("may_write", "/x.fdb")));
         let transaction =
-            Transaction::parse(&options, Quoting::default()).map_err(|error| error.to_string())?;
+            Transaction::parse(&options, Quoting::default(), "").map_err(|error| error.to_string())?;
         Script::new(&transaction).map_err(|error| error.to_string())
     }
 
@@ -163,6 +165,7 @@ mod tests {
         let long = format!("select '{}' from t;", "x".repeat(1500)).repeat(5);
         let parts = script(&long, false).unwrap().parts(&[]);
         assert!(parts[0].starts_with("SET TRANSACTION READ ONLY") && parts.len() == 3, "{parts:?}");
+        assert!(parts[2].ends_with("\nROLLBACK^^\n"), "{parts:?}");
         assert!(parts.iter().all(|part| part.len() <= CHUNK_BYTES && part.ends_with("^^\n")));
         let longer = format!("select '{}' from t; select 1 from t", "x".repeat(9000));
         let lengths: Vec<_> = script(&longer, false).unwrap().parts(&[]).iter().map(String::len).collect();

@@ -5,9 +5,9 @@
 //! What a read-only transaction of MariaDB refuses was tried on 10.11 and 11.4: writing to tables of every storage
 //! engine, also by stored functions, to sequences (`NEXTVAL`, `SETVAL`), new temporary tables, and `FOR UPDATE`. It
 //! does not refuse DDL, which commits it first, files (`INTO OUTFILE`), nor `LOCK IN SHARE MODE`: no file of statements
-//! may have these. What remains is GET_LOCK, and what a stored function does besides writing to tables: `SET GLOBAL`,
-//! `SELECT … INTO OUTFILE`, and functions of shared libraries. All of them need rights that readers do not have, but
-//! for GET_LOCK.
+//! may have these, nor the functions of `outlive_rollback.txt`. What remains is what a stored function does besides writing
+//! to tables: `GET_LOCK`, `SET GLOBAL`, `SELECT … INTO OUTFILE`, and functions of shared libraries. All of them need
+//! rights that readers do not have, but for GET_LOCK.
 
 mod elsewhere;
 mod prepared;
@@ -40,6 +40,9 @@ const QUOTING: Quoting = Quoting {
     brackets: false,
 };
 
+/// Functions whose effect outlives a ROLLBACK.
+const OUTLIVE_ROLLBACK: &str = include_str!("outlive_rollback.txt");
+
 /// How a server of the user's is named.
 const HOW: &str = "give the address of your server with its database, --engine mariadb://USER@HOST/DATABASE";
 
@@ -53,7 +56,7 @@ pub(crate) fn check(request: &LoadRequest) -> Result<(), EngineError> {
 
 fn parse(request: &LoadRequest) -> Result<(Transaction, External), EngineError> {
     some_sessions(request)?;
-    let transaction = Transaction::parse(&request.options, QUOTING)?;
+    let transaction = Transaction::parse(&request.options, QUOTING, OUTLIVE_ROLLBACK)?;
     let Which::External(external) = crate::options::parse(&request.engine_options)? else {
         return needs_users_data(HOW);
     };
@@ -196,8 +199,22 @@ mod tests {
     }
 
     #[test]
+    fn functions_that_outlive_a_rollback_are_refused() {
+        for call in
+            ["GET_LOCK('a', 1)", "get_lock /* x */ ('a', 1)", "1 + `sys_exec`('x')", "shop.memc_set('a')"]
+        {
+            let why = check(&request(&format!("SELECT {call}"), Some("mariadb://me@db/shop"))).unwrap_err();
+            assert!(why.to_string().contains("no ROLLBACK undoes"), "{call}: {why}");
+        }
+        for call in ["'GET_LOCK()'", "\"get_lock\"", "get_lock", "1 # get_lock()"] {
+            assert_eq!(check(&request(&format!("SELECT {call}"), Some("mariadb://me@db/shop"))), Ok(()));
+        }
+    }
+
+    #[test]
     fn a_backslash_needs_the_usual_mode() {
-        let parsed = |sql: &str| Transaction::parse(&request(sql, None).options, QUOTING).unwrap();
+        let parsed =
+            |sql: &str| Transaction::parse(&request(sql, None).options, QUOTING, OUTLIVE_ROLLBACK).unwrap();
         let with = parsed("SELECT 1;\nSELECT '\\''");
         assert_eq!(backslash(&with, "STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION"), None);
         for mode in ["ANSI_QUOTES", "STRICT_TRANS_TABLES,NO_BACKSLASH_ESCAPES"] {

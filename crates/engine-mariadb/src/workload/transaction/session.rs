@@ -47,7 +47,7 @@ impl TransactionSession {
         for statement in &self.statements {
             statement.execute(&mut self.connection, &values)?;
         }
-        end(&mut self.connection, "COMMIT")
+        end(&mut self.connection, self.transaction.ending())
     }
 }
 

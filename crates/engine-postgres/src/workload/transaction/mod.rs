@@ -11,7 +11,7 @@ use threadwise_engine::workloads::transaction::{Draws, Quoting, Statement, Trans
 use threadwise_engine::{EngineError, LoadRequest, Loaded};
 
 use crate::Server;
-use crate::error::query;
+use crate::error::{failed, query};
 use crate::workload::sql::execute;
 pub(super) use session::TransactionSession;
 use values::{Prepared, explain};
@@ -25,12 +25,15 @@ const QUOTING: Quoting = Quoting {
     brackets: false,
 };
 
+/// Functions whose effect outlives a ROLLBACK.
+const OUTLIVE_ROLLBACK: &str = include_str!("outlive_rollback.txt");
+
 /// Reads and checks the options.
 ///
 /// # Errors
 /// See [`Transaction::parse`].
 pub(super) fn parse(load: &LoadRequest) -> Result<Transaction, EngineError> {
-    Transaction::parse(&load.options, QUOTING)
+    Transaction::parse(&load.options, QUOTING, OUTLIVE_ROLLBACK)
 }
 
 /// Makes nothing: has each statement done once and rolled back, so that what is wrong with one is known before anything
@@ -56,11 +59,27 @@ fn connect(server: &Server, application: &str, transaction: &Transaction) -> Res
     let mut client = server.connect(application)?;
     execute(&mut client, "prepare a connection", "RESET search_path")?;
     let action = "ask for the name of the database";
-    let row =
-        client.query_one("SELECT current_database()::text", &[]).map_err(|cause| query(action, &cause))?;
-    let database: String = row.try_get(0).map_err(|cause| query(action, &cause))?;
-    transaction.expect_database(&database)?;
-    Ok(client)
+    let asked = "SELECT current_database()::text, current_setting('standard_conforming_strings')";
+    let row = client.query_one(asked, &[]).map_err(|cause| query(action, &cause))?;
+    let text = |column: usize| row.try_get::<_, String>(column).map_err(|cause| query(action, &cause));
+    transaction.expect_database(&text(0)?)?;
+    match backslash(transaction, &text(1)?) {
+        Some(why) => Err(failed("read the statements as the server does", why)),
+        None => Ok(client),
+    }
+}
+
+/// Why a backslash may not be what it was taken for when the file was split into statements.
+fn backslash(transaction: &Transaction, standard_conforming_strings: &str) -> Option<String> {
+    let has = |text: &str| text.contains('\\');
+    let statement = transaction.statements.iter().find(|one| has(&one.text(|_| String::new())))?;
+    (standard_conforming_strings != "on").then(|| {
+        format!(
+            "line {}: it has a backslash, which means something else while standard_conforming_strings is off: write it \
+             without",
+            statement.line
+        )
+    })
 }
 
 fn begin(transaction: &Transaction) -> &'static str {
@@ -70,4 +89,74 @@ fn begin(transaction: &Transaction) -> &'static str {
 fn prepare(client: &mut Client, transaction: &Transaction) -> Result<Vec<Prepared>, EngineError> {
     let prepare = |statement: &Statement| Prepared::new(client, statement, &transaction.parameters);
     transaction.statements.iter().map(prepare).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadwise_study::transaction::{MAY_WRITE, SQL};
+    use threadwise_study::{OptionValue, Options};
+
+    fn read(sql: &str, may_write: bool) -> Result<Transaction, String> {
+        let text = |name: &str, value: &str| (name.to_owned(), OptionValue::Text(value.to_owned()));
+        let mut options = Options::from([text(SQL, sql)]);
+        options.extend(may_write.then(|| text(MAY_WRITE, "shop")));
+        Transaction::parse(&options, QUOTING, OUTLIVE_ROLLBACK).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn functions_that_outlive_a_rollback_are_refused_however_they_are_written() {
+        for call in [
+            "pg_reload_conf()",
+            "PG_Reload_Conf ()",
+            "pg_reload_conf/* ( */ -- x\n\t()",
+            "\"pg_reload_conf\"()",
+            "pg_catalog . \"pg_reload_conf\" ()",
+            "\"pg_catalog\".pg_reload_conf()",
+            "coalesce(pg_reload_conf(), true)",
+            "'a' -- x\r, pg_reload_conf()",
+            "1 AS \u{1f600}$a$, pg_reload_conf() AS \u{1f600}$a$",
+            "1x$a$, pg_reload_conf() AS x$a$",
+            "$\u{1f600}$ ' $\u{1f600}$, pg_reload_conf(), ' '",
+        ] {
+            for may_write in [false, true] {
+                let why = read(&format!("SELECT 1;\nSELECT {call}"), may_write).unwrap_err();
+                assert!(why.contains("line 2: pg_reload_conf() makes the server"), "{call}: {why}");
+                assert!(why.contains("leave it out"), "{why}");
+            }
+        }
+        for call in ["U&\"pg_reload\\005fconf\"()", "u&\"pg_reload!005fconf\" UESCAPE '!' ()"] {
+            assert!(read(&format!("SELECT {call}"), true).unwrap_err().contains("U&"), "{call}");
+        }
+        for call in [
+            "'pg_reload_conf()'",
+            "$$pg_reload_conf()$$",
+            "pg_reload_conf",
+            "/* pg_reload_conf() */ 1",
+            "1 -- pg_reload_conf()\n",
+            "pg_reload_config()",
+            "E'\\'pg_reload_conf()'",
+        ] {
+            assert!(read(&format!("SELECT {call}"), false).is_ok(), "{call}");
+        }
+    }
+
+    #[test]
+    fn large_objects_need_leave_to_write() {
+        for call in ["lo_unlink(5)", "pg_catalog.\"lo_put\"(5, 0, '')", "LO_CREATE(0)", "lowrite(0, '')"] {
+            let why = read(&format!("SELECT {call}"), false).unwrap_err();
+            assert!(why.contains("large object") && why.contains("--may-write DATABASE"), "{call}: {why}");
+            assert!(read(&format!("SELECT {call}"), true).is_ok(), "{call}");
+        }
+        assert!(read("SELECT lo_export(5, '/x')", true).unwrap_err().contains("writes a file of the server"));
+        assert!(read("SELECT lo_get(5)", false).is_ok());
+    }
+
+    #[test]
+    fn a_backslash_needs_the_standard_setting() {
+        let with = read("SELECT 1;\nSELECT '\\', pg_reload_config('')", false).unwrap();
+        assert_eq!(backslash(&with, "on"), None);
+        assert!(backslash(&with, "off").unwrap().contains("line 2"));
+        assert_eq!(backslash(&read("SELECT 'a'", false).unwrap(), "off"), None);
+    }
 }

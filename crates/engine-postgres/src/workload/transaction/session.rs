@@ -62,7 +62,7 @@ impl TransactionSession {
         for (statement, prepared) in transaction.statements.iter().zip(statements.iter()) {
             prepared.execute(client, &values).map_err(|cause| explain(statement, &cause))?;
         }
-        execute(client, "commit", "COMMIT")
+        execute(client, "end a transaction", transaction.ending())
     }
 }
 

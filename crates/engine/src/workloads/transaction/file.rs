@@ -1,6 +1,7 @@
 //! A file of statements: parameters in its head, then statements with a semicolon after each.
 
 use super::lexer::{Kind, Quoting, Token, tokens};
+use super::outlive::{self, Found};
 use super::statement::{Parameter, Piece, Statement};
 
 /// Most bytes of a file, since it is stored in the result file.
@@ -30,7 +31,11 @@ const OURS: [&str; 9] =
 ///
 /// # Errors
 /// What is wrong, with its line.
-pub(super) fn parse(text: &str, quoting: Quoting) -> Result<(Vec<Parameter>, Vec<Statement>), String> {
+pub(super) fn parse(
+    text: &str,
+    quoting: Quoting,
+    outlive_rollback: &str,
+) -> Result<(Vec<Parameter>, Vec<Statement>), String> {
     if text.len() > MOST_BYTES {
         return Err(format!("{} bytes are more than the {MOST_BYTES} that are allowed", text.len()));
     }
@@ -48,6 +53,12 @@ pub(super) fn parse(text: &str, quoting: Quoting) -> Result<(Vec<Parameter>, Vec
             line_of(text, one.at)
         ));
     }
+    if let Some(at) = unicode_name(&all).filter(|_| quoting.dollars) {
+        let line = line_of(text, at);
+        return Err(format!(
+            "line {line}: a name with Unicode escapes hides what it is: write it without U&"
+        ));
+    }
     let parts: Vec<&[Token<'_>]> = all
         .split(|token| token.kind == Kind::Semicolon)
         .map(trimmed)
@@ -59,8 +70,8 @@ pub(super) fn parse(text: &str, quoting: Quoting) -> Result<(Vec<Parameter>, Vec
     if parts.len() > MOST {
         return Err(format!("{} statements are more than the {MOST} that are allowed", parts.len()));
     }
-    let statements: Vec<Statement> =
-        parts.into_iter().map(|tokens| statement(text, tokens, &parameters)).collect::<Result<_, _>>()?;
+    let statement = |tokens| statement(text, tokens, &parameters, outlive_rollback);
+    let statements: Vec<Statement> = parts.into_iter().map(statement).collect::<Result<_, _>>()?;
     let is_used = |at: usize| statements.iter().any(|statement| statement.parameters().contains(&at));
     match parameters.iter().enumerate().find(|(at, _)| !is_used(*at)) {
         Some((_, unused)) => {
@@ -122,14 +133,34 @@ fn trimmed<'a, 'b>(tokens: &'a [Token<'b>]) -> &'a [Token<'b>] {
     &tokens[first..last]
 }
 
-fn statement(text: &str, tokens: &[Token<'_>], parameters: &[Parameter]) -> Result<Statement, String> {
+/// Where a name with Unicode escapes begins, `U&"…"`.
+fn unicode_name(tokens: &[Token<'_>]) -> Option<usize> {
+    let is = |three: &[Token<'_>]| {
+        three[0].text.eq_ignore_ascii_case("u") && three[1].text == "&" && three[2].text.starts_with('"')
+    };
+    tokens.windows(3).find(|three| is(three)).map(|three| three[0].at)
+}
+
+fn statement(
+    text: &str,
+    tokens: &[Token<'_>],
+    parameters: &[Parameter],
+    outlive_rollback: &str,
+) -> Result<Statement, String> {
     let line = tokens.first().map_or(1, |token| line_of(text, token.at));
     let words: Vec<String> = tokens
         .iter()
         .filter(|token| token.kind == Kind::Word)
         .map(|token| token.text.to_uppercase())
         .collect();
-    let writes = writes(tokens, &words).map_err(|why| format!("line {line}: {why}"))?;
+    let by_words = writes(tokens, &words).map_err(|why| format!("line {line}: {why}"))?;
+    let writes = match outlive::find(tokens, outlive_rollback) {
+        Some(Found::Always(why)) => {
+            return Err(format!("line {line}: {why}, which no ROLLBACK undoes: leave it out"));
+        }
+        Some(Found::Writes(why)) => Some(by_words.unwrap_or(why)),
+        None => by_words,
+    };
     let mut pieces: Vec<Piece> = Vec::new();
     for token in tokens {
         match (token.kind, pieces.last_mut()) {

@@ -68,8 +68,8 @@ fn next(text: &str, at: usize, quoting: Quoting) -> Result<(Kind, usize), &'stat
     let first = chars.next().unwrap_or(' ');
     let second = chars.next().unwrap_or(' ');
     Ok(match first {
-        _ if first.is_whitespace() => (Kind::Space, length_while(rest, char::is_whitespace)),
-        _ if begins_line_comment(rest, quoting) => (Kind::Space, rest.find('\n').unwrap_or(rest.len())),
+        _ if is_space(first) => (Kind::Space, length_while(rest, is_space)),
+        _ if begins_line_comment(rest, quoting) => (Kind::Space, line_comment(rest, quoting)),
         '/' if second == '*' => (Kind::Comment, comment(rest, quoting)?),
         '\'' | '"' | '`' => (Kind::Quoted, quoted(rest, first, quoting.backslashes && first != '`')?),
         '[' if quoting.brackets => (Kind::Quoted, until(rest, 1, "]").ok_or("a name in brackets")?),
@@ -85,8 +85,8 @@ fn next(text: &str, at: usize, quoting: Quoting) -> Result<(Kind, usize), &'stat
                 false => (Kind::Word, length),
             }
         }
-        // Letters in a number, such as 0x1F or 1e5, are no word.
-        _ if first.is_ascii_digit() => (Kind::Other, length_while(rest, char::is_alphanumeric)),
+        // Letters in a number, such as 0x1F or 1e5, are no word. PostgreSQL before 15 takes them for a name of their own.
+        _ if first.is_ascii_digit() => (Kind::Other, word(rest)),
         _ => (Kind::Other, first.len_utf8()),
     })
 }
@@ -97,18 +97,32 @@ fn begins_line_comment(rest: &str, quoting: Quoting) -> bool {
         true => {
             rest.starts_with('#')
                 || (is_dashes
-                    && rest[2..].chars().next().is_none_or(|next| next.is_whitespace() || next.is_control()))
+                    && rest[2..].chars().next().is_none_or(|next| is_space(next) || next.is_ascii_control()))
         }
         false => is_dashes,
     }
 }
 
+/// PostgreSQL ends a comment at a carriage return too (its `scan.l`, `comment`).
+fn line_comment(rest: &str, quoting: Quoting) -> usize {
+    rest.find(|next| next == '\n' || (next == '\r' && quoting.dollars)).unwrap_or(rest.len())
+}
+
+/// White space is ASCII; all other characters beyond it are letters to PostgreSQL, MariaDB and SQLite.
+fn is_space(letter: char) -> bool {
+    letter.is_ascii_whitespace() || letter == '\u{b}'
+}
+
 fn begins_word(first: char) -> bool {
-    first.is_alphabetic() || first == '_'
+    first.is_ascii_alphabetic() || first == '_' || !first.is_ascii()
+}
+
+fn is_of_word(letter: char) -> bool {
+    begins_word(letter) || letter.is_ascii_digit()
 }
 
 fn word(rest: &str) -> usize {
-    length_while(rest, |next| next.is_alphanumeric() || next == '_' || next == '$')
+    length_while(rest, |next| is_of_word(next) || next == '$')
 }
 
 fn length_while(rest: &str, is: impl Fn(char) -> bool) -> usize {
@@ -136,7 +150,7 @@ fn quoted(rest: &str, quote: char, backslashes: bool) -> Result<usize, &'static 
 
 /// A text between dollars, or something else that begins with one.
 fn dollars(rest: &str) -> Result<(Kind, usize), &'static str> {
-    let tag = 1 + length_while(&rest[1..], |next| next.is_alphanumeric() || next == '_');
+    let tag = 1 + length_while(&rest[1..], is_of_word);
     match rest[tag..].starts_with('$') {
         true => {
             let mark = &rest[..=tag];

@@ -10,10 +10,12 @@
 //! again for each transaction, evenly, both ends included.
 //!
 //! Nobody's data may be changed by a measurement that runs thousands of times a second. What is refused here is refused
-//! by words; each transaction is begun read-only besides, so that the engine refuses what words do not show.
+//! by words and by the names of functions; each transaction is begun read-only and rolled back besides, since engines
+//! refuse some writes in a read-only transaction, and commit others (PostgreSQL 11 to 15: large objects).
 
 mod file;
 mod lexer;
+mod outlive;
 mod statement;
 #[cfg(test)]
 mod tests;
@@ -31,7 +33,7 @@ pub use statement::{Parameter, Statement};
 
 /// What a report has to say of every study of transactions.
 pub const ANSWERS: &str = "transactions are those of a file: their answers are read and not checked, and each is begun \
-                           and committed by statements of its own";
+                           and ended by statements of its own";
 
 /// The workload's options, checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,11 +47,12 @@ pub struct Transaction {
 }
 
 impl Transaction {
-    /// Reads and checks the options. `loop` may say `client`, which is the only place of this loop.
+    /// Reads and checks the options. `loop` may say `client`, which is the only place of this loop. The list of the
+    /// engine's functions whose effect outlives a ROLLBACK has the form that the module `outlive` describes.
     ///
     /// # Errors
     /// An option that is unknown or missing; text that is no file of statements, or writes without leave.
-    pub fn parse(options: &Options, quoting: Quoting) -> Result<Self, EngineError> {
+    pub fn parse(options: &Options, quoting: Quoting, outlive_rollback: &str) -> Result<Self, EngineError> {
         only(options, NAME, &[SQL, MAY_WRITE, "loop"])?;
         if options.get("loop").is_some_and(|value| value.to_string() != "client") {
             return Err(refuse(
@@ -64,7 +67,8 @@ impl Transaction {
         };
         let why = "there are no statements: give their file with --transaction FILE.sql";
         let sql = text(SQL)?.ok_or_else(|| refuse(SQL, why.into()))?;
-        let (parameters, statements) = file::parse(sql, quoting).map_err(|why| refuse(SQL, why))?;
+        let (parameters, statements) =
+            file::parse(sql, quoting, outlive_rollback).map_err(|why| refuse(SQL, why))?;
         let may_write = text(MAY_WRITE)?.map(str::to_owned);
         let writing = statements.iter().find_map(|statement| Some((statement.line, statement.writes()?)));
         if let (Some((line, why)), None) = (writing, &may_write) {
@@ -80,6 +84,11 @@ impl Transaction {
     /// Whether each transaction is begun read-only.
     pub fn is_read_only(&self) -> bool {
         self.may_write.is_none()
+    }
+
+    /// The statement that ends each transaction: only those that may write are ever committed.
+    pub fn ending(&self) -> &'static str {
+        if self.is_read_only() { "ROLLBACK" } else { "COMMIT" }
     }
 
     /// Refuses to write to another database than the one that was named.

@@ -24,7 +24,7 @@ fn options(sql: &str, may_write: Option<&str>) -> Options {
 }
 
 fn read(sql: &str, quoting: Quoting) -> Result<Transaction, String> {
-    Transaction::parse(&options(sql, None), quoting).map_err(|error| error.to_string())
+    Transaction::parse(&options(sql, None), quoting, "").map_err(|error| error.to_string())
 }
 
 fn texts(transaction: &Transaction) -> Vec<String> {
@@ -104,7 +104,7 @@ fn what_is_no_file_of_statements_is_refused_with_its_line() {
     let many = "SELECT 1;".repeat(101);
     assert!(read(&many, POSTGRES).unwrap_err().contains("101 statements"));
     assert!(read(&"x".repeat(70_000), POSTGRES).unwrap_err().contains("70000 bytes"));
-    let none = Transaction::parse(&Options::new(), POSTGRES).unwrap_err().to_string();
+    let none = Transaction::parse(&Options::new(), POSTGRES, "").unwrap_err().to_string();
     assert!(none.contains("--transaction FILE.sql"), "{none}");
 }
 
@@ -121,7 +121,7 @@ fn what_writes_or_locks_needs_the_name_of_the_database() {
     ] {
         let message = read(sql, POSTGRES).unwrap_err();
         assert!(message.contains(why) && message.contains("--may-write DATABASE"), "{sql}: {message}");
-        let named = Transaction::parse(&options(sql, Some("shop")), POSTGRES).unwrap();
+        let named = Transaction::parse(&options(sql, Some("shop")), POSTGRES, "").unwrap();
         assert!(!named.is_read_only() && named.expect_database("shop").is_ok());
         let other = named.expect_database("shop2").unwrap_err().to_string();
         assert!(other.contains("'shop2', not 'shop'"), "{other}");

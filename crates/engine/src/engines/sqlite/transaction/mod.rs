@@ -20,6 +20,9 @@ use crate::{EngineError, LoadRequest, Loaded, Running, Session, SessionRequest};
 use session::{TransactionSession, do_once};
 use threadwise_study::OptionValue;
 
+/// Functions whose effect outlives a ROLLBACK.
+const OUTLIVE_ROLLBACK: &str = include_str!("outlive_rollback.txt");
+
 /// Engine option: the file.
 const DATABASE: &str = "database";
 
@@ -41,7 +44,7 @@ impl Spec {
     pub(super) fn of(request: &LoadRequest) -> Result<Self, EngineError> {
         only(&request.engine_options, "sqlite with transactions", &[DATABASE])?;
         let quoting = Quoting { brackets: true, ..Quoting::default() };
-        let transaction = Transaction::parse(&request.options, quoting)?;
+        let transaction = Transaction::parse(&request.options, quoting, OUTLIVE_ROLLBACK)?;
         let file = match request.engine_options.get(DATABASE) {
             Some(OptionValue::Text(text)) if text.starts_with('/') => text,
             Some(other) => {

@@ -1,4 +1,5 @@
-//! A session of `transaction` on SQLite: the statements, prepared once, between BEGIN and COMMIT.
+//! A session of `transaction` on SQLite: the statements, prepared once, between BEGIN and COMMIT, or
+//! ROLLBACK where they are read-only.
 
 use rusqlite::{CachedStatement, Connection};
 use threadwise_study::SessionSlice;
@@ -36,7 +37,7 @@ impl Session for TransactionSession {
     fn slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
         let Self { connection, transaction, draws, totals } = self;
         let connection = &*connection;
-        let mut ends = Ends::prepare(connection, transaction.is_read_only())?;
+        let mut ends = Ends::prepare(connection, transaction)?;
         let mut statements = prepare(connection, transaction)?;
         closed_loop(
             window,
@@ -46,7 +47,7 @@ impl Session for TransactionSession {
                 for (statement, prepared) in transaction.statements.iter().zip(&mut statements) {
                     execute(statement, prepared, &values)?;
                 }
-                ends.commit()?;
+                ends.end()?;
                 Ok(StepResult { rows: 1, ..StepResult::default() })
             },
             || {
@@ -63,25 +64,25 @@ impl Session for TransactionSession {
 /// The two ends of a transaction.
 struct Ends<'a> {
     begin: CachedStatement<'a>,
-    commit: CachedStatement<'a>,
+    end: CachedStatement<'a>,
 }
 
 impl<'a> Ends<'a> {
-    fn prepare(connection: &'a Connection, is_read_only: bool) -> Result<Self, EngineError> {
+    fn prepare(connection: &'a Connection, transaction: &Transaction) -> Result<Self, EngineError> {
         // One that reads first and writes later could not wait for another writer (lang_transaction.html).
-        let begin = if is_read_only { "BEGIN" } else { "BEGIN IMMEDIATE" };
+        let begin = if transaction.is_read_only() { "BEGIN" } else { "BEGIN IMMEDIATE" };
         let prepare = |sql: &str| {
             connection.prepare_cached(sql).map_err(|cause| failed("prepare a transaction", cause))
         };
-        Ok(Self { begin: prepare(begin)?, commit: prepare("COMMIT")? })
+        Ok(Self { begin: prepare(begin)?, end: prepare(transaction.ending())? })
     }
 
     fn begin(&mut self) -> Result<(), EngineError> {
         self.begin.execute([]).map(drop).map_err(|cause| failed("begin a transaction", cause))
     }
 
-    fn commit(&mut self) -> Result<(), EngineError> {
-        self.commit.execute([]).map(drop).map_err(|cause| failed("commit", cause))
+    fn end(&mut self) -> Result<(), EngineError> {
+        self.end.execute([]).map(drop).map_err(|cause| failed("end a transaction", cause))
     }
 }
 
@@ -94,7 +95,7 @@ pub(super) fn do_once(
     transaction: &Transaction,
     values: &[i64],
 ) -> Result<(), EngineError> {
-    Ends::prepare(connection, transaction.is_read_only())?.begin()?;
+    Ends::prepare(connection, transaction)?.begin()?;
     let done = prepare(connection, transaction).and_then(|mut statements| {
         let mut each = transaction.statements.iter().zip(&mut statements);
         each.try_for_each(|(statement, prepared)| execute(statement, prepared, values))

@@ -108,7 +108,8 @@ fn what_is_wrong_with_a_statement_is_told_with_its_line_before_anything_is_measu
     let why = |sql: &str| measure(&request(&file, sql, None)).unwrap_err().to_string();
     let message = why("SELECT 1;\n\nSELECT * FROM nowhere");
     assert!(message.contains("line 3") && message.contains("no such table: nowhere"), "{message}");
-    assert!(why("SELECT load_extension('x')").contains("line 1"));
+    let message = why("SELECT [Load_Extension] ('x')");
+    assert!(message.contains("line 1: load_extension() loads a library"), "{message}");
     let missing =
         measure(&request(&folder.path().join("none.db"), "SELECT 1", None)).unwrap_err().to_string();
     assert!(missing.contains("none.db") && !folder.path().join("none.db").exists(), "{missing}");

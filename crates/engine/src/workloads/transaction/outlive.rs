@@ -1,0 +1,107 @@
+//! Functions whose effect a ROLLBACK does not undo, or that a read-only transaction does not refuse: by name, from a
+//! list of the engine.
+//!
+//! A list has a pattern a line, then white space, then what the function does, in words that follow its name. `*` stands
+//! for any letters; a pattern with a dot is of a name with its schema or package. Patterns below a line `[always]` are
+//! refused always, those below `[without --may-write]` where transactions are read-only. A line that begins with `#` is a
+//! comment.
+
+use super::lexer::{Kind, Token};
+
+/// The line above patterns that are refused always.
+const ALWAYS: &str = "[always]";
+
+/// The line above patterns that only transactions that may write are allowed to call.
+const READ_ONLY: &str = "[without --may-write]";
+
+/// What a list says of a function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Found {
+    /// It is never called.
+    Always(String),
+    /// It writes.
+    Writes(String),
+}
+
+/// The first function of a list that a statement calls.
+pub(super) fn find(tokens: &[Token<'_>], list: &str) -> Option<Found> {
+    let tokens: Vec<&Token<'_>> =
+        tokens.iter().filter(|token| !matches!(token.kind, Kind::Space | Kind::Comment)).collect();
+    let mut found = None;
+    for (at, parenthesis) in tokens.iter().enumerate() {
+        let called = at.checked_sub(1).and_then(|before| name(tokens[before]));
+        let (Some(called), "(") = (called, parenthesis.text) else { continue };
+        let schema = at.checked_sub(3).filter(|_| tokens[at - 2].text == ".").and_then(|at| name(tokens[at]));
+        match judge(list, &called, schema.as_deref()) {
+            Some(Found::Writes(why)) => found = found.or(Some(Found::Writes(why))),
+            Some(always) => return Some(always),
+            None => {}
+        }
+    }
+    found
+}
+
+/// A name in small letters, without its quotes. More is taken for a name than an engine does, which does no harm.
+fn name(token: &Token<'_>) -> Option<String> {
+    let text = token.text;
+    let inside = |quote: &str| text.get(1..text.len() - 1).map(|text| text.replace(&quote.repeat(2), quote));
+    let name = match token.kind {
+        Kind::Word => Some(text.to_owned()),
+        Kind::Quoted if text.starts_with('"') => inside("\""),
+        Kind::Quoted if text.starts_with('`') => inside("`"),
+        Kind::Quoted if text.starts_with('[') => inside("]"),
+        _ => None,
+    };
+    name.map(|name| name.to_lowercase())
+}
+
+fn judge(list: &str, called: &str, schema: Option<&str>) -> Option<Found> {
+    let in_full = schema.map(|schema| format!("{schema}.{called}"));
+    let mut section = ALWAYS;
+    for line in list.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        if [ALWAYS, READ_ONLY].contains(&line) {
+            section = line;
+            continue;
+        }
+        let (pattern, what) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let is_called = match pattern.contains('.') {
+            true => in_full.as_deref().is_some_and(|name| matches(pattern, name)),
+            false => matches(pattern, called),
+        };
+        if is_called {
+            let why = format!("{called}() {}", what.trim());
+            return Some(if section == ALWAYS { Found::Always(why) } else { Found::Writes(why) });
+        }
+    }
+    None
+}
+
+/// Whether a name is as a pattern says.
+fn matches(pattern: &str, name: &str) -> bool {
+    let Some((begin, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(name) = name.strip_prefix(begin) else { return false };
+    name.char_indices().map(|(at, _)| at).chain([name.len()]).any(|at| matches(rest, &name[at..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn a_star_stands_for_any_letters() {
+        for (pattern, name, is) in [
+            ("lo_put", "lo_put", true),
+            ("lo_put", "lo_puts", false),
+            ("dblink*", "dblink", true),
+            ("dblink*", "dblink_exec", true),
+            ("pg_*_reset*", "pg_stat_reset", true),
+            ("pg_*_reset*", "pg_stat_reset_shared", true),
+            ("pg_*_reset*", "pg_stat_statements_reset", true),
+            ("pg_*_reset*", "pg_reset", false),
+            ("cron.*", "cron.schedule", true),
+            ("*", "ü", true),
+        ] {
+            assert_eq!(matches(pattern, name), is, "{pattern} {name}");
+        }
+    }
+}
