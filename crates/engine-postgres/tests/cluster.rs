@@ -4,10 +4,17 @@
 mod support;
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 use support::{engine, folder, load, processes_in, programs, session, start, window};
 use threadwise_engine::{LoadRequest, Running, Session};
+use threadwise_engine_postgres::cluster;
+use threadwise_engine_postgres::options::Managed;
 use threadwise_machine::pin;
+use threadwise_process::living;
 
 const SMALL: [(&str, &str); 2] = [("blocks", "64"), ("work_unit", "8")];
 
@@ -119,4 +126,57 @@ fn only(folder: &std::path::Path, prefix: &str) -> std::path::PathBuf {
         .collect();
     assert_eq!(found.len(), 1, "{found:?}");
     found[0].clone()
+}
+
+/// The folder for the client that the test below starts.
+const FOLDER: &str = "THREADWISE_TEST_FOLDER";
+
+#[test]
+#[ignore = "what an_initdb_whose_starter_was_killed_leaves_no_shared_memory starts and kills"]
+fn a_cluster_is_made() {
+    let folder = std::env::var(FOLDER).unwrap();
+    let home = cluster::home(Path::new(&folder), "made", "");
+    cluster::prepare(&home, &programs("initdb").unwrap(), &Managed::default(), 0, 1).unwrap();
+}
+
+/// System V segments that this process made, and its files in /dev/shm.
+fn shared_memory(pid: u32) -> (Vec<String>, BTreeSet<String>) {
+    let table = fs::read_to_string("/proc/sysvipc/shm").unwrap();
+    let rows = table.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let made = rows.filter(|row| row[4] == pid.to_string()).map(|row| row[1].to_owned()).collect();
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let files =
+        maps.lines().filter_map(|line| line.split_whitespace().find(|word| word.starts_with("/dev/shm/")));
+    (made, files.map(str::to_owned).collect())
+}
+
+#[test]
+fn an_initdb_whose_starter_was_killed_leaves_no_shared_memory() {
+    if programs("a killed initdb").is_none() {
+        return;
+    }
+    // From the servers that it tries settings with, to those that fill the catalogues.
+    for skipped in [0, 1, 3, 5] {
+        let folder = folder();
+        let mut maker = Command::new(std::env::current_exe().unwrap());
+        maker.args(["--ignored", "--exact", "a_cluster_is_made"]).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut maker = maker.env(FOLDER, folder.path()).spawn().unwrap();
+        let mut seen = BTreeSet::new();
+        let found = loop {
+            let has_memory = |pid: &u32| !seen.contains(pid) && !shared_memory(*pid).0.is_empty();
+            match living::in_folder(folder.path()).unwrap().into_iter().find(has_memory) {
+                Some(pid) if seen.len() == skipped => break Some((pid, shared_memory(pid))),
+                Some(pid) => drop(seen.insert(pid)),
+                None if maker.try_wait().unwrap().is_some() => break None,
+                None => {}
+            }
+        };
+        // initdb may be done before so many servers were seen.
+        let Some((pid, (_, files))) = found else { continue };
+        maker.kill().unwrap();
+        maker.wait().unwrap();
+        living::end_in_folder(folder.path(), Duration::from_secs(60)).unwrap();
+        assert_eq!(shared_memory(pid).0, [] as [String; 0], "server {skipped}");
+        assert!(!files.iter().any(|file| Path::new(file).exists()), "server {skipped}: {files:?}");
+    }
 }

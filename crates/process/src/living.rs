@@ -59,8 +59,8 @@ pub fn in_folder(folder: &Path) -> Result<Vec<u32>, LivingError> {
     Ok(find(&real(folder)?, &|_| true))
 }
 
-/// Kills the processes of [`in_folder`] until none is left, for at most `limit`; gives how many there
-/// were. A folder that somebody may be looking around in is one for [`end_programs_in_folder`].
+/// Ends the processes of [`in_folder`]: those of PostgreSQL in order, for at most `limit`, since a killed one leaves shared
+/// memory behind; then kills until none is left, again for at most `limit`. Gives how many were killed. A folder that somebody may be looking around in is one for [`end_programs_in_folder`].
 ///
 /// # Errors
 /// As [`in_folder`]; or some live on.
@@ -83,6 +83,7 @@ pub fn end_programs_in_folder(
 
 fn end(folder: &Path, is_meant: &dyn Fn(u32) -> bool, limit: Duration) -> Result<usize, LivingError> {
     let real = real(folder)?;
+    end_in_order(&real, limit);
     let until = Instant::now() + limit;
     let mut ended = BTreeSet::new();
     let mut looked_in_vain = 0;
@@ -96,7 +97,7 @@ fn end(folder: &Path, is_meant: &dyn Fn(u32) -> bool, limit: Duration) -> Result
         let mut why = None;
         for &pid in &pids {
             let start = proc::start_time(pid, pid);
-            match kill(pid, &real) {
+            match send(pid, &real, Signal::KILL) {
                 Ok(true) => drop(ended.insert((pid, start))),
                 Ok(false) => {}
                 Err(error) => why = Some(error.into()),
@@ -108,6 +109,52 @@ fn end(folder: &Path, is_meant: &dyn Fn(u32) -> bool, limit: Duration) -> Result
         if !pids.is_empty() {
             std::thread::sleep(STEP);
         }
+    }
+}
+
+/// Has PostgreSQL's programs end themselves, and waits for them as long as the limit allows: initdb too, which would start
+/// the next server meanwhile.
+fn end_in_order(folder: &Path, limit: Duration) {
+    let until = Instant::now() + limit;
+    let mut asked = BTreeSet::new();
+    loop {
+        let pids = find(folder, &|_| true);
+        let ends: Vec<(u32, Option<Signal>)> =
+            pids.iter().filter_map(|&pid| Some((pid, end_of(pid)?))).collect();
+        if ends.is_empty() || Instant::now() >= until {
+            return;
+        }
+        for (pid, signal) in ends {
+            if let Some(signal) = signal
+                && asked.insert((pid, proc::start_time(pid, pid)))
+            {
+                // One that may not be sent a signal is killed or named afterwards.
+                let _ = send(pid, folder, signal);
+            }
+        }
+        std::thread::sleep(STEP);
+    }
+}
+
+/// The signal on which a program of PostgreSQL ends in order; `Some(None)` for one that gets none, since it dies of any
+/// and leaves its shared memory: a server without a postmaster, which ends when initdb, whose words it reads, does.
+/// `None` for other programs, and for processes that end with their postmaster.
+///
+/// Source: PostgreSQL, `src/bin/initdb/initdb.c` (`trapsig`), `src/backend/bootstrap/bootstrap.c` (`bootstrap_signals`),
+/// `src/backend/main/main.c` (the first argument, which begins with two dashes, says which kind of server it is).
+fn end_of(pid: u32) -> Option<Option<Signal>> {
+    match proc::comm(pid)?.as_str() {
+        "initdb" => Some(Some(Signal::TERM)),
+        "postgres" => {
+            let words = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+            let first = words.split(|byte| *byte == 0).nth(1)?;
+            match first {
+                b"-D" => Some(Some(Signal::QUIT)),
+                _ if first.starts_with(b"--") => Some(None),
+                _ => None,
+            }
+        }
+        _ => None,
     }
 }
 
@@ -204,8 +251,8 @@ fn without_mark(link: &Path, text: PathBuf) -> PathBuf {
     }
 }
 
-/// Kills a process if it still lives in the folder; `false` if it does not.
-fn kill(pid: u32, folder: &Path) -> rustix::io::Result<bool> {
+/// Sends a signal to a process if it still lives in the folder; `false` if it does not.
+fn send(pid: u32, folder: &Path, signal: Signal) -> rustix::io::Result<bool> {
     let Some(number) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(false) };
     let handle = match pidfd_open(number, PidfdFlags::empty()) {
         Ok(handle) => Some(handle),
@@ -217,8 +264,8 @@ fn kill(pid: u32, folder: &Path) -> rustix::io::Result<bool> {
         return Ok(false);
     }
     let send = || match &handle {
-        Some(handle) => pidfd_send_signal(handle, Signal::KILL),
-        None => kill_process(number, Signal::KILL),
+        Some(handle) => pidfd_send_signal(handle, signal),
+        None => kill_process(number, signal),
     };
     let sent = match send() {
         Err(Errno::PERM) => as_owner::run(pid, send).unwrap_or(Err(Errno::PERM)),

@@ -1,4 +1,5 @@
-//! System V shared memory of PostgreSQL servers that were killed with everything around them.
+//! System V shared memory of PostgreSQL servers that were killed with everything around them, also of those that initdb
+//! runs.
 //!
 //! A PostgreSQL server keeps a small segment as its lock on the data directory, and only itself or its
 //! next start removes it. Sources: PostgreSQL, `src/backend/port/sysv_shmem.c` (the segment) and
@@ -20,7 +21,8 @@ struct Segment {
     key: i64,
     /// Its number.
     id: i64,
-    /// The process that made it: the server.
+    /// The process that made it: the server. Its number is negative in the file of one without a postmaster, such as
+    /// initdb starts (`src/backend/utils/init/miscinit.c`, `CreateLockFile`).
     maker: i64,
 }
 
@@ -60,7 +62,7 @@ fn read(file: &Path) -> Option<Segment> {
 
 fn parse(pid_file: &str) -> Option<Segment> {
     let mut lines = pid_file.lines();
-    let maker = lines.next()?.trim().parse().ok()?;
+    let maker = lines.next()?.trim().parse::<i64>().ok()?.checked_abs()?;
     let mut words = lines.nth(5)?.split_whitespace();
     Some(Segment { key: words.next()?.parse().ok()?, id: words.next()?.parse().ok()?, maker })
 }
@@ -95,6 +97,7 @@ mod tests {
     fn the_segment_of_a_server_is_known_by_key_number_and_maker() {
         let segment = parse(PID_FILE).unwrap();
         assert_eq!(segment, Segment { key: 8_126_735, id: 32_770, maker: 4711 });
+        assert_eq!(parse(&PID_FILE.replacen("4711", "-4711", 1)), Some(segment), "a server of initdb");
         assert_eq!(unattached(TABLE), [segment], "one with processes attached is in use");
         assert_eq!(parse("4711\n/tmp/x/data\n"), None);
         assert_eq!(parse(""), None);

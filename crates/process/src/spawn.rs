@@ -24,8 +24,29 @@ use threadwise_machine::{CpuSet, pin};
 pub enum DeathSignal {
     /// SIGQUIT, on which PostgreSQL's postmaster ends its processes and itself at once.
     Quit,
+    /// SIGTERM, on which initdb ends when the server that it runs has ended.
+    Terminate,
     /// SIGKILL.
     Kill,
+}
+
+impl DeathSignal {
+    fn signal(self) -> Signal {
+        match self {
+            Self::Quit => Signal::QUIT,
+            Self::Terminate => Signal::TERM,
+            Self::Kill => Signal::KILL,
+        }
+    }
+
+    /// What a program that is to end at once gets before its whole process group is killed, and how long it may take.
+    pub fn steps(self) -> &'static [(Signal, Duration)] {
+        match self {
+            Self::Quit => &[(Signal::QUIT, END_LIMIT)],
+            Self::Terminate => &[(Signal::TERM, END_LIMIT)],
+            Self::Kill => &[],
+        }
+    }
 }
 
 /// How to start a program.
@@ -122,10 +143,7 @@ fn launch(program: &Program<'_>) -> io::Result<Child> {
         // With a user given, std also drops all further groups where we are root.
         command.uid(user.uid).gid(user.gid);
     }
-    let death_signal = match program.death_signal {
-        DeathSignal::Quit => Signal::QUIT,
-        DeathSignal::Kill => Signal::KILL,
-    };
+    let death_signal = program.death_signal.signal();
     let words = program.cpus.map(|cpus| cpus.words().to_vec());
     let files = crate::proc::numbers("/proc/self/fd");
     let parent = getpid();
@@ -210,7 +228,7 @@ pub fn run(program: &Program<'_>, limit: Duration) -> Result<String, RunError> {
     match ended {
         Ok(Some(status)) if status.success() => Ok(text_from(program.log, before)),
         Ok(Some(status)) => Err(RunError::Failed { program: path, status, said: said() }),
-        Ok(None) => match stopping::kill_group(&mut child) {
+        Ok(None) => match stopping::stop(&mut child, program.death_signal.steps()) {
             Ok(_) => Err(RunError::TooLong { program: path, limit, said: said() }),
             Err(source) => Err(RunError::Wait { program: path, source }),
         },
@@ -218,6 +236,8 @@ pub fn run(program: &Program<'_>, limit: Duration) -> Result<String, RunError> {
     }
 }
 
+/// How long a program that is ended may take for it.
+const END_LIMIT: Duration = Duration::from_secs(10);
 /// How many last lines an error repeats.
 const SAID_LINES: usize = 3;
 /// How much of a log is read at most, from its end.

@@ -68,14 +68,17 @@ pub fn prepare(
     // Trust is for whoever can reach the socket, which is its user alone: it lies in the data directory.
     // The files are not synced one by one: a study that does not survive a power failure starts anew.
     let words = ["--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"].map(OsString::from);
-    let args = [pgdata.as_slice(), words.as_slice()].concat();
+    // As in our configuration: the servers of initdb, when they are killed, then leave nothing in /dev/shm.
+    let shared = ["-c", "dynamic_shared_memory_type=mmap"].map(OsString::from);
+    let shared = if programs.major >= 16 { shared.as_slice() } else { &[] };
+    let args = [pgdata.as_slice(), words.as_slice(), shared].concat();
     let program = Program {
         program: &programs.initdb,
         args: &args,
         user: user.as_ref(),
         folder: &data,
         log: &home.log(),
-        death_signal: DeathSignal::Kill,
+        death_signal: DeathSignal::Terminate,
         cpus: None,
     };
     spawn::run(&program, INITDB_LIMIT).map_err(|cause| match complaint(&home.log()) {

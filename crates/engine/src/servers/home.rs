@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use threadwise_process::{User, living, template};
+use threadwise_process::{User, living, segments, template};
 
 use super::names::digest;
 use crate::{EngineError, Loaded};
@@ -209,6 +209,7 @@ impl Home {
     /// Programs live on, or the file system's.
     pub fn remove(&self) -> Result<(), EngineError> {
         self.clear()?;
+        segments::remove_in_folder(&self.folder);
         match fs::remove_dir_all(&self.folder) {
             Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
                 Err(self.io_error("remove", &self.folder, &cause))

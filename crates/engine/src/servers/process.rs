@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::{Duration, Instant};
 use threadwise_process::spawn::{self, DeathSignal, Program};
-use threadwise_process::{Signal, User, living, stopping};
+use threadwise_process::{User, living, stopping};
 
 use super::home::Home;
 use crate::EngineError;
@@ -14,7 +14,7 @@ use crate::EngineError;
 /// Pause between two attempts to connect.
 const STEP: Duration = Duration::from_millis(10);
 
-/// How long a server that is ended at once may take, and then what it started.
+/// How long what a server started may take to end when it is ended at once.
 const END_LIMIT: Duration = Duration::from_secs(10);
 
 /// What is to become of the data of a server that is stopped.
@@ -185,11 +185,7 @@ fn end_now(child: &mut Child, death_signal: DeathSignal, home: &Home) {
     if matches!(child.try_wait(), Ok(Some(status)) if status.success()) {
         return;
     }
-    let steps: &[(Signal, Duration)] = match death_signal {
-        DeathSignal::Quit => &[(Signal::QUIT, END_LIMIT)],
-        DeathSignal::Kill => &[],
-    };
     // Nothing can be reported from here, and the janitor ends what is left.
-    let _ = stopping::stop(child, steps);
+    let _ = stopping::stop(child, death_signal.steps());
     let _ = living::end_in_folder(home.folder(), END_LIMIT);
 }
