@@ -38,6 +38,7 @@ Exit codes (docs/EXIT-CODES.md):
   2    bad input; nothing was touched
   3    refused, and nothing was touched; or a study was stopped because others had to wait for it
   4    of compare --fail-on-regression: a treatment got worse
+  5    of compare --fail-on-regression: a treatment may have got worse, and the studies do not show it
   130  interrupted; what finished is stored")]
 pub struct Cli {
     /// What to do.

@@ -17,6 +17,8 @@ pub enum AppError {
     Refused(String),
     /// 4: a treatment got worse, and the user asked to fail then; everything is written.
     Regression(String),
+    /// 5: whether a treatment got worse is not decided, and the user asked to fail then; everything is written.
+    Undecided(String),
     /// 130: stopped by the user; what finished is stored.
     Interrupted(String),
     /// The reader of our output went away (`| head`): not an error worth a line.
@@ -31,6 +33,7 @@ impl AppError {
             Self::Input(_) => 2,
             Self::Refused(_) => 3,
             Self::Regression(_) => 4,
+            Self::Undecided(_) => 5,
             Self::Interrupted(_) => 130,
             Self::ClosedPipe => 0,
         }
@@ -76,6 +79,7 @@ impl fmt::Display for AppError {
             | Self::Input(text)
             | Self::Refused(text)
             | Self::Regression(text)
+            | Self::Undecided(text)
             | Self::Interrupted(text) => {
                 f.write_str(&escaped(&text.split_whitespace().collect::<Vec<_>>().join(" ")))
             }

@@ -42,6 +42,7 @@ pub fn changed(sides: Sides<'_, '_>, change: &Change<'_>) -> String {
     };
     let studies = [of_side(sides.before, "before"), of_side(sides.after, "after")].concat();
     let regressions: Vec<&str> = change.regressions().iter().map(|changed| changed.name).collect();
+    let undecided: Vec<&str> = change.undecided().iter().map(|changed| changed.name).collect();
     let changes =
         |all: &[Changed<'_>]| all.iter().map(|one| one_change(one, change.can_tell())).collect::<Value>();
     let left_out = change.left_out.iter().map(|(name, reason)| json!({"name": name, "reason": reason}));
@@ -56,6 +57,7 @@ pub fn changed(sides: Sides<'_, '_>, change: &Change<'_>) -> String {
             "margin": change.margin, "can_tell": change.can_tell(), "obstacles": change.obstacles,
             "treatments": changes(&change.treatments), "comparisons": changes(&change.comparisons),
             "left_out": left_out.collect::<Value>(), "regressions": regressions,
+            "undecided": undecided,
         },
         "answer": answer,
         "cautions": change.cautions,
@@ -84,6 +86,8 @@ fn one_change(changed: &Changed<'_>, can_tell: bool) -> Value {
         "high": ratio.high, "holm_low": ratio.holm_low, "holm_high": ratio.holm_high,
         "answer": can_tell.then_some(ratio.answer), "said": can_tell.then(|| changed.said()),
         "regression": can_tell.then(|| changed.is_regression()),
+        "smallest_shown": changed.reach.map(|reach| reach.smallest),
+        "studies_for_margin": changed.reach.and_then(|reach| reach.studies),
     })
 }
 

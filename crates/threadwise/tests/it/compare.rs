@@ -93,6 +93,44 @@ fn a_regression_of_three_studies_a_side_ends_with_4() {
 }
 
 #[test]
+fn what_is_neither_shown_nor_excluded_ends_with_5() {
+    let lab = Lab::new();
+    // Blocks that differ by more than what changed, so that three studies a side do not show a rate of 0.8.
+    let wild = ["--engine-option", "block_sd=0.2", "--engine-option"];
+    for number in 0..3 {
+        study(&lab, &format!("a{number}"), 2 * number, &[&wild[..], &["base_rows_per_s=1000000"]].concat());
+        study(
+            &lab,
+            &format!("b{number}"),
+            2 * number + 1,
+            &[&wild[..], &["base_rows_per_s=800000"]].concat(),
+        );
+    }
+    let said = sides(&lab, &["--fail-on-regression", "--html", "c.html"]);
+    assert_eq!(said.code, Some(5), "{}{}", said.stdout, said.stderr);
+    assert!(lab.files().contains(&"c.html".to_owned()));
+    for part in [
+        "threadwise: undecided: whether rows/s of ",
+        "the smallest change of ",
+        " more studies a side show one of 3%",
+    ] {
+        assert!(said.stderr.contains(part), "{part}: {}", said.stderr);
+    }
+    assert!(said.stdout.contains("The smallest change of "), "{}", said.stdout);
+    let value = json(&sides(&lab, &["--json"]).stdout);
+    assert!(!value["change"]["undecided"].as_array().unwrap().is_empty(), "{value}");
+    assert!(value["change"]["treatments"][0]["smallest_shown"].as_f64() > Some(1.03), "{value}");
+    for (more, code) in [
+        (&["--fail-on-regression", "--undecided=pass"][..], 0),
+        (&["--fail-on-regression", "--undecided", "fail"], 5),
+        (&[], 0),
+    ] {
+        assert_eq!(sides(&lab, more).code, Some(code), "{more:?}");
+    }
+    assert!(refused(&lab, &[&SIDES[..], &["--undecided", "pass"]].concat()).contains("--fail-on-regression"));
+}
+
+#[test]
 fn no_change_ends_with_0_also_in_pairs() {
     let lab = Lab::new();
     six(&lab, &[]);

@@ -3,9 +3,9 @@
 use super::obstacles::count_words;
 use super::sides::Sides;
 use super::{Change, Changed, Said};
-use crate::Facts;
 use crate::compare::differs;
 use crate::words::finding;
+use crate::{Direction, Facts};
 use threadwise_document::numbers::{self, counted};
 use threadwise_document::{
     Block, Cell, Column, Document, Finding, Prose, Says, Section, Shown, Table, prose,
@@ -74,8 +74,37 @@ pub fn answer(change: &Change<'_>) -> Vec<Finding> {
     }
     if !open.is_empty() {
         lines.push(line(prose!("Undecided, more studies a side decide it: {}.", named(&open)), &open));
+        lines.extend(
+            reach_words(change, &open).map(|words| line(prose!("{}.", numbers::capital(&words)), &open)),
+        );
     }
     lines
+}
+
+/// The smallest change that the studies could have shown of some treatments, and how many more would show the margin:
+/// of the one of which they could have shown least.
+pub fn reach_words(change: &Change<'_>, open: &[&Changed<'_>]) -> Option<String> {
+    let reaches = open.iter().filter_map(|changed| Some((*changed, changed.reach?)));
+    let (widest, reach) = reaches.max_by(|one, other| f64::total_cmp(&one.1.smallest, &other.1.smallest))?;
+    let smallest = match widest.ratio.direction {
+        Direction::HigherIsBetter => numbers::ratio(1.0 / reach.smallest),
+        Direction::LowerIsBetter | Direction::Neither => numbers::ratio(reach.smallest),
+    };
+    let fewest = change.studies[0].min(change.studies[1]);
+    let margin = numbers::set_percent(change.margin);
+    let more = match (reach.studies.map(|studies| studies.saturating_sub(fewest).max(1)), change.is_paired) {
+        (Some(1), false) => format!("about 1 more study a side shows one of {margin}"),
+        (Some(1), true) => format!("about 1 more pair shows one of {margin}"),
+        (Some(more), false) => format!("about {more} more studies a side show one of {margin}"),
+        (Some(more), true) => format!("about {more} more pairs show one of {margin}"),
+        (None, _) => format!(
+            "one of {margin} would take more than 1,000: run longer ones (--blocks), or all of them with a larger --margin"
+        ),
+    };
+    Some(format!(
+        "the smallest change of {} that these studies could have shown is {smallest}x; {more}",
+        widest.name
+    ))
 }
 
 /// What keeps the studies from telling, and what would.

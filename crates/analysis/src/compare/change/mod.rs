@@ -9,13 +9,15 @@
 
 mod document;
 mod obstacles;
+mod reach;
 mod sides;
 
 #[cfg(test)]
 mod tests;
 
-pub use document::{answer, document};
+pub use document::{answer, document, reach_words};
 pub use obstacles::{Unfit, check};
+pub use reach::Reach;
 pub use sides::{MIN_STUDIES, Sides};
 
 use super::aspects::{Aspect, alike, aspects};
@@ -83,6 +85,8 @@ pub struct Changed<'a> {
     pub after: Interval,
     /// After over before; its `blocks` are studies, or pairs. Of one study a side the interval is that of its blocks.
     pub ratio: Ratio,
+    /// What the studies could have shown of it; `None` of one study a side.
+    pub reach: Option<Reach>,
 }
 
 impl Changed<'_> {
@@ -94,6 +98,11 @@ impl Changed<'_> {
     /// Whether it is a regression ([`is_regression`]).
     pub fn is_regression(&self) -> bool {
         is_regression(&self.ratio)
+    }
+
+    /// Whether it may be a regression ([`may_be_regression`]).
+    pub fn may_be_regression(&self) -> bool {
+        may_be_regression(&self.ratio)
     }
 }
 
@@ -118,6 +127,18 @@ pub fn is_regression(ratio: &Ratio) -> bool {
     said(ratio) == Said::Worse && (ratio.value <= 1.0 / least || ratio.value >= least)
 }
 
+/// Whether a ratio that is no regression may be one all the same: it is not shown to be within the margin, and its interval
+/// reaches to the margin on the worse side. So a gate knows what was not shown from what was shown not to be.
+pub fn may_be_regression(ratio: &Ratio) -> bool {
+    let least = 1.0 + ratio.margin;
+    let reaches = match ratio.direction {
+        Direction::HigherIsBetter => ratio.holm_low <= 1.0 / least,
+        Direction::LowerIsBetter => ratio.holm_high >= least,
+        Direction::Neither => false,
+    };
+    reaches && !is_regression(ratio) && !ratio.is_same()
+}
+
 impl Change<'_> {
     /// Whether it may be said whether something changed.
     pub fn can_tell(&self) -> bool {
@@ -127,6 +148,13 @@ impl Change<'_> {
     /// Treatments that got worse; none where nothing may be said.
     pub fn regressions(&self) -> Vec<&Changed<'_>> {
         let all = self.treatments.iter().filter(|changed| changed.is_regression());
+        if self.can_tell() { all.collect() } else { Vec::new() }
+    }
+
+    /// Treatments that may have got worse by the margin or more, which these studies do not show; none where nothing may be
+    /// said.
+    pub fn undecided(&self) -> Vec<&Changed<'_>> {
+        let all = self.treatments.iter().filter(|changed| changed.may_be_regression());
         if self.can_tell() { all.collect() } else { Vec::new() }
     }
 }
@@ -244,8 +272,9 @@ fn judged<'a>(family: Vec<(&'a str, Series)>, is_paired: bool, unit: &str, rule:
             Some(mean) => judge(&[(mean, None)], rule).pop()?,
             None => ratio?,
         };
+        let reach = Reach::of(&series.before, &series.after, is_paired, &ratio);
         let (before, after) = (of_side(&series.before)?, of_side(&series.after)?);
-        Some(Changed { name, before, after, ratio })
+        Some(Changed { name, before, after, ratio, reach })
     });
     all.collect()
 }

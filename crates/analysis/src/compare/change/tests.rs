@@ -114,7 +114,79 @@ fn nothing_and_better_and_undecided_are_told_apart() {
     changed(&wide, false, |_, answer| {
         assert_eq!(answer[0], "No change is shown: 2 of 2 treatments are undecided.");
         assert!(answer[1].starts_with("Undecided, more studies a side decide it: A 1.0"), "{answer:?}");
+        assert!(
+            answer[2].starts_with("The smallest change of A that these studies could have shown is 0.")
+                && answer[2].contains("x; about ")
+                && answer[2].ends_with(" more studies a side show one of 3%."),
+            "{answer:?}"
+        );
     });
+}
+
+/// A ratio of two series, judged alone.
+fn ratio_of(after: &[f64], before: &[f64], is_paired: bool) -> Ratio {
+    let rule = Rule { margin: 0.03, alpha: 0.05, direction: Direction::HigherIsBetter };
+    let pairs = [(after.to_vec(), before.to_vec())];
+    let ratios = if is_paired { paired_differences(&pairs, rule) } else { differences(&pairs, rule) };
+    ratios[0].clone().unwrap()
+}
+
+#[test]
+fn what_studies_could_have_shown() {
+    let studies = [0.2, 0.0, -0.2];
+    let of = |after: &[f64], before: &[f64], is_paired| {
+        Reach::of(before, after, is_paired, &ratio_of(after, before, is_paired)).unwrap()
+    };
+    // Welch of two sides with sd 0.2: se = 0.2 · sqrt(2 / 3); t(0.9875, 4) = 3.495.
+    let reach = of(&studies, &studies, false);
+    assert!((reach.smallest.ln() - 0.2 * (2f64 / 3.0).sqrt() * 3.495).abs() < 1e-3, "{reach:?}");
+    // So many with that spread do show the margin, and one fewer does not.
+    let many = |count: u32| -> Vec<f64> {
+        let sign = |at: u32| if at % 2 == 0 { 1.0 } else { -1.0 };
+        let values: Vec<f64> = (0..count).map(|at| sign(at) * f64::from(at.min(1))).collect();
+        let sd = crate::statistics::summary(&values).unwrap().sd;
+        values.iter().map(|value| value * 0.2 / sd).collect()
+    };
+    let half = |count: u32| {
+        let ratio = ratio_of(&many(count), &many(count), false);
+        (ratio.holm_high / ratio.holm_low).ln() / 2.0
+    };
+    let studies_needed = reach.studies.unwrap();
+    assert!(
+        half(studies_needed) <= 1.03f64.ln() && half(studies_needed - 1) > 1.03f64.ln(),
+        "{studies_needed}"
+    );
+    // In pairs what both have in common is in neither: the differences have sd 0.002, and three are enough.
+    let reach = of(&[0.202, 0.0, -0.202], &studies, true);
+    assert!(reach.smallest < 1.03 && reach.studies.unwrap() <= 3, "{reach:?}");
+    // Without spread nothing is missing; with too much no number that anybody would measure is enough; one has none.
+    assert_eq!(of(&[0.1; 3], &[0.1; 3], false), Reach { smallest: 1.0, studies: Some(3) });
+    assert_eq!(of(&[2.0, 0.0, -2.0], &studies, false).studies, None);
+    assert_eq!(Reach::of(&[0.0], &[0.1], false, &ratio_of(&[0.1], &[0.0], false)), None);
+}
+
+#[test]
+fn what_is_not_shown_is_told_from_what_is_excluded() {
+    let ratio = |value, low, high, direction| Ratio { direction, ..crate::fixtures::ratio(value, low, high) };
+    let (rate, time) = (Direction::HigherIsBetter, Direction::LowerIsBetter);
+    for (value, low, high, direction, is_open) in [
+        // The gate that let a slowdown pass.
+        (1.66, 0.92, 2.99, time, true),
+        (1.66, 0.92, 2.99, rate, true),
+        (1.66, 0.98, 2.99, rate, false),
+        (0.6, 0.34, 1.02, time, false),
+        (1.0, 0.99, 1.01, rate, false),
+        // Shown to be worse, by less than the margin in what was measured: by how much is open.
+        (0.98, 0.96, 0.995, rate, true),
+        (0.96, 0.94, 0.98, rate, false),
+        (1.66, 0.92, 2.99, Direction::Neither, false),
+    ] {
+        assert_eq!(
+            may_be_regression(&ratio(value, low, high, direction)),
+            is_open,
+            "{value} [{low}, {high}]"
+        );
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Arguments of `compare`.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
 /// Arguments of `compare`.
@@ -23,8 +23,10 @@ engines are not compared: a row is not the same work in both.
 Whether something changed needs three studies a side or three pairs: studies of one machine
 differ by 1 to 3% from hour to hour more than their own intervals say. A regression is shown
 to be worse, and by the margin or more in what was measured. With --fail-on-regression the
-exit code is then 4; with fewer studies, or those of different machines, it is 2 and nothing
-is written.
+exit code is then 4. It is 5 where a treatment may have got worse by the margin or more and
+the studies are too few to show it; the message says how many more would, and --undecided
+pass makes it 0. With fewer than three studies a side, or those of different machines, it is
+2 and nothing is written.
 
 --card prints one line of JSON a study: processor, engine, size of the data, what second
 threads add. It names no machine, file or person. Nothing is sent anywhere.")]
@@ -41,9 +43,19 @@ pub struct CompareArgs {
     /// The first of before and the first of after are a pair that was run in turns, and so on
     #[arg(long, requires = "before")]
     pub pairs: bool,
-    /// Exit with 4 where a treatment got worse, and with 2 where the studies cannot show it
+    /// Exit with 4 where a treatment got worse, with 5 where one may have and the studies do not show it, and with 2
+    /// where they cannot be judged
     #[arg(long)]
     pub fail_on_regression: bool,
+    /// Whether --fail-on-regression lets pass, or fails with 5, where a regression is neither shown nor excluded
+    #[arg(
+        long,
+        value_enum,
+        value_name = "pass|fail",
+        default_value = "fail",
+        requires = "fail_on_regression"
+    )]
+    pub undecided: UndecidedArg,
     /// What is compared, such as latency_ns_p99 or cpu_ns_per_row [default: the rate, or a command's headline]
     #[arg(long, value_name = "NAME", requires = "before")]
     pub metric: Option<String>,
@@ -56,4 +68,13 @@ pub struct CompareArgs {
     /// Print JSON (docs/JSON.md)
     #[arg(long)]
     pub json: bool,
+}
+
+/// Values of `--undecided`.
+#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq)]
+pub enum UndecidedArg {
+    /// Exit with 0
+    Pass,
+    /// Exit with 5
+    Fail,
 }

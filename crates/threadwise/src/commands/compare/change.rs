@@ -1,6 +1,7 @@
 //! `threadwise compare --before … --after …`: did it change?
 
 use super::CompareArgs;
+use super::args::UndecidedArg;
 use crate::error::AppError;
 use crate::opened::Opened;
 use crate::output;
@@ -10,7 +11,7 @@ use threadwise_analysis::{Direction, Facts};
 use threadwise_document::numbers::{counted, ratio, set_percent};
 use threadwise_report::{html, json, terminal};
 
-/// Prints the answer, writes the page, and fails on a regression where that was asked for.
+/// Prints the answer, writes the page, and fails on a regression, or where none is excluded, if that was asked for.
 pub fn change(args: &CompareArgs) -> Result<(), AppError> {
     not_twice(args)?;
     let (before, after) = (open(&args.before)?, open(&args.after)?);
@@ -35,7 +36,13 @@ pub fn change(args: &CompareArgs) -> Result<(), AppError> {
     .and_then(|()| output::name_page(path.filter(|_| !args.json)));
     match (printed, args.fail_on_regression) {
         // That nobody reads what is printed is no reason to call a regression none.
-        (Ok(()) | Err(AppError::ClosedPipe), true) => fail_on_regression(&change),
+        (Ok(()) | Err(AppError::ClosedPipe), true) => {
+            regression(&change)?;
+            match args.undecided {
+                UndecidedArg::Fail => undecided(&change),
+                UndecidedArg::Pass => Ok(()),
+            }
+        }
         (printed, _) => printed,
     }
 }
@@ -75,21 +82,41 @@ fn can_tell(change: &Change<'_>) -> Result<(), AppError> {
     }
 }
 
-fn fail_on_regression(change: &Change<'_>) -> Result<(), AppError> {
+fn regression(change: &Change<'_>) -> Result<(), AppError> {
     let found = change.regressions();
     if found.is_empty() {
         return Ok(());
     }
-    let one = |changed: &&Changed<'_>| {
-        let ends = [changed.ratio.holm_low, changed.ratio.holm_high].map(ratio);
-        format!("{} {}x [{}, {}]", changed.name, ratio(changed.ratio.value), ends[0], ends[1])
-    };
-    let names: Vec<String> = found.iter().map(one).collect();
     Err(AppError::Regression(format!(
         "regression of {} in {} by {} or more: {}",
         change.quantity.name,
         counted(found.len(), "treatment"),
         set_percent(change.margin),
-        names.join(", ")
+        named(&found)
     )))
+}
+
+/// Fails where a treatment may have got worse by the margin or more, and the studies do not show whether it did.
+fn undecided(change: &Change<'_>) -> Result<(), AppError> {
+    let open = change.undecided();
+    if open.is_empty() {
+        return Ok(());
+    }
+    let reach = change::reach_words(change, &open).map_or_else(String::new, |words| format!("; {words}"));
+    Err(AppError::Undecided(format!(
+        "undecided: whether {} of {} got worse by {} or more is not shown: {}{reach} (--undecided pass lets it pass)",
+        change.quantity.name,
+        counted(open.len(), "treatment"),
+        set_percent(change.margin),
+        named(&open)
+    )))
+}
+
+/// Names with the interval that decides.
+fn named(changes: &[&Changed<'_>]) -> String {
+    let one = |changed: &&Changed<'_>| {
+        let ends = [changed.ratio.holm_low, changed.ratio.holm_high].map(ratio);
+        format!("{} {}x [{}, {}]", changed.name, ratio(changed.ratio.value), ends[0], ends[1])
+    };
+    changes.iter().map(one).collect::<Vec<_>>().join(", ")
 }
