@@ -52,7 +52,10 @@ pub const COMMANDS: [&str; 7] = ["setup", "warmup", "before", "command", "check"
 
 /// Further options; `metric.NAME` comes to them.
 const OTHERS: [&str; 7] =
-    ["each", "timeout_s", "output_limit_mib", "success", "headline", "folder", PIN_SERVER];
+    ["each", "timeout_s", "output_limit_mib", "success", HEADLINE, "folder", PIN_SERVER];
+
+/// Option that names the metric that the verdict speaks of.
+pub const HEADLINE: &str = "headline";
 
 /// Option that names a server that is already running and is bound to the placement too.
 pub const PIN_SERVER: &str = "pin_server";
@@ -150,7 +153,7 @@ impl CommandOptions {
             output_limit_bytes: number(options, "output_limit_mib").unwrap_or(OUTPUT_MIB) << 20,
             success: text(options, "success").and_then(|list| codes(&list)).unwrap_or_else(|| vec![0]),
             metrics: metrics(options),
-            headline: text(options, "headline").filter(|name| name != ELAPSED),
+            headline: text(options, HEADLINE).filter(|name| name != ELAPSED),
             folder: text(options, "folder").map(PathBuf::from),
             pin_server: text(options, PIN_SERVER).and_then(|text| ServerName::parse(&text).ok()),
         };
@@ -186,7 +189,7 @@ impl CommandOptions {
                 "there is no metric '{name}'; there are: {}",
                 [&[ELAPSED], &known[..]].concat().join(", ")
             );
-            return fault("headline", why);
+            return fault(HEADLINE, why);
         }
         for (name, words) in self.commands() {
             let values = Values { session: self.has_session(name).then_some(0), ..Values::default() };
@@ -253,7 +256,7 @@ pub fn option_fault(key: &str, value: &OptionValue) -> Option<String> {
         "success" => codes(&text)
             .is_none()
             .then(|| format!("'{text}' is no list of exit codes; 0 to 255 are allowed, such as 0 or 0,3")),
-        "headline" => text.is_empty().then(|| "it is empty; give a metric's name".to_owned()),
+        HEADLINE => text.is_empty().then(|| "it is empty; give a metric's name".to_owned()),
         PIN_SERVER => ServerName::parse(&text).err(),
         "folder" => (!text.starts_with('/')).then(|| format!("'{text}' is not an absolute path")),
         _ => {

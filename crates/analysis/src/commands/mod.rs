@@ -8,6 +8,7 @@
 
 mod cpu;
 mod figures;
+mod fixed_time;
 mod rate;
 mod ratios;
 mod types;
@@ -16,6 +17,7 @@ mod types;
 mod tests;
 
 pub use figures::elapsed_ns;
+pub use fixed_time::{FixedTime, instead};
 pub use types::{
     BUSY_CPUS, Baseline, CPU, CPU_PER_UNIT, CPU_TOTAL, Commands, ELAPSED, Gap, IDLE_SHARE, MEMORY, Quantity,
     SAID, direction,
@@ -40,11 +42,25 @@ pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Obs
     let is_per_session = is_per_session(study);
     let cpu = cpu::quantity(study, &table, rate.as_ref());
     let quantities = quantities(study, is_per_session, cpu);
-    let (estimates, floors, gaps) =
+    let (mut estimates, floors, mut gaps) =
         ratios::ratios(setting, &table, &quantities, &analysis.covariates.flagged_blocks);
+    let fixed_time = fixed_time::fixed_time(study, &table, quantities.first());
+    if fixed_time.is_some() {
+        // A ratio of them would say that there is no difference, which nobody has measured.
+        let (durations, rest): (Vec<_>, Vec<_>) =
+            estimates.into_iter().partition(|estimate| estimate.metric == ELAPSED);
+        estimates = rest;
+        gaps.extend(durations.into_iter().map(|estimate| Gap {
+            comparison: estimate.name,
+            treatment: estimate.treatment,
+            metric: estimate.metric,
+            reason: fixed_time::WHY.to_owned(),
+        }));
+    }
     analysis.estimates = estimates;
-    let fastest = quantities.first().map(|first| ratios::fastest(study, &table, first, setting.alpha));
-    if let Some(first) = quantities.first() {
+    let judged = quantities.first().filter(|_| fixed_time.is_none());
+    let fastest = judged.map(|first| ratios::fastest(study, &table, first, setting.alpha));
+    if let Some(first) = judged {
         let all = choices::of_commands(study).into_iter();
         let over = |one: usize, other: usize| ratios::over(study, &table, first, one, other);
         analysis.choices.extend(all.filter_map(|candidates| choices::made(setting, candidates, over)));
@@ -69,6 +85,7 @@ pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Obs
                 metrics: table.summary(&table.baselines(group), setting.alpha),
             })
             .collect(),
+        fixed_time,
         cpus: (0..study.treatments.len()).map(|at| table.cpus(at)).collect(),
         quantities,
         fastest: fastest.unwrap_or_default(),

@@ -1,5 +1,6 @@
 //! What commands are compared by, and what is reported of them.
 
+use super::fixed_time::FixedTime;
 use crate::estimate::Fastest;
 use crate::{Direction, Interval, NoiseFloor};
 use serde::Serialize;
@@ -36,6 +37,9 @@ pub struct Commands {
     /// Whether a server is bound with the command, whose CPU time counts with the command's.
     #[serde(skip)]
     pub has_server: bool,
+    /// That the command takes the same time in every treatment, so that its duration, which was to be judged, says nothing
+    /// of them; `None` where it does not, or something else is the headline.
+    pub fixed_time: Option<FixedTime>,
     /// Everything that is compared, the headline first.
     pub quantities: Vec<Quantity>,
     /// One per group, in the order of groups.
@@ -117,7 +121,9 @@ impl Commands {
     /// What has no ratio and why, a line a quantity: `errors (0 in block 3 of A, and not reported by runs of
     /// both sides)`. Of reasons of one kind, which differ by block and treatment, the first is reported.
     pub fn gap_lines(&self) -> Vec<String> {
-        let lines = self.quantities.iter().filter_map(|quantity| {
+        // Durations that are not judged have a sentence of their own.
+        let is_told = |quantity: &&Quantity| self.fixed_time.is_some() && quantity.metric == ELAPSED;
+        let lines = self.quantities.iter().filter(|quantity| !is_told(quantity)).filter_map(|quantity| {
             let mut reasons: Vec<&str> = Vec::new();
             for gap in self.gaps.iter().filter(|gap| gap.metric == quantity.metric) {
                 if !reasons.contains(&gap.reason.as_str()) {

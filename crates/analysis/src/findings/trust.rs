@@ -4,7 +4,7 @@ use super::facts::by_group;
 use super::smt::left_over_text;
 use super::sweep::Sweep;
 use crate::Facts;
-use crate::commands::BUSY_CPUS;
+use crate::commands::{BUSY_CPUS, instead};
 use crate::estimate::{
     Alarm, BUSY_FLAG_SHARE, CO_RUNNER_FLAG_SHARE, NoiseFloor, Power, RUN_QUEUE_FLAG_SHARE, STEAL_FLAG_SHARE,
     is_throttled, level_at_worst,
@@ -534,9 +534,12 @@ fn what_to_fix(facts: &Facts<'_>) -> Option<Prose> {
     }
     let commands = facts.analysis.commands.as_ref()?;
     let headline = commands.headline()?;
+    if commands.fixed_time.is_some() {
+        return Some(instead());
+    }
     let gap = commands.gaps.iter().find(|gap| gap.metric == headline.metric)?;
     let other = match headline.is_said {
-        true => prose!(", or ask for another headline (`--set headline=elapsed`)"),
+        true => prose!(", or ask for another headline (`--headline elapsed`)"),
         false => Prose::default(),
     };
     Some(prose!("find out why {} is {}{}", &headline.name, &gap.reason, other))

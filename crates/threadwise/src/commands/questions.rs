@@ -71,6 +71,7 @@ pub fn bind(args: &BindArgs) -> Result<(), AppError> {
             command: args.command.clone(),
             metric: args.metric.clone(),
             parse: args.parse.clone(),
+            headline: args.headline.clone(),
             pin_server: Some(args.server.clone()),
             ..CommandArgs::default()
         },

@@ -43,7 +43,7 @@ fn a_server_is_bound_in_turns_and_left_as_it_was() {
     let before = mask(&pid);
     let bind =
         ["bind", &pid, "--blocks", "2", "--seed", "5", "--allow-busy", "--no-probe", "--no-html", "--json"];
-    let said = lab.run(&[&bind[..], &["-o", "b.threadwise", "--", "true"]].concat());
+    let said = lab.run(&[&bind[..], &["-o", "b.threadwise", "--headline", "elapsed", "--", "true"]].concat());
     let after = mask(&pid);
     server.kill().unwrap();
     server.wait().unwrap();
@@ -52,6 +52,57 @@ fn a_server_is_bound_in_turns_and_left_as_it_was() {
     let report = json(&said.stdout);
     let choice = report["choices"].as_array().unwrap().iter().find(|one| one["axis"] == "placement").unwrap();
     assert_eq!(choice["candidates"][0]["treatment"], "as now", "{choice}");
+}
+
+/// The metric of the study in a file: what its verdict speaks of.
+fn headline(lab: &Lab, file: &str) -> String {
+    let report = json(&lab.ok(&["report", file, "--json"]).stdout);
+    report["commands"]["headline"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_load_of_fixed_time_is_judged_by_its_metric() {
+    let lab = Lab::new();
+    let mut server = Command::new("sleep").arg("600").stdout(Stdio::null()).spawn().unwrap();
+    let pid = server.id().to_string();
+    let same = ["--blocks", "2", "--seed", "5", "--allow-busy", "--no-probe", "--no-html", "-o"];
+    let p99 = ["--metric", "p99=ms lower regex:p99=([0-9.]+)", "--metric", "n=1 none regex:n=([0-9]+)"];
+    let load = ["--", "sh", "-c", "echo p99=5 n=3"];
+    let more =
+        |file: &'static str, options: &[&'static str]| [&same[..], &[file], &p99, options, &load].concat();
+    let bind = lab.run(&[&["bind", &pid][..], &more("b", &[])].concat());
+    let other = lab.run(&[&["bind", &pid][..], &more("o", &["--headline", "n"])].concat());
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert_eq!((bind.code, other.code), (Some(0), Some(0)), "{}{}", bind.stderr, other.stderr);
+    assert_eq!((headline(&lab, "b"), headline(&lab, "o")), ("metric/p99".to_owned(), "metric/n".to_owned()));
+    for (file, options, wanted) in [
+        ("first", &[][..], "metric/p99"),
+        ("named", &["--headline", "n"], "metric/n"),
+        ("time", &["--headline", "elapsed"], "elapsed_ns"),
+    ] {
+        let args = [&["run", "command", "--placement", "one-cpu"][..], &same, &[file], &p99, options, &load]
+            .concat();
+        lab.ok(&args);
+        assert_eq!(headline(&lab, file), wanted, "{file}");
+    }
+    for (options, says) in [
+        (
+            &["--headline", "p98"][..],
+            "option 'headline': there is no metric 'p98'; there are: elapsed, n, p99",
+        ),
+        (&["--set", "headline=n"], "--set headline=n: give --headline n"),
+    ] {
+        let said = lab.run(&[&["run", "command"][..], &same, &["x"], &p99, options, &load].concat());
+        assert_eq!(said.code, Some(2), "{}", said.stderr);
+        assert!(said.stderr.contains(says), "{}", said.stderr);
+    }
+    let said = lab.run(&["run", "placement", "--engine", "simulated", "--headline", "n"]);
+    assert!(
+        said.code == Some(2) && said.stderr.contains("'headline' is for studies of commands"),
+        "{}",
+        said.stderr
+    );
 }
 
 #[test]

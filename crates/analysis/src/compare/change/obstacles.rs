@@ -59,6 +59,14 @@ pub fn check(sides: Sides<'_, '_>, metric: Option<&str>) -> Result<Quantity, Unf
             }
         }
     }
+    if let Some(fixed) = all.iter().find(|facts| metric.is_none() && takes_a_fixed_time(facts)) {
+        return unfit(format!(
+            "{} is of a command that always takes the same time, which says nothing by its duration: name by --metric what is \
+             compared; it has: {}",
+            fixed.source,
+            known(fixed)
+        ));
+    }
     let Some(quantity) = Quantity::of(first, metric) else { return unfit(no_metric(first, metric)) };
     let other = all.iter().find(|facts| Quantity::of(facts, metric).as_ref() != Some(&quantity));
     match other {
@@ -68,10 +76,18 @@ pub fn check(sides: Sides<'_, '_>, metric: Option<&str>) -> Result<Quantity, Unf
     }
 }
 
+fn takes_a_fixed_time(facts: &Facts<'_>) -> bool {
+    facts.analysis.commands.as_ref().is_some_and(|commands| commands.fixed_time.is_some())
+}
+
+/// What a study can be compared by.
+fn known(facts: &Facts<'_>) -> String {
+    Quantity::all(facts).into_iter().map(|one| one.metric).collect::<Vec<_>>().join(", ")
+}
+
 fn no_metric(facts: &Facts<'_>, metric: Option<&str>) -> String {
-    let known: Vec<String> = Quantity::all(facts).into_iter().map(|one| one.metric).collect();
     let metric = metric.unwrap_or("a headline");
-    format!("{} is not compared by {metric}; it has: {}", facts.source, known.join(", "))
+    format!("{} is not compared by {metric}; it has: {}", facts.source, known(facts))
 }
 
 /// Whether two files hold one study: the same name, or the same start, seed and figures.

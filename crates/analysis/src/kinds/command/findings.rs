@@ -3,7 +3,9 @@
 //! its twin together, which is what ratios are over.
 
 use crate::Facts;
-use crate::commands::{BUSY_CPUS, CPU, CPU_PER_UNIT, Commands, ELAPSED, MEMORY, Quantity};
+use crate::commands::{
+    BUSY_CPUS, CPU, CPU_PER_UNIT, Commands, ELAPSED, FixedTime, MEMORY, Quantity, instead,
+};
 use crate::groups::{bare, group_words};
 use crate::words::{fastest, finding, judged, judged_decisive, limited, list, names, shortened};
 use crate::worklist::ITEM_S;
@@ -34,12 +36,27 @@ const OTHERS_CPUS: f64 = 0.15;
 pub fn commands(facts: &Facts<'_>, commands: &Commands) -> Vec<Finding> {
     let Some(headline) = commands.headline() else { return Vec::new() };
     let mut findings = Vec::new();
-    findings.extend(whole(facts, commands, headline, "command"));
+    findings.extend(match &commands.fixed_time {
+        Some(fixed) => Some(not_judged(fixed)),
+        None => whole(facts, commands, headline, "command"),
+    });
     findings.extend(others(facts, headline, &["baseline"]));
     findings.extend(metrics(facts, commands, &[&headline.metric]));
     findings.extend(cost(facts, commands));
     findings.extend(gaps(commands));
     findings
+}
+
+/// That durations which are the same everywhere are not compared, and what to do.
+fn not_judged(fixed: &FixedTime) -> Finding {
+    let text = prose!(
+        "Not judged: every run takes {}, wherever it runs (medians of treatments are alike to {}). A command that always \
+         takes the same time says nothing by its duration: {}.",
+        Prose::figure(numbers::nanoseconds(fixed.elapsed_ns)),
+        Prose::figure(numbers::percent(fixed.spread_share)),
+        instead()
+    );
+    finding("command", text, &[])
 }
 
 /// The headline: the baseline's value and every treatment against it.

@@ -79,6 +79,7 @@ pub struct MaxdopArgs {
 Examples:
   threadwise bind 4711 --parse pgbench -- pgbench -n -c 8 -T 10 bench
   threadwise bind port:5432 --parse pgbench -- pgbench -n -c 8 -T 10 bench
+  threadwise bind port:5432 --metric p99='ms lower regex:p99=([0-9.]+)' -- ./load-for-10s.sh
   threadwise bind postgresql.service --placement no-smt --placement half-cores -- ./load.sh
 
 Each mask is in force for one run of the command at a time, and every thread has its own mask again after it, also
@@ -96,6 +97,10 @@ pub struct BindArgs {
     /// Metrics of a known tool (see `threadwise list`), such as pgbench or sysbench
     #[arg(long, value_name = "NAME")]
     pub parse: Option<String>,
+    /// What the verdict speaks of: one of the metrics, or elapsed for the duration [default: the parser's own, else the
+    /// first --metric, else the duration]
+    #[arg(long, value_name = "NAME")]
+    pub headline: Option<String>,
     /// How it is measured.
     #[command(flatten)]
     pub measure: MeasureArgs,

@@ -71,6 +71,10 @@ pub struct CommandArgs {
     /// Metrics of a known tool (see `threadwise list`), such as pgbench or sysbench
     #[arg(long, value_name = "NAME", help_heading = "Commands")]
     pub parse: Option<String>,
+    /// What the verdict speaks of: one of the metrics, or elapsed for the duration [default: the parser's own, else the
+    /// first --metric, else the duration]
+    #[arg(long, value_name = "NAME", help_heading = "Commands")]
+    pub headline: Option<String>,
     /// Command before everything else of a treatment's run in a block; what it starts in the background
     /// lives until teardown
     #[arg(long, value_name = "CMD", help_heading = "Commands")]

@@ -10,7 +10,8 @@ use std::time::Duration;
 use threadwise_machine::text::escaped;
 use threadwise_runner::Deadlines;
 use threadwise_study::command::{
-    self, Better, CommandOptions, Each, MAX_TIMEOUT_S, METRIC_PREFIX, Source, WORKLOAD, parsers, quote,
+    self, Better, CommandOptions, Each, HEADLINE, MAX_TIMEOUT_S, METRIC_PREFIX, Source, WORKLOAD, parsers,
+    quote,
 };
 use threadwise_study::load::LoadError;
 use threadwise_study::{OptionValue, Options, Study, presets, worklist};
@@ -43,6 +44,7 @@ pub fn options(args: &CommandArgs) -> Result<Options, AppError> {
     for (name, spec) in &args.metric {
         put(&format!("{METRIC_PREFIX}{name}"), Some(spec.clone()));
     }
+    put(HEADLINE, args.headline.clone());
     put("command", (!args.command.is_empty()).then(|| quote(&args.command)));
     let each = args.each.map(|each| match each {
         EachArg::Treatment => "treatment",
@@ -55,6 +57,30 @@ pub fn options(args: &CommandArgs) -> Result<Options, AppError> {
         put(key, text.clone());
     }
     Ok(options)
+}
+
+/// The first metric of the command line as the headline of a command, where nothing else names one: whoever says what to
+/// read wants to know it, and a tool that runs for a fixed time says nothing by its duration. A study definition has a
+/// headline of its own, and a work list always the same work.
+///
+/// # Errors
+/// As of [`options`].
+pub fn first_metric(args: &RunArgs, workload: &str) -> Result<Options, AppError> {
+    let is_named = options(&args.commands)?.contains_key(HEADLINE);
+    let is_preset = args.study.as_deref().is_none_or(|name| presets::get(name).is_some());
+    let first = args.commands.metric.first().filter(|_| !is_named && is_preset && workload == WORKLOAD);
+    Ok(first.map(|(name, _)| (HEADLINE.to_owned(), OptionValue::Text(name.clone()))).into_iter().collect())
+}
+
+/// Refuses the headline as a workload option, which it is in study definitions alone.
+///
+/// # Errors
+/// There is one.
+pub fn headline_is_an_option(args: &RunArgs) -> Result<(), AppError> {
+    match args.set.iter().find(|(key, _)| key == HEADLINE) {
+        Some((_, name)) => Err(AppError::Input(format!("--set {HEADLINE}={name}: give --{HEADLINE} {name}"))),
+        None => Ok(()),
+    }
 }
 
 /// An error about an option, by the name that the user typed: what is given by an option of its own becomes
@@ -84,7 +110,7 @@ pub fn only_for_commands(args: &CommandArgs, workload: &str) -> Result<(), AppEr
     // A work list may have a command of its own for each item and for the check of one, and metrics of what it says at
     // its end.
     let of_lists =
-        |key: &str| ["command", "check", "headline"].contains(&key) || key.starts_with(METRIC_PREFIX);
+        |key: &str| ["command", "check", HEADLINE].contains(&key) || key.starts_with(METRIC_PREFIX);
     let is_own = |key: &str| workload == WORKLOAD || (workload == worklist::WORKLOAD && of_lists(key));
     match options(args)?.keys().find(|key| !is_own(key)) {
         Some(key) => Err(AppError::Input(format!(

@@ -62,6 +62,7 @@ impl Job {
     /// A new study.
     pub fn fresh(args: &RunArgs, topology: &Topology) -> Result<Self, AppError> {
         worklist::is_named(args)?;
+        command::headline_is_an_option(args)?;
         let default = match args.commands.command.is_empty() {
             _ if worklist::is_asked_for(args) => worklist::PRESET,
             _ if args.transactions.transaction.is_some() => transaction::WORKLOAD,
@@ -435,11 +436,16 @@ fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Ov
         sessions: args.sessions.clone().or_else(|| args.streams.clone()),
         dops: args.dop.clone(),
         jobs: args.jobs.clone(),
-        options: [command::options(&args.commands)?, of_list, transaction::options(&args.transactions)?]
-            .into_iter()
-            .flatten()
-            .chain(args.set.iter().map(given).map(|option| worklist::stored(option, file.workload())))
-            .collect(),
+        options: [
+            command::first_metric(args, file.workload())?,
+            command::options(&args.commands)?,
+            of_list,
+            transaction::options(&args.transactions)?,
+        ]
+        .into_iter()
+        .flatten()
+        .chain(args.set.iter().map(given).map(|option| worklist::stored(option, file.workload())))
+        .collect(),
         factors: factors::levels(args)?,
         placements: args.placement.clone(),
         memory: args.memory.clone(),
