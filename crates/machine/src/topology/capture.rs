@@ -6,6 +6,7 @@
 //! replaced.
 
 use super::groups::{Membership, Place};
+use super::identity::{DEVICE_TREES, PARTITION_NAME};
 use super::limits::{CPU_FILES, NODE_FILES};
 use super::tree::{Dir, LARGE_BYTES, Tree};
 use super::{TopologyError, cpuinfo};
@@ -16,7 +17,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 const CPU_FOLDER: [&str; 6] = ["possible", "present", "online", "offline", "kernel_max", "isolated"];
-const TOPOLOGY: [&str; 16] = [
+const TOPOLOGY: [&str; 18] = [
+    "book_id",
+    "drawer_id",
     "core_id",
     "physical_package_id",
     "die_id",
@@ -220,7 +223,20 @@ impl Recorder {
         ] {
             self.copy(tree.dir(folder), folder, names)?;
         }
+        if let Some(folder) = DEVICE_TREES.into_iter().find(|folder| tree.dir(folder).is_some()) {
+            let to = DEVICE_TREES[0];
+            self.copy(tree.dir(folder), to, &["compatible"])?;
+            let hypervisor = tree.dir(&format!("{folder}/hypervisor"));
+            self.copy(hypervisor, &format!("{to}/hypervisor"), &["compatible"])?;
+            if tree.text(folder, PARTITION_NAME)?.is_some_and(|name| !name.is_empty()) {
+                // That it has one tells of the hypervisor; the name is its owner's.
+                self.write(to, PARTITION_NAME, "partition\0")?;
+            }
+        }
         let Some(proc) = tree.dir("proc") else { return Ok(()) };
+        if let Some(text) = proc.text("sysinfo")? {
+            self.write("proc", "sysinfo", &lines(&text, |line| line.contains("Control Program:")))?;
+        }
         if let Some(text) = proc.text_within("cpuinfo", LARGE_BYTES)? {
             let kept = |line: &str| match cpuinfo::pair(line) {
                 Some((key, _)) => CPUINFO_KEYS.contains(&key),

@@ -34,30 +34,54 @@ pub(super) fn first_record(tree: &Tree) -> Result<Record, TopologyError> {
     Ok(record)
 }
 
-/// `physical id` and `core id` of each logical CPU that has both; records of numbers that no kernel has
+/// Where a logical CPU is, by its record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) package: i64,
+    /// The core's number within the package, or within a die of it.
+    pub(super) core: i64,
+    /// `siblings` (logical CPUs of the package) over `cpu cores`, where the record has both.
+    pub(super) threads_per_core: Option<usize>,
+}
+
+impl Place {
+    /// The number of its core, where others may have the same one since they share it.
+    pub(super) fn shared_core(&self) -> Option<i64> {
+        Some(self.core).filter(|_| self.threads_per_core != Some(1))
+    }
+}
+
+/// Those of all logical CPUs whose records have `physical id` and `core id`; records of numbers that no kernel has
 /// are left out.
-pub(super) fn core_ids(tree: &Tree) -> Result<BTreeMap<u32, (i64, i64)>, TopologyError> {
+pub(super) fn core_ids(tree: &Tree) -> Result<BTreeMap<u32, Place>, TopologyError> {
     let text = match tree.dir("proc") {
         Some(proc) => proc.text_within("cpuinfo", LARGE_BYTES)?.unwrap_or_default(),
         None => String::new(),
     };
     let mut found = BTreeMap::new();
-    let (mut cpu, mut package) = (None, None);
+    let mut record: Option<u32> = None;
+    let mut numbers: BTreeMap<&str, i64> = BTreeMap::new();
+    let mut end = |record: Option<u32>, numbers: &mut BTreeMap<&str, i64>| {
+        let number = |key: &str| numbers.get(key).copied();
+        if let (Some(cpu), Some(package), Some(core)) = (record, number("physical id"), number("core id")) {
+            let counts = number("siblings").zip(number("cpu cores")).filter(|(_, cores)| *cores > 0);
+            let threads = counts.and_then(|(siblings, cores)| usize::try_from(siblings / cores).ok());
+            found.insert(
+                cpu,
+                Place { package, core, threads_per_core: threads.filter(|threads| *threads > 0) },
+            );
+        }
+        numbers.clear();
+    };
     for (key, value) in text.lines().filter_map(pair) {
-        match key {
-            "processor" => {
-                let number = value.parse().ok().filter(|&number: &u32| (number as usize) < MOST_CPUS);
-                (cpu, package) = (number, None);
-            }
-            "physical id" => package = value.parse().ok(),
-            "core id" => {
-                if let (Some(cpu), Some(package), Ok(core)) = (cpu, package, value.parse()) {
-                    found.insert(cpu, (package, core));
-                }
-            }
-            _ => {}
+        if key == "processor" {
+            end(record, &mut numbers);
+            record = value.parse().ok().filter(|&number: &u32| (number as usize) < MOST_CPUS);
+        } else if let Ok(number) = value.parse() {
+            numbers.insert(key, number);
         }
     }
+    end(record, &mut numbers);
     Ok(found)
 }
 

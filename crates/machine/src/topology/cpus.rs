@@ -5,7 +5,7 @@
 //! by `core_id`, which is unique only within a package and on some machines only within a die.
 
 use super::cpuinfo::MOST_CPUS;
-use super::sets::{Groups, SetForm, partition};
+use super::sets::{Groups, SetForm, and, and_not, partition};
 use super::tree::{Dir, Tree};
 use super::{TopologyError, cpuinfo};
 use crate::CpuSet;
@@ -67,12 +67,16 @@ pub(super) struct Structure {
 }
 
 impl<'t> Cpus<'t> {
-    pub(super) fn read(tree: &'t Tree, root: &Path) -> Result<Self, TopologyError> {
+    /// `surely` are CPUs that are online since an effective cpuset or an affinity mask holds them, and neither holds
+    /// others (`cpuset.cpus.effective`, sched_getaffinity(2)).
+    pub(super) fn read(tree: &'t Tree, root: &Path, surely: &CpuSet) -> Result<Self, TopologyError> {
         let no_sys = || TopologyError::NoSys { root: root.to_owned() };
         let system = tree.dir("sys/devices/system/cpu").ok_or_else(no_sys)?;
         let found = system.numbered("cpu");
         let online = match system.set(&[("online", List)])? {
-            Some(online) => online,
+            Some(online) if and_not(surely, &online).is_empty() => online,
+            // lxcfs shows a container a list that counts its CPUs from 0; the folders are still the host's.
+            Some(_) => online_by_folder(&found)?.union(surely),
             None => online_by_folder(&found)?,
         };
         if online.is_empty() {
@@ -101,6 +105,21 @@ impl<'t> Cpus<'t> {
     /// The folder of a CPU.
     pub(super) fn dir(&self, cpu: u32) -> Option<&Dir<'t>> {
         self.dirs.get(&cpu).map(|entry| &entry.dir)
+    }
+
+    /// Whether a CPU has a data cache of this level.
+    pub(super) fn has_cache_level(&self, cpu: u32, level: i64) -> Result<bool, TopologyError> {
+        for (_, cache) in self
+            .dir(cpu)
+            .and_then(|dir| dir.sub("cache"))
+            .map(|dir| dir.numbered("index"))
+            .unwrap_or_default()
+        {
+            if cache.number("level")? == Some(level) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn topology(&self, cpu: u32) -> Option<&Dir<'t>> {
@@ -136,9 +155,9 @@ impl<'t> Cpus<'t> {
             return Ok(self.structure_without_sysfs(&cpuinfo::core_ids(tree)?, allowed, picked));
         }
         let module_pairs = shares_modules(about);
-        let ids = self.ids_in_place_of_sets()?;
-        let siblings = partition(&self.online, |cpu| self.core_set(cpu, module_pairs, &ids))?;
-        let packages = Groups::with(self.package_sets(&ids)?, allowed, picked);
+        let ids = self.all_ids()?;
+        let siblings = self.core_sets(module_pairs, &ids)?;
+        let packages = Groups::with(self.package_sets(&siblings, &ids)?, allowed, picked);
         let dies = Groups::new(self.sets_where("die_id", &DIE_FILES, |_| true)?, allowed);
         let clusters = self.sets_where("cluster_id", &CLUSTER_FILES, |id| id != NO_CLUSTER)?;
         // x86 kernels derive clusters from the L2 cache; where each is one core they say nothing.
@@ -158,21 +177,56 @@ impl<'t> Cpus<'t> {
         })
     }
 
-    /// Package and core number of every CPU, for a kernel that declares no sets; else empty.
-    fn ids_in_place_of_sets(&self) -> Result<Ids, TopologyError> {
+    /// Package, die and core number of every CPU.
+    fn all_ids(&self) -> Result<Ids, TopologyError> {
         let mut ids = Ids::default();
-        let first = self.first_topology();
-        if first.map_or(Ok(None), |topology| topology.set(&self.core_files))?.is_some() {
-            return Ok(ids);
+        // On IBM Z sockets are numbered within a book, and books within a drawer.
+        let above = ["drawer_id", "book_id", "die_id"];
+        let is_here = |name: &&str| Ok(self.first_id(name)?.is_some());
+        let mut names = Vec::new();
+        for name in above {
+            if is_here(&name)? {
+                names.push(name);
+            }
         }
+        let of = |cpu: u32, name: &str| if names.contains(&name) { self.id(cpu, name) } else { Ok(None) };
         for cpu in self.online.iter() {
-            let (package, core) = (self.id(cpu, "physical_package_id")?, self.id(cpu, "core_id")?);
-            ids.insert(cpu, package, core);
+            let package = match self.id(cpu, "physical_package_id")? {
+                Some(package) => Some([of(cpu, "drawer_id")?, of(cpu, "book_id")?, Some(package)]),
+                None => None,
+            };
+            ids.insert(cpu, package, of(cpu, "die_id")?, self.id(cpu, "core_id")?);
         }
         Ok(ids)
     }
 
-    /// The siblings of a CPU; where nothing declares them, the CPU alone.
+    fn first_id(&self, name: &str) -> Result<Option<i64>, TopologyError> {
+        self.online
+            .iter()
+            .find(|&cpu| self.topology(cpu).is_some())
+            .map_or(Ok(None), |cpu| self.id(cpu, name))
+    }
+
+    /// All cores. A set that was read while siblings came or went lacks some of them: sets of one package and number of
+    /// which one names a CPU of the other are one core.
+    fn core_sets(&self, module_pairs: bool, ids: &Ids) -> Result<Vec<CpuSet>, TopologyError> {
+        let cores = partition(&self.online, |cpu| self.core_set(cpu, module_pairs, ids))?;
+        let is_one = |a: &CpuSet, b: &CpuSet| -> Result<bool, TopologyError> {
+            let names = |some: &CpuSet, other: &CpuSet| -> Result<bool, TopologyError> {
+                for cpu in some.iter() {
+                    let set = self.core_set(cpu, module_pairs, ids)?.unwrap_or_default();
+                    if !and(&set, other).is_empty() {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            };
+            Ok(names(a, b)? || names(b, a)?)
+        };
+        joined(cores, |cpu| ids.core_key(cpu), is_one)
+    }
+
+    /// The siblings of a CPU; where nothing declares them, those of its number, or the CPU alone.
     fn core_set(&self, cpu: u32, module_pairs: bool, ids: &Ids) -> Result<Option<CpuSet>, TopologyError> {
         let set = self.topology(cpu).map_or(Ok(None), |topology| topology.set(&self.core_files))?;
         let Some(set) = set else { return Ok(Some(ids.core_of(cpu))) };
@@ -189,23 +243,20 @@ impl<'t> Cpus<'t> {
         Ok(Some(same))
     }
 
-    /// Packages by their sets. Where the kernel knows no package id, a set still declares a
-    /// package, unless every set is one CPU: that is the kernel's default for "I do not know"
-    /// (`include/linux/topology.h`). A kernel without sets is taken by its ids.
-    fn package_sets(&self, ids: &Ids) -> Result<Vec<CpuSet>, TopologyError> {
+    /// Packages by their sets, or by their numbers where the sets say less: some kernels write a package set of one CPU
+    /// or of one core beside the same `physical_package_id`, and a set that was read while CPUs came or went lacks some.
+    /// Where the kernel knows no number, a set still declares a package, unless every set is one core: that is its
+    /// default for "I do not know" (`include/linux/topology.h`).
+    fn package_sets(&self, cores: &[CpuSet], ids: &Ids) -> Result<Vec<CpuSet>, TopologyError> {
         let sets = partition(&self.online, |cpu| {
             let Some(topology) = self.topology(cpu) else { return Ok(None) };
             Ok(topology.set(&self.package_files)?.or_else(|| ids.package_of(cpu)))
         })?;
-        if sets.iter().any(|set| set.len() > 1) {
-            return Ok(sets);
-        }
-        for cpu in sets.iter().filter_map(CpuSet::first) {
-            if self.id(cpu, "physical_package_id")?.is_some() {
-                return Ok(sets);
-            }
-        }
-        Ok(Vec::new())
+        // Numbers that repeat in groups of several cores are numbers within something larger.
+        let is_core = |set: &CpuSet| cores.iter().any(|core| and_not(set, core).is_empty());
+        let sets = joined(sets, |cpu| ids.package_key(cpu), |a, b| Ok(is_core(a) || is_core(b)))?;
+        let is_known = sets.iter().filter_map(CpuSet::first).any(|cpu| ids.package_key(cpu).is_some());
+        Ok(if is_known || sets.iter().any(|set| !is_core(set)) { sets } else { Vec::new() })
     }
 
     /// Groups that count only where the id beside the set is one. A kernel that declares none for
@@ -230,22 +281,33 @@ impl<'t> Cpus<'t> {
     /// No `topology` folder anywhere: each CPU is a core, unless /proc/cpuinfo says more.
     fn structure_without_sysfs(
         &self,
-        found: &BTreeMap<u32, (i64, i64)>,
+        found: &BTreeMap<u32, cpuinfo::Place>,
         allowed: &CpuSet,
         picked: &CpuSet,
     ) -> Structure {
         let mut ids = Ids::default();
-        for (&cpu, &(package, core)) in found {
-            ids.insert(cpu, Some(package), Some(core));
+        for (&cpu, place) in found {
+            ids.insert(cpu, Some([None, None, Some(place.package)]), None, place.shared_core());
         }
-        let Ok(siblings) = partition(&self.online, |cpu| Ok::<_, Infallible>(Some(ids.core_of(cpu))));
+        // More CPUs of one number than a core has threads: numbers repeat, as on the dies of one package, and which of
+        // these CPUs share a core is not told.
+        let core_of = |cpu: u32| {
+            let core = ids.core_of(cpu);
+            let most = found.get(&cpu).and_then(|place| place.threads_per_core);
+            Some(core).filter(|core| most.is_none_or(|most| core.len() <= most)).or(Some(CpuSet::new()))
+        };
+        let Ok(siblings) = partition(&self.online, |cpu| Ok::<_, Infallible>(core_of(cpu)));
         let Ok(packages) = partition(&self.online, |cpu| Ok::<_, Infallible>(ids.package_of(cpu)));
         let cores = Groups::new(siblings.clone(), allowed);
         let packages = Groups::with(packages, allowed, picked);
         let id_of = |group: &CpuSet| group.first().and_then(|cpu| found.get(&cpu));
         Structure {
-            core_ids: cores.online.iter().map(|group| id_of(group).map(|id| id.1)).collect(),
-            package_ids: packages.online.iter().map(|group| id_of(group).map(|id| id.0)).collect(),
+            core_ids: cores.online.iter().map(|group| id_of(group).map(|place| place.core)).collect(),
+            package_ids: packages
+                .online
+                .iter()
+                .map(|group| id_of(group).map(|place| place.package))
+                .collect(),
             die_ids: Vec::new(),
             cluster_ids: Vec::new(),
             siblings,
@@ -257,35 +319,69 @@ impl<'t> Cpus<'t> {
     }
 }
 
-/// Package and core numbers, for where no sibling sets are declared.
+/// The number of a package within those of what is above it: drawer, book, package.
+type PackageKey = [Option<i64>; 3];
+/// The number of a core within its package and die.
+type CoreKey = (Option<PackageKey>, Option<i64>, i64);
+
+/// Package, die and core numbers of logical CPUs.
 #[derive(Default)]
 struct Ids {
-    by_cpu: BTreeMap<u32, (Option<i64>, Option<i64>)>,
-    cores: BTreeMap<(Option<i64>, i64), CpuSet>,
-    packages: BTreeMap<i64, CpuSet>,
+    by_cpu: BTreeMap<u32, (Option<PackageKey>, Option<CoreKey>)>,
+    cores: BTreeMap<CoreKey, CpuSet>,
+    packages: BTreeMap<PackageKey, CpuSet>,
 }
 
 impl Ids {
-    fn insert(&mut self, cpu: u32, package: Option<i64>, core: Option<i64>) {
+    fn insert(&mut self, cpu: u32, package: Option<PackageKey>, die: Option<i64>, core: Option<i64>) {
+        let core = core.map(|core| (package, die, core));
         self.by_cpu.insert(cpu, (package, core));
         if let Some(core) = core {
-            self.cores.entry((package, core)).or_default().insert(cpu);
+            self.cores.entry(core).or_default().insert(cpu);
         }
         if let Some(package) = package {
             self.packages.entry(package).or_default().insert(cpu);
         }
     }
 
+    fn core_key(&self, cpu: u32) -> Option<CoreKey> {
+        self.by_cpu.get(&cpu)?.1
+    }
+
+    fn package_key(&self, cpu: u32) -> Option<PackageKey> {
+        self.by_cpu.get(&cpu)?.0
+    }
+
     /// The CPUs of the same core; empty where the CPU's core number is not known.
     fn core_of(&self, cpu: u32) -> CpuSet {
-        let key = self.by_cpu.get(&cpu).and_then(|&(package, core)| Some((package, core?)));
-        key.and_then(|key| self.cores.get(&key)).cloned().unwrap_or_default()
+        self.core_key(cpu).and_then(|key| self.cores.get(&key)).cloned().unwrap_or_default()
     }
 
     fn package_of(&self, cpu: u32) -> Option<CpuSet> {
-        let package = self.by_cpu.get(&cpu).and_then(|&(package, _)| package)?;
-        self.packages.get(&package).cloned()
+        self.packages.get(&self.package_key(cpu)?).cloned()
     }
+}
+
+/// Joins groups of the same number where `is_one` says so of two of them; in the order of their lowest CPUs.
+fn joined<K: Ord>(
+    groups: Vec<CpuSet>,
+    key: impl Fn(u32) -> Option<K>,
+    mut is_one: impl FnMut(&CpuSet, &CpuSet) -> Result<bool, TopologyError>,
+) -> Result<Vec<CpuSet>, TopologyError> {
+    let mut found: Vec<CpuSet> = Vec::with_capacity(groups.len());
+    let mut by_key: BTreeMap<K, usize> = BTreeMap::new();
+    for group in groups {
+        let number = group.first().and_then(&key);
+        let before = number.as_ref().and_then(|number| by_key.get(number)).copied();
+        match before {
+            Some(at) if is_one(&found[at], &group)? => found[at] = found[at].union(&group),
+            _ => {
+                by_key.extend(number.map(|number| (number, found.len())));
+                found.push(group);
+            }
+        }
+    }
+    Ok(found)
 }
 
 fn within_kernel(folder: &Dir<'_>, name: &str, cpus: &CpuSet) -> Result<(), TopologyError> {

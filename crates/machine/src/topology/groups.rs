@@ -1,8 +1,9 @@
 //! Control groups: where the process's group of a controller lies below the root.
 //!
 //! Sources: `cgroups(7)`, `cpuset(7)`, kernel `Documentation/admin-guide/cgroup-v2.rst`,
-//! `Documentation/admin-guide/cgroup-v1/`. /proc/self/cgroup names the group, /proc/mounts the
-//! folder from which that name counts.
+//! `Documentation/admin-guide/cgroup-v1/`. /proc/self/cgroup names the group, /proc/self/mountinfo
+//! (proc_pid_mountinfo(5)) the folders where groups are shown, and for each the group that is its
+//! root; a hierarchy may be mounted several times: the host's, the container's own, an inner one.
 
 use super::TopologyError;
 use super::tree::{Dir, LARGE_BYTES, Tree};
@@ -14,9 +15,12 @@ const MAX_DEPTH: usize = 64;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Mount {
     pub(super) point: String,
-    /// `cgroup`, `cgroup2` or `cpuset` (the file system before control groups).
+    /// `cgroup`, `cgroup2`, `cpuset` (the file system before control groups) or `fuse.lxcfs`, which imitates `cgroup`.
     pub(super) kind: String,
+    /// Mount options, among which version 1 has its controllers; lxcfs has them in the name of the mount point.
     pub(super) options: Vec<String>,
+    /// The group that the mount point shows; `None` where only /proc/mounts is there, which does not say.
+    root: Option<String>,
 }
 
 /// A process's place in control groups, as far as files say it.
@@ -39,27 +43,34 @@ pub(super) struct Place<'t> {
 
 impl Membership {
     pub(super) fn read(tree: &Tree) -> Result<Self, TopologyError> {
-        let mounts = match tree.dir("proc") {
-            Some(proc) => proc.text_within("mounts", LARGE_BYTES)?.unwrap_or_default(),
-            None => String::new(),
-        };
-        let (mut groups, mut cpuset) = (String::new(), None);
+        let (mut groups, mut cpuset, mut with_roots) = (String::new(), None, String::new());
         if let Some(process) = tree.dir("proc/self") {
             groups = process.text("cgroup")?.unwrap_or_default();
             cpuset = process.text("cpuset")?;
+            with_roots = process.text_within("mountinfo", LARGE_BYTES)?.unwrap_or_default();
         }
+        let mut mounts: Vec<Mount> = with_roots.lines().filter_map(mountinfo_line).collect();
+        if mounts.is_empty() {
+            let text = match tree.dir("proc") {
+                Some(proc) => proc.text_within("mounts", LARGE_BYTES)?.unwrap_or_default(),
+                None => String::new(),
+            };
+            mounts = text.lines().filter_map(mount_line).collect();
+        }
+        // A root nearer to the hierarchy's own shows more of the groups above, whose limits count too.
+        mounts.sort_by_key(|mount| mount.root.as_deref().map_or(0, |root| steps(root).len()));
         Ok(Self {
-            mounts: mounts.lines().filter_map(mount_line).collect(),
+            mounts,
             groups: groups.lines().filter_map(group_line).collect(),
             cpuset: cpuset.map(|path| super::tree::trimmed(&path).to_owned()),
         })
     }
 
     /// Where the process is for `cpuset`, `cpu` or `memory`. A controller that has a hierarchy of
-    /// its own (version 1) is not in the unified one.
+    /// its own (version 1) is not in the unified one. `None` where no mount is known to show the group.
     pub(super) fn place<'t>(&self, tree: &'t Tree, controller: &str) -> Option<Place<'t>> {
         let is_wanted = |mount: &&Mount| match mount.kind.as_str() {
-            "cgroup" => mount.options.iter().any(|option| option == controller),
+            "cgroup" | "fuse.lxcfs" => mount.options.iter().any(|option| option == controller),
             "cpuset" => controller == "cpuset",
             _ => false,
         };
@@ -68,7 +79,19 @@ impl Membership {
         old.chain(new).find_map(|mount| {
             let base = tree.dir(mount.point.trim_start_matches('/'))?;
             let path = self.path(mount, controller).unwrap_or("/");
-            let (levels, names) = descend(base, path);
+            let (levels, names) = match &mount.root {
+                None => descend(base, path),
+                Some(root) => {
+                    let below = steps(path).strip_prefix(steps(root).as_slice())?.to_vec();
+                    // A group that was moved out of what the process may see.
+                    if below.contains(&"..") || below.len() > MAX_DEPTH {
+                        return None;
+                    }
+                    let levels = walk(&base, &below);
+                    let names = below.iter().take(levels.len() - 1).map(|step| (*step).to_owned()).collect();
+                    (levels, names)
+                }
+            };
             Some(Place { mount: mount.clone(), levels, names })
         })
     }
@@ -85,27 +108,35 @@ impl Membership {
     }
 }
 
-/// The folders of a group's path below a mount point. In a container without a name space of its
+/// The names of a path.
+fn steps(path: &str) -> Vec<&str> {
+    path.split('/').filter(|step| !step.is_empty() && *step != ".").collect()
+}
+
+/// The folders on a path, as many of them as there are; the first is where it begins.
+fn walk<'t>(base: &Dir<'t>, steps: &[&str]) -> Vec<Dir<'t>> {
+    let mut levels = vec![base.clone()];
+    for step in steps {
+        let Some(next) = levels.last().and_then(|dir| dir.sub(step)) else { break };
+        levels.push(next);
+    }
+    levels
+}
+
+/// The folders of a group's path below a mount point whose own group is not known. In a container without a name space of its
 /// own the path counts from the host's root while the mount point is already the container's
 /// group; then the longest tail of the path that exists is taken. Where no tail exists, it is as
 /// much of the path as there is, and at least the mount point.
 fn descend<'t>(base: Dir<'t>, path: &str) -> (Vec<Dir<'t>>, Vec<String>) {
-    let steps: Vec<&str> = path.split('/').filter(|step| !step.is_empty() && *step != ".").collect();
+    let steps = steps(path);
     // `..` means that the group lies outside of what is mounted here.
     if steps.contains(&"..") || steps.len() > MAX_DEPTH {
         return (vec![base], Vec::new());
     }
-    let walk = |steps: &[&str]| {
-        let mut levels = vec![base.clone()];
-        for step in steps {
-            let Some(next) = levels.last().and_then(|dir| dir.sub(step)) else { break };
-            levels.push(next);
-        }
-        levels
-    };
     let tails = (0..steps.len()).map(|skip| &steps[skip..]);
-    let found = tails.map(|tail| (walk(tail), tail)).find(|(levels, tail)| levels.len() == tail.len() + 1);
-    let (levels, steps) = found.unwrap_or_else(|| (walk(&steps), &steps));
+    let found =
+        tails.map(|tail| (walk(&base, tail), tail)).find(|(levels, tail)| levels.len() == tail.len() + 1);
+    let (levels, steps) = found.unwrap_or_else(|| (walk(&base, &steps), &steps));
     let names = steps.iter().take(levels.len() - 1).map(|step| (*step).to_owned()).collect();
     (levels, names)
 }
@@ -114,11 +145,34 @@ fn descend<'t>(base: Dir<'t>, path: &str) -> (Vec<Dir<'t>>, Vec<String>) {
 fn mount_line(line: &str) -> Option<Mount> {
     let mut fields = line.split_whitespace().skip(1);
     let (point, kind, options) = (fields.next()?, fields.next()?, fields.next()?);
-    matches!(kind, "cgroup" | "cgroup2" | "cpuset").then(|| Mount {
-        point: unescaped(point),
-        kind: kind.to_owned(),
-        options: options.split(',').map(str::to_owned).collect(),
-    })
+    Mount::new(point, kind, options, None)
+}
+
+/// `35 30 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup rw`: the root and the point are the fourth and the
+/// fifth field, and after the hyphen come the kind, the source and the file system's own options.
+fn mountinfo_line(line: &str) -> Option<Mount> {
+    let (own, system) = line.split_once(" - ")?;
+    let mut own = own.split_whitespace().skip(3);
+    let (root, point) = (own.next()?, own.next()?);
+    let mut system = system.split_whitespace();
+    let (kind, options) = (system.next()?, system.nth(1).unwrap_or_default());
+    Mount::new(point, kind, options, Some(root))
+}
+
+impl Mount {
+    fn new(point: &str, kind: &str, options: &str, root: Option<&str>) -> Option<Self> {
+        if !matches!(kind, "cgroup" | "cgroup2" | "cpuset" | "fuse.lxcfs") {
+            return None;
+        }
+        let point = unescaped(point);
+        let controllers = match kind {
+            // Other files of lxcfs are mounted one by one, such as /proc/cpuinfo.
+            "fuse.lxcfs" => point.rsplit_once("/cgroup/")?.1,
+            _ => options,
+        };
+        let options = controllers.split(',').map(str::to_owned).collect();
+        Some(Self { kind: kind.to_owned(), options, root: root.map(unescaped), point })
+    }
 }
 
 /// `4:cpu,cpuacct:/path`; version 2 is `0::/path`.
@@ -146,6 +200,14 @@ mod tests {
         assert_eq!(mount.point, "/a b");
         assert_eq!(mount.options, ["rw", "cpu", "cpuacct"]);
         assert_eq!(mount_line("proc /proc proc rw 0 0"), None);
+        assert_eq!(mount_line("lxcfs /proc/cpuinfo fuse.lxcfs rw 0 0"), None);
+        let of_lxcfs = mount_line("lxcfs /sys/fs/cgroup/cpu,cpuacct fuse.lxcfs rw 0 0").unwrap();
+        assert_eq!(of_lxcfs.options, ["cpu", "cpuacct"]);
+        let line = "22 20 0:26 /../x /a\\040b ro,relatime master:5 - cgroup cgroup rw,cpuset";
+        let mount = mountinfo_line(line).unwrap();
+        assert_eq!((mount.root.as_deref(), mount.point.as_str()), (Some("/../x"), "/a b"));
+        assert_eq!(mount.options, ["rw", "cpuset"]);
+        assert_eq!(mountinfo_line("22 20 0:26 / / rw - ext4 /dev/sda rw"), None);
         assert_eq!(group_line("0::/a:b"), Some((Vec::new(), "/a:b".to_owned())));
         assert_eq!(group_line("garbage"), None);
     }

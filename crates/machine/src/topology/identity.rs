@@ -11,8 +11,15 @@ use crate::text::one_line;
 /// Where a name that stands for the processor is found, by architecture.
 const MODEL_KEYS: [&str; 7] =
     ["model name", "Model Name", "cpu model", "cpu", "uarch", "Processor", "family"];
+/// Where a guest is one, and of whom is not told.
+const UNKNOWN: &str = "unknown hypervisor";
+/// Where the kernel shows the device tree; the first is a link to the second.
+pub(super) const DEVICE_TREES: [&str; 2] = ["proc/device-tree", "sys/firmware/devicetree/base"];
+/// What a partition of PowerVM has in its device tree, and bare metal has not.
+pub(super) const PARTITION_NAME: &str = "ibm,partition-name";
 /// Vendor and product texts of virtual machines, and the hypervisor that they stand for.
-const VIRTUAL_MACHINES: [(&str, &str); 15] = [
+const VIRTUAL_MACHINES: [(&str, &str); 16] = [
+    ("Apple Virtualization", "Apple Virtualization"),
     ("KVM", "KVM"),
     ("QEMU", "QEMU/KVM"),
     ("VMware", "VMware"),
@@ -101,11 +108,53 @@ fn hypervisor(tree: &Tree, about: &cpuinfo::Record) -> Result<Option<String>, To
         .map(|(_, name)| (*name).to_owned());
     Ok(match about.get("flags") {
         Some(flags) if flags.split_whitespace().any(|flag| flag == "hypervisor") => {
-            known.or_else(|| Some("unknown hypervisor".to_owned()))
+            known.or_else(|| Some(UNKNOWN.to_owned()))
         }
         Some(_) => None,
-        None => known.filter(|_| !product.contains("metal")),
+        None => match by_firmware(tree)? {
+            Some(found) => Some(found),
+            None => known.filter(|_| !product.contains("metal")),
+        },
     })
+}
+
+/// The hypervisor that the device tree or an IBM Z machine tells of: what has no flag of the processor for it.
+///
+/// Sources: the Devicetree bindings of hypervisors (`/hypervisor/compatible`: `linux,kvm`, `xen,xen`, `vmware`), the
+/// machines of guests (`linux,dummy-virt` of QEMU, crosvm and Firecracker; `qemu,pseries`), Linux on Power Architecture
+/// Platform Reference (`ibm,partition-name`: a partition of PowerVM), and `arch/s390/kernel/sysinfo.c`
+/// (`VM00 Control Program` of the nearest level).
+fn by_firmware(tree: &Tree) -> Result<Option<String>, TopologyError> {
+    let texts = |folder: &str, name: &str| -> Result<Vec<String>, TopologyError> {
+        let text = tree.text(folder, name)?.unwrap_or_default();
+        Ok(text.split('\0').map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned).collect())
+    };
+    let device_tree = DEVICE_TREES.into_iter().find(|folder| tree.dir(folder).is_some());
+    if let Some(folder) = device_tree {
+        let declared = texts(&format!("{folder}/hypervisor"), "compatible")?;
+        if let Some(first) = declared.first() {
+            let known = [("linux,kvm", "KVM"), ("xen", "Xen"), ("vmware", "VMware")];
+            let known = known.iter().find(|(text, _)| declared.iter().any(|found| found.starts_with(text)));
+            return Ok(known.map_or_else(|| shown(first), |(_, name)| Some((*name).to_owned())));
+        }
+        let machine = texts(folder, "compatible")?;
+        if machine.iter().any(|found| found == "qemu,pseries") {
+            return Ok(Some("QEMU/KVM".to_owned()));
+        }
+        if !texts(folder, PARTITION_NAME)?.is_empty() {
+            return Ok(Some("PowerVM".to_owned()));
+        }
+        if machine.iter().any(|found| found == "linux,dummy-virt") {
+            return Ok(Some(UNKNOWN.to_owned()));
+        }
+    }
+    let programs = tree.text("proc", "sysinfo")?.unwrap_or_default();
+    let nearest = programs.lines().find_map(|line| line.strip_prefix("VM00 Control Program:"));
+    Ok(nearest.and_then(|program| match program.trim() {
+        program if program.starts_with("KVM") => Some("KVM".to_owned()),
+        program if program.starts_with("z/VM") => Some("z/VM".to_owned()),
+        program => shown(program),
+    }))
 }
 
 /// `MemTotal` of /proc/meminfo in bytes.

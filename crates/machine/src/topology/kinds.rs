@@ -39,16 +39,16 @@ pub(super) fn read(
     cores: &[CpuSet],
     allowed: &CpuSet,
 ) -> Result<Kinds, TopologyError> {
-    let mut all = by_counters(tree, &cpus.online)?;
+    let frequency = |cpu| match cpus.dir(cpu).and_then(|dir| dir.sub("cpufreq")) {
+        Some(folder) => folder.number("cpuinfo_max_freq"),
+        None => Ok(None),
+    };
+    let mut all = low_power_apart(by_counters(tree, &cpus.online)?, cpus, cores, frequency)?;
     if all.len() < 2 {
         let capacity = |cpu| cpus.dir(cpu).map_or(Ok(None), |dir| dir.number("cpu_capacity"));
         all = named(steps(cores, capacity)?, |low, high| format!("cpu_capacity {}", range(low, high)));
     }
     if all.len() < 2 {
-        let frequency = |cpu| match cpus.dir(cpu).and_then(|dir| dir.sub("cpufreq")) {
-            Some(folder) => folder.number("cpuinfo_max_freq"),
-            None => Ok(None),
-        };
         all = named(steps(cores, frequency)?, |low, high| {
             format!("highest frequency {} MHz", range(low / 1000, high / 1000))
         });
@@ -85,6 +85,46 @@ fn by_counters(tree: &Tree, online: &CpuSet) -> Result<Vec<CoreKind>, TopologyEr
         }
     }
     Ok(if left.is_empty() { kinds } else { Vec::new() })
+}
+
+/// Splits low-power cores from the E-cores that one counter device holds with them: on Meteor Lake (Intel, "Performance
+/// hybrid architecture") those of the SoC tile have no L3 cache, and reach lower frequencies.
+fn low_power_apart(
+    mut kinds: Vec<CoreKind>,
+    cpus: &Cpus<'_>,
+    cores: &[CpuSet],
+    frequency: impl Fn(u32) -> Result<Option<i64>, TopologyError>,
+) -> Result<Vec<CoreKind>, TopologyError> {
+    let [_, (_, efficient), (_, low_power)] = COUNTERS;
+    let at = kinds.iter().position(|kind| kind.name == efficient);
+    let Some(at) = at.filter(|_| kinds.iter().all(|kind| kind.name != low_power)) else { return Ok(kinds) };
+    let of_kind: Vec<CpuSet> = cores
+        .iter()
+        .filter(|core| core.first().is_some_and(|cpu| kinds[at].cpus.contains(cpu)))
+        .cloned()
+        .collect();
+    let mut slow = CpuSet::new();
+    let mut why = "no L3 cache".to_owned();
+    for core in &of_kind {
+        if let Some(cpu) = core.first()
+            && !cpus.has_cache_level(cpu, 3)?
+        {
+            slow = slow.union(core);
+        }
+    }
+    if slow.is_empty() || slow == kinds[at].cpus {
+        slow = CpuSet::new();
+        for step in steps(&of_kind, frequency)?.iter().skip(1) {
+            why = format!("highest frequency {} MHz", step.high / 1000);
+            slow = slow.union(&step.cpus);
+        }
+    }
+    if !slow.is_empty() {
+        let evidence = format!("{}, {why}", kinds[at].evidence);
+        kinds[at].cpus = and_not(&kinds[at].cpus, &slow);
+        kinds.insert(at + 1, CoreKind { name: low_power.to_owned(), evidence, cpus: slow });
+    }
+    Ok(kinds)
 }
 
 /// Sorts the cores by a value and splits them where it drops; fastest first. Empty when a core has

@@ -23,18 +23,24 @@ pub(super) const NODE_FILES: [(&str, SetForm); 4] =
 /// Version 1 writes "no limit" as the largest number of whole pages.
 const NO_LIMIT: u64 = 1 << 62;
 
+/// Those of [`CPU_FILES`] that hold online CPUs alone.
+const EFFECTIVE_FILES: [(&str, SetForm); 2] = [CPU_FILES[0], CPU_FILES[1]];
+
 /// The limits, and the NUMA nodes that the process may have memory on.
 pub(super) struct Bounds {
     pub(super) limits: Limits,
+    /// The effective cpuset, in which no CPU is offline.
+    pub(super) effective: Option<CpuSet>,
     pub(super) mems: Option<CpuSet>,
 }
 
 pub(super) fn read(tree: &Tree, affinity: Option<&CpuSet>) -> Result<Bounds, TopologyError> {
     let membership = Membership::read(tree)?;
     let mut limits = Limits { affinity: affinity.cloned(), ..Limits::default() };
-    let mut mems = None;
+    let (mut mems, mut effective) = (None, None);
     if let Some(place) = membership.place(tree, "cpuset") {
         limits.cpuset = nearest(&place, &CPU_FILES)?;
+        effective = nearest(&place, &EFFECTIVE_FILES)?;
         mems = nearest(&place, &NODE_FILES)?;
     }
     if let Some((quota, file)) = tightest(tree, &membership)? {
@@ -46,7 +52,7 @@ pub(super) fn read(tree: &Tree, affinity: Option<&CpuSet>) -> Result<Bounds, Top
             limits.memory_bytes = Some(limits.memory_bytes.map_or(bytes, |least| least.min(bytes)));
         }
     }
-    Ok(Bounds { limits, mems })
+    Ok(Bounds { limits, effective, mems })
 }
 
 /// The set of the group itself or, where it has none or an empty one, of the nearest group above:

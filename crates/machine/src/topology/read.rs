@@ -24,8 +24,10 @@ impl Topology {
     /// a damaged or unreadable file, [`TopologyError::NoCpu`] when the limits leave no CPU.
     pub fn read(root: &Path, affinity: Option<&CpuSet>) -> Result<Self, TopologyError> {
         let tree = Tree::open(root)?;
-        let cpus = Cpus::read(&tree, root)?;
         let bounds = limits::read(&tree, affinity)?;
+        let effective = bounds.effective.iter().chain(affinity);
+        let surely = effective.fold(CpuSet::new(), |all, cpus| all.union(cpus));
+        let cpus = Cpus::read(&tree, root, &surely)?;
         let mut allowed = cpus.online.clone();
         for limit in bounds.limits.cpuset.iter().chain(affinity) {
             allowed = and(&allowed, limit);
