@@ -131,10 +131,10 @@ fn only(folder: &std::path::Path, prefix: &str) -> std::path::PathBuf {
 /// The folder for the client that the test below starts.
 const FOLDER: &str = "THREADWISE_TEST_FOLDER";
 
+/// What the next test starts and kills; by itself it has nothing to test.
 #[test]
-#[ignore = "what an_initdb_whose_starter_was_killed_leaves_no_shared_memory starts and kills"]
 fn a_cluster_is_made() {
-    let folder = std::env::var(FOLDER).unwrap();
+    let Ok(folder) = std::env::var(FOLDER) else { return };
     let home = cluster::home(Path::new(&folder), "made", "");
     cluster::prepare(&home, &programs("initdb").unwrap(), &Managed::default(), 0, 1).unwrap();
 }
@@ -159,7 +159,7 @@ fn an_initdb_whose_starter_was_killed_leaves_no_shared_memory() {
     for skipped in [0, 1, 3, 5] {
         let folder = folder();
         let mut maker = Command::new(std::env::current_exe().unwrap());
-        maker.args(["--ignored", "--exact", "a_cluster_is_made"]).stdout(Stdio::null()).stderr(Stdio::null());
+        maker.args(["--exact", "a_cluster_is_made"]).stdout(Stdio::null()).stderr(Stdio::null());
         let mut maker = maker.env(FOLDER, folder.path()).spawn().unwrap();
         let mut seen = BTreeSet::new();
         let found = loop {

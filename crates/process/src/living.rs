@@ -11,7 +11,7 @@ use crate::proc;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -143,16 +143,16 @@ fn end_in_order(folder: &Path, limit: Duration) {
 /// Source: PostgreSQL, `src/bin/initdb/initdb.c` (`trapsig`), `src/backend/bootstrap/bootstrap.c` (`bootstrap_signals`),
 /// `src/backend/main/main.c` (the first argument, which begins with two dashes, says which kind of server it is).
 fn end_of(pid: u32) -> Option<Option<Signal>> {
-    match proc::comm(pid)?.as_str() {
-        "initdb" => Some(Some(Signal::TERM)),
-        "postgres" => {
-            let words = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-            let first = words.split(|byte| *byte == 0).nth(1)?;
-            match first {
-                b"-D" => Some(Some(Signal::QUIT)),
-                _ if first.starts_with(b"--") => Some(None),
-                _ => None,
-            }
+    let words = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let mut words = words.split(|byte| *byte == 0);
+    let program = Path::new(OsStr::from_bytes(words.next()?)).file_name()?;
+    match words.next()? {
+        _ if program == "initdb" => Some(Some(Signal::TERM)),
+        b"--boot" | b"--check" | b"--single" => Some(None),
+        b"-D" => {
+            let data = Path::new(OsStr::from_bytes(words.next()?));
+            let file = fs::read_to_string(data.join("postmaster.pid")).ok()?;
+            (file.lines().next()?.trim().parse() == Ok(pid)).then_some(Some(Signal::QUIT))
         }
         _ => None,
     }
