@@ -14,6 +14,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, Stdio};
 use std::time::Duration;
 use threadwise_engine::EngineError;
+use threadwise_engine::workloads::transaction::AnswerSize;
 use threadwise_process::stopping;
 
 use crate::error::{failed, words};
@@ -214,10 +215,11 @@ impl Isql {
     /// Reads up to the next mark.
     ///
     /// # Errors
-    /// isql has ended before it, and its last words.
+    /// isql has ended before it, and its last words; or an answer is too large.
     fn read_skipped(&mut self) -> Result<Skipped, String> {
         let (mut skipped, mut is_whole) = (Skipped::default(), false);
         let (mut line, mut last, mut error) = (Vec::new(), Vec::new(), Vec::new());
+        let mut size = AnswerSize::default();
         loop {
             std::mem::swap(&mut line, &mut last);
             line.clear();
@@ -228,6 +230,10 @@ impl Isql {
             if line.trim_ascii() == self.mark.as_bytes() {
                 break;
             }
+            size.add_row(line.len()).inspect_err(|_| {
+                // Nobody reads the rest, for which it would wait.
+                let _ = stopping::kill_group(&mut self.child);
+            })?;
             let is_error = !error.is_empty() || line.starts_with(ERROR.as_bytes());
             // Of the first alone, up to the statistics behind it.
             is_whole |= is_error && line.starts_with(counters::BEGIN.as_bytes());
@@ -237,6 +243,9 @@ impl Isql {
             if let Some((pages, is_last)) = counters::of_line(&line) {
                 skipped.pages = skipped.pages + pages;
                 skipped.done += usize::from(is_last && !is_error);
+                if is_last {
+                    size = AnswerSize::default();
+                }
             }
         }
         skipped.error = (!error.is_empty()).then(|| words(&String::from_utf8_lossy(&error)));

@@ -4,10 +4,13 @@
 mod support;
 
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 use support::user_server::UserServer;
 use support::{Ran, folder, installed, request, run, start_request, text, work};
 use threadwise_engine::{Engine, EngineError, LoadRequest, latency};
 use threadwise_engine_mariadb::Mariadb;
+use threadwise_process::{Signal, stopping};
 use threadwise_study::SessionSlice;
 use threadwise_study::transaction::{MAY_WRITE, SQL, WORKLOAD};
 
@@ -210,6 +213,59 @@ fn a_transaction_that_fails_while_it_is_measured_ends_the_run_with_its_words() {
     })
     .unwrap_err();
     assert!(error.to_string().contains("line 2") && error.to_string().contains("shop.c"), "{error}");
+}
+
+/// The socket of the server, for the client that the test below starts.
+const CLIENT: &str = "THREADWISE_TEST_CLIENT";
+
+/// It takes hours, and looks whether it was cancelled.
+const LONG: &str = "SELECT BENCHMARK(1000000000000, MD5('a'))";
+
+/// The client of the next test, which starts it; by itself it has nothing to test.
+#[test]
+fn a_client_that_waits() {
+    let Ok(url) = std::env::var(CLIENT) else { return };
+    let folder = folder();
+    let mut load = transaction(folder.path(), LONG, None);
+    load.engine_options = support::options(&[("url", text(&url))]);
+    Mariadb.load(&load).unwrap();
+}
+
+#[test]
+fn a_statement_ends_with_its_client() {
+    if !installed("transactions of MariaDB") {
+        return;
+    }
+    let shop = Shop::open(&[]);
+    let url = shop.server.options_in("root", "shop")["url"].to_string();
+    let mut client = Command::new(std::env::current_exe().unwrap());
+    client.args(["--exact", "a_client_that_waits"]).env(CLIENT, url).stdout(Stdio::null());
+    let mut client = client.spawn().unwrap();
+    let bounded = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE '%BENCHMARK%'
+                   AND ID <> CONNECTION_ID()";
+    let until = |what: &str, number: i64| {
+        let end = Instant::now() + Duration::from_secs(60);
+        while shop.server.number(bounded) != number {
+            assert!(Instant::now() < end, "{what}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    until("the statement does not run", 1);
+    stopping::signal(&mut client, Signal::TERM).unwrap();
+    client.wait().unwrap();
+    until("the statement goes on", 0);
+}
+
+#[test]
+fn a_large_answer_is_not_read_to_its_end() {
+    if !installed("transactions of MariaDB") {
+        return;
+    }
+    let shop = Shop::open(&[]);
+    // 100 GB.
+    let sql = "SELECT REPEAT('x', 1000000) FROM shop.c a, shop.c b";
+    let message = Mariadb.load(&shop.request(sql, None)).unwrap_err().to_string();
+    assert!(message.contains("line 1") && message.contains("more than 64 MiB"), "{message}");
 }
 
 #[test]

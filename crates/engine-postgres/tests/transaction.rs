@@ -4,9 +4,11 @@
 mod support;
 
 use std::path::Path;
+use std::process::{Command, Stdio};
 use support::theirs::Theirs;
-use support::{engine, folder, programs, session, start, window};
+use support::{engine, eventually, folder, programs, session, start, window};
 use threadwise_engine::{EngineError, LoadRequest, latency};
+use threadwise_process::{Signal, stopping};
 use threadwise_study::transaction::{MAY_WRITE, SQL, WORKLOAD};
 use threadwise_study::{OptionValue, Options, SessionSlice};
 
@@ -133,6 +135,67 @@ fn large_objects_are_kept(admin: &mut postgres::Client, measure: &dyn Fn(&str) -
     assert_eq!(kept(admin), b"kept");
     let message = measure("SELECT pg_reload_conf()").unwrap_err().to_string();
     assert!(message.contains("no ROLLBACK undoes"), "{message}");
+}
+
+/// The URL for the client that the test below starts.
+const CLIENT: &str = "THREADWISE_TEST_CLIENT";
+
+/// The client of the next test, which starts it; by itself it has nothing to test.
+#[test]
+fn a_client_that_waits() {
+    let Ok(url) = std::env::var(CLIENT) else { return };
+    let folder = folder();
+    let load = request(&url, folder.path(), "SELECT pg_sleep(600)", None);
+    let start = start(&load);
+    engine().start(&start).unwrap().open(&session(&start, 0)).unwrap().warm().unwrap();
+}
+
+#[test]
+fn a_statement_ends_with_its_client() {
+    let Some(programs) = programs("transactions") else { return };
+    let theirs = Theirs::start(&programs);
+    let mut admin = theirs.superuser();
+    let mut running = || -> bool {
+        let sql = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep%' AND state = 'active'
+                   AND pid <> pg_backend_pid()";
+        admin.query_one(sql, &[]).unwrap().get::<_, i64>(0) > 0
+    };
+    let cancelled =
+        || std::fs::read_to_string(theirs.data.with_file_name("log")).unwrap().contains("user request");
+    for signal in [Signal::TERM, Signal::KILL] {
+        if signal == Signal::KILL && programs.major < 14 {
+            continue;
+        }
+        let mut client = Command::new(std::env::current_exe().unwrap());
+        client.args(["--exact", "a_client_that_waits"]).stdout(Stdio::null());
+        client.env(CLIENT, theirs.socket_url("threadwise"));
+        let mut client = client.spawn().unwrap();
+        eventually("the statement does not run", &mut running);
+        stopping::signal(&mut client, signal).unwrap();
+        client.wait().unwrap();
+        eventually("the statement goes on", || !running());
+        assert!(cancelled(), "it was not the client that ended it");
+    }
+}
+
+#[test]
+fn a_large_answer_is_not_read_to_its_end() {
+    let Some(programs) = programs("transactions") else { return };
+    let (theirs, folder) = (Theirs::start(&programs), folder());
+    let url = theirs.socket_url("threadwise");
+    // 100 GB, and 100 million rows without values.
+    for sql in [
+        "SELECT repeat('x', 1000000) FROM generate_series(1, 100000)",
+        "SELECT FROM generate_series(1, 10000) AS a, generate_series(1, 10000) AS b",
+    ] {
+        let message = engine().load(&request(&url, folder.path(), sql, None)).unwrap_err().to_string();
+        assert!(message.contains("line 1") && message.contains("more than 64 MiB"), "{message}");
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        let kib: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+        assert!(kib < 1 << 20, "{peak}");
+    }
+    assert!(measure(&request(&url, folder.path(), "SELECT repeat('x', 60000000)", None)).is_ok());
 }
 
 #[test]

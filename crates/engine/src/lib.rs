@@ -3,6 +3,7 @@
 //! An engine loads data, opens sessions and lets them work for a window. `worker` turns any engine
 //! into a process that speaks the protocol of docs/WORKER.md; `engines` lists the light engines.
 
+pub mod at_end;
 pub mod clock;
 pub mod connections;
 pub mod engines;

@@ -76,7 +76,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// A running worker. Its process group is killed and its process reaped when it is dropped.
+/// A running worker. When it is dropped, it is interrupted, its process group killed and its process reaped.
 #[derive(Debug)]
 pub struct WorkerProcess {
     child: Child,
@@ -339,7 +339,8 @@ impl WorkerProcess {
     }
 
     fn hang(&mut self, what: &str, deadline: Duration) -> Failure {
-        self.end();
+        // What it does in a server of the user's would go on there.
+        self.interrupt();
         let message = format!("the worker did not {what} within {} s and was killed", deadline.as_secs_f64());
         Failure::new("timeout", self.with_log(message))
     }
@@ -471,7 +472,7 @@ impl WorkerProcess {
 
 impl Drop for WorkerProcess {
     fn drop(&mut self) {
-        self.end();
+        self.interrupt();
         // Its last line is in the failure, if there was one; logs of all blocks would fill the disk. What
         // cannot be removed goes with the folder.
         let _ = std::fs::remove_file(&self.log);

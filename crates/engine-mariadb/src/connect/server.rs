@@ -7,6 +7,8 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 use threadwise_engine::EngineError;
+use threadwise_engine::at_end::{AtEnd, at_end};
+use threadwise_engine::workloads::transaction::STATEMENT_LIMIT_SECONDS;
 use threadwise_process::socket;
 
 use super::{Place, Target, require_version};
@@ -17,8 +19,14 @@ use crate::error::{advice, code, failed};
 const SETTINGS: &str = "SET time_zone='+00:00', sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', \
                         autocommit=1, wait_timeout=86400, max_statement_time=0";
 
-/// What a connection sets that is to be as the user's own are: that the server does not end it while it is parked.
-const PARKED: &str = "SET wait_timeout=86400";
+/// Longest wait for a second connection, on which a statement is cancelled.
+const CANCEL_LIMIT: Duration = Duration::from_secs(2);
+
+/// What a connection sets that is to be as the user's own are: that the server does not end it while it is parked, and ends
+/// a statement whose client was killed.
+fn parked() -> String {
+    format!("SET wait_timeout=86400, max_statement_time={STATEMENT_LIMIT_SECONDS}")
+}
 
 /// A server that answered, with the account that it let in. Cheap to copy, for every thread.
 #[derive(Clone)]
@@ -87,7 +95,7 @@ impl Server {
     /// # Errors
     /// As [`Self::connect`].
     pub(crate) fn connect_as_client(&self, statements: usize) -> Result<Conn, EngineError> {
-        self.connect_with(self.0.target.options(self.0.plain).stmt_cache_size(statements), PARKED)
+        self.connect_with(self.0.target.options(self.0.plain).stmt_cache_size(statements), &parked())
     }
 
     fn connect_with(&self, options: OptsBuilder, settings: &str) -> Result<Conn, EngineError> {
@@ -95,6 +103,25 @@ impl Server {
             Conn::new(Opts::from(options)).map_err(|cause| refused(&self.0.target, &cause))?;
         connection.query_drop(settings).map_err(|cause| failed("set up a connection", advice(&cause)))?;
         Ok(connection)
+    }
+
+    /// Asks the server to cancel the statement of a connection. It says nothing where that fails: who cancels is on the
+    /// way out.
+    pub(crate) fn cancel(&self, connection_id: u32) {
+        let options = self.0.target.options(self.0.plain);
+        let options = options.tcp_connect_timeout(Some(CANCEL_LIMIT)).read_timeout(Some(CANCEL_LIMIT));
+        if let Ok(mut second) = Conn::new(Opts::from(options)) {
+            let _ = second.query_drop(format!("KILL QUERY {connection_id}"));
+        }
+    }
+
+    /// Has the statement of a connection cancelled when this process is asked to end.
+    ///
+    /// # Errors
+    /// Signals cannot be caught.
+    pub(crate) fn cancel_at_end(&self, connection: &Conn) -> Result<AtEnd, EngineError> {
+        let (server, id) = (self.clone(), connection.connection_id());
+        at_end(move || server.cancel(id)).map_err(|cause| failed("catch SIGTERM", cause))
     }
 
     /// Database of our objects.

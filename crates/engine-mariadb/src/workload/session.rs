@@ -10,6 +10,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use threadwise_engine::at_end::AtEnd;
 use threadwise_engine::clock::{sleep_until_ns, thread_cpu_ns};
 use threadwise_engine::servers::clock::ServerClock;
 use threadwise_engine::worker::{StepResult, closed_loop, fixed_work};
@@ -41,6 +42,8 @@ pub(super) struct Tally {
 /// An open session.
 pub(super) struct MariadbSession {
     pub connection: Conn,
+    /// Cancels what the server does for it.
+    _at_end: AtEnd,
     pub schema: String,
     pub suffix: String,
     pub workload: Work,
@@ -62,6 +65,7 @@ pub(super) struct MariadbSession {
 /// What is given to a session to begin with.
 pub(super) struct Opened {
     pub connection: Conn,
+    pub at_end: AtEnd,
     pub backend: Option<Backend>,
     pub clock: ServerClock,
     pub tally: Arc<Tally>,
@@ -75,7 +79,7 @@ impl MariadbSession {
         (number, table): (u32, u32),
         seed: u64,
     ) -> Self {
-        let Opened { connection, backend, clock, tally } = opened;
+        let Opened { connection, at_end, backend, clock, tally } = opened;
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         random.set_stream(u64::from(number));
         let steps = match workload.spec {
@@ -84,6 +88,7 @@ impl MariadbSession {
         };
         Self {
             connection,
+            _at_end: at_end,
             schema: names.schema.to_owned(),
             suffix: names.suffix.to_owned(),
             workload,

@@ -165,7 +165,8 @@ impl AtWork for Treatment {
             backend: backend.clone(),
             tally: Arc::clone(&tally),
         });
-        let opened = Opened { connection, backend: backend.ok(), clock, tally };
+        let at_end = self.server.cancel_at_end(&connection)?;
+        let opened = Opened { connection, at_end, backend: backend.ok(), clock, tally };
         let place = (request.session, table);
         Ok(Box::new(MariadbSession::new(opened, &names, self.workload, place, request.seed)))
     }

@@ -2,6 +2,7 @@
 //! "libpq": connection strings, environment variables, the password file, the connection service
 //! file, SSL support), and what is said when it cannot be had.
 
+mod cancel;
 mod environment;
 mod explain;
 mod locality;
@@ -15,6 +16,7 @@ mod url;
 
 use threadwise_engine::EngineError;
 
+pub(crate) use cancel::Canceller;
 pub use environment::Environment;
 pub use explain::OLDEST;
 pub use locality::Locality;

@@ -95,6 +95,11 @@ impl Server {
         Ok(client)
     }
 
+    /// How it is reached.
+    pub(super) fn target(&self) -> &Target {
+        &self.0.target
+    }
+
     /// The schema of our objects, an identifier that needs no quoting.
     pub fn schema(&self) -> &str {
         &self.0.schema

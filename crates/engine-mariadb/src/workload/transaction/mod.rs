@@ -78,11 +78,12 @@ pub(crate) fn load(request: &LoadRequest) -> Result<Loaded, EngineError> {
     let (transaction, external) = parse(request)?;
     let (server, _) = find(&external)?;
     let mut connection = connect(&server, &transaction)?;
+    let _at_end = server.cancel_at_end(&connection)?;
     elsewhere::check(&mut connection, &transaction)?;
     let prepared = Prepared::all(&mut connection, &transaction)?;
     let values = Draws::new(&transaction, request.seed, 0).draw();
     begin(&mut connection, &transaction)?;
-    prepared.iter().try_for_each(|statement| statement.execute(&mut connection, &values))?;
+    prepared.iter().try_for_each(|statement| statement.execute(&server, &mut connection, &values))?;
     end(&mut connection, "ROLLBACK")?;
     Ok(Loaded { notes: transaction.notes(), ..Loaded::default() })
 }
@@ -151,7 +152,8 @@ impl AtWork for Transactions {
             tally: Arc::clone(&tally),
         });
         let draws = Draws::new(&self.transaction, request.seed, request.session);
-        let session = TransactionSession::open(connection, &self.transaction, draws, (backend.ok(), tally))?;
+        let opened = (&self.server, connection);
+        let session = TransactionSession::open(opened, &self.transaction, draws, (backend.ok(), tally))?;
         Ok(Box::new(session))
     }
 

@@ -1,10 +1,11 @@
 //! Statements of the user's, prepared on one connection, and what begins and ends their transaction.
 
 use mysql::prelude::Queryable;
-use mysql::{Conn, Params, Statement as Handle, Value};
+use mysql::{Conn, Params, Row, Statement as Handle, Value};
 use threadwise_engine::EngineError;
-use threadwise_engine::workloads::transaction::{Statement, Transaction};
+use threadwise_engine::workloads::transaction::{AnswerSize, Statement, Transaction};
 
+use crate::Server;
 use crate::error::{advice, failed, query};
 
 /// One of them.
@@ -36,11 +37,18 @@ impl Prepared {
         }
     }
 
-    /// Does it, and reads all rows of all its answers.
+    /// Does it, and reads all rows of all its answers, one after another.
     ///
     /// # Errors
-    /// The server's, with the line of the statement.
-    pub(super) fn execute(&self, connection: &mut Conn, values: &[i64]) -> Result<(), EngineError> {
+    /// The server's, with the line of the statement; or its answer is too large, and it was cancelled.
+    pub(super) fn execute(
+        &self,
+        server: &Server,
+        connection: &mut Conn,
+        values: &[i64],
+    ) -> Result<(), EngineError> {
+        let id = connection.connection_id();
+        let mut size = AnswerSize::default();
         let value = |at: &usize| Value::from(values.get(*at).copied());
         let parameters = match self.parameters.as_slice() {
             [] => Params::Empty,
@@ -51,11 +59,24 @@ impl Prepared {
         // By hand: when it is dropped, the library reads what is left and says nothing of an error in it.
         while let Some(rows) = answer.iter() {
             for row in rows {
-                row.map_err(fail)?;
+                size.add_row(bytes(&row.map_err(fail)?)).map_err(|why| {
+                    // The library reads an answer to its end before it does anything else.
+                    server.cancel(id);
+                    explain(self.line, &why)
+                })?;
             }
         }
         Ok(())
     }
+}
+
+/// Bytes of the values of a row, of which only texts are large.
+fn bytes(row: &Row) -> usize {
+    let bytes = |at: usize| match row.as_ref(at) {
+        Some(Value::Bytes(bytes)) => bytes.len(),
+        _ => 8,
+    };
+    (0..row.len()).map(bytes).sum()
 }
 
 fn explain(line: usize, why: &str) -> EngineError {

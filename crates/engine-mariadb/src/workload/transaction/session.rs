@@ -3,6 +3,7 @@
 use mysql::Conn;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use threadwise_engine::at_end::AtEnd;
 use threadwise_engine::clock::thread_cpu_ns;
 use threadwise_engine::worker::{StepResult, closed_loop};
 use threadwise_engine::workloads::transaction::{Draws, Transaction};
@@ -10,6 +11,7 @@ use threadwise_engine::{EngineError, Session, Window};
 use threadwise_study::SessionSlice;
 
 use super::prepared::{Prepared, begin, end};
+use crate::Server;
 use crate::workload::call::Call;
 use crate::workload::session::Tally;
 use crate::workload::thread::Backend;
@@ -17,6 +19,9 @@ use crate::workload::thread::Backend;
 /// A connection with its transactions.
 pub(super) struct TransactionSession {
     connection: Conn,
+    server: Server,
+    /// Cancels what the server does for it.
+    _at_end: AtEnd,
     transaction: Transaction,
     statements: Vec<Prepared>,
     draws: Draws,
@@ -31,13 +36,22 @@ impl TransactionSession {
     /// # Errors
     /// The server's, with the line of the statement.
     pub(super) fn open(
-        mut connection: Conn,
+        (server, mut connection): (&Server, Conn),
         transaction: &Transaction,
         draws: Draws,
         (backend, tally): (Option<Backend>, Arc<Tally>),
     ) -> Result<Self, EngineError> {
         let statements = Prepared::all(&mut connection, transaction)?;
-        Ok(Self { connection, transaction: transaction.clone(), statements, draws, backend, tally })
+        Ok(Self {
+            server: server.clone(),
+            _at_end: server.cancel_at_end(&connection)?,
+            connection,
+            transaction: transaction.clone(),
+            statements,
+            draws,
+            backend,
+            tally,
+        })
     }
 
     /// Does one transaction.
@@ -45,7 +59,7 @@ impl TransactionSession {
         let values = self.draws.draw();
         begin(&mut self.connection, &self.transaction)?;
         for statement in &self.statements {
-            statement.execute(&mut self.connection, &values)?;
+            statement.execute(&self.server, &mut self.connection, &values)?;
         }
         end(&mut self.connection, self.transaction.ending())
     }

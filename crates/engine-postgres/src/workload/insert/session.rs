@@ -9,6 +9,7 @@ use postgres::types::ToSql;
 use postgres::{Client, Statement};
 use std::sync::Arc;
 use std::time::SystemTime;
+use threadwise_engine::at_end::AtEnd;
 use threadwise_engine::worker::{StepResult, closed_loop};
 use threadwise_engine::workloads::insert::{Key, RandomKeys, first_key, key_check};
 use threadwise_engine::workloads::options::Loop;
@@ -44,6 +45,8 @@ pub(in crate::workload) struct InsertSession {
     session: u32,
     shared: Arc<Shared>,
     client: Client,
+    /// Cancels what the server does for it.
+    _at_end: AtEnd,
     call: Statement,
     step: Statement,
 }
@@ -75,6 +78,7 @@ impl InsertSession {
             shared.note("a step is one prepared INSERT, its own transaction, in one round trip".into());
         }
         Ok(Self {
+            _at_end: server.cancel_at_end(&client)?,
             table: full_name,
             mark,
             seed: session_seed(request.seed, request.session),

@@ -8,6 +8,7 @@
 use postgres::{Client, Statement};
 use std::cell::RefCell;
 use std::sync::Arc;
+use threadwise_engine::at_end::AtEnd;
 use threadwise_engine::worker::{StepResult, closed_loop};
 use threadwise_engine::workloads::logical_io::{self, LogicalIo, Step, Steps};
 use threadwise_engine::workloads::options::Loop;
@@ -44,6 +45,8 @@ pub(in crate::workload) struct IoSession {
 /// The connection and what is prepared on it.
 struct Connection {
     client: Client,
+    /// Cancels what the server does for it.
+    _at_end: AtEnd,
     call: Statement,
     read: Statement,
     update: Statement,
@@ -98,6 +101,7 @@ impl IoSession {
             update: prepare(&mut client, &update_sql)?,
             pending: prepare(&mut client, PENDING)?,
             oids: oids(&mut client, &table)?,
+            _at_end: server.cancel_at_end(&client)?,
             client,
         };
         shared.add_backend(request.session, pid);

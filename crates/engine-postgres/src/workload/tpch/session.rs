@@ -13,6 +13,7 @@ use postgres::error::SqlState;
 use postgres::{Client, SimpleQueryMessage};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use threadwise_engine::at_end::AtEnd;
 use threadwise_engine::workloads::tpch::{self, query_text, too_long};
 use threadwise_engine::{EngineError, Session, SessionRequest, Window, clock};
 use threadwise_study::{Answer, QueryExecution, SessionSlice};
@@ -43,6 +44,8 @@ type Notices = Arc<Mutex<Vec<String>>>;
 /// A session of `tpch`.
 pub(crate) struct QuerySession {
     client: Client,
+    /// Cancels what the server does for it.
+    _at_end: AtEnd,
     server: Server,
     schema: String,
     notices: Notices,
@@ -99,6 +102,7 @@ impl QuerySession {
         tell(&mut client, &shared, jit, workers, options.hold_plan == Some(true))?;
         let leader = server.is_local().then_some(pid);
         Ok(Self {
+            _at_end: server.cancel_at_end(&client)?,
             client,
             server: server.clone(),
             schema,

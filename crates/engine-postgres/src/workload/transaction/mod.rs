@@ -7,14 +7,16 @@ mod session;
 mod values;
 
 use postgres::Client;
-use threadwise_engine::workloads::transaction::{Draws, Quoting, Statement, Transaction};
+use threadwise_engine::workloads::transaction::{
+    Draws, Quoting, STATEMENT_LIMIT_SECONDS, Statement, Transaction,
+};
 use threadwise_engine::{EngineError, LoadRequest, Loaded};
 
 use crate::Server;
 use crate::error::{failed, query};
 use crate::workload::sql::execute;
 pub(super) use session::TransactionSession;
-use values::{Prepared, explain};
+use values::Prepared;
 
 /// How PostgreSQL quotes.
 const QUOTING: Quoting = Quoting {
@@ -44,20 +46,27 @@ pub(super) fn parse(load: &LoadRequest) -> Result<Transaction, EngineError> {
 pub(crate) fn load(server: &Server, request: &LoadRequest) -> Result<Loaded, EngineError> {
     let transaction = parse(request)?;
     let mut client = connect(server, "threadwise loader", &transaction)?;
+    let (canceller, _at_end) = (server.canceller(&client), server.cancel_at_end(&client)?);
     let statements = prepare(&mut client, &transaction)?;
     let values = Draws::new(&transaction, request.seed, 0).draw();
     execute(&mut client, "begin a transaction", begin(&transaction))?;
     for (statement, prepared) in transaction.statements.iter().zip(&statements) {
-        prepared.execute(&mut client, &values).map_err(|cause| explain(statement, &cause))?;
+        prepared.execute(statement, (&mut client, &canceller), &values)?;
     }
     execute(&mut client, "roll back", "ROLLBACK")?;
     Ok(Loaded { notes: transaction.notes(), ..Loaded::default() })
 }
 
-/// A connection as the user's clients have it, to the database that may be written to, where one may be.
+/// A connection as the user's clients have it, to the database that may be written to, where one may be. Its server ends
+/// what it does for it once the client is gone, or after a time.
 fn connect(server: &Server, application: &str, transaction: &Transaction) -> Result<Client, EngineError> {
     let mut client = server.connect(application)?;
-    execute(&mut client, "prepare a connection", "RESET search_path")?;
+    let prepared = format!("RESET search_path; SET statement_timeout = '{STATEMENT_LIMIT_SECONDS}s'");
+    execute(&mut client, "prepare a connection", &prepared)?;
+    if server.version_num() >= 140_000 {
+        // A server whose system cannot look at its clients refuses it, and has the other bound.
+        let _ = client.batch_execute("SET client_connection_check_interval = '1s'");
+    }
     let action = "ask for the name of the database";
     let asked = "SELECT current_database()::text, current_setting('standard_conforming_strings')";
     let row = client.query_one(asked, &[]).map_err(|cause| query(action, &cause))?;

@@ -2,14 +2,16 @@
 
 use postgres::Client;
 use std::sync::Arc;
+use threadwise_engine::at_end::AtEnd;
 use threadwise_engine::worker::{StepResult, closed_loop};
 use threadwise_engine::workloads::transaction::{Draws, Transaction};
 use threadwise_engine::{EngineError, Session, SessionRequest, Window};
 use threadwise_study::SessionSlice;
 
-use super::values::{Prepared, explain};
+use super::values::Prepared;
 use super::{begin, connect, prepare};
 use crate::Server;
+use crate::connect::Canceller;
 use crate::workload::backend::Usage;
 use crate::workload::shared::{Resting, Shared, backend_pid, flush_statistics};
 use crate::workload::sql::execute;
@@ -17,6 +19,9 @@ use crate::workload::sql::execute;
 /// A connection with its transactions.
 pub(in crate::workload) struct TransactionSession {
     client: Client,
+    canceller: Canceller,
+    /// Cancels what the server does for it.
+    _at_end: AtEnd,
     transaction: Transaction,
     statements: Vec<Prepared>,
     draws: Draws,
@@ -43,6 +48,8 @@ impl TransactionSession {
         let pid = backend_pid(&mut client)?;
         shared.add_backend(request.session, pid);
         Ok(Self {
+            canceller: server.canceller(&client),
+            _at_end: server.cancel_at_end(&client)?,
             client,
             statements,
             draws: Draws::new(transaction, request.seed, request.session),
@@ -56,11 +63,11 @@ impl TransactionSession {
 
     /// Does one transaction.
     fn step(&mut self) -> Result<(), EngineError> {
-        let Self { client, transaction, statements, draws, .. } = self;
+        let Self { client, canceller, transaction, statements, draws, .. } = self;
         let values = draws.draw();
         execute(client, "begin a transaction", begin(transaction))?;
         for (statement, prepared) in transaction.statements.iter().zip(statements.iter()) {
-            prepared.execute(client, &values).map_err(|cause| explain(statement, &cause))?;
+            prepared.execute(statement, (client, canceller), &values)?;
         }
         execute(client, "end a transaction", transaction.ending())
     }

@@ -2,10 +2,12 @@
 
 use postgres::Client;
 use postgres::error::SqlState;
+use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::{ToSql, Type};
 use threadwise_engine::EngineError;
-use threadwise_engine::workloads::transaction::{Parameter, Statement};
+use threadwise_engine::workloads::transaction::{AnswerSize, Parameter, Statement};
 
+use crate::connect::Canceller;
 use crate::error::{failed, server_message};
 
 /// A prepared statement.
@@ -43,23 +45,37 @@ impl Prepared {
             if [*low, *high].iter().any(|end| value(kind, *end).is_none()) {
                 let why =
                     format!("its parameter :{name} is of the type {kind}, which {low}..{high} is beyond");
-                return Err(failed(format!("execute line {}", statement.line), why));
+                return Err(failed(action(statement), why));
             }
         }
         Ok(Self { statement: prepared, parameters })
     }
 
-    /// Executes it and reads all of its rows.
+    /// Executes it and reads all of its rows, one after another; `statement` is what it was prepared of.
     ///
     /// # Errors
-    /// The server's.
-    pub(super) fn execute(&self, client: &mut Client, drawn: &[i64]) -> Result<(), postgres::Error> {
+    /// The server's, with the line of the statement; or its answer is too large, and it was cancelled.
+    pub(super) fn execute(
+        &self,
+        statement: &Statement,
+        (client, canceller): (&mut Client, &Canceller),
+        drawn: &[i64],
+    ) -> Result<(), EngineError> {
         let values = self.parameters.iter().zip(self.statement.params());
         let values: Vec<Box<dyn ToSql + Sync>> = values
             .filter_map(|(at, kind)| value(kind, drawn.get(*at).copied().unwrap_or_default()))
             .collect();
-        let given: Vec<&(dyn ToSql + Sync)> = values.iter().map(AsRef::as_ref).collect();
-        client.query(&self.statement, &given).map(drop)
+        let fail = |cause: postgres::Error| explain(statement, &cause);
+        let mut rows = client.query_raw(&self.statement, values).map_err(fail)?;
+        let mut size = AnswerSize::default();
+        while let Some(row) = rows.next().map_err(fail)? {
+            size.add_row(row.raw_size_bytes()).map_err(|why| {
+                // The library reads an answer to its end before it closes the connection.
+                canceller.cancel();
+                failed(action(statement), why)
+            })?;
+        }
+        Ok(())
     }
 }
 
@@ -77,9 +93,13 @@ fn value(kind: &Type, number: i64) -> Option<Box<dyn ToSql + Sync>> {
     })
 }
 
+fn action(statement: &Statement) -> String {
+    format!("execute line {}", statement.line)
+}
+
 /// An error of a statement of the file.
 pub(super) fn explain(statement: &Statement, cause: &postgres::Error) -> EngineError {
-    let action = format!("execute line {}", statement.line);
+    let action = action(statement);
     match cause.code() {
         Some(code) if *code == SqlState::READ_ONLY_SQL_TRANSACTION => {
             let words = cause.as_db_error().map_or("it writes", |error| error.message());

@@ -13,6 +13,7 @@
 //! by words and by the names of functions; each transaction is begun read-only and rolled back besides, since engines
 //! refuse some writes in a read-only transaction, and commit others (PostgreSQL 11 to 15: large objects).
 
+mod answer;
 mod file;
 mod lexer;
 mod outlive;
@@ -28,8 +29,13 @@ use threadwise_study::{OptionValue, Options};
 
 use super::options::{only, refuse};
 use crate::EngineError;
+pub use answer::AnswerSize;
 pub use lexer::Quoting;
 pub use statement::{Parameter, Statement};
+
+/// How long a statement may take in a server of the user's, which goes on with it where its client was killed: a bound
+/// that the server itself holds.
+pub const STATEMENT_LIMIT_SECONDS: u32 = 600;
 
 /// What a report has to say of every study of transactions.
 pub const ANSWERS: &str = "transactions are those of a file: their answers are read and not checked, and each is begun \

@@ -1,13 +1,14 @@
 //! A session of `transaction` on SQLite: the statements, prepared once, between BEGIN and COMMIT, or
 //! ROLLBACK where they are read-only.
 
+use rusqlite::types::ValueRef;
 use rusqlite::{CachedStatement, Connection};
 use threadwise_study::SessionSlice;
 
 use super::super::error::failed;
 use super::super::ffi::{CacheCounters, take_cache_counters};
 use crate::worker::measure::{StepResult, closed_loop};
-use crate::workloads::transaction::{Draws, Statement, Transaction};
+use crate::workloads::transaction::{AnswerSize, Draws, Statement, Transaction};
 use crate::{EngineError, Session, SessionRequest, Window};
 
 /// A connection with its transactions.
@@ -129,6 +130,7 @@ fn execute(
     prepared: &mut CachedStatement<'_>,
     values: &[i64],
 ) -> Result<(), EngineError> {
+    let mut size = AnswerSize::default();
     let mut execute = || {
         for (at, value) in values.iter().enumerate().take(prepared.parameter_count()) {
             prepared.raw_bind_parameter(at + 1, value)?;
@@ -136,13 +138,22 @@ fn execute(
         let columns = prepared.column_count();
         let mut rows = prepared.raw_query();
         while let Some(row) = rows.next()? {
+            let mut bytes = 0;
             for column in 0..columns {
-                row.get_ref(column)?;
+                bytes += match row.get_ref(column)? {
+                    ValueRef::Text(value) | ValueRef::Blob(value) => value.len(),
+                    _ => 8,
+                };
+            }
+            if let Err(why) = size.add_row(bytes) {
+                return Ok(Err(why));
             }
         }
-        Ok(())
+        Ok(Ok(()))
     };
-    execute().map_err(|cause: rusqlite::Error| explain(statement, &cause))
+    let read: rusqlite::Result<Result<(), String>> = execute();
+    read.map_err(|cause| explain(statement, &cause))?
+        .map_err(|why| failed(format!("execute line {}", statement.line), why))
 }
 
 fn explain(statement: &Statement, cause: &rusqlite::Error) -> EngineError {

@@ -110,6 +110,9 @@ fn what_is_wrong_with_a_statement_is_told_with_its_line_before_anything_is_measu
     assert!(message.contains("line 3") && message.contains("no such table: nowhere"), "{message}");
     let message = why("SELECT [Load_Extension] ('x')");
     assert!(message.contains("line 1: load_extension() loads a library"), "{message}");
+    // It would never end.
+    let message = why("WITH RECURSIVE i(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM i) SELECT x FROM i");
+    assert!(message.contains("line 1") && message.contains("more than 64 MiB"), "{message}");
     let missing =
         measure(&request(&folder.path().join("none.db"), "SELECT 1", None)).unwrap_err().to_string();
     assert!(missing.contains("none.db") && !folder.path().join("none.db").exists(), "{missing}");
