@@ -10,8 +10,11 @@
 //! since others could make files there that SQLite finds by their names.
 
 use crate::error::ItemError;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, fstat, openat, statat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, openat, statat};
 use rustix::io::Errno;
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 use threadwise_process::users::{self, Account};
@@ -77,6 +80,90 @@ fn way(database: &Path) -> io::Result<(Vec<Owned>, Option<Owned>)> {
         Err(Errno::NOENT) => Ok((folders, None)),
         found => Ok((folders, Some(owned(database, &found?)))),
     }
+}
+
+/// Most links that a path may go through, as the kernel's own (`path_resolution(7)`).
+const MOST_LINKS: u32 = 40;
+
+/// The file that a path leads to, without links; and for root why it may not work there, where another user than the one
+/// as whom it would work could lead the path elsewhere by a link.
+///
+/// # Errors
+/// The path leads nowhere.
+pub fn follow(path: &Path) -> io::Result<(PathBuf, Option<String>)> {
+    led_to(path, None)
+}
+
+/// As [`follow`], for a path that leads to the folder of the given database.
+///
+/// # Errors
+/// The path leads nowhere.
+pub fn led_to(path: &Path, database: Option<&Path>) -> io::Result<(PathBuf, Option<String>)> {
+    let found = fs::canonicalize(path)?;
+    if !rustix::process::geteuid().is_root() {
+        return Ok((found, None));
+    }
+    // What this walk found is what is worked on: a link that is swapped meanwhile leads nobody elsewhere.
+    let (found, decisive) = walk(path)?;
+    let database = database.unwrap_or(&found);
+    let why = match of(database) {
+        // It is said where it is worked on.
+        Err(_) => None,
+        Ok(ground) => refuse_link(&decisive, &ground, database),
+    };
+    Ok((found, why))
+}
+
+/// The end of a path, and the folders that decide it, each with what was followed in it: those up to the last link.
+/// Behind it there is none, and [`of`] judges.
+fn walk(path: &Path) -> io::Result<(PathBuf, Vec<(Owned, Owned)>)> {
+    let mut rest: VecDeque<OsString> =
+        std::path::absolute(path)?.components().map(|part| part.as_os_str().to_owned()).collect();
+    let (mut at, mut way, mut decisive, mut links) = (PathBuf::from("/"), Vec::new(), 0, 0);
+    while let Some(part) = rest.pop_front() {
+        match Path::new(&part).components().next() {
+            Some(Component::RootDir) => at = PathBuf::from("/"),
+            Some(Component::ParentDir) => drop(at.pop()),
+            Some(Component::Normal(name)) => {
+                let next = at.join(name);
+                let entry = owned_at(&next)?;
+                let is_link = FileType::from_raw_mode(entry.mode) == FileType::Symlink;
+                way.push((owned_at(&at)?, entry));
+                if !is_link {
+                    at = next;
+                    continue;
+                }
+                (links, decisive) = (links + 1, way.len());
+                if links > MOST_LINKS {
+                    return Err(Errno::LOOP.into());
+                }
+                let to = fs::read_link(&next)?;
+                to.components().rev().for_each(|part| rest.push_front(part.as_os_str().to_owned()));
+            }
+            _ => {}
+        }
+    }
+    way.truncate(decisive);
+    Ok((at, way))
+}
+
+fn owned_at(path: &Path) -> io::Result<Owned> {
+    let stat = statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)?;
+    Ok(Owned { path: path.to_owned(), uid: stat.st_uid, gid: stat.st_gid, mode: stat.st_mode })
+}
+
+/// Why a file may not be worked on that a path leads to by links in these folders.
+fn refuse_link(decisive: &[(Owned, Owned)], ground: &Ground, found: &Path) -> Option<String> {
+    let owner = match ground {
+        Ground::Ours => None,
+        Ground::Owner(owner) => Some(owner),
+    };
+    let what = decisive.iter().find_map(|(folder, next)| swappable(folder, Some(next), owner))?;
+    Some(format!(
+        "its path leads by a link to {}, and {what}: give the path of that file itself if it is the one (docs/RELOAD.md, \
+         Root)",
+        found.display()
+    ))
 }
 
 /// The decision for root.
@@ -208,6 +295,62 @@ mod tests {
         assert_eq!(found, Account { uid: 12_345, gid: 12_345, groups: Vec::new() });
         let file = Owned { gid: 0, ..owned("/db", 12_345, 0o600) };
         assert_eq!(without_account(12_345, Some(&file), &file).gid, NO_GROUP);
+    }
+
+    /// A link `/a/b/link` that leads to the ground of root or of user 1000.
+    fn linked(folders: [(u32, u32); 2], link: u32, owner: Option<u32>) -> Option<String> {
+        let [a, b] = folders.map(|(uid, mode)| owned("/a/b", uid, mode));
+        let decisive = [(a, b.clone()), (b, owned("/a/b/link", link, 0o777))];
+        let ground =
+            owner.map_or(Ground::Ours, |uid| Ground::Owner(Account { uid, gid: uid, groups: Vec::new() }));
+        refuse_link(&decisive, &ground, Path::new("/srv/db"))
+    }
+
+    #[test]
+    fn a_link_leads_only_to_what_is_of_those_who_could_change_it() {
+        let (root, user) = ((0, 0o755), (1000, 0o755));
+        for folders in [[root, root], [(0, 0o1777), root]] {
+            assert_eq!(linked(folders, 0, None), None, "root's own link to root's file");
+            assert_eq!(linked(folders, 0, Some(1000)), None, "root's own link to a user's file");
+        }
+        assert_eq!(linked([root, user], 1000, Some(1000)), None, "a user's link to the user's file");
+        assert_eq!(linked([root, (0, 0o1777)], 1000, Some(1000)), None, "theirs in /tmp");
+        for (folders, link, owner) in [
+            ([root, user], 1000, None),
+            ([root, user], 0, None),
+            ([user, root], 0, None),
+            ([root, user], 1000, Some(2000)),
+            ([root, (0, 0o777)], 0, None),
+            ([root, (0, 0o1777)], 1000, None),
+        ] {
+            let why = linked(folders, link, owner).unwrap();
+            assert!(why.contains("leads by a link to /srv/db") && why.contains("could swap"), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_walked_as_the_kernel_does() {
+        use std::os::unix::fs::symlink;
+        let root = tempfile::tempdir().unwrap();
+        let real = root.path().canonicalize().unwrap();
+        let at = |name: &str| real.join(name);
+        std::fs::create_dir_all(at("a/b")).unwrap();
+        std::fs::write(at("a/b/db"), "").unwrap();
+        symlink("b/../b", at("a/one")).unwrap();
+        symlink(at("a/one/db"), at("two")).unwrap();
+        symlink("loop", at("loop")).unwrap();
+        for (path, links) in
+            [("a/b/db", 0), ("a/./b/../b/db", 0), ("a/one/db", 1), ("two", 2), ("a/one/../../two", 3)]
+        {
+            let (found, decisive) = walk(&at(path)).unwrap();
+            assert_eq!(found, at("a/b/db"), "{path}");
+            let is_link = |entry: &Owned| FileType::from_raw_mode(entry.mode) == FileType::Symlink;
+            assert_eq!(decisive.iter().filter(|(_, next)| is_link(next)).count(), links, "{path}");
+            assert!(decisive.last().is_none_or(|(_, next)| is_link(next)), "{path}");
+            assert_eq!(follow(&at(path)).unwrap().0, at("a/b/db"));
+        }
+        assert!(walk(&at("loop")).is_err() && follow(&at("loop")).is_err());
+        assert!(follow(&at("nowhere")).is_err());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The list of files: given as arguments or in a text file, each file once, and their order.
 
-use crate::error::ReloadError;
+use crate::error::{ItemError, ReloadError};
+use crate::ground;
 use crate::identity::Inode;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -26,8 +27,30 @@ pub struct Entry {
     pub path: PathBuf,
     /// Without links.
     pub database: PathBuf,
+    /// Why it is left alone: another user's link leads to it.
+    pub refusal: Option<String>,
     /// Size when the list was read.
     pub size_bytes: u64,
+}
+
+impl Entry {
+    /// Whether it may be worked on, as far as its path says.
+    ///
+    /// # Errors
+    /// [`ItemError::Skip`] with the reason.
+    pub fn allowed(&self) -> Result<(), ItemError> {
+        self.refusal.as_ref().map_or(Ok(()), |why| Err(ItemError::skip(why)))
+    }
+
+    /// The file that is changed, where the path as given leads to it by a link.
+    pub fn behind_link(&self) -> Option<&Path> {
+        let given = std::path::absolute(&self.path).ok()?;
+        let is_same = match (given.parent().map(fs::canonicalize), given.file_name()) {
+            (Some(Ok(folder)), Some(name)) => folder.join(name) == self.database,
+            _ => false,
+        };
+        (!is_same).then_some(self.database.as_path())
+    }
 }
 
 /// The order in which files are begun.
@@ -53,10 +76,10 @@ pub fn read(given: &[PathBuf]) -> Result<Vec<Entry>, ReloadError> {
     let mut entries = Vec::new();
     for path in paths(given)? {
         let refused = |why: std::io::Error| ReloadError::List { path: path.clone(), why: why.to_string() };
-        let database = fs::canonicalize(&path).map_err(refused)?;
+        let (database, refusal) = ground::follow(&path).map_err(refused)?;
         let found = fs::symlink_metadata(&database).map_err(refused)?;
         if seen.insert(Inode { dev: found.dev(), ino: found.ino() }) {
-            entries.push(Entry { path, database, size_bytes: found.size() });
+            entries.push(Entry { path, database, refusal, size_bytes: found.size() });
         }
     }
     Ok(entries)

@@ -26,6 +26,7 @@ pub fn recover(path: &Path, settings: &Settings) -> Result<Recovered, ItemError>
     if !is_left(&database) {
         return Ok(Recovered::Nothing);
     }
+    not_by_a_link(path, &database)?;
     match ground::of(&database)? {
         Ground::Ours => take_over(&database, settings, &|name| crate::driver(name, settings)),
         Ground::Owner(owner) => apart::recover(&owner, &database, settings),
@@ -61,6 +62,19 @@ fn database_of(path: &Path) -> Result<PathBuf, ItemError> {
     match fs::canonicalize(path) {
         Ok(found) if !is_left(&named) => Ok(found),
         _ => Ok(named),
+    }
+}
+
+/// Refuses what another user's link leads to: of the path, or of its folder where the name itself is meant.
+fn not_by_a_link(path: &Path, database: &Path) -> Result<(), ItemError> {
+    let is_followed = fs::canonicalize(path).is_ok_and(|found| found == database);
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let (found, why) = ground::led_to(if is_followed { path } else { folder }, Some(database))
+        .map_err(|error| ItemError::skip(format!("cannot be found: {error}")))?;
+    match why {
+        Some(why) => Err(ItemError::skip(why)),
+        None if found == database || Some(found.as_path()) == database.parent() => Ok(()),
+        None => Err(ItemError::skip("its path leads elsewhere than a moment before: try again")),
     }
 }
 

@@ -136,6 +136,9 @@ impl Shared<'_> {
 
     fn one(&self, index: usize, events: &Sender<Event>) -> Report {
         let entry = &self.entries[index];
+        if let Err(why) = entry.allowed() {
+            return Report::of(&entry.path, Outcome::Skipped(why.to_string()));
+        }
         if let Some(report) = self.done_before(entry) {
             return report;
         }
@@ -145,6 +148,12 @@ impl Shared<'_> {
         let on_stage = |stage| drop(events.send(Event::Stage { index, stage }));
         let mut report = reload(&entry.database, self.driver, &self.options.item, &on_stage);
         report.path.clone_from(&entry.path);
+        let is_done = report.outcome == Outcome::Done;
+        if let Some(database) = entry.behind_link().filter(|_| is_done) {
+            report
+                .warnings
+                .push(format!("it is a link: the file that was changed is {}", database.display()));
+        }
         if let Outcome::Skipped(why) | Outcome::Failed(why) = &mut report.outcome {
             why.push_str(descriptors(why));
         }

@@ -200,7 +200,11 @@ fn dry_run(
         .map(|entry| {
             (
                 entry.path.clone(),
-                run::look(&entry.database, driver, settings).err().map(|why| why.to_string()),
+                entry
+                    .allowed()
+                    .and_then(|()| run::look(&entry.database, driver, settings))
+                    .err()
+                    .map(|why| why.to_string()),
             )
         })
         .collect();

@@ -308,6 +308,60 @@ fn an_owners_database_is_reloaded_with_the_owners_rights() {
     assert_eq!(names(&base), ["db"]);
 }
 
+/// What `ls -i` and a checksum would see of a file.
+fn looks(path: &Path) -> (u64, Vec<u8>) {
+    (fs::metadata(path).unwrap().ino(), fs::read(path).unwrap())
+}
+
+#[test]
+fn a_link_of_a_user_leads_root_to_nothing_of_roots() {
+    if !is_root("a reload by root of a link in another user's folder") {
+        return;
+    }
+    let (lab, base) = their_lab();
+    let owned = lab.path().join("owned");
+    fs::create_dir(&owned).unwrap();
+    their_database(&owned.join("db"));
+    chown(owned.join("db"), Some(0), Some(0)).unwrap();
+    // Of the file, of its folder, by another link, and one that root itself made in their folder.
+    symlink(owned.join("db"), base.join("file")).unwrap();
+    symlink(&owned, base.join("folder")).unwrap();
+    symlink(base.join("file"), lab.path().join("twice")).unwrap();
+    let before = looks(&owned.join("db"));
+    for path in ["base/file", "base/folder/db", "twice"] {
+        for more in [&[][..], &["--dry-run"], &["--originals", "remove"], &["--unseal"]] {
+            let said = lab.run(&[&["reload", "--engine", "sqlite"], more, &[path]].concat());
+            assert_eq!(said.code, Some(1), "{path} {more:?}: {}{}", said.stdout, said.stderr);
+            let is_named = said.stdout.contains(owned.join("db").to_str().unwrap());
+            assert!(is_named && said.stdout.contains("leads by a link"), "{path} {more:?}: {}", said.stdout);
+        }
+        assert_eq!(
+            (looks(&owned.join("db")), names(&owned)),
+            (before.clone(), vec!["db".to_owned()]),
+            "{path}"
+        );
+    }
+    // What a killed run left there is not root's to put back by that way either.
+    fs::create_dir(owned.join(".threadwise-reload-db")).unwrap();
+    for path in ["base/file", "base/folder/db", "twice"] {
+        let said = lab.run(&["reload", "--recover", path]);
+        assert_eq!(said.code, Some(1), "{path}: {}", said.stdout);
+        assert!(said.stdout.contains("leads by a link"), "{path}: {}", said.stdout);
+    }
+    fs::remove_dir(owned.join(".threadwise-reload-db")).unwrap();
+    assert_eq!(looks(&owned.join("db")), before);
+    // Root's link to root's file, and a user's link to the user's own: the file that was changed is named.
+    symlink(owned.join("db"), lab.path().join("mine")).unwrap();
+    symlink(base.join("db"), base.join("own")).unwrap();
+    for (path, file) in [("mine", owned.join("db")), ("base/own", base.join("db"))] {
+        let said = lab.ok(&["reload", "--engine", "sqlite", "--originals", "remove", path]);
+        let named = format!("the file that was changed is {}", file.display());
+        assert!(said.stdout.contains(&named), "{path}: {}", said.stdout);
+    }
+    let said = lab.ok(&["reload", "--engine", "sqlite", "--originals", "remove", "base/db"]);
+    assert!(!said.stdout.contains("is a link"), "{}", said.stdout);
+}
+
 #[test]
 fn a_killed_run_of_roots_leaves_nothing_in_an_owners_folder() {
     if !is_root("kills of a run of root's on another user's database") {

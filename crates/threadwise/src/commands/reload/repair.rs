@@ -104,11 +104,11 @@ pub fn unseal(args: &ReloadArgs, settings: &Settings, driver: &dyn Driver) -> Re
     let outcomes: Vec<Outcome> = entries
         .iter()
         .map(|entry| {
-            let word =
-                recover::unseal(&entry.database, settings, driver).map(|was_sealed| match was_sealed {
-                    true => "writable".to_owned(),
-                    false => "was not sealed".to_owned(),
-                });
+            let unsealed = entry.allowed().and_then(|()| recover::unseal(&entry.database, settings, driver));
+            let word = unsealed.map(|was_sealed| match was_sealed {
+                true => "writable".to_owned(),
+                false => "was not sealed".to_owned(),
+            });
             (entry.path.clone(), word.map_err(|error| error.to_string()))
         })
         .collect();
