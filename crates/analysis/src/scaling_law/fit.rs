@@ -11,6 +11,7 @@ use super::law::{Law, Parameters, Yields};
 use super::load::Load;
 use super::solve::{FIRST_YIELD, KAPPA, Pull, Row, SIGMA, Solution, solve};
 use super::sweep::{Sweep, SweepError};
+use super::told::Told;
 use crate::statistics::{Normal, quantile, t_quantile};
 use statrs::distribution::{ContinuousCDF, Normal as Gauss};
 
@@ -51,6 +52,8 @@ pub struct Fit {
     pub free: usize,
     /// Share of replicates below the lower end of an interval.
     pub tail: f64,
+    /// What of it the points tell.
+    pub told: Told,
 }
 
 /// An estimate with its interval.
@@ -152,14 +155,21 @@ impl Plan {
     }
 }
 
-/// The richest law that has no more parameters than there are loads, and whose yield something shows.
+/// The law that is fitted: with yields where some core has more than one busy thread.
 pub fn richest(sweep: &Sweep) -> Law {
-    let yields = Yields::needed(sweep.widest()).len();
-    let has_siblings = sweep.sibling_loads() >= yields.max(1);
-    match sweep.loads() {
-        loads if has_siblings && loads >= 3 + yields => Law::Smt,
-        loads if has_siblings && loads >= 2 + yields => Law::SmtAmdahl,
-        _ => Law::Universal,
+    if sweep.widest() > 1 { Law::Smt } else { Law::Universal }
+}
+
+/// That points tell σ and κ apart, and have one more than what they tell where nothing else says how far they lie off.
+fn check(sweep: &Sweep, plan: &Plan) -> Result<(), SweepError> {
+    let has_blocks = sweep.blocks() > 1;
+    let told = Told::of_law(plan.law, sweep);
+    let spare = usize::from(!has_blocks && plan.misfit.is_none());
+    let is_told = told.tells(Number::Sigma) && told.tells(Number::Kappa);
+    let numbers = plan.parameters();
+    match sweep.points().len() >= numbers.max(told.rank() + spare) && is_told {
+        true => Ok(()),
+        false => Err(SweepError::FewPoints { loads: sweep.loads(), numbers, has_blocks }),
     }
 }
 
@@ -178,6 +188,8 @@ pub(super) struct Once {
     pub misfit: f64,
     /// Degrees of freedom of the misfit.
     pub free: usize,
+    /// What of it the points tell, with what is known beforehand.
+    pub told: Told,
 }
 
 /// Fits once, then again with the weights that follow from the misfit.
@@ -192,7 +204,7 @@ pub(super) fn once(sweep: &Sweep, plan: &Plan) -> Result<Once, SweepError> {
     let errors = noise.clone().unwrap_or_else(|| vec![1.0; means.len()]);
     let first: Vec<f64> = errors.iter().map(|error| 1.0 / error.max(LEAST_SD)).collect();
     let solution = plan.solve(&rows(sweep, &means, &first), &pulls, None).ok_or(SweepError::NoFit)?;
-    let free = means.len().saturating_sub(plan.parameters());
+    let free = means.len().saturating_sub(Told::of(&solution, sweep, &[]).rank());
     let (misfit, free) = match plan.misfit.filter(|_| free == 0) {
         Some(of_others) => of_others,
         None => (misfit(&solution, &errors, noise.is_some(), free), free),
@@ -201,7 +213,8 @@ pub(super) fn once(sweep: &Sweep, plan: &Plan) -> Result<Once, SweepError> {
     let weights: Vec<f64> = errors.iter().map(|error| 1.0 / sd(error).max(LEAST_SD)).collect();
     let near = Some(solution.coordinates.as_slice());
     let solution = plan.solve(&rows(sweep, &means, &weights), &pulls, near).ok_or(SweepError::NoFit)?;
-    Ok(Once { solution, weights, misfit, free })
+    let told = Told::of(&solution, sweep, &plan.priors);
+    Ok(Once { solution, weights, misfit, free, told })
 }
 
 /// How far points lie off the law beyond their noise; of data without noise of their own all of it.
@@ -218,9 +231,12 @@ impl Fit {
     /// Fits a law, and resamples of the data.
     ///
     /// # Errors
-    /// No search ended.
+    /// No search ended, or the points are too few to tell the law's numbers.
     pub fn new(sweep: &Sweep, plan: &Plan, draws: Draws) -> Result<Self, SweepError> {
-        let Once { solution, weights, misfit, free } = once(sweep, plan)?;
+        if plan.priors.is_empty() {
+            check(sweep, plan)?;
+        }
+        let Once { solution, weights, misfit, free, told } = once(sweep, plan)?;
         let mut random = Normal::new(draws.seed);
         let blocks = sweep.blocks();
         let law = solution.parameters();
@@ -242,7 +258,7 @@ impl Fit {
             _ if misfit > 0.0 => free.clamp(1, blocks - 1),
             _ => blocks - 1,
         };
-        Ok(Self { solution, replicates, misfit, free, tail: tail(draws.level, degrees, blocks) })
+        Ok(Self { solution, replicates, misfit, free, tail: tail(draws.level, degrees, blocks), told })
     }
 
     /// A number that follows from the law's, with its interval; `None` where too few fits of resampled data ended.

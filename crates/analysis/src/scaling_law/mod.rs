@@ -16,6 +16,7 @@ pub mod shape;
 mod solve;
 pub mod sweep;
 pub mod table;
+pub mod told;
 
 pub use choice::{Candidate, candidates};
 pub use curve::{Ladder, Turns};
@@ -24,7 +25,8 @@ pub use law::{Law, Parameters, Yields};
 pub use load::Load;
 pub use of_study::of_study;
 pub(crate) use of_study::of_sweeps;
-pub use result::{Fitted, KnownTurns, Outcome, Prediction, ScalingLaw, SeriesLaw, laws};
+pub use result::{Fitted, KnownTurns, Outcome, Prediction, ScalingLaw, SeriesLaw, Unknown, laws};
 pub use series::{Clock, Series};
 pub use shape::{Shape, ShapeError};
 pub use sweep::{FEWEST_LOADS, Measured, Sweep, SweepError};
+pub use told::Told;

@@ -10,7 +10,7 @@ use crate::estimate::{Observed, readings::Telemetry};
 use crate::queries;
 use crate::setting::Setting;
 use crate::statistics::mean;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use threadwise_machine::Topology;
 use threadwise_study::{Role, Run, Study, Treatment};
 
@@ -51,6 +51,8 @@ struct Point<'a> {
     /// By block.
     log_rates: BTreeMap<u32, f64>,
     clock_mhz: Option<f64>,
+    /// Packages that it keeps busy; `None` where the machine does not say.
+    packages: Option<u32>,
 }
 
 fn of_group(
@@ -85,13 +87,14 @@ fn of_group(
     let clocks: Vec<(u32, Option<f64>)> =
         points.iter().map(|point| (point.load.busy_cores(), point.clock_mhz)).collect();
     let (clock, ratios) = Clock::of(&clocks);
+    let packages = points.iter().filter_map(|point| point.packages).max();
     let threads_of_cores: Vec<u32> = topology.cores.iter().map(|core| core.cpus.len() as u32).collect();
     let measured = points.into_iter().zip(&ratios).map(|(point, clock)| Measured {
         label: point.treatment.name.clone(),
         load: point.load.at_clock(*clock),
         log_rates: blocks.iter().map(|block| point.log_rates[block]).collect(),
     });
-    Series { name: name.to_owned(), points: measured.collect(), threads_of_cores, clock, left_out }
+    Series { name: name.to_owned(), points: measured.collect(), threads_of_cores, packages, clock, left_out }
 }
 
 /// Whether nothing but sessions, placement and binding tells two treatments apart.
@@ -111,6 +114,7 @@ fn point<'a>(
     treatment: &'a Treatment,
 ) -> Result<Point<'a>, String> {
     let (mut log_rates, mut clocks, mut load) = (BTreeMap::new(), Vec::new(), None);
+    let mut packages = None;
     for block in &observed.blocks {
         let Some(digest) = observed.usable(block, at) else { continue };
         let rate = digest.work().rows_per_s().filter(|rate| *rate > 0.0 && rate.is_finite());
@@ -120,13 +124,21 @@ fn point<'a>(
         let Telemetry { clock_mhz, .. } = &digest.telemetry;
         clocks.extend(*clock_mhz);
         if let Some(run) = block.sources[at].and_then(|source| runs.get(source)) {
+            packages = packages.max(packages_of(run, topology));
             load = load.or_else(|| Some(load_of(run, topology, treatment.sessions)));
         }
     }
     let load = load.ok_or("no valid run")?;
     let load = load.ok_or_else(|| "more sessions than logical CPUs".to_owned())?;
     let clock_mhz = if clocks.len() == log_rates.len() { mean(clocks.iter().copied()) } else { None };
-    Ok(Point { treatment, load, log_rates, clock_mhz })
+    Ok(Point { treatment, load, log_rates, clock_mhz, packages })
+}
+
+/// Packages of a run's logical CPUs; `None` where that of one is not known.
+fn packages_of(run: &Run, topology: &Topology) -> Option<u32> {
+    let package = |cpu: &u32| topology.cpu(*cpu)?.package;
+    let all: Option<BTreeSet<u32>> = run.cpus.iter().map(package).collect();
+    Some(all?.len() as u32)
 }
 
 /// What a run keeps busy; `None` where sessions are more than its logical CPUs.
@@ -194,7 +206,7 @@ mod tests {
         assert_eq!(one.left_out, ["S24: more sessions than logical CPUs"]);
         assert_eq!((law.blocks, law.loads, law.points.len()), (8, 6, 7));
         let holds = |value: &crate::Interval, truth: f64| value.low <= truth && truth <= value.high;
-        assert!(holds(&law.yields[0].known, 1.3) && holds(&law.sigma, 0.02), "{law:?}");
+        assert!(holds(&law.yields[0].known, 1.3) && holds(law.sigma.as_ref().unwrap(), 0.02), "{law:?}");
         assert!(law.yields[0].known.high - law.yields[0].known.low < 0.2, "{:?}", law.yields);
         assert_eq!(law.points[6].busy_cores, [0, 8]);
         let facts = Facts { runs: &runs, ..Facts::new(&study, &topology, &analysis) };

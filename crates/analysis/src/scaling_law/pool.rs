@@ -55,7 +55,10 @@ fn plan(sweep: &Sweep, all: &[Option<Shown>], at: usize) -> Plan {
     let numbers = [Number::Sigma, Number::Kappa].into_iter().chain((0..knots.len()).map(Number::Yield));
     let others = all.iter().enumerate().filter(|(other, _)| *other != at);
     let others: Vec<&Once> = others.filter_map(|(_, one)| Some(&one.as_ref()?.1)).collect();
-    let priors = numbers.filter_map(|number| prior(number, &knots, &others)).collect();
+    let priors: Vec<Prior> = numbers.filter_map(|number| prior(number, &knots, &others)).collect();
+    if priors.is_empty() {
+        return Plan::alone(sweep);
+    }
     Plan { law, knots, priors, misfit: misfit(shown()) }
 }
 
@@ -64,8 +67,10 @@ fn prior(number: Number, knots: &[u32], others: &[&Once]) -> Option<Prior> {
     // Knots of narrower series are another yield.
     let is_same =
         |fit: &&&Once| !matches!(number, Number::Yield(at) if fit.solution.knots.get(at) != knots.get(at));
+    // What its points do not tell is what its search began with.
+    let told = others.iter().filter(|fit| fit.told.tells(number));
     let seen: Vec<f64> =
-        others.iter().filter(is_same).filter_map(|fit| number.of(&fit.solution.parameters())).collect();
+        told.filter(is_same).filter_map(|fit| number.of(&fit.solution.parameters())).collect();
     let (mean, sd) = next(&seen)?;
     Some(Prior { number, mean, sd: sd.max(LEAST_SHARE * mean.abs()).max(LEAST_SD) })
 }

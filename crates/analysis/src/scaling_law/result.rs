@@ -2,13 +2,14 @@
 
 use super::choice::{Candidate, candidates};
 use super::curve::{Ladder, Turns};
-use super::fit::{Draws, Fit, Known, Plan};
+use super::fit::{Draws, Fit, Known, Number, Plan};
 use super::law::{Law, Parameters};
 use super::load::Load;
 use super::pool;
 use super::series::Series;
 use super::shape::Shape;
 use super::sweep::{FEWEST_LOADS, Measured, Sweep, SweepError};
+use super::told;
 use crate::Interval;
 use serde::Serialize;
 
@@ -54,14 +55,16 @@ pub struct ScalingLaw {
     pub is_pooled: bool,
     /// Whether the clock is in it.
     pub is_clock_known: bool,
-    /// Throughput of one session, λ.
-    pub rate_per_s: Interval,
-    /// Share that is done by one at a time, σ.
-    pub sigma: Interval,
-    /// Cost of each pair of sessions, κ.
-    pub kappa: Interval,
-    /// What a core does with more busy threads, over one.
+    /// Throughput of one session, λ; `None` where the points do not tell it.
+    pub rate_per_s: Option<Interval>,
+    /// Share that is done by one at a time, σ, likewise.
+    pub sigma: Option<Interval>,
+    /// Cost of each pair of sessions, κ, likewise.
+    pub kappa: Option<Interval>,
+    /// What a core does with more busy threads, over one, as far as the points tell it.
     pub yields: Vec<Yield>,
+    /// Numbers that the points do not tell, and why.
+    pub unknown: Vec<Unknown>,
     /// How far points lie off the law beyond the noise of their blocks: a standard deviation as a share.
     pub misfit_share: f64,
     /// Every point.
@@ -72,6 +75,17 @@ pub struct ScalingLaw {
     pub turns: Option<KnownTurns>,
     /// Other machines.
     pub predictions: Vec<Prediction>,
+}
+
+/// A number of the law that the points do not tell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Unknown {
+    /// `rate_per_s`, `sigma`, `kappa` or `yield`.
+    pub number: &'static str,
+    /// Busy threads of a core, of a yield.
+    pub threads: Option<u32>,
+    /// Why, in a few words.
+    pub why: String,
 }
 
 /// A yield.
@@ -188,7 +202,15 @@ fn of_one(
         fit.known(number).map(|known| interval(known, unit)).ok_or(SweepError::NoFit)
     };
     let ladder = Ladder::new(&series.threads_of_cores, |cores| series.clock.at(cores));
-    let knots = plan.knots.iter().enumerate().map(|(at, threads)| {
+    let unknown = unknown(series, sweep, &plan, &fit);
+    let told = |number: &str, threads: Option<u32>| {
+        !unknown.iter().any(|one| (one.number, one.threads) == (number, threads))
+    };
+    let number = |name: &str, unit: &str, number: &dyn Fn(&Parameters) -> f64| {
+        told(name, None).then(|| known(unit, number)).transpose()
+    };
+    let knots = plan.knots.iter().enumerate().filter(|(_, threads)| told("yield", Some(**threads)));
+    let knots = knots.map(|(at, threads)| {
         let knot = |law: &Parameters| law.yields.as_ref().map_or(f64::NAN, |yields| yields.knots[at].1);
         Ok(Yield { threads: *threads, known: known("ratio", &knot)? })
     });
@@ -200,16 +222,44 @@ fn of_one(
         loads: sweep.loads(),
         is_pooled: !plan.priors.is_empty(),
         is_clock_known: !series.clock.steps.is_empty(),
-        rate_per_s: known("1/s", &|law| law.rate_per_s)?,
-        sigma: known("share", &|law| law.sigma)?,
-        kappa: known("share", &|law| law.kappa)?,
+        rate_per_s: number("rate_per_s", "1/s", &|law| law.rate_per_s)?,
+        sigma: number("sigma", "share", &|law| law.sigma)?,
+        kappa: number("kappa", "share", &|law| law.kappa)?,
         yields: knots.collect::<Result<_, SweepError>>()?,
+        unknown,
         misfit_share: fit.misfit.exp_m1(),
         points: sweep.points().iter().map(|point| fitted(point, sweep, &fit)).collect::<Result<_, _>>()?,
         curve: curve(&ladder, &fit),
         turns: KnownTurns::of(&ladder, &fit),
         predictions: predict.iter().map(|shape| prediction(*shape, series, sweep, &fit)).collect(),
     })
+}
+
+/// The numbers that the points do not tell.
+fn unknown(series: &Series, sweep: &Sweep, plan: &Plan, fit: &Fit) -> Vec<Unknown> {
+    let of = |number, threads, why: String| Unknown { number, threads, why };
+    let mut all = Vec::new();
+    if !fit.told.tells_rate() {
+        all.push(of("rate_per_s", None, told::why_no_rate(sweep)));
+    } else if let Some((cores, _)) = series.clock.steps.first().filter(|(cores, _)| *cores > 1) {
+        all.push(of("rate_per_s", None, few_cores(*cores)));
+    }
+    for (at, threads) in plan.knots.iter().enumerate() {
+        if !fit.told.tells(Number::Yield(at)) {
+            all.push(of("yield", Some(*threads), told::why_no_yield(sweep, *threads)));
+        }
+    }
+    for (name, number) in [("sigma", Number::Sigma), ("kappa", Number::Kappa)] {
+        if !fit.told.tells(number) {
+            all.push(of(name, None, told::APART.to_owned()));
+        }
+    }
+    all
+}
+
+/// Why the clock is not known where fewer cores are busy than in any point.
+fn few_cores(fewest: u32) -> String {
+    format!("no point has fewer than {fewest} busy cores, whose clock is another")
 }
 
 fn fitted(point: &Measured, sweep: &Sweep, fit: &Fit) -> Result<Fitted, SweepError> {
@@ -238,15 +288,18 @@ fn curve(ladder: &Ladder, fit: &Fit) -> Vec<CurvePoint> {
         if last <= CURVE_POINTS || is_due || load.sessions as usize == last {
             next = (f64::from(load.sessions) * step).max(next);
             let point = |known| CurvePoint { sessions: load.sessions, known: interval(known, "1/s") };
-            drawn.extend(fit.rate_at(load).map(point));
+            drawn.extend(fit.rate_at(load).filter(|_| fit.told.tells_load(load)).map(point));
         }
     }
     drawn
 }
 
 impl KnownTurns {
-    /// Of a fit; `None` without cores.
+    /// Of a fit; `None` without cores, or where the points do not tell every load.
     pub fn of(ladder: &Ladder, fit: &Fit) -> Option<Self> {
+        if !ladder.loads().iter().all(|load| fit.told.tells_load(load)) {
+            return None;
+        }
         let turn = |part: &dyn Fn(&Turns) -> Option<u32>| {
             fit.known(|law| ladder.turns(law).and_then(|turns| part(&turns)).map_or(f64::NAN, f64::from))
                 .filter(|known| known.value.is_finite())
@@ -283,10 +336,26 @@ fn prediction(shape: Shape, series: &Series, sweep: &Sweep, fit: &Fit) -> Predic
     let cores = sweep.points().iter().map(|point| point.load.busy_cores()).max().unwrap_or(0);
     let is_extrapolated = load.busy_cores() > cores || load.widest() > sweep.widest();
     let shown = fit.solution.knots.last().copied().unwrap_or(1);
-    let gap = (shape.threads > shown).then(|| match shown {
-        1 => "no point has two busy threads of one core, so what they do is not known".to_owned(),
-        shown => format!("no point has more than {shown} busy threads of one core"),
-    });
+    let fewest = series.clock.steps.first().map_or(1, |(cores, _)| *cores);
+    let known_packages = series.packages.unwrap_or(1);
+    let gap = match () {
+        () if shape.threads > shown && shown == 1 => {
+            Some("no point has two busy threads of one core, so what they do is not known".to_owned())
+        }
+        () if shape.threads > shown => {
+            Some(format!("no point has more than {shown} busy threads of one core"))
+        }
+        () if shape.packages > known_packages => Some(format!(
+            "no point is known to keep {} packages busy, and what they cost each other is not known ({} is the same cores in \
+             one)",
+            shape.packages,
+            Shape { packages: 1, cores: shape.packages * shape.cores, ..shape }
+        )),
+        () if load.busy_cores() < fewest => Some(few_cores(fewest)),
+        () if !fit.told.tells_load(&load) && shape.threads == 1 => Some(told::why_no_rate(sweep)),
+        () if !fit.told.tells_load(&load) => Some(told::why_no_yield(sweep, shape.threads)),
+        () => None,
+    };
     let largest = sweep.points().iter().map(|point| &point.load).max_by_key(|load| load.sessions);
     let known = |unit: &str, number: &dyn Fn(&Parameters) -> f64| match gap {
         Some(_) => None,
@@ -297,6 +366,7 @@ fn prediction(shape: Shape, series: &Series, sweep: &Sweep, fit: &Fit) -> Predic
         shape,
         sessions: load.sessions,
         over_largest: largest
+            .filter(|largest| fit.told.tells_ratio(&load, largest))
             .and_then(|largest| known("ratio", &|law| law.rate_at(&load) / law.rate_at(largest))),
         is_extrapolated,
         gap: match rate_per_s {

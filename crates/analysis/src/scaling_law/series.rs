@@ -55,6 +55,8 @@ pub struct Series {
     pub points: Vec<Measured>,
     /// Number of logical CPUs of each core of the machine, as far as they may be used.
     pub threads_of_cores: Vec<u32>,
+    /// Most packages that a point is known to keep busy; `None` where nothing says on which its sessions ran.
+    pub packages: Option<u32>,
     /// The clock.
     pub clock: Clock,
     /// What is no point, and why, one line each.

@@ -32,6 +32,19 @@ pub enum SweepError {
         "a scaling law needs at least {FEWEST_LOADS} different numbers of busy sessions, and these are {0}: measure more of them"
     )]
     FewLoads(usize),
+    /// Points that do not tell the law's numbers apart, or leave nothing to tell how far they lie off.
+    #[error(
+        "{loads} different loads do not tell the {numbers} numbers of the law{}: measure more numbers of sessions",
+        if *has_blocks { "" } else { " and how far points lie off it" }
+    )]
+    FewPoints {
+        /// Different loads.
+        loads: usize,
+        /// Numbers of the law.
+        numbers: usize,
+        /// Whether points have blocks.
+        has_blocks: bool,
+    },
     /// A throughput that has no logarithm.
     #[error("a throughput that is not above 0 at {0} sessions")]
     NotPositive(u32),

@@ -1,6 +1,8 @@
 //! Scaling laws of sweeps: their numbers, the curve with its points, where it turns, and other machines.
 
-use crate::scaling_law::{Candidate, FEWEST_LOADS, Fitted, Law, Outcome, Prediction, ScalingLaw, SeriesLaw};
+use crate::scaling_law::{
+    Candidate, FEWEST_LOADS, Fitted, Outcome, Prediction, ScalingLaw, SeriesLaw, Unknown,
+};
 use crate::words::finding;
 use crate::workload::Nouns;
 use crate::{Facts, Finding};
@@ -96,23 +98,50 @@ fn formula() -> Prose {
 
 /// One session, the yield, σ and κ, and how well it fits.
 fn numbers_of(law: &ScalingLaw, words: Words) -> Prose {
-    let mut parts = vec![prose!("throughput of one session {}{}", &law.rate_per_s, words.unit())];
+    let mut parts: Vec<Prose> = Vec::new();
+    parts.extend(
+        law.rate_per_s.iter().map(|rate| prose!("throughput of one session {}{}", rate, words.unit())),
+    );
     parts.extend(law.yields.iter().map(|one| {
         let threads = numbers::count_word(one.threads);
         prose!("{} busy threads of a core do {} of one", threads, &one.known)
     }));
-    parts.push(prose!("σ {}", &law.sigma));
-    if law.law.has_kappa() {
-        parts.push(prose!("κ {}", &law.kappa));
-    }
+    parts.extend(law.sigma.iter().map(|sigma| prose!("σ {}", sigma)));
+    parts.extend(law.kappa.iter().map(|kappa| prose!("κ {}", kappa)));
     let points = counted(law.points.len(), "point");
     prose!(
-        "{}; {} lie {} off the law{}.",
+        "{}{}; {} lie {} off the law{}.",
         Prose::list(parts).capital(),
+        not_known(law),
         points,
         Prose::figure(numbers::percent(law.misfit_share)),
         if law.blocks > 1 { " beyond their noise" } else { "" }
     )
+}
+
+/// `; not known: throughput of one session and what two busy threads of a core do over one (no point has …)`.
+fn not_known(law: &ScalingLaw) -> String {
+    let mut by_reason: Vec<(&str, Vec<String>)> = Vec::new();
+    for one in &law.unknown {
+        match by_reason.iter_mut().find(|(why, _)| *why == one.why) {
+            Some((_, names)) => names.push(name_of(one)),
+            None => by_reason.push((&one.why, vec![name_of(one)])),
+        }
+    }
+    let each = by_reason.iter().map(|(why, names)| format!("{} ({why})", names.join(", ")));
+    let each: Vec<String> = each.collect();
+    if each.is_empty() { String::new() } else { format!("; not known: {}", each.join("; ")) }
+}
+
+fn name_of(one: &Unknown) -> String {
+    match (one.number, one.threads) {
+        (_, Some(threads)) => {
+            format!("what {} busy threads of a core do over one", numbers::count_word(threads))
+        }
+        ("rate_per_s", None) => "throughput of one session".to_owned(),
+        ("sigma", None) => "σ".to_owned(),
+        _ => "κ".to_owned(),
+    }
 }
 
 fn turns(law: &ScalingLaw, words: Words) -> Option<Prose> {
@@ -233,15 +262,26 @@ fn titled(title: &str, name: &str) -> String {
 }
 
 fn parameters(law: &ScalingLaw, name: &str) -> Table {
-    let mut rows = vec![vec![Cell::text("λ, rate of one session"), Cell::Interval(law.rate_per_s.clone())]];
-    for one in &law.yields {
-        let what = format!("y, {} over one", counted(one.threads as usize, "busy thread"));
-        rows.push(vec![Cell::text(what), Cell::Interval(one.known.clone())]);
+    let cell = |number: &str, threads: Option<u32>, known: Option<&Interval>| match known {
+        Some(known) => Cell::Interval(known.clone()),
+        None => {
+            let mut unknown = law.unknown.iter();
+            let found = unknown.find(|one| (one.number, one.threads) == (number, threads));
+            Cell::Gap(found.map_or_else(String::new, |one| one.why.clone()))
+        }
+    };
+    let rate = cell("rate_per_s", None, law.rate_per_s.as_ref());
+    let mut rows = vec![vec![Cell::text("λ, rate of one session"), rate]];
+    let known = law.yields.iter().map(|one| (one.threads, Some(&one.known)));
+    let unknown = law.unknown.iter().filter_map(|one| Some((one.threads?, None)));
+    let mut yields: Vec<(u32, Option<&Interval>)> = known.chain(unknown).collect();
+    yields.sort_by_key(|(threads, _)| *threads);
+    for (threads, known) in yields {
+        let what = format!("y, {} over one", counted(threads as usize, "busy thread"));
+        rows.push(vec![Cell::text(what), cell("yield", Some(threads), known)]);
     }
-    rows.push(vec![Cell::text("σ, done by one at a time"), Cell::Interval(law.sigma.clone())]);
-    if law.law.has_kappa() {
-        rows.push(vec![Cell::text("κ, cost of each pair"), Cell::Interval(law.kappa.clone())]);
-    }
+    rows.push(vec![Cell::text("σ, done by one at a time"), cell("sigma", None, law.sigma.as_ref())]);
+    rows.push(vec![Cell::text("κ, cost of each pair"), cell("kappa", None, law.kappa.as_ref())]);
     let columns = vec![Column::text("number"), Column::figure("value")];
     Table::new(titled("Numbers of the law", name), columns, rows).shown(Shown::Page)
 }
@@ -315,7 +355,7 @@ fn reserve(law: &ScalingLaw) -> Prose {
             "Numbers are drawn to those of the other series, the more the less these points tell.".into(),
         );
     }
-    if law.law == Law::Universal && law.yields.is_empty() {
+    if !law.law.has_yield() {
         parts.push("No point has two busy threads of one core, so that nothing is said of SMT.".into());
     }
     if law.loads == FEWEST_LOADS {

@@ -3,7 +3,8 @@
 use crate::noise::Normal;
 use crate::rules::count;
 use threadwise_analysis::scaling_law::{
-    Draws, Fit, Known, KnownTurns, Ladder, Law, Load, Measured, Parameters, Plan, Sweep, Yields, pool,
+    Clock, Draws, Fit, Known, KnownTurns, Ladder, Law, Load, Measured, Outcome, Parameters, Plan, ScalingLaw,
+    Series, Sweep, Yields, laws, pool,
 };
 
 /// Studies a line in CI.
@@ -266,5 +267,110 @@ fn a_series_with_few_points_has_an_interval_that_holds_its_own_truth() {
         let width = 100.0 * widths[widths.len() / 2];
         println!("{others}: {:5.1} {:5.1}; {width:.0}%", 100.0 * covered, 100.0 * of_yield);
         assert!(covered >= least() && of_yield >= least(), "{others}: {covered} {of_yield}");
+    }
+}
+
+/// Of numbers that follow from a law: how often there is one, and how often its interval holds the truth.
+#[derive(Default)]
+struct Tally {
+    known: f64,
+    held: f64,
+}
+
+impl Tally {
+    fn add(&mut self, interval: Option<&threadwise_analysis::Interval>, truth: f64) {
+        let Some(interval) = interval else { return };
+        // The solver's own precision.
+        let slack = 1e-4 * truth.abs() + 1e-9;
+        self.known += 1.0;
+        self.held += f64::from(u8::from(interval.low - slack <= truth && truth <= interval.high + slack));
+    }
+}
+
+/// Numbers of a law and of two other machines, with their truths.
+fn numbers<'a>(
+    law: &'a ScalingLaw,
+    truth: &Parameters,
+) -> [(Option<&'a threadwise_analysis::Interval>, f64); 6] {
+    let whole = |threads| truth.rate_at(&Load::whole(16, threads));
+    let of_two = truth.yields.as_ref().and_then(Yields::of_two).unwrap_or(1.0);
+    [
+        (law.rate_per_s.as_ref(), truth.rate_per_s),
+        (law.sigma.as_ref(), truth.sigma),
+        (law.kappa.as_ref(), truth.kappa),
+        (law.yields.first().map(|one| &one.known), of_two),
+        (law.predictions[0].rate_per_s.as_ref(), whole(1)),
+        (law.predictions[1].rate_per_s.as_ref(), whole(2)),
+    ]
+}
+
+#[test]
+fn what_points_do_not_tell_is_refused_and_what_they_tell_is_held() {
+    let spread = |sessions: &[u32], cores: usize| -> Vec<Load> {
+        sessions.iter().filter_map(|sessions| Load::spread(*sessions, &vec![2; cores])).collect()
+    };
+    let whole =
+        |all: &[(u32, u32)]| all.iter().map(|(cores, threads)| Load::whole(*cores, *threads)).collect();
+    let cores = [1, 2, 3, 4, 6, 8, 12, 16];
+    let both: Vec<(u32, u32)> = cores.iter().map(|cores| (*cores, 2)).collect();
+    let mixed: Vec<(u32, u32)> = cores.iter().flat_map(|cores| [(*cores, 1), (*cores, 2)]).collect();
+    // Which of λ, σ, κ, the yield, 16c1t and 16c2t are told; none where there is no law.
+    let all = [true; 6];
+    let shapes: [(&str, Vec<Load>, [bool; 6]); 5] = [
+        ("sessions of 8 cores", spread(&[1, 2, 3, 4, 6, 8, 10, 12, 14, 16], 8), all),
+        ("machines, both threads", whole(&both), [false, true, true, false, false, true]),
+        ("machines, one and both", whole(&mixed), all),
+        ("sessions up to the cores", spread(&[1, 2, 3, 4, 6, 8], 8), [true, true, true, false, true, false]),
+        ("four sessions of 2 cores", spread(&[1, 2, 3, 4], 2), [false; 6]),
+    ];
+    let studies = count(IN_CI);
+    println!(
+        "without blocks, points 1% off: known and of these held, %: rate of one, sigma, kappa, yield, 16c1t, 16c2t"
+    );
+    for (name, loads, told) in shapes {
+        for of_two in [0.9, 1.3, 1.9] {
+            let mut tallies: [Tally; 6] = Default::default();
+            for study in 0..studies {
+                let mut random = Normal::new((of_two * 1e5) as u64 + study);
+                let truth = truth(of_two, 0.02, 0.0002);
+                let point = |load: &Load| Measured {
+                    label: String::new(),
+                    load: load.clone(),
+                    log_rates: vec![truth.rate_at(load).ln() + 0.01 * random.draw()],
+                };
+                let series = Series {
+                    name: String::new(),
+                    points: loads.iter().map(point).collect(),
+                    threads_of_cores: vec![2; 16],
+                    packages: None,
+                    clock: Clock::default(),
+                    left_out: Vec::new(),
+                };
+                let machines = ["16c1t", "16c2t"].map(|shape| shape.parse().unwrap());
+                if let Outcome::Law(law) = &laws(&[series], &machines, draws(study))[0].outcome {
+                    for (tally, (interval, truth)) in tallies.iter_mut().zip(numbers(law, &truth)) {
+                        tally.add(interval, truth);
+                    }
+                }
+            }
+            let shown = tallies.iter().map(|tally| {
+                let known = 100.0 * tally.known / studies as f64;
+                if tally.known > 0.0 {
+                    format!("{known:.0}/{:.1}", 100.0 * tally.held / tally.known)
+                } else {
+                    "0/-".to_owned()
+                }
+            });
+            println!("{name}, yield {of_two}: {}", shown.collect::<Vec<_>>().join(" "));
+            for (tally, is_told) in tallies.iter().zip(told) {
+                let wanted = if is_told { studies as f64 } else { 0.0 };
+                assert!((tally.known - wanted).abs() < 0.5, "{name} {of_two}: {} of {studies}", tally.known);
+                assert!(
+                    !is_told || tally.held >= least() * tally.known,
+                    "{name} {of_two}: {} held",
+                    tally.held
+                );
+            }
+        }
     }
 }

@@ -81,7 +81,7 @@ impl Target for Sweeps {
         if series.iter().map(|one| one.points.len()).sum::<usize>() > MOST_FITTED {
             return Ok(true);
         }
-        let shapes = [Shape { packages: 2, cores: 16, threads: 2 }];
+        let shapes = [[2, 16], [1, 32]].map(|[packages, cores]| Shape { packages, cores, threads: 2 });
         let found = laws(&series, &shapes, Draws { count: REPLICATES, ..Draws::usual(1) });
         hold(found.len() == series.len(), || "a series without an answer".to_owned())?;
         found.iter().try_for_each(answered)?;
@@ -102,8 +102,9 @@ fn in_order(law: &ScalingLaw) -> Result<(), String> {
         let is_so = value.low <= value.mean && value.mean <= value.high;
         hold(is_so, || format!("{name}: {} [{}, {}]", value.mean, value.low, value.high))
     };
-    ordered("rate", &law.rate_per_s)?;
-    for (name, cost) in [("sigma", &law.sigma), ("kappa", &law.kappa)] {
+    law.rate_per_s.iter().try_for_each(|rate| ordered("rate", rate))?;
+    let costs = [("sigma", &law.sigma), ("kappa", &law.kappa)].into_iter();
+    for (name, cost) in costs.filter_map(|(name, cost)| Some((name, cost.as_ref()?))) {
         ordered(name, cost)?;
         hold(cost.low >= 0.0, || format!("{name} below 0"))?;
     }

@@ -18,13 +18,17 @@ use threadwise_report::{html, json, terminal};
 #[command(after_help = "\
 Examples:
   threadwise fit STUDY.threadwise                    its numbers with intervals, knee, peak, how far SMT pays
-  threadwise fit STUDY.threadwise --predict 2s16c2t  what a machine of 2 packages of 16 cores of 2 threads would do
+  threadwise fit STUDY.threadwise --predict 16c2t    what a machine of 16 cores of 2 threads would do
   threadwise fit sweep.csv --predict 8c1t --predict 8c2t --html fit.html
   threadwise fit sweep.csv --json | jq '.series[].law.yields'
 
 A CSV file has a line of names: sessions,throughput with cores,threads_per_core,clock of the machine where
 they are known; or cores,threads_per_core,throughput, a machine a line, all its logical CPUs busy. With a
-column series several workloads or machines are fitted together, and share what they can.")]
+column series several workloads or machines are fitted together, and share what they can.
+
+What the points do not tell apart is not known, and machines that need it are not predicted: one
+session and the yield where every core has both threads busy, several packages where no point is
+known to have as many.")]
 pub struct FitArgs {
     /// Result file of a study, or a CSV file; - reads CSV from standard input
     pub file: PathBuf,

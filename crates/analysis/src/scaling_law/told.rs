@@ -1,0 +1,174 @@
+//! What points tell of a law's numbers, and what they do not.
+//!
+//! A number, or anything that follows from the numbers, is told where it would show in some point: where its gradient lies
+//! in the space that the gradients of the points span (the rank of the Jacobian: Walter, Pronzato, *Identification of
+//! Parametric Models from Experimental Data*, 1997, chapter 2). A search gives a number to what is not told as well: the
+//! one that it began with. Of machines with all logical CPUs busy the rate of one session and the yield are known as their
+//! product alone, so that a machine of one thread a core has no figure and one of two has.
+
+use super::fit::{Number, Plan, Prior};
+use super::law::{Law, Parameters};
+use super::load::Load;
+use super::solve::{FIRST_YIELD, KAPPA, RATE, SIGMA, Solution};
+use super::sweep::Sweep;
+
+/// What is left of a direction, as a share of it, below which it is one of those that are known: gradients are exact to
+/// many digits more, and the gradients of any two loads that differ lie further apart.
+const NOTHING: f64 = 1e-7;
+
+/// The directions in which points tell a law's numbers.
+#[derive(Debug, Clone)]
+pub struct Told {
+    solution: Solution,
+    /// Directions of length 1, each at right angles to the others.
+    directions: Vec<Vec<f64>>,
+}
+
+impl Told {
+    /// Of a fit to these points with what else is known beforehand.
+    pub fn of(solution: &Solution, sweep: &Sweep, priors: &[Prior]) -> Self {
+        let mut told = Self { solution: solution.clone(), directions: Vec::new() };
+        let points = sweep.points().iter().map(|point| told.gradient(&point.load)).collect::<Vec<_>>();
+        let known = priors.iter().map(|prior| told.unit(prior.number)).collect::<Vec<_>>();
+        for gradient in points.into_iter().chain(known) {
+            if let Some(rest) = told.beyond(&gradient) {
+                told.directions.push(rest);
+            }
+        }
+        told
+    }
+
+    /// Of numbers somewhere inside of all bounds, which no search has to find first.
+    pub fn of_law(law: Law, sweep: &Sweep) -> Self {
+        let knots = Plan::of(law, sweep).knots;
+        let largest = sweep.points().iter().map(|point| f64::from(point.load.sessions)).fold(2.0, f64::max);
+        let held = |value: f64, is_free: bool| if is_free { value } else { 0.0 };
+        let mut coordinates = vec![0.0, held(0.3, law.has_sigma()), held(0.1, law.has_kappa())];
+        coordinates.extend(knots.iter().map(|threads| 1.0 + 0.3 * f64::from(*threads).log2()));
+        let (errors, squares) = (vec![0.0; coordinates.len()], 0.0);
+        Self::of(&Solution { law, largest, knots, coordinates, errors, squares }, sweep, &[])
+    }
+
+    /// How many numbers of the law, or combinations of them, are told.
+    pub fn rank(&self) -> usize {
+        self.directions.len()
+    }
+
+    /// Whether the throughput of a load is told.
+    pub fn tells_load(&self, load: &Load) -> bool {
+        self.beyond(&self.gradient(load)).is_none()
+    }
+
+    /// Whether the throughput of a load over that of another is told.
+    pub fn tells_ratio(&self, top: &Load, below: &Load) -> bool {
+        let d: Vec<f64> =
+            self.gradient(top).iter().zip(self.gradient(below)).map(|(top, below)| top - below).collect();
+        self.beyond(&d).is_none()
+    }
+
+    /// Whether the throughput of one session is told.
+    pub fn tells_rate(&self) -> bool {
+        self.beyond(&self.axis(RATE)).is_none()
+    }
+
+    /// Whether a number is told. What the law leaves out is not.
+    pub fn tells(&self, number: Number) -> bool {
+        let law = self.solution.law;
+        let is_left_out = match number {
+            Number::Sigma => !law.has_sigma(),
+            Number::Kappa => !law.has_kappa(),
+            Number::Yield(at) => at >= self.solution.knots.len(),
+        };
+        !is_left_out && self.beyond(&self.unit(number)).is_none()
+    }
+
+    fn unit(&self, number: Number) -> Vec<f64> {
+        self.axis(match number {
+            Number::Sigma => SIGMA,
+            Number::Kappa => KAPPA,
+            Number::Yield(at) => FIRST_YIELD + at,
+        })
+    }
+
+    fn axis(&self, at: usize) -> Vec<f64> {
+        let mut axis = vec![0.0; self.solution.coordinates.len()];
+        if let Some(one) = axis.get_mut(at) {
+            *one = 1.0;
+        }
+        axis
+    }
+
+    /// What of a direction is none of those that are known, with length 1; `None` where nothing is.
+    fn beyond(&self, direction: &[f64]) -> Option<Vec<f64>> {
+        let length = norm(direction);
+        let mut rest = direction.to_vec();
+        // Twice, since rounding leaves a little of what was taken away (Kahan's and Parlett's "twice is enough").
+        for _ in 0..2 {
+            for known in &self.directions {
+                let along: f64 = known.iter().zip(&rest).map(|(known, rest)| known * rest).sum();
+                rest.iter_mut().zip(known).for_each(|(rest, known)| *rest -= along * known);
+            }
+        }
+        let left = norm(&rest);
+        (left > NOTHING * length).then(|| rest.iter().map(|part| part / left).collect())
+    }
+
+    /// By how much ln(rate) changes with each coordinate of the fit.
+    fn gradient(&self, load: &Load) -> Vec<f64> {
+        let Solution { law, largest, knots, .. } = &self.solution;
+        let numbers = self.solution.parameters();
+        let n = f64::from(load.sessions);
+        let contention = 1.0 + numbers.sigma * (n - 1.0) + numbers.kappa * n * (n - 1.0);
+        let mut gradient = self.axis(RATE);
+        if law.has_sigma() {
+            gradient[SIGMA] = -(n - 1.0) / (largest - 1.0) / contention;
+        }
+        if law.has_kappa() {
+            gradient[KAPPA] = -n * (n - 1.0) / (largest * (largest - 1.0)) / contention;
+        }
+        for at in 0..knots.len() {
+            gradient[FIRST_YIELD + at] = of_yield(&numbers, at, load);
+        }
+        gradient
+    }
+}
+
+fn norm(of: &[f64]) -> f64 {
+    of.iter().map(|part| part * part).sum::<f64>().sqrt()
+}
+
+/// By how much ln(effective cores) changes with the yield at a knot: they are a sum in which it is once.
+fn of_yield(numbers: &Parameters, at: usize, load: &Load) -> f64 {
+    let Some(yields) = &numbers.yields else { return 0.0 };
+    let mut more = yields.clone();
+    if let Some(knot) = more.knots.get_mut(at) {
+        knot.1 += 1.0;
+    }
+    let cores = yields.effective_cores(load);
+    (more.effective_cores(load) - cores) / cores
+}
+
+/// Why the rate of one session, or of loads with cores that have one busy thread, is not known.
+pub fn why_no_rate(sweep: &Sweep) -> String {
+    match has_threads(sweep, 1) {
+        true => APART.to_owned(),
+        false => "no point has one busy thread a core".to_owned(),
+    }
+}
+
+/// Why a yield is not known.
+pub fn why_no_yield(sweep: &Sweep, threads: u32) -> String {
+    match (has_threads(sweep, 1), has_threads(sweep, threads)) {
+        (false, _) => why_no_rate(sweep),
+        (true, false) => format!("no point has a core with {threads} busy threads"),
+        (true, true) => APART.to_owned(),
+    }
+}
+
+/// That a number is told together with others alone.
+pub const APART: &str = "the points do not tell it apart from the law's other numbers";
+
+fn has_threads(sweep: &Sweep, threads: u32) -> bool {
+    let at = threads as usize - 1;
+    sweep.points().iter().any(|point| point.load.cores.get(at).is_some_and(|cores| *cores > 0))
+}
