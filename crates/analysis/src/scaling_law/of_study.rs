@@ -94,7 +94,15 @@ fn of_group(
         load: point.load.at_clock(*clock),
         log_rates: blocks.iter().map(|block| point.log_rates[block]).collect(),
     });
-    Series { name: name.to_owned(), points: measured.collect(), threads_of_cores, packages, clock, left_out }
+    Series {
+        name: name.to_owned(),
+        points: measured.collect(),
+        threads_of_cores,
+        is_machine_known: true,
+        packages,
+        clock,
+        left_out,
+    }
 }
 
 /// Whether nothing but sessions, placement and binding tells two treatments apart.

@@ -130,10 +130,10 @@ pub struct CurvePoint {
 /// Where a curve turns, in sessions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct KnownTurns {
-    /// Cores of the machine.
-    pub cores: u32,
-    /// Its logical CPUs.
-    pub logical_cpus: u32,
+    /// Cores of the machine; `None` where nothing says what it has.
+    pub cores: Option<u32>,
+    /// Its logical CPUs, likewise.
+    pub logical_cpus: Option<u32>,
     /// The knee (see [`Turns::knee`]).
     pub knee: Interval,
     /// Most throughput.
@@ -230,7 +230,10 @@ fn of_one(
         misfit_share: fit.misfit.exp_m1(),
         points: sweep.points().iter().map(|point| fitted(point, sweep, &fit)).collect::<Result<_, _>>()?,
         curve: curve(&ladder, &fit),
-        turns: KnownTurns::of(&ladder, &fit),
+        turns: KnownTurns::of(&ladder, &fit).map(|turns| match series.is_machine_known {
+            true => turns,
+            false => KnownTurns { cores: None, logical_cpus: None, ..turns },
+        }),
         predictions: predict.iter().map(|shape| prediction(*shape, series, sweep, &fit)).collect(),
     })
 }
@@ -309,8 +312,8 @@ impl KnownTurns {
         };
         let has_yield = fit.solution.law.has_yield();
         Some(Self {
-            cores: ladder.cores(),
-            logical_cpus: ladder.loads().len() as u32,
+            cores: Some(ladder.cores()),
+            logical_cpus: Some(ladder.loads().len() as u32),
             knee: turn(&|turns| Some(turns.knee))?,
             peak: turn(&|turns| Some(turns.peak))?,
             smt_pays_up_to: if has_yield { turn(&|turns| turns.smt_pays_up_to) } else { None },
@@ -321,7 +324,7 @@ impl KnownTurns {
     /// are none.
     pub fn smt_pays(&self) -> Option<bool> {
         let limit = self.smt_pays_up_to.as_ref()?;
-        let cores = f64::from(self.cores);
+        let cores = f64::from(self.cores?);
         match () {
             () if limit.low > cores => Some(true),
             () if limit.high <= cores => Some(false),

@@ -53,8 +53,11 @@ pub struct Series {
     pub name: String,
     /// Its points.
     pub points: Vec<Measured>,
-    /// Number of logical CPUs of each core of the machine, as far as they may be used.
+    /// Number of logical CPUs of each core of the machine, as far as they may be used; where it is not known a core for
+    /// each session of the largest point.
     pub threads_of_cores: Vec<u32>,
+    /// Whether that machine is known.
+    pub is_machine_known: bool,
     /// Most packages that a point is known to keep busy; `None` where nothing says on which its sessions ran.
     pub packages: Option<u32>,
     /// The clock.

@@ -22,9 +22,6 @@ const MOST_SESSIONS: u32 = 1_000_000;
 /// Most characters of a cell that an error shows.
 const MOST_SHOWN: usize = 40;
 
-/// Longest name of a series.
-const LONGEST_NAME: usize = 80;
-
 const COLUMNS: [&str; 6] = ["sessions", "throughput", "cores", "threads_per_core", "clock", "series"];
 
 /// What is wrong with a table; lines are counted from 1, that of the names among them.
@@ -168,7 +165,7 @@ fn row(record: &csv::StringRecord, places: &BTreeMap<&'static str, usize>) -> Re
         return Err(wrong("cores", text("cores").unwrap_or_default(), wanted));
     }
     Ok(Row {
-        series: text("series").unwrap_or_default().chars().take(LONGEST_NAME).collect(),
+        series: text("series").unwrap_or_default().to_owned(),
         sessions: whole("sessions", MOST_SESSIONS)?,
         throughput: above_0("throughput")?.ok_or(TableError::Missing("throughput"))?,
         cores,
@@ -180,6 +177,7 @@ fn row(record: &csv::StringRecord, places: &BTreeMap<&'static str, usize>) -> Re
 fn of_rows(name: String, rows: Vec<Row>) -> Series {
     let (mut points, mut clocks, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
     let mut largest: Vec<u32> = Vec::new();
+    let is_machine_known = rows.iter().all(|row| row.cores.is_some());
     for row in rows {
         let machine = row.cores.map(|cores| vec![row.threads; cores as usize]);
         let load = match (row.sessions, &machine) {
@@ -207,7 +205,7 @@ fn of_rows(name: String, rows: Vec<Row>) -> Series {
     for (point, clock_ratio) in points.iter_mut().zip(ratios) {
         point.load.clock_ratio = clock_ratio;
     }
-    Series { name, points, threads_of_cores: largest, packages: None, clock, left_out }
+    Series { name, points, threads_of_cores: largest, is_machine_known, packages: None, clock, left_out }
 }
 
 #[cfg(test)]

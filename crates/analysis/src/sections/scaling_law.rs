@@ -148,8 +148,12 @@ fn turns(law: &ScalingLaw, words: Words) -> Option<Prose> {
     let turns = law.turns.as_ref()?;
     let at = |count: &Interval| sessions(count);
     let mut parts = vec![prose!("Knee at {} {}", at(&turns.knee), words.sessions)];
-    let is_last = turns.peak.mean as u32 == turns.logical_cpus;
-    let peak = if is_last { " (all logical CPUs)" } else { "" };
+    let most = law.points.iter().map(|point| point.sessions).max();
+    let peak = match turns.logical_cpus {
+        Some(all) if turns.peak.mean as u32 == all => " (all logical CPUs)",
+        None if Some(turns.peak.mean as u32) == most => ", the most in the file",
+        _ => "",
+    };
     parts.push(prose!("most throughput at {}{}", at(&turns.peak), peak));
     if let Some(limit) = &turns.smt_pays_up_to {
         parts.push(match turns.smt_pays() {
@@ -194,9 +198,12 @@ fn figure(law: &ScalingLaw, words: Words, name: &str) -> Figure {
     let place = if name.is_empty() { String::new() } else { format!(", {name}") };
     let mut marks = Vec::new();
     if let Some(turns) = &law.turns {
-        let all =
-            [(turns.cores, "cores"), (turns.knee.mean as u32, "knee"), (turns.peak.mean as u32, "peak")];
-        for (at, word) in all {
+        let all = [
+            (turns.cores, "cores"),
+            (Some(turns.knee.mean as u32), "knee"),
+            (Some(turns.peak.mean as u32), "peak"),
+        ];
+        for (at, word) in all.into_iter().filter_map(|(at, word)| Some((at?, word))) {
             match marks.iter_mut().find(|(known, _): &&mut (u32, String)| *known == at) {
                 Some((_, words)) => words.push_str(&format!(", {word}")),
                 None => marks.push((at, word.to_owned())),

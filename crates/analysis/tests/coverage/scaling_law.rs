@@ -342,6 +342,7 @@ fn what_points_do_not_tell_is_refused_and_what_they_tell_is_held() {
                     name: String::new(),
                     points: loads.iter().map(point).collect(),
                     threads_of_cores: vec![2; 16],
+                    is_machine_known: true,
                     packages: None,
                     clock: Clock::default(),
                     left_out: Vec::new(),

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use threadwise_analysis::scaling_law::{Draws, Outcome, SeriesLaw, laws, of_study, table};
 use threadwise_analysis::{LawWords, UNNAMED, kinds, law_document};
 use threadwise_document::Document;
+use threadwise_machine::text::one_line;
 use threadwise_report::{html, json, terminal};
 
 /// Arguments of `fit`.
@@ -158,11 +159,67 @@ fn table(args: &FitArgs) -> Result<Fitted, AppError> {
         return Err(wrong(format!("more than {} MiB", MOST_BYTES >> 20)));
     }
     let series = table::read(&text).map_err(|error| wrong(error.to_string()))?;
+    let names = short_names(&series.iter().map(|one| one.name.as_str()).collect::<Vec<_>>());
     Ok(Fitted {
         laws: laws(&series, &args.predict, Draws::usual(SEED)),
         words: LawWords { rate: UNNAMED, sessions: "sessions" },
         simulated: false,
         about: vec![file.to_string()],
-        names: Vec::new(),
+        names,
     })
+}
+
+/// Longest name of a series that people are shown.
+const LONGEST_NAME: usize = 80;
+
+/// Names for people of series whose own are too long: without the words that all long ones begin with, since a command's
+/// last words are what tells it from the next, and with a number where that is not enough.
+fn short_names(all: &[&str]) -> Vec<(String, String)> {
+    let is_long = |name: &str| name.chars().count() > LONGEST_NAME;
+    let long: Vec<&str> = all.iter().copied().filter(|name| is_long(name)).collect();
+    let words: Vec<Vec<&str>> = long.iter().map(|name| name.split_whitespace().collect()).collect();
+    let is_common = |at: usize| {
+        let first = words.first().and_then(|first| first.get(at));
+        words.len() > 1 && first.is_some() && words.iter().all(|words| words.get(at) == first)
+    };
+    let common = (0..).take_while(|at| is_common(*at)).count();
+    let rest = |words: &Vec<&str>| {
+        let rest = words.get(common..).unwrap_or_default().join(" ");
+        one_line(&if common > 0 { format!("… {rest}") } else { rest }, LONGEST_NAME)
+    };
+    let short: Vec<String> = words.iter().map(rest).collect();
+    let numbered = |(at, name): (usize, &&str)| {
+        let is_known = |other: &String| *other == short[at];
+        let is_unique =
+            short.iter().filter(|other| is_known(other)).count() == 1 && !all.contains(&short[at].as_str());
+        let place = all.iter().position(|one| one == name).unwrap_or(at) + 1;
+        let words = if is_unique { short[at].clone() } else { format!("series {place}, {}", short[at]) };
+        ((*name).to_owned(), words)
+    };
+    long.iter().enumerate().map(numbered).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_are_shown_by_what_differs() {
+        let command = |rest: &str| format!("pgbench -n -S {} {rest}", "-c 8 ".repeat(20));
+        let all = [command("shared_buffers=1GB"), command("shared_buffers=8GB"), "short".to_owned()];
+        let names = short_names(&all.each_ref().map(String::as_str));
+        let shown: Vec<&str> = names.iter().map(|(_, name)| name.as_str()).collect();
+        assert_eq!(shown, ["… shared_buffers=1GB", "… shared_buffers=8GB"]);
+        assert_eq!((names[1].0.as_str(), names.len()), (all[1].as_str(), 2));
+        // What differs may be longer than a line too, or in the middle of one long word.
+        let all = ["a", "b"].map(|last| format!("x{}{last}", "y".repeat(200)));
+        let names = short_names(&all.each_ref().map(String::as_str));
+        assert!(
+            names[0].1.starts_with("series 1, xyy") && names[1].1.starts_with("series 2, xyy"),
+            "{names:?}"
+        );
+        let one = short_names(&[&all[0]]);
+        assert_eq!(one[0].1.chars().count(), LONGEST_NAME);
+        assert!(short_names(&["one", "two"]).is_empty());
+    }
 }

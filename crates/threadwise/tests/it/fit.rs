@@ -75,6 +75,37 @@ fn a_sweep_has_its_law_in_the_report_and_by_itself() {
 }
 
 #[test]
+fn names_are_told_apart_to_their_end_and_a_machine_is_not_made_up() {
+    let lab = Lab::new();
+    let mut text = "\u{feff}series,sessions,throughput\n".to_owned();
+    for (buffers, one) in [("1GB", 100.0), ("8GB", 400.0)] {
+        for n in [1, 2, 4, 8] {
+            let rate = one * f64::from(n) / (1.0 + 0.03 * (f64::from(n) - 1.0));
+            let command = "pgbench -n -S -c {sessions} -j {sessions} -T 60 -M prepared -h /run/postgresql -p 5432 bench";
+            text.push_str(&format!("{command} shared_buffers={buffers},{n},{rate:.2}\n"));
+        }
+    }
+    std::fs::write(lab.path().join("long.csv"), text).unwrap();
+    let said = lab.ok(&["fit", "long.csv"]).stdout;
+    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("… shared_buffers=1GB: Throughput of one session 100"), "{words}");
+    assert!(words.contains("… shared_buffers=8GB: Throughput of one session 400"), "{words}");
+    // Nothing says how many logical CPUs there are.
+    assert!(words.contains("most throughput at 8, the most in the file."), "{words}");
+    assert!(!words.contains("logical CPUs"), "{words}");
+    let json: Value = serde_json::from_str(&lab.ok(&["fit", "long.csv", "--json"]).stdout).unwrap();
+    assert_eq!(json["series"].as_array().unwrap().len(), 2);
+    assert!(json["series"][1]["series"].as_str().unwrap().ends_with("bench shared_buffers=8GB"), "{json}");
+    let turns = &json["series"][0]["law"]["turns"];
+    assert!(
+        turns["cores"].is_null() && turns["logical_cpus"].is_null() && turns["peak"].is_object(),
+        "{turns}"
+    );
+    std::fs::write(lab.path().join("sweep.csv"), sweep()).unwrap();
+    assert!(lab.ok(&["fit", "sweep.csv"]).stdout.contains("(all logical CPUs)"));
+}
+
+#[test]
 fn what_cannot_be_fitted_is_refused_in_one_line() {
     let lab = Lab::new();
     std::fs::write(lab.path().join("two.csv"), "sessions,throughput\n1,5\n2,9\n").unwrap();
