@@ -80,6 +80,7 @@ pub fn analyse_probed(
     }
     commands::add(&mut analysis, &setting, &observed, runs);
     worklist::add(&mut analysis, &setting, &observed, runs);
+    choices::lost::mark(&setting, &observed, runs, &mut analysis.choices);
     analysis
 }
 

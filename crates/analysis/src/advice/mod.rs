@@ -3,6 +3,7 @@
 //! A choice that the data decide is given as what to do; any other one as "not enough data", with the best guess, the
 //! probability that it is within the margin of the best, and what it is expected to cost where it is not.
 
+mod lost;
 mod paste;
 mod sessions;
 mod threads;
@@ -71,6 +72,9 @@ fn of_axis(facts: &Facts<'_>, axis: Axis) -> Option<Advice> {
 
 /// One choice in full.
 fn single(facts: &Facts<'_>, choice: &Choice) -> Prose {
+    if let Some(lost) = lost::line(facts, choice) {
+        return lost;
+    }
     let Some(chosen) = choice.chosen_candidate() else { return undecided(facts, choice) };
     match choice.axis {
         Axis::Sessions => sessions::line(facts, choice, chosen),
@@ -115,6 +119,9 @@ fn guessed(facts: &Facts<'_>, choice: &Choice) -> Option<Prose> {
 fn many(facts: &Facts<'_>, axis: Axis, all: &[&Choice]) -> Prose {
     let answer = |choice: &Choice| match choice.chosen_candidate() {
         Some(chosen) => words::answer(facts, choice, chosen),
+        None if !choice.lost.is_empty() => {
+            prose!("no advice, since settings lost unlike shares of their time to others")
+        }
         None => {
             let guess = guessed(facts, choice).map(|guess| prose!(" ({})", guess)).unwrap_or_default();
             prose!("not enough data{}", guess)

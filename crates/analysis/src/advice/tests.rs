@@ -135,3 +135,75 @@ fn a_study_without_a_choice_has_no_advice() {
     let study = study(&[""], &["O one-cpu 2"]);
     assert_eq!(said(&study, &machine(1, 2, 1), &runs(&[("O", 1.0)], 0.001)), []);
 }
+
+/// Slices in which the sessions of a treatment waited for so much of their time, and so much was stolen from them.
+fn disturbed(all: &mut [Run], name: &str, waited: f64, stolen: f64) {
+    for run in all.iter_mut().filter(|run| run.treatment == name) {
+        let cpus = run.cpus.clone();
+        for slice in &mut run.slices {
+            let window = slice.window_ns as f64;
+            for session in &mut slice.sessions {
+                session.run_queue_wait_ns = Some((waited * window) as u64);
+                session.cpu_ns = ((1.0 - waited - stolen) * window) as u64;
+            }
+            let times = |cpu: &u32| threadwise_study::CpuTimes {
+                cpu: *cpu,
+                busy_ns: (window * (1.0 - stolen)) as u64,
+                steal_ns: (window * stolen) as u64,
+                total_ns: window as u64,
+            };
+            slice.cpu_times = cpus.iter().map(times).collect();
+        }
+    }
+}
+
+#[test]
+fn settings_that_lost_unlike_time_to_others_are_not_advised() {
+    let mut study = swept();
+    study.engine_properties =
+        Some(threadwise_study::engine::Properties { service_threads: false, ..Default::default() });
+    study
+        .comparisons
+        .extend([comparison("S4", &["S2"], "sweep-step"), comparison("S8", &["S4"], "sweep-step")]);
+    let topology = machine(1, 8, 1);
+    let measured = || {
+        let mut all = runs(&[("S2", 0.9), ("S4", 0.85), ("S8", 0.8)], 0.0005);
+        for run in &mut all {
+            run.cpus = (0..8).collect();
+        }
+        all
+    };
+    // Alone it is one session, and nobody lost anything.
+    let got = said(&study, &topology, &measured());
+    assert!(got[0].is_decided && got[0].line.to_string().starts_with("Busy sessions to run: one"), "{got:?}");
+    for (waited, stolen, whom) in
+        [(0.5, 0.0, "other programs on its logical CPUs"), (0.0, 0.5, "the hypervisor")]
+    {
+        let mut all = measured();
+        for name in ["A", "A'"] {
+            disturbed(&mut all, name, 0.02, 0.0);
+        }
+        for name in ["S2", "S4", "S8"] {
+            disturbed(&mut all, name, waited, stolen);
+        }
+        let analysis = analyse_on(&study, Some(&topology), &all, 1.0);
+        let advice = advice(&Facts::new(&study, &topology, &analysis));
+        let line = advice[0].line.to_string();
+        assert!(line.starts_with("No advice on how many busy sessions to run: "), "{line}");
+        assert!(line.contains(&format!("lost 50% of its time to {whom}, and one 2.0%.")), "{line}");
+        // 0.8 of one as measured; of 0.98 of the time against 0.5 of it that is 1.57.
+        assert!(line.contains("by the time in which each had its logical CPUs"), "{line}");
+        let choice = &analysis.choices[0];
+        let eight = choice.candidates.last().unwrap();
+        let on_cpu = eight.speed_on_cpu.as_ref().unwrap();
+        assert!((on_cpu.mean - 0.8 * 0.98 / 0.5).abs() < 0.01 && on_cpu.low < on_cpu.high, "{on_cpu:?}");
+        assert!(!advice[0].is_decided && advice[0].paste.is_empty());
+        assert!(choice.chosen.is_none() && choice.guess.is_none(), "{choice:?}");
+    }
+    // All lost alike: ratios hold.
+    let mut all = measured();
+    for name in ["A", "A'", "S2", "S4", "S8"] {
+        disturbed(&mut all, name, 0.3, 0.1);
+    }
+    assert!(said(&study, &topology, &all)[0].is_decided);
+}

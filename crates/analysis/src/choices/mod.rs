@@ -6,6 +6,7 @@
 
 mod candidates;
 pub(crate) mod lines;
+pub(crate) mod lost;
 pub(crate) mod sweep;
 mod types;
 
@@ -13,7 +14,7 @@ use crate::estimate::{Observed, throughput_over};
 use crate::setting::Setting;
 pub(crate) use candidates::{Candidates, of_commands, threads_of_queries};
 use threadwise_study::Role;
-pub use types::{Axis, Candidate, Choice, Guess, ONE_CORE};
+pub use types::{Axis, Candidate, Choice, Guess, LostTime, ONE_CORE};
 
 /// The choices of a study of rates; none of one whose runs are whole.
 pub(crate) fn of_rates(setting: &Setting<'_>, observed: &Observed) -> Vec<Choice> {

@@ -46,6 +46,19 @@ pub struct Choice {
     pub chosen: Option<String>,
     /// Best guess where none is chosen; `None` with fewer than two blocks that all candidates have.
     pub guess: Option<Guess>,
+    /// What each candidate lost to others, where they lost unlike shares of their time, so that nothing is chosen nor
+    /// guessed; else empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<LostTime>,
+}
+
+/// What a candidate lost to others, as shares of the time of its threads or logical CPUs; means over blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct LostTime {
+    /// Taken by the hypervisor.
+    pub stolen_share: f64,
+    /// Had by other programs.
+    pub others_share: f64,
 }
 
 /// One of the settings.
@@ -59,6 +72,9 @@ pub struct Candidate {
     pub within_margin: bool,
     /// Its speed over the first candidate's; `None` of the first, or without a block that both have.
     pub speed: Option<Interval>,
+    /// The same by the time in which each had its logical CPUs; `None` where no candidate lost more than others did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speed_on_cpu: Option<Interval>,
 }
 
 /// The candidate that most likely is within the margin of the best.
@@ -104,9 +120,10 @@ impl Choice {
         };
         let candidates =
             all.into_iter().zip(near).enumerate().map(|(at, ((treatment, number), within_margin))| {
-                Candidate { treatment, number, within_margin, speed: speed(at) }
+                Candidate { treatment, number, within_margin, speed: speed(at), speed_on_cpu: None }
             });
-        Self { axis, group: group.to_owned(), place, candidates: candidates.collect(), chosen, guess }
+        let (candidates, lost) = (candidates.collect(), Vec::new());
+        Self { axis, group: group.to_owned(), place, candidates, chosen, guess, lost }
     }
 
     /// A candidate by its treatment.

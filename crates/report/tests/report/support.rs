@@ -366,6 +366,7 @@ fn choice(study: &Study, group: &str) -> Choice {
             number: t.sessions,
             within_margin: false,
             speed: (at > 0).then(|| interval(&[1.2, 1.4], "ratio")),
+            speed_on_cpu: None,
         })
         .collect();
     let treatment = candidates.last().map_or_else(String::new, |last| last.treatment.clone());
@@ -377,6 +378,7 @@ fn choice(study: &Study, group: &str) -> Choice {
         candidates,
         chosen: None,
         guess,
+        lost: Vec::new(),
     }
 }
 

@@ -309,6 +309,7 @@ fn choice(streams: u32) -> Choice {
         number,
         within_margin,
         speed: speed.map(|speed| around(speed, "ratio")),
+        speed_on_cpu: None,
     };
     Choice {
         axis: Axis::Dop,
@@ -321,6 +322,7 @@ fn choice(streams: u32) -> Choice {
         ],
         chosen: Some(format!("d7s{streams}")),
         guess: None,
+        lost: Vec::new(),
     }
 }
 
