@@ -22,6 +22,20 @@ impl CpuTime {
     }
 }
 
+/// Those of these times that grew about as the window did. A logical CPU whose counters stood still for most of it, or
+/// ran ahead of it, was offline, or the machine slept: what share of its time was busy is not known.
+pub fn of_window(times: Vec<CpuTimes>, window_s: f64) -> Vec<CpuTimes> {
+    let is_of_window = |one: &CpuTimes| {
+        let grown_s = one.total_ns as f64 / 1e9;
+        // The last tick of either reading may be missing.
+        (0.5 * window_s - TICK_S..=1.5 * window_s + TICK_S).contains(&grown_s)
+    };
+    times.into_iter().filter(is_of_window).collect()
+}
+
+/// What /proc/stat counts in (`USER_HZ`, proc_stat(5)), seconds.
+const TICK_S: f64 = 0.01;
+
 /// Times by logical CPU in a window of so many seconds, with the OS number as index; `None` where one was offline at an
 /// end of the window, or its times make no sense. Ticks are put to the length of the window, since a window of a
 /// second may have 99 or 101 of them.
@@ -129,6 +143,21 @@ mod tests {
 
     fn busy(seconds: &[f64]) -> Vec<CpuTime> {
         seconds.iter().map(|&busy_s| CpuTime { busy_s, stolen_s: 0.0 }).collect()
+    }
+
+    #[test]
+    fn counters_that_did_not_grow_as_the_window_did_are_of_none() {
+        let grown = |total_ms: u64| CpuTimes {
+            cpu: 0,
+            busy_ns: 10_000_000,
+            steal_ns: 0,
+            total_ns: total_ms * 1_000_000,
+        };
+        let is_kept = |total_ms: u64, window_s: f64| of_window(vec![grown(total_ms)], window_s).len() == 1;
+        assert!([990, 1000, 1010, 500, 1500].into_iter().all(|total_ms| is_kept(total_ms, 1.0)));
+        // Busy for a tick of which nothing else is known; slept for an hour.
+        assert!([0, 10, 400, 1600, 3_600_000].into_iter().all(|total_ms| !is_kept(total_ms, 1.0)));
+        assert!(is_kept(90, 0.1) && is_kept(110, 0.1) && !is_kept(10, 0.1));
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub mod smt_yield;
 pub mod switches;
 pub mod table;
 
-pub use core_time::{CoreTime, CpuTime, cpu_times};
+pub use core_time::{CoreTime, CpuTime, cpu_times, of_window};
 pub use layout::{CoreCpus, Layout, Scope};
 pub use rows::{Bounds, Row, rows};
 pub use smt_yield::{SmtYield, YieldError};

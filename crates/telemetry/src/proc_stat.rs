@@ -140,10 +140,18 @@ impl Grown {
     }
 }
 
+/// Idle and iowait are taken from two clocks in the kernel (`get_idle_time`, `fs/proc/stat.c`) and run backwards by a
+/// tick or two now and then; more than this is a new count, after a suspend or a time offline.
+const LITTLE_TICKS: u64 = 5;
+
 /// How much the columns grew between two readings of one logical CPU. `None` where one ran backwards
-/// (it went offline in between). Idle and iowait are known to run backwards by a little, which counts
-/// as no time.
+/// (it went offline in between, or the machine slept). Idle and iowait are known to run backwards by a little, which
+/// counts as no time.
 pub fn grown(early: &CpuTicks, late: &CpuTicks) -> Option<Grown> {
+    let fell = |early: u64, late: u64| early.saturating_sub(late) > LITTLE_TICKS;
+    if fell(early.idle, late.idle) || fell(early.iowait, late.iowait) {
+        return None;
+    }
     Some(Grown {
         busy: late.busy.checked_sub(early.busy)?,
         irq: late.irq.saturating_sub(early.irq),
@@ -230,6 +238,15 @@ mod tests {
         let before = ticks("cpu0 10 0 0 50 7\n");
         let after = ticks("cpu0 20 0 0 55 6\n");
         assert_eq!(difference(&before, &after)[0].total_ns, 15 * TICK_NS);
+    }
+
+    #[test]
+    fn idle_time_that_begins_anew_is_a_gap() {
+        // psutil#2172, node_exporter#1903: after a suspend, or a time offline, idle is lower by seconds.
+        let before = ticks("cpu0 10 0 0 500 70\ncpu1 10 0 0 500 70\ncpu2 10 0 0 500 70\n");
+        let after = ticks("cpu0 11 0 0 0 70\ncpu1 11 0 0 598 0\ncpu2 11 0 0 495 170\n");
+        let times = difference(&before, &after);
+        assert_eq!(times.iter().map(|one| one.cpu).collect::<Vec<u32>>(), [2], "{times:?}");
     }
 
     #[test]

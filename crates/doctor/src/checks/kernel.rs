@@ -11,6 +11,7 @@ use threadwise_machine::CpuSet;
 
 const CMDLINE: &str = "proc/cmdline";
 const ISOLATED: &str = "sys/devices/system/cpu/isolated";
+const POSSIBLE: &str = "sys/devices/system/cpu/possible";
 const NOHZ_FULL: &str = "sys/devices/system/cpu/nohz_full";
 const IRQ_DEFAULT: &str = "proc/irq/default_smp_affinity";
 const SCHED_EXT: &str = "sys/kernel/sched_ext";
@@ -45,21 +46,55 @@ pub(super) fn irqbalance(case: &Case<'_>) -> Answer {
     }
 }
 
-/// CPUs of an option such as `isolcpus=domain,managed_irq,2-3` of the kernel's command line.
-fn option(command_line: &str, name: &str) -> CpuSet {
+/// Words before the list of `isolcpus` (`kernel/sched/isolation.c`).
+const FLAGS: [&str; 3] = ["domain", "managed_irq", "nohz"];
+
+/// CPUs of an option such as `isolcpus=domain,managed_irq,2-3` of the kernel's command line; none where it is not
+/// there or has no list, `None` where its list is not understood. `last` is the CPU that `N` stands for.
+fn option(command_line: &str, name: &str, last: Option<u32>) -> Option<CpuSet> {
     let value = |word: &str| word.strip_prefix(name)?.strip_prefix('=').map(str::to_owned);
     let Some(value) = command_line.split_whitespace().filter_map(value).next_back() else {
-        return CpuSet::new();
+        return Some(CpuSet::new());
     };
-    let list: Vec<&str> =
-        value.split(',').skip_while(|part| !part.starts_with(|c: char| c.is_ascii_digit())).collect();
-    CpuSet::parse_list(&list.join(",")).unwrap_or_default()
+    let parts = value.split(',').skip_while(|part| FLAGS.contains(part)).filter(|part| !part.is_empty());
+    let mut found = CpuSet::new();
+    for part in parts {
+        found = found.union(&kernel_range(part, last)?);
+    }
+    Some(found)
 }
+
+/// A part of a list as the kernel's parameters have it: `7`, `2-N`, `all`, `0-63:2/8` (the first 2 of each 8)
+/// (`Documentation/admin-guide/kernel-parameters.rst`, "cpu lists").
+fn kernel_range(part: &str, last: Option<u32>) -> Option<CpuSet> {
+    if part.eq_ignore_ascii_case("all") {
+        return Some((0..=last?).collect());
+    }
+    let number = |text: &str| if text.eq_ignore_ascii_case("n") { last } else { text.parse().ok() };
+    let (range, pattern) =
+        part.split_once(':').map_or((part, None), |(range, pattern)| (range, Some(pattern)));
+    let (low, high) = range.split_once('-').unwrap_or((range, range));
+    let (low, high): (u32, u32) = (number(low)?, number(high)?);
+    let (used, group): (u32, u32) = match pattern {
+        None => (1, 1),
+        Some(pattern) => {
+            let (used, group) = pattern.split_once('/')?;
+            (used.parse().ok()?, group.parse().ok()?)
+        }
+    };
+    let is_valid = low <= high && high < MOST && used > 0 && group > 0 && used <= group;
+    is_valid.then(|| (low..=high).filter(|cpu| (cpu - low) % group < used).collect())
+}
+
+/// No kernel can be built for more logical CPUs (`CONFIG_NR_CPUS`).
+const MOST: u32 = 8192;
 
 /// CPUs that the scheduler leaves alone or that have no timer tick: not the same as their neighbours.
 pub(super) fn isolated_cpus(case: &Case<'_>) -> Answer {
     let command_line = case.tree.text(CMDLINE);
-    let option = |name: &str| option(command_line.as_deref().unwrap_or_default(), name);
+    let possible = case.tree.line(POSSIBLE).ok().and_then(|line| CpuSet::parse_list(&line).ok());
+    let last = possible.and_then(|cpus| cpus.iter().last());
+    let option = |name: &str| option(command_line.as_deref().unwrap_or_default(), name, last);
     // `(null)` and an empty file both mean none.
     let listed = |path: &str| match case.tree.line(path) {
         Ok(line) => CpuSet::parse_list(&line).ok(),
@@ -68,9 +103,13 @@ pub(super) fn isolated_cpus(case: &Case<'_>) -> Answer {
     if let (Err(gap), false) = (&command_line, case.tree.has(ISOLATED)) {
         return Answer::gap(gap, CMDLINE, "the kernel's command line is not known");
     }
-    let isolated = listed(ISOLATED).unwrap_or_else(|| option("isolcpus"));
-    let tickless = listed(NOHZ_FULL).unwrap_or_else(|| option("nohz_full"));
-    let callbacks = option("rcu_nocbs");
+    let source = format!("/{CMDLINE} and /{ISOLATED}");
+    let isolated = listed(ISOLATED).or_else(|| option("isolcpus"));
+    let tickless = listed(NOHZ_FULL).or_else(|| option("nohz_full"));
+    let (Some(isolated), Some(tickless), Some(callbacks)) = (isolated, tickless, option("rcu_nocbs")) else {
+        let why = "a list of isolcpus, nohz_full or rcu_nocbs on the kernel's command line is not understood";
+        return Answer::unknown(why, source);
+    };
     let (mut parts, mut differs) = (Vec::new(), false);
     for (set, what) in [
         (&isolated, "the scheduler leaves alone"),
@@ -83,7 +122,6 @@ pub(super) fn isolated_cpus(case: &Case<'_>) -> Answer {
             differs |= ours != case.allowed;
         }
     }
-    let source = format!("/{CMDLINE} and /{ISOLATED}");
     match (parts.is_empty(), differs) {
         (true, _) => Answer::ok("none of the allowed logical CPUs is set apart", source),
         (false, false) => Answer::ok(format!("{} (all allowed ones)", parts.join(", ")), source),
@@ -157,10 +195,30 @@ mod tests {
     fn options_of_the_command_line_are_taken_apart() {
         let line = "quiet isolcpus=domain,managed_irq,2-3,5 nohz_full=1 isolcpusx=9 nohz_full=2-3\n";
         let set = |text: &str| CpuSet::parse_list(text).unwrap();
-        assert_eq!(option(line, "isolcpus"), set("2-3,5"));
-        assert_eq!(option(line, "nohz_full"), set("2-3"), "the last one counts");
-        for line in ["", "isolcpus", "isolcpus=", "isolcpus=domain", "isolcpus=9-1", "isolcpus=N"] {
-            assert!(option(line, "isolcpus").is_empty(), "{line}");
+        let option = |line: &str, name: &str| option(line, name, Some(7));
+        assert_eq!(option(line, "isolcpus"), Some(set("2-3,5")));
+        assert_eq!(option(line, "nohz_full"), Some(set("2-3")), "the last one counts");
+        for line in ["", "isolcpus", "isolcpus=", "isolcpus=domain", "isolcpus=domain,managed_irq"] {
+            assert_eq!(option(line, "isolcpus"), Some(CpuSet::new()), "{line}");
         }
+        for (list, want) in [
+            ("all", Some("0-7")),
+            ("1-N", Some("1-7")),
+            ("N", Some("7")),
+            ("0,n", Some("0,7")),
+            ("0-7:1/2", Some("0,2,4,6")),
+            ("0-N:2/4", Some("0-1,4-5")),
+            ("nohz,domain,3", Some("3")),
+            ("9-1", None),
+            ("1-x", None),
+            ("0-7:2", None),
+            ("0-7:0/2", None),
+            ("0-4000000000", None),
+            ("some,1", None),
+        ] {
+            let found = option(&format!("quiet isolcpus={list}"), "isolcpus");
+            assert_eq!(found, want.map(set), "{list}");
+        }
+        assert_eq!(super::option("rcu_nocbs=all", "rcu_nocbs", None), None, "the last one is not known");
     }
 }

@@ -85,7 +85,7 @@ fn lines_stay_short_on_a_large_machine() {
         let count = format!("sys/devices/system/cpu/cpu{number}/thermal_throttle/core_throttle_count");
         root.put(&count, (number % 5).to_string());
     }
-    root.put("proc/cmdline", "nohz_full=0-998:2\n");
+    root.put("proc/cmdline", "nohz_full=0-998:1/2\n");
     let checks = root.all(&topology, None);
     fit_for_a_terminal(&checks.values().collect::<Vec<_>>());
     for (name, word) in [

@@ -7,10 +7,10 @@ use super::trace::{Tracer, now_ns};
 use super::yields::Chosen;
 use crate::commands::topology;
 use crate::error::AppError;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 use threadwise_headroom::core_time::core_times;
-use threadwise_headroom::{Layout, Row, SmtYield, cpu_times, rows};
+use threadwise_headroom::{Layout, Row, SmtYield, cpu_times, of_window, rows};
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_study::Reading;
 use threadwise_telemetry::perf::msr::{APERF, MPERF, TSC};
@@ -148,7 +148,8 @@ impl Meter {
         }
         // What was followed is of the cores as they were.
         let traced = if is_changed { Vec::new() } else { traced };
-        let times = cpu_times(&proc_stat::difference(&self.before, &self.after), length_s);
+        let times = of_window(proc_stat::difference(&self.before, &self.after), length_s);
+        let times = cpu_times(&times, length_s);
         let cores = core_times(&self.layout, &times, &traced, length_s);
         let rows = rows(&self.layout, &cores, length_s, &self.smt_yield, clock_ratio.unwrap_or(1.0));
         std::mem::swap(&mut self.before, &mut self.after);
@@ -229,13 +230,24 @@ pub fn recorded(args: &HeadroomArgs, smt_yield: SmtYield) -> Result<(Topology, V
     };
     let layout = Layout::of(&topology);
     let texts = args.recorded.iter().map(|path| recorded_ticks(path)).collect::<Result<Vec<_>, _>>()?;
-    let window = |pair: &[Vec<CpuTicks>]| {
-        let times = cpu_times(&proc_stat::difference(&pair[0], &pair[1]), args.interval);
+    let window = |(pair, files): (&[Vec<CpuTicks>], &[PathBuf])| {
+        let times = of_window(proc_stat::difference(&pair[0], &pair[1]), args.interval);
+        if times.is_empty() {
+            return Err(AppError::Input(format!(
+                "{}: no logical CPU's times grew by about {} since {}: give --interval the time between the two, and \
+                 files of one start of the machine without a suspend in between",
+                files[1].display(),
+                humantime::format_duration(Duration::from_secs_f64(args.interval)),
+                files[0].display()
+            )));
+        }
+        let times = cpu_times(&times, args.interval);
         let cores = core_times(&layout, &times, &[], args.interval);
         let rows = rows(&layout, &cores, args.interval, &smt_yield, 1.0);
-        Window { end: None, length_s: args.interval, rows, clock_ratio: None, online_now: None }
+        Ok(Window { end: None, length_s: args.interval, rows, clock_ratio: None, online_now: None })
     };
-    let windows = texts.windows(2).map(window).collect();
+    let pairs = texts.windows(2).zip(args.recorded.windows(2));
+    let windows = pairs.map(window).collect::<Result<Vec<Window>, AppError>>()?;
     Ok((topology, windows))
 }
 
