@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test, failing there is the point")]
 
 use std::collections::BTreeMap;
-use threadwise_engine::engines::command::extract;
+use threadwise_engine::engines::command::{extract, mark};
 use threadwise_study::command::{self, parsers};
 
 /// What the parser reads, or the metric that it misses and why.
@@ -62,6 +62,67 @@ starting vacuum...end.
 progress: 1.0 s, 1400.0 tps, lat 1.428 ms stddev 0.600, 0 failed
 progress: 2.0 s, 1428.0 tps, lat 1.400 ms stddev 0.550, 0 failed
 ";
+
+/// The marks of failure that a parser finds in a text.
+fn marks(parser: &str, text: &str) -> Vec<String> {
+    let options = parsers::find(parser).unwrap().options;
+    let fails =
+        options.iter().filter_map(|(key, value)| Some((key.strip_prefix("fails.")?, value.to_string())));
+    fails
+        .filter(|(_, pattern)| mark(pattern, text).unwrap().is_some())
+        .map(|(name, _)| name.to_owned())
+        .collect()
+}
+
+#[test]
+fn what_says_that_users_failed_is_found_and_a_good_run_has_no_mark() {
+    let good = [
+        ("pgbench", PGBENCH),
+        ("pgbench-progress", PGBENCH),
+        ("pgbench-14", PGBENCH),
+        ("sysbench", SYSBENCH),
+        ("slob", AWR_11),
+        ("slob", AWR_12),
+        ("slob", STATSPACK),
+    ];
+    for (parser, text) in good {
+        assert_eq!(marks(parser, text), Vec::<String>::new(), "{parser}");
+    }
+    let aborted = [
+        // PostgreSQL 10 and 11, 12 to 14, and from 15 on.
+        "client 3 aborted in command 4 (SQL) of script 0; ERROR:  deadlock detected\n",
+        "pgbench: error: client 5 script 0 aborted in command 2 query 0: FATAL:  terminating connection\n",
+        "pgbench: error: client 0 aborted while establishing connection\n",
+        "pgbench: error: Run was aborted; the above results are incomplete.\n",
+    ];
+    for parser in ["pgbench", "pgbench-progress", "pgbench-14"] {
+        for line in aborted {
+            assert_eq!(marks(parser, &format!("{line}{PGBENCH}")), ["aborted_client"], "{parser}: {line}");
+        }
+        let none = PGBENCH.replace("processed: 4242", "processed: 0");
+        assert_eq!(marks(parser, &none), ["nothing_done"], "{parser}");
+        assert_eq!(marks(parser, &none.replace("processed: 0", "processed: 0/100")), ["nothing_done"]);
+    }
+    let hammerdb = "Vuser 1:TEST RESULT : System achieved 10546 NOPM from 24310 MariaDB TPM\n";
+    assert_eq!(marks("hammerdb", hammerdb), Vec::<String>::new());
+    for line in ["Vuser 3:FINISHED FAILED\n", "Vuser 3:Error in Virtual User 3: Deadlock found\n"] {
+        assert_eq!(marks("hammerdb", &format!("{line}{hammerdb}")), ["failed_user"]);
+    }
+    assert_eq!(marks("hammerdb", &hammerdb.replace("10546", "0")), ["nothing_done"]);
+    let older = "Vuser 1:TEST RESULT : System achieved 24310 SQL Server TPM at 0 NOPM\n";
+    assert_eq!(marks("hammerdb", older), ["nothing_done"]);
+    for parser in ["sysbench", "sysbench-oltp", "sysbench-memory"] {
+        let text = "FATAL: mysql_stmt_execute() returned error 1213 (Deadlock found)\n";
+        assert_eq!(marks(parser, text), ["fatal"], "{parser}");
+    }
+    assert_eq!(
+        marks("sysbench-oltp", "    transactions:                        0      (0.00 per sec.)\n"),
+        ["nothing_done"]
+    );
+    assert_eq!(marks("slob", "ORA-01017: invalid username/password; logon denied\n"), ["oracle_error"]);
+    assert_eq!(marks("sqlcmd", "Msg 1205, Level 13, State 51, Server db, Line 1\n"), ["error_message"]);
+    assert_eq!(marks("sqlcmd", "Msg 5701, Level 0, State 2, Server db\n"), Vec::<String>::new());
+}
 
 #[test]
 fn pgbench_is_read_by_its_summary_only() {

@@ -10,6 +10,7 @@ pub mod parsers;
 pub mod server;
 pub mod words;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::{OptionValue, Options, SessionSlice};
@@ -46,6 +47,12 @@ const OUTPUT_MIB: u64 = 16;
 
 /// How the names of metric options begin.
 pub const METRIC_PREFIX: &str = "metric.";
+
+/// How the names of options begin that are expressions of which none may be found in what a run wrote.
+pub const FAILS_PREFIX: &str = "fails.";
+
+/// How the names of options begin that say from which value on a metric is a bound and no value.
+pub const CAP_PREFIX: &str = "cap.";
 
 /// Options that are commands, in the order in which they run.
 pub const COMMANDS: [&str; 7] = ["setup", "warmup", "before", "command", "check", "after", "teardown"];
@@ -112,6 +119,10 @@ pub struct CommandOptions {
     pub success: Vec<i32>,
     /// What is read from the output.
     pub metrics: Vec<MetricSpec>,
+    /// Regular expressions with their names: a run whose output has one of them failed, whatever its exit code.
+    pub fails: Vec<(String, String)>,
+    /// The end of a tool's own scale by metric: from there on a value is a bound, and left out.
+    pub caps: BTreeMap<String, f64>,
     /// The metric that the verdict speaks of; `None` for elapsed time.
     pub headline: Option<String>,
     /// Folder in which all commands run; `None` for the run's own output folder.
@@ -153,6 +164,12 @@ impl CommandOptions {
             output_limit_bytes: number(options, "output_limit_mib").unwrap_or(OUTPUT_MIB) << 20,
             success: text(options, "success").and_then(|list| codes(&list)).unwrap_or_else(|| vec![0]),
             metrics: metrics(options),
+            fails: named(options, FAILS_PREFIX)
+                .map(|(name, value)| (name.to_owned(), value.to_string()))
+                .collect(),
+            caps: named(options, CAP_PREFIX)
+                .filter_map(|(name, value)| Some((name.to_owned(), value.to_string().parse().ok()?)))
+                .collect(),
             headline: text(options, HEADLINE).filter(|name| name != ELAPSED),
             folder: text(options, "folder").map(PathBuf::from),
             pin_server: text(options, PIN_SERVER).and_then(|text| ServerName::parse(&text).ok()),
@@ -180,6 +197,11 @@ impl CommandOptions {
         if self.metrics.len() > MAX_METRICS {
             let option = format!("{METRIC_PREFIX}{}", self.metrics[MAX_METRICS].name);
             return fault(&option, format!("more than {MAX_METRICS} metrics; take some out"));
+        }
+        if let Some(name) =
+            self.caps.keys().find(|name| !self.metrics.iter().any(|metric| metric.name == **name))
+        {
+            return fault(&format!("{CAP_PREFIX}{name}"), format!("there is no metric '{name}'"));
         }
         if let Some(name) = &self.headline
             && !self.metrics.iter().any(|metric| metric.name == *name)
@@ -220,8 +242,13 @@ pub fn each(options: &Options) -> Each {
 /// The metrics that a treatment's options name, by name. Those that cannot be read are left out:
 /// [`option_fault`] refuses them.
 pub fn metrics(options: &Options) -> Vec<MetricSpec> {
-    let named = options.iter().filter_map(|(key, value)| Some((key.strip_prefix(METRIC_PREFIX)?, value)));
-    named.filter_map(|(name, value)| MetricSpec::parse(name, &value.to_string()).ok()).collect()
+    let metrics = named(options, METRIC_PREFIX);
+    metrics.filter_map(|(name, value)| MetricSpec::parse(name, &value.to_string()).ok()).collect()
+}
+
+/// Options whose names begin so, without that.
+fn named<'o>(options: &'o Options, prefix: &'o str) -> impl Iterator<Item = (&'o str, &'o OptionValue)> {
+    options.iter().filter_map(move |(key, value)| Some((key.strip_prefix(prefix)?, value)))
 }
 
 /// The metrics of a treatment's run, by name: what its sessions said, combined as each metric asks. A
@@ -245,6 +272,14 @@ pub fn option_fault(key: &str, value: &OptionValue) -> Option<String> {
     if let Some(name) = key.strip_prefix(METRIC_PREFIX) {
         return MetricSpec::parse(name, &text).err();
     }
+    if key.starts_with(FAILS_PREFIX) {
+        return text.is_empty().then(|| "the regular expression is empty".to_owned());
+    }
+    if key.starts_with(CAP_PREFIX) {
+        let is_number = text.parse().is_ok_and(f64::is_finite);
+        return (!is_number)
+            .then(|| format!("'{text}' is not a number, from which on the metric is a bound"));
+    }
     match key {
         _ if COMMANDS.contains(&key) => split(&text).map_or_else(Some, |words| {
             words.is_empty().then(|| "it is empty; leave it out, or give a command".to_owned())
@@ -261,7 +296,10 @@ pub fn option_fault(key: &str, value: &OptionValue) -> Option<String> {
         "folder" => (!text.starts_with('/')).then(|| format!("'{text}' is not an absolute path")),
         _ => {
             let known: Vec<&str> = COMMANDS.into_iter().chain(OTHERS).collect();
-            Some(format!("unknown to command; allowed: {}, metric.NAME", known.join(", ")))
+            Some(format!(
+                "unknown to command; allowed: {}, metric.NAME, fails.NAME, cap.METRIC",
+                known.join(", ")
+            ))
         }
     }
 }

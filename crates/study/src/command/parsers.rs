@@ -5,6 +5,7 @@
 //! own rate as the headline, since its wall time says nothing. docs/COMMANDS.md has the recipes, and says
 //! which of them are tested against the real tool.
 
+use super::{CAP_PREFIX, FAILS_PREFIX};
 use crate::{OptionValue, Options};
 
 /// Name and text of each parser, in the order in which they are shown.
@@ -100,6 +101,17 @@ fn read(name: &str, text: &str) -> Result<Parser, ParserError> {
         return Err(broken(format!("it calls itself '{says}'")));
     }
     let mut options = metrics(&mut table).map_err(broken)?;
+    for (table_name, prefix) in [("fails", FAILS_PREFIX), ("caps", CAP_PREFIX)] {
+        let Some(toml::Value::Table(entries)) = table.remove(table_name) else { continue };
+        for (name, value) in entries {
+            let value = match value {
+                toml::Value::String(text) => OptionValue::Text(text),
+                toml::Value::Integer(number) => OptionValue::Integer(number),
+                _ => return Err(broken(format!("[{table_name}] {name} has to be a text or a whole number"))),
+            };
+            options.insert(format!("{prefix}{name}"), value);
+        }
+    }
     if let Some(toml::Value::String(headline)) = table.remove("headline") {
         if !options.contains_key(&format!("metric.{headline}")) {
             return Err(broken(format!("its headline '{headline}' is none of its metrics")));

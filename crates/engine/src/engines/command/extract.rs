@@ -70,6 +70,33 @@ pub(super) fn extract_file(spec: &MetricSpec, path: &Path, limit_bytes: u64) -> 
     }
 }
 
+/// The line of a file that an expression finds; `None` where it finds none.
+///
+/// # Errors
+/// The expression is none, or the file cannot be read.
+pub(super) fn mark_in_file(pattern: &str, path: &Path) -> Result<Option<String>, String> {
+    let expression = expression(pattern)?;
+    let unread = |error: io::Error| format!("it cannot be read: {error}");
+    let mut file = File::open(path).map_err(unread)?;
+    output::from_the_end(&mut file, SIZES, |text, piece| marked_line(&expression, text, piece.start))
+        .map_err(unread)
+}
+
+/// The line of a text that an expression finds; `None` where it finds none.
+///
+/// # Errors
+/// The expression is none.
+pub fn mark(pattern: &str, text: &str) -> Result<Option<String>, String> {
+    Ok(marked_line(&expression(pattern)?, text, 0))
+}
+
+fn marked_line(expression: &Regex, text: &str, from: usize) -> Option<String> {
+    let found = expression.find_at(text, from)?;
+    let begin = text[..found.start()].rfind('\n').map_or(0, |at| at + 1);
+    let end = text[found.start()..].find('\n').map_or(text.len(), |at| found.start() + at);
+    Some(one_line(&text[begin..end], 120))
+}
+
 fn by_expression(pattern: &str, text: &str) -> Result<f64, String> {
     matched(pattern, last_in(&expression(pattern)?, text, 0..text.len()))
 }
@@ -120,11 +147,38 @@ fn document(text: &str) -> Option<Value> {
     serde_json::from_str(text).ok().or_else(|| last_document(text))
 }
 
+/// The last object or array that begins at the beginning of a line and has the rest of its last line for itself. What
+/// lies inside of one is none; and after one that has no end there is none, since lines of it would be taken for whole
+/// ones.
 fn last_document(text: &str) -> Option<Value> {
-    text.lines().rev().find_map(|line| serde_json::from_str(line).ok())
+    let mut last = None;
+    let mut at = 0;
+    while at < text.len() {
+        let rest = &text[at..];
+        let line_end = rest.find('\n').map_or(rest.len(), |end| end + 1);
+        let mut next = line_end;
+        if rest.starts_with(['{', '[']) {
+            let mut documents = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+            match documents.next() {
+                Some(Ok(found)) => {
+                    let end = documents.byte_offset();
+                    let after = rest[end..].split('\n').next().unwrap_or_default();
+                    if after.trim().is_empty() {
+                        last = Some(found);
+                        next = end + after.len() + 1;
+                    }
+                }
+                // `[info] …` is a line of words; what ends before its time is a document that was cut off.
+                Some(Err(error)) if error.is_eof() => return None,
+                _ => {}
+            }
+        }
+        at += next;
+    }
+    last
 }
 
-/// The JSON that a file is, or the last line that is some: of a long one in its last 16 MiB.
+/// The JSON that a file is, or the last document in it: of a long one in its last 16 MiB.
 fn document_of(file: &mut File, limit_bytes: u64) -> io::Result<Option<Value>> {
     let length = file.metadata()?.len();
     if length <= JSON_BYTES {
@@ -142,7 +196,9 @@ fn document_of(file: &mut File, limit_bytes: u64) -> io::Result<Option<Value>> {
 }
 
 fn pointed(pointer: &str, document: Option<Value>) -> Result<f64, String> {
-    let document = document.ok_or_else(|| "neither the whole of it nor any line is JSON".to_owned())?;
+    let document = document.ok_or_else(|| {
+        "neither the whole of it is JSON, nor does a whole object or array begin at a line of it".to_owned()
+    })?;
     let found = document.pointer(pointer).ok_or_else(|| format!("there is nothing at json:{pointer}"))?;
     let value = match found {
         Value::Number(value) => value.as_f64().filter(|value| value.is_finite()),
@@ -223,12 +279,35 @@ mod tests {
     }
 
     #[test]
-    fn json_is_the_whole_or_its_last_line() {
+    fn json_is_the_whole_or_the_last_document() {
         assert_eq!(found("tx/s higher json:/a/0/tps", r#"{"a": [{"tps": 12.5}]}"#), Ok(12.5));
         let lines = "start\n{\"p\": 1}\n{\"p\": \"2,000\"}\nbye\n";
         assert_eq!(found("1 none json:/p", lines), Ok(2000.0));
         assert_eq!(found("1 none json:", "3\n"), Ok(3.0));
         assert_eq!(found("1 none json:/a~1b/~0", r#"{"a/b": {"~": 1}}"#), Ok(1.0));
+    }
+
+    #[test]
+    fn what_lies_inside_of_a_document_is_never_taken_for_one() {
+        // fio#731 and kin: words before a document of many lines, of which one is JSON by itself.
+        let whole = "{\n  \"tps\": 100,\n  \"runs\": [\n    {\"tps\": 90},\n    {\"tps\": 110}\n  ]\n}\n";
+        let twice = format!("{whole}{}", whole.replace("100", "200"));
+        let flat = "{\n\"tps\": 100,\n\"runs\":\n[\n{\"tps\": 90}\n]\n}";
+        for (text, tps) in [
+            (whole.to_owned(), 100.0),
+            (format!("warning: no cgroups\n{whole}"), 100.0),
+            (format!("[info] begins\n{whole}done: 2\n2\n"), 100.0),
+            (twice.clone(), 200.0),
+            (format!("{twice}\r\n{{\"tps\": 300}}\r\n"), 300.0),
+            (format!("note\n{flat}\n"), 100.0),
+        ] {
+            assert_eq!(found("1/s higher json:/tps", &text), Ok(tps), "{text}");
+        }
+        let cut = &twice[..twice.len() - 3];
+        for text in [cut, "x\n3\n", "x\n  {\"tps\": 1}\n", "x\n{\"tps\": 1} and more\n", "x\n[warn] 1\n"] {
+            let why = found("1/s higher json:/tps", text).unwrap_err();
+            assert!(why.contains("nor does a whole object or array"), "{why}: {text}");
+        }
     }
 
     #[test]

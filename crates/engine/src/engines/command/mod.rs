@@ -19,7 +19,7 @@ mod tree;
 
 use std::path::Path;
 use threadwise_study::Options;
-use threadwise_study::command::{CommandOptions, Extract, Fault, METRIC_PREFIX, WORKLOAD};
+use threadwise_study::command::{CommandOptions, Extract, FAILS_PREFIX, Fault, METRIC_PREFIX, WORKLOAD};
 use threadwise_study::engine::Properties;
 
 use super::super::workloads::options::refuse;
@@ -27,7 +27,7 @@ use crate::{Engine, EngineError, LoadRequest, Loaded, Running, StartRequest};
 use at_work::AtWork;
 pub use at_work::interrupted;
 pub use error::NAME;
-pub use extract::extract;
+pub use extract::{extract, mark};
 pub use group::remove_stale_groups;
 pub use output::last_words;
 pub use side::how as ended;
@@ -102,6 +102,9 @@ fn read(request: &LoadRequest) -> Result<CommandOptions, EngineError> {
             extract::expression(pattern)
                 .map_err(|why| refuse(&format!("{METRIC_PREFIX}{}", metric.name), why))?;
         }
+    }
+    for (name, pattern) in &options.fails {
+        extract::expression(pattern).map_err(|why| refuse(&format!("{FAILS_PREFIX}{name}"), why))?;
     }
     if let Some(folder) = options.folder.as_deref().filter(|folder| !folder.is_dir()) {
         return Err(refuse("folder", format!("{} is not a folder", folder.display())));

@@ -7,7 +7,7 @@ use threadwise_study::command::{Each, MetricSpec, PEAK_RSS_BYTES, Source};
 use threadwise_study::{Counters, SessionSlice};
 
 use super::at_work::AtWork;
-use super::extract::extract_file;
+use super::extract::{extract_file, mark_in_file};
 use super::group::Group;
 use super::output;
 use super::progress::Verdict;
@@ -66,6 +66,23 @@ impl AtWork {
         }
     }
 
+    /// A tool may end with 0 though some of its users failed: what says so in its output fails the run.
+    fn unless_it_says_so(&self, session: u32) -> Result<(), EngineError> {
+        for (name, pattern) in &self.options.fails {
+            for path in self.logs(session) {
+                let found = mark_in_file(pattern, &path).map_err(|why| EngineError::Command {
+                    kind: "output",
+                    what: format!("fails.{name} in {}: {why}", path.display()),
+                })?;
+                if let Some(found) = found {
+                    let what = format!("the command wrote '{found}', by which it failed (fails.{name})");
+                    return Err(EngineError::Command { kind: "output", what });
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// What a metric finds in the output of a process.
     fn metric(&self, metric: &MetricSpec, session: u32) -> Result<f64, EngineError> {
         let [stdout, stderr] = self.logs(session);
@@ -86,8 +103,12 @@ impl AtWork {
     /// Completes what the sessions reported by what only the whole tree tells.
     pub(super) fn measure(&self, slices: &mut [SessionSlice]) -> Result<Counters, EngineError> {
         for (session, slice) in slices.iter_mut().enumerate().take(self.processes() as usize) {
+            self.unless_it_says_so(session as u32)?;
             for metric in &self.options.metrics {
-                slice.metrics.insert(metric.name.clone(), self.metric(metric, session as u32)?);
+                let value = self.metric(metric, session as u32)?;
+                if self.options.caps.get(&metric.name).is_none_or(|cap| value < *cap) {
+                    slice.metrics.insert(metric.name.clone(), value);
+                }
             }
         }
         let (adopted, seen_bytes, unseen_ns, outlived_ns) = {
