@@ -8,6 +8,7 @@
 #[cfg(test)]
 extern crate self as threadwise_store;
 
+mod asked;
 mod boots;
 mod changes;
 mod connection;
@@ -38,6 +39,7 @@ use long::Which;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use threadwise_machine::{BootFacts, Topology};
+use threadwise_study::asked::Asked;
 use threadwise_study::engine::Properties;
 use threadwise_study::probe::Probe;
 use threadwise_study::{Boot, Run, Study};
@@ -503,6 +505,22 @@ impl Store {
         self.writing(SPARE_MIB, |connection, _| {
             studies::set_meta(connection, "planned_blocks", &blocks.to_string())
         })
+    }
+
+    /// Stores what is asked of the study's report; what is not asked now stays as it was asked before.
+    ///
+    /// # Errors
+    /// As [`Store::append_run`].
+    pub fn set_asked(&mut self, asked: &Asked) -> Result<(), StoreError> {
+        self.writing(SPARE_MIB, |connection, _| asked::write(connection, asked))
+    }
+
+    /// What was asked of the study's report; nothing in a file from before this was kept.
+    ///
+    /// # Errors
+    /// As [`Store::runs`].
+    pub fn asked(&self) -> Result<Asked, StoreError> {
+        self.reading(asked::read)
     }
 
     /// Stores how the study ended.

@@ -4,6 +4,7 @@
 //! Experiments*): factor, level, treatment, block; and docs/GLOSSARY.md for the rest.
 
 pub mod arm;
+pub mod asked;
 pub mod boot;
 pub mod command;
 pub mod engine;

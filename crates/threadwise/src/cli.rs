@@ -287,7 +287,7 @@ pub struct ReportArgs {
     #[arg(long)]
     pub csv: bool,
     /// The 99th percentile that a step's latency has to keep, such as p99=10ms: the answer then has the most sessions that
-    /// keep it
+    /// keep it [default: what the study was asked with; so with prices]
     #[arg(long, value_name = "p99=TIME", value_parser = crate::input::p99)]
     pub slo: Option<f64>,
     /// What it costs.

@@ -3,6 +3,7 @@
 use crate::engines;
 use crate::error::AppError;
 use std::path::Path;
+use threadwise_analysis::asked::Asked;
 use threadwise_analysis::external_arms::{Boots, external_arms};
 use threadwise_analysis::hardware::{self, Hardware};
 use threadwise_analysis::long_windows::long_windows;
@@ -25,6 +26,7 @@ pub struct Opened {
     source: String,
     probe: Option<Probe>,
     hardware: Option<Hardware>,
+    asked: Asked,
 }
 
 impl Opened {
@@ -58,6 +60,7 @@ impl Opened {
         let stored = Boots { boots: &boots, of_blocks: &of_blocks };
         analysis.arms = external_arms(&study, Some(&topology), &runs, stored, share);
         let hardware = probe.as_ref().map(|probe| hardware::compare(&topology, probe));
+        let asked = store.asked().map_err(AppError::input)?;
         let source = path.display().to_string();
         Ok(Self {
             study,
@@ -71,6 +74,7 @@ impl Opened {
             source,
             probe,
             hardware,
+            asked,
         })
     }
 
@@ -95,7 +99,7 @@ impl Opened {
             is_stopped: self.is_stopped,
             probe: self.probe.as_ref(),
             hardware: self.hardware.as_ref(),
-            asked: Default::default(),
+            asked: self.asked,
         }
     }
 }

@@ -35,15 +35,18 @@ pub enum LicenceArg {
 }
 
 impl PriceArgs {
-    /// The prices that were given; `None` without any.
-    pub fn prices(&self) -> Option<Prices> {
+    /// The prices that were given, with those of before where one was not; `None` where none was.
+    pub fn over(&self, before: Option<Prices>) -> Option<Prices> {
         let per = match self.licence_per {
             Some(LicenceArg::Core) => LicencePer::Core,
             Some(LicenceArg::Machine) => LicencePer::Machine,
-            Some(LicenceArg::Vcpu) | None => LicencePer::Vcpu,
+            Some(LicenceArg::Vcpu) => LicencePer::Vcpu,
+            None => before.map_or(LicencePer::Vcpu, |before| before.per),
         };
-        let machine_per_h = self.price_hour.unwrap_or(0.0);
-        let licence_per_h = self.licence_hour.unwrap_or(0.0);
+        let machine = before.map_or(0.0, |before| before.machine_per_h);
+        let licence = before.map_or(0.0, |before| before.licence_per_h);
+        let machine_per_h = self.price_hour.unwrap_or(machine);
+        let licence_per_h = self.licence_hour.unwrap_or(licence);
         let is_given = self.price_hour.is_some() || self.licence_hour.is_some();
         is_given.then_some(Prices { machine_per_h, licence_per_h, per })
     }

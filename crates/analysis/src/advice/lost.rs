@@ -23,11 +23,11 @@ pub fn line(facts: &Facts<'_>, choice: &Choice) -> Option<Prose> {
     let figure = |lost: &LostTime| Prose::figure(percent(share(lost)));
     let first = choice.candidates.first()?;
     // The one whose ratio to the first was moved most.
-    let told = if most == first { least } else { most };
-    let without = told.speed.as_ref().zip(told.speed_on_cpu.as_ref()).map(|(speed, on_cpu)| {
+    let moved = if most == first { least } else { most };
+    let without = moved.speed.as_ref().zip(moved.speed_on_cpu.as_ref()).map(|(speed, on_cpu)| {
         prose!(
             " {} is {} of {} as measured, and {} by the time in which each had its logical CPUs.",
-            named(told),
+            named(moved),
             speed,
             named(first),
             on_cpu

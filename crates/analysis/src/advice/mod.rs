@@ -9,7 +9,7 @@ mod sessions;
 mod threads;
 pub(crate) mod words;
 
-pub use sessions::keep;
+pub use sessions::{keep, to_use};
 
 use crate::Facts;
 use crate::choices::{Axis, Choice};

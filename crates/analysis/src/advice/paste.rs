@@ -13,16 +13,11 @@ use threadwise_machine::{CpuSet, Memory};
 
 /// The lines of a decided choice; none where nothing has to be changed.
 pub fn lines(facts: &Facts<'_>, choice: &Choice) -> Vec<Paste> {
-    let Some(chosen) = choice.chosen_candidate() else { return Vec::new() };
-    if facts.is_simulated() {
-        return Vec::new();
-    }
     // A bound for latency comes before throughput.
-    let number = match (choice.axis, sessions::most_within(facts, choice)) {
-        (Axis::Sessions, Some(None)) => return Vec::new(),
-        (Axis::Sessions, Some(Some((most, _)))) => most.number.min(chosen.number),
-        _ => chosen.number,
+    let Some(chosen) = sessions::to_use(facts, choice).filter(|_| !facts.is_simulated()) else {
+        return Vec::new();
     };
+    let number = chosen.number;
     match choice.axis {
         Axis::Placement => mask(facts, choice, chosen),
         Axis::Smt if choice.candidates.first() == Some(chosen) => one_thread(facts),

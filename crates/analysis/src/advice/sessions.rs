@@ -3,7 +3,7 @@
 use super::words::{answer, headed, of_numbers};
 use crate::Facts;
 use crate::Interval;
-use crate::choices::{Candidate, Choice};
+use crate::choices::{Axis, Candidate, Choice};
 use crate::findings::sweep::{Sweep, sweeps};
 use crate::statistics::t_quantile;
 use crate::words::change_decisive;
@@ -43,6 +43,17 @@ pub fn most_within<'a>(
     let kept = keep(known.iter().map(|(_, p99, blocks)| (*p99, *blocks)), bound, 1.0 - facts.level());
     let last = kept.checked_sub(1).and_then(|last| known.get(last));
     Some(last.map(|(candidate, p99, _)| (*candidate, *p99)))
+}
+
+/// The candidate that is to be used: the one that does most, and of sessions that have to keep a bound for latency the most
+/// that keep it; `None` where none is shown to.
+pub fn to_use<'a>(facts: &Facts<'a>, choice: &'a Choice) -> Option<&'a Candidate> {
+    let chosen = choice.chosen_candidate()?;
+    match (choice.axis, most_within(facts, choice)) {
+        (Axis::Sessions, Some(None)) => None,
+        (Axis::Sessions, Some(Some((most, _)))) if most.number < chosen.number => Some(most),
+        _ => Some(chosen),
+    }
 }
 
 /// Share of `alpha` at which a bound is tested. The intervals of latencies know nothing of correlated blocks: of

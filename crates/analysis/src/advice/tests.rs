@@ -207,3 +207,42 @@ fn settings_that_lost_unlike_time_to_others_are_not_advised() {
     }
     assert!(said(&study, &topology, &all)[0].is_decided);
 }
+
+#[test]
+fn the_bound_for_latency_decides_what_is_pasted_and_what_is_marked() {
+    let mut study = swept();
+    study.engine = "postgres".to_owned();
+    study
+        .comparisons
+        .extend([comparison("S4", &["S2"], "sweep-step"), comparison("S8", &["S4"], "sweep-step")]);
+    let mut all = runs(&[("S2", 1.9), ("S4", 3.5), ("S8", 6.0)], 0.0005);
+    for (name, p99) in [("A", 3000), ("A'", 3000), ("S2", 3100), ("S4", 4000), ("S8", 9000)] {
+        for run in all.iter_mut().filter(|run| run.treatment == name) {
+            run.slices.iter_mut().for_each(|slice| {
+                let wobble = u64::from(run.block % 3) * 10;
+                slice.sessions[0].latency = latency(300, &[2000, 2000, 2000, p99 + wobble]);
+            });
+        }
+    }
+    let topology = machine(1, 8, 1);
+    let analysis = analyse_on(&study, Some(&topology), &all, 1.0);
+    let of_bound = |p99_ns: Option<f64>| {
+        let asked = crate::asked::Asked { p99_ns, ..Default::default() };
+        let facts = Facts { runs: &all, asked, ..Facts::new(&study, &topology, &analysis) };
+        let picture = crate::sections::choices::picture(&facts).unwrap();
+        let threadwise_document::Chart::Choice(chart) = picture.chart else { panic!("no choice") };
+        let marked: Vec<String> = chart
+            .candidates
+            .iter()
+            .filter(|one| one.chosen == Some(true))
+            .map(|one| one.name.clone())
+            .collect();
+        let pasted: Vec<String> = advice(&facts)[0].paste.iter().map(|paste| paste.text.clone()).collect();
+        (marked, pasted.first().cloned())
+    };
+    let of = |number: u32| (vec![number.to_string()], Some(format!("default_pool_size = {number}")));
+    assert_eq!(of_bound(None), of(8));
+    assert_eq!(of_bound(Some(5000.0)), of(4), "the most that keep it");
+    assert_eq!(of_bound(Some(1e9)), of(8));
+    assert_eq!(of_bound(Some(10.0)), (vec![], None), "none keeps it");
+}

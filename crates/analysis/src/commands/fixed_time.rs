@@ -5,23 +5,13 @@
 //! chance, and then a ratio of them would say that there is no difference, which nobody has measured.
 
 use super::figures::Table;
-use super::types::{ELAPSED, Quantity};
+use super::types::{ELAPSED, FixedTime, Quantity};
 use crate::statistics::median;
-use serde::Serialize;
 use threadwise_document::{Prose, prose};
 use threadwise_study::{Study, command};
 
 /// Treatments whose median durations differ by no more than this share take the same time.
 const ALIKE_SHARE: f64 = 0.001;
-
-/// A command that takes the same time in every treatment.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct FixedTime {
-    /// The median duration, of all treatments, nanoseconds.
-    pub elapsed_ns: f64,
-    /// By how much the median durations of treatments differ at most, as a share.
-    pub spread_share: f64,
-}
 
 /// Why there is no ratio of durations, in a few words.
 pub const WHY: &str = "the same in every treatment";
@@ -34,11 +24,11 @@ pub fn fixed_time(study: &Study, table: &Table<'_>, headline: Option<&Quantity>)
     if study.workload != command::WORKLOAD || !is_by_duration || is_asked || study.comparisons.is_empty() {
         return None;
     }
-    let of = |at: usize| {
+    let median_of = |at: usize| {
         let runs = table.blocks.iter().filter_map(|(_, row)| row[at].as_ref()?.get(ELAPSED).copied());
         median(runs)
     };
-    let medians: Vec<f64> = (0..study.treatments.len()).filter_map(of).collect();
+    let medians: Vec<f64> = (0..study.treatments.len()).filter_map(median_of).collect();
     let [least, most] = [f64::min, f64::max].map(|end| medians.iter().copied().reduce(end));
     let spread_share = most? / least? - 1.0;
     let elapsed_ns = median(medians.iter().copied())?;

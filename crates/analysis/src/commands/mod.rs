@@ -17,10 +17,10 @@ mod types;
 mod tests;
 
 pub use figures::elapsed_ns;
-pub use fixed_time::{FixedTime, instead};
+pub use fixed_time::instead;
 pub use types::{
-    BUSY_CPUS, Baseline, CPU, CPU_PER_UNIT, CPU_TOTAL, Commands, ELAPSED, Gap, IDLE_SHARE, MEMORY, Quantity,
-    SAID, direction,
+    BUSY_CPUS, Baseline, CPU, CPU_PER_UNIT, CPU_TOTAL, Commands, ELAPSED, FixedTime, Gap, IDLE_SHARE, MEMORY,
+    Quantity, SAID, direction,
 };
 
 use crate::Analysis;

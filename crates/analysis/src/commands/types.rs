@@ -1,6 +1,5 @@
 //! What commands are compared by, and what is reported of them.
 
-use super::fixed_time::FixedTime;
 use crate::estimate::Fastest;
 use crate::{Direction, Interval, NoiseFloor};
 use serde::Serialize;
@@ -55,6 +54,15 @@ pub struct Commands {
     /// Logical CPUs of each treatment, as far as they are known, in study order.
     #[serde(skip)]
     pub cpus: Vec<Option<u32>>,
+}
+
+/// A command that takes the same time in every treatment.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct FixedTime {
+    /// The median duration, of all treatments, nanoseconds.
+    pub elapsed_ns: f64,
+    /// By how much the median durations of treatments differ at most, as a share.
+    pub spread_share: f64,
 }
 
 /// The baseline and its twin of a group together.

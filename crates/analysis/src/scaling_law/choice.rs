@@ -5,8 +5,9 @@
 //! not larger than the smallest by more than a standard error of their difference (Breiman and others, *Classification
 //! and Regression Trees*, 1984: the rule of one standard error).
 
-use super::fit::{Plan, once};
+use super::fit::once;
 use super::law::Law;
+use super::plan::Plan;
 use super::sweep::Sweep;
 use crate::statistics::{mean, summary};
 use serde::Serialize;

@@ -7,9 +7,10 @@
 //! (Hesterberg, "What teachers should know about the bootstrap", *The American Statistician* 69, 2015: the expanded
 //! percentile interval).
 
-use super::law::{Law, Parameters, Yields};
+use super::law::Parameters;
 use super::load::Load;
-use super::solve::{FIRST_YIELD, KAPPA, Pull, Row, SIGMA, Solution, solve};
+use super::plan::{Number, Plan};
+use super::solve::{Row, Solution};
 use super::sweep::{Sweep, SweepError};
 use super::told::Told;
 use crate::statistics::{Normal, quantile, t_quantile};
@@ -53,7 +54,7 @@ pub struct Fit {
     /// Share of replicates below the lower end of an interval.
     pub tail: f64,
     /// What of it the points tell.
-    pub told: Told,
+    pub space: Told,
 }
 
 /// An estimate with its interval.
@@ -67,107 +68,14 @@ pub struct Known {
     pub high: f64,
 }
 
-/// What is fitted.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
-    /// The law.
-    pub law: Law,
-    /// Threads at which yields are parameters.
-    pub knots: Vec<u32>,
-    /// What other series say of its numbers.
-    pub priors: Vec<Prior>,
-    /// Misfit and its degrees of freedom where the data have none left to tell it.
-    pub misfit: Option<(f64, usize)>,
-}
-
-/// A number of a law.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Number {
-    /// σ.
-    Sigma,
-    /// κ.
-    Kappa,
-    /// The yield at the knot of this index.
-    Yield(usize),
-}
-
-impl Number {
-    /// Its value.
-    pub fn of(self, law: &Parameters) -> Option<f64> {
-        match self {
-            Self::Sigma => Some(law.sigma),
-            Self::Kappa => Some(law.kappa),
-            Self::Yield(at) => law.yields.as_ref()?.knots.get(at).map(|knot| knot.1),
-        }
-    }
-
-    /// Its coordinate, and by how much that is larger.
-    fn coordinate(self, largest: f64) -> (usize, f64) {
-        match self {
-            Self::Sigma => (SIGMA, largest - 1.0),
-            Self::Kappa => (KAPPA, largest * (largest - 1.0)),
-            Self::Yield(at) => (FIRST_YIELD + at, 1.0),
-        }
-    }
-}
-
-/// What is known of a number beforehand.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Prior {
-    /// Which.
-    pub number: Number,
-    /// Where it is expected.
-    pub mean: f64,
-    /// Standard deviation, above 0.
-    pub sd: f64,
-}
-
-impl Plan {
-    /// The richest law that the data can tell, from these data alone.
-    pub fn alone(sweep: &Sweep) -> Self {
-        Self::of(richest(sweep), sweep)
-    }
-
-    /// A law from these data alone.
-    pub fn of(law: Law, sweep: &Sweep) -> Self {
-        let knots = if law.has_yield() { Yields::needed(sweep.widest()) } else { Vec::new() };
-        Self { law, knots, priors: Vec::new(), misfit: None }
-    }
-
-    /// Number of parameters.
-    pub(super) fn parameters(&self) -> usize {
-        1 + usize::from(self.law.has_sigma()) + usize::from(self.law.has_kappa()) + self.knots.len()
-    }
-
-    /// Priors in the coordinates of a sweep, each expected so many standard deviations further up.
-    fn pulls(&self, sweep: &Sweep, further: &mut dyn FnMut() -> f64) -> Vec<Pull> {
-        let largest = sweep.points().iter().map(|point| f64::from(point.load.sessions)).fold(2.0, f64::max);
-        let each = self.priors.iter().map(|prior| {
-            let (at, scale) = prior.number.coordinate(largest);
-            let to = (prior.mean + prior.sd * further()).max(0.0);
-            Pull { at, to: to * scale, sd: prior.sd * scale }
-        });
-        each.collect()
-    }
-
-    fn solve(&self, rows: &[Row<'_>], pulls: &[Pull], near: Option<&[f64]>) -> Option<Solution> {
-        solve(self.law, &self.knots, rows, pulls, near)
-    }
-}
-
-/// The law that is fitted: with yields where some core has more than one busy thread.
-pub fn richest(sweep: &Sweep) -> Law {
-    if sweep.widest() > 1 { Law::Smt } else { Law::Universal }
-}
-
 /// That points tell σ and κ apart, and have one more than what they tell where nothing else says how far they lie off.
 fn check(sweep: &Sweep, plan: &Plan) -> Result<(), SweepError> {
     let has_blocks = sweep.blocks() > 1;
-    let told = Told::of_law(plan.law, sweep);
+    let space = Told::of_law(plan.law, sweep);
     let spare = usize::from(!has_blocks && plan.misfit.is_none());
-    let is_told = told.tells(Number::Sigma) && told.tells(Number::Kappa);
+    let is_told = space.tells(Number::Sigma) && space.tells(Number::Kappa);
     let numbers = plan.parameters();
-    match sweep.points().len() >= numbers.max(told.rank() + spare) && is_told {
+    match sweep.points().len() >= numbers.max(space.rank() + spare) && is_told {
         true => Ok(()),
         false => Err(SweepError::FewPoints { loads: sweep.loads(), numbers, has_blocks }),
     }
@@ -189,7 +97,7 @@ pub(super) struct Once {
     /// Degrees of freedom of the misfit.
     pub free: usize,
     /// What of it the points tell, with what is known beforehand.
-    pub told: Told,
+    pub space: Told,
 }
 
 /// Fits once, then again with the weights that follow from the misfit.
@@ -213,8 +121,8 @@ pub(super) fn once(sweep: &Sweep, plan: &Plan) -> Result<Once, SweepError> {
     let weights: Vec<f64> = errors.iter().map(|error| 1.0 / sd(error).max(LEAST_SD)).collect();
     let near = Some(solution.coordinates.as_slice());
     let solution = plan.solve(&rows(sweep, &means, &weights), &pulls, near).ok_or(SweepError::NoFit)?;
-    let told = Told::of(&solution, sweep, &plan.priors);
-    Ok(Once { solution, weights, misfit, free, told })
+    let space = Told::of(&solution, sweep, &plan.priors);
+    Ok(Once { solution, weights, misfit, free, space })
 }
 
 /// How far points lie off the law beyond their noise; of data without noise of their own all of it.
@@ -236,7 +144,7 @@ impl Fit {
         if plan.priors.is_empty() {
             check(sweep, plan)?;
         }
-        let Once { solution, weights, misfit, free, told } = once(sweep, plan)?;
+        let Once { solution, weights, misfit, free, space } = once(sweep, plan)?;
         let mut random = Normal::new(draws.seed);
         let blocks = sweep.blocks();
         let law = solution.parameters();
@@ -258,7 +166,7 @@ impl Fit {
             _ if misfit > 0.0 => free.clamp(1, blocks - 1),
             _ => blocks - 1,
         };
-        Ok(Self { solution, replicates, misfit, free, tail: tail(draws.level, degrees, blocks), told })
+        Ok(Self { solution, replicates, misfit, free, tail: tail(draws.level, degrees, blocks), space })
     }
 
     /// A number that follows from the law's, with its interval; `None` where too few fits of resampled data ended.

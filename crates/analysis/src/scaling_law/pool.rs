@@ -7,8 +7,9 @@
 //! √(1 + 1/k) of k series, wider by Student's t over the normal quantile. The spread is taken as it is, noise of the fits
 //! included: a variance between series alone, which is what is left of it, is too often 0 of a few.
 
-use super::fit::{Number, Once, Plan, Prior, once};
+use super::fit::{Once, once};
 use super::law::Yields;
+use super::plan::{Number, Plan, Prior};
 use super::sweep::{FEWEST_LOADS, Sweep};
 use crate::statistics::{summary, t_quantile};
 
@@ -68,9 +69,9 @@ fn prior(number: Number, knots: &[u32], others: &[&Once]) -> Option<Prior> {
     let is_same =
         |fit: &&&Once| !matches!(number, Number::Yield(at) if fit.solution.knots.get(at) != knots.get(at));
     // What its points do not tell is what its search began with.
-    let told = others.iter().filter(|fit| fit.told.tells(number));
+    let known = others.iter().filter(|fit| fit.space.tells(number));
     let seen: Vec<f64> =
-        told.filter(is_same).filter_map(|fit| number.of(&fit.solution.parameters())).collect();
+        known.filter(is_same).filter_map(|fit| number.of(&fit.solution.parameters())).collect();
     let (mean, sd) = next(&seen)?;
     Some(Prior { number, mean, sd: sd.max(LEAST_SHARE * mean.abs()).max(LEAST_SD) })
 }

@@ -2,9 +2,10 @@
 
 use super::choice::{Candidate, candidates};
 use super::curve::{Ladder, Turns};
-use super::fit::{Draws, Fit, Known, Number, Plan};
+use super::fit::{Draws, Fit, Known};
 use super::law::{Law, Parameters};
 use super::load::Load;
+use super::plan::{Number, Plan};
 use super::pool;
 use super::series::Series;
 use super::shape::Shape;
@@ -203,13 +204,13 @@ fn of_one(
     };
     let ladder = Ladder::new(&series.threads_of_cores, |cores| series.clock.at(cores));
     let unknown = unknown(series, sweep, &plan, &fit);
-    let told = |number: &str, threads: Option<u32>| {
+    let is_told = |number: &str, threads: Option<u32>| {
         !unknown.iter().any(|one| (one.number, one.threads) == (number, threads))
     };
     let number = |name: &str, unit: &str, number: &dyn Fn(&Parameters) -> f64| {
-        told(name, None).then(|| known(unit, number)).transpose()
+        is_told(name, None).then(|| known(unit, number)).transpose()
     };
-    let knots = plan.knots.iter().enumerate().filter(|(_, threads)| told("yield", Some(**threads)));
+    let knots = plan.knots.iter().enumerate().filter(|(_, threads)| is_told("yield", Some(**threads)));
     let knots = knots.map(|(at, threads)| {
         let knot = |law: &Parameters| law.yields.as_ref().map_or(f64::NAN, |yields| yields.knots[at].1);
         Ok(Yield { threads: *threads, known: known("ratio", &knot)? })
@@ -240,21 +241,21 @@ fn of_one(
 
 /// The numbers that the points do not tell.
 fn unknown(series: &Series, sweep: &Sweep, plan: &Plan, fit: &Fit) -> Vec<Unknown> {
-    let of = |number, threads, why: String| Unknown { number, threads, why };
+    let unknown = |number, threads, why: String| Unknown { number, threads, why };
     let mut all = Vec::new();
-    if !fit.told.tells_rate() {
-        all.push(of("rate_per_s", None, told::why_no_rate(sweep)));
+    if !fit.space.tells_rate() {
+        all.push(unknown("rate_per_s", None, told::why_no_rate(sweep)));
     } else if let Some((cores, _)) = series.clock.steps.first().filter(|(cores, _)| *cores > 1) {
-        all.push(of("rate_per_s", None, few_cores(*cores)));
+        all.push(unknown("rate_per_s", None, few_cores(*cores)));
     }
     for (at, threads) in plan.knots.iter().enumerate() {
-        if !fit.told.tells(Number::Yield(at)) {
-            all.push(of("yield", Some(*threads), told::why_no_yield(sweep, *threads)));
+        if !fit.space.tells(Number::Yield(at)) {
+            all.push(unknown("yield", Some(*threads), told::why_no_yield(sweep, *threads)));
         }
     }
     for (name, number) in [("sigma", Number::Sigma), ("kappa", Number::Kappa)] {
-        if !fit.told.tells(number) {
-            all.push(of(name, None, told::APART.to_owned()));
+        if !fit.space.tells(number) {
+            all.push(unknown(name, None, told::APART.to_owned()));
         }
     }
     all
@@ -291,7 +292,7 @@ fn curve(ladder: &Ladder, fit: &Fit) -> Vec<CurvePoint> {
         if last <= CURVE_POINTS || is_due || load.sessions as usize == last {
             next = (f64::from(load.sessions) * step).max(next);
             let point = |known| CurvePoint { sessions: load.sessions, known: interval(known, "1/s") };
-            drawn.extend(fit.rate_at(load).filter(|_| fit.told.tells_load(load)).map(point));
+            drawn.extend(fit.rate_at(load).filter(|_| fit.space.tells_load(load)).map(point));
         }
     }
     drawn
@@ -300,7 +301,7 @@ fn curve(ladder: &Ladder, fit: &Fit) -> Vec<CurvePoint> {
 impl KnownTurns {
     /// Of a fit; `None` without cores, or where the points do not tell every load.
     pub fn of(ladder: &Ladder, fit: &Fit) -> Option<Self> {
-        if !ladder.loads().iter().all(|load| fit.told.tells_load(load)) {
+        if !ladder.loads().iter().all(|load| fit.space.tells_load(load)) {
             return None;
         }
         let turn = |part: &dyn Fn(&Turns) -> Option<u32>| {
@@ -355,8 +356,8 @@ fn prediction(shape: Shape, series: &Series, sweep: &Sweep, fit: &Fit) -> Predic
             Shape { packages: 1, cores: shape.packages * shape.cores, ..shape }
         )),
         () if load.busy_cores() < fewest => Some(few_cores(fewest)),
-        () if !fit.told.tells_load(&load) && shape.threads == 1 => Some(told::why_no_rate(sweep)),
-        () if !fit.told.tells_load(&load) => Some(told::why_no_yield(sweep, shape.threads)),
+        () if !fit.space.tells_load(&load) && shape.threads == 1 => Some(told::why_no_rate(sweep)),
+        () if !fit.space.tells_load(&load) => Some(told::why_no_yield(sweep, shape.threads)),
         () => None,
     };
     let largest = sweep.points().iter().map(|point| &point.load).max_by_key(|load| load.sessions);
@@ -369,7 +370,7 @@ fn prediction(shape: Shape, series: &Series, sweep: &Sweep, fit: &Fit) -> Predic
         shape,
         sessions: load.sessions,
         over_largest: largest
-            .filter(|largest| fit.told.tells_ratio(&load, largest))
+            .filter(|largest| fit.space.tells_ratio(&load, largest))
             .and_then(|largest| known("ratio", &|law| law.rate_at(&load) / law.rate_at(largest))),
         is_extrapolated,
         gap: match rate_per_s {

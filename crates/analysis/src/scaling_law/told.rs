@@ -6,9 +6,9 @@
 //! one that it began with. Of machines with all logical CPUs busy the rate of one session and the yield are known as their
 //! product alone, so that a machine of one thread a core has no figure and one of two has.
 
-use super::fit::{Number, Plan, Prior};
 use super::law::{Law, Parameters};
 use super::load::Load;
+use super::plan::{Number, Plan, Prior};
 use super::solve::{FIRST_YIELD, KAPPA, RATE, SIGMA, Solution};
 use super::sweep::Sweep;
 
@@ -27,15 +27,15 @@ pub struct Told {
 impl Told {
     /// Of a fit to these points with what else is known beforehand.
     pub fn of(solution: &Solution, sweep: &Sweep, priors: &[Prior]) -> Self {
-        let mut told = Self { solution: solution.clone(), directions: Vec::new() };
-        let points = sweep.points().iter().map(|point| told.gradient(&point.load)).collect::<Vec<_>>();
-        let known = priors.iter().map(|prior| told.unit(prior.number)).collect::<Vec<_>>();
+        let mut space = Self { solution: solution.clone(), directions: Vec::new() };
+        let points = sweep.points().iter().map(|point| space.gradient(&point.load)).collect::<Vec<_>>();
+        let known = priors.iter().map(|prior| space.unit(prior.number)).collect::<Vec<_>>();
         for gradient in points.into_iter().chain(known) {
-            if let Some(rest) = told.beyond(&gradient) {
-                told.directions.push(rest);
+            if let Some(rest) = space.beyond(&gradient) {
+                space.directions.push(rest);
             }
         }
-        told
+        space
     }
 
     /// Of numbers somewhere inside of all bounds, which no search has to find first.
@@ -133,8 +133,8 @@ impl Told {
     }
 }
 
-fn norm(of: &[f64]) -> f64 {
-    of.iter().map(|part| part * part).sum::<f64>().sqrt()
+fn norm(direction: &[f64]) -> f64 {
+    direction.iter().map(|part| part * part).sum::<f64>().sqrt()
 }
 
 /// By how much ln(effective cores) changes with the yield at a knot: they are a sum in which it is once.

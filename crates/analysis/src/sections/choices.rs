@@ -1,7 +1,7 @@
 //! Every choice that a study leaves, with all of its candidates; and the picture of the first one.
 
 use crate::Facts;
-use crate::advice::words;
+use crate::advice::{to_use, words};
 use crate::choices::{Candidate, Choice};
 use threadwise_document::chart::{ChoiceChart, ChoicePoint};
 use threadwise_document::numbers::{self, percent, set_percent};
@@ -50,14 +50,17 @@ fn cells(facts: &Facts<'_>, choice: &Choice, candidate: &Candidate) -> Vec<Cell>
         Cell::text(&candidate.treatment),
         speed,
         Cell::text(within),
-        Cell::Text(mark(choice, candidate)),
+        Cell::Text(mark(facts, choice, candidate)),
     ]
 }
 
 /// What became of a candidate.
-fn mark(choice: &Choice, candidate: &Candidate) -> String {
-    if choice.chosen.as_deref() == Some(&candidate.treatment) {
+fn mark(facts: &Facts<'_>, choice: &Choice, candidate: &Candidate) -> String {
+    if to_use(facts, choice) == Some(candidate) {
         return "to be used".to_owned();
+    }
+    if choice.chosen.as_deref() == Some(&candidate.treatment) {
+        return "does most, and is not shown to keep the bound for latency".to_owned();
     }
     let guess = choice.guess.as_ref().filter(|guess| guess.treatment == candidate.treatment);
     guess.map_or_else(String::new, |guess| {
@@ -88,7 +91,7 @@ pub fn picture(facts: &Facts<'_>) -> Option<Box<Figure>> {
             speed: speed.map_or(1.0, |speed| speed.mean),
             low: known(|speed| speed.low),
             high: known(|speed| speed.high),
-            chosen: match choice.chosen.as_deref() == Some(&candidate.treatment) {
+            chosen: match to_use(facts, choice) == Some(candidate) {
                 true => Some(true),
                 false => is_guess.then_some(false),
             },

@@ -7,6 +7,7 @@ use std::path::Path;
 use tempfile::TempDir;
 use threadwise_machine::{BootFacts, CpuSet, Topology};
 use threadwise_store::{EndState, Expectation, Store, StoreError};
+use threadwise_study::asked::{Asked, LicencePer, Prices};
 use threadwise_study::{CpuTimes, CpuTimesSum, Run, RunStatus, Study};
 
 fn folder() -> TempDir {
@@ -27,6 +28,46 @@ fn resume(path: &Path) -> Result<Store, StoreError> {
         study: None,
     };
     Store::resume(path, &expected)
+}
+
+#[test]
+fn what_was_asked_is_kept_and_files_from_before_have_nothing() {
+    let folder = folder();
+    let path = folder.path().join("s");
+    let mut store = create(&path);
+    assert_eq!(store.asked().unwrap(), Asked::default());
+    let prices = Prices { machine_per_h: 3.2, licence_per_h: 0.1 + 0.2, per: LicencePer::Core };
+    store.set_asked(&Asked { p99_ns: Some(10e6), prices: None }).unwrap();
+    store.set_asked(&Asked { p99_ns: None, prices: Some(prices) }).unwrap();
+    store.set_asked(&Asked::default()).unwrap();
+    store.finish(EndState::Complete).unwrap();
+    drop(store);
+    let asked = Asked { p99_ns: Some(10e6), prices: Some(prices) };
+    assert_eq!(Store::open(&path).unwrap().asked().unwrap(), asked);
+    let cheaper = Prices { machine_per_h: 1.0, ..prices };
+    let mut store = resume(&path).unwrap();
+    assert_eq!(store.asked().unwrap(), asked);
+    store.set_asked(&Asked { prices: Some(cheaper), p99_ns: None }).unwrap();
+    for bad in [f64::NAN, -1.0, f64::INFINITY] {
+        assert!(store.set_asked(&Asked { p99_ns: Some(bad), prices: None }).is_err());
+    }
+    drop(store);
+    assert_eq!(Store::open(&path).unwrap().asked().unwrap(), Asked { prices: Some(cheaper), ..asked });
+    for (key, value) in [
+        ("asked_p99_ns", "0"),
+        ("asked_p99_ns", "soon"),
+        ("asked_machine_per_h", "-1"),
+        ("asked_licence_per_h", "inf"),
+        ("asked_licence_per", "table"),
+    ] {
+        let other = folder.path().join("other");
+        fs::copy(&path, &other).unwrap();
+        let plain = rusqlite::Connection::open(&other).unwrap();
+        plain.execute("UPDATE meta SET value = ?2 WHERE key = ?1", [key, value]).unwrap();
+        drop(plain);
+        let said = Store::open(&other).unwrap().asked().unwrap_err().to_string();
+        assert!(said.contains(&format!("meta.{key} is '{value}'")), "{said}");
+    }
 }
 
 #[test]

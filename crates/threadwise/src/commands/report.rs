@@ -14,9 +14,10 @@ pub fn report(args: &ReportArgs) -> Result<(), AppError> {
         output::check_new(path)?;
     }
     let opened = Opened::open(&args.file)?;
-    let prices = args.prices.prices();
-    let facts =
-        Facts { asked: Asked { prices, p99_ns: args.slo.map(|seconds| seconds * 1e9) }, ..opened.facts() };
+    let before = opened.facts().asked;
+    let prices = args.prices.over(before.prices);
+    let asked = Asked { prices, p99_ns: args.slo.map(|seconds| seconds * 1e9) };
+    let facts = Facts { asked: asked.over(before), ..opened.facts() };
     if let Some(fault) = prices.and_then(|prices| cost::fault(&prices, facts.study)) {
         return Err(AppError::Input(fault));
     }

@@ -28,7 +28,6 @@ pub use boots::{here as boot_here, root as boot_root};
 use prepare::Job;
 use std::path::Path;
 use std::time::Instant;
-use threadwise_analysis::asked::Asked;
 use threadwise_analysis::{Facts, cost};
 use threadwise_machine::{Memory, Topology};
 use threadwise_report::{html, json, terminal};
@@ -44,7 +43,7 @@ pub fn run(args: &RunArgs) -> Result<(), AppError> {
         Some(file) => Job::resumed(args, file, &topology)?,
         None => Job::fresh(args, &topology)?,
     };
-    if let Some(fault) = args.prices.prices().and_then(|prices| cost::fault(&prices, &job.whole)) {
+    if let Some(fault) = job.asked.prices.and_then(|prices| cost::fault(&prices, &job.whole)) {
         return Err(AppError::Input(fault));
     }
     let stop = commands::stop_flag_of_study()?;
@@ -86,7 +85,7 @@ pub fn run(args: &RunArgs) -> Result<(), AppError> {
 /// Prints the results and writes the report. Gives what is wrong with the study, if anything is.
 fn tell(args: &RunArgs, job: &Job) -> Result<Option<String>, AppError> {
     let opened = Opened::open(&job.output)?;
-    let facts = Facts { asked: Asked { prices: args.prices.prices(), ..args.asked }, ..opened.facts() };
+    let facts = Facts { asked: job.asked, ..opened.facts() };
     let document = threadwise_analysis::document(&facts);
     let text = match args.measure.json {
         true => format!("{}\n", json::report(&facts, &document)),

@@ -122,6 +122,47 @@ fn what_cannot_be_asked_is_refused_before_anything_runs() {
     assert!(lab.files().is_empty(), "{:?}", lab.files());
 }
 
+/// The texts of a report's advice.
+fn advice(text: &str) -> Vec<String> {
+    let report = json(text);
+    let all = report["advice"].as_array().unwrap().iter();
+    all.map(|one| format!("{} {}", one["text"].as_str().unwrap(), one["paste"])).collect()
+}
+
+#[test]
+fn what_was_asked_first_is_said_by_every_report_after_it() {
+    let lab = Lab::new();
+    let model =
+        ["--engine", "simulated", "--seed", "3", "--blocks", "8", "--allow-busy", "--no-probe", "--json"];
+    let first =
+        lab.ok(&[&["pool"][..], &model, &["--slo", "p99=1s", "-o", "p", "--html", "p.html"]].concat());
+    let first = advice(&first.stdout);
+    assert!(first[0].contains("p99 within 1"), "{first:?}");
+    assert_eq!(advice(&lab.ok(&["report", "p", "--json", "--html", "again.html"]).stdout), first);
+    let box_of = |page: &str| {
+        let page = std::fs::read_to_string(lab.path().join(page)).unwrap();
+        let (from, to) = (page.find("id=\"answer\"").unwrap(), page.find("id=\"verdict\"").unwrap());
+        page[from..to].to_owned()
+    };
+    assert_eq!(box_of("p.html"), box_of("again.html"));
+    // A study that is complete, or that goes on, says it too.
+    assert_eq!(advice(&lab.ok(&["run", "--resume", "p", "--json"]).stdout), first);
+    // What is given now comes first, and is kept by nobody who only reads.
+    let other = advice(&lab.ok(&["report", "p", "--slo", "p99=1ns", "--json"]).stdout);
+    assert!(other[0].contains("no number of sessions is shown to keep p99 within 1"), "{other:?}");
+    assert_eq!(advice(&lab.ok(&["report", "p", "--json"]).stdout), first);
+    let prices = ["--price-hour", "3.6", "--licence-hour", "0.5", "--licence-per", "core"];
+    lab.ok(&[&["run", "session-sweep"][..], &model, &["--no-html", "-o", "s"], &prices].concat());
+    let report = |options: &[&str]| lab.ok(&[&["report", "s"][..], options].concat()).stdout;
+    let words = report(&[]).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("a licence for every physical core"), "{words}");
+    assert_eq!(report(&[]), report(&prices));
+    // One price alone is another with the rest as it was.
+    let all = ["--price-hour", "7", "--licence-hour", "0.5", "--licence-per", "core"];
+    assert_eq!(report(&["--price-hour", "7"]), report(&all));
+    assert_ne!(report(&all), report(&[]));
+}
+
 #[test]
 fn prices_are_put_beside_what_was_measured() {
     let lab = Lab::new();

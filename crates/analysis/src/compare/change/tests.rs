@@ -142,7 +142,7 @@ fn what_studies_could_have_shown() {
     assert!((reach.smallest.ln() - 0.2 * (2f64 / 3.0).sqrt() * 3.495).abs() < 1e-3, "{reach:?}");
     // So many with that spread do show the margin, and one fewer does not.
     let many = |count: u32| -> Vec<f64> {
-        let sign = |at: u32| if at % 2 == 0 { 1.0 } else { -1.0 };
+        let sign = |at: u32| if at.is_multiple_of(2) { 1.0 } else { -1.0 };
         let values: Vec<f64> = (0..count).map(|at| sign(at) * f64::from(at.min(1))).collect();
         let sd = crate::statistics::summary(&values).unwrap().sd;
         values.iter().map(|value| value * 0.2 / sd).collect()

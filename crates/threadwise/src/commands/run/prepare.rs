@@ -18,6 +18,7 @@ use threadwise_engine::engines::simulated;
 use threadwise_machine::{BootFacts, Topology};
 use threadwise_runner::guard;
 use threadwise_store::{EndState, Expectation, Store, Versions};
+use threadwise_study::asked::Asked;
 use threadwise_study::command::WORKLOAD;
 use threadwise_study::engine::AFFINITY;
 use threadwise_study::external::Part;
@@ -56,6 +57,8 @@ pub struct Job {
     pub state: EndState,
     /// What its plan has to say besides treatments and time, one line each.
     pub remarks: Vec<String>,
+    /// What is asked of its report: now, and before where it goes on.
+    pub asked: Asked,
 }
 
 impl Job {
@@ -108,6 +111,7 @@ impl Job {
         remarks.extend(bound);
         remarks.extend(self::remarks(args, &study, &program)?);
         remarks.extend(server::remarks(&study, topology, args.measure.plan)?);
+        let asked = asked(args, Asked::default());
         let (store, state, notes, no_probe) = (None, EndState::Running, Vec::new(), args.measure.no_probe);
         Ok(Self {
             study,
@@ -124,6 +128,7 @@ impl Job {
             limit,
             state,
             remarks,
+            asked,
         })
     }
 
@@ -174,6 +179,7 @@ impl Job {
             remarks.extend(self::remarks(args, &study, &program)?);
             remarks.extend(server::remarks(&study, topology, args.measure.plan)?);
         }
+        let asked = asked(args, found.store.asked().map_err(AppError::input)?);
         drop(found);
         let store =
             (!args.measure.plan && !is_complete).then(|| resume(file, topology, &versions)).transpose()?;
@@ -194,6 +200,7 @@ impl Job {
             limit,
             state,
             remarks,
+            asked,
         })
     }
 
@@ -231,6 +238,7 @@ impl Job {
         })?;
         let no_probe = args.measure.no_probe
             || found.store.notes().map_err(AppError::input)?.iter().any(|note| note == NOT_PROBED);
+        let asked = asked(args, found.store.asked().map_err(AppError::input)?);
         let notes = vec![format!("the same study as {}, which was measured {place}", file.display())];
         let limit = args.measure.budget.map(Duration::from_secs_f64);
         let (whole, part, store, state) = (study.clone(), None, None, EndState::Running);
@@ -249,6 +257,7 @@ impl Job {
             limit,
             state,
             remarks,
+            asked,
         })
     }
 
@@ -454,6 +463,11 @@ fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Ov
         memory_limit_bytes: Some(guard::memory_limit_bytes(Path::new("/"), topology.limits.memory_bytes)),
         memory_rule: guard::memory_rule(Path::new("/"), topology.limits.memory_bytes),
     })
+}
+
+/// What is asked now, and what was asked before where nothing is now.
+fn asked(args: &RunArgs, before: Asked) -> Asked {
+    Asked { prices: args.prices.over(before.prices), ..args.asked.over(before) }
 }
 
 /// The program of the study's engine, and the versions that the result file keeps.

@@ -41,6 +41,7 @@ pub fn measure(
             store
         }
     };
+    store.set_asked(&job.asked).map_err(AppError::failed)?;
     enter(&mut store, job)?;
     let probe = !job.no_probe && (fresh || probed_before(&store)?);
     // Looks of several boots would be judged as those of one machine.

@@ -1,4 +1,5 @@
-//! What is asked of a report beyond what the study says: prices, and a bound for latency. Neither changes an estimate.
+//! What is asked of a report beyond what the study says: prices, and a bound for latency. Neither changes an estimate, and
+//! the result file keeps them, so that its report says later what it said first.
 
 /// What is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -7,6 +8,13 @@ pub struct Asked {
     pub prices: Option<Prices>,
     /// The 99th percentile of a step's latency is to stay within this, nanoseconds.
     pub p99_ns: Option<f64>,
+}
+
+impl Asked {
+    /// What is asked now, and where nothing is, what was asked before.
+    pub fn over(self, before: Self) -> Self {
+        Self { prices: self.prices.or(before.prices), p99_ns: self.p99_ns.or(before.p99_ns) }
+    }
 }
 
 /// What a licence is counted by.
@@ -21,6 +29,10 @@ pub enum LicencePer {
 }
 
 impl LicencePer {
+    /// All of them, with their words in a result file and on the command line.
+    pub const WORDS: [(&'static str, Self); 3] =
+        [("vcpu", Self::Vcpu), ("core", Self::Core), ("machine", Self::Machine)];
+
     /// Licences of so many cores, each with so many busy threads.
     pub fn count(self, cores: u32, threads: u32) -> f64 {
         match self {
