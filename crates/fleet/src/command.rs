@@ -8,7 +8,7 @@ use crate::engine::Call;
 use rustix::fs::MemfdFlags;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 use threadwise_machine::text::one_line;
@@ -20,37 +20,56 @@ pub const QUESTION: Duration = Duration::from_secs(120);
 /// Longest text of a command's error that is kept, characters.
 const MOST_WHY: usize = 300;
 
+/// Where a command runs, and what of our environment it does not get.
+#[derive(Debug, Clone, Default)]
+pub struct Surroundings {
+    /// The folder.
+    pub dir: PathBuf,
+    /// Variables that are taken out.
+    pub without: Vec<String>,
+}
+
+impl Surroundings {
+    /// A folder, with all of the environment.
+    pub fn folder(dir: &Path) -> Self {
+        Self { dir: dir.to_owned(), without: Vec::new() }
+    }
+}
+
 /// Runs a question in a folder and gives what it printed.
 ///
 /// # Errors
 /// In one line: it could not be started, ended badly, or was killed after `limit`.
-pub fn ask(call: &Call, dir: &Path, limit: Duration) -> Result<String, String> {
-    kept(call, dir, Some(limit))
+pub fn ask(call: &Call, around: &Surroundings, limit: Duration) -> Result<String, String> {
+    kept(call, around, Some(limit))
 }
 
 /// Runs a command in a folder to its end, however long that takes, and gives what it printed.
 ///
 /// # Errors
 /// In one line: it could not be started, or ended badly.
-pub fn run(call: &Call, dir: &Path) -> Result<String, String> {
-    kept(call, dir, None)
+pub fn run(call: &Call, around: &Surroundings) -> Result<String, String> {
+    kept(call, around, None)
 }
 
 /// Runs a command in a folder to its end; its output goes where ours goes.
 ///
 /// # Errors
 /// In one line: it could not be started, or ended badly.
-pub fn show(call: &Call, dir: &Path) -> Result<(), String> {
-    let status = prepared(call, dir).status().map_err(|error| not_started(call, &error))?;
+pub fn show(call: &Call, around: &Surroundings) -> Result<(), String> {
+    let status = prepared(call, around).status().map_err(|error| not_started(call, &error))?;
     match status.success() {
         true => Ok(()),
         false => Err(format!("{} ended with {status}", call.program)),
     }
 }
 
-fn prepared(call: &Call, dir: &Path) -> Command {
+fn prepared(call: &Call, around: &Surroundings) -> Command {
     let mut command = Command::new(&call.program);
-    command.args(&call.args).current_dir(dir).stdin(Stdio::null());
+    command.args(&call.args).current_dir(&around.dir).stdin(Stdio::null());
+    for name in &around.without {
+        command.env_remove(name);
+    }
     command
 }
 
@@ -62,10 +81,10 @@ fn not_started(call: &Call, error: &std::io::Error) -> String {
     format!("cannot start {}: {error}{hint}", call.program)
 }
 
-fn kept(call: &Call, dir: &Path, limit: Option<Duration>) -> Result<String, String> {
+fn kept(call: &Call, around: &Surroundings, limit: Option<Duration>) -> Result<String, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", call.program);
     let (mut printed, mut said) = (in_memory().map_err(failed)?, in_memory().map_err(failed)?);
-    let mut command = prepared(call, dir);
+    let mut command = prepared(call, around);
     command.stdout(printed.try_clone().map_err(failed)?).stderr(said.try_clone().map_err(failed)?);
     let mut child = command.spawn().map_err(|error| not_started(call, &error))?;
     let status = ended(&mut child, limit).map_err(failed)?;
@@ -135,7 +154,7 @@ mod tests {
 
     #[test]
     fn what_is_printed_is_kept_and_a_failure_says_why() {
-        let here = Path::new("/");
+        let here = &Surroundings::folder(Path::new("/"));
         assert_eq!(ask(&shell("printf 'a\\nb'; echo no >&2"), here, QUESTION), Ok("a\nb".to_owned()));
         assert_eq!(run(&shell("pwd"), here), Ok("/\n".to_owned()));
         assert_eq!(
@@ -143,6 +162,9 @@ mod tests {
             "sh: no such partition"
         );
         assert!(show(&shell("exit 3"), here).unwrap_err().starts_with("sh ended with exit status: 3"));
+        let without = Surroundings { without: vec!["PATH".to_owned()], ..here.clone() };
+        let printed = run(&Call::new("/usr/bin/env", [""; 0]), &without).unwrap();
+        assert!(!printed.is_empty() && !printed.lines().any(|line| line.starts_with("PATH=")), "{printed}");
         let error = ask(&Call::new("no-such-program", [""; 0]), here, QUESTION).unwrap_err();
         assert!(error.contains("no-such-program") && error.contains("on PATH?"), "{error}");
     }
@@ -151,7 +173,8 @@ mod tests {
     fn a_question_that_is_never_answered_is_ended_with_what_it_started() {
         let folder = tempfile::tempdir().unwrap();
         let script = "sleep 600 & echo $! > pid; echo waiting >&2; sleep 600; exit";
-        let error = ask(&shell(script), folder.path(), Duration::from_secs(2)).unwrap_err();
+        let error =
+            ask(&shell(script), &Surroundings::folder(folder.path()), Duration::from_secs(2)).unwrap_err();
         assert_eq!(error, "sh did not answer within 2 s and was killed: waiting; run it by hand to see why");
         let pid: u32 = std::fs::read_to_string(folder.path().join("pid")).unwrap().trim().parse().unwrap();
         while !proc::has_ended(pid) {

@@ -2,11 +2,14 @@
 
 use crate::FleetError;
 use crate::cell::CellId;
-use crate::command::{self, QUESTION};
+use crate::command::{self, QUESTION, Surroundings};
+use crate::durable;
 use crate::engine::{Batch, Call, FleetEngine, PREVIOUS_JOB, Seen};
 use crate::folder::{FleetFolder, write_files};
 use crate::journal::{Entry, Event, Journal};
+use crate::paths::TARGET;
 use crate::state::{State, states};
+use threadwise_machine::text::one_line;
 
 /// What `submit` did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -32,8 +35,12 @@ pub fn submit(folder: &FleetFolder, say: &mut dyn FnMut(&str)) -> Result<Submitt
     let engine = folder.engine()?;
     engine.check(&folder.plan, &folder.place)?;
     let mut journal = Journal::take(&folder.dir)?;
+    let around = around(folder, engine)?;
+    if !around.without.is_empty() {
+        say(&format!("not passed on, since the plan decides it: {}", around.without.join(", ")));
+    }
     // The list first and the disk after it: what ends between the two is seen on the disk.
-    let seen = seen(folder, engine)
+    let seen = listed(folder, engine, &around)
         .map_err(|error| FleetError::Failed(format!("{error}; nothing was submitted")))?;
     let states = states(&folder.plan, &folder.found()?, Some(&seen), &journal.entries);
     let due: Vec<CellId> =
@@ -55,7 +62,7 @@ pub fn submit(folder: &FleetFolder, say: &mut dyn FnMut(&str)) -> Result<Submitt
             previous.as_ref().filter(|(label, _)| *label == batch.label).map(|(_, job)| job.as_str());
         let entry = |event| Entry { attempt, utc: now_utc(), cells: batch.cells.clone(), event };
         write_files(&folder.dir, &batch.files)?;
-        if let Err(why) = checked(folder, &batch, before) {
+        if let Err(why) = checked(&around, &batch, before) {
             journal.append(entry(Event::NotSubmitted { why: why.clone() }))?;
             submitted.refused.push((batch.label.clone(), why));
             continue;
@@ -64,8 +71,8 @@ pub fn submit(folder: &FleetFolder, say: &mut dyn FnMut(&str)) -> Result<Submitt
         let call = filled(&batch.start, before);
         say(&call.shown());
         let started = match batch.waits {
-            true => command::show(&call, &folder.dir).map(|()| String::new()),
-            false => command::run(&call, &folder.dir),
+            true => command::show(&call, &around).map(|()| String::new()),
+            false => command::run(&call, &around),
         };
         match started {
             Ok(printed) => {
@@ -92,8 +99,16 @@ pub fn submit(folder: &FleetFolder, say: &mut dyn FnMut(&str)) -> Result<Submitt
 /// # Errors
 /// Its list cannot be had.
 pub fn seen(folder: &FleetFolder, engine: &dyn FleetEngine) -> Result<Vec<Seen>, FleetError> {
+    listed(folder, engine, &around(folder, engine)?)
+}
+
+fn listed(
+    folder: &FleetFolder,
+    engine: &dyn FleetEngine,
+    around: &Surroundings,
+) -> Result<Vec<Seen>, FleetError> {
     let Some(call) = engine.running(&folder.plan, &folder.place) else { return Ok(Vec::new()) };
-    let printed = command::ask(&call, &folder.dir, QUESTION).map_err(|why| FleetError::Engine {
+    let printed = command::ask(&call, around, QUESTION).map_err(|why| FleetError::Engine {
         engine: engine.name(),
         why: format!("what runs or waits is not known: {why}"),
     })?;
@@ -114,17 +129,54 @@ pub fn collect(folder: &FleetFolder, say: &mut dyn FnMut(&str)) -> Result<Vec<St
     if missing.is_empty() {
         return Ok(failed);
     }
+    let around = around(folder, engine)?;
     for call in engine.collection(&folder.plan, &folder.place, &missing) {
         say(&call.shown());
-        failed.extend(command::run(&call, &folder.dir).err());
+        failed.extend(command::run(&call, &around).err());
     }
     Ok(failed)
 }
 
-fn checked(folder: &FleetFolder, batch: &Batch, before: Option<&str>) -> Result<(), String> {
+fn checked(around: &Surroundings, batch: &Batch, before: Option<&str>) -> Result<(), String> {
     let Some(check) = &batch.check else { return Ok(()) };
-    command::ask(&filled(check, before), &folder.dir, QUESTION).map(drop)
+    command::ask(&filled(check, before), around, QUESTION).map(drop)
 }
+
+/// Where the engine's commands run and what they do not get of our environment.
+///
+/// # Errors
+/// They would go elsewhere than those that submitted first: cells that are there would be missed, and submitted twice.
+fn around(folder: &FleetFolder, engine: &dyn FleetEngine) -> Result<Surroundings, FleetError> {
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let mut without: Vec<String> = names.filter(|name| engine.overrides(name)).collect();
+    without.sort();
+    let around = Surroundings { dir: folder.dir.clone(), without };
+    // What cannot be asked is found by the commands themselves.
+    let asked = engine.target(&folder.plan).and_then(|call| command::ask(&call, &around, QUESTION).ok());
+    let Some(target) =
+        asked.map(|printed| one_line(&printed, MOST_TARGET)).filter(|target| !target.is_empty())
+    else {
+        return Ok(around);
+    };
+    let path = folder.dir.join(TARGET);
+    if !path.exists() {
+        durable::write(&path, format!("{target}\n").as_bytes(), 0o644)?;
+        return Ok(around);
+    }
+    let first = durable::read_text(&path, 4 * MOST_TARGET as u64)?;
+    match first.trim() == target {
+        true => Ok(around),
+        false => Err(FleetError::Failed(format!(
+            "this fleet went to '{}', and {} goes to '{target}' now: switch back, or give context and kubeconfig in \
+             fleet.toml and plan again in a new folder; nothing was done",
+            first.trim(),
+            engine.name()
+        ))),
+    }
+}
+
+/// Longest name of a target, characters.
+const MOST_TARGET: usize = 1000;
 
 /// A call with the job before it; an argument that needs one is left out where there is none.
 fn filled(call: &Call, before: Option<&str>) -> Call {

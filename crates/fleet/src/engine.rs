@@ -185,6 +185,18 @@ pub trait FleetEngine: Sync {
     /// empty with a shared folder.
     fn collection(&self, plan: &Plan, place: &Place, missing: &[CellId]) -> Vec<Call>;
 
+    /// Whether a variable of the environment decides over something that the plan decides, such as who is submitted where
+    /// or what a list shows. The engine's commands do not get it.
+    fn overrides(&self, _variable: &str) -> bool {
+        false
+    }
+
+    /// The command that says to where the engine's commands go, where that depends on a setting that others change; `None`
+    /// where it does not.
+    fn target(&self, _plan: &Plan) -> Option<Call> {
+        None
+    }
+
     /// What it says, on the node, of a job and of whether the machine is its alone. That allowed and online CPUs are the
     /// same is looked at for all engines; a job that was started with `fleet cell --job` has its id from there.
     fn on_node(&self, _: &Ask<'_>) -> OnNode {

@@ -12,3 +12,5 @@ pub const CELLS: &str = "cells";
 pub const LOGS: &str = "logs";
 /// Name of the summary for people.
 pub const SUMMARY: &str = "README.txt";
+/// To where the engine's commands went when cells were submitted first, where that depends on settings.
+pub const TARGET: &str = "target";

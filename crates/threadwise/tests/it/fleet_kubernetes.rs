@@ -12,6 +12,7 @@ use std::process::Command;
 const KUBECTL: &str = "#!/bin/sh\necho \"$@\" >>\"$STAGE/calls\"\ncase $1 in\n\
     get) case $2 in configmap) exit 1 ;; *) cat \"$STAGE/list.json\" ;; esac ;;\n\
     create) test -s plan.json && test -s study.toml && test -s kubernetes/pod.sh ;;\n\
+    config) cat \"$STAGE/target\" ;;\n\
     apply) echo job.batch/made ;;\nlogs) cat \"$STAGE/log\" ;;\n*) exit 9 ;;\nesac\n";
 
 struct Cluster {
@@ -161,6 +162,28 @@ fn a_fleet_goes_from_manifests_over_pods_logs_to_results() {
     assert_eq!(cluster.lab.exit("n1.2"), "0");
     assert!(cluster.lab.dir().join("replaced/n1.2.1/cell.json").exists());
     assert_eq!(cluster.lab.lab.leftovers(), Vec::<String>::new());
+}
+
+#[test]
+fn another_context_of_kubectl_is_another_cluster_and_nothing_is_submitted_twice() {
+    let cluster = Cluster::planned();
+    cluster.write("target", "https://10.0.0.1:6443 bench");
+    assert_eq!(cluster.run("submit").code, Some(0));
+    let calls =
+        || std::fs::read_to_string(cluster.path("calls")).unwrap().matches("apply --filename").count();
+    assert_eq!(calls(), 1);
+    cluster.write("target", "https://10.0.0.2:6443 bench");
+    for step in ["submit", "status", "collect"] {
+        let said = cluster.run(step);
+        // What cannot be known is no error of `status`.
+        assert_eq!(said.code, Some(i32::from(step != "status")), "{step}: {}{}", said.stdout, said.stderr);
+        let why = "this fleet went to 'https://10.0.0.1:6443 bench', and kubernetes goes to 'https://10.0.0.2:6443 bench'";
+        let all = format!("{}{}", said.stdout, said.stderr);
+        assert!(all.contains(why), "{step}: {all}");
+    }
+    assert_eq!(calls(), 1);
+    cluster.write("target", "https://10.0.0.1:6443 bench");
+    assert_eq!(cluster.run("status").code, Some(0));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use crate::fleet_cluster::{Cluster, cluster};
 use crate::fleet_harness::{FleetLab, blocks, head, study, wait_for};
 use crate::harness::{Said, said};
 use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
 use threadwise_store::{EndState, Store};
 
 const OPTIONS: &str = "[engine_options]\nlicenses = \"host:1\"\n";
@@ -181,4 +182,35 @@ fn repeats_apart_wait_for_each_other_and_a_controller_that_is_gone_stops_everyth
     let status = fleet(&lab, &cluster, "status", &[]);
     assert!(status.stdout.contains("2 submitted, 1 measured"), "{}", status.stdout);
     assert!(status.stdout.contains("slurm: what runs or waits is not known: squeue"), "{}", status.stdout);
+}
+
+/// What stands for Slurm's clients keeps the environment that it was given.
+#[test]
+fn variables_that_would_override_a_plan_are_not_passed_on() {
+    let lab = FleetLab::planned(
+        &study(2, 2),
+        &format!("{}[[kind]]\nname = \"k\"\nnodes = [\"n1\"]\n", head(2, "")),
+    );
+    let bin = lab.lab.path().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    for (name, prints) in [("sbatch", "echo 100"), ("squeue", ":")] {
+        let script = format!("#!/bin/sh\nenv >>\"$STAGE/{name}\"\n{prints}\n");
+        std::fs::write(bin.join(name), script).unwrap();
+        std::fs::set_permissions(bin.join(name), std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let mut command = lab.lab.command(&["fleet", "submit", "f"]);
+    let path = std::env::var("PATH").unwrap_or_default();
+    command.env("PATH", format!("{}:{path}", bin.display())).env("STAGE", lab.lab.path());
+    let withheld = ["SBATCH_PARTITION", "SBATCH_TIMELIMIT", "SLURM_CLUSTERS", "SLURM_HINT", "SQUEUE_STATES"];
+    for name in withheld {
+        command.env(name, "elsewhere");
+    }
+    let said = said(command.env("SLURM_CONF", "/etc/slurm/slurm.conf").output().unwrap());
+    assert_eq!(said.code, Some(0), "{}{}", said.stdout, said.stderr);
+    let line = format!("not passed on, since the plan decides it: {}", withheld.join(", "));
+    assert!(said.stderr.contains(&line), "{}", said.stderr);
+    for name in ["sbatch", "squeue"] {
+        let given = std::fs::read_to_string(lab.lab.path().join(name)).unwrap();
+        assert!(given.contains("SLURM_CONF=") && !given.contains("=elsewhere"), "{name}: {given}");
+    }
 }

@@ -88,6 +88,12 @@ impl FleetEngine for Ansible {
         }])
     }
 
+    /// Those that choose tasks, hosts and variables, or end tasks early (Ansible's configuration settings); how hosts are
+    /// reached is for the user's own settings to say.
+    fn overrides(&self, variable: &str) -> bool {
+        OVERRIDING.contains(&variable) || variable.starts_with("ANSIBLE_INVENTORY")
+    }
+
     fn job_id(&self, _: &str) -> Option<String> {
         None
     }
@@ -106,6 +112,23 @@ impl FleetEngine for Ansible {
         arguments.map(strict).into_iter().collect()
     }
 }
+
+const OVERRIDING: [&str; 14] = [
+    "ANSIBLE_ANY_ERRORS_FATAL",
+    "ANSIBLE_DEBUGGER",
+    "ANSIBLE_ENABLE_TASK_DEBUGGER",
+    "ANSIBLE_HASH_BEHAVIOUR",
+    "ANSIBLE_JINJA2_NATIVE",
+    "ANSIBLE_LIMIT",
+    "ANSIBLE_PLAYBOOK_VARS_ROOT",
+    "ANSIBLE_PRECEDENCE",
+    "ANSIBLE_RUN_TAGS",
+    "ANSIBLE_RUN_VARS_PLUGINS",
+    "ANSIBLE_SKIP_TAGS",
+    "ANSIBLE_STRATEGY",
+    "ANSIBLE_STRATEGY_PLUGINS",
+    "ANSIBLE_TASK_TIMEOUT",
+];
 
 fn file(path: &str, text: String) -> GeneratedFile {
     GeneratedFile { path: path.to_owned(), text, mode: 0o644 }

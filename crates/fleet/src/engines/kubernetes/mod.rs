@@ -49,6 +49,19 @@ impl FleetEngine for Kubernetes {
         false
     }
 
+    /// Preferences of kubectl's user may give its commands other options.
+    fn overrides(&self, variable: &str) -> bool {
+        variable.starts_with("KUBECTL_") || variable == "KUBERC"
+    }
+
+    /// kubectl goes to the current context of the files in KUBECONFIG, which any `kubectl config use-context` changes.
+    fn target(&self, plan: &Plan) -> Option<Call> {
+        let cluster = options::cluster_arguments(plan).ok()?;
+        let output = "--output=jsonpath={.clusters[0].cluster.server} {.contexts[0].context.namespace}";
+        let asked = ["config", "view", "--minify", output].map(str::to_owned);
+        Some(Call::new(PROGRAM, cluster.into_iter().chain(asked)))
+    }
+
     fn check(&self, plan: &Plan, place: &Place) -> Result<(), FleetError> {
         self.files(plan, place).map(drop)
     }

@@ -34,6 +34,13 @@ impl FleetEngine for Slurm {
         true
     }
 
+    /// sbatch's variables take precedence over the lines of a script, and squeue's filter what it lists (sbatch(1) and
+    /// squeue(1), INPUT ENVIRONMENT VARIABLES and ENVIRONMENT VARIABLES).
+    fn overrides(&self, variable: &str) -> bool {
+        ["SBATCH_", "SQUEUE_"].iter().any(|prefix| variable.starts_with(prefix))
+            || ["SLURM_CLUSTERS", "SLURM_HINT", "SLURM_TIME_FORMAT"].contains(&variable)
+    }
+
     fn check(&self, plan: &Plan, place: &Place) -> Result<(), FleetError> {
         self.files(plan, place).map(drop)
     }

@@ -5,7 +5,7 @@ use super::plan::SELF;
 use crate::commands::run::boot_here;
 use std::path::{Path, PathBuf};
 use threadwise_fleet::cell::{CellId, CellRecord, Outcome, VERSION};
-use threadwise_fleet::command::{self, QUESTION};
+use threadwise_fleet::command::{self, QUESTION, Surroundings};
 use threadwise_fleet::engine::{Ask, Call, OnNode};
 use threadwise_fleet::evidence::{Cpus, judged};
 use threadwise_fleet::file::Boots;
@@ -50,7 +50,7 @@ pub fn here(folder: &FleetFolder, topology: &Topology, given: (Option<&String>, 
 
 /// What a command printed, if it ended well.
 fn printed(call: &Call) -> Option<String> {
-    command::ask(call, Path::new("."), QUESTION).ok()
+    command::ask(call, &Surroundings::folder(Path::new(".")), QUESTION).ok()
 }
 
 /// What speaks for the machine being the cell's alone, or in one line why it must not measure.
