@@ -11,6 +11,10 @@ use threadwise_study::Moment;
 /// From this share on of looks in which all was clear, that is all there is to say.
 const CLEAR_SHARE: f64 = 0.99;
 
+/// From this share on co-runners show that cores have second threads: in models fewer than one look in 500 is wrongly
+/// one with a co-runner (docs/PROBE.md).
+const SHOWN_SHARE: f64 = 0.01;
+
 /// Below this share a state has no clause.
 const REPORTED_SHARE: f64 = 0.0005;
 
@@ -53,7 +57,14 @@ pub fn looks(looks: &Looks, windows: &str) -> Finding {
     if !looks.widths_known {
         clauses.push(prose!("whether co-runners were there is not known"));
     }
-    finding("looks", prose!("{}.", Prose::join(clauses, "; ").capital()), &[])
+    let neighbours = looks.share(State::CoRunner);
+    let is_shown =
+        neighbours.is_some_and(|share| share.mean >= SHOWN_SHARE && !(share.has_ends() && share.low <= 0.0));
+    let hidden = match is_shown && !looks.has_declared_siblings {
+        true => " The cores have second threads, which this system does not show and others use.",
+        false => "",
+    };
+    finding("looks", prose!("{}.{}", Prose::join(clauses, "; ").capital(), hidden), &[])
 }
 
 fn stretches(count: u32) -> String {

@@ -8,7 +8,7 @@ use threadwise_machine::CpuSet;
 use threadwise_study::probe::{CoRunner, Probe};
 
 /// From this share on a logical CPU is named.
-const NAMED_SHARE: f64 = 0.05;
+pub(super) const NAMED_SHARE: f64 = 0.05;
 
 /// Below this share nobody was there: hardly a window of the probe.
 const HARDLY_SHARE: f64 = 0.0005;

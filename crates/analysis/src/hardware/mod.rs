@@ -47,7 +47,7 @@ pub fn compare(topology: &Topology, probe: &Probe) -> Hardware {
     verdict.extend(gaps(probe));
     differences.truncate(MAX_DIFFERENCES);
     Hardware {
-        measured: sharing::in_few_words(probe, &cores, &pairs),
+        measured: sharing::in_few_words(topology, probe, &cores, &pairs),
         measured_cores: cores.measured(),
         undecided: cores.undecided(),
         declared_cores: cores.declared,

@@ -1,5 +1,6 @@
 //! Who shares a core, in words: the first line of a probe.
 
+use super::co_runner::NAMED_SHARE;
 use super::cores::{Cores, Relation};
 use super::types::{Difference, MAX_DIFFERENCES, PairCounts};
 use super::words::{cpus_text, sentence_part, slowed};
@@ -129,8 +130,8 @@ pub fn sharing(
             "Only CPU {} was probed: with whom it shares its core cannot be measured from one logical CPU.",
             *cpu
         ),
-        [_, _] => of_two(probe, cores, whole),
-        _ => of_many(probe, cores, pairs, differences, whole),
+        [_, _] => of_two(topology, probe, cores, whole),
+        _ => of_many((topology, probe), cores, pairs, differences, whole),
     };
     finding("probe-sharing", text, &[])
 }
@@ -141,7 +142,14 @@ fn subject(probe: &Probe, whole: bool) -> String {
     if whole { format!("your {cpus}") } else { format!("the probed {cpus} ({})", probe.cpus) }
 }
 
-fn of_two(probe: &Probe, cores: &Cores, whole: bool) -> Prose {
+/// Whether each logical CPU that is declared to have a core has one thread of it only: somebody else was busy on the
+/// other one.
+fn has_hidden_siblings(topology: &Topology, probe: &Probe) -> bool {
+    let is_busy = |share: Option<f64>| share.is_some_and(|share| share >= NAMED_SHARE);
+    topology.max_threads_per_core() < 2 && probe.co_runners.iter().any(|one| is_busy(one.busy_share))
+}
+
+fn of_two(topology: &Topology, probe: &Probe, cores: &Cores, whole: bool) -> Prose {
     let subject = subject(probe, whole);
     let declared = cores.declared_same(0, 1);
     let in_declared = match declared {
@@ -169,6 +177,12 @@ fn of_two(probe: &Probe, cores: &Cores, whole: bool) -> Prose {
             )
         }
         Relation::Same(_) => decided("one core", declared == Some(true)),
+        Relation::Different if has_hidden_siblings(topology, probe) => prose!(
+            "{} are on two cores, one thread of each, whose other threads others use{} ({}).",
+            &capital,
+            figures,
+            in_declared
+        ),
         Relation::Different => decided("two cores", declared == Some(false)),
         Relation::Open(Sharing::Masked) => prose!(
             "Whether {} share a core is masked by a co-runner: {}. Probe again when the machine below is quieter; {}.",
@@ -192,7 +206,7 @@ fn of_two(probe: &Probe, cores: &Cores, whole: bool) -> Prose {
 }
 
 fn of_many(
-    probe: &Probe,
+    (topology, probe): (&Topology, &Probe),
     cores: &Cores,
     pairs: &PairCounts,
     (differences, total): (&[Difference], usize),
@@ -201,6 +215,9 @@ fn of_many(
     let subject = subject(probe, whole);
     let undecided = cores.undecided();
     let mut text = counts(cores, &undecided, pairs, &subject);
+    if undecided.is_empty() && has_hidden_siblings(topology, probe) {
+        text.push(prose!(", one thread of each, whose other threads others use"));
+    }
     let about_cores: Vec<Prose> = differences.iter().map(|difference| difference.text.clone()).collect();
     match about_cores.is_empty() {
         true => text.push(spans(probe)),
@@ -267,10 +284,10 @@ fn open(pairs: &PairCounts) -> Prose {
 }
 
 /// What was measured in a few words.
-pub fn in_few_words(probe: &Probe, cores: &Cores, pairs: &PairCounts) -> Prose {
+pub fn in_few_words(topology: &Topology, probe: &Probe, cores: &Cores, pairs: &PairCounts) -> Prose {
     match cores.cpus.len() {
         0 | 1 => prose!("nothing to compare"),
-        2 => two_in_few_words(probe, cores),
+        2 => two_in_few_words(probe, cores, has_hidden_siblings(topology, probe)),
         all => {
             let in_cores = count_of(cores.measured().len(), "core");
             match (cores.undecided().len(), pairs.differ) {
@@ -283,10 +300,11 @@ pub fn in_few_words(probe: &Probe, cores: &Cores, pairs: &PairCounts) -> Prose {
     }
 }
 
-fn two_in_few_words(probe: &Probe, cores: &Cores) -> Prose {
+fn two_in_few_words(probe: &Probe, cores: &Cores, hidden: bool) -> Prose {
     let what = match cores.measured_of(0, 1) {
         Relation::Same(Sharing::SameCpu) => "one logical CPU under two names",
         Relation::Same(_) => "one core",
+        Relation::Different if hidden => "two cores, one thread of each",
         Relation::Different => "two cores",
         Relation::Open(Sharing::Masked) => "masked by a co-runner",
         Relation::Open(Sharing::Moving) => "moved by the hypervisor",

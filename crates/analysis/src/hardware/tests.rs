@@ -92,6 +92,36 @@ fn two_logical_cpus() {
     );
 }
 
+/// Two lines above a neighbour on the sibling, "two cores, as declared" would be false.
+#[test]
+fn cores_whose_other_thread_others_use_are_not_ours_as_declared() {
+    let busy = |share: f64| {
+        let mut probe = probe("0-1", &[(0, 1, Sharing::DifferentCores)]);
+        probe.co_runners = vec![CoRunner {
+            cpu: 1,
+            windows: 100,
+            adds_per_step_p10: None,
+            adds_per_step_p50: None,
+            adds_per_step_p90: None,
+            busy_share: Some(share),
+            off_cpu_share: 0.0,
+            why: String::new(),
+        }];
+        probe
+    };
+    let two_cores = machine(1, 2, 1);
+    let hardware = compare(&two_cores, &busy(0.76));
+    assert_eq!(
+        line(&hardware, "probe-sharing"),
+        "Your 2 logical CPUs are on two cores, one thread of each, whose other threads others use: independent adds (WIDE) \
+         slowed 1.04x together, dependent adds (CHAIN) 1.01x (the system declares two cores)."
+    );
+    assert!(hardware.measured.to_string().starts_with("two cores, one thread of each ("));
+    assert!(line(&compare(&two_cores, &busy(0.01)), "probe-sharing").contains("two cores, as declared"));
+    // Where siblings are declared, who is on them is another question.
+    assert!(!line(&compare(&machine(1, 2, 2), &busy(0.76)), "probe-sharing").contains("one thread of each"));
+}
+
 #[test]
 fn of_an_emulated_machine_nothing_is_concluded() {
     let mut topology = machine(1, 2, 1);

@@ -46,6 +46,9 @@ pub fn run(args: &RunArgs) -> Result<(), AppError> {
     if let Some(fault) = job.asked.prices.and_then(|prices| cost::fault(&prices, &job.whole)) {
         return Err(AppError::Input(fault));
     }
+    if args.measure.plan && !job.is_complete() {
+        arms::check(&job.study, &topology)?;
+    }
     let stop = commands::stop_flag_of_study()?;
     if !job.is_simulated() && !args.measure.plan && !job.is_complete() {
         guard::check_process_limits(&job.study, guard::ProcessLimits::read()).map_err(AppError::refused)?;
@@ -162,7 +165,7 @@ fn opening(job: &Job, topology: &Topology) -> Result<String, AppError> {
     text.push_str(&command::shown(&job.study));
     text.push_str(&transaction::shown(&job.study));
     text.push_str(&format!("{}\n", job.price()));
-    for remark in job.remarks.iter().chain(&arms::remark(&job.study, topology)) {
+    for remark in job.remarks.iter().chain(&arms::remark(&job.study)) {
         text.push_str(&format!("{remark}\n"));
     }
     text.push('\n');

@@ -19,14 +19,20 @@ pub fn levels(args: &RunArgs) -> BTreeMap<String, Vec<OptionValue>> {
     given.filter_map(|(factor, levels)| Some((factor.to_owned(), levels.as_ref().map(texts)?))).collect()
 }
 
-/// What the plan says of arms; why they cannot be had here, too.
-pub fn remark(study: &Study, topology: &Topology) -> Option<String> {
+/// What the plan says of arms.
+pub fn remark(study: &Study) -> Option<String> {
+    study.switches().then(|| what(study))
+}
+
+/// Checks that the machine can be switched; a plan that it cannot follow is none.
+///
+/// # Errors
+/// It cannot be.
+pub fn check(study: &Study, topology: &Topology) -> Result<(), AppError> {
     if !study.switches() {
-        return None;
+        return Ok(());
     }
-    let checked = switch::check(study, topology, &Roots::live(), smt::cpuset());
-    let why = checked.err().map(|why| format!("; {why}")).unwrap_or_default();
-    Some(format!("{}{why}", what(study)))
+    switch::check(study, topology, &Roots::live(), smt::cpuset()).map_err(|error| runner_error(&error))
 }
 
 /// Checks that the machine can be switched, and asks.
@@ -34,11 +40,8 @@ pub fn remark(study: &Study, topology: &Topology) -> Option<String> {
 /// # Errors
 /// It cannot be, or nobody confirmed it; nothing was changed.
 pub fn confirm(study: &Study, topology: &Topology, yes: bool) -> Result<(), AppError> {
-    if !study.switches() {
-        return Ok(());
-    }
-    switch::check(study, topology, &Roots::live(), smt::cpuset()).map_err(|error| runner_error(&error))?;
-    smt::confirm(&what(study), yes)
+    check(study, topology)?;
+    if study.switches() { smt::confirm(&what(study), yes) } else { Ok(()) }
 }
 
 fn what(study: &Study) -> String {
