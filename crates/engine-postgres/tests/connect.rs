@@ -192,6 +192,7 @@ fn tls(theirs: &Theirs) {
     for mode in ["require", "verify-ca", "verify-full"] {
         assert_eq!(encrypted(&[("PGSSLMODE", mode), ("PGSSLROOTCERT", root)]), Ok(true), "{mode}");
     }
+    channel_binding(theirs);
     // The system's authorities did not sign it.
     let message = encrypted(&[("PGSSLMODE", "verify-full"), ("PGSSLROOTCERT", "system")]).unwrap_err();
     assert!(message.contains("PGSSLROOTCERT"), "{message}");
@@ -203,6 +204,45 @@ fn tls(theirs: &Theirs) {
     assert_eq!(asked("verify-ca"), Ok(()));
     let message = asked("verify-full").unwrap_err();
     assert!(message.contains("TLS failed") && message.contains("other.name"), "{message}");
+}
+
+/// The password is proved on the TLS connection itself, or not at all.
+fn channel_binding(theirs: &Theirs) {
+    let url = theirs.tcp_url("ada");
+    let ask = |more: &[(&str, &str)]| {
+        reach(&url, &[&[("PGPASSWORD", PASSWORD), ("PGCHANNELBINDING", "require")], more].concat()).map(drop)
+    };
+    assert_eq!(ask(&[]), Ok(()));
+    assert_eq!(ask(&[("PGSSLMODE", "require")]), Ok(()));
+    // A method that cannot be bound to the connection.
+    let rules = theirs.data.join("pg_hba.conf");
+    let before = std::fs::read_to_string(&rules).unwrap();
+    let mut client = theirs.superuser();
+    let mut judge = |rule: &str| {
+        std::fs::write(&rules, format!("{rule}\n{before}")).unwrap();
+        client.batch_execute("SELECT pg_reload_conf()").unwrap();
+    };
+    judge("host all all 127.0.0.1/32 password");
+    support::eventually("the password is bound", || ask(&[]).is_err());
+    let message = ask(&[]).unwrap_err();
+    assert!(message.contains("channel_binding is require"), "{message}");
+    judge("");
+    support::eventually("the password is not bound", || ask(&[]).is_ok());
+    // What the server has to be.
+    for (wanted, user, taken) in [
+        ("read-write", "ada", true),
+        ("read-write", "standby", false),
+        ("primary", "standby", true),
+        ("any", "standby", true),
+    ] {
+        let asked = reach(
+            &theirs.tcp_url(user),
+            &[("PGPASSWORD", PASSWORD), ("PGTARGETSESSIONATTRS", wanted), ("PGGEQO", "off")],
+        );
+        assert_eq!(asked.is_ok(), taken, "{wanted} {user}");
+        let why = asked.err().unwrap_or_else(|| "target_session_attrs".into());
+        assert!(why.contains("target_session_attrs"), "{why}");
+    }
 }
 
 /// Last, since it takes all connections that ordinary users may have.

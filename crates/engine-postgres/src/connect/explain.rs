@@ -53,6 +53,14 @@ pub fn too_old(target: &Target, version: &str) -> EngineError {
     failed(action(target), why)
 }
 
+/// It is a standby, or may not be written to.
+pub fn not_wanted(target: &Target) -> EngineError {
+    failed(
+        action(target),
+        "target_session_attrs asks for a server that may be written to, and this one may not: name another",
+    )
+}
+
 fn reason(target: &Target, cause: &postgres::Error) -> String {
     if let Some(code) = cause.code() {
         return refused_by_server(target, code).unwrap_or_else(|| server_message(cause));
@@ -71,6 +79,11 @@ fn reason(target: &Target, cause: &postgres::Error) -> String {
         }
         "server does not support TLS" => {
             "the server has no TLS and sslmode asks for it: turn ssl on there, or set sslmode=prefer".into()
+        }
+        "server did not use channel binding" => {
+            "channel_binding is require, and the server does not prove itself by it: it takes TLS and a password \
+             by scram-sha-256 there"
+                .into()
         }
         _ => server_message(cause),
     }

@@ -6,6 +6,7 @@ mod cancel;
 mod environment;
 mod explain;
 mod locality;
+mod parameters;
 mod passfile;
 mod secret;
 mod server;
@@ -22,7 +23,7 @@ pub use explain::OLDEST;
 pub use locality::Locality;
 pub use secret::Secret;
 pub use server::Server;
-pub use target::{Address, SslMode, Target};
+pub use target::{Address, ChannelBinding, SslMode, Target, Wanted};
 
 /// Checks the text of a URL without looking at anything else.
 ///

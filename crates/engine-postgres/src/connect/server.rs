@@ -8,7 +8,7 @@ use threadwise_engine::EngineError;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::locality::Locality;
-use super::target::{Address, SslMode, Target};
+use super::target::{Address, ChannelBinding, SslMode, Target, Wanted};
 use super::{explain, tls};
 use crate::error::{failed, query};
 
@@ -55,6 +55,7 @@ impl Server {
         let application = target.application.as_deref().unwrap_or("threadwise");
         let mut client = attempt(&target, application, Arc::new(|_| ()))?;
         let (version_num, version) = version(&target, &mut client)?;
+        is_what_is_wanted(&target, &mut client)?;
         let locality = Locality::of(&target, &mut client);
         let schema = schema.to_owned();
         Ok(Self(Arc::new(Inner { target, schema, version_num, version, locality, _held: held })))
@@ -136,27 +137,40 @@ impl Server {
     }
 }
 
+/// The first value of a query by the simple protocol, which the oldest servers and poolers speak too.
+fn first(client: &mut Client, doing: &str, sql: &str) -> Result<String, EngineError> {
+    let rows = client.simple_query(sql).map_err(|cause| query(doing, &cause))?;
+    let value = rows.iter().find_map(|message| match message {
+        postgres::SimpleQueryMessage::Row(row) => row.get(0),
+        _ => None,
+    });
+    value.map(str::to_owned).ok_or_else(|| failed(doing, "it gave no row"))
+}
+
 fn version(target: &Target, client: &mut Client) -> Result<(u32, String), EngineError> {
-    // The simple protocol, which the oldest servers and poolers speak too.
-    let mut show = |name: &str| -> Result<String, EngineError> {
-        let rows = client
-            .simple_query(&format!("SHOW {name}"))
-            .map_err(|cause| query("ask the server's version", &cause))?;
-        let value = rows.iter().find_map(|message| match message {
-            postgres::SimpleQueryMessage::Row(row) => row.get(0),
-            _ => None,
-        });
-        value.map(str::to_owned).ok_or_else(|| failed("ask the server's version", "it gave no row"))
-    };
-    let number = show("server_version_num")?;
-    let text = show("server_version")?;
-    let number: u32 = number
-        .parse()
-        .map_err(|_| failed("ask the server's version", format!("'{number}' is no PostgreSQL version")))?;
+    let doing = "ask the server's version";
+    let number = first(client, doing, "SHOW server_version_num")?;
+    let text = first(client, doing, "SHOW server_version")?;
+    let number: u32 =
+        number.parse().map_err(|_| failed(doing, format!("'{number}' is no PostgreSQL version")))?;
     if number < explain::OLDEST * 10_000 {
         return Err(explain::too_old(target, &text));
     }
     Ok((number, text))
+}
+
+/// Asks what libpq asks for `target_session_attrs`.
+fn is_what_is_wanted(target: &Target, client: &mut Client) -> Result<(), EngineError> {
+    let doing = "ask whether the server may be written to";
+    let (sql, yes) = match target.wanted {
+        Wanted::Any => return Ok(()),
+        Wanted::ReadWrite => ("SHOW transaction_read_only", "off"),
+        Wanted::Primary => ("SELECT pg_catalog.pg_is_in_recovery()", "f"),
+    };
+    match first(client, doing, sql)?.as_str() == yes {
+        true => Ok(()),
+        false => Err(explain::not_wanted(target)),
+    }
 }
 
 /// One connection, over whatever address of the host answers first.
@@ -168,6 +182,11 @@ fn attempt(target: &Target, application: &str, hear: Hear) -> Result<Client, Eng
         .connect_timeout(target.timeout)
         .application_name(application)
         .notice_callback(move |notice| hear(notice.message()));
+    base.channel_binding(match target.channel_binding {
+        ChannelBinding::Disable => config::ChannelBinding::Disable,
+        ChannelBinding::Prefer => config::ChannelBinding::Prefer,
+        ChannelBinding::Require => config::ChannelBinding::Require,
+    });
     if let Some(password) = &target.password {
         base.password(password.reveal());
     }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use threadwise_engine::EngineError;
 
 use super::environment::Environment;
+use super::parameters::is_known;
 use crate::error::refuse;
 
 /// Folders of the system's file: Debian's, Red Hat's.
@@ -23,7 +24,8 @@ pub fn look_up(name: &str, environment: &Environment) -> Result<BTreeMap<String,
     for file in &files {
         match fs::read_to_string(file) {
             Ok(text) => {
-                if let Some(found) = section(&text, name) {
+                let bad = |why: String| refuse("service", format!("{}: {why}", file.display()));
+                if let Some(found) = section(&text, name).map_err(bad)? {
                     return Ok(found);
                 }
             }
@@ -51,20 +53,28 @@ fn file_in(folder: &Path) -> PathBuf {
     folder.join("pg_service.conf")
 }
 
-/// The lines of one section.
-fn section(text: &str, name: &str) -> Option<BTreeMap<String, String>> {
+/// The lines of one section. As libpq, it takes known parameters only.
+fn section(text: &str, name: &str) -> Result<Option<BTreeMap<String, String>>, String> {
     let mut inside = false;
     let mut seen = false;
     let mut found = BTreeMap::new();
-    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+    for (number, line) in text.lines().map(str::trim).enumerate() {
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
         if let Some(title) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
             inside = title == name && !seen;
             seen |= inside;
-        } else if inside && let Some((key, value)) = line.split_once('=') {
-            found.entry(key.trim().to_owned()).or_insert_with(|| value.trim().to_owned());
+        } else if inside {
+            // The line is not repeated: it may hold a password.
+            let pair = line.split_once('=').map(|(key, value)| (key.trim(), value.trim()));
+            let Some((key, value)) = pair.filter(|(key, _)| is_known(key) && *key != "service") else {
+                return Err(format!("line {} is no parameter=value of a connection", number + 1));
+            };
+            found.entry(key.to_owned()).or_insert_with(|| value.to_owned());
         }
     }
-    seen.then_some(found)
+    Ok(seen.then_some(found))
 }
 
 #[cfg(test)]
@@ -74,12 +84,16 @@ mod tests {
     #[test]
     fn a_section_is_read_and_no_other() {
         let text = "# x\n[a]\nhost=one\n\n[b]\n host = two \nport=5433\n#user=no\n[b]\nuser=late\n";
-        let found = section(text, "b").unwrap();
+        let found = section(text, "b").unwrap().unwrap();
         assert_eq!(
             found.into_iter().collect::<Vec<_>>(),
             [("host".into(), "two".into()), ("port".into(), "5433".to_owned())]
         );
-        assert!(section(text, "c").is_none());
+        assert!(section(text, "c").unwrap().is_none());
+        for line in ["ldap://host/dn", "nonsense=hunter2", "service=b"] {
+            let why = section(&format!("[a]\nhost=one\n{line}\n"), "a").unwrap_err();
+            assert!(why.contains("line 3") && !why.contains("hunter2"), "{why}");
+        }
     }
 
     #[test]

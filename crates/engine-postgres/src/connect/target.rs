@@ -7,6 +7,7 @@ use std::time::Duration;
 use threadwise_engine::EngineError;
 
 use super::environment::Environment;
+use super::parameters::{PARAMETERS, Parameter, SESSION, Use};
 use super::passfile::{self, Lookup};
 use super::secret::Secret;
 use super::{service, url};
@@ -57,6 +58,28 @@ pub enum SslMode {
     VerifyFull,
 }
 
+/// Whether a password is bound to the TLS connection that it is proved on (libpq's `channel_binding`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChannelBinding {
+    /// No.
+    Disable,
+    /// Where the server can.
+    Prefer,
+    /// The server has to.
+    Require,
+}
+
+/// What the server has to be (libpq's `target_session_attrs`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// Whatever it is.
+    Any,
+    /// One whose sessions may write.
+    ReadWrite,
+    /// No standby.
+    Primary,
+}
+
 /// A server, and how to connect to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
@@ -74,6 +97,10 @@ pub struct Target {
     pub password_source: String,
     /// TLS.
     pub ssl_mode: SslMode,
+    /// Whether the password is bound to the TLS connection.
+    pub channel_binding: ChannelBinding,
+    /// What the server has to be.
+    pub wanted: Wanted,
     /// File of the authorities that TLS trusts; `None` for the system's.
     pub ssl_root: Option<PathBuf>,
     /// How long a connection attempt may take.
@@ -107,6 +134,8 @@ impl Target {
             password: None,
             password_source: "this server asks for none".into(),
             ssl_mode: SslMode::Disable,
+            channel_binding: ChannelBinding::Prefer,
+            wanted: Wanted::Any,
             ssl_root: None,
             timeout: DEFAULT_TIMEOUT,
             application: None,
@@ -138,9 +167,17 @@ struct Settings<'a> {
 impl<'a> Settings<'a> {
     /// The URL first, then the service file, then the environment.
     fn get(&self, name: &str, variable: &str) -> Option<&'a str> {
-        let filled = |map: &'a BTreeMap<String, String>| map.get(name).filter(|text| !text.is_empty());
-        let text = filled(self.from_url).or_else(|| filled(self.service)).map(String::as_str);
-        text.or_else(|| self.environment.variable(variable))
+        self.find(name, variable).map(|(text, _)| text)
+    }
+
+    /// A value, and what an error calls the place that it comes from.
+    fn find<'b>(&self, name: &str, variable: &'b str) -> Option<(&'a str, &'b str)> {
+        let filled = |map: &'a BTreeMap<String, String>| {
+            map.get(name).filter(|text| !text.is_empty()).map(String::as_str)
+        };
+        let from_url = filled(self.from_url).map(|text| (text, "url"));
+        let text = from_url.or_else(|| filled(self.service).map(|text| (text, "service")));
+        text.or_else(|| self.environment.variable(variable).map(|text| (text, variable)))
     }
 
     fn target(&self) -> Result<Target, EngineError> {
@@ -151,17 +188,20 @@ impl<'a> Settings<'a> {
             }
         };
         let database = self.get("dbname", "PGDATABASE").unwrap_or(&user).to_owned();
+        let address = self.one_address()?;
         let port = self.port()?;
-        let address = self.address(port);
+        let address = address.unwrap_or_else(|| Address::Socket(self.default_folder(port)));
         let (password, password_source) = self.password(&address, port, &database, &user);
         let socket = matches!(address, Address::Socket(_));
         let ssl_mode = if socket { SslMode::Disable } else { self.ssl_mode()? };
-        self.refuse_attributes()?;
+        self.refuse_what_is_not_done(ssl_mode)?;
         Ok(Target {
+            channel_binding: self.channel_binding(ssl_mode)?,
+            wanted: self.wanted()?,
             ssl_root: self.ssl_root()?,
             timeout: self.timeout()?,
             application: self.get("application_name", "PGAPPNAME").map(str::to_owned),
-            options: self.get("options", "PGOPTIONS").map(str::to_owned),
+            options: self.options(),
             address,
             port,
             user,
@@ -170,6 +210,46 @@ impl<'a> Settings<'a> {
             password_source,
             ssl_mode,
         })
+    }
+
+    /// Whatever libpq would do and this program does not is an error.
+    fn refuse_what_is_not_done(&self, ssl_mode: SslMode) -> Result<(), EngineError> {
+        for Parameter { name, variable, what } in PARAMETERS {
+            let (done, advice) = match what {
+                Use::Only(done, advice) => (done, advice),
+                Use::OnlyTls(done, advice) if ssl_mode > SslMode::Disable => (done, advice),
+                Use::OnlyTls(..) | Use::Used | Use::Ignored => continue,
+            };
+            // The value is not repeated: it may be a secret.
+            if let Some((_, place)) = self.find(name, variable).filter(|(value, _)| !done.contains(value)) {
+                return Err(refuse(place, format!("{name}: {advice}")));
+            }
+        }
+        // libpq looks there by itself.
+        let list = self.environment.home.as_ref().map(|home| home.join(".postgresql/root.crl"));
+        match list.filter(|list| ssl_mode >= SslMode::VerifyCa && list.is_file()) {
+            Some(list) => {
+                let why = format!(
+                    "{} is not read here: set sslmode=require where that is good enough",
+                    list.display()
+                );
+                Err(refuse("sslcrl", why))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// `options` and what libpq makes of variables for settings of the session.
+    fn options(&self) -> Option<String> {
+        let given = self.get("options", "PGOPTIONS").map(str::to_owned);
+        let by_variable = SESSION.iter().filter_map(|(variable, setting)| {
+            let value =
+                self.environment.variable(variable).filter(|value| !value.eq_ignore_ascii_case("default"))?;
+            // In options a space ends a word, and a backslash takes that from it.
+            Some(format!("-c {setting}={}", value.replace('\\', "\\\\").replace(' ', "\\ ")))
+        });
+        let all: Vec<String> = given.into_iter().chain(by_variable).collect();
+        (!all.is_empty()).then(|| all.join(" "))
     }
 
     fn port(&self) -> Result<u16, EngineError> {
@@ -181,14 +261,20 @@ impl<'a> Settings<'a> {
         })
     }
 
-    fn address(&self, port: u16) -> Address {
-        let number = self.get("hostaddr", "PGHOSTADDR").map(str::to_owned);
-        match (self.get("host", "PGHOST"), number) {
-            (Some(folder), None) if folder.starts_with('/') => Address::Socket(folder.into()),
-            (Some(name), number) => Address::Host { name: name.to_owned(), number },
-            (None, Some(number)) => Address::Host { name: number.clone(), number: Some(number) },
-            (None, None) => Address::Socket(self.default_folder(port)),
+    /// The address that is named; `None` where none is.
+    fn one_address(&self) -> Result<Option<Address>, EngineError> {
+        for (name, variable) in [("host", "PGHOST"), ("hostaddr", "PGHOSTADDR"), ("port", "PGPORT")] {
+            if let Some((_, place)) = self.find(name, variable).filter(|(text, _)| text.contains(',')) {
+                return Err(refuse(place, url::SEVERAL_HOSTS));
+            }
         }
+        let number = self.get("hostaddr", "PGHOSTADDR").map(str::to_owned);
+        Ok(match (self.get("host", "PGHOST"), number) {
+            (Some(folder), None) if folder.starts_with('/') => Some(Address::Socket(folder.into())),
+            (Some(name), number) => Some(Address::Host { name: name.to_owned(), number }),
+            (None, Some(number)) => Some(Address::Host { name: number.clone(), number: Some(number) }),
+            (None, None) => None,
+        })
     }
 
     /// The first folder that has the socket, else the first.
@@ -225,7 +311,9 @@ impl<'a> Settings<'a> {
 
     fn ssl_mode(&self) -> Result<SslMode, EngineError> {
         let rooted = self.get("sslrootcert", "PGSSLROOTCERT").is_some();
-        Ok(match self.get("sslmode", "PGSSLMODE").unwrap_or("prefer") {
+        let old =
+            self.get("requiressl", "PGREQUIRESSL").filter(|old| old.starts_with('1')).map(|_| "require");
+        Ok(match self.get("sslmode", "PGSSLMODE").or(old).unwrap_or("prefer") {
             "disable" => SslMode::Disable,
             "allow" | "prefer" => SslMode::Prefer,
             // With authorities at hand libpq checks them ("backwards compatibility").
@@ -267,12 +355,30 @@ impl<'a> Settings<'a> {
         }
     }
 
-    /// Only servers that can be written to are of use, so there is nothing to choose.
-    fn refuse_attributes(&self) -> Result<(), EngineError> {
-        match self.get("target_session_attrs", "PGTARGETSESSIONATTRS") {
-            None | Some("any" | "read-write" | "primary") => Ok(()),
-            Some(_) => {
-                Err(refuse("url", "target_session_attrs must be any, read-write or primary: data is made"))
+    fn channel_binding(&self, ssl_mode: SslMode) -> Result<ChannelBinding, EngineError> {
+        let Some((text, place)) = self.find("channel_binding", "PGCHANNELBINDING") else {
+            return Ok(ChannelBinding::Prefer);
+        };
+        match text {
+            "disable" => Ok(ChannelBinding::Disable),
+            "prefer" => Ok(ChannelBinding::Prefer),
+            "require" if ssl_mode == SslMode::Disable => Err(refuse(
+                place,
+                "channel_binding is require, and TLS is not in use: name a host and set sslmode=require",
+            )),
+            "require" => Ok(ChannelBinding::Require),
+            _ => Err(refuse(place, "channel_binding is none of: disable, prefer, require")),
+        }
+    }
+
+    /// Only servers that can be written to are of use, so there is little to choose.
+    fn wanted(&self) -> Result<Wanted, EngineError> {
+        match self.find("target_session_attrs", "PGTARGETSESSIONATTRS") {
+            None | Some(("any", _)) => Ok(Wanted::Any),
+            Some(("read-write", _)) => Ok(Wanted::ReadWrite),
+            Some(("primary", _)) => Ok(Wanted::Primary),
+            Some((_, place)) => {
+                Err(refuse(place, "target_session_attrs must be any, read-write or primary: data is made"))
             }
         }
     }

@@ -5,24 +5,8 @@
 use std::collections::BTreeMap;
 use threadwise_engine::EngineError;
 
+use super::parameters;
 use crate::error::refuse;
-
-/// Parameters that a URL or a service file may set, by libpq's names.
-pub const PARAMETERS: [&str; 13] = [
-    "host",
-    "hostaddr",
-    "port",
-    "user",
-    "dbname",
-    "sslmode",
-    "sslrootcert",
-    "connect_timeout",
-    "application_name",
-    "options",
-    "passfile",
-    "service",
-    "target_session_attrs",
-];
 
 /// The parameters of a URL by libpq's names.
 ///
@@ -56,14 +40,23 @@ pub fn parse(url: &str) -> Result<BTreeMap<String, String>, EngineError> {
         if name.to_ascii_lowercase().contains("passw") {
             return Err(password_inside());
         }
-        if !PARAMETERS.contains(&name.as_str()) {
-            let why = format!("it has an unknown parameter; allowed: {}", PARAMETERS.join(", "));
-            return Err(bad(&why));
+        // As libpq, for URLs that were made for JDBC.
+        if (name.as_str(), value) == ("ssl", "true") {
+            put(&mut found, "sslmode", "require");
+            continue;
+        }
+        if !parameters::is_known(&name) {
+            return Err(bad(
+                "it has a parameter that libpq does not know (\"Parameter Key Words\" in PostgreSQL's manual)",
+            ));
         }
         put(&mut found, &name, &decode(value)?);
     }
     Ok(found)
 }
+
+/// Why a list of hosts is refused.
+pub const SEVERAL_HOSTS: &str = "it names several hosts; name the one server that is to be measured";
 
 fn password_inside() -> EngineError {
     refuse(
@@ -75,7 +68,7 @@ fn password_inside() -> EngineError {
 
 fn put_host(found: &mut BTreeMap<String, String>, text: &str) -> Result<(), EngineError> {
     if text.contains(',') {
-        return Err(refuse("url", "it names several hosts; name the one server that is to be measured"));
+        return Err(refuse("url", SEVERAL_HOSTS));
     }
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => {
@@ -165,7 +158,7 @@ mod tests {
             ("postgres://secret%2", "hexadecimal"),
             ("postgres://secret,b", "several hosts"),
             ("postgres://[secret", "["),
-            ("postgres://h?secret=1", "allowed: host"),
+            ("postgres://h?secret=1", "does not know"),
         ] {
             let message = parse(url).unwrap_err().to_string();
             assert!(message.contains(part) && !message.contains("secret"), "{message}");
