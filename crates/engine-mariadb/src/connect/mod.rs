@@ -13,6 +13,7 @@ use mysql::{OptsBuilder, SslOpts};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use threadwise_engine::EngineError;
+use threadwise_engine::workloads::options::refuse;
 
 use my_cnf::MyCnf;
 pub use server::Server;
@@ -65,7 +66,7 @@ pub(crate) struct Surroundings<'a> {
 /// The target that a URL means here.
 ///
 /// # Errors
-/// A URL that is none, or that holds a password.
+/// A URL that is none, or that holds a password; a port that is no number.
 pub(crate) fn target(url: &str) -> Result<Target, EngineError> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let file = variable("HOME").map(|home| Path::new(&home).join(".my.cnf"));
@@ -85,7 +86,8 @@ fn resolve(url: &str, around: &Surroundings<'_>) -> Result<Target, EngineError> 
     let mut notes = Vec::new();
     let file = match &around.my_cnf {
         Some((text, shared)) => {
-            let file = my_cnf::parse(text);
+            let file = my_cnf::parse(text)
+                .map_err(|why| refuse("url", format!("~/.my.cnf, {why}: correct it there")))?;
             if *shared && file.password.is_some() {
                 notes.push("~/.my.cnf holds a password and others may read it: chmod 600 ~/.my.cnf".into());
             }
@@ -98,9 +100,9 @@ fn resolve(url: &str, around: &Surroundings<'_>) -> Result<Target, EngineError> 
     let place = match (socket, url.host.clone()) {
         (Some(socket), _) => Place::Socket(socket),
         (None, Some(host)) if host != "localhost" || url.port.is_some() => {
-            Place::Tcp(host, port(url.port, variable("TCP_PORT"), &file))
+            Place::Tcp(host, port(url.port, variable("TCP_PORT"), &file)?)
         }
-        (None, host) => nameless(host.is_some(), &variable, &file, around),
+        (None, host) => nameless(host.is_some(), &variable, &file, around)?,
     };
     let default_tls = match &place {
         Place::Socket(_) => Tls::Disabled,
@@ -123,19 +125,24 @@ fn nameless(
     variable: &dyn Fn(&str) -> Option<String>,
     file: &MyCnf,
     around: &Surroundings<'_>,
-) -> Place {
+) -> Result<Place, EngineError> {
     let host =
         variable("HOST").or_else(|| file.host.clone()).filter(|host| !localhost && host != "localhost");
     if let Some(host) = host {
-        return Place::Tcp(host, port(None, variable("TCP_PORT"), file));
+        return Ok(Place::Tcp(host, port(None, variable("TCP_PORT"), file)?));
     }
     let named = variable("UNIX_PORT").or_else(|| file.socket.clone()).map(PathBuf::from);
     let usual = || SOCKETS.iter().map(PathBuf::from).find(|socket| (around.exists)(socket));
-    Place::Socket(named.or_else(usual).unwrap_or_else(|| PathBuf::from(SOCKETS[0])))
+    Ok(Place::Socket(named.or_else(usual).unwrap_or_else(|| PathBuf::from(SOCKETS[0]))))
 }
 
-fn port(url: Option<u16>, variable: Option<String>, file: &MyCnf) -> u16 {
-    url.or_else(|| variable?.parse().ok()).or(file.port).unwrap_or(PORT)
+fn port(url: Option<u16>, variable: Option<String>, file: &MyCnf) -> Result<u16, EngineError> {
+    if let Some(port) = url {
+        return Ok(port);
+    }
+    let bad = |_| refuse("url", "MYSQL_TCP_PORT (or MARIADB_TCP_PORT) is no number up to 65535".into());
+    let variable = variable.map(|port| port.parse().map_err(bad)).transpose()?;
+    Ok(variable.filter(|port| *port > 0).or(file.port).unwrap_or(PORT))
 }
 
 impl Target {

@@ -1,10 +1,11 @@
 //! `~/.my.cnf`: what MariaDB's own clients read (mariadb.com/kb/en/configuring-mariadb-with-option-files).
 //!
 //! Read: the groups `[client]`, `[client-server]` and `[client-mariadb]`, with the options user,
-//! password, host, port and socket. Not read: `!include` and the system-wide files.
+//! password, host, port and socket. Not read: `!include` and the system-wide files. Comments, quotes and
+//! escapes are those of MariaDB's reader (`mysys/my_default.c`); tests hold both against each other.
 
 /// What the file says.
-#[derive(Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct MyCnf {
     pub user: Option<String>,
     pub password: Option<String>,
@@ -13,40 +14,85 @@ pub(crate) struct MyCnf {
     pub socket: Option<String>,
 }
 
-/// Reads the text of the file; lines that are not understood are passed over, as the clients do.
-pub(crate) fn parse(text: &str) -> MyCnf {
+/// Groups that clients read.
+const GROUPS: [&str; 3] = ["client", "client-server", "client-mariadb"];
+
+/// Reads the text of the file; options that are not known are passed over.
+///
+/// # Errors
+/// What the clients refuse too, and a port that is no number; with the line, and without its text, which may be a
+/// password.
+pub(crate) fn parse(text: &str) -> Result<MyCnf, String> {
     let mut found = MyCnf::default();
-    let mut ours = false;
-    for line in text.lines().map(str::trim) {
-        if let Some(group) = line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-            ours = ["client", "client-server", "client-mariadb"].contains(&group.0);
-            continue;
-        }
-        let Some((name, value)) = line.split_once('=').filter(|_| ours && !line.starts_with(['#', ';']))
-        else {
-            continue;
-        };
-        let value = Some(unquote(value.trim()));
-        match name.trim() {
-            "user" => found.user = value,
-            "password" => found.password = value,
-            "host" => found.host = value,
-            "port" => found.port = value.and_then(|port| port.parse().ok()),
-            "socket" => found.socket = value,
+    for (number, name, value) in options(text)? {
+        match name {
+            "user" => found.user = Some(value),
+            "password" => found.password = Some(value),
+            "host" => found.host = Some(value),
+            "port" => {
+                let port =
+                    value.parse().map_err(|_| format!("line {number}: the port is no number up to 65535"))?;
+                // To the clients 0 is the usual port.
+                found.port = Some(port).filter(|port| *port > 0);
+            }
+            "socket" => found.socket = Some(value),
             _ => {}
         }
     }
-    found
+    Ok(found)
 }
 
-/// Quotes taken off, a comment after an unquoted value cut, escapes resolved.
-fn unquote(value: &str) -> String {
-    for quote in ['"', '\''] {
-        if let Some((inner, _)) = value.strip_prefix(quote).and_then(|rest| rest.rsplit_once(quote)) {
-            return unescape(inner);
+/// Options with a value in the groups that clients read, with their line.
+fn options(text: &str) -> Result<Vec<(usize, &str, String)>, String> {
+    let mut group = None;
+    let mut found = Vec::new();
+    for (number, line) in (1..).zip(text.lines().map(|line| line.trim_matches(is_space))) {
+        if line.is_empty() || line.starts_with(['#', ';', '!']) {
+            continue;
         }
+        if let Some(rest) = line.strip_prefix('[') {
+            let (name, _) =
+                rest.split_once(']').ok_or_else(|| format!("line {number}: a [ without its ]"))?;
+            group = Some(name.trim_end_matches(is_space));
+            continue;
+        }
+        let group = group.ok_or_else(|| format!("line {number}: an option before any [group]"))?;
+        let (name, value) = match without_comment(line).split_once('=') {
+            Some((name, value)) if GROUPS.contains(&group) => (name, value),
+            _ => continue,
+        };
+        found.push((number, name.trim_end_matches(is_space), unquote(value.trim_matches(is_space))));
     }
-    unescape(value.split(" #").next().unwrap_or_default().trim())
+    Ok(found)
+}
+
+/// What is white space to the clients' reader (`my_isspace` of latin1).
+fn is_space(letter: char) -> bool {
+    matches!(letter, ' ' | '\t'..='\r')
+}
+
+/// A line up to the `#` that is not in quotes. A backslash protects a quote only where quotes are open.
+fn without_comment(line: &str) -> &str {
+    let (mut quote, mut escaped) = (None, false);
+    for (at, letter) in line.char_indices() {
+        match letter {
+            '\'' | '"' if !escaped => match quote {
+                None => quote = Some(letter),
+                Some(open) if open == letter => quote = None,
+                Some(_) => {}
+            },
+            '#' if quote.is_none() => return &line[..at],
+            _ => {}
+        }
+        escaped = quote.is_some() && letter == '\\' && !escaped;
+    }
+    line
+}
+
+/// Takes off quotes that are first and last, and resolves escapes.
+fn unquote(value: &str) -> String {
+    let inside = |quote| value.strip_prefix(quote)?.strip_suffix(quote);
+    unescape(inside('"').or_else(|| inside('\'')).unwrap_or(value))
 }
 
 fn unescape(value: &str) -> String {
@@ -74,22 +120,105 @@ fn unescape(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
+    use std::process::Command;
 
     #[test]
     fn the_client_group_is_read_and_others_are_not() {
         let text = "# mine\n[mysqld]\nuser=server\n[client]\nuser = me\npassword=\"a#b \\\"c\"\nport=3307\n\
                     socket=/run/x # here\n;host=no\n[mysqldump]\nuser=dump\n";
-        let found = parse(text);
+        let found = parse(text).unwrap();
         assert_eq!(found.user.as_deref(), Some("me"));
         assert_eq!(found.password.as_deref(), Some("a#b \"c"));
         assert_eq!((found.port, found.socket.as_deref(), found.host), (Some(3307), Some("/run/x"), None));
     }
 
     #[test]
-    fn odd_files_do_no_harm() {
-        for text in ["", "[client", "=\n[client]\n=\n==", "[client]\nport=x\npassword"] {
-            assert!(parse(text).password.is_none() && parse(text).port.is_none());
+    fn odd_files_do_no_harm_and_errors_name_the_line_alone() {
+        for text in ["", "[client]\n=\n==", "[client]\npassword", "!include x\n", "[client]\nport=0"] {
+            assert_eq!(parse(text), Ok(MyCnf::default()), "{text}");
         }
-        assert_eq!(parse("[client]\npassword='a\\\\sb\\s'").password.as_deref(), Some("a\\sb "));
+        for (text, part) in [
+            ("[client", "line 1: a ["),
+            ("# x\npassword=hush\n", "line 2: an option before"),
+            ("[client]\nhost=h\nport=hush\n", "line 3: the port"),
+            ("[client]\nport=70000\n", "line 2: the port"),
+            ("[client]\nport=-1\n", "line 2: the port"),
+            ("[client]\nport=\n", "line 2: the port"),
+        ] {
+            let why = parse(text).unwrap_err();
+            assert!(why.contains(part) && !why.contains("hush"), "{why}");
+        }
+        assert_eq!(parse("[mysqld]\nport=x\n"), Ok(MyCnf::default()), "not ours");
+    }
+
+    /// Values as they stand in a file, and what `my_print_defaults` of MariaDB 10.11 makes of them.
+    const VALUES: [(&str, &str); 34] = [
+        ("/tmp/sock#old", "/tmp/sock"),
+        ("/tmp/sock\t#old", "/tmp/sock"),
+        ("/tmp/sock #old", "/tmp/sock"),
+        ("'/tmp/sock' # don't use 'x", "/tmp/sock"),
+        ("\"a#b\" # c", "a#b"),
+        ("'a#b'#c", "a#b"),
+        ("a;b", "a;b"),
+        ("a ; b", "a ; b"),
+        ("a b", "a b"),
+        ("  a  ", "a"),
+        ("\ta\t", "a"),
+        ("#", ""),
+        ("", ""),
+        ("\"\"", ""),
+        ("'", "'"),
+        ("\"", "\""),
+        ("'a\"", "'a\""),
+        ("'a'b", "'a'b"),
+        ("a'b#c'd", "a'b#c'd"),
+        ("a'b#c", "a'b#c"),
+        ("'it\\'s # 1'", "it's # 1"),
+        ("\"a\\\\\" # b", "a\\"),
+        ("\"a\\\" # b\"", "a\" # b"),
+        ("a\\'b#c", "a'b#c"),
+        ("a\\#b", "a\\"),
+        ("a\\sb", "a b"),
+        ("a\\tb", "a\tb"),
+        ("a\\xb", "a\\xb"),
+        ("a\\", "a\\"),
+        ("a\\\\sb", "a\\sb"),
+        ("'  a  '", "  a  "),
+        ("a=b=c", "a=b=c"),
+        ("'a' 'b#c'", "a' 'b#c"),
+        ("é#ü", "é"),
+    ];
+
+    fn read(value: &str) -> String {
+        parse(&format!("[client]\n password = {value}\nuser=after\n")).unwrap().password.unwrap()
+    }
+
+    #[test]
+    fn comments_quotes_and_escapes_are_those_of_the_clients() {
+        for (value, wanted) in VALUES {
+            assert_eq!(read(value), wanted, "{value}");
+        }
+    }
+
+    /// The table itself, where MariaDB's own program is.
+    #[test]
+    fn the_table_is_what_my_print_defaults_says() {
+        let said = |value: &str| {
+            let mut file = tempfile::NamedTempFile::new().unwrap();
+            write!(file, "[client]\n password = {value}\nuser=after\n").unwrap();
+            let defaults = format!("--defaults-file={}", file.path().display());
+            Command::new("my_print_defaults").args([&defaults, "client"]).output()
+        };
+        let Ok(_) = said("x") else {
+            assert!(std::env::var_os("CI").is_none(), "no my_print_defaults: apt-get install mariadb-client");
+            let line = "SKIPPED: option files: no my_print_defaults (Debian: mariadb-client)\n";
+            std::io::stderr().write_all(line.as_bytes()).unwrap();
+            return;
+        };
+        for (value, wanted) in VALUES {
+            let text = String::from_utf8(said(value).unwrap().stdout).unwrap();
+            assert_eq!(text, format!("--password={wanted}\n--user=after\n"), "{value}");
+        }
     }
 }

@@ -58,3 +58,18 @@ fn sockets_need_no_tls_and_hosts_get_it_when_they_can() {
     let certificates = options.get_ssl_opts().unwrap();
     assert!(!certificates.skip_domain_validation() && !certificates.accept_invalid_certs());
 }
+
+#[test]
+fn a_port_that_is_no_number_is_refused_and_says_where_it_stands() {
+    let asked = |port: &str, text: &str| {
+        let variable = |name: &str| (name == "MYSQL_TCP_PORT" && !port.is_empty()).then(|| port.to_owned());
+        let my_cnf = Some((text.to_owned(), false));
+        let around = Surroundings { variable: &variable, my_cnf, exists: &|_| false };
+        resolve("mariadb://host", &around).map(|target| target.place).map_err(|error| error.to_string())
+    };
+    let why = asked("", "[client]\nhost=h\nport=hush\n").unwrap_err();
+    assert!(why.contains("~/.my.cnf, line 3") && !why.contains("hush"), "{why}");
+    assert!(asked("hush", "").unwrap_err().contains("MYSQL_TCP_PORT"));
+    assert_eq!(asked("", "[client]\nport=3999#x\n"), Ok(Place::Tcp("host".into(), 3999)));
+    assert_eq!(asked("0", "[client]\nport=3999\n"), Ok(Place::Tcp("host".into(), 3999)));
+}
