@@ -46,6 +46,8 @@ fn where_no_server_is_the_message_says_where_it_was_looked_for() {
     drop(std::os::unix::net::UnixListener::bind(folder.path().join(".s.PGSQL.5432")).unwrap());
     let message = refused(&url, &[]);
     assert!(message.contains("left this socket behind"), "{message}");
+    let message = refused("postgres:///db?host=@threadwise-nowhere", &[]);
+    assert!(message.contains("@threadwise-nowhere/.s.PGSQL.5432") && message.contains("PGHOST"), "{message}");
     // A port that nobody listens on: bound once, and free again.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let message = refused(&format!("postgres://127.0.0.1:{port}/db"), &[("PGPASSWORD", PASSWORD)]);
@@ -139,7 +141,7 @@ fn passwords_are_taken_from_where_libpq_takes_them_and_shown_to_nobody() {
     let message = refused(&tcp, &[("PGPASSWORD", "hunter2-secret-wrong")]);
     assert!(message.contains("28P01") && message.contains("user 'ada'"), "{message}");
     assert!(message.contains("from PGPASSWORD") && message.contains("127.0.0.1"), "{message}");
-    for url in [&tcp, &socket] {
+    for url in [&tcp, &socket, &theirs.abstract_url("ada")] {
         let server = reach(url, &right).unwrap();
         assert!(server.is_local(), "{server:?}");
         assert_eq!(server.locality(), &Locality::Here { postmaster: theirs.postmaster() });

@@ -4,6 +4,7 @@
 use postgres::error::SqlState;
 use std::error::Error as _;
 use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStrExt;
 use threadwise_engine::EngineError;
 
 use super::target::{Address, SslMode, Target};
@@ -113,7 +114,14 @@ fn refused_by_server(target: &Target, code: &SqlState) -> Option<String> {
 
 fn socket(target: &Target, error: &io::Error, cause: &postgres::Error) -> String {
     let host = matches!(target.address, Address::Host { .. });
-    match error.kind() {
+    // A name of the abstract name space ends with its server.
+    let named =
+        matches!(&target.address, Address::Socket(folder) if folder.as_os_str().as_bytes().starts_with(b"@"));
+    let missing = match error.kind() {
+        ErrorKind::ConnectionRefused if named => ErrorKind::NotFound,
+        kind => kind,
+    };
+    match missing {
         ErrorKind::NotFound => "no server has this socket: start PostgreSQL, or give its host or socket folder \
                                 and port in the URL (postgres://user@host:port/database) or by PGHOST and PGPORT"
             .into(),

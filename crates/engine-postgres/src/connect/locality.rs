@@ -8,11 +8,13 @@
 //! title, which holds the number of our own port ("postgres: user database 127.0.0.1(54321) idle").
 
 use postgres::Client;
-use std::os::unix::net::UnixStream;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixStream};
 use std::path::Path;
 use threadwise_process::proc;
 
-use super::target::{Address, Target, socket_path};
+use super::target::{Address, Target, kernel_folder, socket_path};
 
 /// Where the server's processes are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +53,7 @@ fn find(target: &Target, client: &mut Client) -> Result<u32, String> {
     let parent = proc::parent(backend);
     match &target.address {
         Address::Socket(folder) => {
-            let peer = peer(&socket_path(folder, target.port)).ok_or(OTHER_NAMESPACE)?;
+            let peer = peer(&socket_path(&kernel_folder(folder), target.port)).ok_or(OTHER_NAMESPACE)?;
             parent.filter(|parent| *parent == peer).ok_or_else(|| OTHER_NAMESPACE.to_owned())
         }
         Address::Host { .. } if same != Some(true) => Err("it runs on another machine".to_owned()),
@@ -65,7 +67,11 @@ fn find(target: &Target, client: &mut Client) -> Result<u32, String> {
 
 /// The process at the other end of a socket; `None` where it has no number here.
 fn peer(path: &Path) -> Option<u32> {
-    let stream = UnixStream::connect(path).ok()?;
+    let address = match path.as_os_str().as_bytes() {
+        [0, name @ ..] => SocketAddr::from_abstract_name(name),
+        _ => SocketAddr::from_pathname(path),
+    };
+    let stream = UnixStream::connect_addr(&address.ok()?).ok()?;
     let credentials = rustix::net::sockopt::socket_peercred(&stream).ok()?;
     u32::try_from(credentials.pid.as_raw_nonzero().get()).ok()
 }

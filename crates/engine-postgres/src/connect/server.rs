@@ -8,7 +8,7 @@ use threadwise_engine::EngineError;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::locality::Locality;
-use super::target::{Address, ChannelBinding, SslMode, Target, Wanted};
+use super::target::{Address, ChannelBinding, SslMode, Target, Wanted, kernel_folder};
 use super::{explain, tls};
 use crate::error::{failed, query};
 
@@ -195,7 +195,7 @@ fn attempt(target: &Target, application: &str, hear: Hear) -> Result<Client, Eng
     }
     match &target.address {
         Address::Socket(folder) => {
-            base.host_path(folder);
+            base.host_path(kernel_folder(folder));
             open(target, &base)
         }
         Address::Host { name, number } => {

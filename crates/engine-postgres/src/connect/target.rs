@@ -1,7 +1,10 @@
 //! Which server is meant: URL, service file, environment and defaults put together, in libpq's order.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use threadwise_engine::EngineError;
@@ -22,7 +25,7 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Where the server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
-    /// A folder with its Unix socket.
+    /// A folder with its Unix socket, or `@NAME`: one in the abstract name space (unix(7)).
     Socket(PathBuf),
     /// A host by name or number; `number` is connected to where it is given, while the name goes on
     /// to be what TLS checks.
@@ -152,6 +155,14 @@ impl Target {
     }
 }
 
+/// The folder as the kernel takes it: names of the abstract name space begin with a NUL, where libpq writes `@`.
+pub(super) fn kernel_folder(folder: &Path) -> Cow<'_, Path> {
+    match folder.as_os_str().as_bytes() {
+        [b'@', name @ ..] => Cow::Owned(OsString::from_vec([b"\0", name].concat()).into()),
+        _ => Cow::Borrowed(folder),
+    }
+}
+
 /// Path of a server's socket.
 pub(super) fn socket_path(folder: &Path, port: u16) -> PathBuf {
     folder.join(format!(".s.PGSQL.{port}"))
@@ -270,7 +281,7 @@ impl<'a> Settings<'a> {
         }
         let number = self.get("hostaddr", "PGHOSTADDR").map(str::to_owned);
         Ok(match (self.get("host", "PGHOST"), number) {
-            (Some(folder), None) if folder.starts_with('/') => Some(Address::Socket(folder.into())),
+            (Some(folder), None) if folder.starts_with(['/', '@']) => Some(Address::Socket(folder.into())),
             (Some(name), number) => Some(Address::Host { name: name.to_owned(), number }),
             (None, Some(number)) => Some(Address::Host { name: number.clone(), number: Some(number) }),
             (None, None) => None,
@@ -469,6 +480,41 @@ mod tests {
     }
 
     #[test]
+    fn a_name_of_the_abstract_name_space_is_a_socket() {
+        for (url, variables) in [
+            ("postgres://%40lab/db", &[][..]),
+            ("postgres:///db?host=@lab", &[]),
+            ("postgres:///db?host=%40lab&sslmode=verify-full", &[]),
+            ("postgres:///db", &[("PGHOST", "@lab")]),
+        ] {
+            let found = target(Some(url), variables);
+            assert_eq!(found.address, Address::Socket("@lab".into()), "{url}");
+            assert_eq!((found.place().as_str(), found.ssl_mode), ("@lab/.s.PGSQL.5432", SslMode::Disable));
+        }
+        assert_eq!(kernel_folder(Path::new("@lab")).as_os_str().as_bytes(), b"\0lab");
+        assert_eq!(kernel_folder(Path::new("/run/@lab")).as_os_str().as_bytes(), b"/run/@lab");
+    }
+
+    #[test]
+    fn several_hosts_are_refused_wherever_they_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("services");
+        std::fs::write(&file, "[lab]\nhost=one,two\n").unwrap();
+        let service = [("PGSERVICEFILE", file.to_str().unwrap()), ("PGSERVICE", "lab")];
+        for (variables, place) in [
+            (&[("PGHOST", "/nowhere,/tmp")][..], "PGHOST"),
+            (&[("PGHOST", "@a,@b")], "PGHOST"),
+            (&[("PGHOSTADDR", "127.0.0.1,127.0.0.2")], "PGHOSTADDR"),
+            (&[("PGHOST", "h"), ("PGPORT", "1,2")], "PGPORT"),
+            (&service, "service"),
+        ] {
+            let why =
+                Target::resolve(Some("postgres:///db"), &surroundings(variables)).unwrap_err().to_string();
+            assert!(why.contains(place) && why.contains("it names several hosts"), "{why}");
+        }
+    }
+
+    #[test]
     fn sockets_stand_as_localhost_in_the_password_file() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
@@ -492,6 +538,10 @@ mod tests {
             ("postgres://h?connect_timeout=secret", "seconds"),
             ("postgres://h?target_session_attrs=standby", "read-write"),
             ("postgres://h?sslrootcert=/nowhere/ca", "/nowhere/ca"),
+            ("postgres:///db?host=secret,b", "several hosts"),
+            ("postgres:///db?host=/secret,/b", "several hosts"),
+            ("postgres://h/db?hostaddr=127.0.0.1,127.0.0.2", "several hosts"),
+            ("postgres://h/db?port=1,2", "several hosts"),
         ] {
             let message = Target::resolve(Some(url), &surroundings(&[])).unwrap_err().to_string();
             assert!(message.contains(part) && !message.contains("secret"), "{message}");

@@ -42,7 +42,10 @@ impl Theirs {
             true => "ssl = on\nssl_cert_file = 'server.crt'\nssl_key_file = 'server.key'\n",
             false => "",
         };
-        let more = format!("listen_addresses = '127.0.0.1'\nport = {port}\nmax_connections = 20\n{tls}");
+        // A socket in the abstract name space beside the one in its folder.
+        let sockets = format!("unix_socket_directories = '{}, @threadwise-{port}'\n", data.display());
+        let more =
+            format!("listen_addresses = '127.0.0.1'\nport = {port}\nmax_connections = 20\n{sockets}{tls}");
         let conf = data.join("postgresql.conf");
         std::fs::write(&conf, std::fs::read_to_string(&conf).unwrap() + &more).unwrap();
         let rules = "local all threadwise trust\nlocal all all scram-sha-256\n\
@@ -75,6 +78,11 @@ impl Theirs {
     /// URL of the socket for a user.
     pub fn socket_url(&self, user: &str) -> String {
         format!("postgres://{user}@/postgres?host={}&port={}", self.data.display(), self.port)
+    }
+
+    /// URL of the socket in the abstract name space.
+    pub fn abstract_url(&self, user: &str) -> String {
+        format!("postgres://{user}@/postgres?host=@threadwise-{0}&port={0}", self.port)
     }
 
     /// URL of TCP for a user.
