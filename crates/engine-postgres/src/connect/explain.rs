@@ -7,7 +7,8 @@ use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use threadwise_engine::EngineError;
 
-use super::target::{Address, SslMode, Target};
+use super::target::{Address, Target};
+use super::tls;
 use crate::error::{failed, server_message};
 
 /// The oldest major version that is measured.
@@ -21,6 +22,18 @@ fn action(target: &Target) -> String {
 /// A failed attempt.
 pub fn attempt(target: &Target, cause: &postgres::Error) -> EngineError {
     failed(action(target), reason(target, cause))
+}
+
+/// A failed attempt with TLS, and one without, which was only made since TLS was not asked for.
+pub fn both(target: &Target, with: &postgres::Error, without: &postgres::Error) -> EngineError {
+    match without.code() {
+        // The server lets nobody in without TLS, so what ails TLS is what matters.
+        Some(code) if *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION => failed(
+            action(target),
+            format!("{}; without TLS: {}", reason(target, with), reason(target, without)),
+        ),
+        _ => attempt(target, without),
+    }
 }
 
 /// The host's name leads nowhere.
@@ -134,13 +147,8 @@ fn socket(target: &Target, error: &io::Error, cause: &postgres::Error) -> String
         }
         ErrorKind::TimedOut => silence(target),
         _ if cause.to_string().contains("TLS") => {
-            let check = match target.ssl_mode {
-                SslMode::VerifyCa | SslMode::VerifyFull => {
-                    "; PGSSLROOTCERT names the file of the authority that signed the server's certificate"
-                }
-                _ => "",
-            };
-            format!("TLS failed: {error}{check}")
+            let fault = error.get_ref().and_then(|fault| fault.downcast_ref::<rustls::Error>());
+            format!("TLS failed: {error}{}", tls::advice(target, fault))
         }
         _ => format!("{error}; is it a PostgreSQL server?"),
     }

@@ -3,6 +3,7 @@
 //! file, SSL support), and what is said when it cannot be had.
 
 mod cancel;
+mod certificates;
 mod environment;
 mod explain;
 mod locality;

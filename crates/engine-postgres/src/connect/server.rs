@@ -256,7 +256,7 @@ fn open_here(target: &Target, config: &Config) -> Result<Client, EngineError> {
         Ok(client) => Ok(client),
         // As libpq: where TLS is only preferred, whatever it breaks is tried without.
         Err(cause) if !required && without_tls_may_help(&cause) => {
-            plain(&mut config).map_err(|_| explained(&cause))
+            plain(&mut config).map_err(|second| explain::both(target, &cause, &second))
         }
         Err(cause) => Err(explained(&cause)),
     }

@@ -2,13 +2,14 @@
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring};
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use std::path::Path;
 use std::sync::Arc;
 
+use super::certificates;
 use super::target::{SslMode, Target};
 
 /// The client's configuration for a target's mode.
@@ -17,28 +18,24 @@ use super::target::{SslMode, Target};
 /// There is no authority to check against.
 pub fn configuration(target: &Target) -> Result<ClientConfig, String> {
     let provider = Arc::new(ring::default_provider());
-    let checks: Arc<dyn ServerCertVerifier> = match target.ssl_mode {
-        SslMode::Disable | SslMode::Prefer | SslMode::Require => Arc::new(AnyServer(provider.clone())),
-        SslMode::VerifyCa => Arc::new(AnyName(authorities(target.ssl_root.as_deref(), &provider)?)),
-        SslMode::VerifyFull => authorities(target.ssl_root.as_deref(), &provider)?,
+    let chain = match target.ssl_mode {
+        SslMode::Disable | SslMode::Prefer | SslMode::Require => None,
+        SslMode::VerifyCa | SslMode::VerifyFull => Some(authorities(target, &provider)?),
     };
+    let judge = Judge { algorithms: provider.signature_verification_algorithms, chain };
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|cause| cause.to_string())?;
-    Ok(builder.dangerous().with_custom_certificate_verifier(checks).with_no_client_auth())
+    Ok(builder.dangerous().with_custom_certificate_verifier(Arc::new(judge)).with_no_client_auth())
 }
 
-fn authorities(
-    file: Option<&Path>,
-    provider: &Arc<CryptoProvider>,
-) -> Result<Arc<WebPkiServerVerifier>, String> {
+fn authorities(target: &Target, provider: &Arc<CryptoProvider>) -> Result<Chain, String> {
     let mut roots = RootCertStore::empty();
-    match file {
+    let file = target.ssl_root.as_deref().map(certificates_of).transpose()?.unwrap_or_default();
+    match &target.ssl_root {
         Some(path) => {
-            let bad = |why: String| format!("{}: {why}", path.display());
-            for certificate in CertificateDer::pem_file_iter(path).map_err(|cause| bad(cause.to_string()))? {
-                let certificate = certificate.map_err(|cause| bad(cause.to_string()))?;
-                roots.add(certificate).map_err(|cause| bad(cause.to_string()))?;
+            for certificate in &file {
+                roots.add(certificate.clone()).map_err(|cause| format!("{}: {cause}", path.display()))?;
             }
         }
         None => {
@@ -51,71 +48,62 @@ fn authorities(
             .into());
     }
     let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone());
-    builder.build().map_err(|cause| cause.to_string())
+    let webpki = builder.build().map_err(|cause| cause.to_string())?;
+    Ok(Chain { webpki, file, name: target.ssl_mode == SslMode::VerifyFull })
 }
 
-/// Takes any certificate: `prefer` and `require` encrypt and do not ask who the server is (libpq's
-/// documentation says so of both).
-#[derive(Debug)]
-struct AnyServer(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for AnyServer {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        rustls::crypto::verify_tls12_signature(message, certificate, signed, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        rustls::crypto::verify_tls13_signature(message, certificate, signed, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
+fn certificates_of(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
+    read.map_err(|cause| format!("{}: {cause}", path.display()))
 }
 
-/// Checks the chain and not the name: `verify-ca`.
+/// How a server's certificate is judged. Without a chain any is taken: `prefer` and `require` encrypt and do not ask who
+/// the server is (libpq's documentation says so of both).
 #[derive(Debug)]
-struct AnyName(Arc<WebPkiServerVerifier>);
+struct Judge {
+    algorithms: WebPkiSupportedAlgorithms,
+    chain: Option<Chain>,
+}
 
-impl ServerCertVerifier for AnyName {
+/// Authorities that are trusted.
+#[derive(Debug)]
+struct Chain {
+    webpki: Arc<WebPkiServerVerifier>,
+    /// The certificates of the user's file; none where the system's authorities are trusted.
+    file: Vec<CertificateDer<'static>>,
+    /// Whether the certificate has to be made out to the host: `verify-full`.
+    name: bool,
+}
+
+impl ServerCertVerifier for Judge {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
-        chain: &[CertificateDer<'_>],
+        between: &[CertificateDer<'_>],
         name: &ServerName<'_>,
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        match self.0.verify_server_cert(certificate, chain, name, ocsp, now) {
-            // The name is looked at last, when the chain has been found good.
-            Err(Error::InvalidCertificate(
-                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) => Ok(ServerCertVerified::assertion()),
-            other => other,
-        }
+        let Some(chain) = &self.chain else { return Ok(ServerCertVerified::assertion()) };
+        let Err(fault) = chain.webpki.verify_server_cert(certificate, between, name, ocsp, now) else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        // The name is looked at last, when the chain has been found good.
+        let other_name = matches!(
+            fault,
+            Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. }
+            )
+        );
+        let good = match other_name {
+            true => !chain.name || !chain.file.is_empty() && certificates::is_made_out_to(certificate, name),
+            false => {
+                is_of_its_form(&fault)
+                    && certificates::is_vouched_for(certificate, &chain.file, &self.algorithms, now)
+                    && (!chain.name || certificates::is_made_out_to(certificate, name))
+            }
+        };
+        if good { Ok(ServerCertVerified::assertion()) } else { Err(fault) }
     }
 
     fn verify_tls12_signature(
@@ -124,7 +112,7 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls12_signature(message, certificate, signed)
+        rustls::crypto::verify_tls12_signature(message, certificate, signed, &self.algorithms)
     }
 
     fn verify_tls13_signature(
@@ -133,10 +121,70 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls13_signature(message, certificate, signed)
+        // webpki does not read certificates of version 1; whether their owner signed is seen by the key.
+        match certificates::key_of_first_version(certificate) {
+            Some(key) => {
+                rustls::crypto::verify_tls13_signature_with_raw_key(message, &key, signed, &self.algorithms)
+            }
+            None => rustls::crypto::verify_tls13_signature(message, certificate, signed, &self.algorithms),
+        }
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
+        self.algorithms.supported_schemes()
+    }
+}
+
+/// Whether webpki does not take a certificate for the form that it has.
+fn is_of_its_form(fault: &Error) -> bool {
+    [AUTHORITY_AS_SERVER, FIRST_VERSION].iter().any(|form| fault.to_string().contains(form))
+}
+
+/// webpki's names of these faults; the library keeps their type to itself.
+const AUTHORITY_AS_SERVER: &str = "CaUsedAsEndEntity";
+const FIRST_VERSION: &str = "UnsupportedCertVersion";
+
+/// Keys that this program's TLS takes.
+const KEYS: &str =
+    "RSA of 2,048 bits and more (rsaEncryption, not RSA-PSS), ECDSA on P-256 or P-384, Ed25519";
+
+/// How to make a certificate that is taken.
+pub const MAKE: &str = "openssl req -x509 -newkey rsa:2048 -nodes -days 365 -subj /CN=HOST \
+                        -addext basicConstraints=CA:FALSE -addext subjectAltName=DNS:HOST -keyout server.key -out server.crt";
+
+/// What a failed handshake means, and what to do about it.
+pub fn advice(target: &Target, fault: Option<&Error>) -> String {
+    let text = fault.map(ToString::to_string).unwrap_or_default();
+    let file = target.ssl_root.as_ref().map(|file| file.display());
+    match fault {
+        Some(Error::AlertReceived(rustls::AlertDescription::HandshakeFailure)) => format!(
+            ": the server has no key of a kind that is taken here ({KEYS}); make another: {MAKE}"
+        ),
+        Some(_) if text.contains(AUTHORITY_AS_SERVER) => format!(
+            ": the certificate is an authority's (CA:TRUE) and the server's own; name that very file by PGSSLROOTCERT, or \
+             make one that is no authority's: {MAKE}"
+        ),
+        Some(_) if text.contains(FIRST_VERSION) => {
+            ": the certificate has version 1, which is taken with TLS 1.3 where the file of PGSSLROOTCERT has it or the \
+             authority that signed it; sign it with -extfile, which gives it version 3: echo subjectAltName=DNS:HOST > ext; openssl x509 -req -in server.csr \
+             -CA root.crt -CAkey root.key -CAcreateserial -days 365 -extfile ext -out server.crt"
+                .into()
+        }
+        Some(Error::InvalidCertificate(
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+        )) => "; connect by a name of the certificate's, or set sslmode=verify-ca".into(),
+        Some(Error::InvalidCertificate(CertificateError::UnknownIssuer)) => match file {
+            Some(file) => format!(
+                ": no certificate of {file} signed the server's; PGSSLROOTCERT has to name the file of the \
+                 authority that did"
+            ),
+            None => "; PGSSLROOTCERT names the file of the authority that signed the server's certificate".into(),
+        },
+        Some(Error::InvalidCertificate(CertificateError::BadSignature | CertificateError::BadEncoding))
+        | Some(Error::InvalidCertificate(CertificateError::UnsupportedSignatureAlgorithmContext { .. }))
+        | Some(Error::InvalidCertificate(
+            CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. },
+        )) => format!("; keys that are taken here: {KEYS}; make another: {MAKE}"),
+        _ => String::new(),
     }
 }
