@@ -28,6 +28,7 @@ mod file;
 mod lasting;
 mod left;
 mod locked;
+mod others;
 mod owner;
 mod put_back;
 mod restore;
@@ -38,6 +39,7 @@ pub use error::JournalError;
 pub use lasting::{LASTING, has_lasting, kind_of, lasting, left_lasting, says_line};
 pub use left::{Bound, PutBack, left, put_left_back};
 pub use locked::{Locked, Other, Written};
+pub use others::expect_unbound;
 pub use put_back::Restored;
 pub use restore::{close, restore};
 
@@ -115,11 +117,14 @@ impl Journal {
     }
 
     /// Writes down the present masks of threads (process, thread), durably, where they are not there already.
-    /// Gives those that are in the journal now, whose masks the caller may change; the others have ended.
+    /// Gives those that are in the journal now, whose masks the caller may change; the others have ended. A mask that another
+    /// study gave meanwhile is not the thread's own: that study's journal has the first one.
     ///
     /// # Errors
     /// The journal cannot be written, and no mask may be changed.
     pub fn record_all(&self, threads: &[(u32, u32)]) -> Result<Vec<(u32, u32)>, JournalError> {
+        let _turn = others::turn(&self.path, &self.folder)?;
+        let others = others::running(&self.path)?;
         let (mut file, text) = self.locked()?;
         let whole = text.rfind('\n').map_or(0, |at| at + 1);
         let here = Here::now();
@@ -141,10 +146,10 @@ impl Journal {
                 // Started since then, perhaps by a thread that is bound: its own mask says nothing.
                 Some(first) => write(thread, first),
                 None => {
-                    write(thread, mask);
+                    write(thread, others::own_mask(&others, thread, mask));
                     // All of a process at once, so that one without a line is known to be new.
-                    let others = proc::threads(pid).into_iter().filter_map(|(other, _)| look(pid, other));
-                    others.for_each(|(other, mask)| write(other, mask));
+                    let siblings = proc::threads(pid).into_iter().filter_map(|(other, _)| look(pid, other));
+                    siblings.for_each(|(other, mask)| write(other, others::own_mask(&others, other, mask)));
                 }
             }
             recorded.push((pid, tid));

@@ -13,6 +13,7 @@ pub mod marked;
 pub mod masks;
 pub mod proc;
 pub mod programs;
+pub mod removal;
 pub mod room;
 pub mod segments;
 pub mod socket;

@@ -6,14 +6,20 @@
 
 use crate::error::ItemError;
 use crate::identity::Inode;
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, openat, renameat, statat, unlinkat};
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat, renameat, statat, unlinkat,
+};
 use rustix::io::Errno;
+use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+/// Most links that a path may go through, as the kernel's own (`path_resolution(7)`).
+const MOST_LINKS: u32 = 40;
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
@@ -37,6 +43,47 @@ impl Dir {
     /// Those of `open(2)`.
     pub fn open(path: &Path) -> rustix::io::Result<Self> {
         Ok(Self { fd: openat(CWD, path, FOLDER, Mode::empty())?, path: path.to_owned() })
+    }
+
+    /// Opens the folder that a path leads to, name by name. For root a link is followed only where it is root's own: another
+    /// user's would be a way to every folder.
+    ///
+    /// # Errors
+    /// Those of `open(2)`, and a link that is not followed.
+    pub fn led_to(path: &Path) -> io::Result<Self> {
+        let is_root = rustix::process::geteuid().is_root();
+        let follows = |owner: u32| !is_root || owner == 0;
+        Self::walk(path, &follows)
+    }
+
+    fn walk(path: &Path, follows: &dyn Fn(u32) -> bool) -> io::Result<Self> {
+        let parts = |path: &Path| path.components().map(|part| part.as_os_str().to_owned()).collect();
+        let mut rest: VecDeque<OsString> = parts(&std::path::absolute(path)?);
+        let mut at = openat(CWD, "/", FOLDER, Mode::empty())?;
+        let mut links = 0;
+        while let Some(name) = rest.pop_front() {
+            let entry = openat(&at, &name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+            let found = fstat(&entry)?;
+            if FileType::from_raw_mode(found.st_mode) != FileType::Symlink {
+                at = openat(&entry, ".", FOLDER, Mode::empty())?;
+                continue;
+            }
+            if !follows(found.st_uid) {
+                let why =
+                    "is a link of another user, which root does not follow: name the folder that it leads to";
+                return Err(io::Error::other(format!("{} {why}", name.display())));
+            }
+            links += 1;
+            if links > MOST_LINKS {
+                return Err(Errno::LOOP.into());
+            }
+            // Of the very link that was looked at.
+            let to = readlinkat(&entry, "", Vec::new())?;
+            let mut further: VecDeque<OsString> = parts(Path::new(OsStr::from_bytes(to.to_bytes())));
+            further.append(&mut rest);
+            rest = further;
+        }
+        Ok(Self { fd: at, path: path.to_owned() })
     }
 
     /// Opens a folder in it, which may not be a link.
@@ -87,9 +134,14 @@ impl Dir {
     /// # Errors
     /// It cannot be made.
     pub fn create(&self, name: &OsStr) -> io::Result<File> {
+        self.create_for(name, Mode::RUSR | Mode::WUSR)
+    }
+
+    /// As [`Dir::create`], for whom this mode and the umask let use it.
+    fn create_for(&self, name: &OsStr, mode: Mode) -> io::Result<File> {
         self.remove(name)?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(File::from(openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR)?))
+        Ok(File::from(openat(&self.fd, name, flags, mode)?))
     }
 
     /// Opens a regular file to read it; a pipe would wait for ever.
@@ -132,6 +184,21 @@ impl Dir {
         if durable { self.sync() } else { Ok(()) }
     }
 
+    /// As [`Dir::replace`], for a file that everybody may read whom the umask lets; where it cannot be written, `next` is gone.
+    ///
+    /// # Errors
+    /// As [`Dir::replace`].
+    pub fn publish(&self, name: &OsStr, next: &OsStr, text: &str) -> io::Result<()> {
+        let mut file = self.create_for(next, Mode::from_raw_mode(0o666))?;
+        let written =
+            file.write_all(text.as_bytes()).and_then(|()| Ok(renameat(&self.fd, next, &self.fd, name)?));
+        if written.is_err() {
+            // Incomplete: it would only be in the way.
+            let _ = self.remove(next);
+        }
+        written
+    }
+
     /// Removes a name, if it is there.
     ///
     /// # Errors
@@ -168,23 +235,12 @@ impl Dir {
         Ok(names)
     }
 
-    /// Removes everything in it and below it, but for these names.
+    /// Removes everything in it and below it, but for these names, and nothing behind a mount.
     ///
     /// # Errors
     /// What cannot be removed.
     pub fn clear(&self, except: &[&str]) -> io::Result<()> {
-        for name in self.names()?.iter().filter(|name| !except.iter().any(|keep| *name == keep)) {
-            let is_folder = self
-                .stat(name)?
-                .is_some_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Directory);
-            if !is_folder {
-                self.remove(name)?;
-                continue;
-            }
-            self.below(name)?.clear(&[])?;
-            unlinkat(&self.fd, name, AtFlags::REMOVEDIR)?;
-        }
-        Ok(())
+        threadwise_process::removal::clear_in(self.fd.as_fd(), except)
     }
 }
 
@@ -220,5 +276,45 @@ mod tests {
         assert!(at("folder/file").is_symlink(), "nothing behind a link was removed");
         assert_eq!(fs::read(at("precious")).unwrap(), b"precious");
         assert_eq!(dir.below(OsStr::new("link")).unwrap_err(), Errno::NOENT);
+    }
+
+    #[test]
+    fn a_path_leads_through_links_that_are_followed_and_no_others() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        fs::create_dir_all(at("folder/deep")).unwrap();
+        fs::write(at("folder/deep/file"), "text").unwrap();
+        symlink("folder/../folder/deep", at("relative")).unwrap();
+        symlink(at("relative"), at("absolute")).unwrap();
+        symlink("circle", at("circle")).unwrap();
+        let text = |dir: Dir| dir.text(OsStr::new("file"), 9).unwrap();
+        for name in ["folder/deep", "folder/./deep", "folder/deep/../deep", "relative", "absolute"] {
+            assert_eq!(text(Dir::walk(&at(name), &|_| true).unwrap()).as_deref(), Some("text"), "{name}");
+        }
+        assert!(text(Dir::walk(&at("folder/deep"), &|_| false).unwrap()).is_some());
+        for name in ["relative", "absolute", "absolute/../deep"] {
+            let why = Dir::walk(&at(name), &|_| false).unwrap_err().to_string();
+            assert!(why.contains("does not follow"), "{name}: {why}");
+        }
+        for name in ["circle", "nowhere", "folder/deep/file", "folder/deep/file/x"] {
+            assert!(Dir::walk(&at(name), &|_| true).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn root_follows_no_link_of_another_user() {
+        if !rustix::process::geteuid().is_root() {
+            let line = "SKIPPED: root_follows_no_link_of_another_user: only root can give a link away\n";
+            io::stderr().write_all(line.as_bytes()).unwrap();
+            return;
+        }
+        let root = tempfile::tempdir().unwrap();
+        let (folder, link) = (root.path().join("folder"), root.path().join("link"));
+        fs::create_dir(&folder).unwrap();
+        symlink(&folder, &link).unwrap();
+        assert!(Dir::led_to(&link).is_ok());
+        std::os::unix::fs::lchown(&link, Some(65_534), None).unwrap();
+        assert!(Dir::led_to(&link).unwrap_err().to_string().contains("does not follow"));
+        assert!(Dir::led_to(&folder).is_ok());
     }
 }

@@ -5,7 +5,7 @@
 //! knows no engine.
 
 pub mod apart;
-mod dir;
+pub mod dir;
 pub mod driver;
 pub mod error;
 mod escape;

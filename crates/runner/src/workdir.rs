@@ -16,7 +16,7 @@ use std::process::Child;
 use std::time::Duration;
 use threadwise_engine::engines::command::remove_stale_groups;
 use threadwise_process::spawn;
-use threadwise_process::{journal, living, marked, segments};
+use threadwise_process::{journal, living, marked, removal, segments};
 
 /// Name of the marker file.
 const MARKER: &str = ".threadwise-folder";
@@ -241,16 +241,7 @@ pub fn remove(folder: &Path, programs: &[String]) -> Result<bool, RunnerError> {
     settle(folder, programs).map_err(|why| refuse(&why))?;
     // The marker goes last, so that what is left of an interrupted removal is still ours.
     let clear = || -> io::Result<()> {
-        for entry in fs::read_dir(folder)? {
-            let entry = entry?;
-            if entry.file_name() == MARKER {
-                continue;
-            }
-            match entry.file_type()?.is_dir() {
-                true => fs::remove_dir_all(entry.path())?,
-                false => fs::remove_file(entry.path())?,
-            }
-        }
+        removal::clear(folder, &[MARKER])?;
         fs::remove_file(folder.join(MARKER))?;
         fs::remove_dir(folder)
     };

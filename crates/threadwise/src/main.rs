@@ -29,6 +29,7 @@ fn main() -> ExitCode {
             return usage::usage(&error, &args);
         }
     };
+    let limit = commands::bear_limit_of_file_sizes();
     commands::left::before(&cli.command);
     let result = match &cli.command {
         Command::Run(args) => commands::run::run(args),
@@ -66,7 +67,8 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             if !error.is_silent() {
-                output::tell(&format!("threadwise: {error}"));
+                let advice = commands::advice_on_file_sizes(&limit, &error.to_string());
+                output::tell(&format!("threadwise: {error}{advice}"));
             }
             ExitCode::from(error.exit_code())
         }

@@ -32,4 +32,12 @@ pub enum JournalError {
         /// The process.
         pid: u32,
     },
+    /// Another study binds the same server, so that its masks are not its own now.
+    #[error(
+        "threadwise (process {pid}) has bound it for another study: wait until that has ended, or end it"
+    )]
+    Bound {
+        /// The process that measures.
+        pid: u32,
+    },
 }

@@ -10,7 +10,7 @@ use super::entry::{self, Entry, Here, Thread};
 use super::error::JournalError;
 use super::file::{append, file_error, read};
 use super::put_back::{Restored, agrees, online, put_back};
-use super::{Journal, look};
+use super::{Journal, look, others};
 use crate::find::{self, Families, Identity, Server};
 use crate::proc;
 use rustix::fs::OFlags;
@@ -117,7 +117,7 @@ impl Journal {
     /// parents are gone is taken for one that came of the server's first process.
     ///
     /// # Errors
-    /// The journal cannot be written, and no mask may be changed.
+    /// The journal cannot be written, or another study binds the server: no mask may be changed.
     pub fn record_server(
         &self,
         server: &Server,
@@ -128,6 +128,9 @@ impl Journal {
             let why = format!("the control group {} cannot be written down", group.display());
             return Err(JournalError::Unsafe { path: self.path.clone(), why });
         }
+        let _turn = others::turn(&self.path, &self.folder)?;
+        let others = others::running(&self.path)?;
+        others::expect_unbound_by(&others, server)?;
         let (mut file, text) = self.locked()?;
         let whole = text.rfind('\n').map_or(0, |at| at + 1);
         let here = Here::now();
@@ -139,6 +142,7 @@ impl Journal {
         let families = OnceCell::new();
         for &(pid, tid) in threads {
             let Some((thread, present)) = look(pid, tid) else { continue };
+            let present = others::own_mask(&others, thread, present);
             recorded.push((pid, tid));
             if known.threads.contains(&thread) || !added.insert(thread) {
                 continue;

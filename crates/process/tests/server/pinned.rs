@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use threadwise_machine::{CpuSet, pin};
 use threadwise_process::find::{Server, by_pid};
-use threadwise_process::journal::{Journal, restore};
+use threadwise_process::journal::{Journal, JournalError, close, expect_unbound, new_path, restore};
 use threadwise_process::masks::set_thread;
 use threadwise_process::proc;
 
@@ -152,4 +152,68 @@ fn a_group_that_could_not_be_written_down_is_refused() {
     }
     let text = fs::read_to_string(bench.journal()).unwrap();
     assert!(text.lines().all(|line| line.starts_with("owner ")), "{text}");
+}
+
+/// A journal of a study that runs: its name says that this process measures.
+fn of_a_study(folder: &Path) -> PathBuf {
+    folder.join(new_path().unwrap().file_name().unwrap())
+}
+
+#[test]
+fn a_server_that_one_study_binds_is_refused_to_another() {
+    let bench = Bench::new();
+    let (first, second) = (of_a_study(bench.folder.path()), of_a_study(bench.folder.path()));
+    let (server, [low, high]) = (bench.server(), ends());
+    let threads: Vec<(u32, u32)> = bench.pids.iter().map(|&pid| (pid, pid)).collect();
+    let before: Vec<CpuSet> = bench.pids.iter().map(|&pid| mask(pid)).collect();
+    expect_unbound(&second, &server).unwrap();
+    Journal::open(&first).unwrap().record_server(&server, &low, &threads).unwrap();
+    threads.iter().for_each(|(_, tid)| set_thread(*tid, &low).unwrap());
+    // The whole of it, a part of it, and before it and after it was put back between two runs.
+    let part = by_pid(bench.pids[1]).unwrap();
+    let other = Journal::open(&second).unwrap();
+    for put_back in [false, true] {
+        for server in [&server, &part] {
+            let errors =
+                [expect_unbound(&second, server), other.record_server(server, &high, &threads).map(drop)];
+            for error in errors.map(Result::unwrap_err) {
+                assert!(matches!(error, JournalError::Bound { pid } if pid == std::process::id()), "{error}");
+            }
+        }
+        let text = fs::read_to_string(&second).unwrap();
+        assert!(text.lines().all(|line| line.starts_with("owner ")), "{text}");
+        if !put_back {
+            restore(&first).unwrap();
+        }
+    }
+    // Threads that are bound by themselves: what another study gave them is not their own mask.
+    threads.iter().for_each(|(_, tid)| set_thread(*tid, &low).unwrap());
+    other.record_all(&threads[1..]).unwrap();
+    set_thread(threads[1].1, &high).unwrap();
+    close(&first, std::time::Duration::from_secs(60)).unwrap();
+    set_thread(threads[1].1, &high).unwrap();
+    restore(&second).unwrap();
+    assert_eq!(bench.pids.iter().map(|&pid| mask(pid)).collect::<Vec<_>>(), before);
+    // The first study has ended, and the second binds threads of the server, not the server.
+    expect_unbound(&of_a_study(bench.folder.path()), &server).unwrap();
+    expect_unbound(&of_a_study(bench.folder.path()), &part).unwrap_err();
+    close(&second, std::time::Duration::from_secs(60)).unwrap();
+    expect_unbound(&second, &part).unwrap();
+}
+
+#[test]
+fn of_two_studies_that_begin_at_once_one_binds() {
+    let bench = Bench::new();
+    let (server, [low, _]) = (bench.server(), ends());
+    let threads: Vec<(u32, u32)> = bench.pids.iter().map(|&pid| (pid, pid)).collect();
+    let taken = std::thread::scope(|scope| {
+        let studies: Vec<_> = (0..8)
+            .map(|_| {
+                let (path, server, low, threads) = (of_a_study(bench.folder.path()), &server, &low, &threads);
+                scope.spawn(move || Journal::open(&path).unwrap().record_server(server, low, threads).is_ok())
+            })
+            .collect();
+        studies.into_iter().map(|study| study.join().unwrap()).filter(|taken| *taken).count()
+    });
+    assert_eq!(taken, 1);
 }

@@ -70,6 +70,26 @@ pub fn stop_flag_without_thread() -> Result<Arc<AtomicBool>, AppError> {
     Ok(stop)
 }
 
+/// Has a write beyond the limit of file sizes (`ulimit -f`) fail with EFBIG, and sets a flag: by itself SIGXFSZ would end the
+/// process without a word. Programs that are started have the signal as it was, since exec takes a handler away.
+pub fn bear_limit_of_file_sizes() -> Arc<AtomicBool> {
+    let reached = Arc::new(AtomicBool::new(false));
+    // Without the handler the kernel ends the process, as it did before.
+    let _ = signal_hook::flag::register(rustix::process::Signal::XFSZ.as_raw(), Arc::clone(&reached));
+    reached
+}
+
+/// What to do where a limit of file sizes was reached, here or, as the error says, in a process that was started here.
+pub fn advice_on_file_sizes(reached: &AtomicBool, error: &str) -> &'static str {
+    let is_limited = rustix::process::getrlimit(rustix::process::Resource::Fsize).current.is_some();
+    // EFBIG by the system's number, and what SQLite makes of it.
+    let elsewhere = || is_limited && ["os error 27", "I/O error"].iter().any(|sign| error.contains(sign));
+    match reached.load(Ordering::Relaxed) || elsewhere() {
+        true => "; a file has reached the limit of file sizes: raise it (ulimit -f)",
+        false => "",
+    }
+}
+
 fn not_caught(error: std::io::Error) -> AppError {
     AppError::Failed(format!("cannot catch signals: {error}"))
 }

@@ -1,7 +1,7 @@
 //! One rule for all outputs: a table over every command that writes a file, and what each says of a name that it
 //! cannot have.
 
-use crate::harness::Lab;
+use crate::harness::{Lab, program, said};
 use std::os::unix::fs::symlink;
 
 /// Every way to name an output; the name follows.
@@ -102,5 +102,23 @@ fn a_file_is_written_though_nobody_reads_standard_output() {
         let status = command.stdout(write).status().unwrap();
         assert_eq!(status.code(), Some(0), "{name}");
         assert!(std::fs::read_to_string(lab.path().join(name)).unwrap().contains("</html>"), "{name}");
+    }
+}
+
+#[test]
+fn a_limit_of_file_sizes_is_an_error_with_what_to_do_and_no_signal() {
+    let lab = Lab::new();
+    // The result file, and a log of a worker's.
+    for (blocks, args) in [
+        ("0", "run --engine simulated --allow-busy --blocks 2"),
+        ("400", "run concurrent-inserts --allow-busy --no-probe --blocks 2 --rounds 4"),
+    ] {
+        let script =
+            format!("ulimit -f {blocks}; exec \"$0\" {args} --no-html --output x{blocks}.threadwise");
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", &script, &program()]).current_dir(lab.path()).env("TMPDIR", lab.tmp());
+        let said = said(command.env("THREADWISE_STATE_DIR", lab.state()).output().unwrap());
+        assert_eq!(said.code, Some(1), "{blocks}: {}", said.stderr);
+        assert!(said.stderr.contains("raise it (ulimit -f)"), "{blocks}: {}", said.stderr);
     }
 }

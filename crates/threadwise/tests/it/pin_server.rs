@@ -203,6 +203,30 @@ pub fn kill(pids: &[String]) {
     assert!(Command::new("kill").args(words).stderr(Stdio::null()).status().is_ok());
 }
 
+#[test]
+fn a_server_that_another_study_binds_is_refused_before_anything_is_touched() {
+    let lab = Lab::new();
+    let server = Server::start(&lab);
+    let mut first = start_waiting(&lab, &server);
+    let bound = server.masks();
+    for name in [format!("port:{}", server.port), server.pid().to_string()] {
+        let quick: Vec<&str> = QUICK.iter().copied().filter(|arg| !arg.starts_with("--output")).collect();
+        let args =
+            [&quick[..], &["--output=second.threadwise", "--pin-server", &name, "--", "true"]].concat();
+        let said = lab.run(&args);
+        assert_eq!(said.code, Some(2), "{}", said.stderr);
+        let why = format!("threadwise (process {}) has bound it for another study", first.id());
+        assert!(said.stderr.contains(&why), "{}", said.stderr);
+    }
+    assert_eq!(server.masks(), bound);
+    assert!(Command::new("kill").args(["-2", &first.id().to_string()]).status().unwrap().success());
+    first.wait().unwrap();
+    assert_eq!((server.astray(), lab.leftovers()), (vec![], vec![]));
+    std::fs::remove_file(lab.path().join("s.threadwise")).unwrap();
+    let said = quick(&lab, &format!("port:{}", server.port), &["--", "true"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+}
+
 /// All of ours but the janitor, which has no environment.
 fn without_janitor(lab: &Lab) -> Vec<String> {
     let command = |pid: &String| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();

@@ -3,32 +3,47 @@
 //! Source: node_exporter, "Textfile Collector" (files `*.prom` of a folder, to be renamed into it).
 
 use crate::error::AppError;
-use crate::output;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::ffi::{OsStr, OsString};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use threadwise_headroom::exposition::MARK;
+use threadwise_reload::dir::Dir;
 
-/// A file that may be replaced.
+/// A file that may be replaced, in a folder that stays the same one whatever is renamed.
 pub struct Textfile {
     path: PathBuf,
-    aside: PathBuf,
+    folder: Dir,
+    name: OsString,
+    aside: OsString,
 }
 
 impl Textfile {
     /// Looks whether the file may be written: it is new, or one that this command wrote.
     ///
     /// # Errors
-    /// It is another file, or its folder cannot be written.
+    /// It is another file, its folder cannot be written, or root would follow another user's link to it.
     pub fn new(path: &Path) -> Result<Self, AppError> {
-        match path.symlink_metadata() {
-            Ok(_) if !is_written_here(path) => return Err(foreign(path)),
-            Ok(_) => {}
-            Err(_) => output::check_new(path)?,
-        }
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".{}.new", std::process::id()));
-        Ok(Self { path: path.to_owned(), aside: path.with_file_name(name) })
+        let Some(name) = path.file_name().filter(|_| path != Path::new("-")) else {
+            let why = "is no name of a file that node_exporter could read: give one, as ./threadwise.prom";
+            return Err(AppError::Input(format!("'{}' {why}", path.display())));
+        };
+        let parent = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = Dir::led_to(parent).map_err(|error| {
+            AppError::Input(format!(
+                "{} is not a folder to write to: {error}; give another name",
+                parent.display()
+            ))
+        })?;
+        let mut aside = name.to_owned();
+        aside.push(format!(".{}.new", std::process::id()));
+        let file = Self { path: path.to_owned(), folder, name: name.to_owned(), aside };
+        file.expect_ours()?;
+        // Whether this user may make it, only making it tells; it is gone again at once.
+        let made = file.folder.create(&file.aside).and_then(|_| file.folder.remove(&file.aside));
+        made.map(|()| file).map_err(|error| {
+            let advice = "give a name in a folder that you may write";
+            AppError::Input(format!("cannot create {}: {error}; {advice}", path.display()))
+        })
     }
 
     /// Whether node_exporter would read it.
@@ -41,33 +56,26 @@ impl Textfile {
     /// # Errors
     /// It cannot be written, or another file lies there by now.
     pub fn replace(&self, text: &str) -> Result<(), AppError> {
-        if self.path.symlink_metadata().is_ok() && !is_written_here(&self.path) {
-            return Err(foreign(&self.path));
-        }
-        let written = write_new(&self.aside, text).and_then(|()| fs::rename(&self.aside, &self.path));
-        written.map_err(|error| {
-            if error.kind() != io::ErrorKind::AlreadyExists {
-                // Incomplete: it would only be in the way. A failed removal changes nothing for the user.
-                let _ = fs::remove_file(&self.aside);
-            }
-            AppError::Failed(format!("cannot write {}: {error}", self.path.display()))
-        })
+        self.expect_ours()?;
+        self.folder
+            .publish(&self.name, &self.aside, text)
+            .map_err(|error| AppError::Failed(format!("cannot write {}: {error}", self.path.display())))
     }
-}
 
-fn write_new(path: &Path, text: &str) -> io::Result<()> {
-    let mut file: File = OpenOptions::new().write(true).create_new(true).open(path)?;
-    file.write_all(text.as_bytes())
+    /// Refuses to put anything in another file's place.
+    fn expect_ours(&self) -> Result<(), AppError> {
+        match self.folder.stat(&self.name) {
+            Ok(None) => Ok(()),
+            Ok(Some(_)) if is_written_here(&self.folder, &self.name) => Ok(()),
+            _ => Err(foreign(&self.path)),
+        }
+    }
 }
 
 /// Whether it is a plain file that begins with the mark.
-fn is_written_here(path: &Path) -> bool {
-    // Opening a pipe would wait for who writes to it.
-    if !path.symlink_metadata().is_ok_and(|found| found.is_file()) {
-        return false;
-    }
+fn is_written_here(folder: &Dir, name: &OsStr) -> bool {
     let mut head = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(MARK.len() as u64).read_to_end(&mut head));
+    let read = folder.regular(name).and_then(|file| file.take(MARK.len() as u64).read_to_end(&mut head));
     read.is_ok() && head == MARK.as_bytes()
 }
 
@@ -81,6 +89,8 @@ fn foreign(path: &Path) -> AppError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     #[test]
     fn only_its_own_file_is_replaced() {
@@ -96,8 +106,33 @@ mod tests {
         assert!(Textfile::new(&path).is_err() && file.replace(&text(3)).is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), "theirs\n");
         let link = folder.path().join("link.prom");
-        std::os::unix::fs::symlink(folder.path().join("absent"), &link).unwrap();
+        symlink(folder.path().join("absent"), &link).unwrap();
         assert!(Textfile::new(&link).is_err());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn the_folder_is_the_one_that_was_opened() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        fs::create_dir(at("users")).unwrap();
+        fs::create_dir(at("roots")).unwrap();
+        let file = Textfile::new(&at("users/t.prom")).unwrap();
+        // Its user puts a link to another folder in the folder's place.
+        fs::rename(at("users"), at("away")).unwrap();
+        symlink(at("roots"), at("users")).unwrap();
+        file.replace(&format!("{MARK}: text\n")).unwrap();
+        assert_eq!(fs::read_dir(at("roots")).unwrap().count(), 0);
+        let mode = fs::metadata(at("away/t.prom")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o600, 0o600);
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::lchown(at("users"), Some(65_534), None).unwrap();
+            let why = Textfile::new(&at("users/t.prom")).err().unwrap().to_string();
+            assert!(why.contains("does not follow"), "{why}");
+            assert_eq!(fs::read_dir(at("roots")).unwrap().count(), 0);
+        }
+        for bad in ["-", "/", "..", "nowhere/t.prom"] {
+            assert!(Textfile::new(Path::new(bad)).is_err(), "{bad}");
+        }
     }
 }

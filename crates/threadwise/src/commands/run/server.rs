@@ -17,7 +17,8 @@ pub fn is_there(study: &Study) -> bool {
 /// What is bound, one line a server. Nothing of a study without one.
 ///
 /// # Errors
-/// There is no folder for the journal of masks; there is no server of that name, it must not be bound, or may not use the logical CPUs of the first block.
+/// There is no folder for the journal of masks; there is no server of that name, it must not be bound, is bound by
+/// another study, or may not use the logical CPUs of the first block.
 pub fn remarks(study: &Study, topology: &Topology, is_plan: bool) -> Result<Vec<String>, AppError> {
     if !is_there(study) {
         return Ok(Vec::new());
@@ -31,6 +32,8 @@ pub fn remarks(study: &Study, topology: &Topology, is_plan: bool) -> Result<Vec<
     for (treatment, placement) in study.treatments.iter().zip(&plan.placements) {
         let Some(name) = options(treatment).and_then(|options| options.pin_server) else { continue };
         let server = pin_server::find(&name).map_err(AppError::input)?;
+        journal::expect_unbound(&journal, &server)
+            .map_err(|why| AppError::Input(format!("the server of {name}: {why}")))?;
         let cpus: CpuSet = placement.set();
         pin_server::expect_room(&server, &cpus).map_err(AppError::refused)?;
         found.insert(format!(
