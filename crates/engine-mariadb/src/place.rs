@@ -71,7 +71,7 @@ pub(crate) struct Places<'a> {
 
 impl Places<'_> {
     /// Binds the sessions' threads, that of the control connection, and all service threads. Where
-    /// service threads are shared, they are named without logical CPUs: they are ours for our slices only.
+    /// service threads are shared, they are named without logical CPUs and not bound: they are ours for our slices only.
     ///
     /// # Errors
     /// A thread could not be bound.
@@ -91,7 +91,11 @@ impl Places<'_> {
             .map_err(|cause| failed("place the control connection", cause))?;
         placed.push(entry("control connection".into(), control_thread, self.service));
         let mut known = Known::nothing(control_thread.pid);
-        let service = self.bind_service(control, &mut known)?;
+        // Other treatments' workers begin at the same time, and would bind what is shared elsewhere before it is read back.
+        let service = match self.shared {
+            true => service_threads(control, &mut known)?,
+            false => self.bind_service(control, &mut known)?,
+        };
         let names = names(control);
         let nowhere = CpuSet::new();
         let cpus = if self.shared { &nowhere } else { self.service };
@@ -116,9 +120,8 @@ impl Places<'_> {
 
     /// Looks for the service threads, and binds those that are not where they should be; gives all.
     fn bind_service(&self, control: &mut Conn, known: &mut Known) -> Result<Vec<u32>, EngineError> {
-        known.threads = threads(known.pid);
+        let service = service_threads(control, known)?;
         let pid = known.pid;
-        let service = without_connections(control, &known.threads)?;
         let threads: Vec<Thread> = service.iter().map(|tid| (pid, *tid)).collect();
         let bound = self.rights.bind_living(&threads, self.service);
         bound.map_err(|cause| failed("place the server's threads", cause))?;
@@ -128,6 +131,12 @@ impl Places<'_> {
     fn bind(&self, backend: Backend, cpus: &CpuSet) -> Result<(), String> {
         self.rights.bind((backend.pid, backend.tid), cpus)
     }
+}
+
+/// The service threads that there are now.
+fn service_threads(control: &mut Conn, known: &mut Known) -> Result<Vec<u32>, EngineError> {
+    known.threads = threads(known.pid);
+    without_connections(control, &known.threads)
 }
 
 fn entry(name: String, backend: Backend, cpus: &CpuSet) -> Placed {

@@ -93,14 +93,20 @@ impl AtWork {
         self.services.get_or_init(|| self.placing.services())
     }
 
-    /// Binds the service processes and says where they are. Shared ones are named without logical CPUs:
-    /// they are where this treatment wants them only during its slices.
+    /// Binds the service processes and says where they are. Shared ones are named without logical CPUs, and not bound: they
+    /// are where this treatment wants them only during its slices, and other treatments' workers, which begin at the same
+    /// time, would bind them elsewhere before the mask is read back.
     fn place_services(&self) -> Result<Vec<Placed>, EngineError> {
-        let mut placed = self.bind_services()?;
-        if self.shares_services() {
-            placed.iter_mut().for_each(|place| place.cpus = CpuSet::new());
+        if !self.shares_services() {
+            return self.bind_services();
         }
-        Ok(placed)
+        let unbound = |(name, pid): &(String, u32)| Placed {
+            name: name.clone(),
+            pid: *pid,
+            tid: *pid,
+            cpus: CpuSet::new(),
+        };
+        Ok(self.services().iter().map(unbound).collect())
     }
 
     /// Parallel workers inherit the postmaster's logical CPUs, which are then those of the sessions.

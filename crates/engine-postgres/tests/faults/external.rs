@@ -201,6 +201,9 @@ fn a_foreign_server_is_placed_by_the_journal_and_put_back() {
     assert_eq!(standing.placed[0].name, "session 0");
     assert_eq!(mask(standing.placed[0].pid), plain.sessions[0]);
     let writer = standing.placed.iter().find(|placed| placed.name == "walwriter").unwrap();
+    // Other treatments' workers begin at the same time: what is shared is bound for slices only.
+    assert_eq!(mask(writer.pid), all);
+    running.before().unwrap();
     assert_eq!(mask(writer.pid), plain.service);
     assert!(standing.placed.iter().all(|placed| placed.name != "postmaster"));
     assert_eq!(mask(theirs.postmaster()), all, "new sessions of others inherit its mask");

@@ -77,16 +77,18 @@ pub fn check(args: &CheckArgs) -> Result<(), AppError> {
     let usual = TRIALS.iter().filter(|trial| engine.workloads().contains(&trial.workload));
     let (all, left_out): (Vec<&Trial>, Vec<&Trial>) =
         usual.chain(engine.trials()).partition(|trial| lacking(trial, &points).is_none());
-    let mut failed = 0;
+    let (mut failed, mut missing) = (0, 0);
     for (number, trial) in all.iter().enumerate() {
         output::tell(&format!("study {} of {}: {}", number + 1, all.len(), what(trial)));
         let result = run(trial, args, engine, &folder.0.join(format!("{number}.threadwise")));
-        failed += usize::from(result.is_err());
-        let (word, says) = match &result {
-            Ok(says) => ("works", says),
-            Err(says) => ("fails", says),
+        let (word, says) = match result {
+            Outcome::Works(says) => ("works", says),
+            Outcome::LeftOut(why) => ("lacks", format!("left out: {why}")),
+            Outcome::Fails(why) => ("fails", why),
         };
-        output::print(&line(word, &what(trial), says))?;
+        failed += usize::from(word == "fails");
+        missing += usize::from(word == "lacks");
+        output::print(&line(word, &what(trial), &says))?;
     }
     for trial in left_out {
         let needs = trial.needs.unwrap_or_default();
@@ -96,12 +98,15 @@ pub fn check(args: &CheckArgs) -> Result<(), AppError> {
         "\n{} of {} points and {} of {} studies work\n",
         points.len() - lacks,
         points.len(),
-        all.len() - failed,
-        all.len()
+        all.len() - failed - missing,
+        all.len() - missing
     ))?;
     match failed {
         0 => Ok(()),
-        failed => Err(AppError::Failed(format!("{failed} of {} small studies failed, see above", all.len()))),
+        failed => {
+            let tried = all.len() - missing;
+            Err(AppError::Failed(format!("{failed} of {tried} small studies failed, see above")))
+        }
     }
 }
 
@@ -146,10 +151,23 @@ fn what(trial: &Trial) -> String {
     }
 }
 
-/// Runs it. What it did, or why it failed, in one line.
-fn run(trial: &Trial, args: &CheckArgs, engine: &dyn Engine, file: &Path) -> Result<String, String> {
-    let this =
-        std::env::current_exe().map_err(|error| format!("cannot find this program itself: {error}"))?;
+/// What came of a small study, in one line.
+#[derive(Debug, PartialEq, Eq)]
+enum Outcome {
+    /// What it did.
+    Works(String),
+    /// An engine that it needs is not installed here, which says nothing of the server.
+    LeftOut(String),
+    /// Why.
+    Fails(String),
+}
+
+/// Runs it.
+fn run(trial: &Trial, args: &CheckArgs, engine: &dyn Engine, file: &Path) -> Outcome {
+    let this = match std::env::current_exe() {
+        Ok(this) => this,
+        Err(error) => return Outcome::Fails(format!("cannot find this program itself: {error}")),
+    };
     let mut command = Command::new(this);
     command.args(["run", trial.preset, "--engine", &args.engine, "--blocks", "2", "--rounds", "4"]);
     command.args(["--no-probe", "--allow-busy", "--output"]).arg(file);
@@ -163,15 +181,26 @@ fn run(trial: &Trial, args: &CheckArgs, engine: &dyn Engine, file: &Path) -> Res
         command.args(["--set", setting]);
     }
     let ended = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).output();
-    let ended = ended.map_err(|error| format!("cannot be started: {error}"))?;
-    let said = String::from_utf8_lossy(&ended.stderr);
-    let last = said.lines().rev().find_map(|line| line.strip_prefix("threadwise: "));
+    let ended = match ended {
+        Ok(ended) => ended,
+        Err(error) => return Outcome::Fails(format!("cannot be started: {error}")),
+    };
     // Why single runs failed says more than that they did.
     let runs = Store::open(file).and_then(|store| store.runs()).unwrap_or_default();
-    match (first_failure(&runs), ended.status.success()) {
-        (None, true) => Ok(format!("{} runs", runs.len())),
-        (Some(why), _) => Err(why),
-        (None, false) => Err(last.unwrap_or("it ended without a word").to_owned()),
+    outcome(ended.status.code(), &String::from_utf8_lossy(&ended.stderr), &runs)
+}
+
+/// What came of it, by its exit code, what it said and its runs.
+fn outcome(code: Option<i32>, said: &str, runs: &[Run]) -> Outcome {
+    let last = said.lines().rev().find_map(|line| line.strip_prefix("threadwise: "));
+    let refused = AppError::Refused(String::new()).exit_code();
+    match (first_failure(runs), last) {
+        (None, _) if code == Some(0) => Outcome::Works(format!("{} runs", runs.len())),
+        (Some(why), _) => Outcome::Fails(why),
+        (None, Some(why)) if code == Some(refused.into()) && why.contains(" is not installed here") => {
+            Outcome::LeftOut(why.to_owned())
+        }
+        (None, why) => Outcome::Fails(why.unwrap_or("it ended without a word").to_owned()),
     }
 }
 
@@ -202,5 +231,23 @@ impl Drop for Folder {
     fn drop(&mut self) {
         // What cannot be removed lies in the folder for temporary files.
         let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_study_whose_engine_is_not_installed_is_left_out_and_any_other_that_ends_badly_fails() {
+        let said =
+            "something\nthreadwise: engine duckdb is not installed here: threadwise engine add duckdb\n";
+        let why = "engine duckdb is not installed here: threadwise engine add duckdb".to_owned();
+        assert_eq!(outcome(Some(3), said, &[]), Outcome::LeftOut(why.clone()));
+        assert_eq!(outcome(Some(1), said, &[]), Outcome::Fails(why));
+        let busy = "threadwise: the machine is busy\n";
+        assert_eq!(outcome(Some(3), busy, &[]), Outcome::Fails("the machine is busy".into()));
+        assert_eq!(outcome(None, "", &[]), Outcome::Fails("it ended without a word".into()));
+        assert_eq!(outcome(Some(0), "", &[]), Outcome::Works("0 runs".into()));
     }
 }
