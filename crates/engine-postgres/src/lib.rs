@@ -92,8 +92,12 @@ impl Engine for Postgres {
     }
 
     fn check(&self, request: &LoadRequest) -> Result<(), EngineError> {
-        choice(request)?;
-        workload::check(request)
+        let choice = choice(request)?;
+        workload::check(request)?;
+        let Choice::External(external) = choice else { return Ok(()) };
+        // What the address and its surroundings ask for is known before a server is asked, and so is its database.
+        let target = Target::resolve(Some(&external.url), &Environment::of_process())?;
+        workload::expect_database(request, &target.database)
     }
 
     fn limits(&self, engine_options: &Options) -> Result<Vec<Limit>, EngineError> {

@@ -95,6 +95,17 @@ pub fn check(load: &LoadRequest) -> Result<(), EngineError> {
     Work::parse(load).map(drop)
 }
 
+/// Refuses transactions that may write to another database than the address names.
+///
+/// # Errors
+/// Both names.
+pub fn expect_database(load: &LoadRequest, database: &str) -> Result<(), EngineError> {
+    match needs_users(&load.workload) {
+        true => transaction::parse(load)?.expect_database(database),
+        false => Ok(()),
+    }
+}
+
 /// Bytes of tables and indexes of all sessions, with what a run adds: what the buffer pool has to have room for.
 ///
 /// # Errors

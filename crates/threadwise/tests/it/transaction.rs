@@ -95,3 +95,28 @@ fn files_that_cannot_be_transactions_are_refused_with_their_line() {
     refused(&["run", "transaction", "--engine-option", &database], "--transaction FILE.sql");
     assert_eq!(lab.files(), ["page.sql", "shop.db"]);
 }
+
+#[test]
+fn a_database_that_the_address_does_not_name_is_refused_before_a_server_is_asked() {
+    let lab = Lab::new();
+    std::fs::write(lab.path().join("t.sql"), "UPDATE t SET a = 1;\n").unwrap();
+    // Nobody listens there.
+    for (address, variables) in [
+        ("postgres://app@127.0.0.1:1/shop", &[][..]),
+        ("postgres://app@127.0.0.1:1/?dbname=shop", &[]),
+        ("postgres://app@127.0.0.1:1", &[("PGDATABASE", "shop")]),
+        ("postgres://shop@127.0.0.1:1", &[]),
+        ("mariadb://app@127.0.0.1:1/shop", &[]),
+    ] {
+        let args =
+            ["run", "transaction", "--transaction", "t.sql", "--engine", address, "--plan", "--may-write"];
+        let said = |name: &str| {
+            let mut command = lab.command(&[&args[..], &[name]].concat());
+            crate::harness::said(command.envs(variables.iter().copied()).output().unwrap())
+        };
+        let wrong = said("shopp");
+        assert_eq!(wrong.code, Some(2), "{address}: {}", wrong.stderr);
+        assert!(wrong.stderr.contains("the database is 'shop', not 'shopp'"), "{address}: {}", wrong.stderr);
+        assert!(!said("shop").stderr.contains("the database is"), "{address}");
+    }
+}

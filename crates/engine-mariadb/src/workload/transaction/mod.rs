@@ -64,7 +64,8 @@ fn parse(request: &LoadRequest) -> Result<(Transaction, External), EngineError> 
         return Err(refuse("schema", "nothing is made in your server; leave it out".into()));
     }
     match target(&external.url)?.database {
-        Some(_) => Ok((transaction, external)),
+        // Before a server is asked: two names that differ are a slip.
+        Some(database) => transaction.expect_database(&database).map(|()| (transaction, external)),
         None => Err(refuse("url", format!("it names no database: {HOW}"))),
     }
 }
