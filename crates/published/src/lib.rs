@@ -8,7 +8,7 @@ mod reader;
 mod types;
 
 pub use figure::{Figure, Formula};
-pub use reader::{PublishedError, all, find, names, smt_yields};
+pub use reader::{PublishedError, all, find, find_plain, names, smt_yields};
 pub use types::{
     Arm, Chart, Comparison, Dop, Engine, Kind, Machine, Published, Side, Size, Slip, Source, Statement,
 };

@@ -26,6 +26,14 @@ pub enum PublishedError {
         /// The names that exist.
         known: String,
     },
+    /// A plain name fits several.
+    #[error("'{name}' fits several published studies: {fitting}; name one")]
+    Several {
+        /// The name.
+        name: String,
+        /// Those that it fits.
+        fitting: String,
+    },
     /// Its file, which is part of the program, is not of the form that it has to be.
     #[error(
         "the published study '{name}' that comes with threadwise is broken: {message}; this is a fault of \
@@ -61,6 +69,34 @@ pub fn find(name: &str) -> Result<Published, PublishedError> {
     let unknown = || PublishedError::Unknown { name: name.to_owned(), known: names().join(", ") };
     let (name, text) = known.ok_or_else(unknown)?;
     read(name, text)
+}
+
+/// The published study that a plain name fits: its name, a part of that, what else it is called, or a word of what it is about.
+///
+/// # Errors
+/// [`PublishedError`]: none fits, several do, or one is broken.
+pub fn find_plain(typed: &str) -> Result<Published, PublishedError> {
+    let plain = |text: &str| text.to_lowercase().replace(['-', '_', ' '], "");
+    let word = plain(typed);
+    if word.is_empty() || names().contains(&typed) {
+        return find(typed);
+    }
+    let all = all()?;
+    let named = |study: &&Published| {
+        plain(&study.name).contains(&word) || study.also.iter().any(|also| plain(also) == word)
+    };
+    let about =
+        |study: &&Published| [&study.short, &study.about].iter().any(|text| plain(text).contains(&word));
+    let first: Vec<&Published> = all.iter().filter(named).collect();
+    let fitting = if first.is_empty() { all.iter().filter(about).collect() } else { first };
+    match fitting[..] {
+        [] => find(typed),
+        [one] => Ok(one.clone()),
+        _ => Err(PublishedError::Several {
+            name: typed.to_owned(),
+            fitting: fitting.iter().map(|study| study.name.as_str()).collect::<Vec<_>>().join(", "),
+        }),
+    }
 }
 
 /// SMT yields of all published studies: the name of the study and the ratio.

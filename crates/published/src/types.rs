@@ -12,6 +12,9 @@ pub struct Published {
     pub version: u32,
     /// Name; the preset that redoes the study has the same.
     pub name: String,
+    /// What else it may be called on the command line.
+    #[serde(skip_serializing)]
+    pub also: Vec<String>,
     /// Its section in docs/PUBLISHED.md.
     pub section: u32,
     /// What was measured, in a few words.

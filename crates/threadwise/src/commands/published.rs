@@ -4,7 +4,7 @@ use crate::cli::PublishedArgs;
 use crate::error::AppError;
 use crate::{output, suggest};
 use threadwise_analysis::published::{document, list_document};
-use threadwise_published::{Published, PublishedError, all, find, names};
+use threadwise_published::{Published, PublishedError, all, find_plain, names};
 use threadwise_report::{Document, html, json, terminal};
 
 /// Prints the list, or one study with its page.
@@ -31,11 +31,11 @@ pub fn published(args: &PublishedArgs) -> Result<(), AppError> {
 /// # Errors
 /// There is none, with the nearest name.
 pub fn named(name: &str) -> Result<Published, AppError> {
-    find(name).map_err(|error| match (&error, suggest::nearest(name, &names())) {
+    find_plain(name).map_err(|error| match (&error, suggest::nearest(name, &names())) {
         (PublishedError::Unknown { .. }, Some(meant)) => {
             AppError::Input(format!("there is no published study '{name}': did you mean {meant}?"))
         }
-        (PublishedError::Unknown { .. }, None) => AppError::input(error),
+        (PublishedError::Unknown { .. } | PublishedError::Several { .. }, _) => AppError::input(error),
         (PublishedError::Broken { .. }, _) => AppError::failed(error),
     })
 }
@@ -85,9 +85,39 @@ mod tests {
     }
 
     #[test]
+    fn plain_names_find_their_study() {
+        for (typed, name) in [
+            ("tpch", "parallel-queries"),
+            ("TPC-H", "parallel-queries"),
+            ("dop", "parallel-queries"),
+            ("maxdop", "parallel-queries"),
+            ("numa", "log-buffer"),
+            ("spinlock", "log-buffer"),
+            ("insert", "concurrent-inserts"),
+            ("inserts", "concurrent-inserts"),
+            ("backup", "work-list"),
+            ("restore", "work-list"),
+            ("worklist", "work-list"),
+            ("slob", "cached-reads"),
+            ("LIOPS", "cached-reads"),
+            ("reads", "cached-reads"),
+            ("cached-read", "cached-reads"),
+            ("log_buffer", "log-buffer"),
+        ] {
+            assert_eq!(named(typed).unwrap().name, name, "{typed}");
+        }
+        for name in names() {
+            assert_eq!(named(name).unwrap().name, name);
+        }
+        let AppError::Input(why) = named("hyper-threading").unwrap_err() else { panic!("no bad input") };
+        assert!(why.contains("fits several") && why.contains("parallel-queries, work-list"), "{why}");
+        assert!(named("").is_err() && named("-").is_err());
+    }
+
+    #[test]
     fn an_unknown_name_suggests_the_nearest() {
         let said = |name: &str| named(name).unwrap_err().to_string();
-        assert!(said("cached-read").ends_with("did you mean cached-reads?"));
+        assert!(said("cached-raeds").ends_with("did you mean cached-reads?"));
         assert!(said("zzz").contains("parallel-queries, log-buffer"));
     }
 }

@@ -84,7 +84,7 @@ fn one_is_shown_on_a_terminal_as_json_and_as_a_page() {
 #[test]
 fn unknown_names_are_refused_with_the_nearest() {
     let lab = Lab::new();
-    let said = lab.run(&["published", "cached-read"]);
+    let said = lab.run(&["published", "cached-raeds"]);
     assert_eq!(said.code, Some(2));
     assert!(said.stderr.contains("did you mean cached-reads?"), "{}", said.stderr);
     assert_eq!(lab.run(&["published", "--html", "x.html"]).code, Some(2));
