@@ -5,6 +5,7 @@
 //!
 //! Sources: PostgreSQL documentation 20.7 (`max_parallel_workers_per_gather` does not count the leader); DuckDB
 //! "Configuration" (`threads`); DataFusion "Configuration Settings"; ClickHouse "Core settings" (`max_threads`);
+//! Microsoft, "Server configuration: max degree of parallelism" and "cost threshold for parallelism" (`sp_configure`);
 //! PgBouncer "Config" (`default_pool_size`); HikariCP README (`maximumPoolSize`).
 
 /// The file.
@@ -34,6 +35,9 @@ mod tests {
         assert!(LINES.lines().all(|line| line.split('\t').count() == 4));
         assert_eq!(lines("dop", "duckdb"), [("SQL", "SET threads = {n};")]);
         assert_eq!(lines("dop", "postgres").len(), 2);
+        let sqlserver: Vec<&str> = lines("dop", "sqlserver").into_iter().map(|(_, text)| text).collect();
+        assert!(sqlserver.contains(&"EXEC sp_configure 'max degree of parallelism', {n}; RECONFIGURE;"));
+        assert!(sqlserver.iter().any(|text| text.contains("'cost threshold for parallelism'")));
         assert!(lines("dop", "nothing").is_empty());
         assert!(no_licence("sqlite").is_some() && no_licence("postgres").is_none());
     }
