@@ -55,14 +55,14 @@ pub(super) fn turn(path: &Path, folder: &OwnedFd) -> Result<Turn, JournalError> 
 
 /// The journals of other studies that run now, in the folder of the journal at `path`.
 pub(super) fn running(path: &Path) -> Result<Vec<Other>, JournalError> {
-    let (Some(parent), own) = (path.parent(), path.file_name()) else { return Ok(Vec::new()) };
+    let (Some(parent), this) = (path.parent(), path.file_name()) else { return Ok(Vec::new()) };
     let names = match fs::read_dir(parent) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         other => other.map_err(|source| file_error("look for a", parent, source))?,
     };
     let here = Here::now();
     let mut found = Vec::new();
-    for name in names.flatten().map(|entry| entry.file_name()).filter(|name| Some(name.as_os_str()) != own) {
+    for name in names.flatten().map(|entry| entry.file_name()).filter(|name| Some(name.as_os_str()) != this) {
         let owner = name.to_str().and_then(|name| Owner::of_name(MASKS, name));
         let Some(owner) = owner.filter(|owner| owner.here == here && owner.is_alive()) else { continue };
         let other = parent.join(&name);
