@@ -31,6 +31,7 @@ mod locked;
 mod others;
 mod owner;
 mod put_back;
+mod record;
 mod restore;
 mod server;
 
@@ -48,7 +49,6 @@ use file::{append, file_error, lock, make_folder, open_file, open_folder, read};
 use owner::{MASKS, Owner};
 use rustix::fd::OwnedFd;
 use rustix::fs::OFlags;
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
@@ -114,51 +114,6 @@ impl Journal {
             append(file, whole as u64, &line).map_err(|source| file_error("write", &self.path, source))?;
         }
         Ok(true)
-    }
-
-    /// Writes down the present masks of threads (process, thread), durably, where they are not there already.
-    /// Gives those that are in the journal now, whose masks the caller may change; the others have ended. A mask that another
-    /// study gave meanwhile is not the thread's own: that study's journal has the first one.
-    ///
-    /// # Errors
-    /// The journal cannot be written, and no mask may be changed.
-    pub fn record_all(&self, threads: &[(u32, u32)]) -> Result<Vec<(u32, u32)>, JournalError> {
-        let _turn = others::turn(&self.path, &self.folder)?;
-        let others = others::running(&self.path)?;
-        let (mut file, text) = self.locked()?;
-        let whole = text.rfind('\n').map_or(0, |at| at + 1);
-        let here = Here::now();
-        let entries: Vec<Entry> = text[..whole]
-            .lines()
-            .filter_map(|line| Entry::parse(line).ok())
-            .filter(|entry| entry.here == here)
-            .collect();
-        let mut known: BTreeSet<Thread> = entries.iter().map(|entry| entry.thread).collect();
-        let (mut lines, mut recorded) = (String::new(), Vec::new());
-        let mut write = |thread: Thread, mask: CpuSet| {
-            if known.insert(thread) {
-                lines.push_str(&Entry { here: here.clone(), thread, mask }.line());
-            }
-        };
-        for &(pid, tid) in threads {
-            let Some((thread, mask)) = look(pid, tid) else { continue };
-            match first_mask(&entries, pid) {
-                // Started since then, perhaps by a thread that is bound: its own mask says nothing.
-                Some(first) => write(thread, first),
-                None => {
-                    write(thread, others::own_mask(&others, thread, mask));
-                    // All of a process at once, so that one without a line is known to be new.
-                    let siblings = proc::threads(pid).into_iter().filter_map(|(other, _)| look(pid, other));
-                    siblings.for_each(|(other, mask)| write(other, others::own_mask(&others, other, mask)));
-                }
-            }
-            recorded.push((pid, tid));
-        }
-        if !lines.is_empty() {
-            append(&mut file, whole as u64, &lines)
-                .map_err(|source| file_error("write", &self.path, source))?;
-        }
-        Ok(recorded)
     }
 
     /// The file, locked, and its text.

@@ -8,13 +8,12 @@
 
 use super::entry::{self, Entry, Here, Thread};
 use super::error::JournalError;
-use super::file::{append, file_error, read};
+use super::file::read;
 use super::put_back::{Restored, agrees, online, put_back};
-use super::{Journal, look, others};
+use super::{Journal, look};
 use crate::find::{self, Families, Identity, Server};
 use crate::proc;
 use rustix::fs::OFlags;
-use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 use threadwise_machine::CpuSet;
@@ -42,7 +41,7 @@ pub(super) fn parse(line: &str) -> Option<Result<ServerEntry, String>> {
 }
 
 impl ServerEntry {
-    fn line(&self) -> String {
+    pub(super) fn line(&self) -> String {
         let Self { here: Here { boot, pid_namespace }, server, first, given } = self;
         let (pid, start) = server.root;
         let group = server.group.as_ref().map_or_else(|| "-".to_owned(), |group| group.display().to_string());
@@ -68,7 +67,7 @@ impl ServerEntry {
 }
 
 /// Whether a path can be that of a group, and be written in one word.
-fn is_group(path: &Path) -> bool {
+pub(super) fn is_group(path: &Path) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_graphic();
     path.starts_with("/sys/fs/cgroup")
         && path.components().all(|step| step != Component::ParentDir)
@@ -76,15 +75,15 @@ fn is_group(path: &Path) -> bool {
 }
 
 /// What the lines of a journal say of a place.
-struct Known<'a> {
-    threads: BTreeSet<Thread>,
+pub(super) struct Known<'a> {
+    pub(super) threads: BTreeSet<Thread>,
     /// First masks of processes: those of their first threads.
-    processes: BTreeMap<Identity, &'a CpuSet>,
+    pub(super) processes: BTreeMap<Identity, &'a CpuSet>,
     servers: &'a [ServerEntry],
 }
 
 impl<'a> Known<'a> {
-    fn of(entries: &'a [Entry], servers: &'a [ServerEntry]) -> Self {
+    pub(super) fn of(entries: &'a [Entry], servers: &'a [ServerEntry]) -> Self {
         let mut processes = BTreeMap::new();
         for Entry { thread, mask, .. } in entries.iter().filter(|entry| entry.thread.pid == entry.thread.tid)
         {
@@ -93,12 +92,12 @@ impl<'a> Known<'a> {
         Self { threads: entries.iter().map(|entry| entry.thread).collect(), processes, servers }
     }
 
-    fn was_given(&self, mask: &CpuSet) -> bool {
+    pub(super) fn was_given(&self, mask: &CpuSet) -> bool {
         self.servers.iter().any(|entry| entry.given == *mask)
     }
 
     /// The mask that a process without a line would have had without us.
-    fn inherited(&self, families: &Families, pid: u32) -> Option<CpuSet> {
+    pub(super) fn inherited(&self, families: &Families, pid: u32) -> Option<CpuSet> {
         let of_ancestor = || families.nearest(pid, |process| self.processes.get(&process).copied().cloned());
         let of_group = || {
             let is_in = |entry: &&ServerEntry| {
@@ -111,60 +110,6 @@ impl<'a> Known<'a> {
 }
 
 impl Journal {
-    /// Writes down, durably, that all of a server is about to be bound to `given`, and the present masks
-    /// of some of its threads (process, thread). Gives those that are in the journal now; the others
-    /// have ended. At its first call for a server nothing of it may have been bound yet. A process whose
-    /// parents are gone is taken for one that came of the server's first process.
-    ///
-    /// # Errors
-    /// The journal cannot be written, or another study binds the server: no mask may be changed.
-    pub fn record_server(
-        &self,
-        server: &Server,
-        given: &CpuSet,
-        threads: &[(u32, u32)],
-    ) -> Result<Vec<(u32, u32)>, JournalError> {
-        if let Some(group) = server.group.as_deref().filter(|group| !is_group(group)) {
-            let why = format!("the control group {} cannot be written down", group.display());
-            return Err(JournalError::Unsafe { path: self.path.clone(), why });
-        }
-        let _turn = others::turn(&self.path, &self.folder)?;
-        let others = others::running(&self.path)?;
-        others::expect_unbound_by(&others, server)?;
-        let (mut file, text) = self.locked()?;
-        let whole = text.rfind('\n').map_or(0, |at| at + 1);
-        let here = Here::now();
-        let (entries, servers) = of_here(&text[..whole], &here);
-        let known = Known::of(&entries, &servers);
-        let of_server =
-            || servers.iter().find(|entry| entry.server == *server).map(|entry| entry.first.clone());
-        let (mut lines, mut added, mut recorded) = (String::new(), BTreeSet::new(), Vec::new());
-        let families = OnceCell::new();
-        for &(pid, tid) in threads {
-            let Some((thread, present)) = look(pid, tid) else { continue };
-            let present = others::own_mask(&others, thread, present);
-            recorded.push((pid, tid));
-            if known.threads.contains(&thread) || !added.insert(thread) {
-                continue;
-            }
-            let inherited = || known.inherited(families.get_or_init(Families::now), pid).or_else(of_server);
-            let mask = known.was_given(&present).then(inherited).flatten().unwrap_or(present);
-            lines.push_str(&Entry { here: here.clone(), thread, mask }.line());
-        }
-        let is_there = servers.iter().any(|entry| entry.server == *server && entry.given == *given);
-        let root = look(server.root.0, server.root.0).filter(|(thread, _)| thread.start == server.root.1);
-        if let (false, Some((_, present))) = (is_there, root) {
-            let first = known.processes.get(&server.root).map_or(present, |mask| (*mask).clone());
-            let entry = ServerEntry { here, server: server.clone(), first, given: given.clone() };
-            lines.push_str(&entry.line());
-        }
-        if !lines.is_empty() {
-            append(&mut file, whole as u64, &lines)
-                .map_err(|source| file_error("write", &self.path, source))?;
-        }
-        Ok(recorded)
-    }
-
     /// Start time of the process of that number that a line is about, if any is.
     ///
     /// # Errors
