@@ -2,7 +2,7 @@
 
 use crate::findings::{
     arms, by_state, clock, drift, external_arms, halves, long_windows, looks, lost_cpu, machine, order,
-    quota, trust, why,
+    quota, trust, versions, why,
 };
 use crate::looks::words::windows;
 use crate::words::finding;
@@ -38,6 +38,10 @@ pub fn verdict(facts: &Facts<'_>) -> Vec<Finding> {
         parts.found.retain(|found| found.kind != "not-measurable");
     }
     parts.found.extend(arms);
+    if let Some(finding) = versions::finding_of(facts) {
+        parts.lead = Some(versions::VERSIONS);
+        parts.found.push(finding);
+    }
     parts.found.extend(by_state::findings(facts));
     parts.found.extend(why::finding_of(facts));
     if let Some(finding) = external_arms::finding_of(facts) {

@@ -36,6 +36,13 @@ impl Instance {
         *self == Self::default()
     }
 
+    /// The same with another one's options and device above its own.
+    pub(crate) fn with(mut self, other: &Self) -> Self {
+        self.options.extend(other.options.clone());
+        self.device = other.device.clone().or(self.device);
+        self
+    }
+
     /// The instance of some factor levels, which were checked.
     pub(crate) fn of(levels: &Options) -> Self {
         let option = |(factor, level): (&String, &OptionValue)| {

@@ -33,6 +33,7 @@ mod sites;
 mod sweep;
 mod text;
 mod values;
+mod versions;
 
 use threadwise_machine::Topology;
 

@@ -6,9 +6,9 @@ use crate::commands::engine::EngineArgs;
 use crate::commands::fit::FitArgs;
 use crate::commands::fleet::args::FleetArgs;
 use crate::commands::headroom::args::HeadroomArgs;
-use crate::commands::questions::{BindArgs, MaxdopArgs, PoolArgs};
+use crate::commands::questions::{AbArgs, BindArgs, MaxdopArgs, PoolArgs};
 use crate::commands::reload::{ReloadArgs, ReloadWatchdogArgs};
-use crate::commands::run::{CommandArgs, MeasureArgs, TransactionArgs};
+use crate::commands::run::{CommandArgs, MeasureArgs, SliceArgs, TransactionArgs};
 use crate::commands::smt::{SmtArgs, SmtWatchdogArgs};
 use crate::commands::spins::SpinsArgs;
 use crate::commands::worklist::{WorklistRunArgs, WorklistSqliteArgs};
@@ -58,6 +58,8 @@ pub enum Command {
     Maxdop(Box<MaxdopArgs>),
     /// Measure what binding a running server to fewer logical CPUs costs
     Bind(Box<BindArgs>),
+    /// Compare two versions of a program, or two settings of an engine: B over A
+    Ab(Box<AbArgs>),
     /// Print the verdict of a study again, or write its other forms
     Report(ReportArgs),
     /// Put several studies side by side, say whether something changed between two sides, or print cards
@@ -236,16 +238,9 @@ pub struct RunArgs {
     /// Workload option, such as work_unit=16, update_pct=10 or data_mib=512; may be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = crate::input::key_value)]
     pub set: Vec<(String, String)>,
-    /// Rounds in a block
-    #[arg(long, value_name = "NUMBER")]
-    pub rounds: Option<u32>,
-    /// Window of one slice, such as 50ms; 1ms to 1h
-    #[arg(long, value_name = "TIME", value_parser = crate::input::slice)]
-    pub slice: Option<f64>,
-    /// Time before each slice in which its treatment runs and is not measured, such as 30ms; 0s to
-    /// 60s [default: measured for each treatment before the first block]
-    #[arg(long, value_name = "TIME", value_parser = crate::input::rewarm)]
-    pub rewarm: Option<f64>,
+    /// The slices of a block.
+    #[command(flatten)]
+    pub slices: SliceArgs,
     /// How long, how exactly, and where results go.
     #[command(flatten)]
     pub measure: MeasureArgs,
@@ -261,6 +256,9 @@ pub struct RunArgs {
     /// What is asked of its report.
     #[arg(skip)]
     pub asked: Asked,
+    /// Settings of two versions (`ab`).
+    #[arg(skip)]
+    pub versions: Option<[Vec<(String, String)>; 2]>,
 }
 
 /// Arguments of `report`.

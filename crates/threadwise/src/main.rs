@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         Command::Pool(args) => commands::questions::pool(args),
         Command::Maxdop(args) => commands::questions::maxdop(args),
         Command::Bind(args) => commands::questions::bind(args),
+        Command::Ab(args) => commands::questions::ab(args),
         Command::Report(args) => commands::report::report(args),
         Command::Compare(args) => commands::compare::compare(args),
         Command::Fit(args) => commands::fit::fit(args),

@@ -3,7 +3,7 @@
 use super::sweep;
 use super::types::{Axis, ONE_CORE};
 use crate::shape::Shape;
-use threadwise_study::{Role, Study, Treatment, worklist};
+use threadwise_study::{Role, Study, Treatment, version, worklist};
 
 /// Kinds of comparisons that have both threads of each core on top, and one below.
 const BOTH_THREADS: [&str; 2] = ["smt-whole", "smt-off"];
@@ -20,9 +20,12 @@ pub struct Candidates {
     pub treatments: Vec<usize>,
 }
 
-/// Of a study of rates.
+/// Of a study of rates. Two versions of a program are its question where there are some, and what to set for either is not.
 pub fn of_rates(study: &Study) -> Vec<Candidates> {
     let mut all = Vec::new();
+    if version::are_compared(study) {
+        return all;
+    }
     for group in study.groups() {
         all.extend(sessions(study, group));
         all.extend(threads(study, group));
@@ -38,6 +41,9 @@ pub fn of_rates(study: &Study) -> Vec<Candidates> {
 
 /// Of a study of commands: placements; of work lists jobs before that.
 pub fn of_commands(study: &Study) -> Vec<Candidates> {
+    if version::are_compared(study) {
+        return Vec::new();
+    }
     let is_meant = |one: &Treatment| one.role != Role::BaselineTwin;
     let is_list = study.workload == worklist::WORKLOAD;
     let of_group = |group: &&str| {

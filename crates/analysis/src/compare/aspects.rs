@@ -172,6 +172,31 @@ pub fn alike(one: &threadwise_study::Treatment, other: &threadwise_study::Treatm
         == (&other.placement, other.sessions, other.pin, other.memory.clone(), &other.arm, &other.options)
 }
 
+/// What tells two treatments of the same name apart, in words; nothing of those that are [`alike`].
+pub fn apart(one: &threadwise_study::Treatment, other: &threadwise_study::Treatment) -> Vec<String> {
+    let pair = |name: &str, values: [String; 2]| {
+        (values[0] != values[1]).then(|| format!("{name}: {} against {}", values[0], values[1]))
+    };
+    let both = |value: &dyn Fn(&threadwise_study::Treatment) -> String| [value(one), value(other)];
+    let option = |key: &String| {
+        let value =
+            |options: &Options| options.get(key).map_or_else(|| NOT_SET.to_owned(), ToString::to_string);
+        pair(&format!("the option '{key}'"), [value(&one.options), value(&other.options)])
+    };
+    let keys: BTreeSet<&String> = one.options.keys().chain(other.options.keys()).collect();
+    [
+        pair("the placement", both(&|one| one.placement.trim().to_owned())),
+        pair("the number of sessions", both(&|one| one.sessions.to_string())),
+        pair("the memory policy", both(&|one| one.memory.to_string())),
+        pair("the arm", both(&|one| one.arm.to_string())),
+        pair("the binding", both(&|one| format!("{:?}", one.pin).to_lowercase())),
+    ]
+    .into_iter()
+    .chain(keys.into_iter().map(option))
+    .flatten()
+    .collect()
+}
+
 /// Whether some of these studies are those of different machines, as far as the files say.
 pub fn machines_differ(aspects: &[Aspect]) -> bool {
     aspects.iter().any(|aspect| aspect.part == Part::Machine && aspect.differs())

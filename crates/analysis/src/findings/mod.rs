@@ -22,6 +22,7 @@ pub(crate) mod scaling;
 pub(crate) mod smt;
 pub(crate) mod sweep;
 pub(crate) mod trust;
+pub(crate) mod versions;
 pub(crate) mod why;
 
 #[cfg(test)]

@@ -154,7 +154,7 @@ fn between_packages<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a Estimate> 
 }
 
 /// Kinds of comparisons that other findings tell of.
-const KNOWN_KINDS: [&str; 15] = [
+const KNOWN_KINDS: [&str; 16] = [
     "baseline",
     "smt-yield",
     "cores",
@@ -170,6 +170,7 @@ const KNOWN_KINDS: [&str; 15] = [
     "turbo",
     "governor",
     "instance",
+    threadwise_study::version::KIND,
 ];
 
 /// Most of the study's own comparisons that the verdict tells of.

@@ -12,8 +12,9 @@ use super::overrides::Overrides;
 use super::quota::{self, Reached};
 use super::seat::{Group, Seat, suffix, varying};
 use super::sweep::Sweep;
-use super::{asked, comparisons};
-use crate::{Instance, Study, Treatment};
+use super::{asked, comparisons, versions};
+use crate::instance::{DEVICE_FACTOR, ENGINE_FACTOR};
+use crate::{Instance, Study, Treatment, version};
 
 /// A study with more treatments than this is refused: its workers would not fit a machine.
 pub const MAX_TREATMENTS: usize = 500;
@@ -55,10 +56,14 @@ pub(super) fn assemble(
                 memory: seat.memory.clone(),
                 service: seat.service.clone(),
                 arm: group.arm.clone(),
-                instance: Instance::of(&group.levels),
+                instance: Instance::of(&group.levels).with(&seat.instance),
                 options: group.options.clone().into_iter().chain(seat.set.clone()).collect(),
                 factors: factors(group, seat),
             });
+        }
+        if overrides.versions.is_some() {
+            study.comparisons.extend(versions::comparisons(group, &suffix));
+            continue;
         }
         study.comparisons.extend(comparisons::against_baseline(group, &suffix));
         named.extend(comparisons::pairs(group, &suffix));
@@ -91,6 +96,10 @@ fn factors(group: &Group, seat: &Seat) -> BTreeMap<String, String> {
         factors.entry("memory".to_owned()).or_insert_with(|| seat.memory.to_string());
     }
     factors.extend(seat.set.iter().map(|(key, value)| (key.clone(), value.to_string())));
+    let instance = seat.instance.options.iter();
+    factors.extend(instance.map(|(key, value)| (format!("{ENGINE_FACTOR}{key}"), value.to_string())));
+    factors.extend(seat.instance.device.clone().map(|folder| (DEVICE_FACTOR.to_owned(), folder)));
+    factors.extend(seat.version.map(|name| (version::FACTOR.to_owned(), name.to_owned())));
     if let Some(service) = &seat.service {
         factors.entry("service".to_owned()).or_insert_with(|| service.to_string());
     }

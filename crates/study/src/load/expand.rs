@@ -19,9 +19,9 @@ use super::raw::{RawTreatment, converted};
 use super::seat::{Group, Seat, default_sessions, is_same, suffix};
 use super::sweep::{self, Sweep};
 use super::values::{pin, session_list};
-use super::{arms, asked, budget, data, factors};
+use super::{arms, asked, budget, data, factors, versions};
 use crate::study::{MIN_BLOCKS, runs_whole};
-use crate::{OptionValue, Options, Role, Study, command, parallel, tpch, worklist};
+use crate::{Instance, OptionValue, Options, Role, Study, command, parallel, tpch, worklist};
 
 /// Seed where neither the file nor the command line gives one.
 const DEFAULT_SEED: u64 = 1;
@@ -44,6 +44,7 @@ pub(super) fn expand(
     let policies = Policies::new(file, topology, overrides, seed);
     policies.refuse_unused(overrides)?;
     jobs::refuse_unused(file, overrides)?;
+    overrides.versions.iter().try_for_each(|versions| versions::check(file, versions))?;
     external::check_overrides(file, overrides)?;
     let (mut absent, mut aliases) = (Vec::new(), BTreeMap::new());
     let aside = (&mut left_out, &mut absent, &mut aliases);
@@ -239,6 +240,8 @@ fn seats(
         memory: policies.of(raw.memory.as_ref())?,
         service: policies.service(raw.service.as_ref())?,
         set: converted(&raw.set),
+        instance: Instance::default(),
+        version: None,
         role: Role::Baseline,
     };
     if let Some((service, lacks)) = policies.service_lacks(&alone.service, text) {
@@ -255,7 +258,11 @@ fn seats(
         return Ok(seats);
     }
     if let Some(placements) = &overrides.placements {
-        seats.extend(asked_for(placements, topology, overrides, policies)?);
+        let placed = asked_for(placements, topology, overrides, policies)?;
+        if let Some(versions) = &overrides.versions {
+            return Ok(versions::seats(versions, placed));
+        }
+        seats.extend(placed);
         return Ok(seats);
     }
     let is_external = file.raw.external.is_some();
@@ -339,6 +346,8 @@ fn listed(
         memory,
         service,
         set: converted(&treatment.set),
+        instance: Instance::default(),
+        version: None,
         role: Role::Compared,
     }))
 }
@@ -380,6 +389,8 @@ fn asked_for(
                 memory: memory.clone(),
                 service: service.clone(),
                 set: Options::new(),
+                instance: Instance::default(),
+                version: None,
                 role: Role::Compared,
             });
         }

@@ -15,7 +15,7 @@ use super::values;
 use crate::arm::FACTORS;
 use crate::external::{ARMS, Expect, External, MOST_BLOCKS, MOST_BOOTS, MOST_NAME};
 use crate::study::{Stopping, runs_whole};
-use crate::{Role, Study, tpch};
+use crate::{Instance, Role, Study, tpch};
 
 /// Boots where nobody says: A B B A.
 const BOOTS: u32 = 4;
@@ -188,6 +188,8 @@ pub(super) fn absent(
         memory: policies.of(treatment.memory.as_ref())?,
         service: policies.service(treatment.service.as_ref())?,
         set: converted(&treatment.set),
+        instance: Instance::default(),
+        version: None,
         role: Role::Compared,
     })
 }

@@ -48,6 +48,9 @@ pub struct Overrides {
     /// Levels of factors, in place of the file's: arms ([`crate::arm::FACTORS`]), instances ([`crate::instance`]) and
     /// options of the workload.
     pub factors: BTreeMap<String, Vec<OptionValue>>,
+    /// Settings of two versions that every placement of the command line is measured with, in place of the file's
+    /// treatments and sweep ([`crate::version`]): workload options, `engine.NAME` and `device`.
+    pub versions: Option<[Options; 2]>,
     /// Placements in place of the file's treatments and sweep.
     pub placements: Option<Vec<String>>,
     /// Memory policy of every treatment that has none of its own, baselines and sweep points included.

@@ -6,7 +6,7 @@ use threadwise_machine::placement::{self, Expression, Name, Resolved, Service};
 use threadwise_machine::{CpuSet, Draw, Memory, Pin, Placement, PlacementError, Topology};
 
 use crate::instance::short_labels;
-use crate::{Arm, OptionValue, Options, Role};
+use crate::{Arm, Instance, OptionValue, Options, Role};
 
 /// A treatment before its factor levels are known.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +19,10 @@ pub(super) struct Seat {
     pub service: Option<Service>,
     /// Options of its own, above the group's.
     pub set: Options,
+    /// Its instance of the engine, above the group's.
+    pub instance: Instance,
+    /// Which of two versions it is.
+    pub version: Option<&'static str>,
     pub role: Role,
 }
 
@@ -54,6 +58,7 @@ pub(super) fn is_same(one: &Seat, other: &Seat, topology: &Topology, draws: &[Dr
         && one.memory == other.memory
         && one.service == other.service
         && one.set == other.set
+        && one.instance == other.instance
         && draws.iter().all(|draw| {
             let found = occupied(one, draw);
             found.is_some() && found == occupied(other, draw)

@@ -9,8 +9,8 @@ use super::overrides::Overrides;
 use super::policy::Policies;
 use super::seat::{Seat, default_sessions, is_same};
 use super::values::{self, session_list};
-use crate::Role;
 use crate::study::MIN_BLOCKS;
+use crate::{Instance, Role};
 
 /// How far past the allowed logical CPUs a sweep goes where the file does not say.
 const PAST: f64 = 1.5;
@@ -178,6 +178,8 @@ impl Maker<'_> {
             memory: alone.memory.clone(),
             service: alone.service.clone(),
             set: alone.set.clone(),
+            instance: Instance::default(),
+            version: None,
             role: Role::Compared,
         }
     }

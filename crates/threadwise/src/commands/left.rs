@@ -24,6 +24,7 @@ pub fn before(command: &Command) {
         Command::Pool(args) if !args.measure.plan => restore(folder),
         Command::Maxdop(args) if !args.measure.plan => restore(folder),
         Command::Bind(args) if !args.measure.plan => restore(folder),
+        Command::Ab(args) if !args.measure.plan => restore(folder),
         Command::Reload(args) if !args.dry_run => restore(folder),
         Command::Engine(args) if matches!(args.action, EngineAction::Add(_)) => restore(folder),
         Command::Probe(_) => restore(folder),

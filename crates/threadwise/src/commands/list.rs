@@ -22,7 +22,15 @@ const WORKLOADS: [(&str, &str); 8] = [
     ("worklist", "a list of files or databases, N jobs, a recipe of commands for each item"),
 ];
 
-/// Prints presets, engines, workloads and placements.
+/// Questions that have a command of their own, and what they answer.
+const QUESTIONS: [(&str, &str); 4] = [
+    ("pool", "how many connections a pool should have"),
+    ("maxdop", "which degree of parallelism queries should have"),
+    ("bind", "what binding a running server to fewer logical CPUs costs"),
+    ("ab", "which of two versions of a program, or of two settings, does more"),
+];
+
+/// Prints questions, presets, engines, workloads and placements.
 pub fn list(args: &ListArgs) -> Result<(), AppError> {
     if args.schema {
         return output::print(threadwise_study::presets::SCHEMA);
@@ -47,6 +55,9 @@ fn entries(topology: &Topology) -> Result<Vec<ListEntry>, AppError> {
     let entry =
         |kind: &str, name: &str, about: String| ListEntry { kind: kind.into(), name: name.into(), about };
     let mut entries = Vec::new();
+    for (name, about) in QUESTIONS {
+        entries.push(entry("question", name, format!("{about} (threadwise {name} --help)")));
+    }
     for (name, title) in threadwise_study::presets::names() {
         entries.push(entry("preset", name, (*title).to_owned()));
     }

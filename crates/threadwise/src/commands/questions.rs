@@ -1,4 +1,4 @@
-//! `threadwise pool`, `maxdop` and `bind`: questions that a preset of `run` answers, with the options that matter to
+//! `threadwise pool`, `maxdop`, `bind` and `ab`: questions that a preset of `run` answers, with the options that matter to
 //! them.
 
 mod args;
@@ -8,9 +8,10 @@ use super::topology;
 use crate::cli::RunArgs;
 use crate::engines;
 use crate::error::AppError;
-pub use args::{BindArgs, MaxdopArgs, PoolArgs};
+pub use args::{AbArgs, BindArgs, MaxdopArgs, PoolArgs};
 use threadwise_analysis::asked::Asked;
 use threadwise_machine::Topology;
+use threadwise_study::command::quote;
 use threadwise_study::transaction::WORKLOAD as TRANSACTIONS;
 
 /// The run of a preset.
@@ -115,6 +116,55 @@ mod tests {
     #[test]
     fn a_server_and_a_load_are_needed() {
         let read = |words: &[&str]| Questions::try_parse_from(["x", "bind"].iter().chain(words));
+/// What stands between the commands of two versions.
+const BETWEEN: &str = "---";
+
+/// Which of two versions does more.
+pub fn ab(args: &AbArgs) -> Result<(), AppError> {
+    let mut versions = [args.a.clone(), args.b.clone()];
+    let mut commands = args.commands.clone();
+    let mut parts = args.commands.command.split(|word| word == BETWEEN);
+    match [parts.next(), parts.next(), parts.next()] {
+        [Some(first), Some(second), None] if !first.is_empty() && !second.is_empty() => {
+            for (settings, command) in versions.iter_mut().zip([first, second]) {
+                settings.push(("command".to_owned(), quote(command)));
+            }
+            commands.command = Vec::new();
+        }
+        // One command, or an engine, that its settings make two versions.
+        [Some(_), None, _] if !args.a.is_empty() || !args.b.is_empty() => {}
+        _ => {
+            let how = "threadwise ab -- CMD_A --- CMD_B, or settings by --a KEY=VALUE and --b KEY=VALUE";
+            return Err(AppError::Input(format!("two versions are needed: {how}")));
+        }
+    }
+    let has_command = !args.commands.command.is_empty();
+    if let Some(engine) = args.engine.as_ref().filter(|_| has_command) {
+        let why = "the command after -- is run, or the engine: leave one of them out";
+        return Err(AppError::Input(format!(
+            "--engine {engine} and {} are both given: {why}",
+            commands_words(args)
+        )));
+    }
+    let default = if args.engine.is_some() { "cached-reads" } else { "command" };
+    run(&RunArgs {
+        engine: args.engine.clone(),
+        engine_option: args.engine_option.clone(),
+        set: args.set.clone(),
+        sessions: args.sessions.clone(),
+        placement: Some(args.placement.clone().unwrap_or_else(|| vec!["all".to_owned()])),
+        until: args.until,
+        slices: args.slices.clone(),
+        versions: Some(versions),
+        commands,
+        ..of_preset(args.study.as_deref().unwrap_or(default), &args.measure)
+    })
+}
+
+fn commands_words(args: &AbArgs) -> String {
+    threadwise_machine::text::escaped(&quote(&args.commands.command))
+}
+
         assert!(read(&["port:5432"]).is_err() && read(&["--", "load"]).is_err());
         let Ok(Questions { command: Question::Bind(args) }) = read(&["port:5432", "--", "load", "-c", "8"])
         else {

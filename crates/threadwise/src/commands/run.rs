@@ -23,7 +23,7 @@ use crate::engines;
 use crate::error::AppError;
 use crate::opened::Opened;
 use crate::output;
-pub use args::{CommandArgs, MeasureArgs, TransactionArgs, metric, server as server_name};
+pub use args::{CommandArgs, MeasureArgs, SliceArgs, TransactionArgs, metric, server as server_name};
 pub use boots::{here as boot_here, root as boot_root};
 use prepare::Job;
 use std::path::Path;

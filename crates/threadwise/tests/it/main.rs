@@ -3,6 +3,7 @@
 // Tests may unwrap: a failure here is a failed test with its place.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod ab;
 mod arms;
 mod bad_input;
 mod boots;

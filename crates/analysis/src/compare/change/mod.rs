@@ -20,7 +20,7 @@ pub use obstacles::{Unfit, check};
 pub use reach::Reach;
 pub use sides::{MIN_STUDIES, Sides};
 
-use super::aspects::{Aspect, alike, aspects};
+use super::aspects::{Aspect, alike, apart, aspects};
 use super::quantity::{Quantity, alpha};
 use crate::estimate::{Rule, judge};
 use crate::external_arms::differences;
@@ -217,8 +217,8 @@ fn of_treatment(sides: Sides<'_, '_>, name: &str, quantity: &Quantity) -> Result
     let all = sides.all();
     let known: Option<Vec<_>> = all.iter().map(|facts| Some(facts.study.treatment(name)?.1)).collect();
     let known = known.ok_or("not in all studies")?;
-    if known.windows(2).any(|two| !alike(two[0], two[1])) {
-        return Err("its placement, sessions or options differ".to_owned());
+    if let Some(two) = known.windows(2).find(|two| !alike(two[0], two[1])) {
+        return Err(format!("it differs in {}", apart(two[0], two[1]).join(", ")));
     }
     let means = |side: &[Facts<'_>]| -> Option<Vec<MeanEstimate>> {
         side.iter().map(|facts| quantity.mean(facts, name)).collect()

@@ -1,7 +1,7 @@
 //! What keeps studies from being compared, what keeps a claim of a change from being made, and what a reader must know.
 
 use super::sides::{MIN_STUDIES, Sides};
-use crate::compare::aspects::{Aspect, Part};
+use crate::compare::aspects::{Aspect, Part, alike, apart};
 use crate::compare::quantity::Quantity;
 use crate::{Direction, Facts, validity};
 use std::fmt;
@@ -59,6 +59,9 @@ pub fn check(sides: Sides<'_, '_>, metric: Option<&str>) -> Result<Quantity, Unf
             }
         }
     }
+    if let Some(why) = all.iter().find_map(|one| other_work(first, one)) {
+        return unfit(why);
+    }
     if let Some(fixed) = all.iter().find(|facts| metric.is_none() && takes_a_fixed_time(facts)) {
         return unfit(format!(
             "{} is of a command that always takes the same time, which says nothing by its duration: name by --metric what is \
@@ -74,6 +77,28 @@ pub fn check(sides: Sides<'_, '_>, metric: Option<&str>) -> Result<Quantity, Unf
         Some(other) => unfit(format!("{} and {} are of different quantities", first.source, other.source)),
         None => Ok(quantity),
     }
+}
+
+/// Why nothing of two studies is the same work: no treatment that both have is alike in both, and what tells them apart.
+/// Two commands are measured in one study, where they take turns.
+fn other_work(one: &Facts<'_>, other: &Facts<'_>) -> Option<String> {
+    let treatments = one.study.treatments.iter();
+    let common: Vec<_> =
+        treatments.filter_map(|known| Some((known, other.study.treatment(&known.name)?.1))).collect();
+    let (known, this) = *common.first().filter(|_| common.iter().all(|(a, b)| !alike(a, b)))?;
+    let differences = apart(known, this);
+    let next = match [&known.options, &this.options].map(|options| options.get("command")) {
+        [Some(before), Some(after)] if before != after => {
+            format!("; two commands are measured in one study: threadwise ab -- {before} --- {after}")
+        }
+        _ => String::new(),
+    };
+    Some(format!(
+        "{} and {} differ in {}: what they do is not the same work{next}",
+        one.source,
+        other.source,
+        differences.join(", ")
+    ))
 }
 
 fn takes_a_fixed_time(facts: &Facts<'_>) -> bool {

@@ -313,9 +313,25 @@ fn studies_that_cannot_be_compared_are_refused() {
     sides.1[0].study.treatments.iter_mut().for_each(|treatment| treatment.sessions += 1);
     let text = refused(&sides, false, None);
     assert!(
-        text.contains("no treatment in common (A: its placement, sessions or options differ; P: "),
+        text.contains(
+            "s0 and s1 differ in the number of sessions: 1 against 2: what they do is not the same"
+        ),
         "{text}"
     );
+    let mut sides = three(1.0, 1.0);
+    let with = |made: &mut Made, command: &str| {
+        for treatment in &mut made.study.treatments {
+            treatment.options.insert("command".to_owned(), OptionValue::Text(command.to_owned()));
+        }
+    };
+    sides.0.iter_mut().for_each(|made| with(made, "./old -x 'a b'"));
+    sides.1.iter_mut().for_each(|made| with(made, "./new"));
+    let text = refused(&sides, false, None);
+    for part in
+        ["the option 'command': ./old -x 'a b' against ./new", "threadwise ab -- ./old -x 'a b' --- ./new"]
+    {
+        assert!(text.contains(part), "{text}");
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::worklist::ITEM_S;
 use crate::{Estimate, Finding, Ratio, TreatmentSummary};
 use threadwise_document::{Prose, numbers, prose};
 use threadwise_study::command::{self, Better, Each};
-use threadwise_study::{OptionValue, Role, Study, Treatment};
+use threadwise_study::{OptionValue, Role, Study, Treatment, version};
 
 /// Most treatments that one sentence tells of.
 const MAX_SHOWN: usize = 4;
@@ -40,7 +40,7 @@ pub fn commands(facts: &Facts<'_>, commands: &Commands) -> Vec<Finding> {
         Some(fixed) => Some(not_judged(fixed)),
         None => whole(facts, commands, headline, "command"),
     });
-    findings.extend(others(facts, headline, &["baseline"]));
+    findings.extend(others(facts, headline, &["baseline", version::KIND]));
     findings.extend(metrics(facts, commands, &[&headline.metric]));
     findings.extend(cost(facts, commands));
     findings.extend(gaps(commands));
@@ -345,13 +345,20 @@ pub fn scope(study: &Study) -> String {
     let by_session =
         study.treatments.iter().any(|treatment| command::each(&treatment.options) == Each::Session);
     let each = if by_session { "one process a session" } else { "one process a treatment" };
-    format!("{each} of: {}", command_words(study))
+    match version::commands(study) {
+        Some([first, second]) => format!("{each} of A: {}; of B: {}", cut(&first), cut(&second)),
+        None => format!("{each} of: {}", command_words(study)),
+    }
 }
 
 /// The first command, cut to a length that fits a sentence.
 pub fn command_words(study: &Study) -> String {
     let mut all = study.treatments.iter().filter_map(|treatment| treatment.options.get("command"));
-    let words = all.next().map(OptionValue::to_string).unwrap_or_default().replace('`', "'");
+    cut(&all.next().map(OptionValue::to_string).unwrap_or_default())
+}
+
+fn cut(command: &str) -> String {
+    let words = command.replace('`', "'");
     match words.chars().count() {
         0..=MAX_COMMAND => words,
         _ => words.chars().take(MAX_COMMAND - 1).chain(['…']).collect(),

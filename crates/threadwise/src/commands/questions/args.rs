@@ -1,6 +1,6 @@
-//! Options of `threadwise pool`, `maxdop` and `bind`.
+//! Options of `threadwise pool`, `maxdop`, `bind` and `ab`.
 
-use crate::commands::run::{MeasureArgs, TransactionArgs};
+use crate::commands::run::{CommandArgs, MeasureArgs, SliceArgs, TransactionArgs};
 use clap::Args;
 
 /// Arguments of `pool`.
@@ -107,4 +107,59 @@ pub struct BindArgs {
     /// The load on the server: a command with its arguments
     #[arg(last = true, value_name = "CMD", required = true)]
     pub command: Vec<String>,
+}
+
+/// Arguments of `ab`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  threadwise ab -- ./old --input x --- ./new --input x         which takes less time, and by how much
+  threadwise ab --parse pgbench -- pgbench -n -T 10 -p 5432 bench --- pgbench -n -T 10 -p 5433 bench
+  threadwise ab --placement all --placement no-smt -- ./old --- ./new
+  threadwise ab --until 2% --budget 10m --metric 'tps=tx/s higher regex:tps = ([0-9.]+)' -- ./old --- ./new
+  threadwise ab --a setup='cp a.cnf my.cnf' --b setup='cp b.cnf my.cnf' -- ./load.sh
+  threadwise ab --engine postgres --a engine.bin=/usr/lib/postgresql/16/bin --b engine.bin=/usr/lib/postgresql/17/bin
+  threadwise ab --engine postgres --study concurrent-inserts --a engine.settings.wal_level=replica --b \
+engine.settings.wal_level=minimal
+
+Both run in every block, in a drawn order, so that what the hour does to one it does to the other. A runs twice in a
+block, and how much these two differ is the noise that the answer is held against. The answer is B over A.")]
+pub struct AbArgs {
+    /// A setting of version A: an option of the workload such as work_unit=16, of the engine such as
+    /// engine.bin=/usr/lib/postgresql/16/bin, or device=DIR; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = crate::input::key_value)]
+    pub a: Vec<(String, String)>,
+    /// The same of version B
+    #[arg(long, value_name = "KEY=VALUE", value_parser = crate::input::key_value)]
+    pub b: Vec<(String, String)>,
+    /// Where both run; may be given several times [default: all, which is all allowed logical CPUs]
+    #[arg(long, value_name = "PLACEMENT")]
+    pub placement: Option<Vec<String>>,
+    /// Numbers of sessions for each placement, as of `run` [default: one a logical CPU]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = crate::input::count)]
+    pub sessions: Option<Vec<u32>>,
+    /// Preset or study definition whose workload runs [default: command, and with --engine cached-reads]
+    #[arg(long, value_name = "NAME|FILE.toml")]
+    pub study: Option<String>,
+    /// Engine, as of `run`
+    #[arg(long, value_name = "NAME|URL")]
+    pub engine: Option<String>,
+    /// Engine option of both, as of `run`; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = crate::input::key_value)]
+    pub engine_option: Vec<(String, String)>,
+    /// Workload option of both, as of `run`; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = crate::input::key_value)]
+    pub set: Vec<(String, String)>,
+    /// Stop when every interval is within this half-width, as of `run`, such as 2%
+    #[arg(long, value_name = "PERCENT", value_parser = crate::input::share, conflicts_with = "blocks")]
+    pub until: Option<f64>,
+    /// How it is measured.
+    #[command(flatten)]
+    pub measure: MeasureArgs,
+    /// The slices of a block.
+    #[command(flatten)]
+    pub slices: SliceArgs,
+    /// What both run: CMD_A, and after --- CMD_B.
+    #[command(flatten)]
+    pub commands: CommandArgs,
 }

@@ -50,8 +50,23 @@ pub struct MeasureArgs {
     pub json: bool,
 }
 
+/// Options of `run`, `pool` and `ab`: the slices of a block.
+#[derive(Debug, Clone, Args, Default)]
+pub struct SliceArgs {
+    /// Rounds in a block
+    #[arg(long, value_name = "NUMBER")]
+    pub rounds: Option<u32>,
+    /// Window of one slice, such as 50ms; 1ms to 1h
+    #[arg(long, value_name = "TIME", value_parser = crate::input::slice)]
+    pub slice: Option<f64>,
+    /// Time before each slice in which its treatment runs and is not measured, such as 30ms; 0s to
+    /// 60s [default: measured for each treatment before the first block]
+    #[arg(long, value_name = "TIME", value_parser = crate::input::rewarm)]
+    pub rewarm: Option<f64>,
+}
+
 /// Options of `run` for the workload `command`.
-#[derive(Debug, Args, Default)]
+#[derive(Debug, Clone, Args, Default)]
 pub struct CommandArgs {
     /// The command to measure, with its arguments: `threadwise run command -- CMD ARGS`. No shell runs it
     /// (sh -c '…' does). {sessions} {session} {cpus} {out} {seed} {treatment} {block} are filled in, {{ and

@@ -124,20 +124,23 @@ pub fn only_for_commands(args: &CommandArgs, workload: &str) -> Result<(), AppEr
 /// Most characters of a command that stand in a title.
 const TITLE: usize = 90;
 
-/// Completes a resolved study of commands, or of a work list with one: they run in the folder that the user
-/// is in, and the preset has the command as its title.
+/// Completes a resolved study: one of two versions has these as its title, the preset of commands the command; and
+/// commands run in the folder that the user is in.
 ///
 /// # Errors
 /// That folder is gone, or its name is not UTF-8.
-pub fn complete(study: &mut Study, args: &CommandArgs) -> Result<(), AppError> {
+pub fn complete(study: &mut Study, args: &RunArgs) -> Result<(), AppError> {
+    let command = &args.commands.command;
+    if let Some(versions) = &args.versions {
+        let [first, second] = versions.each_ref().map(|settings| version_words(settings, command));
+        study.title = format!("Two versions, A: {first}; B: {second}");
+    }
     if study.workload != WORKLOAD && !has_commands(study) {
         return Ok(());
     }
-    if presets::get(&study.name).is_some() && !args.command.is_empty() {
-        let text = escaped(&quote(&args.command));
-        let dots = if text.chars().count() > TITLE { "…" } else { "" };
+    if presets::get(&study.name).is_some() && !command.is_empty() && args.versions.is_none() {
         let what = if study.workload == WORKLOAD { "Command" } else { "Work list" };
-        study.title = format!("{what}: {}{dots}", text.chars().take(TITLE).collect::<String>());
+        study.title = format!("{what}: {}", shortened(&quote(command)));
     }
     let here =
         std::env::current_dir().map_err(|error| AppError::Input(format!("the present folder: {error}")))?;
@@ -149,6 +152,24 @@ pub fn complete(study: &mut Study, args: &CommandArgs) -> Result<(), AppError> {
         treatment.options.entry("folder".to_owned()).or_insert_with(folder);
     }
     Ok(())
+}
+
+/// What makes a version what it is: its command, or its settings.
+fn version_words(settings: &[(String, String)], common: &[String]) -> String {
+    let words: Vec<String> = match settings {
+        [] if common.is_empty() => vec!["the study's own settings".to_owned()],
+        [] => vec![quote(common)],
+        [(key, command)] if key == "command" => vec![command.clone()],
+        _ => settings.iter().map(|(key, value)| format!("{key}={value}")).collect(),
+    };
+    shortened(&words.join(", "))
+}
+
+/// A text that is short enough for a title.
+fn shortened(text: &str) -> String {
+    let text = escaped(text);
+    let dots = if text.chars().count() > TITLE { "…" } else { "" };
+    format!("{}{dots}", text.chars().take(TITLE).collect::<String>())
 }
 
 /// Whether a study runs commands that somebody wrote for it.
@@ -167,7 +188,10 @@ pub fn allowed(study: &Study, args: &RunArgs) -> Result<(), AppError> {
         return Ok(());
     }
     let given = options(&args.commands)?;
-    let is_given = |key: &str| given.contains_key(key) || args.set.iter().any(|(set, _)| set == key);
+    let of_versions = || args.versions.iter().flatten().flatten();
+    let is_given = |key: &str| {
+        given.contains_key(key) || args.set.iter().chain(of_versions()).any(|(set, _)| set == key)
+    };
     let is_foreign = |key: &str| args.resume.is_some() || !is_given(key);
     let texts = study.treatments.iter().flat_map(|treatment| command::command_texts(&treatment.options));
     if !texts.into_iter().any(|(key, _)| is_foreign(key)) {

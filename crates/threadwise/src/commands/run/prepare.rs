@@ -84,7 +84,7 @@ impl Job {
         let boot = boots::here();
         let due = external::due(&study, &Before::default(), (topology, &boot), args, None)?;
         program::check_workload(&study)?;
-        command::complete(&mut study, &args.commands)?;
+        command::complete(&mut study, args)?;
         options::check(&study, args)?;
         command::allowed(&study, args)?;
         transaction::allowed(&study, args)?;
@@ -437,9 +437,9 @@ fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Ov
         blocks: args.measure.blocks,
         long_windows: args.long_windows,
         seed: Some(seed),
-        rounds: args.rounds,
-        slice_ms: args.slice.map(|seconds| seconds * 1e3),
-        rewarm_ms: args.rewarm.map(|seconds| seconds * 1e3),
+        rounds: args.slices.rounds,
+        slice_ms: args.slices.slice.map(|seconds| seconds * 1e3),
+        rewarm_ms: args.slices.rewarm.map(|seconds| seconds * 1e3),
         orders: args.sweep.clone(),
         compares: args.compare.clone(),
         sessions: args.sessions.clone().or_else(|| args.streams.clone()),
@@ -458,6 +458,9 @@ fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Ov
         factors: factors::levels(args)?,
         placements: args.placement.clone(),
         memory: args.memory.clone(),
+        versions: args.versions.as_ref().map(|versions| {
+            versions.each_ref().map(|settings| settings.iter().map(given).collect::<Options>())
+        }),
         service: args.service.clone(),
         quota: Quota::read(Path::new("/")).map_err(AppError::failed)?,
         memory_limit_bytes: Some(guard::memory_limit_bytes(Path::new("/"), topology.limits.memory_bytes)),

@@ -1,0 +1,96 @@
+//! Two versions of a program in one study: the same placements for both, which are compared placement by placement.
+//!
+//! They stand in one group, and not in one for each as levels of a factor do, so that there is one baseline with its twin
+//! and a block has one run of each version and placement, and one more. What is compared is one version with the other on
+//! one placement, and placements of the first version with each other; never both at once.
+
+use super::check::{level_fault, study_wide};
+use super::error::LoadError;
+use super::factors;
+use super::file::StudyFile;
+use super::seat::{Group, Seat};
+use crate::version::{KIND, NAMES};
+use crate::{Comparison, Instance, Options, Role};
+
+/// The seats of the command line's placements, once for each version; the first version on the first placement is the
+/// baseline.
+pub(super) fn seats(versions: &[Options; 2], placed: Vec<Seat>) -> Vec<Seat> {
+    let is_one = placed.len() == 1;
+    let mut seats: Vec<Seat> = Vec::new();
+    for seat in placed {
+        for (name, settings) in NAMES.into_iter().zip(versions) {
+            let whole = if is_one { name.to_owned() } else { format!("{name} {}", seat.name) };
+            let of_version = Seat {
+                name: whole,
+                set: factors::options(settings),
+                instance: Instance::of(settings),
+                version: Some(name),
+                ..seat.clone()
+            };
+            if seats.is_empty() {
+                let twin = Seat {
+                    name: format!("{}'", of_version.name),
+                    role: Role::BaselineTwin,
+                    ..of_version.clone()
+                };
+                seats.extend([Seat { role: Role::Baseline, ..of_version }, twin]);
+            } else {
+                seats.push(of_version);
+            }
+        }
+    }
+    seats
+}
+
+/// What versions cannot be.
+///
+/// # Errors
+/// A setting that cannot be, versions that are the same, or a study whose treatments are not its placements alone.
+pub(super) fn check(file: &StudyFile, versions: &[Options; 2]) -> Result<(), LoadError> {
+    let raw = &file.raw;
+    if raw.dop.is_some() || raw.jobs.is_some() || raw.external.is_some() {
+        let why = format!(
+            "study {} has treatments of its own beside placements: --factor of threadwise run compares two levels there",
+            file.name()
+        );
+        return Err(LoadError::Override { option: "ab".to_owned(), why });
+    }
+    for (name, settings) in NAMES.into_iter().zip(versions) {
+        for (key, value) in settings {
+            let fault = study_wide(raw, key)
+                .or_else(|| level_fault(raw.workload.get_ref(), key, value))
+                .or_else(|| raw.factors.contains_key(key).then(|| "it is a factor of this study".to_owned()));
+            if let Some(why) = fault {
+                let option = format!("--{} {key}={value}", name.to_lowercase());
+                return Err(LoadError::Override { option, why });
+            }
+        }
+    }
+    if versions[0] == versions[1] {
+        let why = "both versions are the same: nothing would be compared".to_owned();
+        return Err(LoadError::Override { option: "ab".to_owned(), why });
+    }
+    Ok(())
+}
+
+/// The comparisons of a group with versions: the second over the first on each placement, then every placement of the first
+/// over the first placement.
+pub(super) fn comparisons(group: &Group, suffix: &str) -> Vec<Comparison> {
+    let of = |version: &str| -> Vec<&Seat> {
+        let seats = group.seats.iter().filter(|seat| seat.role != Role::BaselineTwin);
+        seats.filter(|seat| seat.version == Some(version)).collect()
+    };
+    let (first, second) = (of(NAMES[0]), of(NAMES[1]));
+    let comparison = |top: &Seat, below: &Seat, kind: &str| Comparison {
+        name: format!("{}{suffix} : {}", top.name, below.name),
+        treatment: format!("{}{suffix}", top.name),
+        baseline: super::comparisons::below(&below.name, group, suffix),
+        kind: kind.to_owned(),
+    };
+    // What is over the baseline is called so in all studies.
+    let kind = |at: usize| if at == 0 { "baseline" } else { KIND };
+    let over =
+        second.iter().zip(&first).enumerate().map(|(at, (top, below))| comparison(top, below, kind(at)));
+    let places = first.iter().skip(1).map(|top| comparison(top, first[0], "baseline"));
+    over.chain(places).collect()
+}

@@ -1,0 +1,41 @@
+//! Two versions of a program in one study, called A and B: two commands, or two settings of a command, a workload or an
+//! engine. `threadwise ab` makes such studies.
+
+use crate::{Comparison, Study};
+
+/// What they are called. The second is compared with the first.
+pub const NAMES: [&str; 2] = ["A", "B"];
+
+/// The level of a treatment that says which version it is, as tables show it.
+pub const FACTOR: &str = "version";
+
+/// Kind of a comparison of the second version with the first where the first is not the study's baseline.
+pub const KIND: &str = "version";
+
+/// The version that a treatment is, where it is one of two.
+pub fn of<'a>(study: &'a Study, treatment: &str) -> Option<&'a str> {
+    study.treatment(treatment)?.1.factors.get(FACTOR).map(String::as_str)
+}
+
+/// Whether a study is of two versions.
+pub fn are_compared(study: &Study) -> bool {
+    study.treatments.iter().any(|treatment| treatment.factors.contains_key(FACTOR))
+}
+
+/// The command of each version, where they have different ones.
+pub fn commands(study: &Study) -> Option<[String; 2]> {
+    let of = |name: &str| {
+        let mut all = study.treatments.iter();
+        let treatment = all.find(|one| one.factors.get(FACTOR).is_some_and(|level| level == name))?;
+        Some(treatment.options.get("command")?.to_string())
+    };
+    let both = [of(NAMES[0])?, of(NAMES[1])?];
+    (both[0] != both[1]).then_some(both)
+}
+
+/// Whether a comparison is of the second version with the first.
+pub fn is_compared(study: &Study, comparison: &Comparison) -> bool {
+    let below = comparison.baseline.first();
+    of(study, &comparison.treatment) == Some(NAMES[1])
+        && below.is_some_and(|below| of(study, below) == Some(NAMES[0]))
+}
