@@ -17,6 +17,12 @@ pub fn lines(facts: &Facts<'_>, choice: &Choice) -> Vec<Paste> {
     let Some(chosen) = sessions::to_use(facts, choice).filter(|_| !facts.is_simulated()) else {
         return Vec::new();
     };
+    // A line to paste would be a bound that nobody measured. No more than the logical CPUs work at once, however many are
+    // asked for, so that of a degree of parallelism the end is known.
+    let is_all = choice.axis == Axis::Dop && chosen.number as usize >= facts.topology.allowed().len();
+    if words::is_most_tried(choice, chosen) && !is_all {
+        return Vec::new();
+    }
     let number = chosen.number;
     match choice.axis {
         Axis::Placement => mask(facts, choice, chosen),

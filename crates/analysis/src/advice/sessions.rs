@@ -1,14 +1,19 @@
 //! How many busy sessions to run: for throughput, for latency, and from where on p99 has doubled.
 
-use super::words::{answer, headed, of_numbers};
+use super::words::{answer, headed, is_most_tried, of_numbers};
 use crate::Facts;
 use crate::Interval;
 use crate::choices::{Axis, Candidate, Choice};
+use crate::estimate::MIN_STEPS;
 use crate::findings::sweep::{Sweep, sweeps};
-use crate::statistics::t_quantile;
+use crate::statistics::{MergedLatency, t_quantile};
 use crate::words::change_decisive;
-use threadwise_document::numbers::{count_word, nanoseconds};
+use threadwise_document::numbers::{count_word, grouped, nanoseconds};
 use threadwise_document::{Prose, prose};
+use threadwise_study::Run;
+
+/// The metric that a bound for latency is about.
+const P99: &str = "latency_ns_p99";
 
 /// The line of a decided choice.
 pub fn line(facts: &Facts<'_>, choice: &Choice, chosen: &Candidate) -> Prose {
@@ -16,12 +21,14 @@ pub fn line(facts: &Facts<'_>, choice: &Choice, chosen: &Candidate) -> Prose {
     let sweep = sweeps.iter().find(|sweep| sweep.group == choice.group && !sweep.is_packed());
     let latency = sweep.and_then(|sweep| latency(sweep, choice, chosen)).unwrap_or_default();
     prose!(
-        "{}: {}{}{}{}.",
+        "{}: {}{}{}{}{}{}.",
         headed(facts, choice),
         answer(facts, choice, chosen),
         of_numbers(facts, choice, chosen),
         bounded(facts, choice).unwrap_or_default(),
-        latency
+        latency,
+        in_all_instances(facts),
+        more(facts, choice, chosen)
     )
 }
 
@@ -37,7 +44,7 @@ pub fn most_within<'a>(
     let bound = facts.asked.p99_ns?;
     let p99 = |candidate: &'a Candidate| {
         let summary = facts.summary(&candidate.treatment)?;
-        Some((candidate, summary.metrics.get("latency_ns_p99")?, summary.runs))
+        Some((candidate, summary.metrics.get(P99)?, summary.runs))
     };
     let known: Vec<(&Candidate, &Interval, u32)> = choice.candidates.iter().map_while(p99).collect();
     let kept = keep(known.iter().map(|(_, p99, blocks)| (*p99, *blocks)), bound, 1.0 - facts.level());
@@ -76,13 +83,99 @@ pub fn keep<'a>(intervals: impl Iterator<Item = (&'a Interval, u32)>, bound: f64
 /// What is known of a bound that was asked for; `None` where none was.
 pub fn bounded(facts: &Facts<'_>, choice: &Choice) -> Option<Prose> {
     let bound = Prose::figure(nanoseconds(facts.asked.p99_ns?));
-    Some(match most_within(facts, choice)? {
-        Some((most, p99)) => {
-            prose!("; the most with p99 within {}: {} ({})", bound, count_word(most.number), p99)
-        }
-        None => prose!("; no number of sessions is shown to keep p99 within {}", bound),
+    let most = most_within(facts, choice)?;
+    let unknown = not_measured(facts, choice, most.map(|(most, _)| most));
+    Some(match (most, unknown) {
+        (Some((most, p99)), unknown) => prose!(
+            "; the most with p99 within {}: {} ({}){}",
+            bound,
+            count_word(most.number),
+            p99,
+            unknown.map_or_else(Prose::default, |unknown| prose!(", and {}", unknown))
+        ),
+        (None, Some(unknown)) => prose!("; whether any keeps p99 within {} is not known: {}", bound, unknown),
+        (None, None) => prose!("; no number of sessions is shown to keep p99 within {}", bound),
     })
 }
+
+/// That the 99th percentile of the candidate behind the most that keep a bound was not measured, and what would measure it;
+/// `None` where it was, or where there is none. A percentile is taken of the steps of a block, so that more blocks do not
+/// help.
+fn not_measured(facts: &Facts<'_>, choice: &Choice, most: Option<&Candidate>) -> Option<Prose> {
+    let next = match most {
+        Some(most) => choice.candidates.iter().skip_while(|one| *one != most).nth(1)?,
+        None => choice.candidates.first()?,
+    };
+    if facts.summary(&next.treatment).is_some_and(|summary| summary.metrics.contains_key(P99)) {
+        return None;
+    }
+    let needed = Prose::figure(grouped(MIN_STEPS));
+    let design = &facts.study.design;
+    let (steps, way) = match steps_of_a_block(facts, &next.treatment) {
+        Some(0) => ("no step of its own".into(), Prose::default()),
+        Some(steps) if steps < MIN_STEPS => {
+            // With room for a block that is slower than others.
+            let times = (1.5 * MIN_STEPS as f64 / steps as f64).ceil();
+            let slice = format!("--slice {}ms", (times * design.slice_ns as f64 / 1e6).ceil());
+            let rounds = format!("--rounds {}", (times * f64::from(design.rounds)).ceil());
+            let way = prose!(
+                ": longer slices ({}) or more of them ({})",
+                Prose::command(slice),
+                Prose::command(rounds)
+            );
+            (prose!("{} steps a block", Prose::figure(grouped(steps))), way)
+        }
+        _ => (
+            "fewer steps in some blocks".into(),
+            prose!(": longer slices ({})", Prose::command("--slice".to_owned())),
+        ),
+    };
+    Some(prose!(
+        "p99 of {} is not measured: {}, {} are needed{}",
+        count_word(next.number),
+        steps,
+        needed,
+        way
+    ))
+}
+
+/// The steps of a treatment in the block that has the fewest; `None` where no run is known.
+fn steps_of_a_block(facts: &Facts<'_>, treatment: &str) -> Option<u64> {
+    let runs = facts.runs.iter().filter(|run| run.treatment == treatment && !run.slices.is_empty());
+    let of_run = |run: &Run| {
+        let mut merged = MergedLatency::new();
+        let mut sessions = run.slices.iter().flat_map(|slice| &slice.sessions);
+        sessions.try_for_each(|session| merged.add(&session.latency)).ok().map(|()| merged.steps())
+    };
+    runs.filter_map(of_run).min()
+}
+
+/// Connections are those of the engine: of a pool in each instance of an application the number is shared out.
+fn in_all_instances(facts: &Facts<'_>) -> &'static str {
+    match ASK_FOR_CONNECTIONS.contains(&facts.study.name.as_str()) {
+        true => "; these are connections of all application instances together",
+        false => "",
+    }
+}
+
+/// What would show whether more do more, where the most that were tried are the best.
+fn more(facts: &Facts<'_>, choice: &Choice, chosen: &Candidate) -> Prose {
+    if !is_most_tried(choice, chosen) {
+        return Prose::default();
+    }
+    let twice = chosen.number.saturating_mul(2);
+    let option = match ASK_FOR_CONNECTIONS.contains(&facts.study.name.as_str()) {
+        true => format!("--connections-at-most {twice}"),
+        false => format!("--sessions {},{twice}", chosen.number),
+    };
+    prose!(
+        "; more may do more, so that there is no line to paste: measure them by {}",
+        Prose::command(option)
+    )
+}
+
+/// Presets whose question is how many connections a pool should have.
+const ASK_FOR_CONNECTIONS: [&str; 2] = ["pool", "transaction"];
 
 /// Where latency asks for fewer, and where p99 has doubled.
 fn latency(sweep: &Sweep<'_>, choice: &Choice, chosen: &Candidate) -> Option<Prose> {

@@ -63,7 +63,10 @@ fn sessions_for_throughput_and_for_latency() {
     );
     let lines: Vec<String> =
         got[0].paste.iter().map(|paste| format!("{}: {}", paste.place, paste.text)).collect();
-    assert_eq!(lines, ["pgbouncer.ini: default_pool_size = 4", "HikariCP: maximumPoolSize=4"]);
+    assert_eq!(
+        lines,
+        ["pgbouncer.ini: default_pool_size = 4", "HikariCP, of all instances together: maximumPoolSize=4"]
+    );
     assert!(got[0].is_decided && got[0].about == "sessions");
 }
 
@@ -72,8 +75,23 @@ fn the_most_that_were_tried_may_not_be_enough() {
     let got = said(&swept(), &machine(1, 8, 1), &runs(&[("S2", 1.9), ("S4", 3.5), ("S8", 6.0)], 0.0005));
     assert_eq!(
         texts(&got),
-        ["Busy sessions to run: eight or more, the most that were tried; 6.00x [5.99, 6.01] of one."]
+        [
+            "Busy sessions to run: eight or more, the most that were tried; 6.00x [5.99, 6.01] of one; more may do more, so \
+          that there is no line to paste: measure them by `--sessions 8,16`."
+        ]
     );
+    // What a pool is asked about are connections, and nothing is pasted that was not excluded.
+    let mut pool = swept();
+    (pool.name, pool.engine) = ("pool".to_owned(), "postgres".to_owned());
+    let rising = said(&pool, &machine(1, 8, 1), &runs(&[("S2", 1.9), ("S4", 3.5), ("S8", 6.0)], 0.0005));
+    assert!(rising[0].is_decided && rising[0].paste.is_empty(), "{rising:?}");
+    let text = &texts(&rising)[0];
+    for part in ["connections of all application instances together", "`--connections-at-most 16`"] {
+        assert!(text.contains(part), "{text}");
+    }
+    let falling = said(&pool, &machine(1, 8, 1), &runs(&[("S2", 1.9), ("S4", 3.5), ("S8", 2.0)], 0.0005));
+    assert_eq!(falling[0].paste[0].text, "default_pool_size = 4");
+    assert!(!texts(&falling)[0].contains("more may do more"), "{falling:?}");
 }
 
 #[test]
@@ -241,8 +259,49 @@ fn the_bound_for_latency_decides_what_is_pasted_and_what_is_marked() {
         (marked, pasted.first().cloned())
     };
     let of = |number: u32| (vec![number.to_string()], Some(format!("default_pool_size = {number}")));
-    assert_eq!(of_bound(None), of(8));
+    // Of eight more is not excluded.
+    let not_pasted = |number: u32| (vec![number.to_string()], None);
+    assert_eq!(of_bound(None), not_pasted(8));
     assert_eq!(of_bound(Some(5000.0)), of(4), "the most that keep it");
-    assert_eq!(of_bound(Some(1e9)), of(8));
+    assert_eq!(of_bound(Some(1e9)), not_pasted(8));
     assert_eq!(of_bound(Some(10.0)), (vec![], None), "none keeps it");
+}
+
+/// Advice of a bound for latency, where each treatment does so many steps a slice of two.
+fn of_bound_with_steps(steps: &[(&str, u64)]) -> String {
+    let study = swept();
+    let mut all = runs(&[("S2", 1.9), ("S4", 3.5), ("S8", 3.51)], 0.0005);
+    for (name, steps) in steps {
+        for run in all.iter_mut().filter(|run| run.treatment == *name) {
+            run.slices.iter_mut().for_each(|slice| slice.sessions[0].latency = latency(*steps, &[2000]));
+        }
+    }
+    let topology = machine(1, 8, 1);
+    let analysis = analyse_on(&study, Some(&topology), &all, 1.0);
+    let asked = crate::asked::Asked { p99_ns: Some(1e6), ..Default::default() };
+    let facts = Facts { runs: &all, asked, ..Facts::new(&study, &topology, &analysis) };
+    advice(&facts)[0].line.to_string()
+}
+
+#[test]
+fn a_percentile_that_was_not_measured_is_no_bound_that_is_not_kept() {
+    let few = of_bound_with_steps(&[("A", 100), ("A'", 100), ("S2", 100), ("S4", 100), ("S8", 100)]);
+    assert!(!few.contains("no number of sessions is shown to keep"), "{few}");
+    assert!(
+        few.contains(
+            "whether any keeps p99 within 1.00 ms is not known: p99 of one is not measured: 200 steps a block, 1,000 are \
+             needed: longer slices (`--slice "
+        ),
+        "{few}"
+    );
+    let some = of_bound_with_steps(&[("A", 900), ("A'", 900), ("S2", 900), ("S4", 100), ("S8", 100)]);
+    assert!(some.contains("the most with p99 within 1.00 ms: two ("), "{some}");
+    assert!(some.contains(", and p99 of four is not measured: 200 steps a block"), "{some}");
+    let none = of_bound_with_steps(&[]);
+    assert!(none.contains("p99 of one is not measured: no step of its own, 1,000 are needed."), "{none}");
+    let all = of_bound_with_steps(&[("A", 900), ("A'", 900), ("S2", 900), ("S4", 900), ("S8", 900)]);
+    assert!(
+        all.contains("the most with p99 within 1.00 ms: eight (") && !all.contains("not measured"),
+        "{all}"
+    );
 }

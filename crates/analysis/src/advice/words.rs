@@ -183,7 +183,7 @@ pub fn answer(facts: &Facts<'_>, choice: &Choice, chosen: &Candidate) -> Prose {
 }
 
 /// Whether the most that were tried are better than all that were less, so that more may be better still.
-fn is_most_tried(choice: &Choice, chosen: &Candidate) -> bool {
+pub fn is_most_tried(choice: &Choice, chosen: &Candidate) -> bool {
     let is_number = matches!(choice.axis, Axis::Sessions | Axis::Dop | Axis::Jobs);
     let near = choice.candidates.iter().filter(|one| one.within_margin).count();
     is_number && choice.candidates.last() == Some(chosen) && near == 1

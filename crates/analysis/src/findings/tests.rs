@@ -174,7 +174,8 @@ fn a_sweep_that_ends_too_early_asks_for_more() {
     );
     assert_eq!(
         of_kind(&findings, "advice"),
-        "Busy sessions to run: four or more, the most that were tried; 3.80x [3.79, 3.80] of one."
+        "Busy sessions to run: four or more, the most that were tried; 3.80x [3.79, 3.80] of one; more may do more, so that \
+         there is no line to paste: measure them by `--sessions 4,8`."
     );
 }
 

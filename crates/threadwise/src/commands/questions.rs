@@ -32,11 +32,41 @@ pub fn pool(args: &PoolArgs) -> Result<(), AppError> {
         engine: args.engine.clone(),
         engine_option: args.engine_option.clone(),
         set,
-        sessions: args.sessions.clone(),
+        sessions: Some(connections(args)?),
+        slices: args.slices.clone(),
         asked: Asked { p99_ns: args.slo.map(|seconds| seconds * 1e9), ..Asked::default() },
         transactions: args.transactions.clone(),
         ..of_preset(if is_transaction { TRANSACTIONS } else { "pool" }, &args.measure)
     })
+}
+
+/// The numbers of connections to measure: those that were asked for, or 1, 2, 4, ... with the numbers of cores and of logical
+/// CPUs, up to a bound.
+fn connections(args: &PoolArgs) -> Result<Vec<u32>, AppError> {
+    if let Some(sessions) = &args.sessions {
+        return Ok(sessions.clone());
+    }
+    let topology = topology::live()?;
+    let cpus = topology.allowed().len() as u32;
+    let cores =
+        topology.cores.iter().filter(|core| core.cpus.iter().any(|cpu| topology.allowed().contains(cpu)));
+    let cores = cores.count() as u32;
+    Ok(points(args.connections_at_most.unwrap_or_else(|| default_bound(cpus)), [cores, cpus]))
+}
+
+/// The most connections that are tried where nobody says. All treatments of a block hold theirs at once, so that a server
+/// needs about twice as many free.
+fn default_bound(cpus: u32) -> u32 {
+    (4 * cpus).clamp(16, 64).max(2 * cpus)
+}
+
+fn points(most: u32, machine: [u32; 2]) -> Vec<u32> {
+    let powers = (0..32).map(|power| 1_u32 << power);
+    let mut all: Vec<u32> = powers.chain(machine).filter(|point| (1..most).contains(point)).collect();
+    all.push(most);
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 /// Whether an engine is a server that clients speak to: an address, or an engine whose servers can be measured by theirs.
@@ -86,36 +116,6 @@ fn halves(topology: &Topology) -> Option<Vec<String>> {
     (topology.max_threads_per_core() < 2 && free > 0).then(|| vec![format!("all-but:{free}")])
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct Questions {
-        #[command(subcommand)]
-        command: Question,
-    }
-
-    #[derive(clap::Subcommand)]
-    enum Question {
-        Pool(Box<PoolArgs>),
-        Bind(Box<BindArgs>),
-    }
-
-    #[test]
-    fn a_bound_for_latency_is_a_time() {
-        let read = |slo: &str| Questions::try_parse_from(["x", "pool", "--slo", slo]);
-        let Ok(Questions { command: Question::Pool(args) }) = read("p99=10ms") else { panic!("refused") };
-        assert_eq!(args.slo, Some(0.01));
-        for bad in ["10ms", "p99", "p99=", "p99=0s", "p95=10ms", "p99=10"] {
-            assert!(read(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn a_server_and_a_load_are_needed() {
-        let read = |words: &[&str]| Questions::try_parse_from(["x", "bind"].iter().chain(words));
 /// What stands between the commands of two versions.
 const BETWEEN: &str = "---";
 
@@ -165,12 +165,50 @@ fn commands_words(args: &AbArgs) -> String {
     threadwise_machine::text::escaped(&quote(&args.commands.command))
 }
 
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Questions {
+        #[command(subcommand)]
+        command: Question,
+    }
+
+    #[derive(clap::Subcommand)]
+    enum Question {
+        Pool(Box<PoolArgs>),
+        Bind(Box<BindArgs>),
+    }
+
+    #[test]
+    fn a_bound_for_latency_is_a_time() {
+        let read = |slo: &str| Questions::try_parse_from(["x", "pool", "--slo", slo]);
+        let Ok(Questions { command: Question::Pool(args) }) = read("p99=10ms") else { panic!("refused") };
+        assert_eq!(args.slo, Some(0.01));
+        for bad in ["10ms", "p99", "p99=", "p99=0s", "p95=10ms", "p99=10"] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_server_and_a_load_are_needed() {
+        let read = |words: &[&str]| Questions::try_parse_from(["x", "bind"].iter().chain(words));
         assert!(read(&["port:5432"]).is_err() && read(&["--", "load"]).is_err());
         let Ok(Questions { command: Question::Bind(args) }) = read(&["port:5432", "--", "load", "-c", "8"])
         else {
             panic!("refused")
         };
         assert_eq!((args.server.as_str(), args.command.len()), ("port:5432", 3));
+    }
+
+    #[test]
+    fn connections_go_on_past_the_logical_cpus() {
+        assert_eq!([1, 2, 8, 16, 64].map(default_bound), [16, 16, 32, 64, 128]);
+        assert_eq!(points(16, [2, 2]), [1, 2, 4, 8, 16]);
+        assert_eq!(points(48, [12, 24]), [1, 2, 4, 8, 12, 16, 24, 32, 48]);
+        assert_eq!(points(2, [12, 24]), [1, 2]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::commands::run::{CommandArgs, MeasureArgs, SliceArgs, TransactionArgs};
 use clap::Args;
+use threadwise_study::load::MAX_SESSIONS;
 
 /// Arguments of `pool`.
 #[derive(Debug, Args)]
@@ -11,11 +12,13 @@ Examples:
   threadwise pool --engine postgres                            a private server
   threadwise pool --engine postgres://app@db.example/shop      your server, in a schema of our own
   threadwise pool --engine postgres --slo p99=10ms
+  threadwise pool --engine postgres --connections-at-most 128  where 64 did more than all fewer
   threadwise pool --engine postgres://app@db.example/shop --transaction page.sql     your own statements
   threadwise pool --engine sqlite --engine-option database=/srv/shop.db --transaction page.sql
 
 The load is cached reads of a table that is made for it, or your own statements; a server is asked one statement a step, as a client
-would. At most as many connections are taken as are free (docs/ENGINES.md, \"Connections\").")]
+would. At most as many connections are taken as are free (docs/ENGINES.md, \"Connections\"). Numbers are of all application
+instances together.")]
 pub struct PoolArgs {
     /// Engine, as of `run` [default: sqlite]
     #[arg(long, value_name = "NAME|URL")]
@@ -26,9 +29,14 @@ pub struct PoolArgs {
     /// Workload option, as of `run`; may be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = crate::input::key_value)]
     pub set: Vec<(String, String)>,
-    /// Numbers of connections to measure [default: 1, 2, 4, ... up to twice the logical CPUs]
+    /// Numbers of connections to measure [default: 1, 2, 4, ... up to --connections-at-most]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = crate::input::count)]
     pub sessions: Option<Vec<u32>>,
+    /// The most connections that are tried, in all application instances together [default: four times the logical CPUs,
+    /// but 16 to 64, or twice the logical CPUs where that is more]. Where the most that were tried do more than all fewer,
+    /// nothing is given to paste, and the answer has the next bound to try
+    #[arg(long, value_name = "NUMBER", conflicts_with = "sessions", value_parser = clap::value_parser!(u32).range(2..=i64::from(MAX_SESSIONS)))]
+    pub connections_at_most: Option<u32>,
     /// The 99th percentile that a step's latency has to keep, such as p99=10ms: the answer then has the most
     /// connections that keep it
     #[arg(long, value_name = "p99=TIME", value_parser = crate::input::p99)]
@@ -36,6 +44,9 @@ pub struct PoolArgs {
     /// The user's own transactions.
     #[command(flatten)]
     pub transactions: TransactionArgs,
+    /// The slices of a block.
+    #[command(flatten)]
+    pub slices: SliceArgs,
     /// How it is measured.
     #[command(flatten)]
     pub measure: MeasureArgs,
