@@ -32,6 +32,7 @@ use threadwise_analysis::{Facts, cost};
 use threadwise_machine::{Memory, Topology};
 use threadwise_report::{html, json, terminal};
 use threadwise_runner::{Outcome, Reason, guard};
+use threadwise_study::transaction::written_to;
 use threadwise_study::worklist::WORKLOAD as LIST;
 use threadwise_study::{plan_block, tpch};
 
@@ -80,7 +81,7 @@ pub fn run(args: &RunArgs) -> Result<(), AppError> {
     // One block says nothing.
     let is_too_short = matches!(outcome.reason, Reason::Short(_)) && outcome.blocks < 2;
     let problem = if outcome.blocks > 0 && !is_too_short { tell(args, &job)? } else { None };
-    ended(&outcome, &job, args.measure.allow_busy)?;
+    ended(&outcome, &job, args)?;
     external::next(&job.whole, outcome.blocks, &job.output, args)?;
     valid(problem, &job)
 }
@@ -182,13 +183,32 @@ fn closing(store: &Path, html: Option<&Path>) -> String {
     text
 }
 
+/// The command that goes on with a study, with all that it needs: what was allowed for this start is not allowed for the
+/// next one by itself, and where data and reports go is said again.
+fn going_on(job: &Job, args: &RunArgs) -> String {
+    let measure = &args.measure;
+    let mut words = format!("threadwise run --resume {}", output::shell_word(&job.output));
+    let mut flag = |is_given: bool, option: &str| words.push_str(if is_given { option } else { "" });
+    flag(measure.allow_busy, " --allow-busy");
+    flag(command::has_commands(&job.study), " --allow-commands");
+    flag(args.yes, " --yes");
+    flag(measure.no_html, " --no-html");
+    flag(measure.json, " --json");
+    // A limit of time that was too short is not given again, and any other one is the user's own.
+    let mut named = |option: &str, value: Option<String>| {
+        words.extend(value.map(|value| format!(" {option} {value}")));
+    };
+    for database in written_to(&job.study) {
+        named("--may-write", Some(output::quoted(&database)));
+    }
+    named("--data-dir", measure.data_dir.as_deref().map(output::shell_word));
+    named("--arm", job.part.as_ref().map(|(part, _)| output::quoted(&part.arm)));
+    words
+}
+
 /// An ending before the plan's end is an error for scripts, though its results were printed.
-fn ended(outcome: &Outcome, job: &Job, allow_busy: bool) -> Result<(), AppError> {
-    // What was allowed for this start is not allowed for the next one by itself.
-    let busy = if allow_busy { " --allow-busy" } else { "" };
-    let commands = if command::has_commands(&job.study) { " --allow-commands" } else { "" };
-    let store = output::shell_word(&job.output);
-    let resume = format!("go on with: threadwise run --resume {store}{busy}{commands}");
+fn ended(outcome: &Outcome, job: &Job, args: &RunArgs) -> Result<(), AppError> {
+    let resume = format!("go on with: {}", going_on(job, args));
     match &outcome.reason {
         Reason::PlanDone | Reason::TargetReached => Ok(()),
         Reason::BudgetOver => {

@@ -32,6 +32,7 @@ mod killed;
 mod left;
 mod locks;
 mod outputs;
+mod next_steps;
 mod pin_server;
 mod probe;
 mod properties;
