@@ -3,9 +3,11 @@
 
 use crate::FleetError;
 use std::fs::{File, OpenOptions};
+use std::io::ErrorKind;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use threadwise_machine::given;
 
 /// Writes a file, in place of one of that name. Another process sees the old one or the new one.
 ///
@@ -75,14 +77,11 @@ pub fn sync(path: &Path) -> Result<(), FleetError> {
 /// # Errors
 /// [`FleetError::File`], or [`FleetError::Broken`] where it is too long or no UTF-8.
 pub fn read_text(path: &Path, most_bytes: u64) -> Result<String, FleetError> {
-    use std::io::Read;
-    let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(most_bytes + 1).read_to_end(&mut bytes));
-    read.map_err(|error| FleetError::file("read", path, &error))?;
-    if bytes.len() as u64 > most_bytes {
-        return Err(FleetError::broken(path, format!("it has more than {most_bytes} bytes")));
-    }
-    String::from_utf8(bytes).map_err(|_| FleetError::broken(path, "it is not text in UTF-8"))
+    given::text(path, most_bytes).map_err(|error| match error.kind() {
+        // What it is instead of a text of ours.
+        ErrorKind::InvalidInput | ErrorKind::InvalidData => FleetError::broken(path, error.to_string()),
+        _ => FleetError::file("read", path, &error),
+    })
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use crate::plan::{Plan, sha256};
 use crate::{FleetError, quote};
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
+use threadwise_machine::given;
 
 /// Longest plan, bytes.
 const MOST_PLAN_BYTES: u64 = 64 << 20;
@@ -261,9 +262,13 @@ pub fn write_files(dir: &Path, files: &[GeneratedFile]) -> Result<(), FleetError
     Ok(())
 }
 
+/// Most bytes of the program that are read.
+const MOST_PROGRAM_BYTES: u64 = 1 << 30;
+
 /// Puts the program beside the plan, where it is not there yet, and looks at what arrived.
 fn copy_binary(from: &Path, to: &Path, sha: &str) -> Result<(), FleetError> {
-    let is_there = |path: &Path| std::fs::read(path).is_ok_and(|bytes| sha256(&bytes) == sha);
+    let is_there =
+        |path: &Path| given::bytes(path, MOST_PROGRAM_BYTES).is_ok_and(|bytes| sha256(&bytes) == sha);
     if is_there(to) {
         return Ok(());
     }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use threadwise_machine::given;
 
 /// Name of the file.
 const NAME: &str = "submitted.jsonl";
@@ -70,8 +71,13 @@ impl Journal {
     /// [`FleetError::Refused`] where another one runs, or the journal cannot be read.
     pub fn take(dir: &Path) -> Result<Self, FleetError> {
         let lock_path = dir.join(LOCK);
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&lock_path);
+        // Reading too, so that a pipe of that name does not wait for its reader; the folder may come from others.
+        let lock = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&lock_path);
         let lock = lock.map_err(|error| FleetError::file("open", &lock_path, &error))?;
+        let kind = lock.metadata().map_err(|error| FleetError::file("open", &lock_path, &error))?.file_type();
+        if let Some(what) = given::instead(kind) {
+            return Err(FleetError::broken(&lock_path, format!("it is {what} and no file")));
+        }
         match patiently(&lock) {
             Ok(()) => {}
             Err(std::fs::TryLockError::WouldBlock) => {
@@ -89,7 +95,7 @@ impl Journal {
 
     /// Whether a `submit` of this folder is at work; not known to be where there are no locks.
     pub fn is_taken(dir: &Path) -> bool {
-        let lock = File::open(dir.join(LOCK));
+        let lock = given::open(&dir.join(LOCK));
         lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock)))
     }
 
@@ -134,7 +140,7 @@ fn patiently(lock: &File) -> Result<(), std::fs::TryLockError> {
 fn ends_with_line(path: &Path) -> bool {
     use std::io::{Seek, SeekFrom};
     let last = || -> std::io::Result<u8> {
-        let mut file = File::open(path)?;
+        let mut file = given::open(path)?;
         file.seek(SeekFrom::End(-1))?;
         let mut byte = [0];
         file.read_exact(&mut byte)?;

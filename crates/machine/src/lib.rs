@@ -7,6 +7,7 @@
 pub mod below;
 pub mod boot;
 pub mod cpuset;
+pub mod given;
 pub mod hypervisor;
 pub mod memory;
 pub mod pin;

@@ -8,11 +8,12 @@
 use crate::error::{StoreError, from_io};
 use crate::schema;
 use std::collections::BTreeSet;
-use std::fs::{File, FileType, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{Read, Seek, SeekFrom};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use threadwise_machine::given;
 
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 /// Ends a journal that names a super-journal (section 3 of the file format).
@@ -79,7 +80,7 @@ pub(crate) fn create_exclusively(path: &Path) -> Result<(), StoreError> {
 /// Not a file, empty, not SQLite, not ours, newer, cut short, in WAL mode.
 pub(crate) fn probe(path: &Path) -> Result<(PathBuf, u64), StoreError> {
     let metadata = path.metadata().map_err(|error| from_io(&error, path, "read"))?;
-    if let Some(what) = no_file(metadata.file_type()) {
+    if let Some(what) = given::instead(metadata.file_type()) {
         return Err(StoreError::NotAFile { path: path.to_owned(), what });
     }
     let id = (metadata.dev(), metadata.ino());
@@ -87,21 +88,17 @@ pub(crate) fn probe(path: &Path) -> Result<(PathBuf, u64), StoreError> {
         return Err(StoreError::InUse { path: path.to_owned() });
     }
     let real = path.canonicalize().map_err(|error| from_io(&error, path, "read"))?;
-    let has_journal = side_file(&real, "-journal").metadata().is_ok_and(|journal| journal.len() > 0);
+    let journal = side_file(&real, "-journal").metadata();
+    // SQLite opens what has this name, and a pipe would wait for ever.
+    if let Some(what) = journal.as_ref().ok().and_then(|journal| given::instead(journal.file_type())) {
+        return Err(StoreError::NotAFile { path: side_file(&real, "-journal"), what });
+    }
+    let has_journal = journal.is_ok_and(|journal| journal.len() > 0);
     let mut header = Vec::new();
-    let file = File::open(&real).map_err(|error| from_io(&error, path, "read"))?;
+    let file = given::open(&real).map_err(|error| from_io(&error, path, "read"))?;
     file.take(100).read_to_end(&mut header).map_err(|error| from_io(&error, path, "read"))?;
     check(&header, metadata.len(), has_journal, path)?;
     Ok((real, metadata.len()))
-}
-
-fn no_file(kind: FileType) -> Option<&'static str> {
-    match kind {
-        kind if kind.is_file() => None,
-        kind if kind.is_dir() => Some("a folder"),
-        kind if kind.is_fifo() => Some("a pipe"),
-        _ => Some("a device or socket"),
-    }
 }
 
 /// Judges the first 100 bytes of a file of `len` bytes.
@@ -150,7 +147,7 @@ fn check(header: &[u8], len: u64, has_journal: bool, path: &Path) -> Result<(), 
 /// which may be any file of the user. A result file is one file, so its journals never do.
 pub(crate) fn check_journal(real: &Path) -> Result<(), StoreError> {
     let journal = side_file(real, "-journal");
-    let Ok(mut file) = File::open(&journal) else { return Ok(()) };
+    let Ok(mut file) = given::open(&journal) else { return Ok(()) };
     let mut tail = [0; 8];
     let tail_read = file.seek(SeekFrom::End(-8)).and_then(|_| file.read_exact(&mut tail));
     if tail_read.is_ok() && tail == SUPER_JOURNAL_MAGIC {

@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::path::Path;
+use threadwise_machine::given;
 use threadwise_machine::text::{escaped_json, marked_lines};
 use threadwise_report::ReportError;
 use threadwise_report::terminal::Style;
@@ -122,7 +123,7 @@ pub fn is_our_report(path: &Path) -> bool {
     const MARK: &[u8] = b"<meta name=\"generator\" content=\"threadwise\">";
     let regular = path.symlink_metadata().is_ok_and(|found| found.is_file());
     let mut head = Vec::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(1 << 16).read_to_end(&mut head));
+    let read = given::open(path).and_then(|file| file.take(1 << 16).read_to_end(&mut head));
     regular && read.is_ok() && head.windows(MARK.len()).any(|window| window == MARK)
 }
 

@@ -14,6 +14,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use threadwise_engine::EngineError;
 use threadwise_engine::workloads::options::refuse;
+use threadwise_machine::given;
 
 use my_cnf::MyCnf;
 pub use server::Server;
@@ -70,11 +71,24 @@ pub(crate) struct Surroundings<'a> {
 pub(crate) fn target(url: &str) -> Result<Target, EngineError> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let file = variable("HOME").map(|home| Path::new(&home).join(".my.cnf"));
-    let my_cnf = file.and_then(|file| {
-        let shared = std::fs::metadata(&file).ok()?.permissions().mode() & 0o077 != 0;
-        Some((std::fs::read_to_string(&file).ok()?, shared))
-    });
+    let my_cnf = file.map(|file| option_file(&file)).transpose()?.flatten();
     resolve(url, &Surroundings { variable: &variable, my_cnf, exists: &|path| path.exists() })
+}
+
+/// The text of an option file, and whether others may read it; `None` where it is not there or may not be read, which is as if
+/// there were none.
+///
+/// # Errors
+/// It is something else than a file of options.
+fn option_file(file: &Path) -> Result<Option<(String, bool)>, EngineError> {
+    let Ok(found) = std::fs::metadata(file) else { return Ok(None) };
+    match given::text(file, given::TEXT_BYTES) {
+        Ok(text) => Ok(Some((text, found.permissions().mode() & 0o077 != 0))),
+        Err(error) if error.kind() == std::io::ErrorKind::InvalidInput => {
+            Err(refuse("url", format!("{}: {error}", file.display())))
+        }
+        Err(_) => Ok(None),
+    }
 }
 
 fn resolve(url: &str, around: &Surroundings<'_>) -> Result<Target, EngineError> {

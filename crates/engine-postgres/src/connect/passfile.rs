@@ -6,6 +6,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use threadwise_machine::given;
 
 use super::secret::Secret;
 
@@ -39,7 +40,7 @@ pub fn look_up(path: &Path, hosts: &[&str], port: u16, database: &str, user: &st
             "{path} has mode {mode:04o}, so others may use it: chmod 0600 {path}"
         ));
     }
-    match fs::read_to_string(path) {
+    match given::text(path, given::TEXT_BYTES) {
         Ok(text) => match find(&text, hosts, &port.to_string(), database, user) {
             Some(password) => Lookup::Found(Secret::new(password)),
             None => Lookup::NoLine,

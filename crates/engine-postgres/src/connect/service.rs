@@ -3,10 +3,10 @@
 //! "The Connection Service File").
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use threadwise_engine::EngineError;
+use threadwise_machine::given;
 
 use super::environment::Environment;
 use super::parameters::is_known;
@@ -22,7 +22,7 @@ const SYSTEM_FOLDERS: [&str; 2] = ["/etc/postgresql-common", "/etc/sysconfig/pgs
 pub fn look_up(name: &str, environment: &Environment) -> Result<BTreeMap<String, String>, EngineError> {
     let files = files(environment);
     for file in &files {
-        match fs::read_to_string(file) {
+        match given::text(file, given::TEXT_BYTES) {
             Ok(text) => {
                 let bad = |why: String| refuse("service", format!("{}: {why}", file.display()));
                 if let Some(found) = section(&text, name).map_err(bad)? {

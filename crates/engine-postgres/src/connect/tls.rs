@@ -8,6 +8,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use std::path::Path;
 use std::sync::Arc;
+use threadwise_machine::given;
 
 use super::certificates;
 use super::target::{SslMode, Target};
@@ -28,6 +29,9 @@ pub fn configuration(target: &Target) -> Result<ClientConfig, String> {
         .map_err(|cause| cause.to_string())?;
     Ok(builder.dangerous().with_custom_certificate_verifier(Arc::new(judge)).with_no_client_auth())
 }
+
+/// Most bytes of a file of certificates: those of a system are a few hundred KiB.
+const MOST_BYTES: u64 = 16 << 20;
 
 fn authorities(target: &Target, provider: &Arc<CryptoProvider>) -> Result<Chain, String> {
     let mut roots = RootCertStore::empty();
@@ -53,8 +57,9 @@ fn authorities(target: &Target, provider: &Arc<CryptoProvider>) -> Result<Chain,
 }
 
 fn certificates_of(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
-    read.map_err(|cause| format!("{}: {cause}", path.display()))
+    let bad = |why: String| format!("{}: {why}", path.display());
+    let text = given::bytes(path, MOST_BYTES).map_err(|cause| bad(cause.to_string()))?;
+    CertificateDer::pem_slice_iter(&text).collect::<Result<_, _>>().map_err(|cause| bad(cause.to_string()))
 }
 
 /// How a server's certificate is judged. Without a chain any is taken: `prefer` and `require` encrypt and do not ask who

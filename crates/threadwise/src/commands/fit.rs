@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use threadwise_analysis::scaling_law::{Draws, Outcome, SeriesLaw, laws, of_study, table};
 use threadwise_analysis::{LawWords, UNNAMED, kinds, law_document};
 use threadwise_document::Document;
+use threadwise_machine::given;
 use threadwise_machine::text::one_line;
 use threadwise_report::{html, json, terminal};
 
@@ -109,8 +110,7 @@ fn is_study(path: &Path) -> Result<bool, AppError> {
         return Ok(false);
     }
     let mut first = Vec::new();
-    let read =
-        std::fs::File::open(path).and_then(|file| file.take(SQLITE.len() as u64).read_to_end(&mut first));
+    let read = given::open(path).and_then(|file| file.take(SQLITE.len() as u64).read_to_end(&mut first));
     read.map_err(|error| AppError::Input(format!("{}: {error}", path.display())))?;
     Ok(first == SQLITE)
 }
@@ -148,7 +148,7 @@ fn table(args: &FitArgs) -> Result<Fitted, AppError> {
     let mut text = String::new();
     let mut source: Box<dyn Read> = match args.file == Path::new("-") {
         true => Box::new(std::io::stdin()),
-        false => Box::new(std::fs::File::open(&args.file).map_err(|error| wrong(error.to_string()))?),
+        false => Box::new(given::open(&args.file).map_err(|error| wrong(error.to_string()))?),
     };
     let read = source.by_ref().take(MOST_BYTES + 1).read_to_string(&mut text);
     let bytes = read.map_err(|error| match error.kind() {

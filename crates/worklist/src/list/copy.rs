@@ -16,6 +16,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use threadwise_engine::EngineError;
+use threadwise_machine::given;
 use threadwise_reload::driver::Settings;
 
 use super::lines::{earlier, files, repeated};
@@ -82,11 +83,8 @@ pub(crate) fn expect_kind(path: &Path, kind: Kind) -> Result<(), EngineError> {
 }
 
 fn is_sqlite(path: &Path) -> io::Result<bool> {
-    if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::other("it is no regular file"));
-    }
     let mut begin = Vec::new();
-    File::open(path)?.take(SQLITE_MAGIC.len() as u64).read_to_end(&mut begin)?;
+    given::open(path)?.take(SQLITE_MAGIC.len() as u64).read_to_end(&mut begin)?;
     Ok(begin == SQLITE_MAGIC)
 }
 
@@ -117,7 +115,7 @@ fn copied(from: &Path, to: &Path) -> rusqlite::Result<StepResult> {
 /// A file that uses a write-ahead log and has none: its number, size, and times of change.
 fn at_rest(path: &Path) -> Option<[i64; 6]> {
     let mut header = [0; 19];
-    File::open(path).and_then(|mut file| file.read_exact(&mut header)).ok()?;
+    given::open(path).and_then(|mut file| file.read_exact(&mut header)).ok()?;
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     // The write version (sqlite.org/fileformat.html, "File format version numbers").

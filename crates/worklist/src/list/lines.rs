@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use threadwise_engine::EngineError;
+use threadwise_machine::given;
 use threadwise_study::worklist::MAX_ITEMS;
 
 use crate::error::refuse;
@@ -42,16 +42,7 @@ pub(crate) fn lines(list: &Path) -> Result<Vec<String>, EngineError> {
 }
 
 fn read(list: &Path) -> std::io::Result<Vec<u8>> {
-    // Before it is opened: a pipe would wait for ever.
-    if !fs::metadata(list)?.is_file() {
-        return Err(std::io::Error::other("it is no regular file"));
-    }
-    let mut bytes = Vec::new();
-    fs::File::open(list)?.take(MAX_LIST_BYTES + 1).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 <= MAX_LIST_BYTES {
-        true => Ok(bytes),
-        false => Err(std::io::Error::other(format!("it is longer than {} MiB", MAX_LIST_BYTES >> 20))),
-    }
+    given::bytes(list, MAX_LIST_BYTES)
 }
 
 /// The files of the user's list, without links; a relative path begins at the list's folder.

@@ -9,6 +9,7 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use threadwise_engine::EngineError;
+use threadwise_machine::given;
 use threadwise_reload::firebird::header::{self, Header};
 
 use crate::error::{failed, io_error};
@@ -20,12 +21,10 @@ use crate::home::{DATABASE, Home};
 /// It is in use, or none that can be measured; or the file system's.
 pub(super) fn copy(original: &Path, to: &Path) -> Result<(), EngineError> {
     let action = || format!("copy {}", original.display());
-    // Opening a pipe would wait until another process writes to it.
-    let entry = fs::metadata(original).map_err(|cause| io_error("copy", original, &cause))?;
-    if !entry.is_file() {
-        return Err(failed(action(), "it is no file: give the path of a database file"));
-    }
-    let mut from = File::open(original).map_err(|cause| io_error("copy", original, &cause))?;
+    let mut from = given::open(original).map_err(|cause| match cause.kind() {
+        io::ErrorKind::InvalidInput => failed(action(), format!("{cause}: give the path of a database file")),
+        _ => io_error("copy", original, &cause),
+    })?;
     from.try_lock().map_err(|cause| match cause {
         TryLockError::WouldBlock => failed(
             action(),

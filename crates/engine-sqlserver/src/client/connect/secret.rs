@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use threadwise_engine::EngineError;
 use threadwise_engine::workloads::options::refuse;
+use threadwise_machine::given;
 
 /// The variable that `sqlcmd` reads, too.
 pub(super) const VARIABLE: &str = "SQLCMDPASSWORD";
@@ -41,7 +42,7 @@ pub(super) fn of_file(path: &Path) -> Result<Secret, EngineError> {
     if mode & 0o077 != 0 {
         return Err(cannot(format!("others may read it: chmod 600 {}", path.display())));
     }
-    let text = std::fs::read_to_string(path).map_err(|cause| cannot(cause.to_string()))?;
+    let text = given::text(path, given::TEXT_BYTES).map_err(|cause| cannot(cause.to_string()))?;
     match text.lines().next().filter(|line| !line.is_empty()) {
         Some(line) => Ok(Secret::new(line)),
         None => Err(cannot("its first line, which is the password, is empty".to_owned())),

@@ -10,6 +10,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
 use std::ops::Range;
 use std::path::Path;
+use threadwise_machine::given;
 use threadwise_machine::text::one_line;
 use threadwise_study::command::{Extract, MetricSpec};
 
@@ -60,7 +61,7 @@ pub fn extract(spec: &MetricSpec, text: &str) -> Result<f64, String> {
 /// As [`extract`]; or it cannot be read.
 pub(super) fn extract_file(spec: &MetricSpec, path: &Path, limit_bytes: u64) -> Result<f64, String> {
     let unread = |error: io::Error| format!("it cannot be read: {error}");
-    let mut file = File::open(path).map_err(unread)?;
+    let mut file = given::open(path).map_err(unread)?;
     match &spec.extract {
         Extract::Regex(pattern) => {
             let found = last_of(&expression(pattern)?, &mut file, SIZES).map_err(unread)?;
@@ -77,7 +78,7 @@ pub(super) fn extract_file(spec: &MetricSpec, path: &Path, limit_bytes: u64) -> 
 pub(super) fn mark_in_file(pattern: &str, path: &Path) -> Result<Option<String>, String> {
     let expression = expression(pattern)?;
     let unread = |error: io::Error| format!("it cannot be read: {error}");
-    let mut file = File::open(path).map_err(unread)?;
+    let mut file = given::open(path).map_err(unread)?;
     output::from_the_end(&mut file, SIZES, |text, piece| marked_line(&expression, text, piece.start))
         .map_err(unread)
 }

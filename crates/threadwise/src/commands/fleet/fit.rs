@@ -12,6 +12,7 @@ use threadwise_fleet::file::Boots;
 use threadwise_fleet::folder::{FleetFolder, Found};
 use threadwise_fleet::paths::STUDY_DEFINITION;
 use threadwise_fleet::plan::{PlannedMachine, sha256};
+use threadwise_machine::given;
 use threadwise_machine::{BootFacts, CpuSet, Topology, pin};
 
 /// What is known of this machine where a cell begins.
@@ -73,8 +74,12 @@ pub fn fit(
     judged(&here.cpus, &here.on_node, folder.plan.measures)
 }
 
+/// Most bytes of this program and of a study definition.
+const MOST_PROGRAM_BYTES: u64 = 1 << 30;
+
 fn same_file(path: &Path, wanted: &str, what: &str) -> Result<(), String> {
-    let bytes = std::fs::read(path).map_err(|error| format!("cannot read {what} to check it: {error}"))?;
+    let bytes = given::bytes(path, MOST_PROGRAM_BYTES)
+        .map_err(|error| format!("cannot read {what} to check it: {error}"))?;
     match sha256(&bytes) == wanted {
         true => Ok(()),
         false => Err(format!(

@@ -14,6 +14,7 @@ use threadwise_fleet::file::FleetFile;
 use threadwise_fleet::folder::{self, FleetFolder, NewFolder};
 use threadwise_fleet::paths::PLAN_FILE;
 use threadwise_fleet::plan::{Plan, PlannedStudy, sha256};
+use threadwise_machine::given;
 use threadwise_study::load::{Overrides, StudyFile};
 use threadwise_study::presets;
 
@@ -51,9 +52,8 @@ pub fn plan(args: &PlanArgs) -> Result<(), AppError> {
 }
 
 fn text(path: &Path) -> Result<String, AppError> {
-    let bytes = std::fs::read(path)
-        .map_err(|error| AppError::Input(format!("cannot read {}: {error}", path.display())))?;
-    String::from_utf8(bytes).map_err(|_| AppError::Input(format!("{} is not text in UTF-8", path.display())))
+    let text = given::text(path, given::TEXT_BYTES);
+    text.map_err(|error| AppError::Input(format!("cannot read {}: {error}", path.display())))
 }
 
 /// The study definition's text: of a preset, or of a file beside fleet.toml.

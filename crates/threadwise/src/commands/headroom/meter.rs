@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 use threadwise_headroom::core_time::core_times;
 use threadwise_headroom::{Layout, Row, SmtYield, cpu_times, of_window, rows};
+use threadwise_machine::given;
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_study::Reading;
 use threadwise_telemetry::perf::msr::{APERF, MPERF, TSC};
@@ -252,11 +253,8 @@ pub fn recorded(args: &HeadroomArgs, smt_yield: SmtYield) -> Result<(Topology, V
 }
 
 fn recorded_ticks(path: &Path) -> Result<Vec<CpuTicks>, AppError> {
-    use std::io::Read;
     let wrong = |why: &dyn std::fmt::Display| AppError::Input(format!("{}: {why}", path.display()));
-    let mut text = Vec::new();
-    let file = std::fs::File::open(path).map_err(|error| wrong(&error))?;
-    file.take(MOST_BYTES).read_to_end(&mut text).map_err(|error| wrong(&error))?;
+    let text = given::bytes(path, MOST_BYTES).map_err(|error| wrong(&error))?;
     let mut ticks = Vec::new();
     proc_stat::parse(&text, &mut ticks);
     ticks.sort_by_key(|one| one.cpu);

@@ -6,8 +6,9 @@ use super::transaction;
 use crate::cli::RunArgs;
 use crate::engines;
 use crate::error::AppError;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use threadwise_engine::{EngineError, LoadRequest};
+use threadwise_machine::given;
 use threadwise_runner::{self as runner, Worker};
 use threadwise_study::{Study, Treatment};
 
@@ -52,7 +53,7 @@ fn explained(error: EngineError, args: &RunArgs) -> String {
 fn place(source: Option<&str>, error: &EngineError) -> String {
     let (Some(name), EngineError::Option { option, .. }) = (source, error) else { return String::new() };
     let text = if name.ends_with(".toml") {
-        std::fs::read_to_string(name).unwrap_or_default()
+        given::text(Path::new(name), given::TEXT_BYTES).unwrap_or_default()
     } else {
         String::new()
     };

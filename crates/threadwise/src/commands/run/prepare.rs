@@ -11,10 +11,12 @@ use crate::engines;
 use crate::error::AppError;
 use crate::output;
 use crate::suggest;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use threadwise_document::numbers;
 use threadwise_engine::engines::simulated;
+use threadwise_machine::given;
 use threadwise_machine::{BootFacts, Topology};
 use threadwise_runner::guard;
 use threadwise_store::{EndState, Expectation, Store, Versions};
@@ -379,12 +381,12 @@ fn study_file(name: &str) -> Result<StudyFile, AppError> {
             AppError::Input(format!("{error}{}", hint.map_or_else(String::new, |hint| format!("; {hint}"))))
         });
     }
-    let text = std::fs::read(name)
-        .map_err(|error| AppError::Input(format!("cannot read the study definition {name}: {error}; presets have no .toml in their names (threadwise list)")))
-        .and_then(|bytes| {
-            String::from_utf8(bytes)
-                .map_err(|_| AppError::Input(format!("{name} is not text in UTF-8: is it a study definition?")))
-        })?;
+    let text = given::text(Path::new(name), given::TEXT_BYTES).map_err(|error| {
+        AppError::Input(match error.kind() {
+            ErrorKind::InvalidData => format!("{name} is not text in UTF-8: is it a study definition?"),
+            _ => format!("cannot read the study definition {name}: {error}; presets have no .toml in their names (threadwise list)"),
+        })
+    })?;
     StudyFile::parse(&text, name).map_err(AppError::input)
 }
 
@@ -456,11 +458,11 @@ fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Ov
         .chain(args.set.iter().map(given).map(|option| worklist::stored(option, file.workload())))
         .collect(),
         factors: factors::levels(args)?,
-        placements: args.placement.clone(),
-        memory: args.memory.clone(),
         versions: args.versions.as_ref().map(|versions| {
             versions.each_ref().map(|settings| settings.iter().map(given).collect::<Options>())
         }),
+        placements: args.placement.clone(),
+        memory: args.memory.clone(),
         service: args.service.clone(),
         quota: Quota::read(Path::new("/")).map_err(AppError::failed)?,
         memory_limit_bytes: Some(guard::memory_limit_bytes(Path::new("/"), topology.limits.memory_bytes)),

@@ -3,15 +3,13 @@
 use super::args::TransactionArgs;
 use crate::cli::RunArgs;
 use crate::error::AppError;
-use std::io::Read;
+use std::io::ErrorKind;
 use threadwise_engine::EngineError;
+use threadwise_machine::given;
 use threadwise_machine::text::escaped;
 pub use threadwise_study::transaction::WORKLOAD;
 use threadwise_study::transaction::{MAY_WRITE, SQL, written_to};
 use threadwise_study::{OptionValue, Options, Study};
-
-/// Most bytes of a file that are read: more than the workload takes, so that it is the one to refuse.
-const MOST_BYTES: u64 = 1 << 20;
 
 /// Workload options that the command line gives by these options.
 ///
@@ -22,14 +20,12 @@ pub fn options(args: &TransactionArgs) -> Result<Options, AppError> {
     let text = |text: String| OptionValue::Text(text);
     if let Some(file) = &args.transaction {
         let fail = |why: String| AppError::Input(format!("--transaction {}: {why}", file.display()));
-        let mut sql = Vec::new();
-        let opened = std::fs::File::open(file).map_err(|error| fail(format!("cannot be read: {error}")))?;
-        opened
-            .take(MOST_BYTES)
-            .read_to_end(&mut sql)
-            .map_err(|error| fail(format!("cannot be read: {error}")))?;
-        let sql =
-            String::from_utf8(sql).map_err(|_| fail("is not text in UTF-8: is it a file of SQL?".into()))?;
+        let sql = given::text(file, given::TEXT_BYTES).map_err(|error| {
+            fail(match error.kind() {
+                ErrorKind::InvalidData => "is not text in UTF-8: is it a file of SQL?".to_owned(),
+                _ => format!("cannot be read: {error}"),
+            })
+        })?;
         options.insert(SQL.to_owned(), text(sql));
     }
     options.extend(args.may_write.clone().map(|name| (MAY_WRITE.to_owned(), text(name))));

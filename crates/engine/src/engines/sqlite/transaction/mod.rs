@@ -18,6 +18,7 @@ use crate::workloads::options::{only, refuse};
 use crate::workloads::transaction::{Draws, Quoting, Transaction, needs_users_data};
 use crate::{EngineError, LoadRequest, Loaded, Running, Session, SessionRequest};
 use session::{TransactionSession, do_once};
+use threadwise_machine::given;
 use threadwise_study::OptionValue;
 
 /// Functions whose effect outlives a ROLLBACK.
@@ -53,6 +54,14 @@ impl Spec {
             None => return needs_users_data("name its file with --engine-option database=/path/to/file"),
         };
         transaction.expect_database(file)?;
+        // SQLite opens what has this name, and a pipe would wait for ever. What is not there it says itself.
+        let kind = PathBuf::from(file).metadata().ok().and_then(|found| given::instead(found.file_type()));
+        if let Some(what) = kind {
+            return Err(refuse(
+                DATABASE,
+                format!("{file} is {what} and no file: give the path of a database file"),
+            ));
+        }
         Ok(Self { transaction, file: PathBuf::from(file) })
     }
 

@@ -1,0 +1,114 @@
+//! Files that users name: read as files, and as nothing else.
+//!
+//! A name on the command line, in a definition or in an engine's own settings may lead to anything: opening a pipe waits for
+//! its other end, `/dev/zero` has no end, and opening some devices does something. So a name is looked at before it is
+//! opened, opened without waiting and without becoming a terminal's owner (`open(2)`: `O_NONBLOCK`, `O_NOCTTY`; the
+//! standard library adds `O_CLOEXEC`), looked at again by its descriptor, since the name may have changed, and read up to a
+//! bound. Links are followed: the user's own name is what counts.
+
+use std::fs::{File, FileType, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+
+/// Most bytes of a text that a person writes: a study definition, a file of settings or of passwords, certificates.
+pub const TEXT_BYTES: u64 = 1 << 20;
+
+/// Opens a regular file to read it.
+///
+/// # Errors
+/// Those of `open(2)`, or what it is instead, in one line.
+pub fn open(path: &Path) -> io::Result<File> {
+    let is_file = |kind: FileType| instead(kind).map_or(Ok(()), |what| Err(refused(what)));
+    is_file(path.metadata()?.file_type())?;
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
+    is_file(file.metadata()?.file_type())?;
+    Ok(file)
+}
+
+/// All bytes of a regular file that has at most so many.
+///
+/// # Errors
+/// As [`open`], those of `read(2)`, or that it has more.
+pub fn bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 <= most {
+        true => Ok(bytes),
+        false => Err(invalid(format!("it is longer than {}", size(most)))),
+    }
+}
+
+/// The text of a regular file of at most so many bytes.
+///
+/// # Errors
+/// As [`bytes`], or it is no text; `InvalidData` is of that alone.
+pub fn text(path: &Path, most: u64) -> io::Result<String> {
+    let no_text = |_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8");
+    String::from_utf8(bytes(path, most)?).map_err(no_text)
+}
+
+/// What something is that is no regular file.
+pub fn instead(kind: FileType) -> Option<&'static str> {
+    match kind {
+        kind if kind.is_file() => None,
+        kind if kind.is_dir() => Some("a folder"),
+        kind if kind.is_fifo() => Some("a pipe"),
+        kind if kind.is_socket() => Some("a socket"),
+        _ => Some("a device"),
+    }
+}
+
+fn refused(what: &str) -> io::Error {
+    invalid(format!("it is {what} and no file"))
+}
+
+fn invalid(why: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, why)
+}
+
+fn size(bytes: u64) -> String {
+    match bytes >> 20 {
+        0 => format!("{bytes} bytes"),
+        mib => format!("{mib} MiB"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn what_is_no_file_is_refused_and_nothing_waits() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("plain"), "text").unwrap();
+        symlink("plain", at("link")).unwrap();
+        symlink("/dev/zero", at("endless")).unwrap();
+        symlink("/dev/null", at("null")).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap();
+        assert!(made.success());
+        symlink("pipe", at("to-pipe")).unwrap();
+        let _listener = UnixListener::bind(at("socket")).unwrap();
+        assert_eq!(
+            (text(&at("plain"), 4).unwrap(), text(&at("link"), 100).unwrap()),
+            ("text".into(), "text".into())
+        );
+        for (name, what) in [
+            ("endless", "it is a device and no file"),
+            ("null", "it is a device and no file"),
+            ("pipe", "it is a pipe and no file"),
+            ("to-pipe", "it is a pipe and no file"),
+            ("socket", "it is a socket and no file"),
+            (".", "it is a folder and no file"),
+        ] {
+            assert_eq!(bytes(&at(name), 100).unwrap_err().to_string(), what, "{name}");
+        }
+        assert_eq!(bytes(&at("absent"), 1).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(bytes(&at("plain"), 3).unwrap_err().to_string(), "it is longer than 3 bytes");
+        std::fs::write(at("bytes"), [0xff, 0xfe]).unwrap();
+        assert_eq!(text(&at("bytes"), 9).unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
+}
