@@ -24,12 +24,12 @@ pub fn are_compared(study: &Study) -> bool {
 
 /// The command of each version, where they have different ones.
 pub fn commands(study: &Study) -> Option<[String; 2]> {
-    let of = |name: &str| {
+    let command_of = |name: &str| {
         let mut all = study.treatments.iter();
         let treatment = all.find(|one| one.factors.get(FACTOR).is_some_and(|level| level == name))?;
         Some(treatment.options.get("command")?.to_string())
     };
-    let both = [of(NAMES[0])?, of(NAMES[1])?];
+    let both = [command_of(NAMES[0])?, command_of(NAMES[1])?];
     (both[0] != both[1]).then_some(both)
 }
 

@@ -189,13 +189,13 @@ impl<'t> Cpus<'t> {
                 names.push(name);
             }
         }
-        let of = |cpu: u32, name: &str| if names.contains(&name) { self.id(cpu, name) } else { Ok(None) };
+        let number = |cpu: u32, name: &str| if names.contains(&name) { self.id(cpu, name) } else { Ok(None) };
         for cpu in self.online.iter() {
             let package = match self.id(cpu, "physical_package_id")? {
-                Some(package) => Some([of(cpu, "drawer_id")?, of(cpu, "book_id")?, Some(package)]),
+                Some(package) => Some([number(cpu, "drawer_id")?, number(cpu, "book_id")?, Some(package)]),
                 None => None,
             };
-            ids.insert(cpu, package, of(cpu, "die_id")?, self.id(cpu, "core_id")?);
+            ids.insert(cpu, package, number(cpu, "die_id")?, self.id(cpu, "core_id")?);
         }
         Ok(ids)
     }

@@ -151,9 +151,9 @@ fn mount_line(line: &str) -> Option<Mount> {
 /// `35 30 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup rw`: the root and the point are the fourth and the
 /// fifth field, and after the hyphen come the kind, the source and the file system's own options.
 fn mountinfo_line(line: &str) -> Option<Mount> {
-    let (own, system) = line.split_once(" - ")?;
-    let mut own = own.split_whitespace().skip(3);
-    let (root, point) = (own.next()?, own.next()?);
+    let (mount, system) = line.split_once(" - ")?;
+    let mut mount = mount.split_whitespace().skip(3);
+    let (root, point) = (mount.next()?, mount.next()?);
     let mut system = system.split_whitespace();
     let (kind, options) = (system.next()?, system.nth(1).unwrap_or_default());
     Mount::new(point, kind, options, Some(root))

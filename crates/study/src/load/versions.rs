@@ -76,11 +76,11 @@ pub(super) fn check(file: &StudyFile, versions: &[Options; 2]) -> Result<(), Loa
 /// The comparisons of a group with versions: the second over the first on each placement, then every placement of the first
 /// over the first placement.
 pub(super) fn comparisons(group: &Group, suffix: &str) -> Vec<Comparison> {
-    let of = |version: &str| -> Vec<&Seat> {
+    let seats_of = |version: &str| -> Vec<&Seat> {
         let seats = group.seats.iter().filter(|seat| seat.role != Role::BaselineTwin);
         seats.filter(|seat| seat.version == Some(version)).collect()
     };
-    let (first, second) = (of(NAMES[0]), of(NAMES[1]));
+    let (first, second) = (seats_of(NAMES[0]), seats_of(NAMES[1]));
     let comparison = |top: &Seat, below: &Seat, kind: &str| Comparison {
         name: format!("{}{suffix} : {}", top.name, below.name),
         treatment: format!("{}{suffix}", top.name),

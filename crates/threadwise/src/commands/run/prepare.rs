@@ -158,7 +158,6 @@ impl Job {
             command::allowed(&whole, args)?;
             transaction::allowed(&whole, args)?;
         }
-        program::check_workload(&whole)?;
         let (program, versions) = engine(&whole)?;
         let html = html_path(args, file)?;
         match &html {
@@ -478,6 +477,7 @@ fn asked(args: &RunArgs, before: Asked) -> Asked {
 /// The program of the study's engine, and the versions that the result file keeps.
 fn engine(study: &Study) -> Result<(Program, Versions), AppError> {
     let name = &study.engine;
+    program::check_workload(study)?;
     let found = program::find(study)?;
     let mut versions = found.versions.clone();
     match engines::find(name) {
