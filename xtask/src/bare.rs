@@ -21,9 +21,10 @@ const NAMES: [&str; 6] = ["refus", "cannot", "bad_input", "unknown", "impossible
 
 /// Runs them.
 pub fn run() -> Result<(), String> {
-    let tests = ["test", "--package", "threadwise", "--test", "it"];
+    // Of the whole workspace, whose features `cargo test --workspace` has built dependencies with.
+    let tests = ["test", "--workspace", "--test", "it"];
     // Built outside, where compilers have all that they may want.
-    Task::new("cargo", &["build", "--package", "threadwise-engine-sqlserver"]).run()?;
+    Task::new("cargo", &["build", "--workspace", "--bin", "threadwise-engine-sqlserver"]).run()?;
     Task::new("cargo", &tests).more(&["--no-run"]).run()?;
     let (engines, fleets) = (engines::ensure()?, fleets::ensure()?);
     let hidden: Vec<String> = hidden().iter().map(|path| path.display().to_string()).collect();
