@@ -80,6 +80,7 @@ fn section(text: &str, name: &str) -> Result<Option<BTreeMap<String, String>>, S
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_section_is_read_and_no_other() {
