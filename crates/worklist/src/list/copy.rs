@@ -254,7 +254,12 @@ mod tests {
             let error = expect_kind(&text, kind).unwrap_err().to_string();
             assert!(error.contains("text") && error.contains("or take it out"), "{error}");
         }
-        assert!(expect_kind(folder.path(), Kind::Sqlite).unwrap_err().to_string().contains("regular"));
+        assert!(
+            expect_kind(folder.path(), Kind::Sqlite)
+                .unwrap_err()
+                .to_string()
+                .contains("it is a folder and no file")
+        );
     }
 
     #[test]

@@ -103,7 +103,9 @@ mod tests {
         assert!(read(b"x\n\xff\n").unwrap_err().to_string().contains("not UTF-8"));
         let gone = lines(&folder.path().join("gone")).unwrap_err().to_string();
         assert!(gone.contains("option 'list'") && gone.contains("gone"), "{gone}");
-        assert!(lines(Path::new("/dev/zero")).unwrap_err().to_string().contains("regular"));
+        assert!(
+            lines(Path::new("/dev/zero")).unwrap_err().to_string().contains("it is a device and no file")
+        );
     }
 
     #[test]
