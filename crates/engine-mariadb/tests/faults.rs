@@ -18,7 +18,14 @@ fn small(folder: &Path) -> LoadRequest {
 }
 
 fn signal(name: &str, pid: u32) {
-    assert!(Command::new("kill").args([name, &pid.to_string()]).status().unwrap().success());
+    assert!(
+        Command::new("sh")
+            .args(["-c", "kill \"$@\"", "kill"])
+            .args([name, &pid.to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
 }
 
 /// Until no process works in the folder; false when some still do after a minute.

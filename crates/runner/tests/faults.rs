@@ -39,6 +39,9 @@ fn fault(name: &str) -> (String, String, usize) {
 
 #[test]
 fn a_crash_is_recorded_with_its_signal_and_last_words() {
+    if !common::has_python() {
+        return;
+    }
     let (kind, message, slices) = fault("segfault");
     assert_eq!((kind.as_str(), slices), ("failed crash", 0));
     assert!(message.contains("signal 11 (SIGSEGV)") && message.contains("about to fall over"), "{message}");
@@ -46,6 +49,9 @@ fn a_crash_is_recorded_with_its_signal_and_last_words() {
 
 #[test]
 fn an_exit_before_the_answer_is_a_crash_with_its_code() {
+    if !common::has_python() {
+        return;
+    }
     let (kind, message, _) = fault("exit");
     assert_eq!(kind, "failed crash");
     assert!(message.contains("exit code 3"), "{message}");
@@ -53,6 +59,9 @@ fn an_exit_before_the_answer_is_a_crash_with_its_code() {
 
 #[test]
 fn a_hanging_worker_is_killed_with_its_children() {
+    if !common::has_python() {
+        return;
+    }
     let mut bench = Bench::new(GOOD);
     bench.settings.deadlines.slice = Duration::from_millis(700);
     let (kind, message, _) = one_fault(&bench, &study(&["hang"], 1), "hang");
@@ -64,6 +73,9 @@ fn a_hanging_worker_is_killed_with_its_children() {
 
 #[test]
 fn garbage_is_a_protocol_failure_that_quotes_it() {
+    if !common::has_python() {
+        return;
+    }
     let (kind, message, _) = fault("garbage");
     assert_eq!(kind, "failed protocol");
     assert!(message.contains("Segmentation fault? no."), "{message}");
@@ -71,12 +83,18 @@ fn garbage_is_a_protocol_failure_that_quotes_it() {
 
 #[test]
 fn what_the_worker_says_of_itself_is_kept_on_one_line() {
+    if !common::has_python() {
+        return;
+    }
     let (kind, message, _) = fault("engine");
     assert_eq!((kind.as_str(), message.as_str()), ("failed engine", "no such table at all"));
 }
 
 #[test]
 fn last_words_count_though_the_worker_is_gone_when_they_are_read() {
+    if !common::has_python() {
+        return;
+    }
     // Line and end of the pipe come together in some of the blocks and apart in others.
     let study = study(&["farewell"], 24);
     let bench = Bench::new(GOOD);
@@ -90,6 +108,9 @@ fn last_words_count_though_the_worker_is_gone_when_they_are_read() {
 
 #[test]
 fn a_wrong_answer_ends_the_run() {
+    if !common::has_python() {
+        return;
+    }
     let (kind, message, slices) = fault("wrong");
     assert_eq!((kind.as_str(), slices), ("failed wrong-answer", 1));
     assert!(message.contains("2 wrong answers of 10"), "{message}");
@@ -97,6 +118,9 @@ fn a_wrong_answer_ends_the_run() {
 
 #[test]
 fn reads_from_the_disk_make_the_run_invalid() {
+    if !common::has_python() {
+        return;
+    }
     let (kind, message, slices) = fault("disk");
     assert_eq!((kind.as_str(), slices), ("invalid not-cached", 3));
     assert!(message.contains("120 physical reads to 3900"), "{message}");
@@ -104,11 +128,17 @@ fn reads_from_the_disk_make_the_run_invalid() {
 
 #[test]
 fn a_thread_too_many_is_a_protocol_failure() {
+    if !common::has_python() {
+        return;
+    }
     assert_eq!(fault("threads").0, "failed protocol");
 }
 
 #[test]
 fn what_the_study_file_cannot_hold_costs_only_its_own_run() {
+    if !common::has_python() {
+        return;
+    }
     let (kind, message, slices) = fault("name");
     assert_eq!((kind.as_str(), slices), ("failed protocol", 0));
     assert!(message.contains("256"), "{message}");
@@ -116,6 +146,9 @@ fn what_the_study_file_cannot_hold_costs_only_its_own_run() {
 
 #[test]
 fn a_wrong_mask_is_found_before_the_first_slice() {
+    if !common::has_python() {
+        return;
+    }
     let mut study = study(&[], 1);
     study.treatments.push(floating("mask"));
     let (kind, message, slices) = one_fault(&Bench::new(GOOD), &study, "mask");
@@ -125,6 +158,9 @@ fn a_wrong_mask_is_found_before_the_first_slice() {
 
 #[test]
 fn a_mask_that_changes_is_found_at_the_end() {
+    if !common::has_python() {
+        return;
+    }
     let mut study = study(&[], 1);
     study.treatments.push(floating("late-mask"));
     // With an even number of treatments some slice of each has an odd number, in any order.
@@ -142,6 +178,9 @@ fn a_mask_that_changes_is_found_at_the_end() {
 
 #[test]
 fn a_worker_that_does_not_stop_is_killed_and_its_slices_stay() {
+    if !common::has_python() {
+        return;
+    }
     let mut bench = Bench::new(GOOD);
     bench.settings.deadlines.stop = Duration::from_millis(300);
     let (status, _, slices) = one_fault(&bench, &study(&["stubborn"], 1), "stubborn");
@@ -150,6 +189,9 @@ fn a_worker_that_does_not_stop_is_killed_and_its_slices_stay() {
 
 #[test]
 fn another_protocol_version_is_refused() {
+    if !common::has_python() {
+        return;
+    }
     let bench = Bench::new("version");
     let mut store = bench.create(&study(&[], 1));
     let error = bench.run(&mut store).unwrap_err();
@@ -161,6 +203,9 @@ fn another_protocol_version_is_refused() {
 
 #[test]
 fn a_worker_without_hello_is_not_waited_for_for_ever() {
+    if !common::has_python() {
+        return;
+    }
     let mut bench = Bench::new("silent");
     bench.settings.deadlines.hello = Duration::from_millis(300);
     let error = hello(&bench.settings).unwrap_err().to_string();
@@ -173,6 +218,9 @@ fn a_worker_without_hello_is_not_waited_for_for_ever() {
 
 #[test]
 fn a_worker_says_what_its_engine_is_like() {
+    if !common::has_python() {
+        return;
+    }
     let said = |text: &str| hello(&Bench::new(text).settings);
     let some = said(r#"{"block_bytes":8192,"service_threads":false,"of_a_later_version":1}"#).unwrap();
     let expected = Properties { block_bytes: 8192, service_threads: false, ..Properties::default() };
@@ -184,6 +232,9 @@ fn a_worker_says_what_its_engine_is_like() {
 
 #[test]
 fn a_program_that_is_not_there_is_named() {
+    if !common::has_python() {
+        return;
+    }
     let mut bench = Bench::new(GOOD);
     bench.settings.worker.program = "/nowhere/threadwise-engine-x".into();
     let error = bench.run(&mut bench.create(&study(&[], 1))).unwrap_err().to_string();
@@ -192,6 +243,9 @@ fn a_program_that_is_not_there_is_named() {
 
 #[test]
 fn data_that_does_not_fit_into_memory_is_refused() {
+    if !common::has_python() {
+        return;
+    }
     let bench = Bench::new("full");
     let error = bench.run(&mut bench.create(&study(&[], 1))).unwrap_err();
     assert!(matches!(error, RunnerError::Refused(_)), "{error}");
@@ -201,6 +255,9 @@ fn data_that_does_not_fit_into_memory_is_refused() {
 
 #[test]
 fn a_baseline_that_never_works_ends_the_study_under_either_name() {
+    if !common::has_python() {
+        return;
+    }
     for at in [0, 1] {
         let bench = Bench::new(GOOD);
         let mut study = study(&["other"], 8);

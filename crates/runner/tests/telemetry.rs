@@ -20,6 +20,9 @@ fn reading<'a>(run: &'a Run, sampler: &str, metric: &str) -> &'a Reading {
 
 #[test]
 fn the_measuring_thread_keeps_to_one_logical_cpu_and_comes_back() {
+    if !common::has_python() {
+        return;
+    }
     let bench = Bench::new(GOOD);
     let mut store = bench.create(&study(&["other"], 2));
     let before = pin::current_affinity().unwrap();
@@ -45,6 +48,9 @@ fn the_measuring_thread_keeps_to_one_logical_cpu_and_comes_back() {
 
 #[test]
 fn long_slices_have_readings_of_their_cpus_and_workers_and_tell_what_looking_cost() {
+    if !common::has_python() {
+        return;
+    }
     let bench = Bench::new(GOOD);
     let mut study = study(&[], 1);
     study.design.slice_ns = 250_000_000;

@@ -31,6 +31,9 @@ fn windows(bench: &Bench) -> BTreeMap<(String, u64, u64), usize> {
 
 #[test]
 fn all_slices_have_the_warm_up_that_the_first_block_measured() {
+    if !common::has_python() {
+        return;
+    }
     let bench = Bench::new("pieces");
     let mut store = bench.create(&measured(2));
     bench.run(&mut store).unwrap();
@@ -49,6 +52,9 @@ fn all_slices_have_the_warm_up_that_the_first_block_measured() {
 
 #[test]
 fn a_worker_that_knows_no_pieces_is_not_asked_for_them() {
+    if !common::has_python() {
+        return;
+    }
     let bench = Bench::new(GOOD);
     let mut store = bench.create(&measured(1));
     bench.run(&mut store).unwrap();
@@ -65,6 +71,9 @@ fn a_worker_that_knows_no_pieces_is_not_asked_for_them() {
 
 #[test]
 fn a_warm_up_that_is_given_is_not_measured() {
+    if !common::has_python() {
+        return;
+    }
     let bench = Bench::new("pieces");
     let mut study = measured(1);
     study.design.rewarm_ns = Some(2 * MS);

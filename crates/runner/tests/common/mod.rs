@@ -98,6 +98,18 @@ pub fn versions() -> Versions {
     }
 }
 
+/// Whether the worker of these tests can run; where it cannot, says that they are skipped.
+pub fn has_python() -> bool {
+    let is_here = std::process::Command::new("python3").arg("--version").output().is_ok();
+    if !is_here {
+        // Not by the macro, whose output the test program keeps back.
+        let line =
+            b"SKIPPED: the runner with a worker in another language: no python3 here (Debian: python3)\n";
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), line);
+    }
+    is_here
+}
+
 /// Settings with the Python worker, which writes what a test wants to know into `spy`.
 pub fn settings(spy: &Path, data_root: &Path, hello: &str) -> Settings {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/common/worker.py");

@@ -182,8 +182,10 @@ fn log(lab: &Lab) -> String {
 
 fn signal(child: &Child, signal: i32) {
     // The number is that of our own child, which was not waited for.
-    let sent =
-        std::process::Command::new("kill").args([format!("-{signal}"), child.id().to_string()]).status();
+    let sent = std::process::Command::new("sh")
+        .args(["-c", "kill \"$@\"", "kill"])
+        .args([format!("-{signal}"), child.id().to_string()])
+        .status();
     assert!(sent.unwrap().success());
 }
 

@@ -184,7 +184,11 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 fn send(process: &str, signal: &str) {
-    let done = Command::new("kill").args(["-s", signal, process.trim()]).status().unwrap();
+    let done = Command::new("sh")
+        .args(["-c", "kill \"$@\"", "kill"])
+        .args(["-s", signal, process.trim()])
+        .status()
+        .unwrap();
     assert!(done.success(), "kill -s {signal} {process}");
 }
 

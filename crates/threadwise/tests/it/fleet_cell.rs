@@ -49,7 +49,14 @@ fn tools(lab: &FleetLab, name: &str, script: &str) -> String {
 
 fn term(child: &Child) {
     let pid = child.id().to_string();
-    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    assert!(
+        Command::new("sh")
+            .args(["-c", "kill \"$@\"", "kill"])
+            .args(["-TERM", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
 }
 
 #[test]

@@ -109,7 +109,7 @@ impl Cluster {
         child.kill().unwrap();
         child.wait().unwrap();
         for pid in self.processes_of(Some(name)) {
-            let _ = Command::new("kill").args(["-KILL", &pid]).output();
+            let _ = Command::new("sh").args(["-c", "kill \"$@\"", "kill"]).args(["-KILL", &pid]).output();
         }
     }
 
@@ -163,7 +163,7 @@ impl Cluster {
             let _ = child.wait();
         }
         for pid in self.processes_of(None) {
-            let _ = Command::new("kill").args(["-KILL", &pid]).output();
+            let _ = Command::new("sh").args(["-c", "kill \"$@\"", "kill"]).args(["-KILL", &pid]).output();
         }
     }
 }

@@ -87,6 +87,17 @@ impl Lab {
     }
 }
 
+/// Whether Python is here; where it is not, says that these tests are skipped.
+pub fn has_python(what: &str) -> bool {
+    let is_here = Command::new("python3").arg("--version").output().is_ok();
+    if !is_here {
+        // Not by the macro, whose output the test program keeps back.
+        let line = format!("SKIPPED: {what}: no python3 here (Debian: python3)\n");
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
+    }
+    is_here
+}
+
 pub fn said(output: Output) -> Said {
     Said {
         code: output.status.code(),

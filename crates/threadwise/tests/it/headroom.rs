@@ -124,7 +124,14 @@ fn an_interrupt_ends_it() {
     let mut lines = [String::new(), String::new()];
     lines.iter_mut().for_each(|line| assert!(stdout.read_line(line).unwrap() > 0));
     assert!(lines[0].starts_with("time") && lines[1].contains("machine"), "{lines:?}");
-    assert!(Command::new("kill").args(["-INT", &headroom.id().to_string()]).status().unwrap().success());
+    assert!(
+        Command::new("sh")
+            .args(["-c", "kill \"$@\"", "kill"])
+            .args(["-INT", &headroom.id().to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
     let ended = said(headroom.wait_with_output().unwrap());
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
 }

@@ -40,7 +40,14 @@ fn interrupted(lab: &Lab, args: &[&str]) -> String {
         line.clear();
         assert!(said.read_line(&mut line).unwrap() > 0, "it ended without a block");
     }
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert!(
+        Command::new("sh")
+            .args(["-c", "kill \"$@\"", "kill"])
+            .args(["-INT", &child.id().to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
     let mut rest = String::new();
     said.read_to_string(&mut rest).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{rest}");

@@ -118,7 +118,11 @@ impl Drop for Server {
     fn drop(&mut self) {
         // Its group is its own as long as it is not waited for.
         let group = format!("-{}", self.child.id());
-        let _ = Command::new("kill").args(["-9", "--", &group]).stderr(Stdio::null()).status();
+        let _ = Command::new("sh")
+            .args(["-c", "kill \"$@\"", "kill"])
+            .args(["-9", &group])
+            .stderr(Stdio::null())
+            .status();
         let _ = self.child.wait();
     }
 }
@@ -158,6 +162,9 @@ fn client(server: &Server) -> Vec<String> {
 
 #[test]
 fn everything_of_a_server_is_bound_for_every_run_and_has_its_own_mask_afterwards() {
+    if !crate::harness::has_python("binding a server") {
+        return;
+    }
     let lab = Lab::new();
     let server = Server::start(&lab);
     // The child says that it is there before its thread is.
@@ -200,11 +207,21 @@ pub fn start_waiting(lab: &Lab, server: &Server) -> Child {
 
 pub fn kill(pids: &[String]) {
     let words = [&["-9".to_owned()], pids].concat();
-    assert!(Command::new("kill").args(words).stderr(Stdio::null()).status().is_ok());
+    assert!(
+        Command::new("sh")
+            .args(["-c", "kill \"$@\"", "kill"])
+            .args(words)
+            .stderr(Stdio::null())
+            .status()
+            .is_ok()
+    );
 }
 
 #[test]
 fn a_server_that_another_study_binds_is_refused_before_anything_is_touched() {
+    if !crate::harness::has_python("binding a server") {
+        return;
+    }
     let lab = Lab::new();
     let server = Server::start(&lab);
     let mut first = start_waiting(&lab, &server);
@@ -219,7 +236,14 @@ fn a_server_that_another_study_binds_is_refused_before_anything_is_touched() {
         assert!(said.stderr.contains(&why), "{}", said.stderr);
     }
     assert_eq!(server.masks(), bound);
-    assert!(Command::new("kill").args(["-2", &first.id().to_string()]).status().unwrap().success());
+    assert!(
+        Command::new("sh")
+            .args(["-c", "kill \"$@\"", "kill"])
+            .args(["-2", &first.id().to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
     first.wait().unwrap();
     assert_eq!((server.astray(), lab.leftovers()), (vec![], vec![]));
     std::fs::remove_file(lab.path().join("s.threadwise")).unwrap();
@@ -236,6 +260,9 @@ fn without_janitor(lab: &Lab) -> Vec<String> {
 
 #[test]
 fn killed_with_a_server_bound_every_thread_has_its_own_mask_again() {
+    if !crate::harness::has_python("binding a server") {
+        return;
+    }
     for everything in [false, true] {
         let lab = Lab::new();
         let server = Server::start(&lab);
@@ -258,10 +285,17 @@ fn killed_with_a_server_bound_every_thread_has_its_own_mask_again() {
 
 #[test]
 fn a_killed_worker_is_a_failed_run_and_ctrl_c_puts_everything_back() {
+    if !crate::harness::has_python("binding a server") {
+        return;
+    }
     let lab = Lab::new();
     let server = Server::start(&lab);
     let child = start_waiting(&lab, &server);
-    let interrupted = Command::new("kill").args(["-2", &child.id().to_string()]).status().unwrap();
+    let interrupted = Command::new("sh")
+        .args(["-c", "kill \"$@\"", "kill"])
+        .args(["-2", &child.id().to_string()])
+        .status()
+        .unwrap();
     assert!(interrupted.success());
     let mut child = child;
     assert_eq!(child.wait().unwrap().code(), Some(130));
@@ -277,6 +311,9 @@ fn a_killed_worker_is_a_failed_run_and_ctrl_c_puts_everything_back() {
 
 #[test]
 fn a_thread_that_leaves_its_place_fails_the_run() {
+    if !crate::harness::has_python("binding a server") {
+        return;
+    }
     let lab = Lab::new();
     let server = Server::start(&lab);
     // From any placement to another one.
@@ -319,6 +356,9 @@ print(f"served = {served}\ntps = {served / (time.monotonic() - begin)}\nclient =
 
 #[test]
 fn cpu_of_a_command_and_what_it_does_includes_that_of_the_bound_server() {
+    if !crate::harness::has_python("binding a server") {
+        return;
+    }
     let lab = Lab::new();
     let server = Server::start_script(&lab, BUSY_SERVER);
     std::fs::write(lab.path().join("client.py"), FIXED_TIME).unwrap();
@@ -345,6 +385,9 @@ fn cpu_of_a_command_and_what_it_does_includes_that_of_the_bound_server() {
 
 #[test]
 fn what_must_not_be_bound_is_refused_and_nothing_is_touched() {
+    if !crate::harness::has_python("binding a server") {
+        return;
+    }
     let lab = Lab::new();
     let server = Server::start(&lab);
     let this = std::process::id().to_string();

@@ -89,7 +89,11 @@ fn an_interrupted_probe_tells_what_it_has() {
     let mut errors = BufReader::new(child.stderr.take().unwrap());
     errors.read_line(&mut line).unwrap();
     assert!(line.starts_with("measuring"), "{line}");
-    let signal = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let signal = std::process::Command::new("sh")
+        .args(["-c", "kill \"$@\"", "kill"])
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
     assert!(signal.success());
     let said = said(child.wait_with_output().unwrap());
     assert_eq!(said.code, Some(130), "{}", said.stdout);

@@ -222,7 +222,11 @@ fn a_server_killed_in_mid_study_is_a_failed_run_and_the_study_goes_on() {
         for pid in servers() {
             // It may have ended by itself in the meantime.
             let kill = ["-9".to_owned(), pid.to_string()];
-            let _ = std::process::Command::new("kill").args(kill).stderr(Stdio::null()).status();
+            let _ = std::process::Command::new("sh")
+                .args(["-c", "kill \"$@\"", "kill"])
+                .args(kill)
+                .stderr(Stdio::null())
+                .status();
         }
         let said = said(child.wait_with_output().unwrap());
         // A block of three is more than a tenth.

@@ -236,7 +236,14 @@ fn a_worker_that_is_killed_is_a_failed_run_and_the_study_goes_on() {
     let mut child = bench.start();
     wait_until("three workers of a block", || bench.workers().len() >= 3);
     let victim = bench.workers()[0];
-    assert!(Command::new("kill").args(["-9", &victim.to_string()]).status().unwrap().success());
+    assert!(
+        Command::new("sh")
+            .args(["-c", "kill \"$@\"", "kill"])
+            .args(["-9", &victim.to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
     // One run of six is more than a tenth.
     assert_eq!(child.wait().unwrap().code(), Some(1));
     let statuses: Vec<Value> = bench.lines("runs").into_iter().map(|run| run["status"].clone()).collect();
@@ -250,7 +257,14 @@ fn a_study_that_is_stopped_in_a_query_leaves_nothing_and_goes_on_later() {
     bench.write("duckdb", "", TWO);
     let mut child = bench.start();
     wait_until("three workers of a block", || bench.workers().len() >= 3);
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert!(
+        Command::new("sh")
+            .args(["-c", "kill \"$@\"", "kill"])
+            .args(["-INT", &child.id().to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_eq!((bench.workers(), bench.lab.leftovers()), (vec![], vec![]));
     let again = ["run", "--resume", "s.threadwise", "--allow-busy", "--no-probe", "--no-html"];

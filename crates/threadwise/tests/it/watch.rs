@@ -44,7 +44,11 @@ fn an_interrupt_ends_it_with_a_summary() {
     let mut stdout = BufReader::new(watch.stdout.take().unwrap());
     stdout.read_line(&mut first).unwrap();
     assert!(first.contains(':') && first.ends_with('\n'), "{first}");
-    let stopped = Command::new("kill").args(["-INT", &watch.id().to_string()]).status().unwrap();
+    let stopped = Command::new("sh")
+        .args(["-c", "kill \"$@\"", "kill"])
+        .args(["-INT", &watch.id().to_string()])
+        .status()
+        .unwrap();
     assert!(stopped.success());
     let rest: Vec<String> = stdout.lines().map(Result::unwrap).collect();
     let ended = said(watch.wait_with_output().unwrap());
