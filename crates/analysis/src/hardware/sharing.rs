@@ -142,7 +142,7 @@ fn subject(probe: &Probe, whole: bool) -> String {
     if whole { format!("your {cpus}") } else { format!("the probed {cpus} ({})", probe.cpus) }
 }
 
-/// Whether each logical CPU that is declared to have a core has one thread of it only: somebody else was busy on the
+/// Whether each logical CPU that is declared to have a core has one thread of it only: another program or guest was busy on the
 /// other one.
 fn has_hidden_siblings(topology: &Topology, probe: &Probe) -> bool {
     let is_busy = |share: Option<f64>| share.is_some_and(|share| share >= NAMED_SHARE);
