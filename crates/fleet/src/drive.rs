@@ -35,7 +35,7 @@ pub fn submit(folder: &FleetFolder, say: &mut dyn FnMut(&str)) -> Result<Submitt
     let engine = folder.engine()?;
     engine.check(&folder.plan, &folder.place)?;
     let mut journal = Journal::take(&folder.dir)?;
-    let around = around(folder, engine)?;
+    let around = around(folder, engine, true)?;
     if !around.without.is_empty() {
         say(&format!("not passed on, since the plan decides it: {}", around.without.join(", ")));
     }
@@ -99,7 +99,7 @@ pub fn submit(folder: &FleetFolder, say: &mut dyn FnMut(&str)) -> Result<Submitt
 /// # Errors
 /// Its list cannot be had.
 pub fn seen(folder: &FleetFolder, engine: &dyn FleetEngine) -> Result<Vec<Seen>, FleetError> {
-    listed(folder, engine, &around(folder, engine)?)
+    listed(folder, engine, &around(folder, engine, false)?)
 }
 
 fn listed(
@@ -129,7 +129,7 @@ pub fn collect(folder: &FleetFolder, say: &mut dyn FnMut(&str)) -> Result<Vec<St
     if missing.is_empty() {
         return Ok(failed);
     }
-    let around = around(folder, engine)?;
+    let around = around(folder, engine, false)?;
     for call in engine.collection(&folder.plan, &folder.place, &missing) {
         say(&call.shown());
         failed.extend(command::run(&call, &around).err());
@@ -142,11 +142,12 @@ fn checked(around: &Surroundings, batch: &Batch, before: Option<&str>) -> Result
     command::ask(&filled(check, before), around, QUESTION).map(drop)
 }
 
-/// Where the engine's commands run and what they do not get of our environment.
+/// Where the engine's commands run and what they do not get of our environment. Only who submits settles where a fleet
+/// goes: a look before that may have been at another cluster.
 ///
 /// # Errors
 /// They would go elsewhere than those that submitted first: cells that are there would be missed, and submitted twice.
-fn around(folder: &FleetFolder, engine: &dyn FleetEngine) -> Result<Surroundings, FleetError> {
+fn around(folder: &FleetFolder, engine: &dyn FleetEngine, submits: bool) -> Result<Surroundings, FleetError> {
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     let mut without: Vec<String> = names.filter(|name| engine.overrides(name)).collect();
     without.sort();
@@ -160,7 +161,9 @@ fn around(folder: &FleetFolder, engine: &dyn FleetEngine) -> Result<Surroundings
     };
     let path = folder.dir.join(TARGET);
     if !path.exists() {
-        durable::write(&path, format!("{target}\n").as_bytes(), 0o644)?;
+        if submits {
+            durable::write(&path, format!("{target}\n").as_bytes(), 0o644)?;
+        }
         return Ok(around);
     }
     let first = durable::read_text(&path, 4 * MOST_TARGET as u64)?;

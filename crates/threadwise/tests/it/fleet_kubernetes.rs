@@ -167,6 +167,9 @@ fn a_fleet_goes_from_manifests_over_pods_logs_to_results() {
 #[test]
 fn another_context_of_kubectl_is_another_cluster_and_nothing_is_submitted_twice() {
     let cluster = Cluster::planned();
+    // A look at another cluster settles nothing.
+    cluster.write("target", "https://10.0.0.9:6443 bench");
+    assert_eq!(cluster.run("status").code, Some(0));
     cluster.write("target", "https://10.0.0.1:6443 bench");
     assert_eq!(cluster.run("submit").code, Some(0));
     let calls =
