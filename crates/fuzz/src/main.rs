@@ -11,11 +11,11 @@ mod corpus;
 mod json;
 // One description of hand-made probes for tests and fuzzing; it looks for the numbers at the crate's root.
 #[allow(dead_code, clippy::unwrap_used)]
-#[path = "../../store/tests/store/made.rs"]
+#[path = "../../store/tests/it/made.rs"]
 mod made;
 
 #[allow(clippy::unwrap_used)]
-#[path = "../../store/tests/store/made_probe.rs"]
+#[path = "../../store/tests/it/made_probe.rs"]
 mod made_probe;
 mod mutate;
 mod random;

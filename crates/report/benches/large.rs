@@ -3,9 +3,9 @@
 //! in a process of its own as `threadwise report` is one.
 #![allow(clippy::print_stdout, clippy::unwrap_used)] // A program for people, with the tests' fixture.
 
-#[path = "../tests/report/looks/stored.rs"]
+#[path = "../tests/it/report/looks/stored.rs"]
 mod stored;
-#[path = "../tests/report/support.rs"]
+#[path = "../tests/it/support.rs"]
 mod support;
 
 use std::path::Path;

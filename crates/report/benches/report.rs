@@ -2,7 +2,7 @@
 //! the same slices through CSV in the same process, interleaved.
 #![allow(clippy::print_stdout, clippy::unwrap_used)] // A program for people, with the tests' fixture.
 
-#[path = "../tests/report/support.rs"]
+#[path = "../tests/it/support.rs"]
 mod support;
 
 use std::hint::black_box;

@@ -6,10 +6,10 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
-#[path = "../tests/store/made.rs"]
+#[path = "../tests/it/made.rs"]
 #[allow(dead_code)]
 mod made;
-#[path = "../tests/store/made_queries.rs"]
+#[path = "../tests/it/made_queries.rs"]
 mod made_queries;
 
 use rusqlite::Connection;

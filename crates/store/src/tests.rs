@@ -1,6 +1,6 @@
 //! What can only be brought about from inside: a full disk, and an allowance that is used up.
 
-#[path = "../tests/store/made.rs"]
+#[path = "../tests/it/made.rs"]
 mod made;
 
 use crate::{Store, StoreError};

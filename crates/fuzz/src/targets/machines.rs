@@ -5,7 +5,7 @@ use threadwise_machine::Topology;
 
 // One description of these machines for tests and fuzzing.
 #[allow(missing_docs)]
-#[path = "../../../machine/tests/fixtures/mod.rs"]
+#[path = "../../../machine/tests/it/fixtures/mod.rs"]
 mod fixtures;
 
 /// A machine's name and its tree, which is removed with it.

@@ -1,0 +1,6 @@
+//! The tests of this crate from outside, in one program.
+
+mod faults;
+mod support;
+mod transaction;
+mod workload;

@@ -1,0 +1,220 @@
+//! Clock, busy share and power of logical CPUs, and what changed with each ratio, as each form shows them.
+
+use crate::report::accessibility::assert_accessible;
+use crate::support::Fixture;
+use serde_json::Value;
+use threadwise_analysis::Interval;
+use threadwise_analysis::activity::Change;
+use threadwise_analysis::changed_with::{ChangedWith, Compared, Explained, Form, Link, Quantity};
+use threadwise_analysis::cpus::{ClockChange, CpuRow, Cpus, PackageRow, TreatmentCpus, Use};
+use threadwise_analysis::estimate::PairedRatio;
+use threadwise_report::html;
+use threadwise_report::terminal::{Style, sections};
+
+const UNICODE: Style = Style { color: false, unicode: true, width: 100 };
+
+fn interval(mean: f64, unit: &str) -> Interval {
+    Interval { mean, low: mean * 0.99, high: mean * 1.01, unit: unit.to_owned() }
+}
+
+/// Logical CPU 4 in use at a clock, and its idle sibling 20.
+fn cpus_of(treatment: &str, mhz: f64, watts: f64) -> TreatmentCpus {
+    let used = CpuRow {
+        cpu: 4,
+        package: Some(0),
+        core: Some(4),
+        usage: Use::Used,
+        blocks: 8,
+        busy_share: Some(interval(0.96, "share")),
+        busy_mhz: Some(interval(mhz, "MHz")),
+        average_mhz: Some(interval(0.96 * mhz, "MHz")),
+        cpufreq_mhz: None,
+        instructions_per_cycle: None,
+    };
+    let idle = CpuRow {
+        cpu: 20,
+        usage: Use::IdleSibling,
+        busy_share: Some(interval(0.01, "share")),
+        busy_mhz: None,
+        average_mhz: None,
+        ..used.clone()
+    };
+    let package = PackageRow {
+        package: "0".to_owned(),
+        blocks: 8,
+        power_w: Some(interval(watts, "W")),
+        memory_power_w: None,
+    };
+    let treatment = treatment.to_owned();
+    TreatmentCpus { treatment, logical_cpus: vec![used, idle], packages: vec![package] }
+}
+
+fn change(mean: f64, unit: &str) -> Change {
+    Change {
+        value: interval(mean, unit),
+        adjusted_low: mean * 0.98,
+        adjusted_high: mean * 1.02,
+        blocks: 24,
+        p_t: 0.001,
+        adjusted_p: 0.004,
+        family: 2,
+        correlation: 0.0,
+        shown: true,
+    }
+}
+
+/// A comparison in which the clock moves with the ratio, and CPU time a row cannot be tested.
+fn compared(name: &str, treatment: &str, baseline: &str) -> Compared {
+    let link = Link {
+        form: Form::AsItIs,
+        correlation: 0.83,
+        low: 0.64,
+        high: 0.93,
+        p: 0.0001,
+        adjusted_p: 0.0042,
+        shown: true,
+    };
+    let clock = Quantity {
+        metric: "clock_mhz".to_owned(),
+        baseline: interval(3600.0, "MHz"),
+        treatment: interval(3240.0, "MHz"),
+        change: change(0.9, "ratio"),
+        link: Some(link),
+        not_tested: None,
+    };
+    let cpu = Quantity {
+        metric: "cpu_ns_per_row".to_owned(),
+        baseline: interval(400.0, "ns"),
+        treatment: interval(640.0, "ns"),
+        change: change(1.6, "ratio"),
+        link: None,
+        not_tested: Some("the rate is in it"),
+    };
+    Compared {
+        comparison: name.to_owned(),
+        treatment: treatment.to_owned(),
+        baseline: baseline.to_owned(),
+        answer: Explained::Moves,
+        blocks: 24,
+        quantities: vec![clock, cpu],
+    }
+}
+
+fn fixture() -> Fixture {
+    let mut fixture = Fixture::generated(8, 5);
+    let first = fixture.study.comparisons[0].clone();
+    let names: Vec<String> = fixture.study.treatments.iter().take(2).map(|one| one.name.clone()).collect();
+    let ratio = PairedRatio {
+        value: 0.9,
+        low: 0.89,
+        high: 0.91,
+        adjusted_low: 0.88,
+        adjusted_high: 0.92,
+        blocks: 8,
+        adjusted_p: 0.001,
+    };
+    let below = first.baseline.join(" and ");
+    fixture.analysis.cpus = Some(Cpus {
+        treatments: vec![cpus_of(&names[0], 3600.0, 117.0), cpus_of(&names[1], 3240.0, 113.0)],
+        clock: vec![ClockChange {
+            comparison: first.name.clone(),
+            treatment: first.treatment.clone(),
+            baseline: below.clone(),
+            ratio,
+        }],
+    });
+    for (summary, watts) in fixture.analysis.treatments.iter_mut().zip([117.0, 113.0]) {
+        summary.metrics.insert("power_w".to_owned(), interval(watts, "W"));
+        summary.metrics.insert("rows_per_joule".to_owned(), interval(8000.0, "1/J"));
+    }
+    fixture.analysis.changed_with = Some(ChangedWith {
+        comparisons: vec![compared(&first.name, &first.treatment, &below)],
+        tested: 1,
+        blocks_needed: 17,
+        not_tested: None,
+    });
+    fixture.notes.push("no readings of counters: the hypervisor gives this virtual machine none".to_owned());
+    fixture
+}
+
+#[test]
+fn a_page_has_a_row_for_each_logical_cpu_and_one_line_for_what_is_unknown() {
+    let page = html::render(&fixture().document()).unwrap();
+    for text in [
+        "<section id=\"logical-cpus\"",
+        "<th scope=\"row\">4</th><td>0</td><td>4</td><td>used</td><td class=\"n\">8</td><td class=\"n\">96%",
+        "<th scope=\"row\">20</th><td>0</td><td>4</td><td>idle sibling</td>",
+        "MHz while busy",
+        "W, all packages",
+        "&#x2f;J</th>",
+        "Not known: instructions per cycle: the hypervisor gives this virtual machine none",
+        "<section id=\"changed-with\"",
+        "clock, MHz",
+        "the rate is in it",
+        "something moves with it",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+    assert!(!page.contains("instructions/cycle"), "what is unknown has no column");
+    assert_eq!(
+        page.matches("the hypervisor gives this virtual machine none").count(),
+        2,
+        "the line and the note"
+    );
+}
+
+#[test]
+fn a_terminal_has_a_line_of_each() {
+    let text = sections(&fixture().document(), UNICODE);
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for line in [
+        "logical CPUs in use, ranges of means: busy 96%; MHz while busy 3240 to 3600; 113 to 117 W; instructions per cycle not known",
+        "what changed beside 1 ratio: in the HTML report, and with --json. Whether any moves with the ratio: 1 link tested together",
+    ] {
+        assert!(words.contains(line), "{line}\n{words}");
+    }
+    assert!(!text.contains("idle sibling"), "rows are the page's");
+}
+
+#[test]
+fn json_has_every_figure_and_its_contract_has_every_field() {
+    fn names<'v>(value: &'v Value, into: &mut Vec<&'v str>) {
+        match value {
+            Value::Object(fields) => fields.iter().for_each(|(name, value)| {
+                into.push(name);
+                names(value, into);
+            }),
+            Value::Array(items) => items.iter().for_each(|item| names(item, into)),
+            _ => {}
+        }
+    }
+    let report: Value = serde_json::from_str(&fixture().json()).unwrap();
+    let first = &report["logical_cpus"]["treatments"][0];
+    assert_eq!(first["logical_cpus"][0]["busy_mhz"]["mean"], 3600.0);
+    assert_eq!(
+        (&first["logical_cpus"][1]["use"], &first["logical_cpus"][1]["busy_mhz"]),
+        (&"idle-sibling".into(), &Value::Null)
+    );
+    assert_eq!(first["packages"][0]["power_w"]["mean"], 117.0);
+    assert_eq!(report["logical_cpus"]["clock"][0]["adjusted_high"], 0.92);
+    assert_eq!(report["logical_cpus"]["gaps"][0]["what"], "instructions per cycle");
+    let changed = &report["changed_with"]["comparisons"][0];
+    assert_eq!(
+        (&changed["answer"], &changed["quantities"][0]["link"]["form"]),
+        (&"moves".into(), &"as-it-is".into())
+    );
+    assert_eq!(changed["quantities"][1]["not_tested"], "the rate is in it");
+    let text = include_str!("../../../../../docs/JSON.md");
+    let mut fields = Vec::new();
+    names(&report["logical_cpus"], &mut fields);
+    names(&report["changed_with"], &mut fields);
+    assert!(fields.len() > 60, "{}", fields.len());
+    for field in fields {
+        assert!(text.contains(&format!("`{field}`")), "docs/JSON.md lacks {field}");
+    }
+}
+
+#[test]
+fn a_page_of_clocks_and_changes_is_accessible() {
+    assert_accessible("clocks and changes", &html::render(&fixture().document()).unwrap());
+}

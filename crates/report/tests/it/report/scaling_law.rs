@@ -1,0 +1,73 @@
+//! Pages, terminals and JSON of scaling laws.
+
+use crate::report::accessibility::assert_accessible;
+use crate::report::chromium::opened;
+use crate::report::page::HOSTILE;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use threadwise_analysis::scaling_law::{Draws, SeriesLaw, laws, table};
+use threadwise_analysis::{LawWords, UNNAMED, law_document};
+use threadwise_document::Document;
+use threadwise_report::{html, json};
+
+/// Three series: a machine of 8 cores of 2 threads, one whose name deceives, and one point alone.
+fn fitted() -> Vec<SeriesLaw> {
+    let mut text = "sessions,throughput,cores,threads_per_core,clock,series\n".to_owned();
+    for series in ["one", HOSTILE] {
+        for n in [1, 2, 4, 8, 10, 12, 16, 20] {
+            let cores = f64::from(n).min(8.0) + 0.3 * (f64::from(n).max(8.0) - 8.0);
+            let rate = 1000.0 * cores / (1.0 + 0.02 * (f64::from(n) - 1.0));
+            let series = series.replace(['\0', '"'], "");
+            text.push_str(&format!("{n},{rate:.3},8,2,{},\"{series}\"\n", 4000 - 20 * n.min(8)));
+        }
+    }
+    text.push_str("4,5,8,2,4000,three\n");
+    let shapes = ["2s16c2t".parse().unwrap(), "4c4t".parse().unwrap()];
+    laws(&table::read(&text).unwrap(), &shapes, Draws { count: 200, ..Draws::usual(1) })
+}
+
+fn document() -> Document {
+    let words = LawWords { rate: UNNAMED, sessions: "sessions" };
+    let about = Document { title: "Scaling law".to_owned(), ..Document::default() };
+    law_document(&fitted(), words, &str::to_owned, about)
+}
+
+#[test]
+fn a_curve_a_law_is_drawn_and_names_stay_texts() {
+    let page = html::render(&document()).unwrap();
+    let Some((dom, root, console)) = opened(&page) else { return };
+    assert!(root.contains("data-errors=\"0\"") && console.is_empty(), "{root}\n{console:#?}");
+    assert!(root.contains("data-charts=\"3\""), "{root}");
+    assert!(!dom.contains("<img"), "a name became an element");
+    // Eight points less the one that waits, and the marks of cores, knee and peak.
+    let drawn = dom.split_once("data-chart=\"curve\"").unwrap().1.split("<details").next().unwrap();
+    assert_eq!(drawn.matches("<circle").count(), 7, "{drawn}");
+    assert!(drawn.contains(">cores") && drawn.contains("peak"), "{drawn}");
+}
+
+#[test]
+fn pages_of_laws_are_accessible() {
+    assert_accessible("scaling laws", &html::render(&document()).unwrap());
+}
+
+#[test]
+fn every_field_of_laws_is_documented() {
+    fn names(value: &Value, into: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(fields) => fields.iter().for_each(|(name, value)| {
+                into.insert(name.clone());
+                names(value, into);
+            }),
+            Value::Array(items) => items.iter().for_each(|item| names(item, into)),
+            _ => {}
+        }
+    }
+    let value: Value = serde_json::from_str(&json::fitted("sweep.csv", false, &fitted())).unwrap();
+    let mut fields = BTreeSet::new();
+    names(&value, &mut fields);
+    assert!(fields.len() > 40, "{fields:?}");
+    let text = include_str!("../../../../../docs/JSON.md");
+    for field in fields {
+        assert!(text.contains(&format!("`{field}`")), "docs/JSON.md lacks {field}");
+    }
+}
