@@ -5,26 +5,19 @@
 // A program for contributors: it talks to its terminal.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
-mod axe;
-mod bare;
 mod ci;
-mod clients;
 mod command;
 mod dist;
 mod elf;
 mod emulated;
-mod engines;
-mod fleets;
+mod fetched;
 mod fuzz;
 mod guest;
+mod lab;
 mod licences;
 mod machines;
 mod packages;
-mod pinned;
-mod portable;
-mod servers;
 mod spdx;
-mod sqlglot;
 mod steps;
 mod test;
 mod tidy;
@@ -35,16 +28,13 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask TASK
 
-  test [--install]  every test that a contributor needs; --install (or CI=true) installs missing
-                    Debian packages when root, otherwise says which are missing
-  portable          check with --cfg threadwise_portable, and the tests of what has a fallback
-  bare              the program's tests of refusals where none of the optional programs is in sight
-  tidy              module headers, file and function length, crate arrows, unsafe, serde, paths
-  servers           fetch the servers for tests that no Debian package has, and name them
-  axe               fetch axe-core for tests of the HTML report, and name it
-  clients           fetch clients in Python of the servers that tests script, and name them
-  fleets            fetch Ansible and kubernetes-validate for tests of fleets, and name their folder
-  sqlglot           fetch sqlglot for tests of queries of servers that no test starts, and name it
+  test              the suite: every test that needs no other program and no quiet machine
+  lab [NAME…] [--smoke] [--hours N] [--install] [--env] [--list]
+                    the laboratory: real servers, browsers, schedulers, emulated machines, kills, long
+                    simulations, mutated inputs; --list says which parts there are, --smoke runs the
+                    least of each, --hours N as much as fits, --install (or CI=true) brings missing
+                    Debian packages when root, --env fetches the rest and names it to `cargo test`
+  tidy              module headers, crate arrows, unsafe, serde, names, paths
   licences          licences and duplicate versions of the dependencies
   dist [--target TRIPLE]
                     static binaries for Linux in target/dist, for this kind of processor or that of
@@ -56,7 +46,7 @@ usage: cargo xtask TASK
   machines [--all] [NAME…]
                     topology and placements on emulated machines with siblings, packages and NUMA nodes
                     that this one does not have; needs what dist makes
-  ci                fmt, tidy, licences, clippy, doc, dist, test, bare, emulated, machines, fuzz: all
+  ci                fmt, tidy, licences, clippy, doc, test, dist and the smoke of the laboratory: all
                     that has to pass";
 
 fn main() -> ExitCode {
@@ -67,16 +57,9 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     let outcome = match words.as_slice() {
-        ["test"] => test::run(false),
-        ["test", "--install"] => test::run(true),
-        ["portable"] => portable::run(),
-        ["bare"] => bare::run(),
+        ["test"] => test::run(),
+        ["lab", more @ ..] => lab::run(more),
         ["tidy"] => tidy::run(),
-        ["servers"] => servers::run(),
-        ["axe"] => axe::run(),
-        ["clients"] => clients::run(),
-        ["fleets"] => fleets::run(),
-        ["sqlglot"] => sqlglot::run(),
         ["licences"] => licences::run(),
         ["dist"] => dist::run(None),
         ["dist", "--target", triple] => dist::run(Some(triple)),

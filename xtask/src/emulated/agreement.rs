@@ -14,7 +14,8 @@
 //! while apart is left out where one of the host's in the tenth of a second around it did not find its logical CPUs
 //! apart, or where there is none.
 //!
-//! What is concluded. Agreement is asked of the guest's looks while apart only where the host's own are known to agree
+//! What is concluded. A share below 99% is a fault where chance does not explain it; otherwise it is printed and not
+//! judged. Agreement is asked of the guest's looks while apart only where the host's own are known to agree
 //! as much, by the lower end of their interval: a host whose looks agree in 99.1% was not apart about as often as a guest
 //! may differ. Elsewhere the schedule was not what was done, and a study on another host has to show it.
 
@@ -37,6 +38,14 @@ pub const WANTED: f64 = 0.99;
 
 /// Fewer looks than this say nothing of a share of 99%.
 pub const FEWEST: usize = 100;
+
+/// Looks that may agree or differ together: a thread of QEMU that does not run in time is away for some tenths of a
+/// second, and looks come every 40 ms.
+const TOGETHER: usize = 10;
+
+/// A false alarm of one share. A run judges two shares, at most three times, and `.ci/run` one run: at most 6 in a
+/// million (Bonferroni), where looks that differ by chance are at most 1% and come at most ten together.
+const ALARM: f64 = 1e-6;
 
 /// Standard normal quantile of a two-sided interval of 95%.
 const Z: f64 = 1.959_964;
@@ -147,23 +156,35 @@ impl Agreement {
         }
     }
 
-    /// What follows.
+    /// What follows. Too little agreement is a fault only where it is more than chance ([`ALARM`]).
     pub fn verdict(&self) -> Verdict {
         // Threads on one logical CPU are never apart, whatever a hypervisor does.
-        if let Some(why) = self.stacked.fault("stacked") {
-            return Verdict::Fails(why);
-        }
-        let Some(why) = self.apart.fault("apart") else { return Verdict::Holds };
-        let Counts { looks, agree, .. } = self.host;
-        let is_host_apart = looks >= FEWEST && self.host.share().is_some_and(|[_, low, _]| low >= WANTED);
-        match is_host_apart {
-            false => Verdict::Unclear(format!(
-                "{why}; but {agree} of {looks} looks of the host itself found its logical CPUs apart, so that a \
-                 hypervisor did not leave them where the schedule took them to be"
+        match (self.stacked.finding("stacked"), self.apart.finding("apart")) {
+            (Finding::Differs(why), _) => Verdict::Fails(why),
+            (Finding::Agrees, Finding::Agrees) => Verdict::Holds,
+            (Finding::Agrees, Finding::Differs(why)) if self.is_host_apart() => Verdict::Fails(why),
+            (Finding::Unknown(why), _) | (_, Finding::Unknown(why)) => Verdict::Unclear(why),
+            (_, Finding::Differs(why)) => Verdict::Unclear(format!(
+                "{why}; but {} of {} looks of the host itself found its logical CPUs apart, so that a hypervisor did \
+                 not leave them where the schedule took them to be",
+                self.host.agree, self.host.looks
             )),
-            true => Verdict::Fails(why),
         }
     }
+
+    fn is_host_apart(&self) -> bool {
+        self.host.looks >= FEWEST && self.host.share().is_some_and(|[_, low, _]| low >= WANTED)
+    }
+}
+
+/// What the looks of one kind of phase say.
+#[derive(Debug, PartialEq, Eq)]
+enum Finding {
+    Agrees,
+    /// Too few, or less agreement than is wanted, but no more than chance.
+    Unknown(String),
+    /// Less agreement than chance explains.
+    Differs(String),
 }
 
 /// Whether the looks of the host around that time found its logical CPUs apart, and there is one.
@@ -183,18 +204,21 @@ impl Counts {
         }
     }
 
-    /// Why these looks do not show what is asked of them: too few, or too few that agree.
-    fn fault(&self, word: &str) -> Option<String> {
+    fn finding(&self, word: &str) -> Finding {
         let Self { looks, agree, .. } = *self;
         if looks < FEWEST {
-            return Some(format!("{looks} looks while {word} are too few to judge ({FEWEST})"));
+            return Finding::Unknown(format!("{looks} looks while {word} are too few to judge ({FEWEST})"));
         }
-        ((agree as f64) < WANTED * looks as f64).then(|| {
-            format!(
-                "{agree} of {looks} looks while {word} agree with the schedule, less than {:.0}%",
-                100.0 * WANTED
-            )
-        })
+        if agree as f64 >= WANTED * looks as f64 {
+            return Finding::Agrees;
+        }
+        let wanted = 100.0 * WANTED;
+        let what =
+            format!("{agree} of {looks} looks while {word} agree with the schedule, less than {wanted:.0}%");
+        match at_least((looks - agree) / TOGETHER, looks / TOGETHER, 1.0 - WANTED) <= ALARM {
+            true => Finding::Differs(what),
+            false => Finding::Unknown(what),
+        }
     }
 
     /// Share that agrees with its interval of 95%, as if looks were independent (Wilson, *JASA* 22, 1927); `None`
@@ -207,6 +231,20 @@ impl Counts {
         let bound = |sum: f64| (sum / (1.0 + Z * Z / looks)).clamp(0.0, 1.0);
         (self.looks > 0).then(|| [share, bound(middle - half), bound(middle + half)])
     }
+}
+
+/// Probability of at least `least` of `trials` that each come with this chance (binomial).
+fn at_least(least: usize, trials: usize, chance: f64) -> f64 {
+    let mut term = (1.0 - chance).powi(trials as i32);
+    for successes in 0..least {
+        term *= (trials - successes) as f64 / (successes + 1) as f64 * chance / (1.0 - chance);
+    }
+    let mut tail = 0.0;
+    for successes in least..=trials {
+        tail += term;
+        term *= (trials - successes) as f64 / (successes + 1) as f64 * chance / (1.0 - chance);
+    }
+    tail
 }
 
 fn agrees(states: &[String], is_stacked: bool) -> bool {
@@ -301,20 +339,29 @@ mod tests {
     }
 
     #[test]
-    fn too_few_looks_and_too_little_agreement_fail_where_the_host_is_what_it_was_taken_for() {
+    fn too_little_agreement_fails_where_it_is_more_than_chance_and_the_host_was_apart() {
         let with = |looks, agree| Counts { looks, agree, others: BTreeMap::new() };
         let of = |apart, stacked, host| Agreement { apart, stacked, host, ..Agreement::default() }.verdict();
-        assert_eq!(of(with(200, 198), with(100, 99), with(100, 50)), Verdict::Holds);
-        let few = "197 of 200 looks while apart agree with the schedule, less than 99%";
-        let sure = with(1000, 1000);
-        assert_eq!(of(with(200, 197), with(100, 100), sure.clone()), Verdict::Fails(few.to_owned()));
-        // From 99.6% on; 1486 of 1500 from 98.4% on, though they are 99.1%.
-        let unclear = of(with(200, 197), with(100, 100), with(1500, 1486));
-        assert!(matches!(&unclear, Verdict::Unclear(why) if why.starts_with(few)), "{unclear:?}");
-        assert!(matches!(of(with(99, 99), with(100, 100), with(99, 99)), Verdict::Unclear(_)));
+        let (sure, all) = (with(1000, 1000), with(700, 700));
         let fails = |verdict, word: &str| matches!(verdict, Verdict::Fails(why) if why.contains(word));
-        assert!(fails(of(with(99, 99), with(100, 100), sure), "too few"));
-        assert!(fails(of(with(200, 200), with(100, 98), with(100, 50)), "stacked"));
+        let is_unclear = |verdict| matches!(verdict, Verdict::Unclear(_));
+        assert_eq!(of(with(200, 198), with(100, 99), with(100, 50)), Verdict::Holds);
+        // As was seen on a quiet host, once in five runs; and looks that are wrong in one of eight.
+        assert!(is_unclear(of(with(703, 686), all.clone(), sure.clone())));
+        assert!(fails(of(with(700, 610), all.clone(), sure.clone()), "610 of 700 looks while apart"));
+        assert!(fails(of(all.clone(), with(700, 610), with(100, 50)), "stacked"));
+        // A host whose own looks agree from 98.4% on, though they are 99.1%.
+        assert!(is_unclear(of(with(700, 610), all.clone(), with(1500, 1486))));
+        assert!(is_unclear(of(with(99, 99), all.clone(), sure.clone())));
+        assert!(is_unclear(of(with(99, 0), all, sure)));
+    }
+
+    #[test]
+    fn tails_are_those_of_the_binomial() {
+        // 1 - 0.99^10; 0.5^10 * (10 + 1).
+        assert!((at_least(1, 10, 0.01) - 0.095_617_924_991_195_5).abs() < 1e-12);
+        assert!((at_least(9, 10, 0.5) - 11.0 / 1024.0).abs() < 1e-12);
+        assert!((at_least(0, 10, 0.3) - 1.0).abs() < 1e-12);
     }
 
     #[test]

@@ -28,11 +28,7 @@ pub struct Arch {
 pub const X86_64: Arch = Arch {
     name: "x86_64",
     debian: "amd64",
-    emulator: Package {
-        name: "qemu-system-x86",
-        programs: &["qemu-system-x86_64"],
-        used_for: "emulated guests",
-    },
+    emulator: Package { name: "qemu-system-x86", programs: &["qemu-system-x86_64"] },
     newest_kernel: "linux-image-cloud-amd64",
     arguments: &["-cpu", "max,vendor=GenuineIntel"],
     console: "ttyS0",
@@ -42,11 +38,7 @@ pub const X86_64: Arch = Arch {
 pub const AARCH64: Arch = Arch {
     name: "aarch64",
     debian: "arm64",
-    emulator: Package {
-        name: "qemu-system-arm",
-        programs: &["qemu-system-aarch64"],
-        used_for: "emulated guests of another processor",
-    },
+    emulator: Package { name: "qemu-system-arm", programs: &["qemu-system-aarch64"] },
     newest_kernel: "linux-image-cloud-arm64",
     arguments: &["-machine", "virt", "-cpu", "neoverse-n1"],
     console: "ttyAMA0",

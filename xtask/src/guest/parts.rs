@@ -21,11 +21,8 @@ pub fn ready(arch: &'static Arch) -> Result<Parts, String> {
     if !cfg!(target_os = "linux") {
         return Err("emulated guests need Linux".to_owned());
     }
-    let missing = packages::ensure_all(std::slice::from_ref(&arch.emulator), false)?;
-    match missing.is_empty() {
-        true => Parts::find(arch),
-        false => Err(format!("not all is installed (Debian: {})", packages::how_to_install(&missing))),
-    }
+    packages::ensure(&[&arch.emulator], false)?;
+    Parts::find(arch)
 }
 
 /// Files that a guest is booted from.

