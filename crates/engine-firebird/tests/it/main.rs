@@ -1,6 +1,4 @@
 //! The tests of this crate from outside, in one program.
 
-mod faults;
+mod lab_servers;
 mod support;
-mod transaction;
-mod workload;

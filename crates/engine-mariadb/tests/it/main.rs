@@ -1,9 +1,4 @@
 //! The tests of this crate from outside, in one program.
 
-mod external;
-mod faults;
-mod placing;
+mod lab_servers;
 mod support;
-mod today;
-mod transaction;
-mod workload;

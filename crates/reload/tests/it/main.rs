@@ -1,4 +1,4 @@
 //! The tests of this crate from outside, in one program.
 
-mod firebird;
+mod lab_servers;
 mod reload;

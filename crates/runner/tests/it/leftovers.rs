@@ -44,7 +44,7 @@ fn as_killed_process() {
     }
     let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
     let mut settings = settings(&folder, &folder.join("data"), "environment");
-    let args = ["--exact", "as_janitor", "--nocapture"].map(str::to_owned).to_vec();
+    let args = ["--exact", "leftovers::as_janitor", "--nocapture"].map(str::to_owned).to_vec();
     settings.janitor = Some(Worker {
         program: std::env::current_exe().unwrap(),
         args,
@@ -67,7 +67,7 @@ fn after_a_kill_workers_and_folder_are_gone() {
     let bench = Bench::new(GOOD);
     let pids_file = bench.folder.path().join("pids");
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "as_killed_process"])
+        .args(["--exact", "leftovers::as_killed_process"])
         .env(FOLDER, bench.folder.path())
         .env("PGPASSWORD", "secret")
         .env("MYSQL_PWD", "secret")

@@ -16,18 +16,6 @@ use threadwise_machine::CpuSet;
 use threadwise_machine::pin::{current_affinity, pin_current_thread};
 use threadwise_study::{Counters, OptionValue, Options, SessionSlice};
 
-/// Whether Firebird is installed. Without it a test ends early, said loudly; under CI it fails.
-pub fn installed(what: &str) -> bool {
-    let found = Firebird.version(&Options::new());
-    if let Err(error) = &found {
-        assert!(std::env::var_os("CI").is_none(), "{error}");
-        // Not by the macro, whose output the test program keeps back.
-        let line = format!("SKIPPED: {what}: {error}\n");
-        std::io::stderr().write_all(line.as_bytes()).unwrap();
-    }
-    found.is_ok()
-}
-
 /// A folder for data.
 pub fn folder() -> TempDir {
     tempfile::Builder::new().prefix("threadwise-firebird-").tempdir().unwrap()

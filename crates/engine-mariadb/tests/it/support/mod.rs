@@ -8,7 +8,6 @@ pub mod user_server;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::mpsc;
 use tempfile::TempDir;
@@ -18,21 +17,6 @@ use threadwise_engine_mariadb::Mariadb;
 use threadwise_machine::CpuSet;
 use threadwise_machine::pin::current_affinity;
 use threadwise_study::{Counters, OptionValue, Options, SessionSlice};
-
-/// Whether MariaDB's server is installed. Without it a test ends early, said loudly; under CI it fails.
-pub fn installed(what: &str) -> bool {
-    let found = ["/usr/sbin/mariadbd", "/usr/bin/mariadbd", "/usr/libexec/mariadbd"]
-        .iter()
-        .any(|path| Path::new(path).exists())
-        || Command::new("mariadbd").arg("--version").output().is_ok();
-    if !found {
-        assert!(std::env::var_os("CI").is_none(), "no MariaDB: apt-get install mariadb-server");
-        // Not by the macro, whose output the test program keeps back.
-        let line = format!("SKIPPED: {what}: no mariadbd on PATH (Debian: mariadb-server)\n");
-        std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
-    }
-    found
-}
 
 /// A folder for data.
 pub fn folder() -> TempDir {

@@ -13,18 +13,9 @@ use threadwise_engine_postgres::cluster::Programs;
 use threadwise_machine::{CpuSet, pin};
 use threadwise_study::{OptionValue, Options};
 
-/// PostgreSQL's programs. `None`, said loudly, where there are none and this is not CI.
-pub fn programs(test: &str) -> Option<Programs> {
-    match Programs::find(None) {
-        Ok(programs) => Some(programs),
-        Err(error) => {
-            assert!(std::env::var_os("CI").is_none(), "no PostgreSQL: apt-get install postgresql ({error})");
-            // Not by the macro, whose output the test program keeps back.
-            let line = format!("SKIPPED: {test}: no postgresql on this machine (Debian: postgresql)\n");
-            std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
-            None
-        }
-    }
+/// PostgreSQL's programs.
+pub fn programs() -> Programs {
+    Programs::find(None).unwrap()
 }
 
 /// A data folder that the server's user can pass through.

@@ -71,7 +71,7 @@ fn an_owner_that_cannot_be_given_is_reported_before() {
     let program = bench.path().join("tests");
     fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     let output = Command::new(&program)
-        .args(["--exact", "dry::as_another_user", "--nocapture"])
+        .args(["--exact", "reload::dry::as_another_user", "--nocapture"])
         .env(PATH, &path)
         .current_dir(bench.path())
         .uid(65534)

@@ -1,0 +1,11 @@
+//! The laboratory: `cargo xtask lab servers`.
+
+pub mod certificates;
+pub mod cluster;
+pub mod connect;
+pub mod faults;
+pub mod parallel;
+pub mod placing;
+pub mod tpch;
+pub mod transaction;
+pub mod workload;

@@ -1,0 +1,3 @@
+//! The laboratory: `cargo xtask lab servers`.
+
+pub mod firebird;
