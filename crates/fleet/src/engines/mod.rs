@@ -3,8 +3,6 @@
 pub mod ansible;
 pub mod kubernetes;
 pub mod slurm;
-#[cfg(test)]
-mod test_programs;
 
 use crate::engine::FleetEngine;
 
@@ -23,4 +21,12 @@ pub fn find(name: &str) -> Option<&'static dyn FleetEngine> {
 /// Their names.
 pub fn names() -> Vec<&'static str> {
     ALL.iter().map(|engine| engine.name()).collect()
+}
+
+/// The folder of Ansible's and Kubernetes' programs, which `cargo xtask lab fleets` fetches.
+#[cfg(test)]
+fn fetched() -> std::path::PathBuf {
+    std::env::var_os("THREADWISE_TEST_FLEETS")
+        .expect("THREADWISE_TEST_FLEETS is not set: cargo xtask lab fleets")
+        .into()
 }

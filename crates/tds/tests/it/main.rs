@@ -7,7 +7,7 @@
 mod bulk;
 mod encryption;
 mod failures;
-mod python;
+mod lab_engines;
 mod queries;
 mod raw;
 mod support;

@@ -1,8 +1,9 @@
 //! What a plan becomes, and what is refused. Whole plays are in the program's own tests (fleet_ansible.rs).
 
 use super::*;
+use crate::engines::fetched;
 use crate::plan::tests::plan;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 const TWO: &str =
@@ -15,11 +16,6 @@ fn place() -> Place {
 fn with(options: &str) -> Result<Vec<String>, FleetError> {
     let plan = plan(&TWO.replace("[[kind]]", &format!("[engine_options]\n{options}\n[[kind]]")), 1);
     Ansible.check(&plan, &place()).and_then(|()| arguments(&plan, "I", "P"))
-}
-
-/// Folder of the programs of Ansible; `None`, said loudly, where they are not there and this is not CI.
-pub(super) fn ansible() -> Option<PathBuf> {
-    crate::engines::test_programs::folder("YAML and playbooks of Ansible")
 }
 
 #[test]
@@ -112,39 +108,6 @@ fn constant_files_have_nothing_of_a_plan() {
 }
 
 #[test]
-fn ansible_reads_the_inventory_and_both_playbooks_as_they_were_meant() {
-    let Some(programs) = ansible() else { return };
-    let lab = tempfile::tempdir().unwrap();
-    let place = Place::new(&lab.path().join("größe 🦀 %s")).unwrap();
-    let files = Ansible.files(&plan(TWO, 2), &place).unwrap();
-    for file in &files {
-        let path = lab.path().join(&file.path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, &file.text).unwrap();
-    }
-    let run = |program: &str, args: &[&str]| {
-        let mut command = Command::new(programs.join(program));
-        command.args(args).current_dir(lab.path()).env("HOME", lab.path()).env("LC_ALL", "C.UTF-8");
-        let output = command.output().unwrap();
-        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
-    };
-    let listed = run("ansible-inventory", &["-i", WHOLE, "--list"]);
-    let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
-    let vars = &listed["_meta"]["hostvars"]["n2.example"];
-    assert_eq!(vars["threadwise_cells"], serde_json::json!(["n2.example.1", "n2.example.2"]), "{listed}");
-    // What is not a template is shown with its mark.
-    let folder = vars["threadwise_folder"].get("__ansible_unsafe").unwrap_or(&vars["threadwise_folder"]);
-    assert_eq!(folder, &serde_json::json!(place.dir), "{listed}");
-    for (playbook, task) in
-        [("ansible/playbook.yml", "Compare the program"), ("ansible/collect.yml", "Bring each cell")]
-    {
-        let tasks = run("ansible-playbook", &["-i", WHOLE, "--list-tasks", playbook]);
-        assert!(tasks.contains("threadwise_fleet") && tasks.contains(task), "{tasks}");
-    }
-}
-
-#[test]
 fn what_was_fetched_is_placed_whole_and_a_measured_cell_is_never_replaced() {
     let lab = tempfile::tempdir().unwrap();
     let folder = lab.path().join("a fleet");
@@ -176,4 +139,42 @@ fn what_was_fetched_is_placed_whole_and_a_measured_cell_is_never_replaced() {
     let (is_placed, why) = fetched("failed", &["cell.json", "exit"]);
     assert!(!is_placed && why.contains("left as it is"), "{why}");
     assert!(said("cells/n1.1/cell.json").contains("measured"));
+}
+
+mod lab_fleets {
+    use super::*;
+
+    #[test]
+    #[ignore = "laboratory: fleets"]
+    fn ansible_reads_the_inventory_and_both_playbooks_as_they_were_meant() {
+        let programs = fetched();
+        let lab = tempfile::tempdir().unwrap();
+        let place = Place::new(&lab.path().join("größe 🦀 %s")).unwrap();
+        let files = Ansible.files(&plan(TWO, 2), &place).unwrap();
+        for file in &files {
+            let path = lab.path().join(&file.path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, &file.text).unwrap();
+        }
+        let run = |program: &str, args: &[&str]| {
+            let mut command = Command::new(programs.join(program));
+            command.args(args).current_dir(lab.path()).env("HOME", lab.path()).env("LC_ALL", "C.UTF-8");
+            let output = command.output().unwrap();
+            assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let listed = run("ansible-inventory", &["-i", WHOLE, "--list"]);
+        let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+        let vars = &listed["_meta"]["hostvars"]["n2.example"];
+        assert_eq!(vars["threadwise_cells"], serde_json::json!(["n2.example.1", "n2.example.2"]), "{listed}");
+        // What is not a template is shown with its mark.
+        let folder = vars["threadwise_folder"].get("__ansible_unsafe").unwrap_or(&vars["threadwise_folder"]);
+        assert_eq!(folder, &serde_json::json!(place.dir), "{listed}");
+        for (playbook, task) in
+            [("ansible/playbook.yml", "Compare the program"), ("ansible/collect.yml", "Bring each cell")]
+        {
+            let tasks = run("ansible-playbook", &["-i", WHOLE, "--list-tasks", playbook]);
+            assert!(tasks.contains("threadwise_fleet") && tasks.contains(task), "{tasks}");
+        }
+    }
 }

@@ -12,26 +12,14 @@ use threadwise_tpch::{Dialect, Parameters, sql};
 /// Takes longer than any time limit here.
 const LONG: &str = "SELECT count(*) FROM lineitem a, lineitem b WHERE a.l_comment < b.l_comment";
 
-/// `None`, said loudly, where `cargo xtask test` could not install it and this is not CI.
-fn generator() -> Option<PathBuf> {
+fn generator() -> PathBuf {
     let folder = std::env::var_os("THREADWISE_TEST_ENGINES").map(PathBuf::from);
-    if folder.as_deref() == Some(Path::new("absent")) && std::env::var_os("CI").is_none() {
-        // Not by the macro, whose output the test program keeps back.
-        let line = "SKIPPED: TPC-H on SQLite: the package tpchgen-cli could not be installed\n";
-        std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
-        return None;
-    }
     let program = folder.map(|folder| folder.join("bin/tpchgen-cli")).filter(|program| program.is_file());
-    assert!(
-        program.is_some(),
-        "these tests need tpchgen-cli: run them by cargo xtask test, or set THREADWISE_TEST_ENGINES to the \
-         folder of an environment that has bin/tpchgen-cli"
-    );
-    program
+    program.expect("these tests need tpchgen-cli: cargo xtask lab engines")
 }
 
-fn folder() -> Option<TempDir> {
-    let generator = generator()?;
+fn folder() -> TempDir {
+    let generator = generator();
     let folder = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(generator, folder.path().join("generator")).unwrap();
     std::fs::create_dir_all(folder.path().join("queries/0")).unwrap();
@@ -39,7 +27,7 @@ fn folder() -> Option<TempDir> {
         let parameters = Parameters::validation(query, 0.01).unwrap();
         write(folder.path(), query, &sql(Dialect::Sqlite, query, &parameters).unwrap());
     }
-    Some(folder)
+    folder
 }
 
 fn write(folder: &Path, query: u8, text: &str) {
@@ -90,51 +78,6 @@ fn ask(
 }
 
 #[test]
-fn queries_are_answered_from_the_cache_and_stopped_at_the_time_limit() {
-    let Some(folder) = folder() else { return };
-    write(folder.path(), 18, LONG);
-    let load = request(folder.path(), &[("queries", OptionValue::Text("1,6,14,18".into()))]);
-    let loaded = Sqlite.load(&load).unwrap();
-    assert!(loaded.bytes_per_session > 8_000_000, "{loaded:?}");
-    assert_eq!(Sqlite.load(&load).unwrap(), loaded, "found again");
-    let (running, mut session) = at_work(&load);
-    let six = ask(running.as_ref(), session.as_mut(), 6, 60_000).unwrap();
-    assert_eq!((six.rows, six.dop, six.counters["read_bytes"]), (1, Some(1), 0));
-    assert!(six.planning_ns.unwrap() > 0 && six.cpu_ns.unwrap() > 0 && six.elapsed_ns > 0, "{six:?}");
-    assert_eq!(six.plan.as_deref(), Some("SCAN lineitem\n"));
-    let answer = six.answer.unwrap();
-    let sum: f64 = answer[0][0].as_deref().unwrap().parse().unwrap();
-    assert!((sum - 1_193_053.225_3).abs() < 1e-3, "{sum}");
-    let one = ask(running.as_ref(), session.as_mut(), 1, 60_000).unwrap();
-    assert_eq!((one.rows, one.answer.unwrap()[0][0].as_deref()), (4, Some("A")));
-    let message = ask(running.as_ref(), session.as_mut(), 18, 100).unwrap_err().to_string();
-    assert!(message.contains("q18") && message.contains("slice_ms"), "{message}");
-    // The session goes on, and a query that was not asked for is no panic.
-    assert_eq!(ask(running.as_ref(), session.as_mut(), 6, 60_000).unwrap().rows, 1);
-    let message = ask(running.as_ref(), session.as_mut(), 2, 60_000).unwrap_err().to_string();
-    assert!(message.contains("q02"), "{message}");
-}
-
-#[test]
-fn a_load_that_fails_leaves_nothing_that_looks_whole() {
-    let Some(folder) = folder() else { return };
-    let load = request(folder.path(), &[("queries", OptionValue::Integer(6))]);
-    let link = folder.path().join("generator");
-    std::fs::remove_file(&link).unwrap();
-    assert!(Sqlite.load(&load).unwrap_err().to_string().contains("generator"));
-    std::fs::write(&link, "#!/bin/sh\necho r_regionkey,r_name,r_comment\necho 0,A\n").unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&link, mode).unwrap();
-    let message = Sqlite.load(&load).unwrap_err().to_string();
-    assert!(message.contains("region"), "{message}");
-    let start =
-        StartRequest { load, sessions: vec![CpuSet::new()], service: CpuSet::new(), seed: 7, journal: None };
-    assert!(Sqlite.start(&start).err().unwrap().to_string().contains("load it first"));
-    let is_data = |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with("tpch");
-    assert!(!std::fs::read_dir(folder.path()).unwrap().flatten().any(|entry| is_data(&entry)));
-}
-
-#[test]
 fn what_sqlite_cannot_follow_is_refused_by_name() {
     let word = |text: &str| OptionValue::Text(text.into());
     for (option, value, part) in [
@@ -154,4 +97,60 @@ fn what_sqlite_cannot_follow_is_refused_by_name() {
     let message = Sqlite.check(&request(Path::new("/"), &short)).unwrap_err().to_string();
     assert!(message.contains("option 'short'") && message.contains("postgres"), "{message}");
     Sqlite.check(&request(Path::new("/"), &[("dop", OptionValue::Integer(1))])).unwrap();
+}
+
+mod lab_engines {
+    use super::*;
+
+    #[test]
+    #[ignore = "laboratory: engines"]
+    fn queries_are_answered_from_the_cache_and_stopped_at_the_time_limit() {
+        let folder = folder();
+        write(folder.path(), 18, LONG);
+        let load = request(folder.path(), &[("queries", OptionValue::Text("1,6,14,18".into()))]);
+        let loaded = Sqlite.load(&load).unwrap();
+        assert!(loaded.bytes_per_session > 8_000_000, "{loaded:?}");
+        assert_eq!(Sqlite.load(&load).unwrap(), loaded, "found again");
+        let (running, mut session) = at_work(&load);
+        let six = ask(running.as_ref(), session.as_mut(), 6, 60_000).unwrap();
+        assert_eq!((six.rows, six.dop, six.counters["read_bytes"]), (1, Some(1), 0));
+        assert!(six.planning_ns.unwrap() > 0 && six.cpu_ns.unwrap() > 0 && six.elapsed_ns > 0, "{six:?}");
+        assert_eq!(six.plan.as_deref(), Some("SCAN lineitem\n"));
+        let answer = six.answer.unwrap();
+        let sum: f64 = answer[0][0].as_deref().unwrap().parse().unwrap();
+        assert!((sum - 1_193_053.225_3).abs() < 1e-3, "{sum}");
+        let one = ask(running.as_ref(), session.as_mut(), 1, 60_000).unwrap();
+        assert_eq!((one.rows, one.answer.unwrap()[0][0].as_deref()), (4, Some("A")));
+        let message = ask(running.as_ref(), session.as_mut(), 18, 100).unwrap_err().to_string();
+        assert!(message.contains("q18") && message.contains("slice_ms"), "{message}");
+        // The session goes on, and a query that was not asked for is no panic.
+        assert_eq!(ask(running.as_ref(), session.as_mut(), 6, 60_000).unwrap().rows, 1);
+        let message = ask(running.as_ref(), session.as_mut(), 2, 60_000).unwrap_err().to_string();
+        assert!(message.contains("q02"), "{message}");
+    }
+
+    #[test]
+    #[ignore = "laboratory: engines"]
+    fn a_load_that_fails_leaves_nothing_that_looks_whole() {
+        let folder = folder();
+        let load = request(folder.path(), &[("queries", OptionValue::Integer(6))]);
+        let link = folder.path().join("generator");
+        std::fs::remove_file(&link).unwrap();
+        assert!(Sqlite.load(&load).unwrap_err().to_string().contains("generator"));
+        std::fs::write(&link, "#!/bin/sh\necho r_regionkey,r_name,r_comment\necho 0,A\n").unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&link, mode).unwrap();
+        let message = Sqlite.load(&load).unwrap_err().to_string();
+        assert!(message.contains("region"), "{message}");
+        let start = StartRequest {
+            load,
+            sessions: vec![CpuSet::new()],
+            service: CpuSet::new(),
+            seed: 7,
+            journal: None,
+        };
+        assert!(Sqlite.start(&start).err().unwrap().to_string().contains("load it first"));
+        let is_data = |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with("tpch");
+        assert!(!std::fs::read_dir(folder.path()).unwrap().flatten().any(|entry| is_data(&entry)));
+    }
 }

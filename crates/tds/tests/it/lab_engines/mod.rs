@@ -1,0 +1,3 @@
+//! The laboratory: `cargo xtask lab engines`.
+
+pub mod python;
