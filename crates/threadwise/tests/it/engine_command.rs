@@ -3,7 +3,6 @@
 
 use crate::harness::{Lab, Said, said};
 use serde_json::Value;
-use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -11,11 +10,11 @@ use std::time::{Duration, Instant};
 
 const ENVIRONMENT: &str = "data/threadwise/engines/analytics";
 
-fn engine(lab: &Lab, args: &[&str]) -> Said {
+pub fn engine(lab: &Lab, args: &[&str]) -> Said {
     said(command(lab, args).output().unwrap())
 }
 
-fn command(lab: &Lab, args: &[&str]) -> Command {
+pub fn command(lab: &Lab, args: &[&str]) -> Command {
     let words: Vec<&str> = std::iter::once("engine").chain(args.iter().copied()).collect();
     let mut command = lab.command(&words);
     command.env("XDG_DATA_HOME", lab.path().join("data"));
@@ -33,7 +32,7 @@ fn refused(lab: &Lab, args: &[&str], code: i32, words: &[&str]) {
 }
 
 /// A script that answers as a Python that fits; `pip` is what it does when it is to install.
-fn python(lab: &Lab, pip: &str) -> String {
+pub fn python(lab: &Lab, pip: &str) -> String {
     let packages: String = requirements(lab)
         .lines()
         .filter_map(|line| line.trim_end_matches([' ', '\\']).split_once("=="))
@@ -57,7 +56,7 @@ fn python(lab: &Lab, pip: &str) -> String {
     program.to_str().unwrap().to_owned()
 }
 
-fn requirements(lab: &Lab) -> String {
+pub fn requirements(lab: &Lab) -> String {
     engine(lab, &["add", "--print-requirements"]).stdout
 }
 
@@ -234,58 +233,3 @@ fn after_a_kill_the_next_one_waits_for_the_rest_and_starts_anew() {
     assert_eq!(listed(&lab)["engines"][0]["state"], "ready");
 }
 
-/// The data folder of a real environment. `cargo xtask test` makes it by `threadwise engine add` and sets
-/// the variable to the virtual environment, `DATA/threadwise/engines/analytics/venv`, or to `absent` where
-/// that failed: then the caller is skipped and this says so, and in CI it fails.
-pub fn real(what: &str) -> Option<PathBuf> {
-    let venv = std::env::var_os("THREADWISE_TEST_ENGINES").map(PathBuf::from);
-    if venv.as_deref() == Some(Path::new("absent")) && std::env::var_os("CI").is_none() {
-        let line = format!("SKIPPED: {what}: the packages of DuckDB and DataFusion could not be installed\n");
-        std::io::stderr().write_all(line.as_bytes()).unwrap();
-        return None;
-    }
-    let ours = venv.filter(|venv| venv.ends_with("threadwise/engines/analytics/venv") && venv.is_dir());
-    let home = ours.and_then(|venv| venv.ancestors().nth(4).map(Path::to_owned));
-    assert!(
-        home.is_some(),
-        "THREADWISE_TEST_ENGINES is not a folder DATA/threadwise/engines/analytics/venv: run the tests by cargo \
-         xtask test, or make it: XDG_DATA_HOME=DATA threadwise engine add duckdb"
-    );
-    home
-}
-
-#[test]
-fn a_real_environment_is_ready_and_its_generator_works() {
-    let Some(real) = real("an environment of the engines") else { return };
-    let lab = Lab::new();
-    let mut list = lab.command(&["engine", "list", "--json"]);
-    let list = said(list.env("XDG_DATA_HOME", &real).output().unwrap());
-    let list: Value = serde_json::from_str(&list.stdout).unwrap();
-    for engine in &list["engines"].as_array().unwrap()[..2] {
-        assert_eq!(engine["state"], "ready", "{engine}");
-        assert!(engine["size_bytes"].as_u64() > Some(100 << 20), "{engine}");
-    }
-    let engines = threadwise_python::Engines::open(&real).unwrap();
-    let found = engines.find("duckdb", None).unwrap();
-    assert_eq!(list["engines"][0]["engine_version"], found.version);
-    let made = Command::new(found.generator.unwrap())
-        .args(["parquet", "-s", "0.001", "--output-dir"])
-        .arg(lab.path())
-        .output()
-        .unwrap();
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    assert!(lab.files().contains(&"lineitem.parquet".to_owned()), "{:?}", lab.files());
-}
-
-#[test]
-fn a_real_environment_also_serves_as_one_of_the_users_own() {
-    let Some(real) = real("an environment of the user's own") else { return };
-    let theirs = threadwise_python::Engines::open(&real).unwrap().find("duckdb", None).unwrap();
-    let lab = Lab::new();
-    let engines = threadwise_python::Engines::open(lab.path()).unwrap();
-    for name in ["duckdb", "datafusion"] {
-        let found = engines.find(name, Some(&theirs.python)).unwrap();
-        assert_eq!((&found.python, &found.generator), (&theirs.python, &theirs.generator));
-        assert!(found.script.starts_with(lab.path()));
-    }
-}

@@ -1,16 +1,15 @@
 //! `threadwise reload`: what is no list, no log, no folder, no sealed original; and limits of the process.
 
-use crate::harness::{Lab, Said, program, said};
+use crate::harness::{Lab, Said, program};
 use rusqlite::Connection;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::Value;
 use std::fs;
-use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
 
-fn database(path: &Path, rows: u32) {
+pub fn database(path: &Path, rows: u32) {
     let connection = Connection::open(path).unwrap();
     connection
         .execute_batch(&format!(
@@ -20,7 +19,7 @@ fn database(path: &Path, rows: u32) {
         .unwrap();
 }
 
-fn is(said: &Said, code: i32, texts: &[&str]) {
+pub fn is(said: &Said, code: i32, texts: &[&str]) {
     let all = format!("{}{}", said.stdout, said.stderr);
     assert_eq!(said.code, Some(code), "{all}");
     texts.iter().for_each(|text| assert!(all.contains(text), "{text}: {all}"));
@@ -173,21 +172,4 @@ fn without_descriptors_a_file_is_skipped_and_never_taken_for_unused() {
     }
     assert!((1..14).contains(&wanting), "{wanting}");
     assert_eq!(lab.files(), ["a.db"]);
-}
-
-/// Its version is asked without any folder, so that neither a kill leaves one nor a taken name is in the way.
-#[test]
-fn firebird_needs_no_temporary_folder() {
-    let lab = Lab::new();
-    std::fs::write(lab.path().join("a.fdb"), "no database").unwrap();
-    let mut command = lab.command(&["reload", "--engine", "firebird", "--dry-run", "a.fdb"]);
-    let said = said(command.env("TMPDIR", "/nowhere/at/all").output().unwrap());
-    if said.code == Some(3) && said.stderr.contains("install Firebird's tools") {
-        assert!(std::env::var_os("CI").is_none(), "{}", said.stderr);
-        let line = "SKIPPED: Firebird without a temporary folder: no gbak on this machine\n";
-        std::io::stderr().write_all(line.as_bytes()).unwrap();
-        return;
-    }
-    assert_eq!(said.code, Some(1), "{}", said.stderr);
-    assert!(said.stdout.contains("not a database of Firebird"), "{}", said.stdout);
 }

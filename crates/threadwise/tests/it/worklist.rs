@@ -2,23 +2,14 @@
 //! happens where an item is damaged, a program is missing, or everything is killed.
 
 use crate::harness::{Lab, Said, said};
-use crate::killed::{living, wait_until_clean};
+use crate::lab_kills::killed::living;
 use rusqlite::Connection;
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-
-/// Recipes with a program that each needs and its Debian package.
-const RECIPES: [(&str, &str, &str); 4] = [
-    ("sqlite", "true", "coreutils"),
-    ("firebird", "gbak", "firebird3.0-utils"),
-    ("postgres", "pg_dump", "postgresql"),
-    ("mariadb", "mariadbd", "mariadb-server"),
-];
 
 /// One and two jobs on one logical CPU, two blocks.
-fn study(recipe: &str, options: &str) -> String {
+pub fn study(recipe: &str, options: &str) -> String {
     format!(
         "version = 1\nname = \"short\"\nengine = \"worklist\"\nworkload = \"worklist\"\n\n\
          [options]\nrecipe = \"{recipe}\"\nsettle_s = 0\n{options}\n\n[design]\nblocks = 2\n\n\
@@ -28,7 +19,7 @@ fn study(recipe: &str, options: &str) -> String {
 }
 
 /// A lab in which another user may reach the temporary folder, as a server that root starts has to.
-fn lab() -> Lab {
+pub fn lab() -> Lab {
     let lab = Lab::new();
     for folder in [lab.path(), &lab.tmp()] {
         std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o711)).unwrap();
@@ -36,44 +27,31 @@ fn lab() -> Lab {
     lab
 }
 
-const ARGS: [&str; 9] =
+pub const ARGS: [&str; 9] =
     ["run", "short.toml", "--allow-busy", "--no-probe", "--no-html", "--seed", "5", "-o", "s.threadwise"];
 
-fn run(lab: &Lab, text: &str, more: &[&str]) -> Said {
+pub fn run(lab: &Lab, text: &str, more: &[&str]) -> Said {
     std::fs::write(lab.path().join("short.toml"), text).unwrap();
     said(lab.command(&[&ARGS[..], more].concat()).output().unwrap())
 }
 
-/// Whether the recipe's programs are installed; says so loudly where they are not, and fails in CI.
-fn is_there((recipe, program, package): (&str, &str, &str)) -> bool {
-    let folders = ["/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/libexec"];
-    let found = folders.iter().any(|folder| Path::new(folder).join(program).exists());
-    if !found {
-        assert!(std::env::var_os("CI").is_none(), "no {program}: apt-get install {package}");
-        // Not by the macro, whose output the test program keeps back.
-        let line = format!("SKIPPED: a work list of {recipe}: no {program} here (Debian: {package})\n");
-        std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
-    }
-    found
-}
-
-fn rows(lab: &Lab, sql: &str) -> Vec<(String, f64)> {
+pub fn rows(lab: &Lab, sql: &str) -> Vec<(String, f64)> {
     let store = Connection::open(lab.path().join("s.threadwise")).unwrap();
     let mut statement = store.prepare(sql).unwrap();
     let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
     rows.map(Result::unwrap).collect()
 }
 
-fn runs(lab: &Lab) -> Vec<Value> {
+pub fn runs(lab: &Lab) -> Vec<Value> {
     let runs = lab.ok(&["export", "s.threadwise", "--format", "jsonl"]).stdout;
     runs.lines().map(|run| serde_json::from_str(run).unwrap()).collect()
 }
 
-fn nothing_is_left(lab: &Lab) {
+pub fn nothing_is_left(lab: &Lab) {
     assert!(lab.leftovers().is_empty() && living(lab).is_empty(), "{:?} {:?}", lab.leftovers(), living(lab));
 }
 
-fn databases(folder: &Path, names: &[&str]) -> Vec<PathBuf> {
+pub fn databases(folder: &Path, names: &[&str]) -> Vec<PathBuf> {
     let make = |(number, name): (usize, &&str)| {
         let path = folder.join(name);
         let made = Connection::open(&path).unwrap();
@@ -89,44 +67,44 @@ fn databases(folder: &Path, names: &[&str]) -> Vec<PathBuf> {
     names.iter().enumerate().map(make).collect()
 }
 
-#[test]
-fn every_recipe_does_its_list_with_one_and_two_jobs_and_leaves_nothing() {
-    for recipe in RECIPES {
-        if !is_there(recipe) {
-            continue;
-        }
-        let lab = lab();
-        let metric = "\"metric.item_s\" = \"s/item lower json:/item_s\"";
-        let done = run(&lab, &study(recipe.0, &format!("files = 6\ntotal_mib = 3\n{metric}")), &[]);
-        assert_eq!(done.code, Some(0), "{}: {}\n{}", recipe.0, done.stderr, done.stdout);
-        for run in runs(&lab) {
-            assert_eq!(run["status"], "valid", "{} {}: {}", recipe.0, run["kind"], run["message"]);
-        }
-        let checked =
-            rows(&lab, "select 'run ' || slice, sum(answers_checked) from session_slices group by slice");
-        assert!(checked.len() >= 4 && checked.iter().all(|(_, checked)| *checked == 1.0), "{checked:?}");
-        let items = rows(
-            &lab,
-            "select metrics.metric, count(*) from readings join metrics on metrics.id = readings.metric
-             where sampler = 'item' group by 1 order by 1",
-        );
-        assert_eq!(items.len(), 6, "{}: {items:?}", recipe.0);
-        assert!(items.iter().all(|(_, runs)| *runs == checked.len() as f64), "{items:?}");
-        assert!(items[0].0.starts_with("00000 base"), "{items:?}");
-        let jobs = rows(
-            &lab,
-            "select 'most', max(value) from readings join metrics on metrics.id = readings.metric
-             where sampler = 'item'",
-        );
-        assert_eq!(jobs[0].1, 1.0, "two jobs, from 0");
-        let notes = rows(&lab, "select text, 0.0 from notes");
-        for begin in ["work list: 6 items", "cold: before every run", "work list: sizes were drawn"] {
-            assert!(notes.iter().any(|(note, _)| note.contains(begin)), "{}: {begin}: {notes:?}", recipe.0);
-        }
-        let is_server = ["postgres", "mariadb"].contains(&recipe.0);
-        assert_eq!(notes.iter().any(|(note, _)| note.contains("one private server")), is_server);
-        nothing_is_left(&lab);
+/// A list of drawn databases is done with one and two jobs, and nothing is left.
+pub fn does_its_list(recipe: &str) {
+    let lab = lab();
+    let metric = "\"metric.item_s\" = \"s/item lower json:/item_s\"";
+    let done = run(&lab, &study(recipe, &format!("files = 6\ntotal_mib = 3\n{metric}")), &[]);
+    assert_eq!(done.code, Some(0), "{}: {}\n{}", recipe, done.stderr, done.stdout);
+    for run in runs(&lab) {
+        assert_eq!(run["status"], "valid", "{} {}: {}", recipe, run["kind"], run["message"]);
     }
+    let checked =
+        rows(&lab, "select 'run ' || slice, sum(answers_checked) from session_slices group by slice");
+    assert!(checked.len() >= 4 && checked.iter().all(|(_, checked)| *checked == 1.0), "{checked:?}");
+    let items = rows(
+        &lab,
+        "select metrics.metric, count(*) from readings join metrics on metrics.id = readings.metric
+         where sampler = 'item' group by 1 order by 1",
+    );
+    assert_eq!(items.len(), 6, "{}: {items:?}", recipe);
+    assert!(items.iter().all(|(_, runs)| *runs == checked.len() as f64), "{items:?}");
+    assert!(items[0].0.starts_with("00000 base"), "{items:?}");
+    let jobs = rows(
+        &lab,
+        "select 'most', max(value) from readings join metrics on metrics.id = readings.metric
+         where sampler = 'item'",
+    );
+    assert_eq!(jobs[0].1, 1.0, "two jobs, from 0");
+    let notes = rows(&lab, "select text, 0.0 from notes");
+    for begin in ["work list: 6 items", "cold: before every run", "work list: sizes were drawn"] {
+        assert!(notes.iter().any(|(note, _)| note.contains(begin)), "{}: {begin}: {notes:?}", recipe);
+    }
+    let is_server = ["postgres", "mariadb"].contains(&recipe);
+    assert_eq!(notes.iter().any(|(note, _)| note.contains("one private server")), is_server);
+    nothing_is_left(&lab);
+}
+
+#[test]
+fn the_recipe_of_sqlite_does_its_list_with_one_and_two_jobs_and_leaves_nothing() {
+    does_its_list("sqlite");
 }
 
 #[test]
@@ -243,69 +221,4 @@ fn a_patch_is_checked_by_a_command_that_looks_at_one_item() {
         assert!(run["message"].as_str().unwrap().contains("check: sh ended with"), "{run}");
     }
     nothing_is_left(&lab);
-}
-
-#[test]
-fn firebird_salvages_where_it_is_asked_to() {
-    if !is_there(RECIPES[1]) {
-        return;
-    }
-    let lab = lab();
-    let done =
-        run(&lab, &study("firebird", "files = 2\ntotal_mib = 2\nsalvage = true\npage_size = 8192"), &[]);
-    assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
-    assert!(runs(&lab).iter().all(|run| run["status"] == "valid"));
-    nothing_is_left(&lab);
-}
-
-#[test]
-fn a_kill_leaves_neither_servers_nor_folders() {
-    for recipe in RECIPES.into_iter().skip(1) {
-        if !is_there(recipe) {
-            continue;
-        }
-        let lab = lab();
-        std::fs::write(lab.path().join("short.toml"), study(recipe.0, "files = 12\ntotal_mib = 8")).unwrap();
-        let mut child = lab
-            .command(&ARGS)
-            .stdout(std::process::Stdio::null())
-            .stderr(std::process::Stdio::null())
-            .spawn()
-            .unwrap();
-        let end = Instant::now() + Duration::from_secs(120);
-        // The folder of a run's work: its items are being done.
-        while !has_work(&lab.tmp()) {
-            assert!(
-                Instant::now() < end && child.try_wait().unwrap().is_none(),
-                "{}: no run began",
-                recipe.0
-            );
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        child.kill().unwrap();
-        child.wait().unwrap();
-        wait_until_clean(&lab);
-        let end = Instant::now() + Duration::from_secs(20);
-        while !living(&lab).is_empty() {
-            assert!(Instant::now() < end, "{}: {:?} live on", recipe.0, living(&lab));
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
-}
-
-/// Whether a folder below, four steps at most, is that of an item at work.
-fn has_work(root: &Path) -> bool {
-    let mut open = vec![(root.to_owned(), 0)];
-    while let Some((folder, depth)) = open.pop() {
-        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            if name.to_string_lossy().starts_with("item-") && folder.ends_with("work") {
-                return true;
-            }
-            if depth < 4 && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                open.push((entry.path(), depth + 1));
-            }
-        }
-    }
-    false
 }

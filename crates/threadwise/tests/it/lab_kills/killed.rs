@@ -79,6 +79,7 @@ fn run_and_kill(lab: &Lab, after: Duration) -> bool {
 }
 
 #[test]
+#[ignore = "laboratory: kills"]
 fn killed_at_fifty_random_moments() {
     let lab = Lab::new();
     assert_eq!(lab.simulated("whole.threadwise", &["--no-html", BLOCKS]).code, Some(0));

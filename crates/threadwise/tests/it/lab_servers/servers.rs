@@ -8,8 +8,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// The servers, with the Debian package that has each.
-const SERVERS: [(&str, &str); 2] = [("postgres", "postgresql"), ("mariadb", "mariadb-server")];
+const SERVERS: [&str; 2] = ["postgres", "mariadb"];
 
 /// A short study: two blocks of two rounds, one session alone and two on one logical CPU.
 fn study(engine: &str, workload: &str, options: &str) -> String {
@@ -33,27 +32,6 @@ pub fn lab() -> Lab {
         std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o711)).unwrap();
     }
     lab
-}
-
-/// Whether the server is installed; says so loudly where it is not, and fails in CI.
-pub fn is_there(engine: &str, package: &str) -> bool {
-    let found = listed_as_here(engine);
-    if !found {
-        assert!(std::env::var_os("CI").is_none(), "no {package}: apt-get install {package}");
-        // Not by the macro, whose output the test program keeps back.
-        let line = format!("SKIPPED: a study of {engine}: no {package} here (Debian: {package})\n");
-        std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
-    }
-    found
-}
-
-/// What `threadwise list` says of the engine.
-fn listed_as_here(engine: &str) -> bool {
-    let listed = Lab::new().ok(&["list", "--json"]).stdout;
-    let listed: Value = serde_json::from_str(&listed).unwrap();
-    let mut entries = listed["entries"].as_array().unwrap().iter();
-    let entry = entries.find(|entry| entry["kind"] == "engine" && entry["name"] == engine).unwrap();
-    !entry["about"].as_str().unwrap().contains("not here")
 }
 
 fn run(lab: &Lab, text: &str) -> Said {
@@ -97,11 +75,9 @@ fn every_run_is_valid(lab: &Lab, blocks: usize) {
 }
 
 #[test]
+#[ignore = "laboratory: servers"]
 fn both_workloads_run_on_both_servers_and_leave_nothing() {
-    for (engine, package) in SERVERS {
-        if !is_there(engine, package) {
-            continue;
-        }
+    for engine in SERVERS {
         // A server for each run, or one for the study.
         let cases = [
             ("run", "logical-io", "blocks = 400\nwork_unit = 32"),
@@ -126,28 +102,18 @@ fn both_workloads_run_on_both_servers_and_leave_nothing() {
     }
 }
 
-/// The folder of a server's programs that `cargo xtask test` fetched and named in a variable. Where it could
-/// not be, the variable is `absent`, and in CI that fails; on machines for which there is none it is
-/// `impossible`.
-fn fetched(engine: &str, variable: &str) -> Option<String> {
-    let value = std::env::var(variable).unwrap_or_default();
-    let is_skipped = value == "impossible" || value == "absent" && std::env::var_os("CI").is_none();
-    if is_skipped {
-        let line = format!("SKIPPED: a study of today's {engine}: {variable}={value}\n");
-        std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
-        return None;
-    }
-    let hint = "run the tests by cargo xtask test, or see what cargo xtask servers prints";
-    assert!(std::path::Path::new(&value).is_dir(), "{variable}='{value}' is no folder of programs: {hint}");
-    Some(value)
+/// The folder of a server's programs, which `cargo xtask lab servers` fetches.
+fn fetched(variable: &str) -> String {
+    std::env::var(variable).expect("cargo xtask lab servers names the folder of the server's programs")
 }
 
 #[test]
+#[ignore = "laboratory: servers"]
 fn the_smallest_study_runs_on_servers_that_people_have_today() {
     for (engine, variable, version) in
         [("postgres", "THREADWISE_TEST_POSTGRES", "18."), ("mariadb", "THREADWISE_TEST_MARIADB", "11.4.")]
     {
-        let Some(bin) = fetched(engine, variable) else { continue };
+        let bin = fetched(variable);
         let lab = lab();
         let text = study(engine, "insert", "seed_rows = 500\ndurability = \"relaxed\"");
         let said = run(&lab, &format!("{text}\n[engine_options]\nbin = \"{bin}\"\n"));
@@ -160,11 +126,9 @@ fn the_smallest_study_runs_on_servers_that_people_have_today() {
 }
 
 #[test]
+#[ignore = "laboratory: servers"]
 fn killed_with_a_server_at_work_nothing_lives_on() {
-    for (engine, package) in SERVERS {
-        if !is_there(engine, package) {
-            continue;
-        }
+    for engine in SERVERS {
         for restart in ["run", "study"] {
             let lab = lab();
             let options = "blocks = 400";
@@ -192,11 +156,9 @@ pub fn in_second_block(lab: &Lab) -> bool {
 }
 
 #[test]
+#[ignore = "laboratory: servers"]
 fn a_server_killed_in_mid_study_is_a_failed_run_and_the_study_goes_on() {
-    for (engine, package) in SERVERS {
-        if !is_there(engine, package) {
-            continue;
-        }
+    for engine in SERVERS {
         let lab = lab();
         let text = study(engine, "logical-io", "blocks = 400").replace("blocks = 2\n", "blocks = 3\n");
         // Long enough that the kill comes in the middle of it.

@@ -2,7 +2,7 @@
 //! because of a study, which is refused itself, before anything is made, or stops.
 
 use crate::harness::{Lab, Said, said};
-use crate::servers::{in_second_block, is_there, lab, wait_until};
+use crate::lab_servers::servers::{in_second_block, lab, wait_until};
 use std::any::Any;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -126,10 +126,8 @@ impl Postgres {
 }
 
 #[test]
+#[ignore = "laboratory: servers"]
 fn a_study_that_needs_too_many_connections_of_a_postgres_is_refused_and_the_application_is_not() {
-    if !is_there("postgres", "postgresql") {
-        return;
-    }
     let lab = lab();
     let server = Postgres::start(&lab);
     let held: Vec<Held> = (0..5).map(|_| (server.app)().unwrap()).collect();
@@ -164,10 +162,8 @@ fn a_study_that_needs_too_many_connections_of_a_postgres_is_refused_and_the_appl
 }
 
 #[test]
+#[ignore = "laboratory: servers"]
 fn a_study_stops_where_the_application_comes_to_need_its_connections() {
-    if !is_there("postgres", "postgresql") {
-        return;
-    }
     let lab = lab();
     let server = Postgres::start(&lab);
     let application = Application::start(&server.app);
@@ -185,10 +181,8 @@ fn a_study_stops_where_the_application_comes_to_need_its_connections() {
 }
 
 #[test]
+#[ignore = "laboratory: servers"]
 fn a_mariadb_is_not_exhausted_either() {
-    if !is_there("mariadb", "mariadb-server") {
-        return;
-    }
     let lab = lab();
     let folder = lab.path().join("theirs");
     std::fs::create_dir(&folder).unwrap();

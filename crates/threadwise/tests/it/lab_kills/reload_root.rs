@@ -208,6 +208,7 @@ fn attack(depth: usize) {
 }
 
 #[test]
+#[ignore = "laboratory: kills"]
 fn who_owns_the_folder_gets_nothing_of_roots() {
     if is_root("an attack on root in the folder of the database") {
         attack(0);
@@ -215,6 +216,7 @@ fn who_owns_the_folder_gets_nothing_of_roots() {
 }
 
 #[test]
+#[ignore = "laboratory: kills"]
 fn who_owns_a_folder_two_levels_above_gets_nothing_of_roots() {
     if is_root("an attack on root two folders above the database") {
         attack(2);
@@ -259,6 +261,7 @@ fn their_lab() -> (Lab, PathBuf) {
 }
 
 #[test]
+#[ignore = "laboratory: kills"]
 fn an_owners_database_is_reloaded_with_the_owners_rights() {
     if !is_root("a reload by root of another user's database") {
         return;
@@ -314,6 +317,7 @@ fn looks(path: &Path) -> (u64, Vec<u8>) {
 }
 
 #[test]
+#[ignore = "laboratory: kills"]
 fn a_link_of_a_user_leads_root_to_nothing_of_roots() {
     if !is_root("a reload by root of a link in another user's folder") {
         return;
@@ -363,6 +367,7 @@ fn a_link_of_a_user_leads_root_to_nothing_of_roots() {
 }
 
 #[test]
+#[ignore = "laboratory: kills"]
 fn a_killed_run_of_roots_leaves_nothing_in_an_owners_folder() {
     if !is_root("kills of a run of root's on another user's database") {
         return;

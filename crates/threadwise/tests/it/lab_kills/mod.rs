@@ -1,0 +1,5 @@
+//! The laboratory: `cargo xtask lab kills`.
+
+pub mod fleet_cell;
+pub mod killed;
+pub mod reload_root;
