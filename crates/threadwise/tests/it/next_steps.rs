@@ -203,6 +203,23 @@ fn every_command_line_in_texts_names_commands_and_options_that_there_are() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Headings of examples stand alone, so that nothing of the program's source got into a text.
+#[test]
+fn every_help_has_its_examples_under_their_own_heading() {
+    let lab = Lab::new();
+    let help = lab.ok(&["--help"]).stdout;
+    let listed = help.split("Commands:").nth(1).unwrap().split("Options:").next().unwrap();
+    let names = listed.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    let mut seen = 0;
+    for name in names.filter(|name| !name.is_empty() && *name != "help") {
+        let said = lab.ok(&[name, "--help"]).stdout;
+        let headings: Vec<&str> = said.lines().filter(|line| line.contains("Examples")).collect();
+        assert!(headings.iter().all(|line| *line == "Examples:"), "{name}: {headings:?}");
+        seen += headings.len();
+    }
+    assert!(seen > 15, "{seen}");
+}
+
 /// What advice tells to try is taken by the commands whose reports have it.
 #[test]
 fn what_advice_names_is_taken_by_the_command_that_was_run() {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// Arguments of `reload`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-pub(super) Examples:
+Examples:
   threadwise reload --engine sqlite shop.db
   threadwise reload --engine firebird --jobs 4 --page-size 16384 @list.txt
   threadwise reload --engine sqlite --originals remove --log night.log *.db
