@@ -69,6 +69,32 @@ fn bad_input_is_refused_before_an_engine_is_looked_for() {
     }
 }
 
+/// A server that needs a program of its own, without that program: every way to name one.
+#[test]
+fn an_engine_that_is_not_installed_is_exit_code_3_of_every_command() {
+    let lab = Lab::new();
+    // A copy, beside which nothing of the build is.
+    let program = lab.path().join("threadwise");
+    std::fs::copy(crate::harness::program(), &program).unwrap();
+    for url in ["sqlserver://ada@127.0.0.1/shop", "oracle://ada@127.0.0.1/shop"] {
+        for command in [
+            &["run"][..],
+            &["pool"],
+            &["ab", "--a=work_unit=1", "--b=work_unit=2"],
+            &["maxdop"],
+            &["run", "concurrent-inserts"],
+        ] {
+            let mut child = std::process::Command::new(&program);
+            child.args(command).args(["--engine", url, "--allow-busy", "--no-probe"]).current_dir(lab.path());
+            child.env("PATH", lab.path()).env("HOME", lab.path()).env("TMPDIR", lab.tmp());
+            child.env_remove("XDG_DATA_HOME").env("THREADWISE_STATE_DIR", lab.state());
+            let said = crate::harness::said(child.output().unwrap());
+            assert_eq!(said.code, Some(3), "{command:?} {url}: {}", said.stderr);
+            assert!(said.stderr.contains("is not installed here"), "{command:?}: {}", said.stderr);
+        }
+    }
+}
+
 #[test]
 fn what_the_machine_lacks_is_said() {
     let lab = Lab::new();

@@ -79,7 +79,7 @@ pub fn again(study: &Study, topology: &Topology, allow_busy: bool) -> Result<(),
 }
 
 fn ask(engine: &dyn Engine, study: &Study) -> Result<ServerCpus, AppError> {
-    let server = engine.server_cpus(&study.engine_options).map_err(AppError::failed)?;
+    let server = engine.server_cpus(&study.engine_options).map_err(|error| AppError::engine(&error))?;
     server.ok_or_else(|| AppError::Failed(format!("{} says nothing of its logical CPUs", study.engine)))
 }
 

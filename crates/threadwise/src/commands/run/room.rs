@@ -48,7 +48,7 @@ pub fn check_connections(study: &Study) -> Result<Option<String>, AppError> {
     let Some(engine) = engines::find(&study.engine).filter(|_| study.is_users_server()) else {
         return Ok(None);
     };
-    let limits = engine.limits(&study.engine_options).map_err(AppError::failed)?;
+    let limits = engine.limits(&study.engine_options).map_err(|error| AppError::engine(&error))?;
     let need = connections(study);
     need.expect_room(&limits).map_err(AppError::refused)?;
     Ok((!limits.is_empty()).then(|| need.line(&limits)))
