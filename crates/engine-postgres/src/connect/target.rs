@@ -19,6 +19,9 @@ use crate::error::refuse;
 /// PostgreSQL's port.
 const DEFAULT_PORT: u16 = 5432;
 
+/// What `sslrootcert` is for the system's authorities (from libpq 16 on, with `verify-full` alone).
+const SYSTEM: &str = "system";
+
 /// How long a connection attempt may take where nobody says; libpq would wait for ever.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -321,14 +324,15 @@ impl<'a> Settings<'a> {
     }
 
     fn ssl_mode(&self) -> Result<SslMode, EngineError> {
-        let rooted = self.get("sslrootcert", "PGSSLROOTCERT").is_some();
+        let by_system = self.get("sslrootcert", "PGSSLROOTCERT") == Some(SYSTEM);
         let old =
             self.get("requiressl", "PGREQUIRESSL").filter(|old| old.starts_with('1')).map(|_| "require");
-        Ok(match self.get("sslmode", "PGSSLMODE").or(old).unwrap_or("prefer") {
+        let default = if by_system { "verify-full" } else { "prefer" };
+        let mode = match self.get("sslmode", "PGSSLMODE").or(old).unwrap_or(default) {
             "disable" => SslMode::Disable,
             "allow" | "prefer" => SslMode::Prefer,
-            // With authorities at hand libpq checks them ("backwards compatibility").
-            "require" if rooted => SslMode::VerifyCa,
+            // With a file of authorities, named or at home, libpq checks them ("backwards compatibility").
+            "require" if self.ssl_root()?.is_some() => SslMode::VerifyCa,
             "require" => SslMode::Require,
             "verify-ca" => SslMode::VerifyCa,
             "verify-full" => SslMode::VerifyFull,
@@ -338,12 +342,23 @@ impl<'a> Settings<'a> {
                     "sslmode (or PGSSLMODE) is none of: disable, allow, prefer, require, verify-ca, verify-full",
                 ));
             }
-        })
+        };
+        if mode != SslMode::VerifyFull && by_system {
+            let why =
+                "sslrootcert is system, with which anybody's certificate would do: set sslmode=verify-full";
+            return Err(refuse("sslmode", why));
+        }
+        if mode == SslMode::VerifyCa && self.ssl_root()?.is_none() {
+            let why = "there is no file of an authority, and anybody's certificate of the system's would do: name one \
+                       by PGSSLROOTCERT, or set sslmode=verify-full";
+            return Err(refuse("sslmode", why));
+        }
+        Ok(mode)
     }
 
     fn ssl_root(&self) -> Result<Option<PathBuf>, EngineError> {
         match self.get("sslrootcert", "PGSSLROOTCERT") {
-            Some("system") => Ok(None),
+            Some(SYSTEM) => Ok(None),
             Some(path) if Path::new(path).is_file() => Ok(Some(path.into())),
             Some(path) => {
                 Err(refuse("url", format!("sslrootcert (or PGSSLROOTCERT): there is no file {path}")))
@@ -512,6 +527,38 @@ mod tests {
                 Target::resolve(Some("postgres:///db"), &surroundings(variables)).unwrap_err().to_string();
             assert!(why.contains(place) && why.contains("it names several hosts"), "{why}");
         }
+    }
+
+    #[test]
+    fn the_systems_authorities_are_asked_for_the_hosts_name_too() {
+        let mode = |variables: &[(&str, &str)]| {
+            let found = Target::resolve(Some("postgres://h"), &surroundings(variables));
+            found.map(|it| (it.ssl_mode, it.ssl_root)).map_err(|error| error.to_string())
+        };
+        let system = ("PGSSLROOTCERT", "system");
+        assert_eq!(mode(&[system]), Ok((SslMode::VerifyFull, None)));
+        assert_eq!(mode(&[system, ("PGSSLMODE", "verify-full")]), Ok((SslMode::VerifyFull, None)));
+        for weak in ["disable", "allow", "prefer", "require", "verify-ca"] {
+            assert!(mode(&[system, ("PGSSLMODE", weak)]).unwrap_err().contains("verify-full"), "{weak}");
+        }
+        assert!(mode(&[system, ("PGREQUIRESSL", "1")]).unwrap_err().contains("verify-full"));
+        assert!(mode(&[("PGSSLMODE", "verify-ca")]).unwrap_err().contains("PGSSLROOTCERT"));
+        assert_eq!(mode(&[("PGSSLMODE", "verify-full")]), Ok((SslMode::VerifyFull, None)));
+    }
+
+    #[test]
+    fn an_authority_at_home_is_asked_under_require() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join(".postgresql/root.crt");
+        let at_home = Environment { home: Some(home.path().to_owned()), ..surroundings(&[]) };
+        let mode = || {
+            Target::resolve(Some("postgres://h?sslmode=require"), &at_home)
+                .map(|it| (it.ssl_mode, it.ssl_root))
+        };
+        assert_eq!(mode().unwrap(), (SslMode::Require, None));
+        std::fs::create_dir(home.path().join(".postgresql")).unwrap();
+        std::fs::write(&file, "").unwrap();
+        assert_eq!(mode().unwrap(), (SslMode::VerifyCa, Some(file)));
     }
 
     #[test]

@@ -177,7 +177,10 @@ pub fn advice(target: &Target, fault: Option<&Error>) -> String {
         }
         Some(Error::InvalidCertificate(
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-        )) => "; connect by a name of the certificate's, or set sslmode=verify-ca".into(),
+        )) => match file {
+            Some(_) => "; connect by a name of the certificate's, or set sslmode=verify-ca".into(),
+            None => "; connect by a name of the certificate's".into(),
+        },
         Some(Error::InvalidCertificate(CertificateError::UnknownIssuer)) => match file {
             Some(file) => format!(
                 ": no certificate of {file} signed the server's; PGSSLROOTCERT has to name the file of the \
