@@ -181,6 +181,11 @@ fn what_cannot_be_compared_is_refused_in_one_line() {
         (&["compare", "--before", "a0", "--after", "b0", "b1", "--pairs"], "as many studies after as before"),
         (&["compare", "--before", "a0"], "--after"),
         (&["compare", "--card", "a0", "--json"], "--json"),
+        // What belongs to --before is never passed over.
+        (&["compare", "a0", "b0", "--metric", "speed"], "--metric"),
+        (&["compare", "a0", "b0", "--pairs"], "--pairs"),
+        (&["compare", "--card", "a0", "--metric", "speed"], "--metric"),
+        (&["compare", "--card", "a0", "--pairs"], "--pairs"),
         (
             &["compare", "--before", "a0", "--after", "b0", "--metric", "speed"],
             "is not compared by speed; it has: rows_per_s",

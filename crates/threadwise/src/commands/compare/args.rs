@@ -41,7 +41,7 @@ pub struct CompareArgs {
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "before")]
     pub after: Vec<PathBuf>,
     /// The first of before and the first of after are a pair that was run in turns, and so on
-    #[arg(long, requires = "before")]
+    #[arg(long, requires = "before", conflicts_with_all = ["files", "card"])]
     pub pairs: bool,
     /// Exit with 4 where a treatment got worse, with 5 where one may have and the studies do not show it, and with 2
     /// where they cannot be judged
@@ -57,7 +57,7 @@ pub struct CompareArgs {
     )]
     pub undecided: UndecidedArg,
     /// What is compared, such as latency_ns_p99 or cpu_ns_per_row [default: the rate, or a command's headline]
-    #[arg(long, value_name = "NAME", requires = "before")]
+    #[arg(long, value_name = "NAME", requires = "before", conflicts_with_all = ["files", "card"])]
     pub metric: Option<String>,
     /// Print one line of JSON a study, for sharing (docs/JSON.md)
     #[arg(long, conflicts_with_all = ["json", "html", "before", "after", "fail_on_regression"])]
