@@ -131,7 +131,7 @@ Examples:
   threadwise ab --a setup='cp a.cnf my.cnf' --b setup='cp b.cnf my.cnf' -- ./load.sh
   threadwise ab --engine postgres --a engine.bin=/usr/lib/postgresql/16/bin --b engine.bin=/usr/lib/postgresql/17/bin
   threadwise ab --engine postgres --study concurrent-inserts --a engine.settings.wal_level=replica --b \
-engine.settings.wal_level=minimal
+engine.settings.wal_level=minimal --b engine.settings.max_wal_senders=0
 
 Both run in every block, in a drawn order, so that what the hour does to one it does to the other. A runs twice in a
 block, and how much these two differ is the noise that the answer is held against. The answer is B over A.")]

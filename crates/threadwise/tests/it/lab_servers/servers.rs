@@ -203,3 +203,21 @@ fn a_server_killed_in_mid_study_is_a_failed_run_and_the_study_goes_on() {
         assert_eq!((lab.leftovers(), living(&lab)), (Vec::new(), Vec::new()));
     }
 }
+
+/// The example of two settings in the help of `ab` is a pair that the server starts with.
+#[test]
+fn the_example_of_two_settings_of_a_server_runs() {
+    if !is_there("postgres", "postgresql") {
+        return;
+    }
+    let lab = lab();
+    let help = lab.ok(&["ab", "--help"]).stdout;
+    let at = help.find("threadwise ab --engine postgres --study").unwrap();
+    let example = help[at..].split("\n\n").next().unwrap();
+    let words: Vec<&str> = example.split_whitespace().skip(1).collect();
+    let quick =
+        ["--allow-busy", "--no-probe", "--no-html", "--blocks=1", "--rounds=1", "--slice=100ms", "-o", "s"];
+    let said = lab.run(&[&words[..], &quick].concat());
+    assert!(said.stdout.contains("wal_level=minimal"), "{example}: {}", said.stderr);
+    assert_eq!(said.code, Some(0), "{example}: {}", said.stderr);
+}
