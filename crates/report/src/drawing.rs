@@ -40,6 +40,7 @@ pub fn topology_line(topology: &Topology) -> String {
     parts.push(format!("{} of {} allowed", topology.allowed().len(), counted(present, "logical CPU")));
     parts.push(match topology.limits.quota_cpus {
         Some(quota) => format!("CPU quota {}", significant(quota, 3)),
+        None if topology.limits.is_quota_hidden() => "CPU quota not known".to_owned(),
         None => "no CPU quota".to_owned(),
     });
     plain(&parts.join(", "), true)

@@ -20,6 +20,10 @@ pub(super) fn cpu_quota(case: &Case<'_>) -> Answer {
     let Some(quota) = limits.quota_cpus else {
         return match case.tree.text(GROUPS) {
             Err(gap) => Answer::gap(&gap, GROUPS, "the control group of this process is not known"),
+            Ok(_) if limits.is_quota_hidden() => Answer::unknown(
+                "a CPU quota is not known: no mount shows the control group of this process",
+                "/proc/self/mountinfo",
+            ),
             Ok(_) => match case.container() {
                 None => Answer::ok("no CPU quota", format!("/{GROUPS}")),
                 Some(_) => Answer::ok(

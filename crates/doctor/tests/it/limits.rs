@@ -15,6 +15,8 @@ fn cpu_quota() {
     root.put("run/.containerenv", "");
     says(&root.check("cpu-quota"), Ok, &["cannot be seen from here"]);
     let mut topology = machine();
+    topology.limits.quota_source = Some(PathBuf::from("proc/self/cgroup"));
+    says(&root.check_on("cpu-quota", &topology, None), Unknown, &["not known", "no mount shows"]);
     topology.limits.quota_cpus = Some(1.5);
     topology.limits.quota_source = Some(PathBuf::from("sys/fs/cgroup/a b/cpu.max"));
     root.put("sys/fs/cgroup/a b/cpu.max", "150000 100000\n");

@@ -283,8 +283,13 @@ impl Recorder {
                 group_lines.push_str(&format!("{}:{controllers}:{path}\n", number + 1));
             }
         }
+        if membership.is_hidden(tree, "cpu") {
+            group_lines.push_str(&format!("{}:cpu:/\n", mounts.len() + 1));
+        }
         if !mounts.is_empty() {
             self.write("proc", "mounts", &mount_lines)?;
+        }
+        if !group_lines.is_empty() {
             self.write("proc/self", "cgroup", &group_lines)?;
         }
         self.summary.renamed = names.count();

@@ -74,7 +74,8 @@ impl Membership {
             "cpuset" => controller == "cpuset",
             _ => false,
         };
-        let unified = |mount: &&Mount| mount.kind == "cgroup2";
+        let of_its_own = self.groups.iter().any(|(names, _)| names.iter().any(|name| name == controller));
+        let unified = |mount: &&Mount| mount.kind == "cgroup2" && !of_its_own;
         let (old, new) = (self.mounts.iter().filter(is_wanted), self.mounts.iter().filter(unified));
         old.chain(new).find_map(|mount| {
             let base = tree.dir(mount.point.trim_start_matches('/'))?;
@@ -94,6 +95,12 @@ impl Membership {
             };
             Some(Place { mount: mount.clone(), levels, names })
         })
+    }
+
+    /// Whether the process is in a group for a controller, and no mount is known to show it.
+    pub(super) fn is_hidden(&self, tree: &Tree, controller: &str) -> bool {
+        let is_its = |names: &[String]| names.is_empty() || names.iter().any(|name| name == controller);
+        self.groups.iter().any(|(names, _)| is_its(names)) && self.place(tree, controller).is_none()
     }
 
     fn path(&self, mount: &Mount, controller: &str) -> Option<&str> {

@@ -23,6 +23,9 @@ pub(super) const NODE_FILES: [(&str, SetForm); 4] =
 /// Version 1 writes "no limit" as the largest number of whole pages.
 const NO_LIMIT: u64 = 1 << 62;
 
+/// What names the groups that the process is in.
+const OWN_GROUPS: &str = "proc/self/cgroup";
+
 /// Those of [`CPU_FILES`] that hold online CPUs alone.
 const EFFECTIVE_FILES: [(&str, SetForm); 2] = [CPU_FILES[0], CPU_FILES[1]];
 
@@ -46,6 +49,8 @@ pub(super) fn read(tree: &Tree, affinity: Option<&CpuSet>) -> Result<Bounds, Top
     if let Some((quota, file)) = tightest(tree, &membership)? {
         limits.quota_cpus = Some(quota.cpus);
         limits.quota_source = Some(file);
+    } else if membership.is_hidden(tree, "cpu") {
+        limits.quota_source = Some(PathBuf::from(OWN_GROUPS));
     }
     for level in membership.place(tree, "memory").iter().flat_map(|place| &place.levels) {
         if let Some(bytes) = memory(level)? {
@@ -107,6 +112,13 @@ fn quota(group: &Dir<'_>) -> Result<Option<(Quota, PathBuf)>, TopologyError> {
     let (Ok(limit), Ok(period)) = (u64::try_from(limit), u64::try_from(period)) else { return Ok(None) };
     let found = Quota::of_us(limit, period, burst("cpu.cfs_burst_us")?);
     Ok(found.map(|quota| (quota, group.relative().join("cpu.cfs_quota_us"))))
+}
+
+impl Limits {
+    /// Whether the process is in a group for `cpu` that no mount shows, so that it may have a quota.
+    pub fn is_quota_hidden(&self) -> bool {
+        self.quota_cpus.is_none() && self.quota_source.is_some()
+    }
 }
 
 impl Quota {

@@ -153,7 +153,8 @@ pub struct Limits {
     pub affinity: Option<CpuSet>,
     /// CPU quota in CPUs (1.5 = 150 ms a period of 100 ms), the tightest on the path to the root.
     pub quota_cpus: Option<f64>,
-    /// The file that set the quota, relative to the root.
+    /// The file that set the quota, relative to the root. Without a quota: the file that names a group which no mount
+    /// shows, so that its quota is not known.
     #[serde(serialize_with = "as_text")]
     pub quota_source: Option<PathBuf>,
     /// Memory limit of the cgroup in bytes.

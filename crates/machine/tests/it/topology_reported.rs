@@ -149,8 +149,8 @@ fn mounted(lines: &[&str], group: &str, files: &[(&str, &str)]) -> Topology {
     capture(root.path(), copy.path()).unwrap();
     let again = read(&copy);
     assert_eq!(
-        (again.allowed(), &again.limits.quota_cpus),
-        (topology.allowed(), &topology.limits.quota_cpus)
+        (again.allowed(), &again.limits.quota_cpus, again.limits.is_quota_hidden()),
+        (topology.allowed(), &topology.limits.quota_cpus, topology.limits.is_quota_hidden())
     );
     topology
 }
@@ -166,6 +166,28 @@ const FILES: [(&str, &str); 4] = [
 
 fn bounds(topology: &Topology) -> (CpuSet, Option<f64>, Option<u64>) {
     (topology.allowed(), topology.limits.quota_cpus, topology.limits.memory_bytes)
+}
+
+#[test]
+fn a_quota_of_a_group_that_no_mount_shows_is_not_known() {
+    for (lines, group) in [
+        (&[HOSTS][..], "0::/"),
+        (&[], "0::/"),
+        (&[OWN], "0::/../elsewhere"),
+        (&["35 30 0:26 /a /sys/fs/cgroup ro - cgroup2 cgroup rw"], "0::/ab"),
+        (&["35 30 0:26 / /sys/fs/cgroup/cpuset ro - cgroup cgroup rw,cpuset"], "2:cpu,cpuacct:/k"),
+        // CPU time has a hierarchy of its own, and only the unified one is shown.
+        (&[OWN], "2:cpu,cpuacct:/k\n0::/"),
+    ] {
+        let topology = mounted(lines, group, &FILES);
+        assert_eq!(topology.limits.quota_cpus, None, "{lines:?}");
+        assert!(topology.limits.is_quota_hidden(), "{lines:?} {group}");
+    }
+    // A group that is shown and has none, and a kernel whose groups know nothing of CPU time.
+    let none = [("sys/fs/cgroup/cpu.max", "max 100000")];
+    assert!(!mounted(&[OWN], "0::/", &none).limits.is_quota_hidden());
+    assert!(!mounted(&[], "1:name=systemd:/", &[]).limits.is_quota_hidden());
+    assert!(!mounted(&[OWN], "0::/", &FILES).limits.is_quota_hidden());
 }
 
 #[test]

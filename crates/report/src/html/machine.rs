@@ -78,7 +78,10 @@ fn limits(topology: &Topology, layout: &Layout) -> Vec<String> {
             format!("CPU quota: {} CPUs ({})", significant(quota, 3), source.display())
         }
         (Some(quota), None) => format!("CPU quota: {} CPUs", significant(quota, 3)),
-        (None, _) => "CPU quota: none".to_owned(),
+        (None, Some(source)) => {
+            format!("CPU quota: not known ({} names a group that no mount shows)", source.display())
+        }
+        (None, None) => "CPU quota: none".to_owned(),
     });
     lines.extend(limits.memory_bytes.map(|size| format!("memory limit: {}", bytes(size))));
     lines
