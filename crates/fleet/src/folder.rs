@@ -48,13 +48,13 @@ impl FleetFolder {
     /// # Errors
     /// It has no plan, or one that this program cannot use.
     pub fn open(dir: &Path) -> Result<Self, FleetError> {
-        let dir = dir.canonicalize().map_err(|error| FleetError::file("open", dir, &error))?;
+        const MAKE: &str = "make one by threadwise fleet plan FILE -o DIR";
+        let dir = dir
+            .canonicalize()
+            .map_err(|error| FleetError::broken(dir, format!("it cannot be opened ({error}): {MAKE}")))?;
         let path = dir.join(PLAN_FILE);
         if !path.exists() {
-            return Err(FleetError::broken(
-                &dir,
-                "it has no plan.json: make one by threadwise fleet plan FILE -o DIR",
-            ));
+            return Err(FleetError::broken(&dir, format!("it has no plan.json: {MAKE}")));
         }
         let (plan, hash) = Plan::parse(&durable::read_text(&path, MOST_PLAN_BYTES)?, &path)?;
         Ok(Self { place: Place::new(&dir)?, dir, plan, hash })

@@ -116,6 +116,11 @@ fn a_folder_may_have_spaces_and_no_quotes() {
 #[test]
 fn what_has_no_plan_is_no_fleet() {
     let lab = FleetLab::new(&study(2, 2), &format!("{}{ONE}", head(1, "")));
+    for step in ["submit", "status", "collect"] {
+        let said = lab.lab.run(&["fleet", step, "f"]);
+        assert_eq!(said.code, Some(2), "{step}: {}", said.stderr);
+        assert!(said.stderr.contains("threadwise fleet plan FILE -o DIR"), "{step}: {}", said.stderr);
+    }
     std::fs::create_dir(lab.dir()).unwrap();
     for step in ["submit", "status", "collect", "report"] {
         let said = lab.lab.run(&["fleet", step, "f"]);
