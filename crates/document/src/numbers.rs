@@ -301,10 +301,13 @@ pub fn count_word(count: u32) -> String {
     WORDS.get(count as usize).map_or_else(|| count.to_string(), |word| (*word).to_owned())
 }
 
-/// A text with a capital at its start.
+/// A text with a capital at its start. The symbols of the scaling law stay as they are: Σ is a sum.
 pub fn capital(text: &str) -> String {
     let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    match letters.next() {
+        None | Some('σ' | 'κ') => text.to_owned(),
+        Some(first) => first.to_uppercase().chain(letters).collect(),
+    }
 }
 
 /// A CPU list that also folds steps of two and more: `0-30:2,64`. The kernel's own list form
@@ -344,6 +347,13 @@ mod tests {
     fn both(mean: f64, low: f64, high: f64, unit: &str) -> String {
         let (figure, ends) = interval(&Interval { mean, low, high, unit: unit.to_owned() });
         format!("{figure} {}", ends.unwrap_or_default()).trim_end().to_owned()
+    }
+
+    #[test]
+    fn a_capital_begins_a_sentence_and_no_symbol_becomes_another() {
+        let found = ["one", "σ 3%", "κ 0%", ""].map(capital);
+        assert_eq!(found[0], "One");
+        assert_eq!((found[1].as_str(), found[2].as_str(), found[3].as_str()), ("σ 3%", "κ 0%", ""));
     }
 
     #[test]

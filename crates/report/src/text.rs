@@ -27,6 +27,10 @@ fn ascii(c: char) -> &'static str {
         '≠' => "!=",
         '×' => "x",
         'µ' | 'μ' => "u",
+        // Numbers of the scaling law.
+        'σ' => "sigma",
+        'κ' => "kappa",
+        'λ' => "lambda",
         '–' | '—' | '−' => "-",
         '…' => "...",
         '′' | '‘' | '’' => "'",
@@ -49,5 +53,11 @@ mod tests {
         let hostile = "a\u{1b}[31m\u{202e}b\nc\u{9b}±\u{2066}";
         assert_eq!(plain(hostile, true), "a\u{fffd}[31m\u{fffd}b c\u{fffd}±\u{fffd}");
         assert_eq!(plain(hostile, false), "a?[31m?b c?+-?");
+    }
+
+    #[test]
+    fn numbers_of_the_scaling_law_are_told_apart_in_ascii() {
+        assert_eq!(plain("σ 3% and κ 0%", false), "sigma 3% and kappa 0%");
+        assert_eq!(plain("σ 3% and κ 0%", true), "σ 3% and κ 0%");
     }
 }
