@@ -40,7 +40,7 @@ pub struct CheckArgs {
 
 /// Those that every engine with the workload runs.
 const TRIALS: [Trial; 4] = [
-    Trial { workload: "logical-io", preset: "cached-reads", settings: &[], needs: None },
+    Trial { workload: "logical-io", preset: "cached-reads", settings: &["data_mib=8"], needs: None },
     Trial {
         workload: "insert",
         preset: "concurrent-inserts",
