@@ -3,7 +3,7 @@
 //!
 //! What is shown has the error rate of [`near_best`]. A guess is from the joint distribution that the data leave of all
 //! means with nothing known before: multivariate t around them, with the covariance of the blocks (Box and Tiao,
-//! *Bayesian Inference in Statistical Analysis*, 1973, 8.4). tests/it/coverage/choose.rs simulates both.
+//! *Bayesian Inference in Statistical Analysis*, 1973, 8.4). tests/it/lab_simulations/coverage/choose.rs simulates both.
 
 use super::best::{best, near_best};
 use crate::statistics::{MeanEstimate, Normal, correlation};

@@ -2,7 +2,7 @@
 //!
 //! With nothing known before of the logarithm (a flat prior), what is left unknown of it is Student's t around the mean,
 //! scaled by the standard error (Box and Tiao, *Bayesian Inference in Statistical Analysis*, 1973, 2.4). How often guesses
-//! are right is simulated in tests/it/coverage/guess.rs.
+//! are right is simulated in tests/it/lab_simulations/coverage/guess.rs.
 
 use crate::Ratio;
 use crate::statistics::{t_quantile, t_two_sided_p};

@@ -1,5 +1,4 @@
 //! The tests of this crate from outside, in one program.
 
-mod coverage;
-mod order;
-mod states;
+mod few_studies;
+mod lab_simulations;

@@ -232,4 +232,3 @@ fn after_a_kill_the_next_one_waits_for_the_rest_and_starts_anew() {
     assert!(!rubbish.exists());
     assert_eq!(listed(&lab)["engines"][0]["state"], "ready");
 }
-

@@ -8,7 +8,8 @@ fn what_cannot_be_is_refused_whatever_is_installed() {
     let refused = |args: &[&str], code: i32, words: &[&str]| {
         let all = ["run", "parallel-queries", "--allow-busy", "--no-probe", "-o", "x.threadwise"];
         let mut command = lab.command(&[&all[..], args].concat());
-        let said = crate::harness::said(command.env("XDG_DATA_HOME", lab.path().join("empty")).output().unwrap());
+        let said =
+            crate::harness::said(command.env("XDG_DATA_HOME", lab.path().join("empty")).output().unwrap());
         assert_eq!(said.code, Some(code), "{args:?}\n{}\n{}", said.stdout, said.stderr);
         let last = said.stderr.trim_end().lines().last().unwrap_or_default().to_owned();
         for word in words {
@@ -22,8 +23,6 @@ fn what_cannot_be_is_refused_whatever_is_installed() {
     refused(&["--set", "storage=tape"], 2, &["parquet"]);
     refused(&["--set", "colour=red"], 2, &["colour"]);
     refused(&["--set", "short=2"], 2, &["short", "test=throughput"]);
-    let short = ["--set", "short=2", "--set", "test=throughput", "--set", "scale=0.01", "--dop", "1"];
-    refused(&[&short[..], &["--engine", "datafusion"]].concat(), 2, &["short", "duckdb"]);
     refused(&["--dop", "0"], 2, &["1 to 4096"]);
     refused(&["--engine", "mariadb"], 2, &["tpch"]);
     refused(&["--engine", "native"], 2, &["tpch"]);

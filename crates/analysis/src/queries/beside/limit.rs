@@ -2,7 +2,7 @@
 //!
 //! Both answers are by the adjusted intervals of one family: a DOP keeps the percentile where the upper end is within the
 //! margin, and raises it where the lower end is above 1 (and the whole not within the margin). How often a DOP that raises
-//! it by more than the margin is said to keep it is simulated (`tests/it/coverage/mixed.rs`).
+//! it by more than the margin is said to keep it is simulated (`tests/it/lab_simulations/coverage/mixed.rs`).
 
 use serde::Serialize;
 
