@@ -16,7 +16,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 WORKERS = HERE.parent
 sys.path[:0] = [str(HERE), str(WORKERS)]
-# Where `cargo xtask test` has put sqlglot, as for test_dialects.
+# Where `cargo xtask lab engines` has put sqlglot, as for test_dialects.
 if os.path.isabs(os.environ.get("THREADWISE_TEST_SQLGLOT", "")):
     sys.path.append(os.environ["THREADWISE_TEST_SQLGLOT"])
 

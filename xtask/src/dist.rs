@@ -15,17 +15,10 @@ use std::path::{Path, PathBuf};
 const BUILD_DIR: &str = "target/static";
 const DIST_DIR: &str = "target/dist";
 /// What is handed out. Each is built by itself, so that none gets what another one needs of a library.
-const PROGRAMS: [Program; 2] = [
-    Program { package: "threadwise", max_bytes: 40_000_000 },
-    Program { package: "threadwise-engine-sqlserver", max_bytes: 8_000_000 },
-];
-/// Relocations of a position-independent program are 4% of it; packed (DT_RELR, which glibc's own start
-/// code reads from 2.36 on), they are nothing.
-const FLAGS: &str = "-C target-feature=+crt-static -C link-arg=-Wl,-z,pack-relative-relocs";
-/// Functions with the same instructions are kept once: 2.7% of the program. Of lld, with which rustc links for this
-/// processor. Rust gives functions no identity by their addresses, and a browser has been linked so for years, with
-/// SQLite in it (ld.lld(1), `--icf`).
-const FOLDED: [&str; 3] = ["--", "-C", "link-arg=-Wl,--icf=all"];
+const PROGRAMS: [&str; 2] = ["threadwise", "threadwise-engine-sqlserver"];
+/// The most that each may have.
+const MAX_BYTES: usize = 40_000_000;
+const FLAGS: &str = "-C target-feature=+crt-static";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Tests start the program that this variable names, by default the one built for development.
@@ -36,10 +29,10 @@ pub fn run(triple: Option<&str>) -> Result<(), String> {
     let target = Target::of(triple)?;
     let library = Task::new("rustc", &["--print", "target-libdir", "--target", &target.triple()]).output()?;
     target.lacks(is_on_path(&target.cc()), Path::new(library.trim()).exists())?;
-    for program in &PROGRAMS {
+    for program in PROGRAMS {
         hand_out(target, program)?;
     }
-    match target.start(&target.out(&PROGRAMS[0]), is_on_path) {
+    match target.start(&target.out(PROGRAMS[0]), is_on_path) {
         Ok(program) => try_out(&program)?,
         Err(missing) => println!("not started: no {missing} here (apt-get install qemu-user)"),
     }
@@ -52,12 +45,12 @@ pub fn run(triple: Option<&str>) -> Result<(), String> {
 }
 
 /// Builds a program, checks it and puts it where it is handed out.
-fn hand_out(target: &Target, program: &Program) -> Result<(), String> {
+fn hand_out(target: &Target, program: &str) -> Result<(), String> {
     target.build(program).run()?;
     let (built, out) = (target.built(program), target.out(program));
     let file =
         std::fs::read(&built).map_err(|cause| format!("{} cannot be read: {cause}", built.display()))?;
-    target.check(&file, program.max_bytes).map_err(|why| format!("{}: {why}", built.display()))?;
+    target.check(&file, MAX_BYTES).map_err(|why| format!("{}: {why}", built.display()))?;
     // fs::copy keeps the permissions.
     std::fs::create_dir_all(DIST_DIR)
         .and_then(|()| std::fs::copy(&built, &out))
@@ -69,7 +62,7 @@ fn hand_out(target: &Target, program: &Program) -> Result<(), String> {
 /// The binary for this machine, for tests.
 pub fn for_tests() -> Result<PathBuf, String> {
     let folder = std::env::current_dir().map_err(|cause| format!("the current folder is gone: {cause}"))?;
-    Ok(folder.join(Target::of(None)?.out(&PROGRAMS[0])))
+    Ok(folder.join(Target::of(None)?.out(PROGRAMS[0])))
 }
 
 /// The binary for guests with this processor, and the command that makes it.
@@ -78,7 +71,7 @@ pub fn for_guest(arch: &str) -> Result<(PathBuf, String), String> {
     match std::env::var_os(TEST_PROGRAM).filter(|_| target.is_host()) {
         Some(program) => Ok((PathBuf::from(program), "cargo xtask dist".to_owned())),
         None => Ok((
-            PathBuf::from(target.out(&PROGRAMS[0])),
+            PathBuf::from(target.out(PROGRAMS[0])),
             format!("cargo xtask dist --target {}", target.triple()),
         )),
     }
@@ -91,15 +84,6 @@ fn try_out(program: &Task) -> Result<(), String> {
         return Err(format!("'{}' says '{}', not {VERSION}", version.shown(), said.trim()));
     }
     program.clone().more(&["topology"]).run()
-}
-
-/// A program that is handed out.
-#[derive(Debug, PartialEq, Eq)]
-struct Program {
-    /// The package that it is built of, whose name it has.
-    package: &'static str,
-    /// The most that it may have.
-    max_bytes: usize,
 }
 
 /// A kind of processor that a binary is made for.
@@ -143,8 +127,8 @@ impl Target {
     }
 
     /// What is handed out.
-    fn out(&self, program: &Program) -> String {
-        format!("{DIST_DIR}/{}-{VERSION}-{}-linux", program.package, self.arch)
+    fn out(&self, program: &str) -> String {
+        format!("{DIST_DIR}/{}-{VERSION}-{}-linux", program, self.arch)
     }
 
     /// What the build lacks here, as an error that says how to get it.
@@ -165,11 +149,10 @@ impl Target {
         Ok(())
     }
 
-    fn build(&self, program: &Program) -> Task {
+    fn build(&self, program: &str) -> Task {
         let triple = self.triple();
-        let task = Task::new("cargo", &["rustc", "--profile", "dist", "--locked", "--target", &triple])
-            .more(&["--target-dir", BUILD_DIR, "--package", program.package, "--bin", program.package])
-            .more(if self.machine == elf::X86_64 { &FOLDED } else { &[] })
+        let task = Task::new("cargo", &["build", "--release", "--locked", "--target", &triple])
+            .more(&["--target-dir", BUILD_DIR, "--package", program, "--bin", program])
             .env("RUSTFLAGS", FLAGS);
         if self.is_host() {
             return task;
@@ -179,8 +162,8 @@ impl Target {
         task.env(&format!("CARGO_TARGET_{variable}_LINKER"), &self.cc())
     }
 
-    fn built(&self, program: &Program) -> PathBuf {
-        Path::new(BUILD_DIR).join(self.triple()).join("dist").join(program.package)
+    fn built(&self, program: &str) -> PathBuf {
+        Path::new(BUILD_DIR).join(self.triple()).join("release").join(program)
     }
 
     fn check(&self, file: &[u8], max_bytes: usize) -> Result<(), String> {
@@ -278,7 +261,7 @@ mod tests {
     fn only_a_foreign_binary_needs_a_linker_and_an_emulator() {
         let target = foreign();
         assert!(
-            target.build(&PROGRAMS[1]).shown().contains(&format!("_LINKER={}-linux-gnu-gcc ", target.arch))
+            target.build(PROGRAMS[1]).shown().contains(&format!("_LINKER={}-linux-gnu-gcc ", target.arch))
         );
         let start = |names: &[&str]| target.start("b", |name| names.contains(&name)).map(|task| task.shown());
         let emulator = format!("qemu-{}", target.arch);
@@ -287,7 +270,7 @@ mod tests {
         assert_eq!(start(&[&other]), Ok(format!("{other} b")));
         assert_eq!(start(&[]), Err(emulator));
         if let Ok(host) = Target::of(None) {
-            assert!(!host.build(&PROGRAMS[0]).shown().contains("_LINKER"));
+            assert!(!host.build(PROGRAMS[0]).shown().contains("_LINKER"));
             assert_eq!(host.start("b", |_| false), Ok(Task::new("b", &[])));
         }
     }

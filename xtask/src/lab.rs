@@ -38,9 +38,10 @@ struct Part {
     name: &'static str,
     about: &'static str,
     packages: &'static [&'static Package],
+    /// What the smoke does without.
     fetched: &'static [&'static Fetched],
-    /// The engines that `threadwise engine add` brings: for the smoke, and for all of it.
-    engines: Option<[&'static str; 2]>,
+    /// What is asked of `threadwise engine add`: for the smoke, and for all of it.
+    engines: [Option<&'static str>; 2],
     /// Whether there are modules `lab_NAME` of tests; those of the smoke are called `smoke…`.
     has_tests: bool,
     /// What is run beside them, by what it is told.
@@ -87,7 +88,7 @@ const PARTS: [Part; 12] = [
     Part {
         name: "browser",
         about: "pages in Chromium, and their accessibility",
-        packages: &[&packages::CHROMIUM, &packages::NPM],
+        packages: &[&packages::CHROMIUM],
         fetched: &[&AXE],
         has_tests: true,
         ..PLAIN
@@ -101,21 +102,21 @@ const PARTS: [Part; 12] = [
             &packages::FIREBIRD,
             &packages::FIREBIRD_ENGINE,
             &packages::OPENSSL,
-            &packages::NPM,
-            &packages::MAVEN,
             &packages::PYTHON,
+            &packages::VENV,
             &packages::SYSBENCH,
         ],
         fetched: &[&POSTGRES, &MARIADB],
+        engines: [None, Some("duckdb")],
         has_tests: true,
         ..PLAIN
     },
     Part {
         name: "engines",
         about: "DuckDB, DataFusion and chDB, all of TPC-H, the tests of workers/, and clients in Python of scripted servers",
-        packages: &[&packages::PYTHON, &packages::VENV],
+        packages: &[&packages::PYTHON, &packages::VENV, &packages::POSTGRESQL],
         fetched: &[&SQLGLOT, &CLIENTS],
-        engines: Some(["duckdb", "clickhouse"]),
+        engines: [Some("duckdb"), Some("clickhouse")],
         has_tests: true,
         beside: workers,
         ..PLAIN
@@ -164,7 +165,7 @@ const PLAIN: Part = Part {
     about: "",
     packages: &[],
     fetched: &[],
-    engines: None,
+    engines: [None; 2],
     has_tests: false,
     beside: |_, _| Ok(()),
 };
@@ -250,13 +251,15 @@ impl Part {
     /// The packages and what is fetched are there; variables by which tests learn of it.
     fn told(&self, scale: Scale, may_install: bool) -> Result<Told, String> {
         packages::ensure(self.packages, may_install)?;
-        let are_servers = self.fetched.iter().any(|fetched| std::ptr::eq(*fetched, &POSTGRES));
+        let is_smoke = scale == Scale::Smoke;
+        let fetched = self.fetched.iter().filter(|_| !is_smoke);
+        let are_servers = fetched.clone().any(|fetched| std::ptr::eq(*fetched, &POSTGRES));
         if let Some(why) = fetched::unreachable().filter(|_| are_servers) {
             return Err(why);
         }
-        let mut told: Told = self.fetched.iter().map(|fetched| fetched.ensure()).collect::<Result<_, _>>()?;
-        if let Some([quick, all]) = self.engines {
-            told.push(fetched::engines(if scale == Scale::Smoke { quick } else { all })?);
+        let mut told: Told = fetched.map(|fetched| fetched.ensure(may_install)).collect::<Result<_, _>>()?;
+        if let Some(engine) = self.engines[usize::from(!is_smoke)] {
+            told.push(fetched::engines(engine)?);
         }
         Ok(told)
     }
@@ -305,21 +308,20 @@ fn portable(scale: Scale, _: &Told) -> Result<(), String> {
 /// The tests of the workers, which run on the environment's own interpreter, and those of what a worker uses of a
 /// driver, on the clients'.
 fn workers(scale: Scale, told: &Told) -> Result<(), String> {
-    let folder =
-        |variable: &str| told.iter().find(|[name, _]| name == variable).map(|[_, value]| value.as_str());
-    let (Some(engines), Some(clients)) =
-        (folder("THREADWISE_TEST_ENGINES"), folder("THREADWISE_TEST_CLIENTS"))
-    else {
-        return Err("the table of parts in xtask/src/lab.rs is wrong".to_owned());
+    let folder = |variable: &str| {
+        let found = told.iter().find(|[name, _]| name == variable).map(|[_, value]| value.as_str());
+        found
+            .ok_or_else(|| format!("{variable} is not told: the table of parts in xtask/src/lab.rs is wrong"))
     };
     // -B: no compiled files beside the sources.
     let unittest = ["-B", "-m", "unittest", "discover", "-s", "workers/tests"];
-    let all = Task::new(&format!("{engines}/bin/python"), &unittest);
-    let all = if scale == Scale::Smoke { all.more(&["-p", "test_plan.py"]) } else { all };
-    tell(all, told).run()?;
-    let drivers =
-        Task::new(&format!("{clients}/python"), &unittest).more(&["-p", "test_oracle_statements.py"]);
-    tell(drivers, told).run()
+    let engines = Task::new(&format!("{}/bin/python", folder("THREADWISE_TEST_ENGINES")?), &unittest);
+    if scale == Scale::Smoke {
+        return tell(engines.more(&["-p", "test_plan.py"]), told).run();
+    }
+    tell(engines, told).run()?;
+    let drivers = Task::new(&format!("{}/python", folder("THREADWISE_TEST_CLIENTS")?), &unittest);
+    tell(drivers.more(&["-p", "test_oracle_statements.py"]), told).run()
 }
 
 #[cfg(test)]

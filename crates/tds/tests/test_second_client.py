@@ -2,7 +2,7 @@
 
 Source: PEP 249; the conversations are in crates/tds/src/conversations.rs. Started by hand, in crates/tds/tests:
 
-    cargo xtask clients        (says what THREADWISE_TEST_CLIENTS is)
+    cargo xtask lab engines --env        (says what THREADWISE_TEST_CLIENTS is)
     cargo build -p threadwise-tds --bin tds-conversations
     export THREADWISE_TDS_CONVERSATIONS=PATH/TO/tds-conversations
     $THREADWISE_TEST_CLIENTS/python -m unittest test_second_client

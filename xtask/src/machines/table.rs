@@ -23,8 +23,8 @@ studies, each run of which was on the logical CPUs of its placement: `smt-off`, 
 `cached-reads` on SQLite, `concurrent-inserts` on SQLite \
 and on the native engine with the tables that 4 GiB hold, `log-buffer` on the native engine, and `threadwise run` by \
 itself. `smt-boots` is a study over four boots of the machine, two of them with `nosmt` on the kernel's command line; a \
-part is refused on a boot that has the other arm's SMT, and on one that has measured a part already. Times in an emulator mean nothing, and reports from there say so first. CI boots the quick machines and does the \
-quick checks, of the kills one.
+part is refused on a boot that has the other arm's SMT, and on one that has measured a part already. Times in an emulator mean nothing, and reports from there say so first. The laboratory boots the quick machines and does the \
+             quick checks, of the kills one; CI boots one of them.
 ";
 
 /// In Markdown: a row for each machine, a column for each check.

@@ -522,7 +522,7 @@ fn noise_is_seldom_called_an_effect() {
     let study = commands(&["T 2c1t 2", "U 2c1t 2"], &metrics);
     let mut random = ChaCha8Rng::seed_from_u64(11);
     let mut wrong = 0;
-    for _ in 0..300 {
+    for _ in 0..60 {
         let mut noise = || (0..6).map(|_| random.random_range(-0.5..0.5)).sum::<f64>() * 0.05;
         let mut runs = Vec::new();
         for block in 0..8 {
@@ -538,8 +538,8 @@ fn noise_is_seldom_called_an_effect() {
                 .any(|estimate| estimate.ratio.is_different()),
         );
     }
-    // 10% of 300 are 30; three standard deviations more are 46.
-    assert!(wrong <= 46, "{wrong} of 300 studies of nothing");
+    // 10% of 60 are 6; four standard deviations more are 15.
+    assert!(wrong <= 15, "{wrong} of 60 studies of nothing");
 }
 
 #[test]

@@ -7,7 +7,6 @@
 
 mod cores;
 mod data;
-mod libraries;
 mod machine;
 mod view;
 
@@ -16,6 +15,8 @@ use minijinja::{AutoEscape, Environment, Error, Output, State, Value};
 use threadwise_machine::text::marked_lines;
 
 const TEMPLATE: &str = include_str!("../../templates/report.html");
+const D3: &str = include_str!("../../assets/d3.min.js");
+const PLOT: &str = include_str!("../../assets/plot.umd.min.js");
 const STYLE: &str = include_str!("../../assets/report.css");
 const WATCH: &str = include_str!("../../assets/watch.js");
 const BARS: &str = include_str!("../../assets/bars.js");
@@ -39,7 +40,6 @@ pub fn render(document: &Document) -> Result<String, ReportError> {
     let fault = |error: Error| ReportError::Template(format!("{error:#}"));
     environment.add_template("report.html", TEMPLATE).map_err(fault)?;
     let template = environment.get_template("report.html").map_err(fault)?;
-    let (d3, plot) = libraries::d3_and_plot()?;
     let trusted = |text: &str| Value::from_safe_string(text.to_owned());
     // Only pages that have such charts carry what draws them.
     let drawn_by = |names: &[&str], script: &str| match names.iter().any(|name| charts.contains_key(*name)) {
@@ -50,8 +50,8 @@ pub fn render(document: &Document) -> Result<String, ReportError> {
         ("page", Value::from(minijinja::value::Serde(&page))),
         ("style", trusted(STYLE)),
         ("watch_script", trusted(WATCH)),
-        ("d3_script", trusted(d3)),
-        ("plot_script", trusted(plot)),
+        ("d3_script", trusted(D3)),
+        ("plot_script", trusted(PLOT)),
         ("bars_script", drawn_by(&["bars", "dops", "steps", "heats", "cores"], BARS)),
         ("timelines_script", drawn_by(&["jobs", "timelines"], TIMELINES)),
         ("strip_script", drawn_by(&["strip"], STRIP)),

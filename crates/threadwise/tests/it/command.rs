@@ -2,7 +2,7 @@
 //! runs that nobody allowed and nothing lives on, however the program ends.
 
 use crate::harness::{Lab, Said, said};
-use crate::lab_kills::killed::{living, wait_until_clean};
+use crate::harness::{living, wait_until_clean};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Child, Stdio};

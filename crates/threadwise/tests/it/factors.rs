@@ -1,7 +1,7 @@
 //! Instances of an engine as factors: found where they are in a model, on two folders, and nothing left behind.
 
 use crate::harness::Lab;
-use crate::lab_kills::killed::{living, wait_until_clean};
+use crate::harness::{living, wait_until_clean};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

@@ -1,15 +1,8 @@
-//! Fleets on a Slurm of three nodes, from the plan to the report, and what goes wrong between.
+//! What a fleet gives Slurm's clients.
 
 use crate::fleet_harness::{FleetLab, head, study};
-use crate::harness::{Said, said};
-use crate::lab_fleets::fleet_cluster::Cluster;
+use crate::harness::said;
 use std::os::unix::fs::PermissionsExt;
-
-pub fn fleet(lab: &FleetLab, cluster: &Cluster, step: &str, more: &[&str]) -> Said {
-    let mut args = vec!["fleet", step, "f"];
-    args.extend(more);
-    said(lab.lab.command(&args).env("SLURM_CONF", cluster.conf()).output().unwrap())
-}
 
 /// What stands for Slurm's clients keeps the environment that it was given.
 #[test]

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 /// The length of a study whose numbers are compared with those of another.
 pub const BLOCKS: &str = "--blocks=24";
@@ -113,4 +114,24 @@ fn names(folder: &Path) -> Vec<String> {
         .collect();
     names.sort();
     names
+}
+
+/// Waits for the janitor; a bound, not a measurement.
+pub fn wait_until_clean(lab: &Lab) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !lab.leftovers().is_empty() {
+        assert!(Instant::now() < end, "left behind: {:?}", lab.leftovers());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Processes whose environment names the lab's temporary folder.
+pub fn living(lab: &Lab) -> Vec<String> {
+    let needle = format!("TMPDIR={}", lab.tmp().display()).into_bytes();
+    let ours = |pid: &str| {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|&byte| byte == 0).any(|entry| entry == needle)
+    };
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).filter(|pid| ours(pid)).collect()
 }

@@ -2,7 +2,7 @@
 //! bound server, and folders wherever the data was.
 
 use crate::harness::{Lab, said};
-use crate::lab_kills::killed::{living, wait_until_clean};
+use crate::harness::{living, wait_until_clean};
 use crate::pin_server::{Server, kill, start_waiting, until};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

@@ -3,7 +3,7 @@
 //! whatever was killed.
 
 use crate::harness::{Lab, Said};
-use crate::lab_kills::killed::{living, wait_until_clean};
+use crate::harness::{living, wait_until_clean};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;

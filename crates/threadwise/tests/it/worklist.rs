@@ -1,8 +1,8 @@
 //! Studies of work lists with the real programs of each recipe: what they leave, what they compare, and what
 //! happens where an item is damaged, a program is missing, or everything is killed.
 
+use crate::harness::living;
 use crate::harness::{Lab, Said, said};
-use crate::lab_kills::killed::living;
 use rusqlite::Connection;
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;

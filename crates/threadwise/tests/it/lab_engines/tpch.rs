@@ -11,14 +11,14 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A lab with a cache of its own and the engines of the test environment.
-struct Bench {
+pub struct Bench {
     lab: Lab,
     /// `$XDG_DATA_HOME` of the engines.
     engines: PathBuf,
 }
 
 impl Bench {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let engines = real();
         let lab = Lab::new();
         use std::os::unix::fs::PermissionsExt;
@@ -40,7 +40,7 @@ impl Bench {
     }
 
     /// A study definition of two blocks at scale 0.01.
-    fn write(&self, engine: &str, options: &str, treatments: &str) {
+    pub fn write(&self, engine: &str, options: &str, treatments: &str) {
         let text = format!(
             "version = 1\nname = \"short\"\nengine = \"{engine}\"\nworkload = \"tpch\"\n\n[options]\nscale = 0.01\n\
              {options}\n\n[design]\nblocks = 2\n\n[baseline]\nname = \"base\"\nplacement = \"all\"\nset = {{ dop = 1 }}\n\n\
@@ -53,7 +53,7 @@ impl Bench {
         said(self.command(&RUN).output().unwrap())
     }
 
-    fn measured(&self) -> Value {
+    pub fn measured(&self) -> Value {
         let said = self.run();
         assert_eq!(said.code, Some(0), "{}\n{}", said.stdout, said.stderr);
         self.report()
@@ -99,7 +99,7 @@ const RUN: [&str; 10] = [
     "--json",
 ];
 
-const TWO: &str = "[[treatment]]\nname = \"two\"\nplacement = \"all\"\nset = { dop = 2 }\n";
+pub const TWO: &str = "[[treatment]]\nname = \"two\"\nplacement = \"all\"\nset = { dop = 2 }\n";
 
 fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(120);

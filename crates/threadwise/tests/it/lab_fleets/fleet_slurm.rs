@@ -1,12 +1,18 @@
 //! Fleets by a real Slurm.
 
 use crate::fleet_harness::{FleetLab, blocks, head, study, wait_for};
-use crate::fleet_slurm::fleet;
+use crate::harness::{Said, said};
 use crate::lab_fleets::fleet_cluster::{Cluster, cluster};
 use serde_json::Value;
 use threadwise_store::{EndState, Store};
 
 const OPTIONS: &str = "[engine_options]\nlicenses = \"host:1\"\n";
+
+pub fn fleet(lab: &FleetLab, cluster: &Cluster, step: &str, more: &[&str]) -> Said {
+    let mut args = vec!["fleet", step, "f"];
+    args.extend(more);
+    said(lab.lab.command(&args).env("SLURM_CONF", cluster.conf()).output().unwrap())
+}
 
 /// The jobs of a fleet in the queue, one line a task: name, task and state.
 fn queue(cluster: &Cluster) -> Vec<String> {

@@ -1,13 +1,11 @@
 //! SIGKILL at 50 random moments: what finished stays, the study resumes, the plan is the same, and
 //! no process or folder is left.
 
-use crate::harness::{BLOCKS, Lab};
+use crate::harness::{BLOCKS, Lab, living, wait_until_clean};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
-
-const KILLS: u32 = 50;
 
 /// A small seeded generator (Knuth's MMIX constants): the moments need no quality.
 struct Moments(u64);
@@ -28,26 +26,6 @@ fn finished_runs(lab: &Lab, file: &str) -> BTreeSet<String> {
     runs.filter(|run| run["status"] == "valid" || run["status"] == "superseded")
         .map(|run| format!("{} {} {} {}", run["block"], run["attempt"], run["treatment"], run["cpus"]))
         .collect()
-}
-
-/// Waits for the janitor; a bound, not a measurement.
-pub fn wait_until_clean(lab: &Lab) {
-    let end = Instant::now() + Duration::from_secs(20);
-    while !lab.leftovers().is_empty() {
-        assert!(Instant::now() < end, "left behind: {:?}", lab.leftovers());
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
-/// Processes whose environment names the lab's temporary folder.
-pub fn living(lab: &Lab) -> Vec<String> {
-    let needle = format!("TMPDIR={}", lab.tmp().display()).into_bytes();
-    let ours = |pid: &str| {
-        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment.split(|&byte| byte == 0).any(|entry| entry == needle)
-    };
-    let entries = std::fs::read_dir("/proc").unwrap().flatten();
-    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).filter(|pid| ours(pid)).collect()
 }
 
 /// Starts or resumes the study; true when it ended by itself.
@@ -81,12 +59,16 @@ fn run_and_kill(lab: &Lab, after: Duration) -> bool {
 #[test]
 #[ignore = "laboratory: kills"]
 fn killed_at_fifty_random_moments() {
+    killed(50);
+}
+
+pub fn killed(kills: u32) {
     let lab = Lab::new();
     assert_eq!(lab.simulated("whole.threadwise", &["--no-html", BLOCKS]).code, Some(0));
     let mut moments = Moments(20_260_101);
     let mut seen = BTreeSet::new();
     let mut longest = 400;
-    for kill in 0..KILLS {
+    for kill in 0..kills {
         let ended = run_and_kill(&lab, Duration::from_millis(1 + moments.next_ms(longest)));
         wait_until_clean(&lab);
         if lab.path().join("s.threadwise").exists() {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const SERVERS: [&str; 2] = ["postgres", "mariadb"];
 
 /// A short study: two blocks of two rounds, one session alone and two on one logical CPU.
-fn study(engine: &str, workload: &str, options: &str) -> String {
+pub fn study(engine: &str, workload: &str, options: &str) -> String {
     // A fixed amount of work is one whole run for each block. On a busy disk a commit may wait longer than 100 ms.
     let slices = match workload {
         _ if options.contains("rows_per_session") => "",
@@ -34,7 +34,7 @@ pub fn lab() -> Lab {
     lab
 }
 
-fn run(lab: &Lab, text: &str) -> Said {
+pub fn run(lab: &Lab, text: &str) -> Said {
     std::fs::write(lab.path().join("short.toml"), text).unwrap();
     let args =
         ["run", "short.toml", "--allow-busy", "--no-probe", "--no-html", "--seed", "5", "-o", "s.threadwise"];
@@ -65,7 +65,7 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// Every run of so many blocks of three treatments.
-fn every_run_is_valid(lab: &Lab, blocks: usize) {
+pub fn every_run_is_valid(lab: &Lab, blocks: usize) {
     let runs = lab.ok(&["export", "s.threadwise", "--format", "jsonl"]).stdout;
     assert_eq!(runs.lines().count(), 3 * blocks);
     for run in runs.lines() {

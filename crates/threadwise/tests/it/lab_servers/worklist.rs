@@ -1,6 +1,6 @@
 //! Work lists with the programs of servers.
 
-use crate::lab_kills::killed::{living, wait_until_clean};
+use crate::harness::{living, wait_until_clean};
 use crate::worklist::{ARGS, does_its_list, lab, nothing_is_left, run, runs, study};
 use std::path::Path;
 use std::time::{Duration, Instant};
