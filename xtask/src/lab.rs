@@ -44,8 +44,8 @@ struct Part {
     engines: [Option<&'static str>; 2],
     /// Whether there are modules `lab_NAME` of tests; those of the smoke are called `smoke…`.
     has_tests: bool,
-    /// What is run beside them, by what it is told.
-    beside: fn(Scale, &Told) -> Result<(), String>,
+    /// What is run beside them, with the variables of its tests.
+    beside: fn(Scale, &Variables) -> Result<(), String>,
 }
 
 /// All of them, the quickest first.
@@ -223,8 +223,8 @@ pub fn run(words: &[&str]) -> Result<(), String> {
         return Ok(());
     }
     if options.is_env {
-        let told = |part: &&Part| part.told(options.scale, options.may_install);
-        let variables: Told = parts.iter().map(told).collect::<Result<Vec<_>, _>>()?.concat();
+        let of_part = |part: &&Part| part.variables(options.scale, options.may_install);
+        let variables: Variables = parts.iter().map(of_part).collect::<Result<Vec<_>, _>>()?.concat();
         variables.iter().for_each(|[name, value]| println!("export {name}='{value}'"));
         return Ok(());
     }
@@ -249,7 +249,7 @@ pub fn run(words: &[&str]) -> Result<(), String> {
 
 impl Part {
     /// The packages and what is fetched are there; variables by which tests learn of it.
-    fn told(&self, scale: Scale, may_install: bool) -> Result<Told, String> {
+    fn variables(&self, scale: Scale, may_install: bool) -> Result<Variables, String> {
         packages::ensure(self.packages, may_install)?;
         let is_smoke = scale == Scale::Smoke;
         let fetched = self.fetched.iter().filter(|_| !is_smoke);
@@ -257,47 +257,48 @@ impl Part {
         if let Some(why) = fetched::unreachable().filter(|_| are_servers) {
             return Err(why);
         }
-        let mut told: Told = fetched.map(|fetched| fetched.ensure(may_install)).collect::<Result<_, _>>()?;
+        let mut variables: Variables =
+            fetched.map(|fetched| fetched.ensure(may_install)).collect::<Result<_, _>>()?;
         if let Some(engine) = self.engines[usize::from(!is_smoke)] {
-            told.push(fetched::engines(engine)?);
+            variables.push(fetched::engines(engine)?);
         }
-        Ok(told)
+        Ok(variables)
     }
 
     fn run(&self, scale: Scale, may_install: bool) -> Result<(), String> {
-        let told = self.told(scale, may_install)?;
+        let variables = self.variables(scale, may_install)?;
         if self.has_tests {
             let smoke = if scale == Scale::Smoke { "smoke" } else { "" };
             let tests = ["test", "--workspace", "--no-fail-fast", "--", "--ignored"];
             let tests = Task::new("cargo", &tests).more(&[&format!("lab_{}::{smoke}", self.name)]);
             let tests = tests.env("THREADWISE_TEST_STUDIES", &format!("{:.0}", scale.studies()));
-            let (lines, outcome) = tell(tests, &told).run_and_keep();
+            let (lines, outcome) = tell(tests, &variables).run_and_keep();
             outcome?;
             if Counts::of(&lines).passed == 0 {
                 return Err(format!("no test in a module lab_{} is called {smoke}…", self.name));
             }
         }
-        (self.beside)(scale, &told)
+        (self.beside)(scale, &variables)
     }
 }
 
 /// Variables and their values.
-type Told = Vec<[String; 2]>;
+type Variables = Vec<[String; 2]>;
 
-fn tell(task: Task, told: &Told) -> Task {
-    told.iter().fold(task, |task, [name, value]| task.env(name, value))
+fn tell(task: Task, variables: &Variables) -> Task {
+    variables.iter().fold(task, |task, [name, value]| task.env(name, value))
 }
 
 /// `--cfg threadwise_portable` switches the fallbacks on, so that an x86-64 machine can test them. The crates that have
 /// some are tested; to all others their interface is the same.
-fn portable(scale: Scale, _: &Told) -> Result<(), String> {
+fn portable(scale: Scale, _: &Variables) -> Result<(), String> {
     // Cargo keeps what a wrapper built apart from what rustc built, as it does for clippy: RUSTFLAGS would build every
     // dependency again.
     let wrapper = std::fs::canonicalize("xtask/portable-rustc")
         .map_err(|cause| format!("xtask/portable-rustc cannot be found: {cause}"))?;
     let crates = ["--package", "threadwise-machine", "--package", "threadwise-probe"];
-    let work = if scale == Scale::Smoke { "check" } else { "test" };
-    let tests = Task::new("cargo", &[work, "--tests"]).more(&crates);
+    let subcommand = if scale == Scale::Smoke { "check" } else { "test" };
+    let tests = Task::new("cargo", &[subcommand, "--tests"]).more(&crates);
     let with_clock = match scale {
         Scale::Smoke => tests,
         _ => tests.more(&["--", "--include-ignored", "--skip", "lab_simulations"]),
@@ -307,21 +308,20 @@ fn portable(scale: Scale, _: &Told) -> Result<(), String> {
 
 /// The tests of the workers, which run on the environment's own interpreter, and those of what a worker uses of a
 /// driver, on the clients'.
-fn workers(scale: Scale, told: &Told) -> Result<(), String> {
+fn workers(scale: Scale, variables: &Variables) -> Result<(), String> {
     let folder = |variable: &str| {
-        let found = told.iter().find(|[name, _]| name == variable).map(|[_, value]| value.as_str());
-        found
-            .ok_or_else(|| format!("{variable} is not told: the table of parts in xtask/src/lab.rs is wrong"))
+        let found = variables.iter().find(|[name, _]| name == variable).map(|[_, value]| value.as_str());
+        found.ok_or_else(|| format!("{variable} is not set: the table of parts in xtask/src/lab.rs is wrong"))
     };
     // -B: no compiled files beside the sources.
     let unittest = ["-B", "-m", "unittest", "discover", "-s", "workers/tests"];
     let engines = Task::new(&format!("{}/bin/python", folder("THREADWISE_TEST_ENGINES")?), &unittest);
     if scale == Scale::Smoke {
-        return tell(engines.more(&["-p", "test_plan.py"]), told).run();
+        return tell(engines.more(&["-p", "test_plan.py"]), variables).run();
     }
-    tell(engines, told).run()?;
+    tell(engines, variables).run()?;
     let drivers = Task::new(&format!("{}/python", folder("THREADWISE_TEST_CLIENTS")?), &unittest);
-    tell(drivers.more(&["-p", "test_oracle_statements.py"]), told).run()
+    tell(drivers.more(&["-p", "test_oracle_statements.py"]), variables).run()
 }
 
 #[cfg(test)]

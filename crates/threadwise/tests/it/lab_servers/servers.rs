@@ -206,10 +206,8 @@ fn a_server_killed_in_mid_study_is_a_failed_run_and_the_study_goes_on() {
 
 /// The example of two settings in the help of `ab` is a pair that the server starts with.
 #[test]
+#[ignore = "laboratory: servers"]
 fn the_example_of_two_settings_of_a_server_runs() {
-    if !is_there("postgres", "postgresql") {
-        return;
-    }
     let lab = lab();
     let help = lab.ok(&["ab", "--help"]).stdout;
     let at = help.find("threadwise ab --engine postgres --study").unwrap();
