@@ -4,9 +4,9 @@
 //!
 //! Nothing here depends on a machine, a clock or a locale. Scripts, styles and the geometry of drawings are left
 //! out; chart data and JSON are shown with rounded figures.
-#![allow(clippy::unwrap_used, clippy::expect_used)] // Helpers of tests, not a library.
 
 mod forms;
+mod lab_figures;
 mod opened;
 mod page;
 mod tree;
@@ -122,6 +122,36 @@ macro_rules! side_by_side {
         }
     };
 }
+
+/// All studies in `studies/`, which `studies/README.md` describes.
+const STUDIES: [&str; 26] = [
+    "arms",
+    "commands",
+    "failed",
+    "hostile-commands",
+    "hostile-placement",
+    "hostile-queries",
+    "hostile-worklist",
+    "inserts",
+    "interrupted",
+    "levels",
+    "log-writer",
+    "long-windows",
+    "looks",
+    "no-data",
+    "queries",
+    "queries-postgres",
+    "rates",
+    "resumed",
+    "scans",
+    "schedule",
+    "simulated",
+    "streams",
+    "sweep",
+    "waits",
+    "worklist",
+    "worklist-sqlite",
+];
 
 const ALL: &[usize] = &[40, 80, 120, 200];
 const ONE: &[usize] = &[80];

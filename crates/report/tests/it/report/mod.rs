@@ -1,5 +1,4 @@
 //! Reports of made-up documents, checked as a reader, a program and a browser would.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)] // Helpers of tests, not a library.
 
 mod accessibility;
 mod activity;
