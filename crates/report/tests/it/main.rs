@@ -4,3 +4,10 @@
 mod frozen;
 mod report;
 mod support;
+
+/// The text without its colour escapes.
+fn without_colours(text: &str) -> String {
+    let mut parts = text.split('\u{1b}');
+    let first = parts.next().unwrap_or("").to_owned();
+    parts.fold(first, |text, part| text + part.split_once('m').unwrap().1)
+}

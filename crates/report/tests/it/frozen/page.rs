@@ -1,168 +1,313 @@
-//! A page as lines of text: headings, paragraphs, items, tables, and what charts and drawings are called.
-//! Scripts, styles and coordinates are left out. It reads the markup of our own template, which is regular.
+//! The page of a document by its structure: it has every section, sentence, figure and number of the document, in order,
+//! every chart has its data and its table, and no text of a study has become an element, an attribute or a script.
 
-/// Elements that begin and end a line, and how the line begins.
-const BLOCKS: [(&str, &str); 30] = [
-    ("caption", "table: "),
-    ("dd", "    "),
-    ("details", ""),
-    ("div", ""),
-    ("dl", ""),
-    ("dt", "* "),
-    ("figcaption", ""),
-    ("figure", ""),
-    ("footer", ""),
-    ("g", "+ "),
-    ("h1", "# "),
-    ("h2", "## "),
-    ("h3", "### "),
-    ("h4", "#### "),
-    ("h5", "##### "),
-    ("header", ""),
-    ("html", ""),
-    ("li", "- "),
-    ("main", ""),
-    ("nav", ""),
-    ("ol", ""),
-    ("p", ""),
-    ("pre", ""),
-    ("section", ""),
-    ("summary", "> "),
-    ("svg", ""),
-    ("table", ""),
-    ("thead", ""),
-    ("tr", ""),
-    ("ul", ""),
-];
-/// Attributes that are read out or shown by a pointer, or that tell scripts and styles what an element is.
-const ATTRIBUTES: [&str; 8] =
-    ["id", "class", "aria-label", "title", "data-chart", "data-index", "data-title", "data-description"];
+use serde_json::Value;
+use threadwise_document::{Block, Cell, Document, Figure, Prose, Row, Shown, Sides, Table, numbers};
+use threadwise_machine::text::{is_deceptive, marked_lines};
+use threadwise_report::html;
 
-/// The page's text.
-pub fn text(page: &str) -> String {
-    let mut reader = Reader::default();
-    let mut rest = page;
-    while let Some((before, after)) = rest.split_once('<') {
-        let (tag, behind) = after.split_once('>').unwrap();
-        let name = tag.split_whitespace().next().unwrap_or_default();
-        reader.text(before);
-        rest = behind;
-        if matches!(name, "script" | "style") {
-            rest = rest.split_once(&format!("</{name}>")).unwrap().1;
-            continue;
-        }
-        match tag.strip_prefix('/') {
-            Some(name) => reader.close(name),
-            None => reader.open(name, tag),
-        }
-    }
-    reader.end_line();
-    reader.lines.join("\n") + "\n"
+/// Elements of the template.
+const ELEMENTS: &str = "a aside body caption code dd details div dl dt figcaption figure footer g h1 h2 h3 h4 h5 head \
+    header html i li main meta nav noscript ol p pre rect script section span strong style summary svg table tbody td \
+    text th thead title tr ul";
+/// Their attributes.
+const ATTRIBUTES: &str = "aria-label charset class colspan content data-chart data-description data-index data-title \
+    height href http-equiv id lang name role rx scope tabindex title type viewBox width x y";
+/// Elements within a line.
+const INLINE: &str = "a code i span strong";
+
+fn is_in(list: &str, word: &str) -> bool {
+    list.split_whitespace().any(|known| known == word)
 }
 
+/// A begun element: name, attributes, and where its text is.
+struct Element {
+    name: String,
+    attributes: Vec<(String, String)>,
+    from: usize,
+    to: usize,
+}
+
+impl Element {
+    fn attribute(&self, name: &str) -> Option<&str> {
+        self.attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// A page, read as a browser would: a fault in its markup fails.
 #[derive(Default)]
-struct Reader {
-    lines: Vec<String>,
-    line: String,
-    prefix: &'static str,
-    /// What spans end with, innermost last.
-    ends: Vec<&'static str>,
-    is_verbatim: bool,
-    /// What stands below the head of a table: how its columns are aligned.
-    rule: String,
+struct Page {
+    elements: Vec<Element>,
+    /// Its text, a line for each element that is none within a line; blanks as one.
+    text: String,
+    /// What the charts are drawn from.
+    data: Value,
+    scripts: usize,
 }
 
-impl Reader {
-    fn text(&mut self, text: &str) {
-        let text = decoded(text);
-        if self.is_verbatim {
-            self.line.push_str(&text);
-            return;
-        }
-        for (at, word) in text.split(char::is_whitespace).enumerate() {
-            if at > 0 && !self.line.is_empty() && !self.line.ends_with(' ') {
-                self.line.push(' ');
+impl Page {
+    fn read(html: &str) -> Self {
+        let mut page = Self::default();
+        let mut open: Vec<usize> = Vec::new();
+        let mut rest = html.strip_prefix("<!doctype html>").unwrap();
+        while let Some((before, after)) = rest.split_once('<') {
+            page.add(&decoded(before));
+            let (tag, behind) = after.split_once('>').unwrap();
+            rest = behind;
+            let name = tag.trim_start_matches('/').split(['/', ' ']).next().unwrap().to_owned();
+            assert!(is_in(ELEMENTS, &name), "an element that the template does not have: <{tag}>");
+            if !is_in(INLINE, &name) {
+                page.text.push('\n');
             }
-            self.line.push_str(word);
+            if tag.starts_with('/') {
+                let at = open.pop().unwrap();
+                assert_eq!(page.elements[at].name, name, "an element that is not closed, before </{name}>");
+                page.elements[at].to = page.text.len();
+                continue;
+            }
+            let from = page.text.len();
+            let element = Element { attributes: attributes(tag), name, from, to: from };
+            if matches!(element.name.as_str(), "script" | "style") {
+                let (inside, behind) = rest.split_once(&format!("</{}>", element.name)).unwrap();
+                rest = behind;
+                page.scripts += usize::from(element.name == "script");
+                if element.attribute("id") == Some("data") {
+                    assert!(!inside.contains(['<', '>', '&']), "a text in the data could end its element");
+                    assert!(!inside.contains(is_deceptive), "a character that acts or deceives in the data");
+                    page.data = serde_json::from_str(inside).unwrap();
+                }
+            } else if element.name != "meta" && !tag.ends_with('/') {
+                open.push(page.elements.len());
+            }
+            page.elements.push(element);
+        }
+        assert!(open.is_empty(), "elements that are not closed: {}", open.len());
+        page
+    }
+
+    fn add(&mut self, text: &str) {
+        for c in text.chars() {
+            match c {
+                c if c.is_whitespace() && self.text.ends_with([' ', '\n']) => {}
+                c if c.is_whitespace() => self.text.push(' '),
+                c => self.text.push(c),
+            }
         }
     }
 
-    fn open(&mut self, name: &str, tag: &str) {
-        if let Some((_, prefix)) = BLOCKS.iter().find(|(block, _)| *block == name) {
-            self.end_line();
-            self.prefix = prefix;
-        }
-        match name {
-            "section" | "figure" | "table" | "details" => self.lines.push(String::new()),
-            "pre" => self.is_verbatim = true,
-            "thead" => self.rule.push('|'),
-            "th" | "td" => self.line.push_str("| "),
-            _ => {}
-        }
-        if name == "th" && !self.rule.is_empty() {
-            self.rule.push_str(if tag.contains("class=\"n\"") { "--:|" } else { "---|" });
-        }
-        let class = attribute(tag, "class").unwrap_or_default();
-        let mark = match class.as_str() {
-            "figure" | "interval" => "_",
-            "command" => "`",
-            _ => "",
-        };
-        if matches!(name, "span" | "i") {
-            self.ends.push(mark);
-        }
-        self.line.push_str(mark);
-        if mark.is_empty()
-            && !matches!(class.as_str(), "n" | "scroll")
-            && !matches!(name, "meta" | "rect" | "text")
-        {
-            self.attributes(name, tag);
-        }
+    /// The text of an element.
+    fn within(&self, element: &Element) -> &str {
+        &self.text[element.from..element.to]
     }
 
-    /// `(class: wide; id: machine)`.
-    fn attributes(&mut self, name: &str, tag: &str) {
-        let known = |key: &&str| Some(format!("{key}: {}", attribute(tag, key)?));
-        let said: Vec<String> = ATTRIBUTES.iter().filter_map(known).collect();
-        match BLOCKS.iter().any(|(block, _)| *block == name) {
-            _ if said.is_empty() => {}
-            true => self.lines.push(format!("<{name}> {}", said.join("; "))),
-            false => self.line.push_str(&format!("({}) ", said.join("; "))),
-        }
-    }
-
-    fn close(&mut self, name: &str) {
-        match name {
-            "span" | "i" => self.line.push_str(self.ends.pop().unwrap()),
-            "th" | "td" | "title" => self.line.push(' '),
-            "tr" => self.line.push('|'),
-            _ => {}
-        }
-        if BLOCKS.iter().any(|(block, _)| *block == name) {
-            self.end_line();
-        }
-        match name {
-            "pre" => self.is_verbatim = false,
-            "thead" => self.lines.push(std::mem::take(&mut self.rule)),
-            _ => {}
-        }
-    }
-
-    fn end_line(&mut self) {
-        let (line, prefix) = (std::mem::take(&mut self.line), std::mem::take(&mut self.prefix));
-        if !line.trim().is_empty() {
-            self.lines.push(format!("{prefix}{}", line.trim_end()));
-        }
+    fn named<'p>(&'p self, name: &'p str) -> impl Iterator<Item = &'p Element> {
+        self.elements.iter().filter(move |element| element.name == name)
     }
 }
 
-fn attribute(tag: &str, name: &str) -> Option<String> {
-    let (_, rest) = tag.split_once(&format!(" {name}=\""))?;
-    Some(decoded(rest.split_once('"')?.0))
+/// The attributes of a tag, which the template always writes in double quotes.
+fn attributes(tag: &str) -> Vec<(String, String)> {
+    let (_, mut rest) = tag.split_once(' ').unwrap_or_default();
+    let mut found = Vec::new();
+    while let Some((name, behind)) = rest.split_once("=\"") {
+        let (value, behind) = behind.split_once('"').unwrap();
+        let name = name.trim();
+        assert!(is_in(ATTRIBUTES, name), "an attribute that the template does not have: <{tag}>");
+        assert!(name != "href" || value.starts_with('#'), "a link that leaves the page: <{tag}>");
+        found.push((name.to_owned(), decoded(value)));
+        rest = behind;
+    }
+    assert!(matches!(rest.trim(), "" | "/"), "left of a tag: <{tag}>");
+    found
 }
 
 fn decoded(text: &str) -> String {
     let signs =
         [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#x27;", "'"), ("&#x2f;", "/"), ("&amp;", "&")];
     signs.into_iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
+}
+
+/// Looks for texts one after the other.
+struct Search<'t> {
+    what: &'t str,
+    text: &'t str,
+}
+
+impl Search<'_> {
+    fn find(&mut self, wanted: &str) {
+        let marked = marked_lines(wanted);
+        let words = marked.split_whitespace().collect::<Vec<_>>().join(" ");
+        // Blanks at the ends of a line are as good as none.
+        let Some(at) = self.text.find(&words) else {
+            let after: String = self.text.chars().take(600).collect();
+            panic!("{}: the page lacks {words:?} in its place. There it has\n{after}", self.what)
+        };
+        self.text = &self.text[at + words.len()..];
+    }
+
+    fn prose(&mut self, prose: &Prose) {
+        self.find(&prose.spans().iter().map(|span| span.text.as_str()).collect::<String>());
+    }
+
+    fn block(&mut self, block: &Block) {
+        match block {
+            Block::Text(line, shown) if shown.on_page() => self.prose(line),
+            Block::List(lines, shown) | Block::Legend(lines, shown) if shown.on_page() => {
+                lines.iter().for_each(|line| self.prose(line));
+            }
+            Block::Table(table) if table.shown.on_page() => self.table(table),
+            Block::Figure(figure) => self.figure(figure),
+            Block::Fold(fold) => {
+                self.find(&fold.title);
+                fold.tables.iter().for_each(|table| self.table(table));
+                fold.sides.iter().for_each(|sides| self.sides(sides));
+            }
+            Block::Sides(sides) => self.sides(sides),
+            Block::Verbatim(title, text) => {
+                self.find(title);
+                text.lines().for_each(|line| self.find(line));
+            }
+            Block::Machine(_) => self.find("one frame is one core"),
+            Block::Cores(_) => self.find("dotted: undecided"),
+            Block::Text(..) | Block::List(..) | Block::Legend(..) | Block::Table(_) => {}
+        }
+    }
+
+    fn figure(&mut self, figure: &Figure) {
+        self.find(&figure.title);
+        self.find(&figure.description);
+        self.find("The same figures as a table");
+        self.table(&figure.table);
+    }
+
+    fn sides(&mut self, sides: &Sides) {
+        self.find(&sides.left);
+        self.find(&sides.right);
+        sides.rows.iter().flatten().for_each(|line| self.find(&line.text));
+    }
+
+    fn table(&mut self, table: &Table) {
+        let shown = table.places(Shown::on_page);
+        self.prose(&table.caption);
+        shown.iter().for_each(|at| self.find(&table.columns[*at].name));
+        for row in &table.rows {
+            match row {
+                Row::Group(words) => self.find(words),
+                Row::Cells(cells) => {
+                    shown.iter().filter_map(|at| cells.get(*at)).for_each(|cell| self.cell(cell));
+                }
+            }
+        }
+    }
+
+    fn cell(&mut self, cell: &Cell) {
+        match cell {
+            Cell::Text(text) | Cell::Named { name: text, .. } => self.find(text),
+            Cell::Count(count) => self.find(&numbers::grouped(*count)),
+            Cell::Value { value, unit } => self.find(&numbers::value(*value, unit)),
+            Cell::Mean(interval) => self.find(&numbers::value(interval.mean, &interval.unit)),
+            Cell::Interval(interval) | Cell::Share(interval) => {
+                let (figure, ends) = numbers::interval(interval);
+                self.find(&figure);
+                ends.iter().for_each(|ends| self.find(ends));
+            }
+            Cell::Ratio(ratio, _) | Cell::BareRatio(ratio) => {
+                self.find(&format!("{}x", numbers::ratio(ratio.value)));
+                if ratio.has_ends() {
+                    let [low, high] = [ratio.low, ratio.high].map(numbers::ratio);
+                    self.find(&format!("[{low}, {high}]"));
+                }
+            }
+            Cell::Bounds { unit, low, .. } => {
+                let least = numbers::value(*low, unit);
+                self.find(least.split(' ').next().unwrap());
+            }
+            Cell::Both(first, second) => [first, second].into_iter().for_each(|cell| self.cell(cell)),
+            Cell::Gap(_) => self.find("-"),
+        }
+    }
+}
+
+/// Checks the page of a document.
+pub fn check(what: &str, document: &Document) {
+    let html = html::render(document).unwrap();
+    let page = Page::read(&html);
+    let acts = |text: &str| text.chars().find(|c| *c != '\n' && is_deceptive(*c));
+    assert_eq!(acts(&page.text), None, "{what}: a character that acts or deceives");
+    let mut ids: Vec<&str> = page.elements.iter().filter_map(|element| element.attribute("id")).collect();
+    let sections: Vec<&Element> = page.named("section").collect();
+    assert_eq!(page.scripts, html.matches("<script").count(), "{what}");
+
+    // What stands above: the title, and each line of verdict and facts once.
+    let mut head = Search { what, text: page.text.split_once("\n\n# ").map_or(&page.text, |(head, _)| head) };
+    head.find(&document.title);
+    let lines = document
+        .verdict
+        .iter()
+        .map(|finding| finding.line.spans().iter().map(|span| span.text.as_str()).collect::<String>());
+    let facts =
+        document.facts.iter().flat_map(|fact| [&fact.name, &fact.value, &fact.note].map(Clone::clone));
+    let pasted = document.advice.iter().flat_map(|advice| &advice.paste);
+    let pasted = pasted.flat_map(|paste| [paste.place.clone(), paste.text.clone()]);
+    for text in lines.chain(facts).chain(pasted).chain([document.about.join(" · "), document.footer.clone()])
+    {
+        Search { what, text: head.text }.find(&text);
+    }
+    assert_eq!(document.simulated, page.named("aside").count() == 1, "{what}: SIMULATED");
+
+    // Sections in order, with all that is in them.
+    let mut shown = sections.iter().filter(|section| section.attribute("aria-label").is_none());
+    for section in &document.sections {
+        let is_empty = section.blocks.iter().all(|block| match block {
+            Block::Text(_, shown) | Block::List(_, shown) | Block::Legend(_, shown) => !shown.on_page(),
+            Block::Table(table) => !table.shown.on_page(),
+            _ => false,
+        });
+        if is_empty {
+            continue;
+        }
+        let element = shown.next().unwrap_or_else(|| panic!("{what}: no section {}", section.id));
+        assert_eq!(element.attribute("id"), Some(section.id), "{what}: sections in order");
+        let mut search = Search { what, text: page.within(element) };
+        search.find(&section.title);
+        section.blocks.iter().for_each(|block| search.block(block));
+    }
+    assert_eq!(shown.count(), 0, "{what}: sections that the document does not have");
+    let links: Vec<&str> = page.named("a").filter_map(|link| link.attribute("href")).collect();
+    assert!(links.iter().all(|link| ids.contains(&&link[1..])), "{what}: {links:?} in {ids:?}");
+    let all = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), all, "{what}: an id twice");
+
+    charts(what, document, &page);
+}
+
+/// Every figure of the document has a chart with a title and data of its own, and the same figures as a table.
+fn charts(what: &str, document: &Document, page: &Page) {
+    let blocks = document.sections.iter().flat_map(|section| &section.blocks);
+    let of_sections = blocks.filter(|block| matches!(block, Block::Figure(_))).count();
+    let charts: Vec<&Element> =
+        page.elements.iter().filter(|element| element.attribute("data-chart").is_some()).collect();
+    let is_front = page.elements.iter().any(|element| element.attribute("id") == Some("answer"));
+    assert_eq!(charts.len(), of_sections + usize::from(is_front), "{what}: charts");
+    assert!(is_front || document.picture.is_none() || document.verdict.is_empty(), "{what}: its picture");
+    let mut drawn: Vec<(&str, usize)> = Vec::new();
+    for chart in &charts {
+        let attribute = |name: &str| chart.attribute(name).unwrap();
+        let place = (attribute("data-chart"), attribute("data-index").parse().unwrap());
+        let data = page.data[place.0].get(place.1);
+        // Some are drawn from what all charts share.
+        let is_shared = ["usage", "pairs"].iter().any(|name| page.data.get(*name).is_some());
+        assert!(data.is_some_and(|data| !data.is_null() || is_shared), "{what}: no data for {place:?}");
+        assert!(!attribute("data-title").is_empty(), "{what}: {place:?}");
+        assert_eq!(attribute("data-title").starts_with("SIMULATED"), document.simulated, "{what}: {place:?}");
+        drawn.push(place);
+    }
+    drawn.sort_unstable();
+    let all = drawn.len();
+    drawn.dedup();
+    assert_eq!(drawn.len(), all, "{what}: two charts from the same data");
+    let tables = page.text.matches("The same figures as a table").count();
+    assert_eq!(tables, all, "{what}: charts without a table");
 }

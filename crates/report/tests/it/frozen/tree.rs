@@ -2,9 +2,13 @@
 //! the last bits of a mathematical library do not show, long arrays cut.
 
 /// Columns of a line.
-const WIDTH: usize = 110;
+const WIDTH: usize = 160;
+/// Significant digits of fractions; all of them are in `figures.tsv`.
+const DIGITS: usize = 6;
+/// Elements of an array up to which it is shown whole.
+const WHOLE: usize = 8;
 /// Elements of an array that is cut.
-const FIRST: usize = 5;
+const FIRST: usize = 4;
 
 enum Tree {
     /// A number, a string with its quotes and escapes, or a word.
@@ -14,9 +18,12 @@ enum Tree {
     Pair(String, Box<Tree>),
 }
 
-/// The text of one JSON value, as shown. Arrays of more than `most` elements are cut to the first ones, their
-/// number and a sum of the whole.
-pub fn pretty(json: &str, digits: usize, most: usize) -> String {
+/// The text of one JSON value, as shown. Long arrays are cut to the first elements, their number and a sum of the whole.
+pub fn pretty(json: &str) -> String {
+    shown(json, DIGITS, WHOLE)
+}
+
+fn shown(json: &str, digits: usize, most: usize) -> String {
     let mut reader = Reader { rest: json.trim(), digits };
     let tree = reader.value();
     assert!(reader.rest.is_empty(), "left of the JSON text: {}", reader.rest);
@@ -147,12 +154,16 @@ fn show(tree: &Tree, depth: usize, out: &mut String) {
 fn json_is_shown_in_order_rounded_and_cut() {
     let json = r#"{"b": [1.23456789, 7, -1e-7, 3.0], "a\"]": {"c": null, "d": "x, }"}}"#;
     assert_eq!(
-        pretty(json, 3, 9),
+        shown(json, 3, 9),
         "{\"b\": [1.23, 7, -1e-7, 3.0], \"a\\\"]\": {\"c\": null, \"d\": \"x, }\"}}\n"
     );
-    let long = format!("[{}1]", "12345678901234567, ".repeat(9));
-    let shown = pretty(&long, 3, 9);
-    let other = pretty(&long.replace("1]", "2]"), 3, 9);
-    assert!(shown.starts_with("[\n  12345678901234567\n") && shown.contains("… 10 in all, sum "), "{shown}");
-    assert_ne!(shown, other);
+    let long = format!("[{}1]", "12345678901234567890123456789012345678901, ".repeat(9));
+    let text = shown(&long, 3, 9);
+    let other = shown(&long.replace("1]", "2]"), 3, 9);
+    assert!(
+        text.starts_with("[\n  12345678901234567890123456789012345678901\n")
+            && text.contains("… 10 in all, sum "),
+        "{text}"
+    );
+    assert_ne!(text, other);
 }

@@ -4,8 +4,8 @@ use crate::report::accessibility::assert_accessible;
 use crate::report::chromium::opened;
 use crate::report::compare::text as side_by_side;
 use crate::report::page::HOSTILE;
-use crate::report::terminal::regexless_strip;
 use crate::support::{Draws, Fixture, topology};
+use crate::without_colours;
 use serde_json::Value;
 use threadwise_analysis::analyse_on;
 use threadwise_analysis::plain_verdict;
@@ -228,7 +228,7 @@ fn every_width_is_kept_and_colours_follow_the_meaning() {
         }
         let plain = sections(&fixture.document(), UNICODE);
         let colored = sections(&fixture.document(), Style { color: true, ..UNICODE });
-        assert_eq!(regexless_strip(&colored), plain);
+        assert_eq!(without_colours(&colored), plain);
         assert!(sections(&fixture.document(), Style { unicode: false, ..UNICODE }).is_ascii());
     }
     let colored = sections(&fixture(8, &[]).document(), Style { color: true, ..UNICODE });

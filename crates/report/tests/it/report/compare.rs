@@ -2,8 +2,8 @@
 
 use crate::report::accessibility::assert_accessible;
 use crate::report::page::hostile;
-use crate::report::terminal::regexless_strip;
 use crate::support::Fixture;
+use crate::without_colours;
 use serde_json::Value;
 use threadwise_analysis::compare;
 use threadwise_report::Facts;
@@ -100,7 +100,7 @@ fn a_narrow_terminal_gets_a_list() {
     let ascii = text(&named(&fixtures), Style { unicode: false, ..UNICODE });
     assert!(ascii.is_ascii(), "{ascii}");
     let colored = text(&named(&fixtures), Style { color: true, ..UNICODE });
-    assert_eq!(regexless_strip(&colored), text(&named(&fixtures), UNICODE));
+    assert_eq!(without_colours(&colored), text(&named(&fixtures), UNICODE));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::report::page::HOSTILE;
 use crate::report::probes::{Probed, eight, hostile_probe, many, two};
-use crate::report::terminal::regexless_strip;
+use crate::without_colours;
 use threadwise_analysis::hardware::compare;
 use threadwise_machine::CpuSet;
 use threadwise_report::terminal::{DoctorRow, Style, doctor, probe};
@@ -170,7 +170,7 @@ fn colours_add_nothing_but_colour() {
     for probed in [two(), eight(), many()] {
         let colored = screen(&probed, COLOR);
         assert!(colored.contains("\u{1b}["));
-        assert_eq!(regexless_strip(&colored), screen(&probed, UNICODE));
+        assert_eq!(without_colours(&colored), screen(&probed, UNICODE));
         let ascii = screen(&probed, ASCII);
         assert!(ascii.is_ascii(), "{ascii}");
         assert!(!ascii.contains('\u{1b}'));
@@ -260,6 +260,6 @@ fn outcomes_are_words_and_colours() {
     for (code, word) in [("31", "problem"), ("33", "warning"), ("2", "unknown"), ("32", "ok     ")] {
         assert!(colored.contains(&format!("\u{1b}[{code}m{word}\u{1b}[0m")), "{word}: {colored:?}");
     }
-    assert_eq!(regexless_strip(&colored), doctor(&ROWS, UNICODE));
+    assert_eq!(without_colours(&colored), doctor(&ROWS, UNICODE));
     assert!(doctor(&ROWS, ASCII).is_ascii());
 }

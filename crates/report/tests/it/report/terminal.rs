@@ -2,6 +2,7 @@
 
 use crate::report::page::hostile;
 use crate::support::{Fixture, topology};
+use crate::without_colours;
 use threadwise_machine::topology::{Core, Group, LogicalCpu, NumaNode};
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_report::drawing::MAX_LINES;
@@ -306,15 +307,8 @@ fn ascii_means_ascii_and_colour_only_where_wanted() {
     }
     let colored = sections(&document, Style { color: true, ..UNICODE });
     assert!(colored.contains("\u{1b}[32m▲\u{1b}[0m"));
-    let escape = regexless_strip(&colored);
+    let escape = without_colours(&colored);
     assert_eq!(escape, sections(&document, UNICODE), "colours change no column");
-}
-
-/// The text without its colour escapes.
-pub fn regexless_strip(text: &str) -> String {
-    let mut parts = text.split('\u{1b}');
-    let first = parts.next().unwrap_or("").to_owned();
-    parts.fold(first, |text, part| text + part.split_once('m').unwrap().1)
 }
 
 #[test]

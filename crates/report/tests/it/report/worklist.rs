@@ -5,8 +5,8 @@ mod fixture;
 use crate::report::accessibility::assert_accessible;
 use crate::report::chromium::opened;
 use crate::report::page::HOSTILE;
-use crate::report::terminal::regexless_strip;
 use crate::support::Fixture;
+use crate::without_colours;
 use fixture::{NAMES, fixture, schedules};
 use serde_json::Value;
 use threadwise_report::terminal::{Style, sections};
@@ -207,7 +207,7 @@ fn every_width_is_kept_and_nothing_is_reported_twice() {
         }
         let plain = sections(&fixture.document(), UNICODE);
         let colored = sections(&fixture.document(), Style { color: true, ..UNICODE });
-        assert_eq!(regexless_strip(&colored), plain);
+        assert_eq!(without_colours(&colored), plain);
         assert!(sections(&fixture.document(), Style { unicode: false, ..UNICODE }).is_ascii());
     }
     // Steps and pairs stand in the table of jobs, not as ratios of seconds once more.

@@ -2,7 +2,7 @@
 
 use super::fixture::{fixture, long_names};
 use super::{bare, empty, hostile};
-use crate::report::terminal::regexless_strip;
+use crate::without_colours;
 use threadwise_report::terminal::{Style, sections, verdict};
 
 const UNICODE: Style = Style { color: false, unicode: true, width: 100 };
@@ -165,7 +165,7 @@ fn ascii_colours_and_hostile_texts() {
     let ascii = sections(&fixture.document(), Style { unicode: false, ..UNICODE });
     assert!(ascii.is_ascii(), "{ascii}");
     let colored = sections(&fixture.document(), Style { color: true, ..UNICODE });
-    assert_eq!(regexless_strip(&colored), sections(&fixture.document(), UNICODE));
+    assert_eq!(without_colours(&colored), sections(&fixture.document(), UNICODE));
     for width in [60, 100] {
         let text = sections(&hostile().document(), Style { width, ..UNICODE });
         assert!(!text.contains(|c: char| c != '\n' && c.is_control()), "{text:?}");
