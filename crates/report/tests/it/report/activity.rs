@@ -1,7 +1,5 @@
 //! Waits, counters, CPU, spins and fixed work, as each form shows them.
 
-use crate::report::accessibility::assert_accessible;
-use crate::report::chromium::opened;
 use crate::support::Fixture;
 use serde_json::{Value, json as value};
 use threadwise_analysis::Interval;
@@ -57,7 +55,7 @@ pub fn activity(shares: &[(&str, f64)]) -> Activity {
 
 /// Two treatments of one group tell everything, a third has too few samples and no clock; a fixed
 /// amount of work.
-fn fixture() -> Fixture {
+pub fn fixture() -> Fixture {
     let mut fixture = Fixture::generated(8, 5);
     fixture.study.treatments.truncate(3);
     fixture.study.comparisons.truncate(1);
@@ -226,11 +224,6 @@ fn exports_have_what_belongs_to_no_session() {
 }
 
 #[test]
-fn a_page_of_waits_and_locks_is_accessible() {
-    assert_accessible("waits and locks", &html::render(&fixture().document()).unwrap());
-}
-
-#[test]
 fn a_page_has_the_picture_and_the_tables() {
     let mut fixture = fixture();
     for treatment in &mut fixture.study.treatments {
@@ -257,16 +250,8 @@ fn a_page_has_the_picture_and_the_tables() {
     // Too few samples are not drawn.
     assert_eq!(waits["rows"].as_array().unwrap().len(), 2);
     assert_eq!(waits["rows"][1]["shares"], value!([0.2, 0.7, 0.0, 0.1]));
-    let Some((dom, root, console)) = opened(&page) else { return };
-    assert!(root.contains("data-errors=\"0\"") && console.is_empty(), "{root}\n{console:#?}");
     // The answer, throughput, ratios, roles, busy, steal, waits, time.
-    assert!(root.contains("data-charts=\"8\""), "{root}");
-    let drawn = dom.split_once("data-chart=\"waits\"").unwrap().1.split_once("<details").unwrap().0;
-    assert_eq!(drawn.matches("data-mark=\"bar\"").count(), 1);
-    // Three bars each: what has no share is not drawn; four names and their swatches.
-    let bars = drawn.split_once("data-mark=\"bar\"").unwrap().1.split_once("</g>").unwrap().0;
-    assert_eq!(bars.matches("<rect").count(), 6, "{bars}");
-    assert!(drawn.contains(" LWLock:WALWrite") && drawn.contains(">34%<"), "{drawn}");
+    assert_eq!(page.matches("data-chart=\"").count(), 8);
 }
 
 #[test]

@@ -1,9 +1,6 @@
-//! A study of commands in every form: terminal, page (in a browser too), JSON, CSV, side by side.
+//! A study of commands in every form: terminal, page, JSON, CSV, side by side.
 
-use crate::report::accessibility::assert_accessible;
-use crate::report::chromium::opened;
 use crate::report::compare::text as side_by_side;
-use crate::report::page::HOSTILE;
 use crate::support::{Draws, Fixture, topology};
 use crate::without_colours;
 use serde_json::Value;
@@ -290,32 +287,7 @@ fn the_page_draws_values_and_ratios_of_every_quantity() {
     }
     assert!(!page.contains("rows/s") && !page.contains("rows per second"));
     // The answer, seven quantities, one of them without a ratio; busy times, drift.
-    let Some((dom, root, errors)) = opened(&page) else { return };
-    assert!(root.contains("data-errors=\"0\"") && errors.is_empty(), "{root}\n{errors:#?}");
-    assert!(root.contains("data-charts=\"18\""), "{root}");
-    assert!(dom.contains("ratio of peak memory") && dom.contains("elapsed, s"));
-}
-
-#[test]
-fn pages_of_commands_are_accessible() {
-    assert_accessible("commands", &html::render(&fixture(8, &[]).document()).unwrap());
-    assert_accessible("commands, one block", &html::render(&fixture(1, &[]).document()).unwrap());
-}
-
-#[test]
-fn one_block_and_hostile_names_are_drawn_too() {
-    let Some((_, root, errors)) = opened(&html::render(&fixture(1, &[]).document()).unwrap()) else { return };
-    assert!(root.contains("data-errors=\"0\"") && errors.is_empty(), "{root}\n{errors:#?}");
-    let mut hostile = fixture(8, &[("command", HOSTILE), ("metric.evil", "</script> higher regex:x")]);
-    for run in &mut hostile.runs {
-        let mut more = run.readings.clone();
-        more.iter_mut().for_each(|reading| reading.metric = "evil".to_owned());
-        run.readings.extend(more);
-    }
-    let page = html::render(&looked_at(hostile).document()).unwrap();
-    let Some((dom, root, errors)) = opened(&page) else { return };
-    assert!(root.contains("data-errors=\"0\"") && errors.is_empty(), "{root}\n{errors:#?}");
-    assert!(!dom.contains("<img"), "a text became an element");
+    assert_eq!(page.matches("data-chart=\"").count(), 18);
 }
 
 #[test]

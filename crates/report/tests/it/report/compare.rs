@@ -1,20 +1,18 @@
 //! Studies side by side.
 
-use crate::report::accessibility::assert_accessible;
 use crate::report::page::hostile;
 use crate::support::Fixture;
 use crate::without_colours;
 use serde_json::Value;
 use threadwise_analysis::compare;
 use threadwise_report::Facts;
-use threadwise_report::html::render;
 use threadwise_report::json::compare as json;
 use threadwise_report::terminal::{Style, sections, verdict};
 
 const UNICODE: Style = Style { color: false, unicode: true, width: 100 };
 
 /// A study of one group, of another engine each, the second without its last treatments.
-fn fixtures() -> [Fixture; 3] {
+pub fn fixtures() -> [Fixture; 3] {
     let one = |engine: &str, treatments: usize| {
         let mut fixture = Fixture::generated(8, 5);
         fixture.study.engine = engine.to_owned();
@@ -47,7 +45,7 @@ fn fixtures() -> [Fixture; 3] {
     all
 }
 
-fn named(fixtures: &[Fixture]) -> Vec<Facts<'_>> {
+pub fn named(fixtures: &[Fixture]) -> Vec<Facts<'_>> {
     let files = ["lite.threadwise", "pg.threadwise", "maria.threadwise"];
     fixtures.iter().zip(files).map(|(fixture, source)| Facts { source, ..fixture.facts() }).collect()
 }
@@ -101,14 +99,6 @@ fn a_narrow_terminal_gets_a_list() {
     assert!(ascii.is_ascii(), "{ascii}");
     let colored = text(&named(&fixtures), Style { color: true, ..UNICODE });
     assert_eq!(without_colours(&colored), text(&named(&fixtures), UNICODE));
-}
-
-#[test]
-fn a_page_of_studies_side_by_side_is_accessible() {
-    assert_accessible(
-        "studies side by side",
-        &render(&compare::document(&named(&fixtures()), "0.1.0")).unwrap(),
-    );
 }
 
 #[test]

@@ -1,11 +1,10 @@
-//! Reports of made-up documents, checked as a reader, a program and a browser would.
+//! Reports of made-up documents, checked as a reader, a program and (in the laboratory) a browser would.
 
-mod accessibility;
 mod activity;
-mod chromium;
 mod commands;
 mod compare;
 mod exports;
+mod lab_browser;
 mod logical_cpus;
 mod looks;
 mod page;

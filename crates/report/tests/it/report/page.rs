@@ -1,7 +1,6 @@
 //! The HTML text: nothing breaks out, everything is there, nothing is fetched.
 
-use crate::report::chromium::probe_page;
-use crate::report::probes::{eight, hostile_probe, many, two};
+use crate::report::probes::{eight, hostile_probe, many, probe_page, two};
 use crate::support::Fixture;
 use std::io::Write;
 use std::process::{Command, Stdio};

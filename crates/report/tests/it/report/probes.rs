@@ -4,10 +4,11 @@
 use crate::report::page::HOSTILE;
 use crate::report::terminal::{large, two_cpus};
 use crate::support::{Draws, topology};
-use threadwise_analysis::Finding;
 use threadwise_analysis::hardware::{Difference, Hardware, PairCounts};
+use threadwise_analysis::{Finding, probe_document};
 use threadwise_document::{Prose, prose};
 use threadwise_machine::{CpuSet, Topology};
+use threadwise_report::html;
 use threadwise_study::probe::{
     ClockReading, ClockSource, CoRunner, LatencyFigures, LatencyLevel, PairLatency, PairSharing, Probe,
     SetTest, Sharing, Slowdown,
@@ -286,4 +287,10 @@ pub fn hostile_probe() -> Probed {
     probed.topology.identity.cpu_model = Some(text());
     probed.topology.identity.hypervisor = Some(text());
     probed
+}
+
+/// The page of a probe alone.
+pub fn probe_page(probed: &Probed) -> String {
+    let Probed { topology, probe, hardware } = probed;
+    html::render(&probe_document(topology, probe, hardware, "0.1.0", "2026-01-01T12:00:00Z")).unwrap()
 }

@@ -1,14 +1,12 @@
-//! Pages, terminals and JSON of scaling laws.
+//! Scaling laws.
 
-use crate::report::accessibility::assert_accessible;
-use crate::report::chromium::opened;
 use crate::report::page::HOSTILE;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use threadwise_analysis::scaling_law::{Draws, SeriesLaw, laws, table};
 use threadwise_analysis::{LawWords, UNNAMED, law_document};
 use threadwise_document::Document;
-use threadwise_report::{html, json};
+use threadwise_report::json;
 
 /// Three series: a machine of 8 cores of 2 threads, one whose name deceives, and one point alone.
 fn fitted() -> Vec<SeriesLaw> {
@@ -26,28 +24,10 @@ fn fitted() -> Vec<SeriesLaw> {
     laws(&table::read(&text).unwrap(), &shapes, Draws { count: 200, ..Draws::usual(1) })
 }
 
-fn document() -> Document {
+pub fn document() -> Document {
     let words = LawWords { rate: UNNAMED, sessions: "sessions" };
     let about = Document { title: "Scaling law".to_owned(), ..Document::default() };
     law_document(&fitted(), words, &str::to_owned, about)
-}
-
-#[test]
-fn a_curve_a_law_is_drawn_and_names_stay_texts() {
-    let page = html::render(&document()).unwrap();
-    let Some((dom, root, console)) = opened(&page) else { return };
-    assert!(root.contains("data-errors=\"0\"") && console.is_empty(), "{root}\n{console:#?}");
-    assert!(root.contains("data-charts=\"3\""), "{root}");
-    assert!(!dom.contains("<img"), "a name became an element");
-    // Eight points less the one that waits, and the marks of cores, knee and peak.
-    let drawn = dom.split_once("data-chart=\"curve\"").unwrap().1.split("<details").next().unwrap();
-    assert_eq!(drawn.matches("<circle").count(), 7, "{drawn}");
-    assert!(drawn.contains(">cores") && drawn.contains("peak"), "{drawn}");
-}
-
-#[test]
-fn pages_of_laws_are_accessible() {
-    assert_accessible("scaling laws", &html::render(&document()).unwrap());
 }
 
 #[test]

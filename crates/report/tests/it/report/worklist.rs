@@ -1,10 +1,7 @@
-//! A study of work lists in every form: terminal, page (in a browser too), JSON, CSV.
+//! A study of work lists in every form: terminal, page, JSON, CSV.
 
-mod fixture;
+pub mod fixture;
 
-use crate::report::accessibility::assert_accessible;
-use crate::report::chromium::opened;
-use crate::report::page::HOSTILE;
 use crate::support::Fixture;
 use crate::without_colours;
 use fixture::{NAMES, fixture, schedules};
@@ -252,52 +249,6 @@ fn the_page_begins_with_the_jobs() {
     // Other pages do not carry what draws it.
     let other = html::render(&Fixture::generated(2, 2).document()).unwrap();
     assert!(page.contains("globalThis.worklistCharts =") && !other.contains("globalThis.worklistCharts ="));
-}
-
-/// The part of a document that a chart was drawn into.
-fn drawn<'d>(dom: &'d str, chart: &str) -> &'d str {
-    let (_, rest) = dom.split_once(&format!("data-chart=\"{chart}\"")).expect(chart);
-    rest.split("<details").next().unwrap()
-}
-
-#[test]
-fn a_browser_draws_lines_slopes_and_idle_tails() {
-    let Some((dom, root, errors)) = opened(&html::render(&fixture(8).document()).unwrap()) else { return };
-    assert!(root.contains("data-errors=\"0\"") && errors.is_empty(), "{root}\n{errors:#?}");
-    let jobs = drawn(&dom, "jobs");
-    for text in [">1.83x<", ">1.14x<", ">1.31x<", ">perfect scaling<", ">items/min<", " no-smt<", " all<"] {
-        assert!(jobs.contains(text), "{text} in {jobs}");
-    }
-    let runs = drawn(&dom, "timelines");
-    assert_eq!(runs.matches("class=\"panel\"").count(), 4);
-    // 40 items and as many tails as jobs that ended early, in each of four runs of 2 and 4 jobs.
-    let tails = (1 + 3) * 2;
-    assert_eq!(runs.matches("<rect").count(), 4 * 40 + tails + 3, "swatches are 3");
-}
-
-#[test]
-fn pages_of_work_lists_are_accessible() {
-    assert_accessible("a work list", &html::render(&fixture(8).document()).unwrap());
-    assert_accessible("schedules", &html::render(&schedules().document()).unwrap());
-}
-
-#[test]
-fn one_block_schedules_and_hostile_names_are_drawn_too() {
-    let mut evil = fixture(8);
-    let list = evil.analysis.worklist.as_mut().unwrap();
-    list.recipe = HOSTILE.to_owned();
-    list.series.iter_mut().for_each(|series| series.label.push_str(HOSTILE));
-    list.timelines
-        .iter_mut()
-        .flat_map(|timeline| &mut timeline.bars)
-        .for_each(|bar| bar.name.push_str(HOSTILE));
-    for fixture in [fixture(1), schedules(), evil] {
-        let page = html::render(&fixture.document()).unwrap();
-        let Some((dom, root, errors)) = opened(&page) else { return };
-        assert!(root.contains("data-errors=\"0\"") && errors.is_empty(), "{root}\n{errors:#?}");
-        assert!(!dom.contains("<img"), "a text became an element");
-        assert!(!page.contains('\u{202e}') && !page.contains('\u{1b}'));
-    }
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! A study of queries in every form.
 
-mod browser;
 pub mod fixture;
 mod forms;
 mod made;
@@ -18,7 +17,7 @@ fn both(queries: &mut Queries) -> impl Iterator<Item = &mut TreatmentQueries> {
 }
 
 /// A study of queries in which every text that comes from outside is hostile.
-fn hostile() -> Fixture {
+pub fn hostile() -> Fixture {
     let mut fixture = fixture(4, true);
     let evil = |text: &mut String| text.push_str(HOSTILE);
     fixture.study.treatments.iter_mut().for_each(|treatment| evil(&mut treatment.name));
@@ -52,7 +51,7 @@ fn hostile() -> Fixture {
 }
 
 /// One block: no interval, no plan, no CPU, no busy times.
-fn bare() -> Fixture {
+pub fn bare() -> Fixture {
     let mut fixture = fixture(2, false);
     let queries = fixture.analysis.queries.as_mut().unwrap();
     let infinite = |ratio: &mut threadwise_analysis::Ratio| {
@@ -88,7 +87,7 @@ fn bare() -> Fixture {
 }
 
 /// A study of which no block was complete.
-fn empty() -> Fixture {
+pub fn empty() -> Fixture {
     let mut fixture = fixture(2, false);
     fixture.runs.clear();
     fixture.analysis.estimates.clear();

@@ -1,6 +1,7 @@
 //! A made-up backup and restore of 40 files by 1, 2 and 4 jobs on one thread of every core and on both,
 //! with the ratios of the published one.
 
+use crate::report::page::HOSTILE;
 use crate::support::{Draws, Fixture, topology};
 use threadwise_analysis::worklist::{Bar, Computed, Pair, Point, Series, Step, Timeline, Worklist};
 use threadwise_analysis::{Direction, Interval, Ratio, analyse_on, plain_verdict};
@@ -274,4 +275,17 @@ fn timeline(treatment: &str, jobs: u32) -> Timeline {
         block: 3,
         bars: sizes.into_iter().enumerate().map(bar).collect(),
     }
+}
+
+/// Every text that comes from outside is hostile.
+pub fn hostile() -> Fixture {
+    let mut evil = fixture(8);
+    let list = evil.analysis.worklist.as_mut().unwrap();
+    list.recipe = HOSTILE.to_owned();
+    list.series.iter_mut().for_each(|series| series.label.push_str(HOSTILE));
+    list.timelines
+        .iter_mut()
+        .flat_map(|timeline| &mut timeline.bars)
+        .for_each(|bar| bar.name.push_str(HOSTILE));
+    evil
 }

@@ -1,12 +1,16 @@
-//! What every page of a kind has to pass in light and dark, on a desk and in a hand: no fault that axe-core
-//! knows of (<https://github.com/dequelabs/axe-core>), none of the page's own, nothing wider than the window.
+//! Opens pages in a headless Chromium, for the laboratory: charts are drawn, the console is clean, and the page passes in
+//! light and dark, on a desk and in a hand: no fault that axe-core knows of (<https://github.com/dequelabs/axe-core>),
+//! none of the page's own, nothing wider than the window.
 
-use crate::report::chromium::{self, dump};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::process::Command;
 
-/// Names the folder of axe-core, which `cargo xtask test` fetches.
+/// Names under which distributions install it.
+const PROGRAMS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+
+/// Names the folder of axe-core.
 const VARIABLE: &str = "THREADWISE_TEST_AXE";
 
 /// A window's width in CSS pixels, and its colour scheme.
@@ -54,28 +58,73 @@ const KEEP: &str = r#"
 addEventListener("message", ({ data }) => { document.documentElement.setAttribute(`data-found-${data.window}`, JSON.stringify(data)); });
 "#;
 
-/// The folder of axe-core; `None`, said loudly, where it is not there and this is not CI.
-fn axe() -> Option<PathBuf> {
-    let folder = std::env::var_os(VARIABLE).filter(|folder| folder != "absent").map(PathBuf::from);
-    if folder.is_none() {
-        assert!(std::env::var_os("CI").is_none(), "{VARIABLE} names no axe-core: cargo xtask axe fetches it");
-        let line =
-            "SKIPPED: accessibility of the HTML report: no axe-core here (cargo xtask axe fetches it)\n";
-        std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
-    }
-    folder
+/// The document after its scripts have run, and what the browser logged.
+fn dump(folder: &Path, page: &Path, budget_ms: u32) -> (String, String) {
+    let start = |program: &&str| {
+        let output = Command::new(program)
+            .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
+            .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
+            .args(["--enable-logging=stderr", "--log-level=0", "--window-size=1200,900"])
+            .arg(format!("--virtual-time-budget={budget_ms}"))
+            .arg(format!("--user-data-dir={}", folder.join("profile").display()))
+            .args(["--dump-dom", &format!("file://{}", page.display())])
+            .output();
+        output.ok()
+    };
+    let output = PROGRAMS.iter().find_map(start).expect("no Chromium here: apt-get install chromium");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "Chromium: {}", text(&output.stderr));
+    (text(&output.stdout), text(&output.stderr))
 }
 
-/// The page with axe-core in it, which its own policy would not let run.
-fn with_axe(page: &str, axe: &Path) -> String {
-    let program = std::fs::read_to_string(axe.join("axe.min.js")).unwrap();
-    assert!(!program.contains("</script"));
+/// A page as it is once its scripts have run.
+pub struct Drawn {
+    /// The document.
+    pub dom: String,
+    /// Attributes of its root element.
+    pub root: String,
+}
+
+impl Drawn {
+    /// The part of the document that a chart was drawn into.
+    pub fn chart(&self, chart: &str) -> &str {
+        let (_, rest) = self.dom.split_once(&format!("data-chart=\"{chart}\"")).expect(chart);
+        rest.split("<details").next().unwrap()
+    }
+
+    /// How many charts were drawn.
+    pub fn charts(&self) -> usize {
+        let (_, rest) = self.root.split_once("data-charts=\"").unwrap();
+        rest.split_once('"').unwrap().0.parse().unwrap()
+    }
+}
+
+/// Opens a page, whose scripts must report no fault and whose console must stay empty.
+pub fn opened(page: &str) -> Drawn {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("report.html");
+    std::fs::write(&file, page).unwrap();
+    let (dom, log) = dump(folder.path(), &file, 5000);
+    let root = dom.split_once("<html").and_then(|(_, rest)| rest.split_once('>')).unwrap().0.to_owned();
+    let console: Vec<&str> = log.lines().filter(|line| line.contains(":CONSOLE")).collect();
+    assert!(root.contains("data-errors=\"0\"") && console.is_empty(), "{root}\n{console:#?}");
+    Drawn { dom, root }
+}
+
+/// The page with a script of the test, which its own policy would not let run.
+pub fn with_script(page: &str, script: &str) -> String {
     let (head, rest) = page.split_once("script-src ").unwrap();
     let (_, rest) = rest.split_once(';').unwrap();
     let (body, end) = rest.rsplit_once("</body>").unwrap();
-    format!(
-        "{head}script-src 'unsafe-inline';{body}<script>{program}</script><script>{LOOK}</script></body>{end}"
-    )
+    format!("{head}script-src 'unsafe-inline';{body}<script>{script}</script></body>{end}")
+}
+
+/// The page with axe-core in it.
+fn with_axe(page: &str) -> String {
+    let folder = std::env::var_os(VARIABLE).expect("THREADWISE_TEST_AXE names no folder of axe-core");
+    let program = std::fs::read_to_string(Path::new(&folder).join("axe.min.js")).unwrap();
+    assert!(!program.contains("</script"));
+    with_script(page, &format!("{program}</script><script>{LOOK}"))
 }
 
 /// A page with a frame for each window; a frame has the width and the scheme that it is given.
@@ -105,12 +154,11 @@ pub fn assert_accessible_in_every_window(what: &str, page: &str) {
 }
 
 fn assert_in(windows: &[Window], what: &str, page: &str) {
-    let (Some(browser), Some(axe)) = (chromium::found(), axe()) else { return };
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("page.html"), with_axe(page, &axe)).unwrap();
+    std::fs::write(folder.path().join("page.html"), with_axe(page)).unwrap();
     let outer = folder.path().join("windows.html");
     std::fs::write(&outer, around(windows)).unwrap();
-    let (dom, log) = dump(browser, folder.path(), &outer, 60_000);
+    let (dom, log) = dump(folder.path(), &outer, 60_000);
     let root = dom.split_once("<html").and_then(|(_, rest)| rest.split_once('>')).unwrap().0;
     let mut found = BTreeSet::new();
     for part in root.split("data-found-").skip(1) {
