@@ -24,7 +24,7 @@ const TIMELINES: &str = include_str!("../../assets/timelines.js");
 const STRIP: &str = include_str!("../../assets/strip.js");
 const CHARTS: &str = include_str!("../../assets/report.js");
 
-/// SHA-256 of the seven scripts, base64, in the form of a CSP source list; `tests/page.rs` checks
+/// SHA-256 of the seven scripts, base64, in the form of a CSP source list; `tests/it/report/page.rs` checks
 /// them and prints the right ones.
 const SCRIPT_HASHES: &str = include_str!("../../assets/hashes.txt");
 

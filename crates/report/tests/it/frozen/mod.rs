@@ -3,7 +3,7 @@
 //! Of the studies below, which together have every kind of workload and state, `snapshots/` has what JSON and terminal
 //! showed when it was last accepted. A difference fails; `INSTA_UPDATE=always cargo test -p threadwise-report --test it
 //! frozen` accepts it, and `git diff` shows it. Pages, exports and the rest of the studies are checked by structure
-//! (`structure`), the figures of all in the laboratory (`lab_figures`), three
+//! (`structure`, made-up studies too), the figures of all in the laboratory (`lab_figures`), three
 //! pages there in a browser (`lab_browser`).
 //!
 //! Nothing here depends on a machine, a clock or a locale.

@@ -1,14 +1,15 @@
-//! What holds of every form of every study, whatever it says.
+//! What holds of every form of every study, frozen or made up, whatever it says.
 
 use crate::frozen::{Opened, STUDIES, forms, page};
+use crate::report::documents as made_up;
 use crate::without_colours;
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 use threadwise_analysis::{document, probe_document};
 use threadwise_document::Document;
 use threadwise_machine::text::is_deceptive;
-use threadwise_report::json;
-use threadwise_report::terminal::Style;
+use threadwise_report::{json, terminal};
 
 /// Studies that are shown side by side.
 const SIDE_BY_SIDE: [&[&str]; 5] = [
@@ -19,9 +20,9 @@ const SIDE_BY_SIDE: [&[&str]; 5] = [
     &["hostile-placement", "hostile-queries"],
 ];
 
-/// Every document that can be made of the studies, by name.
-fn documents() -> Vec<(String, Document)> {
-    let mut all = Vec::new();
+/// Every document that can be made of the studies, and every made-up one, by name.
+static DOCUMENTS: LazyLock<Vec<(String, Document)>> = LazyLock::new(|| {
+    let mut all = made_up::documents();
     for study in STUDIES {
         let opened = Opened::open(study);
         all.push((study.to_owned(), document(&opened.facts())));
@@ -36,31 +37,32 @@ fn documents() -> Vec<(String, Document)> {
         all.push((names.join(" beside "), forms::compared_document(&facts)));
     }
     all
-}
+});
 
 #[test]
 fn pages_have_all_of_the_document_and_nothing_else() {
-    for (name, document) in documents() {
-        page::check(&name, &document);
+    for (name, document) in DOCUMENTS.iter() {
+        page::check(name, document);
     }
 }
 
 #[test]
 fn terminals_keep_their_width_and_colours_and_signs_add_nothing() {
-    let style = |width: usize| Style { color: false, unicode: true, width };
-    for (name, document) in documents() {
-        for width in [80, 120, 200] {
-            let text = forms::screen(&document, style(width));
-            // The title is not broken.
-            let wide = text.lines().skip(1).find(|line| line.chars().count() > width);
+    let style = |width: usize| terminal::Style { color: false, unicode: true, width };
+    for (name, document) in DOCUMENTS.iter() {
+        for width in [50, 60, 80, 100, 140, 200] {
+            let text = terminal::sections(document, style(width));
+            // A name stays whole, however long it is.
+            let has_room = |line: &&str| line.split_whitespace().all(|word| 2 * word.chars().count() < width);
+            let wide = text.lines().filter(has_room).find(|line| line.chars().count() > width);
             assert_eq!(wide, None, "{name} at {width}");
-            let acts = text.chars().find(|c| *c != '\n' && is_deceptive(*c));
-            assert_eq!(acts, None, "{name}: a character that acts or deceives");
         }
-        let plain = forms::screen(&document, style(80));
-        let coloured = forms::screen(&document, Style { color: true, ..style(80) });
+        let plain = forms::screen(document, style(80));
+        let acts = plain.chars().find(|c| *c != '\n' && is_deceptive(*c));
+        assert_eq!(acts, None, "{name}: a character that acts or deceives");
+        let coloured = forms::screen(document, terminal::Style { color: true, ..style(80) });
         assert_eq!(without_colours(&coloured), plain, "{name}");
-        let ascii = forms::screen(&document, Style { unicode: false, ..style(80) });
+        let ascii = forms::screen(document, terminal::Style { unicode: false, ..style(80) });
         assert!(ascii.is_ascii(), "{name}:\n{ascii}");
     }
 }
@@ -110,12 +112,18 @@ fn fields<'v>(value: &'v Value, into: &mut BTreeSet<&'v str>) {
 #[test]
 fn every_field_of_json_is_documented() {
     let contract = include_str!("../../../../../docs/JSON.md");
-    for study in STUDIES {
+    let mut reports = made_up::reports();
+    reports.extend(STUDIES.map(|study| {
         let opened = Opened::open(study);
         let facts = opened.facts();
-        let mut value: Value = serde_json::from_str(&json::report(&facts, &document(&facts))).unwrap();
-        // It is documented by itself, with `p10`, `p50` and `p90` in one.
-        value["probe"].take();
+        (study.to_owned(), json::report(&facts, &document(&facts)))
+    }));
+    for (study, report) in reports {
+        let mut value: Value = serde_json::from_str(&report).unwrap();
+        if let Some(probe) = value.get_mut("probe") {
+            // It is documented by itself, with `p10`, `p50` and `p90` in one.
+            probe.take();
+        }
         let mut found = BTreeSet::new();
         fields(&value, &mut found);
         let is_there =

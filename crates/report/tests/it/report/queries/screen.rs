@@ -1,8 +1,7 @@
 //! What a terminal shows of a study of queries.
 
 use super::fixture::{fixture, long_names};
-use super::{bare, empty, hostile};
-use crate::without_colours;
+use super::{bare, empty};
 use threadwise_report::terminal::{Style, sections, verdict};
 
 const UNICODE: Style = Style { color: false, unicode: true, width: 100 };
@@ -83,18 +82,6 @@ fn streams_have_queries_per_hour() {
 }
 
 #[test]
-fn nothing_is_wider_than_the_terminal() {
-    for fixture in [fixture(11, false), fixture(12, true), long_names(6), bare(), empty()] {
-        for width in [40, 50, 60, 72, 80, 100, 140, 200] {
-            let text = sections(&fixture.document(), Style { width, ..UNICODE });
-            let wide = text.lines().find(|line| line.chars().count() > width);
-            // A figure stays whole: the narrowest table has two columns and one treatment.
-            assert!(wide.is_none() || width < 50, "{width}: {wide:?}\n{text}");
-        }
-    }
-}
-
-#[test]
 fn many_treatments_are_limited_and_the_screen_says_so() {
     let fixture = fixture(11, false);
     let at = |width: usize| {
@@ -157,20 +144,6 @@ fn one_block_has_no_interval_and_none_has_no_figure() {
     assert!(text.contains("? 1.61x") && !text.contains("inf") && !text.contains("NaN"), "{text}");
     let text = sections(&empty().document(), UNICODE);
     assert!(text.contains("serial") && !text.contains("Query by query"), "{text}");
-}
-
-#[test]
-fn ascii_colours_and_hostile_texts() {
-    let fixture = fixture(4, true);
-    let ascii = sections(&fixture.document(), Style { unicode: false, ..UNICODE });
-    assert!(ascii.is_ascii(), "{ascii}");
-    let colored = sections(&fixture.document(), Style { color: true, ..UNICODE });
-    assert_eq!(without_colours(&colored), sections(&fixture.document(), UNICODE));
-    for width in [60, 100] {
-        let text = sections(&hostile().document(), Style { width, ..UNICODE });
-        assert!(!text.contains(|c: char| c != '\n' && c.is_control()), "{text:?}");
-        assert!(!text.contains('\u{202e}'));
-    }
 }
 
 #[test]

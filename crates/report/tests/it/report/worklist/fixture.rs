@@ -282,6 +282,7 @@ pub fn hostile() -> Fixture {
     let mut evil = fixture(8);
     let list = evil.analysis.worklist.as_mut().unwrap();
     list.recipe = HOSTILE.to_owned();
+    list.series[1].label = "a label that is too long for any column".to_owned();
     list.series.iter_mut().for_each(|series| series.label.push_str(HOSTILE));
     list.timelines
         .iter_mut()
