@@ -4,7 +4,7 @@ use crate::frozen::{Opened, STUDIES, forms, page};
 use crate::report::documents as made_up;
 use crate::without_colours;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 use threadwise_analysis::{document, probe_document};
 use threadwise_document::Document;
@@ -67,26 +67,87 @@ fn terminals_keep_their_width_and_colours_and_signs_add_nothing() {
     }
 }
 
+/// Columns of slices that are sums over sessions; those of runs are sums over slices.
+const SUMS: [&str; 5] = ["steps", "rows", "cpu_ns", "voluntary_switches", "involuntary_switches"];
+/// Columns of slices that are sums over the logical CPUs of their run.
+const OF_CPUS: [(&str, &str); 2] = [("used_cpus_busy_ns", "busy_ns"), ("used_cpus_steal_ns", "steal_ns")];
+
+/// Rows of a CSV export by their columns. A row that is longer or shorter than the first is a fault.
+fn rows_of(text: &str) -> Vec<BTreeMap<String, String>> {
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let head = reader.headers().unwrap().clone();
+    let row = |row: Result<csv::StringRecord, _>| {
+        head.iter().map(str::to_owned).zip(row.unwrap().iter().map(str::to_owned)).collect()
+    };
+    reader.records().map(row).collect()
+}
+
 #[test]
-fn exports_have_the_same_lines_in_both_forms_and_no_formula() {
+fn exports_have_the_same_in_both_forms_sums_are_right_and_no_cell_is_a_formula() {
     for study in STUDIES {
         let opened = Opened::open(study);
         let facts = opened.facts();
+        let (mut of_runs, mut cpus_of) = (BTreeMap::new(), BTreeMap::new());
         for (name, as_csv, as_lines) in forms::EXPORTS {
-            let text = forms::exported(as_csv, &facts);
-            // It fails where a row is longer or shorter than the first.
-            let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
-            let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
-            let starts = |cell: &&str| {
-                cell.starts_with(['=', '+', '-', '@', '\t', '\r']) && cell.parse::<f64>().is_err()
-            };
-            assert_eq!(rows.iter().flatten().find(starts), None, "{study}: {name}: a formula");
+            let rows = rows_of(&forms::exported(as_csv, &facts));
             let lines = forms::exported(as_lines, &facts);
             let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-            assert_eq!(rows.len(), lines.len() + 1, "{study}: {name}");
-            assert!(lines.iter().all(|line| line["version"] == 1), "{study}: {name}");
+            assert_eq!(rows.len(), lines.len(), "{study}: {name}");
+            for (row, line) in rows.iter().zip(&lines) {
+                assert_eq!(line["version"], 1, "{study}: {name}");
+                for (column, cell) in row {
+                    let is_formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r']);
+                    assert!(!is_formula || cell.parse::<f64>().is_ok(), "{study}: {name}: {cell:?}");
+                    let is_same = match &line[column] {
+                        Value::Number(number) => {
+                            cell.parse::<f64>().ok().zip(number.as_f64()).is_none_or(|(cell, number)| {
+                                (cell - number).abs() <= 1e-6_f64.max(1e-12 * number.abs())
+                            })
+                        }
+                        // A cell that would be a formula stands behind a quote.
+                        Value::String(text) => {
+                            let marked = |c: char| if is_deceptive(c) { '\u{fffd}' } else { c };
+                            let text: String = text.chars().map(marked).collect();
+                            *cell == text || cell.strip_prefix('\'') == Some(&text)
+                        }
+                        _ => true,
+                    };
+                    assert!(is_same, "{study}: {name}: {column} is {cell:?}, and {}", line[column]);
+                }
+            }
+            let number = |row: &BTreeMap<String, String>, column: &str| row[column].parse::<u64>().unwrap();
             if name == "runs" {
                 assert_eq!(lines.len(), facts.runs.len() + facts.long_runs.len(), "{study}");
+                for row in &rows {
+                    of_runs.insert(row["run_id"].clone(), SUMS.map(|column| number(row, column)));
+                    cpus_of.insert(row["run_id"].clone(), row["cpus"].clone());
+                }
+            }
+            if name == "slices" {
+                for (row, line) in rows.iter().zip(&lines) {
+                    let sessions = line["sessions"].as_array().unwrap();
+                    let of_sessions = |column: &str| {
+                        sessions.iter().map(|session| session[column].as_u64().unwrap()).sum::<u64>()
+                    };
+                    let sums = SUMS.map(|column| number(row, column));
+                    assert_eq!(sums, SUMS.map(of_sessions), "{study}: sums over sessions");
+                    let left = of_runs.get_mut(&row["run_id"]).unwrap();
+                    left.iter_mut().zip(sums).for_each(|(left, sum)| *left -= sum);
+                    let is_used = |one: &&Value| {
+                        cpus_of[&row["run_id"]].split(' ').any(|cpu| cpu == one["cpu"].to_string())
+                    };
+                    let used: Vec<&Value> =
+                        line["cpu_times"].as_array().unwrap().iter().filter(is_used).collect();
+                    for (column, field) in OF_CPUS {
+                        let sum: u64 = used.iter().map(|one| one[field].as_u64().unwrap()).sum();
+                        let wanted = if used.is_empty() { String::new() } else { sum.to_string() };
+                        assert_eq!(row[column], wanted, "{study}: {column}");
+                    }
+                    let per_s = number(row, "rows") as f64 * 1e9 / number(row, "window_ns") as f64;
+                    assert_eq!(row["rows_per_s"], format!("{per_s:.3}"), "{study}");
+                }
+                let is_all = of_runs.values().flatten().all(|left| *left == 0);
+                assert!(is_all, "{study}: sums over slices: {of_runs:?}");
             }
         }
     }
