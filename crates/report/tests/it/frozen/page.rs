@@ -352,26 +352,65 @@ pub fn check(what: &str, document: &Document) {
     charts(what, document, &page);
 }
 
+/// Ends of the intervals in a table.
+fn ends_of(table: &Table) -> Vec<(f64, f64)> {
+    fn of(cell: &Cell) -> Vec<(f64, f64)> {
+        match cell {
+            Cell::Interval(interval) | Cell::Share(interval) => vec![(interval.low, interval.high)],
+            Cell::Ratio(ratio, _) | Cell::BareRatio(ratio) => vec![(ratio.low, ratio.high)],
+            Cell::Bounds { low, high, .. } => vec![(*low, *high)],
+            Cell::Both(first, second) => [of(first), of(second)].concat(),
+            _ => Vec::new(),
+        }
+    }
+    table.cells().flatten().flat_map(of).collect()
+}
+
+/// Ends of the intervals that a chart draws.
+fn drawn_ends(data: &Value, into: &mut Vec<(f64, f64)>) {
+    match data {
+        Value::Object(fields) => {
+            let end = |name: &str| fields.get(name).and_then(Value::as_f64);
+            into.extend(end("low").zip(end("high")));
+            fields.values().for_each(|value| drawn_ends(value, into));
+        }
+        Value::Array(items) => items.iter().for_each(|item| drawn_ends(item, into)),
+        _ => {}
+    }
+}
+
 /// Every figure of the document has a chart with a title and data of its own, and the same figures as a table.
 fn charts(what: &str, document: &Document, page: &Page) {
+    let is_front = page.elements.iter().any(|element| element.attribute("id") == Some("answer"));
+    assert!(is_front || document.picture.is_none() || document.verdict.is_empty(), "{what}: its picture");
     let blocks = document.sections.iter().flat_map(|section| &section.blocks);
-    let of_sections = blocks.filter(|block| matches!(block, Block::Figure(_))).count();
+    let of_sections = blocks.filter_map(|block| match block {
+        Block::Figure(figure) => Some(figure),
+        _ => None,
+    });
+    let figures: Vec<_> = document.picture.iter().filter(|_| is_front).chain(of_sections).collect();
     let charts: Vec<&Element> =
         page.elements.iter().filter(|element| element.attribute("data-chart").is_some()).collect();
-    let is_front = page.elements.iter().any(|element| element.attribute("id") == Some("answer"));
-    assert_eq!(charts.len(), of_sections + usize::from(is_front), "{what}: charts");
-    assert!(is_front || document.picture.is_none() || document.verdict.is_empty(), "{what}: its picture");
+    assert_eq!(charts.len(), figures.len(), "{what}: charts");
     let mut drawn: Vec<(&str, usize)> = Vec::new();
-    for chart in &charts {
+    for (chart, figure) in charts.iter().zip(figures) {
         let attribute = |name: &str| chart.attribute(name).unwrap();
         let place = (attribute("data-chart"), attribute("data-index").parse().unwrap());
         let data = page.data[place.0].get(place.1);
         // Some are drawn from what all charts share.
         let is_shared = ["usage", "pairs"].iter().any(|name| page.data.get(*name).is_some());
         assert!(data.is_some_and(|data| !data.is_null() || is_shared), "{what}: no data for {place:?}");
-        assert!(!attribute("data-title").is_empty(), "{what}: {place:?}");
+        assert_eq!(attribute("data-title"), marked_lines(&figure.title), "{what}: {place:?}");
         // The charts of a probe are measured, whatever the study is.
-        assert!(document.simulated || !attribute("data-title").starts_with("SIMULATED"), "{what}: {place:?}");
+        assert!(document.simulated || !figure.title.starts_with("SIMULATED"), "{what}: {place:?}");
+        let (mut ends, known) = (Vec::new(), ends_of(&figure.table));
+        data.iter().for_each(|data| drawn_ends(data, &mut ends));
+        for (low, high) in ends {
+            let is_near = |one: f64, other: f64| (one - other).abs() <= 1e-3 * one.abs().max(other.abs());
+            // The chart's unit may be another one.
+            let is_known = known.iter().any(|(one, other)| is_near(one * high, other * low));
+            assert!(is_known, "{what}: {place:?} draws {low} to {high}, which its table does not have");
+        }
         drawn.push(place);
     }
     drawn.sort_unstable();

@@ -134,7 +134,7 @@ fn exports_have_the_same_in_both_forms_sums_are_right_and_no_cell_is_a_formula()
                     let left = of_runs.get_mut(&row["run_id"]).unwrap();
                     left.iter_mut().zip(sums).for_each(|(left, sum)| *left -= sum);
                     let is_used = |one: &&Value| {
-                        cpus_of[&row["run_id"]].split(' ').any(|cpu| cpu == one["cpu"].to_string())
+                        cpus_of[&row["run_id"]].split(' ').any(|cpu| cpu.parse().ok() == one["cpu"].as_u64())
                     };
                     let used: Vec<&Value> =
                         line["cpu_times"].as_array().unwrap().iter().filter(is_used).collect();
