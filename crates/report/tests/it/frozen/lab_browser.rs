@@ -11,7 +11,7 @@ fn page(study: &str) -> String {
 
 #[test]
 #[ignore = "laboratory: browser"]
-fn every_chart_is_drawn_and_the_console_is_clean() {
+fn smoke_every_chart_is_drawn_and_the_console_is_clean() {
     for study in ["rates", "streams", "hostile-commands"] {
         let page = page(study);
         let drawn = opened(&page);

@@ -285,7 +285,7 @@ fn differences(kept: &Figures, found: &Figures) -> Vec<String> {
 
 #[test]
 #[ignore = "laboratory: figures"]
-fn figures_of_all_studies_are_those_that_were_kept() {
+fn smoke_figures_of_all_studies_are_those_that_were_kept() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/frozen/figures.tsv");
     let found = found();
     if std::env::var_os("THREADWISE_WRITE_FIGURES").is_some() {
