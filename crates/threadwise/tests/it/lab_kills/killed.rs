@@ -5,7 +5,7 @@ use crate::harness::{BLOCKS, Lab, living, wait_until_clean};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A small seeded generator (Knuth's MMIX constants): the moments need no quality.
 struct Moments(u64);
