@@ -66,6 +66,10 @@ pub fn whole(file: &File) -> Result<Header, String> {
 /// # Errors
 /// The file cannot be read, or is no database of Firebird; one line.
 pub(super) fn read(file: &File) -> Result<Header, String> {
+    // Files of the kernel's have no length, and reading some of them waits, or takes away what others wait for.
+    if file.metadata().is_ok_and(|found| found.len() < HEADER_BYTES as u64) {
+        return Err(NOT_FIREBIRD.to_owned());
+    }
     let mut page = [0; HEADER_BYTES];
     match file.read_exact_at(&mut page, 0) {
         Ok(()) => parse(&page),

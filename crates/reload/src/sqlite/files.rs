@@ -16,10 +16,40 @@ use std::time::{Duration, Instant};
 /// Time between two tries for a lock.
 pub(super) const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
-/// Opens a database file to read and write its header, never through a link.
-pub(super) fn open(path: &Path) -> io::Result<File> {
-    let flags = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default();
-    OpenOptions::new().read(true).write(true).custom_flags(flags).open(path)
+/// Opens a database file to read its header, or with [`Use::Change`] to write it too; never through a link, and
+/// without waiting.
+pub(super) fn open(path: &Path, purpose: Use) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let mut options = OpenOptions::new();
+    options.read(true).write(purpose == Use::Change);
+    let file = options.custom_flags(i32::try_from(flags.bits()).unwrap_or_default()).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("is no regular file")),
+    }
+}
+
+/// What a database file is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    /// To read it.
+    Look,
+    /// To write its header.
+    Change,
+}
+
+/// Refuses a database whose side files are no files: SQLite itself would wait for ever at a pipe.
+pub(super) fn has_only_files_beside(database: &Path) -> Result<(), ItemError> {
+    let strange = ["-journal", "-wal", "-shm"]
+        .map(|suffix| side(database, suffix))
+        .into_iter()
+        .find(|path| path.symlink_metadata().is_ok_and(|found| !found.is_file()));
+    strange.map_or(Ok(()), |path| {
+        Err(ItemError::skip(format!(
+            "{} is no regular file, which SQLite needs there: remove it",
+            path.display()
+        )))
+    })
 }
 
 /// A connection to a database that is there.
@@ -75,14 +105,14 @@ fn lock(file: &File, wait: Duration) -> io::Result<()> {
 
 /// The header of a file; `None` where it is no database.
 pub(super) fn header_of(database: &Path) -> Result<Option<Header>, String> {
-    let file = open(database).map_err(|error| error.to_string())?;
+    let file = open(database, Use::Look).map_err(|error| error.to_string())?;
     Header::read(&file).map_err(|error| error.to_string())
 }
 
 /// Takes the seal off, and makes a database use a write-ahead log again.
 pub(super) fn unseal(database: &Path, wal: bool, wait: Duration) -> Result<(), String> {
     let put_back = || -> io::Result<()> {
-        let file = open(database)?;
+        let file = open(database, Use::Change)?;
         lock(&file, wait)?;
         // Read under the lock, which ends when the file is closed.
         let Some(found) = Header::read(&file)? else { return Ok(()) };

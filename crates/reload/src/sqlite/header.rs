@@ -50,6 +50,10 @@ impl Header {
     /// # Errors
     /// Those of reading.
     pub fn read(file: &File) -> io::Result<Option<Self>> {
+        // Files of the kernel's have no length, and reading some of them waits.
+        if file.metadata()?.len() < BYTES as u64 {
+            return Ok(None);
+        }
         let mut bytes = [0; BYTES];
         match file.read_exact_at(&mut bytes, 0) {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),

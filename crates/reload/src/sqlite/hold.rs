@@ -7,7 +7,9 @@
 //! the connection is closed.
 
 use super::compare::{compare, setting};
-use super::files::{BETWEEN_TRIES, connect, is_busy, is_there, open, side, unseal, writable};
+use super::files::{
+    BETWEEN_TRIES, Use, connect, has_only_files_beside, is_busy, is_there, open, side, unseal, writable,
+};
 use super::header::Header;
 use super::verdict::{damage, interruptible, is_damage};
 use crate::driver::{Held, Work};
@@ -39,8 +41,9 @@ struct HeldDatabase {
 /// Holds a database.
 pub fn hold(reload: &Work) -> Result<Box<dyn Held>, ItemError> {
     let until = Instant::now() + reload.settings.wait;
-    let file =
-        open(&reload.database).map_err(|error| ItemError::skip(format!("cannot be opened: {error}")))?;
+    has_only_files_beside(&reload.database)?;
+    let file = open(&reload.database, Use::Change)
+        .map_err(|error| ItemError::skip(format!("cannot be opened: {error}")))?;
     writable(&file)?;
     let found = fstat(&file).map_err(ItemError::skip)?;
     let inode = Identity::of(&found).inode;
@@ -248,7 +251,7 @@ fn clear_side_files(database: &Path) -> Result<(), ItemError> {
     }
     let journal = side(database, "-journal");
     let mut first = [0];
-    let read = File::open(&journal).and_then(|mut file| file.read(&mut first));
+    let read = open(&journal, Use::Look).and_then(|mut file| file.read(&mut first));
     if read.is_ok() && first != [0] {
         return Err(ItemError::skip(format!("{} is hot; open the database once", journal.display())));
     }

@@ -17,12 +17,11 @@ mod verdict;
 use crate::driver::{Depth, Driver, Held, Settings, Work};
 use crate::error::{ItemError, ReloadError};
 use crate::report::Checked;
-use files::{connect, header_of, is_busy, unseal, writable};
+use files::{Use, connect, has_only_files_beside, header_of, is_busy, open, unseal, writable};
 use header::Writable;
 use hold::JOURNAL_MODE;
 use rusqlite::Connection;
 pub use same::same_rows;
-use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 
@@ -59,8 +58,9 @@ impl Driver for Sqlite {
     }
 
     fn look(&self, database: &Path) -> Result<(), ItemError> {
-        let file =
-            File::open(database).map_err(|error| ItemError::skip(format!("cannot be opened: {error}")))?;
+        has_only_files_beside(database)?;
+        let file = open(database, Use::Look)
+            .map_err(|error| ItemError::skip(format!("cannot be opened: {error}")))?;
         writable(&file).map(|_| ())?;
         drop(file);
         let found = crate::identity::Identity::at(database).map_err(ItemError::skip)?;

@@ -98,6 +98,31 @@ fn lists_and_logs_are_regular_files_and_options_are_checked_first() {
 }
 
 #[test]
+fn kernel_files_and_pipes_in_the_place_of_side_files_keep_nobody_waiting() {
+    let lab = Lab::new();
+    let ways = [vec!["--dry-run"], vec!["--wait", "0s"], vec!["--unseal"]];
+    // Of no length, and whoever may read it waits for the kernel's next message: root alone.
+    for way in &ways {
+        let said = lab.run(&[&["reload", "--engine", "sqlite"], way.as_slice(), &["/proc/kmsg"]].concat());
+        assert!(matches!(said.code, Some(1 | 2)), "{way:?}: {}{}", said.stdout, said.stderr);
+    }
+    for suffix in ["-journal", "-wal", "-shm"] {
+        let path = lab.path().join(format!("a{suffix}.db"));
+        database(&path, 10);
+        let before = fs::metadata(&path).unwrap().ino();
+        let pipe = format!("a{suffix}.db{suffix}");
+        mknodat(CWD, lab.path().join(&pipe), FileType::Fifo, Mode::RWXU, 0).unwrap();
+        for way in &ways[..2] {
+            let words =
+                [&["reload", "--engine", "sqlite"], way.as_slice(), &[path.to_str().unwrap()]].concat();
+            is(&lab.run(&words), 1, &[&pipe, "is no regular file", "remove it"]);
+        }
+        assert_eq!(fs::metadata(&path).unwrap().ino(), before);
+        assert!(lab.path().join(&pipe).symlink_metadata().is_ok(), "what is not ours stays");
+    }
+}
+
+#[test]
 fn unseal_says_what_it_did() {
     let lab = Lab::new();
     let path = lab.path().join("a.db");
