@@ -5,9 +5,11 @@ use crate::harness::{Lab, program, said};
 use std::os::unix::fs::symlink;
 
 /// Every way to name an output; the name follows.
-const OUTPUTS: [(&str, &[&str]); 6] = [
+const OUTPUTS: [(&str, &[&str]); 8] = [
     ("run --output", &["run", "--engine", "simulated", "--allow-busy", "--no-html", "--output"]),
     ("run --html", &["run", "--engine", "simulated", "--allow-busy", "--html"]),
+    ("run --plan --output", &["run", "--engine", "simulated", "--plan", "--no-html", "--output"]),
+    ("run --plan --html", &["run", "--engine", "simulated", "--plan", "--html"]),
     ("report --html", &["report", "s.threadwise", "--html"]),
     ("compare --html", &["compare", "s.threadwise", "s.threadwise", "--html"]),
     ("probe --html", &["probe", "--short", "--allow-busy", "--html"]),
@@ -65,6 +67,14 @@ fn all_outputs_refuse_the_same_names_in_the_same_words() {
             assert_eq!(everything(&lab), before, "{output} {name}");
         }
     }
+}
+
+#[test]
+fn a_plan_looks_at_its_output_and_makes_nothing() {
+    let lab = Lab::new();
+    let before = everything(&lab);
+    let said = lab.run(&["run", "--engine", "simulated", "--plan", "--output", "s.threadwise"]);
+    assert_eq!((said.code, everything(&lab)), (Some(0), before), "{}", said.stderr);
 }
 
 #[test]

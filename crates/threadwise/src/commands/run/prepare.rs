@@ -100,10 +100,9 @@ impl Job {
             .clone()
             .unwrap_or_else(|| PathBuf::from(format!("{}-{stamp}.threadwise", study.name)));
         let html = html_path(args, &output)?;
-        if !args.measure.plan {
-            output::check_new(&output)?;
-            html.as_deref().map_or(Ok(()), output::check_new)?;
-        }
+        // `--plan` too: a plan whose run could not write its result is no plan.
+        output::check_new(&output)?;
+        html.as_deref().map_or(Ok(()), output::check_new)?;
         check_data_dir(args)?;
         let mut remarks: Vec<String> =
             due.iter().flat_map(|due| external::remarks(&study, due, &Before::default(), None)).collect();
