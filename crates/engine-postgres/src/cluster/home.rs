@@ -82,7 +82,7 @@ pub fn prepare(
         cpus: None,
     };
     spawn::run(&program, INITDB_LIMIT).map_err(|cause| match complaint(&home.log()) {
-        Some(line) => failed(action(), format!("initdb ended: {line}")),
+        Some(line) => failed(action(), ended(&line, &programs.initdb)),
         None => failed(action(), cause),
     })?;
     let fit = Fit { data_bytes, sessions, free_bytes: free_bytes(&data), major: programs.major };
@@ -104,6 +104,21 @@ fn complaint(log: &Path) -> Option<String> {
     Some(hint.map_or(said.clone(), |hint| format!("{said} ({hint})")))
 }
 
+/// Why initdb ended. PostgreSQL's programs find their libraries and files by where they lie themselves (its
+/// `src/port/path.c`, `make_relative_path`), so that a copy of `bin` alone answers `--version` and can do nothing else.
+fn ended(line: &str, initdb: &Path) -> String {
+    let parts_missing = ["$libdir/", ".bki\"", "/share"].iter().any(|part| line.contains(part))
+        && ["No such file or directory", "does not exist"].iter().any(|why| line.contains(why));
+    match parts_missing {
+        false => format!("initdb ended: {line}"),
+        true => format!(
+            "the programs in {} do not run as they are: copy the whole tree (bin, lib and share), or name the folder \
+             that they were installed in by the engine option bin (initdb ended: {line})",
+            initdb.parent().unwrap_or(Path::new("/")).display()
+        ),
+    }
+}
+
 fn free_bytes(folder: &Path) -> u64 {
     threadwise_process::room::free_bytes(folder).unwrap_or(u64::MAX)
 }
@@ -121,5 +136,26 @@ mod tests {
         assert_eq!(complaint(&log), None);
         fs::write(&log, "x\n[7] FATAL:  no room\n[7] HINT:  Check free disk space.\nchild exited\n").unwrap();
         assert_eq!(complaint(&log).unwrap(), "[7] FATAL:  no room (Check free disk space.)");
+    }
+
+    #[test]
+    fn a_copy_of_bin_alone_is_said_to_be_one() {
+        let said = |line: &str| ended(line, Path::new("/copy/bin/initdb"));
+        for line in [
+            "[7] FATAL:  could not access file \"$libdir/dict_snowball\": No such file or directory",
+            "initdb: error: file \"/copy/share/postgres.bki\" does not exist",
+            "initdb: error: input file \"/copy/share/postgresql/15/postgres.bki\" does not exist",
+        ] {
+            assert!(
+                said(line)
+                    .starts_with("the programs in /copy/bin do not run as they are: copy the whole tree")
+            );
+            assert!(said(line).contains(line), "{line}");
+        }
+        for line in
+            ["FATAL:  no room", "FATAL:  could not create file \"pg_wal/1\": No such file or directory"]
+        {
+            assert_eq!(said(line), format!("initdb ended: {line}"));
+        }
     }
 }
