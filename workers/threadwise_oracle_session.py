@@ -234,7 +234,8 @@ class BlocksSession(StepSession):
             if read <= most:
                 return
         raise failed("keep the data in memory", f"not cached: reading it again read {read} blocks from files; have the "
-                                                "instance's buffer cache made larger (db_cache_size), or use less data")
+                                                "instance's buffer cache made larger (db_cache_size), or the "
+                                                "data smaller (--set data_mib=N)")
 
     def in_server(self, window: Window) -> tuple[dict[str, Any], Call]:
         """The procedure's loop."""

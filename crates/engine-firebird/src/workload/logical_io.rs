@@ -166,7 +166,7 @@ pub(super) fn warm(session: &mut Isql, table: u32, blocks: u64) -> Result<(), En
             "keep the data in memory",
             format!(
                 "not cached: reading it again read {reads} pages from the file; raise --engine-option cache_pages, \
-                 or use less data"
+                 or make the data smaller (--set data_mib=N)"
             ),
         )),
     }

@@ -1,9 +1,11 @@
 //! One treatment at work in a server: its sessions, and what belongs to none of them.
 
+use mysql::prelude::Queryable;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use threadwise_engine::servers::clock::{ServerClock, uncertainty_note};
 use threadwise_engine::workloads::insert::Table;
+use threadwise_engine::workloads::logical_io::smaller_data;
 use threadwise_engine::workloads::options::Loop;
 use threadwise_engine::{EngineError, LoadRequest, Session, SessionRequest};
 
@@ -13,7 +15,7 @@ use super::statements::{Names, names, run};
 use super::watch::{OpenSession, Watch};
 use super::{AtWork, Spec, Work, insert, locate, logical_io};
 use crate::Server;
-use crate::error::{ENGINE, failed};
+use crate::error::{ENGINE, failed, query};
 use crate::options::Waits;
 
 /// Most pages that the second reading of all data may fetch from files, of 1000.
@@ -122,11 +124,17 @@ impl Treatment {
                 return Ok(());
             }
         }
+        let pool: Option<u64> = control
+            .connection
+            .query_first("SELECT @@GLOBAL.innodb_buffer_pool_size")
+            .map_err(|cause| query("read innodb_buffer_pool_size", &cause))?;
         Err(failed(
             "keep the data in memory",
             format!(
-                "not cached: reading it again read {read} pages from files; raise innodb_buffer_pool_size, or use \
-                 less data"
+                "not cached: reading it again read {read} pages from files; innodb_buffer_pool_size is {} MiB: make it \
+                 larger, or {}",
+                pool.unwrap_or_default() >> 20,
+                smaller_data(pool.unwrap_or_default(), u64::from(tables))
             ),
         ))
     }

@@ -140,6 +140,15 @@ fn blocks(options: &Options) -> Result<u64, EngineError> {
     Err(refuse("data_mib", format!("not a number of MiB from 1 block of 4 KiB to {most} MiB")))
 }
 
+/// What to type where data of so many tables do not fit into a server's cache: half of it for the tables, since it holds
+/// indexes, catalogues and what others read too.
+pub fn smaller_data(cache_bytes: u64, tables: u64) -> String {
+    match (cache_bytes / 2 / tables.max(1)) >> 20 {
+        0 => "the data smaller (--set data_mib=N)".to_owned(),
+        mib => format!("the data smaller (--set data_mib={mib})"),
+    }
+}
+
 /// One step to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
@@ -219,6 +228,21 @@ mod tests {
 
     fn options(pairs: &[(&str, OptionValue)]) -> Options {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
+    }
+
+    #[test]
+    fn data_that_do_not_fit_are_followed_by_an_option_that_does() {
+        let mib = 1 << 20;
+        for (cache, tables, said) in [
+            (128 * mib, 1, "data_mib=64"),
+            (128 * mib, 2, "data_mib=32"),
+            (128 * mib, 12, "data_mib=5"),
+            (8 * mib, 4, "data_mib=1"),
+            (8 * mib, 5, "data_mib=N"),
+            (0, 0, "data_mib=N"),
+        ] {
+            assert_eq!(smaller_data(cache, tables), format!("the data smaller (--set {said})"));
+        }
     }
 
     #[test]

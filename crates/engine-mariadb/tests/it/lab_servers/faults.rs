@@ -168,6 +168,7 @@ fn data_that_does_not_fit_in_memory_is_not_cached() {
     load.engine_options = options(&[("settings.innodb_buffer_pool_size", text("8M"))]);
     let error = run(&load, 1, 50).unwrap_err().to_string();
     assert!(error.contains("not cached") && error.contains("innodb_buffer_pool_size"), "{error}");
+    assert!(error.contains("--set data_mib="), "{error}");
     assert!(gone(folder.path()));
 }
 

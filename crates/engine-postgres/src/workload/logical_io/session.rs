@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use threadwise_engine::at_end::AtEnd;
 use threadwise_engine::worker::{StepResult, closed_loop};
-use threadwise_engine::workloads::logical_io::{self, LogicalIo, Step, Steps};
+use threadwise_engine::workloads::logical_io::{self, LogicalIo, Step, Steps, smaller_data};
 use threadwise_engine::workloads::options::Loop;
 use threadwise_engine::{EngineError, Session, SessionRequest, Window, clock};
 use threadwise_study::{Counters, SessionSlice};
@@ -38,6 +38,8 @@ pub(in crate::workload) struct IoSession {
     /// The backend, where it is within reach.
     pid: Option<u32>,
     session: u32,
+    /// Of the treatment.
+    tables: u64,
     shared: Arc<Shared>,
     connection: Connection,
 }
@@ -113,6 +115,7 @@ impl IoSession {
             version_num: server.version_num(),
             pid: server.is_local().then_some(pid),
             session: request.session,
+            tables: if workload.io.shared { 1 } else { u64::from(request.sessions) },
             shared,
             connection,
         })
@@ -223,14 +226,19 @@ impl Session for IoSession {
         let row = self
             .connection
             .client
-            .query_one("SELECT current_setting('shared_buffers')", &[])
+            .query_one(
+                "SELECT current_setting('shared_buffers'), pg_size_bytes(current_setting('shared_buffers'))",
+                &[],
+            )
             .map_err(|cause| query("read shared_buffers", &cause))?;
+        let buffers = row.try_get::<_, i64>(1).map_or(0, i64::unsigned_abs);
         let why = format!(
             "not cached: the second pass over {} read {not_cached} of {} blocks; shared_buffers is {}: make it \
-             larger, or the data smaller",
+             larger, or {}",
             self.table,
             self.io.blocks,
-            row.try_get::<_, String>(0).unwrap_or_default()
+            row.try_get::<_, String>(0).unwrap_or_default(),
+            smaller_data(buffers, self.tables)
         );
         Err(failed("keep its data in the cache", why))
     }

@@ -222,6 +222,7 @@ fn a_cache_that_is_too_small_is_an_error_that_says_so() {
     let treatment = started(&place, &load);
     let message = open(&treatment, &load, 0).warm().unwrap_err().to_string();
     assert!(message.contains("not cached") && message.contains("shared_buffers is"), "{message}");
+    assert!(message.contains("--set data_mib="), "{message}");
     // This server does not sync either.
     let load = small_insert(&[("durability", text("full"))]);
     let treatment = started(&place, &load);
