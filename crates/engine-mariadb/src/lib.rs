@@ -26,7 +26,8 @@ use threadwise_engine::connections::Limit;
 use threadwise_engine::servers::{self, Home, Process, StudyServer, TreatmentServer, identity};
 use threadwise_engine::workloads::transaction::NAME as TRANSACTION;
 use threadwise_engine::{
-    Address, Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded, Running, StartRequest,
+    Address, DELAYED_DURABILITY, DURABLE_COMMITS, Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded,
+    Point, Running, StartRequest,
 };
 use threadwise_process::room::server_memory_bytes;
 use threadwise_study::Options;
@@ -104,6 +105,16 @@ impl Engine for Mariadb {
         }
     }
 
+    fn points(&self, engine_options: &Options) -> Result<Vec<Point>, EngineError> {
+        match options::parse(engine_options)? {
+            Which::Managed(_) => Ok(Vec::new()),
+            Which::External(external) => {
+                let flush = flush_at_commit(&mut find(&external)?.0.connect()?)?;
+                Ok(durability_points(flush))
+            }
+        }
+    }
+
     fn keep(&self, request: &LoadRequest, connections: u32) -> Result<Option<Box<dyn Keeper>>, EngineError> {
         match options::parse(&request.engine_options)? {
             // It makes nothing that would have to be dropped.
@@ -177,26 +188,46 @@ impl Engine for Mariadb {
 
 /// Refuses a durability that the user's server does not have: its settings are not ours to change.
 fn check_durability(server: &Server, workload: Work) -> Result<(), EngineError> {
-    use mysql::prelude::Queryable;
     let Some(wanted) = workload.flush_at_commit() else { return Ok(()) };
-    let action = "read the durability of commits";
-    let mut connection = server.connect()?;
-    let found: Option<u8> = connection
-        .query_first("SELECT @@GLOBAL.innodb_flush_log_at_trx_commit")
-        .map_err(|cause| query(action, &cause))?;
-    // 2 writes the log and flushes it later: relaxed, if not the cheapest kind.
-    match (wanted, found) {
-        (1, Some(1)) | (0, Some(0 | 2)) => Ok(()),
-        (_, found) => Err(failed(
+    let found = flush_at_commit(&mut server.connect()?)?;
+    match has_durability(wanted, found) {
+        true => Ok(()),
+        false => Err(failed(
             "have the durability of commits",
             format!(
-                "the study asks for innodb_flush_log_at_trx_commit={wanted} and your server has {}; threadwise does \
-                 not change it: set it there, or measure with --set durability={}",
-                found.unwrap_or_default(),
+                "the study asks for {FLUSH}={wanted} and your server has {found}; threadwise does not change it: set it \
+                 there, or measure with --set durability={}",
                 if wanted == 1 { "relaxed" } else { "full" }
             ),
         )),
     }
+}
+
+/// The server's setting of when commits wait for the log (MariaDB Knowledge Base, "InnoDB System Variables").
+const FLUSH: &str = "innodb_flush_log_at_trx_commit";
+
+fn flush_at_commit(connection: &mut mysql::Conn) -> Result<u8, EngineError> {
+    use mysql::prelude::Queryable;
+    let found = connection.query_first(format!("SELECT @@GLOBAL.{FLUSH}"));
+    Ok(found.map_err(|cause| query("read the durability of commits", &cause))?.unwrap_or_default())
+}
+
+/// Whether a server with this setting has the durability that a study asks for. 2 writes the log and flushes it
+/// later: relaxed, if not the cheapest kind.
+fn has_durability(wanted: u8, found: u8) -> bool {
+    matches!((wanted, found), (1, 1) | (0, 0 | 2))
+}
+
+/// Either durability as a point: a server has one of them.
+fn durability_points(found: u8) -> Vec<Point> {
+    let point = |name: &str, wanted: u8, word: &str| match has_durability(wanted, found) {
+        true => Point::works(name, format!("{FLUSH}={found}")),
+        false => Point::lacks(
+            name,
+            format!("{FLUSH}={found}: SET GLOBAL {FLUSH}={wanted}, for inserts with durability={word}"),
+        ),
+    };
+    vec![point(DURABLE_COMMITS, 1, "full"), point(DELAYED_DURABILITY, 0, "relaxed")]
 }
 
 /// A template is shared by treatments that ask for the same data, also where they change their copy.
@@ -285,4 +316,19 @@ fn start_copy(
     let treatment = Treatment::start(ours.process.server(), workload, load, "", (true, managed.waits))?;
     let under = Under::Treatment(Box::new(ours));
     Ok(Box::new(MariadbRunning::new(Box::new(treatment), under, request, None, Vec::new())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_has_one_durability_and_lacks_the_other() {
+        let works = |found: u8| durability_points(found).into_iter().map(|point| (point.name, point.works));
+        for (found, full) in [(1, true), (0, false), (2, false)] {
+            let expected = [(DURABLE_COMMITS.to_owned(), full), (DELAYED_DURABILITY.to_owned(), !full)];
+            assert_eq!(works(found).collect::<Vec<_>>(), expected, "{found}");
+        }
+        assert!(durability_points(1)[1].says.contains("SET GLOBAL innodb_flush_log_at_trx_commit=0"));
+    }
 }

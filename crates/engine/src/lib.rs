@@ -18,7 +18,7 @@ pub mod workloads;
 
 use connections::Limit;
 pub use known_by::{Address, KnownBy};
-pub use point::{Point, Trial};
+pub use point::{DELAYED_DURABILITY, DURABLE_COMMITS, Point, Trial};
 use server_cpus::ServerCpus;
 use std::path::PathBuf;
 use threadwise_machine::CpuSet;

@@ -1,5 +1,10 @@
 //! What a server lets a login do: a line of `threadwise check`.
 
+/// The point of inserts with `durability=full`: commits that wait for the log.
+pub const DURABLE_COMMITS: &str = "durable commits";
+/// The point of inserts with `durability=relaxed`.
+pub const DELAYED_DURABILITY: &str = "delayed durability";
+
 /// Something that a study may need of a server, and whether it is to be had.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Point {

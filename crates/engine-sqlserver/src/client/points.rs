@@ -1,6 +1,6 @@
 //! What the login may do, point by point, for `threadwise check`. Changes nothing on the server.
 
-use threadwise_engine::{EngineError, Point};
+use threadwise_engine::{DELAYED_DURABILITY, DURABLE_COMMITS, EngineError, Point};
 
 use super::affinity;
 use super::connect::{Connection, Fault, Server};
@@ -54,7 +54,7 @@ pub(super) fn look(server: &Server) -> Result<Vec<Point>, EngineError> {
         Err(why) => Point::lacks("sys.dm_exec_requests", why),
     });
     points.push(showplan(&mut connection));
-    points.push(delayed_durability(&mut connection));
+    points.extend(durability(&mut connection));
     points.push(memory(&mut connection));
     points.push(cold(&mut connection));
     points.push(affinity(server)?);
@@ -114,11 +114,12 @@ fn showplan(connection: &mut Connection) -> Point {
     }
 }
 
-fn delayed_durability(connection: &mut Connection) -> Point {
-    let name = "delayed durability";
+/// Whether commits may be delayed, and whether all of them are.
+fn durability(connection: &mut Connection) -> Vec<Point> {
+    let name = DELAYED_DURABILITY;
     let found = connection.rows(include_str!("../sql/delayed_durability.sql"));
     let found = found.map(|rows| rows.first().and_then(|row| text(row, 0)).unwrap_or_default());
-    match found {
+    let delayed = match &found {
         Ok(state) if ["ALLOWED", "FORCED"].contains(&state.trim()) => Point::works(name, state.trim()),
         Ok(state) if !state.trim().is_empty() => Point::lacks(
             name,
@@ -128,7 +129,13 @@ fn delayed_durability(connection: &mut Connection) -> Point {
             ),
         ),
         Ok(_) | Err(_) => Point::lacks(name, "the server has none; inserts run with durability=full"),
-    }
+    };
+    let all_are = found.is_ok_and(|state| state.trim() == "FORCED").then(|| {
+        let how =
+            "FORCED: ALTER DATABASE … SET DELAYED_DURABILITY = ALLOWED, for inserts with durability=full";
+        Point::lacks(DURABLE_COMMITS, how)
+    });
+    std::iter::once(delayed).chain(all_are).collect()
 }
 
 fn memory(connection: &mut Connection) -> Point {

@@ -11,7 +11,7 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use threadwise_engine::{Engine, EngineError, Point, Trial};
+use threadwise_engine::{DELAYED_DURABILITY, DURABLE_COMMITS, Engine, EngineError, Point, Trial};
 use threadwise_store::Store;
 use threadwise_study::engine::{AFFINITY, AFFINITY_KEEP, URL};
 use threadwise_study::{OptionValue, Options, Run, RunStatus};
@@ -45,13 +45,13 @@ const TRIALS: [Trial; 4] = [
         workload: "insert",
         preset: "concurrent-inserts",
         settings: &["durability=full", "seed_rows=1000"],
-        needs: None,
+        needs: Some(DURABLE_COMMITS),
     },
     Trial {
         workload: "insert",
         preset: "concurrent-inserts",
         settings: &["durability=relaxed", "seed_rows=1000"],
-        needs: Some("delayed durability"),
+        needs: Some(DELAYED_DURABILITY),
     },
     Trial { workload: "tpch", preset: "parallel-queries", settings: &["scale=0.01"], needs: None },
 ];
@@ -237,6 +237,19 @@ impl Drop for Folder {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_durability_that_the_server_lacks_is_left_out_and_no_failure() {
+        let lacks = |name: &str| vec![Point::lacks(name, "set to the other")];
+        for (name, durability) in [(DURABLE_COMMITS, "full"), (DELAYED_DURABILITY, "relaxed")] {
+            let points = lacks(name);
+            let left_out: Vec<_> = TRIALS.iter().filter(|trial| lacking(trial, &points).is_some()).collect();
+            assert_eq!(left_out.len(), 1, "{name}");
+            assert!(what(left_out[0]).contains(&format!("durability={durability}")), "{}", what(left_out[0]));
+        }
+        // An engine that is asked nothing has every study tried.
+        assert!(TRIALS.iter().all(|trial| lacking(trial, &[]).is_none()));
+    }
 
     #[test]
     fn a_study_whose_engine_is_not_installed_is_left_out_and_any_other_that_ends_badly_fails() {
