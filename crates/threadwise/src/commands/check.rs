@@ -64,7 +64,8 @@ pub fn check(args: &CheckArgs) -> Result<(), AppError> {
     let engine = engines::find(&name).filter(|_| options.contains_key(URL)).ok_or_else(|| {
         AppError::Input(format!(
             "check looks at a server of yours, and '{name}' names none: give its address, such as \
-             --engine sqlserver://USER@HOST/DATABASE"
+             --engine {}://USER@HOST/DATABASE",
+            scheme(&name)
         ))
     })?;
     let points = look(engine, &args.engine, &options)?;
@@ -108,6 +109,12 @@ pub fn check(args: &CheckArgs) -> Result<(), AppError> {
             Err(AppError::Failed(format!("{failed} of {tried} small studies failed, see above")))
         }
     }
+}
+
+/// How addresses of an engine begin; for one without addresses, of one with.
+fn scheme(engine: &str) -> &'static str {
+    let own = engines::find(engine).and_then(|engine| engine.known_by().address);
+    own.and_then(|address| address.schemes.first().copied()).unwrap_or("sqlserver")
 }
 
 /// The point that a study needs and the server lacks.

@@ -61,6 +61,9 @@ fn a_wrong_password_and_what_is_no_server_are_refused_with_what_to_do() {
     for (engine, part) in [
         ("sqlite", "check looks at a server of yours, and 'sqlite' names none"),
         ("sqlserver", "such as --engine sqlserver://USER@HOST/DATABASE"),
+        ("oracle", "such as --engine oracle://USER@HOST/DATABASE"),
+        ("mariadb", "such as --engine mariadb://USER@HOST/DATABASE"),
+        ("postgres", "such as --engine postgres://USER@HOST/DATABASE"),
         ("sqlserver://me:hush@db/shop", "a password does not belong into an address"),
         ("vertica://db", "addresses of servers begin with"),
     ] {
