@@ -79,7 +79,7 @@ const PARTS: [Part; 12] = [
         name: "fuzz",
         about: "mutated inputs for all that reads what others wrote",
         beside: |scale, _| match scale {
-            Scale::Smoke => fuzz::run(&["--seconds", "1", "--seed", "1"]),
+            Scale::Smoke => fuzz::run(&["--inputs", "300", "--seed", "1"]),
             Scale::Once => fuzz::run(&["--seconds", "20", "--seed", "1"]),
             Scale::Hours(hours) => fuzz::run(&["--seconds", &format!("{:.0}", (200.0 * hours).max(1.0))]),
         },
