@@ -234,6 +234,11 @@ pub fn run(words: &[&str]) -> Result<(), String> {
     };
     let mut steps = Steps::default();
     let mut failed: Vec<&str> = Vec::new();
+    // All at once; a part says itself what it still lacks.
+    let packages: Vec<&Package> = parts.iter().flat_map(|part| part.packages).copied().collect();
+    if let Err(why) = steps.step("packages", || packages::ensure(&packages, options.may_install)) {
+        println!("{why}");
+    }
     for part in &parts {
         if let Err(why) = steps.step(part.name, || part.run(scale, options.may_install)) {
             println!("{}: {why}", part.name);

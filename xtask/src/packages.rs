@@ -60,9 +60,15 @@ pub fn is_ci() -> bool {
     std::env::var("CI").is_ok_and(|value| value == "true" || value == "1")
 }
 
+/// Those that are not there, each once.
 fn missing(packages: &[&'static Package], found: impl Fn(&str) -> bool) -> Vec<&'static Package> {
-    let missing = |package: &&&Package| !package.programs.iter().any(|program| found(program));
-    packages.iter().filter(missing).copied().collect()
+    let mut missing = Vec::new();
+    for package in packages {
+        if !missing.contains(package) && !package.programs.iter().any(|program| found(program)) {
+            missing.push(*package);
+        }
+    }
+    missing
 }
 
 fn install(missing: &[&Package]) -> Result<(), String> {
