@@ -73,9 +73,9 @@ mod tests {
     use std::time::Duration;
 
     fn rings(alarm: &Alarm, stop: &AtomicBool) -> bool {
-        let until = Instant::now() + Duration::from_secs(30);
+        let until = Instant::now() + Duration::from_secs(120);
         while !stop.load(Ordering::SeqCst) {
-            assert!(Instant::now() < until, "it did not ring within 30 s");
+            assert!(Instant::now() < until, "it did not ring");
             std::thread::sleep(Duration::from_millis(1));
         }
         alarm.has_rung()

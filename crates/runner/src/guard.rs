@@ -435,7 +435,7 @@ mod tests {
         let refusal = check_disk(folder, 51 << 20, Some(100 << 20)).unwrap_err().to_string();
         assert!(refusal.contains("51 MiB in /tmp and 100 MiB are free"), "{refusal}");
         assert!(read_free_bytes(folder).unwrap() > 0);
-        assert_eq!(read_free_bytes(Path::new("/nowhere/at/all")), None);
+        assert_eq!(read_free_bytes(Path::new("/proc/nowhere/at/all")), None);
     }
 
     /// A block of one second on two logical CPUs, of which `busy_ns` were busy.

@@ -248,7 +248,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("threadwise-engine-mine");
         let path =
-            std::env::join_paths([Path::new("relative"), Path::new("/nowhere"), folder.path()]).unwrap();
+            std::env::join_paths([Path::new("relative"), Path::new("/proc/nowhere"), folder.path()]).unwrap();
         let find = |name: &str| find_worker(name, engines::all(), Path::new("/bin/threadwise"), &path);
         std::fs::write(&program, "#!/bin/sh\n").unwrap();
         assert!(find("mine").is_err(), "not executable");

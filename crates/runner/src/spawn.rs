@@ -236,7 +236,7 @@ mod tests {
         assert!(matches!(error, LaunchError::MemoryPolicy { .. }), "{error:?}");
         let message = error.to_string();
         assert!(message.starts_with("set_mempolicy(2) refused the memory policy bind:5000: "), "{message}");
-        let error = start(&MemoryBinding::default(), "/nowhere/program").unwrap_err();
+        let error = start(&MemoryBinding::default(), "/proc/nowhere/program").unwrap_err();
         assert!(matches!(error, LaunchError::Start(_)), "{error:?}");
     }
 

@@ -537,7 +537,7 @@ mod tests {
         assert!(workdir.path().exists() && !seen.exists());
         drop(workdir);
         assert_eq!(fs::read_to_string(&seen).unwrap(), "gone\n");
-        let error = Workdir::create(root.path(), Some((Path::new("/nowhere"), &args)), &[]).unwrap_err();
+        let error = Workdir::create(root.path(), Some((Path::new("/proc/nowhere"), &args)), &[]).unwrap_err();
         assert!(matches!(error, RunnerError::Program { .. }), "{error}");
         assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1, "no folder without its janitor");
     }

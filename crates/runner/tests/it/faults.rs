@@ -236,9 +236,9 @@ fn a_program_that_is_not_there_is_named() {
         return;
     }
     let mut bench = Bench::new(GOOD);
-    bench.settings.worker.program = "/nowhere/threadwise-engine-x".into();
+    bench.settings.worker.program = "/proc/nowhere/threadwise-engine-x".into();
     let error = bench.run(&mut bench.create(&study(&[], 1))).unwrap_err().to_string();
-    assert!(error.contains("/nowhere/threadwise-engine-x cannot be started"), "{error}");
+    assert!(error.contains("/proc/nowhere/threadwise-engine-x cannot be started"), "{error}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use threadwise_runner::{Decision, Event, Reason, run};
 use threadwise_study::{Design, RunStatus};
 
 /// Deadlines are twice as long, so that an end by one cannot be taken for an end by the flag.
-const HANG: Duration = Duration::from_secs(30);
+const HANG: Duration = Duration::from_secs(120);
 
 /// Kind and message of the run of a treatment that goes wrong beside two that are right.
 fn failure(fault: &str) -> (String, String) {
