@@ -284,6 +284,6 @@ mod tests {
         assert_eq!(last_lines("a\nb\n\n  c  \n\nd\n \n", 3), "b; c; d");
         assert_eq!(last_lines("d", 3), "d");
         assert_eq!(last_lines("\n\n", 3), "");
-        assert_eq!(last_words(Path::new("/nowhere/log")), "");
+        assert_eq!(last_words(Path::new("/proc/nowhere/log")), "");
     }
 }

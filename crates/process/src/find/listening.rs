@@ -174,7 +174,7 @@ mod tests {
     /// What is said of a port after its listener was closed. A child that another test forked
     /// meanwhile has the listener too until its exec, and is not always seen among the holders.
     fn closed(port: u16) -> FindError {
-        for _ in 0..500 {
+        for _ in 0..6000 {
             match by_port(port) {
                 Err(error) if error.to_string().contains("nothing listens") => return error,
                 _ => std::thread::sleep(std::time::Duration::from_millis(10)),
