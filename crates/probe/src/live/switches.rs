@@ -77,12 +77,15 @@ mod tests {
     #[test]
     fn both_sources_count_this_thread() {
         for path in ["/proc/thread-self/schedstat", "/proc/thread-self/status"] {
-            let file = File::open(path).unwrap();
+            // Kernels without counts of the scheduler have no such file.
+            let Ok(file) = File::open(path) else { continue };
             let switches =
                 if path.ends_with("status") { Switches::Status(file) } else { Switches::Schedstat(file) };
             let before = switches.read().unwrap();
             assert!(switches.read().unwrap() >= before, "{path}");
         }
-        assert!(matches!(Switches::of_this_thread().unwrap(), Switches::Schedstat(_)));
+        let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+        let first = Switches::of_this_thread().unwrap();
+        assert_eq!(matches!(first, Switches::Schedstat(_)), schedstat_count(&text).is_some());
     }
 }
