@@ -10,7 +10,6 @@ use threadwise_study::RunStatus;
 
 /// Tells the test binary, started once more, that it is the writer, and on which file.
 const WRITER: &str = "THREADWISE_STORE_TEST_WRITER";
-const KILLS: u64 = 50;
 const RUNS_PER_BLOCK: u64 = 3;
 
 /// The run that is stored as number `id`: the same for whoever asks, so that it can be compared.
@@ -84,14 +83,28 @@ fn kill_one(path: &Path, wait: bool, delay: Duration) -> (Option<u64>, Option<u6
 
 #[test]
 fn killed_writers_lose_nothing() {
-    if let Some(path) = std::env::var_os(WRITER) {
-        return write_until_killed(&PathBuf::from(path));
+    match std::env::var_os(WRITER) {
+        Some(path) => write_until_killed(&PathBuf::from(path)),
+        None => killed_often(8),
     }
+}
+
+mod lab_kills {
+    use super::*;
+
+    #[test]
+    #[ignore = "laboratory: kills"]
+    fn killed_writers_lose_nothing() {
+        killed_often(500);
+    }
+}
+
+fn killed_often(kills: u64) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("study.tw");
     let mut random = Random(20_260_101);
     let (mut stored, mut blocks, mut hot) = (0, 0, 0);
-    for kill in 0..KILLS {
+    for kill in 0..kills {
         // Every other one is killed from its first moment on, in start and recovery too.
         let wait = kill % 2 == 0;
         let (last, block) = kill_one(&path, wait, Duration::from_micros(random.below(40_000)));
@@ -118,8 +131,8 @@ fn killed_writers_lose_nothing() {
         assert!(!folder.path().join("study.tw-journal").exists(), "a closed study is one file");
         check_integrity(&path);
     }
-    println!("{stored} runs in {blocks} blocks survived {KILLS} kills, {hot} of them inside a transaction");
-    assert!(stored >= KILLS / 2, "every other writer was given the time to store a run");
+    println!("{stored} runs in {blocks} blocks survived {kills} kills, {hot} of them inside a transaction");
+    assert!(stored >= kills / 2, "every other writer was given the time to store a run");
 }
 
 /// What was there before and what was said since is there, whole, and at most one run and one block
