@@ -99,6 +99,7 @@ fn inserts_with_every_index_and_every_log() {
         let options = [("index", text(index)), ("log", text(log)), ("durability", text("relaxed"))];
         let replies = live("insert", &options);
         for (sessions, counters) in slices(&replies) {
+            let rows: u64 = sessions.iter().map(|slice| slice.rows).sum();
             for slice in sessions.iter().filter(|slice| slice.steps > 0) {
                 assert_eq!((slice.rows, slice.answers_checked), (2 * slice.steps, slice.steps));
                 // Counters cover as many steps as are counted: one record of 320 bytes each.
@@ -110,7 +111,8 @@ fn inserts_with_every_index_and_every_log() {
                 assert!(slice.counters["spin_ns"] <= slice.counters["counted_ns"]);
                 assert!(slice.counters["spins"] >= slice.counters["lock_contended"]);
             }
-            assert!(counters["log_written_bytes"] > 0 && counters["log_writer_cpu_ns"] > 0);
+            let has_worked = rows > 0;
+            assert!(!has_worked || counters["log_written_bytes"] > 0 && counters["log_writer_cpu_ns"] > 0);
             assert_eq!(counters["log_syncs"], 0);
         }
     }
@@ -121,7 +123,8 @@ fn full_durability_syncs_and_unlogged_writes_nothing() {
     let replies = live("insert", &[("durability", text("full")), ("key", text("random"))]);
     for (sessions, counters) in slices(&replies) {
         let steps: u64 = sessions.iter().map(|slice| slice.steps).sum();
-        assert!(counters["log_syncs"] > 0 && counters["log_syncs"] <= counters["log_writes"]);
+        assert!(steps == 0 || counters["log_syncs"] > 0);
+        assert!(counters["log_syncs"] <= counters["log_writes"]);
         // Each commit in the window waited for a sync that nobody needs alone.
         assert!(steps <= u64::from(SESSIONS) * counters["log_syncs"], "{steps} steps, {counters:?}");
     }
@@ -210,8 +213,8 @@ fn the_log_writer_is_placed_reported_and_parked_between_slices() {
     send(&go(0, 20_000_000));
     assert!(matches!(reply(), Reply::Slice { .. }));
     let used = |tid: u32| {
-        let path = format!("/proc/self/task/{tid}/schedstat");
-        std::fs::read_to_string(path).ok().and_then(|text| text.split(' ').next()?.parse::<u64>().ok())
+        let status = std::fs::read_to_string(format!("/proc/self/task/{tid}/status")).ok()?;
+        Some(status.lines().filter(|line| line.contains("ctxt_switches")).collect::<String>())
     };
     let all: Vec<u32> = tids.iter().copied().chain([writer.tid]).collect();
     let quiet = || {
@@ -223,5 +226,8 @@ fn the_log_writer_is_placed_reported_and_parked_between_slices() {
     drop(to_worker);
     assert_eq!(reply(), Reply::Done);
     assert_eq!(worker.join().unwrap(), Ok(()));
-    assert_eq!(used(writer.tid), None);
+    // A joined thread may stay listed for a moment: the kernel wakes the joiner first.
+    while used(writer.tid).is_some() {
+        std::thread::yield_now();
+    }
 }

@@ -44,7 +44,7 @@ fn the_python_worker_keeps_to_the_protocol() {
         workload: "logical-io".into(),
         options: [("blocks".to_owned(), OptionValue::Integer(500))].into(),
         engine_options: Default::default(),
-        data_dir: "/nonexistent".into(),
+        data_dir: "/proc/nonexistent".into(),
         treatment: "pair".into(),
         sessions: 2,
         seed: 1,

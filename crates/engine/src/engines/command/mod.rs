@@ -188,12 +188,16 @@ mod tests {
     fn what_cannot_run_is_refused_before_anything_does() {
         assert_eq!(refused(&[("command", "sh -c 'exit 0'"), ("folder", "/")]), "");
         assert!(refused(&[("command", "no-such-program-here")]).contains("on PATH"));
-        assert!(refused(&[("command", "true"), ("check", "/no/such/program")]).contains("option 'check'"));
+        assert!(
+            refused(&[("command", "true"), ("check", "/proc/no/such/program")]).contains("option 'check'")
+        );
         assert!(refused(&[("command", "/etc/passwd")]).contains("may not be executed"));
         assert!(refused(&[("command", "''")]).contains("is empty"));
         assert_eq!(refused(&[("setup", "true"), ("command", "/made/by/setup")]), "");
         assert!(refused(&[("command", "bin/none"), ("folder", "/")]).contains("/bin/none"));
-        assert!(refused(&[("command", "true"), ("folder", "/no/such/folder")]).contains("is not a folder"));
+        assert!(
+            refused(&[("command", "true"), ("folder", "/proc/no/such/folder")]).contains("is not a folder")
+        );
         let bad = refused(&[("command", "true"), ("metric.tps", "tx/s higher regex:tps = (")]);
         assert!(bad.contains("metric.tps") && bad.contains("unclosed group"), "{bad}");
     }

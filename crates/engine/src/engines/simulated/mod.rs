@@ -180,7 +180,7 @@ mod tests {
             workload: logical_io::NAME.into(),
             options: Options::new(),
             engine_options,
-            data_dir: "/nonexistent".into(),
+            data_dir: "/proc/nonexistent".into(),
             treatment: treatment.into(),
             sessions: 2,
             seed: 3,

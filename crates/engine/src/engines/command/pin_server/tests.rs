@@ -169,7 +169,7 @@ fn what_must_not_be_bound_is_refused() {
     assert!(refused(&bench.child.id().to_string()).contains("placement already"));
     assert!(refused("4194305").contains("there is no process 4194305"));
     assert!(refused("no-such-unit").contains("no unit no-such-unit.service"));
-    assert!(refused("/no/such/socket").contains("nothing listens on socket"));
+    assert!(refused("/proc/no/such/socket").contains("nothing listens on socket"));
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     assert!(refused(&format!("port:{port}")).contains("started by threadwise"));
