@@ -209,7 +209,7 @@ fn a_certificate_has_to_be_of_a_known_authority_unless_it_is_not_looked_at() {
 fn an_authority_that_is_none_is_named() {
     let bench = Bench::encrypted(Settings::default(), Encryption::Required);
     let none = file(&bench, "none.pem", "no certificate\n");
-    for path in [none, "/nowhere/ca.pem".to_owned()] {
+    for path in [none, "/proc/nowhere/ca.pem".to_owned()] {
         let message = refused(&bench.engine_options(&format!("tls=verify tls_ca={path}")));
         assert_says(&message, &["no TLS", &path]);
     }

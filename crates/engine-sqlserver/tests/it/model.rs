@@ -24,7 +24,7 @@ pub const USER: &str = "measurer";
 pub const PASSWORD: &str = "Hush-4711-kept";
 
 /// How long anybody waits for something that has to come.
-pub const LIMIT: Duration = Duration::from_secs(30);
+pub const LIMIT: Duration = Duration::from_secs(120);
 
 /// What the server is like.
 #[derive(Clone)]
