@@ -183,7 +183,7 @@ mod tests {
         let drawn = |seed| ordered(&entries, Order::Shuffled, seed);
         assert_eq!(drawn(1), drawn(1));
         assert!((2..20).any(|seed| drawn(seed) != drawn(1)));
-        for missing in [at("absent"), PathBuf::from("@/nowhere/list")] {
+        for missing in [at("absent"), PathBuf::from("@/proc/nowhere/list")] {
             let error = read(&[at("a b"), missing]).unwrap_err().to_string();
             assert!(error.contains("nothing was touched"), "{error}");
         }

@@ -282,7 +282,7 @@ mod tests {
         let (bus, kill) = (ExitStatus::from_raw(7), ExitStatus::from_raw(9));
         assert!(full(bus, Path::new("/proc")).contains("make room there"));
         assert_eq!(full(kill, Path::new("/proc")), "");
-        assert_eq!(full(bus, Path::new("/nowhere/at/all")), "");
+        assert_eq!(full(bus, Path::new("/proc/nowhere/at/all")), "");
     }
 
     #[test]

@@ -98,7 +98,7 @@ const SCHEMA: &str = "
 /// Every value of every table but those that other connections are given in tests.
 pub fn contents(path: &Path) -> Vec<Vec<Value>> {
     let connection = Connection::open(path).unwrap();
-    connection.busy_timeout(Duration::from_secs(10)).unwrap();
+    connection.busy_timeout(Duration::from_secs(60)).unwrap();
     let mut all = Vec::new();
     for query in [
         "SELECT *, rowid FROM rows",

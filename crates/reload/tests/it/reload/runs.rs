@@ -168,6 +168,6 @@ fn a_watchdog_that_was_killed_is_started_again_and_given_everything() {
     assert_ne!(watchdog.pid(), pid);
     drop(watchdog);
     assert_eq!(fs::read(&log).unwrap(), b"+/second\0+/third\0");
-    let absent = Start { program: "/nowhere/program".into(), args: Vec::new() };
+    let absent = Start { program: "/proc/nowhere/program".into(), args: Vec::new() };
     assert!(Watchdog::start(absent).unwrap_err().to_string().contains("nothing was touched"));
 }
