@@ -33,7 +33,7 @@ fn logged_in() -> Vec<u8> {
 fn noted(bytes: &[u8]) -> String {
     let responder = Responder::start(Options::default(), |_, _| Vec::new()).unwrap();
     let mut socket = TcpStream::connect(responder.address()).unwrap();
-    socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
     socket.write_all(bytes).unwrap();
     socket.shutdown(std::net::Shutdown::Write).unwrap();
     let mut answer = Vec::new();

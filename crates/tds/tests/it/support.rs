@@ -25,7 +25,7 @@ pub fn start(options: Options) -> Responder {
 /// Runs to the end, which has to come within a minute.
 pub fn wait<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async { tokio::time::timeout(Duration::from_secs(60), future).await.unwrap() })
+    runtime.block_on(async { tokio::time::timeout(Duration::from_secs(120), future).await.unwrap() })
 }
 
 /// How to connect to the responder.
@@ -54,7 +54,7 @@ pub async fn connected(responder: &Responder) -> Connection {
 
 /// Waits until so many connections are open.
 pub fn wait_for_open(responder: &Responder, count: usize) {
-    let end = Instant::now() + Duration::from_secs(30);
+    let end = Instant::now() + Duration::from_secs(120);
     while responder.connections_open() != count {
         assert!(Instant::now() < end, "{} connections are open, not {count}", responder.connections_open());
         std::thread::sleep(Duration::from_millis(5));
