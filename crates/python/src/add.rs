@@ -439,7 +439,7 @@ mod tests {
         };
         assert!(message("vertica", empty.path()).contains("vertica"));
         assert!(message("duckdb", empty.path()).contains(".whl"));
-        assert!(message("duckdb", Path::new("/no/wheels")).contains("/no/wheels"));
+        assert!(message("duckdb", Path::new("/proc/no/wheels")).contains("/proc/no/wheels"));
         let colon = Engines::open(&lab.folder.path().join("a:b")).unwrap();
         let error = colon.add("duckdb", &how(&fake, false), &never, &mut |_| {}).unwrap_err();
         assert!(error.to_string().contains("':'"), "{error}");

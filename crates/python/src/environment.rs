@@ -328,7 +328,7 @@ mod tests {
         assert!(linked.remove().is_err() && real.python().exists());
         // A dangling link too.
         let dangling = Environment::at(folder.path().join("dangling"), &ANALYTICS);
-        symlink("/nowhere/at/all", dangling.folder()).unwrap();
+        symlink("/proc/nowhere/at/all", dangling.folder()).unwrap();
         assert_eq!(dangling.state().unwrap(), State::Foreign);
     }
 

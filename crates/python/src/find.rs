@@ -288,7 +288,7 @@ mod tests {
         assert!(generator.contains("tpchgen-cli (beside python)"), "{generator}");
         let failing = message(&Fake::new().packages("exit"));
         assert!(failing.contains("does not say what packages it has"), "{failing}");
-        let absent = engines.find("duckdb", Some(Path::new("/no/python"))).unwrap_err().to_string();
-        assert!(absent.contains("/no/python"), "{absent}");
+        let absent = engines.find("duckdb", Some(Path::new("/proc/no/python"))).unwrap_err().to_string();
+        assert!(absent.contains("/proc/no/python"), "{absent}");
     }
 }

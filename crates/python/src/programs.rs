@@ -59,7 +59,7 @@ mod tests {
         put(second.path(), "threadwise-engine-notes.txt", 0o644);
         put(second.path(), "threadwise-engine-", 0o755);
         let path =
-            std::env::join_paths([Path::new("bin"), Path::new("/nowhere"), first.path(), second.path()]);
+            std::env::join_paths([Path::new("bin"), Path::new("/proc/nowhere"), first.path(), second.path()]);
         let found = external(&path.unwrap());
         let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["also", "mine"]);

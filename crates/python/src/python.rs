@@ -293,7 +293,9 @@ mod tests {
         assert!(message("/bin/false").contains("no Python 3 that runs"), "{}", message("/bin/false"));
         assert!(message("no-such-python").contains("no such program on PATH"));
         assert!(message("/etc/passwd").contains("that is no program"));
-        assert!(find(None, OsStr::new("/nowhere"), &never).unwrap_err().to_string().contains("--python"));
+        assert!(
+            find(None, OsStr::new("/proc/nowhere"), &never).unwrap_err().to_string().contains("--python")
+        );
     }
 
     #[test]

@@ -180,9 +180,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let note = folder.path().join("note");
         let text = format!("sleep 600 & echo $! > {}; wait", note.display());
-        let limit = Duration::from_millis(500);
-        assert!(matches!(shell(&text, Some(limit), false), Err(Cut::TooLong(_))));
-        let number = std::fs::read_to_string(&note).unwrap();
+        // On a busy machine it may not have come so far within a second.
+        let written = [1, 8, 60].into_iter().find_map(|limit_s| {
+            let cut = shell(&text, Some(Duration::from_secs(limit_s)), false);
+            assert!(matches!(cut, Err(Cut::TooLong(_))));
+            std::fs::read_to_string(&note).ok().filter(|number| number.ends_with('\n'))
+        });
+        let number = written.unwrap();
         // A killed process takes a moment to go; it is a zombie until init has waited for it.
         let is_alive = || {
             let stat = std::fs::read_to_string(format!("/proc/{}/stat", number.trim()));
@@ -205,15 +209,20 @@ mod tests {
 
     #[test]
     fn endless_talk_is_cut_and_forgotten() {
-        let limit = Some(Duration::from_millis(300));
         let mut longest = 0;
-        let cut = run(
-            Command::new("sh").args(["-c", "exec cat /dev/zero"]),
-            limit,
-            &AtomicBool::new(false),
-            &mut |line| longest = longest.max(line.len()),
-        );
-        assert!(matches!(cut, Err(Cut::TooLong(_))));
+        // On a busy machine it may not have said anything within a third of a second.
+        for limit_ms in [300, 8_000, 60_000] {
+            let cut = run(
+                Command::new("sh").args(["-c", "exec cat /dev/zero"]),
+                Some(Duration::from_millis(limit_ms)),
+                &AtomicBool::new(false),
+                &mut |line| longest = longest.max(line.len()),
+            );
+            assert!(matches!(cut, Err(Cut::TooLong(_))));
+            if longest > 0 {
+                break;
+            }
+        }
         assert!(longest > 0 && longest <= LONGEST_LINE_BYTES, "{longest}");
         let mut lines = Vec::new();
         (0..=MOST_LINES).for_each(|number| keep(&mut lines, number.to_string()));
@@ -222,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_missing_program_is_no_failure_of_it() {
-        let cut = run(&mut Command::new("/no/such/program"), None, &AtomicBool::new(false), &mut |_| {});
+        let cut = run(&mut Command::new("/proc/no/such/program"), None, &AtomicBool::new(false), &mut |_| {});
         assert!(cut.unwrap_err().words("x").starts_with("x cannot be started"));
     }
 }
