@@ -27,7 +27,7 @@ struct States {
 
 /// Nobody is waited for, and no program of an engine is found.
 fn settings() -> Settings {
-    let engine = BTreeMap::from([("bin".to_owned(), "/nonexistent".to_owned())]);
+    let engine = BTreeMap::from([("bin".to_owned(), "/proc/nonexistent".to_owned())]);
     Settings { wait: Duration::ZERO, engine, ..Settings::default() }
 }
 
