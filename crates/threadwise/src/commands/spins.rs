@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn a_missing_perf_and_its_refusal_are_said() {
-        let missing = perf(std::process::id(), 1, OsStr::new("/nowhere")).unwrap_err();
+        let missing = perf(std::process::id(), 1, OsStr::new("/proc/nowhere")).unwrap_err();
         assert!(missing.to_string().contains("perf is not installed"), "{missing}");
         assert!(
             refusal("Error:\nNo permission.\n")

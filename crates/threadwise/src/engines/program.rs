@@ -218,6 +218,6 @@ mod tests {
         assert_eq!(find("mine", &this, &path), Some(plain));
         let released = put(beside.path(), "threadwise-engine-mine-0.1.0-x86_64-linux");
         assert_eq!(find("mine", &this, &path), Some(released));
-        assert_eq!(find("mine", Path::new("/nowhere/x"), OsStr::new("")), None);
+        assert_eq!(find("mine", Path::new("/proc/nowhere/x"), OsStr::new("")), None);
     }
 }

@@ -37,34 +37,6 @@ fn two_commands_take_turns_and_the_answer_is_b_over_a() {
     let found = report(&lab, "s");
     assert_eq!(treatments(&found), ["A", "A'", "B"]);
     assert!(answer(&found).starts_with("B has 1.20x [1.20, 1.20] of A's tps, better"), "{}", answer(&found));
-    // A time is taken, and of several placements each is answered for.
-    measured(
-        &lab,
-        "t",
-        &[
-            "--placement=all",
-            "--placement=one-cpu",
-            "--",
-            "sh",
-            "-c",
-            "sleep 0.3",
-            "---",
-            "sh",
-            "-c",
-            "exit 0",
-        ],
-    );
-    let found = report(&lab, "t");
-    assert_eq!(treatments(&found), ["A all", "A all'", "B all", "A one-cpu", "B one-cpu"]);
-    let answer = answer(&found);
-    assert!(
-        answer.starts_with("B takes 0.") && answer.contains("of A's time on all, better; B takes 0."),
-        "{answer}"
-    );
-    assert!(answer.contains("on one-cpu, better"), "{answer}");
-    // No comparison is of both version and placement.
-    let over = found["estimates"].as_array().unwrap().iter();
-    assert!(over.clone().all(|one| one["name"] != "B one-cpu : A all") && over.count() > 0);
 }
 
 #[test]
@@ -149,5 +121,44 @@ fn studies_of_two_commands_name_what_differs_and_how_to_measure_it() {
         "threadwise ab -- sh -c 'exit 0' ---",
     ] {
         assert!(said.stderr.contains(part), "{}", said.stderr);
+    }
+}
+
+/// Times are the machine's.
+mod lab_clock {
+    use super::*;
+
+    #[test]
+    #[ignore = "laboratory: clock"]
+    fn a_time_is_answered_for_on_each_placement() {
+        let lab = Lab::new();
+        // A time is taken, and of several placements each is answered for.
+        measured(
+            &lab,
+            "t",
+            &[
+                "--placement=all",
+                "--placement=one-cpu",
+                "--",
+                "sh",
+                "-c",
+                "sleep 0.3",
+                "---",
+                "sh",
+                "-c",
+                "exit 0",
+            ],
+        );
+        let found = report(&lab, "t");
+        assert_eq!(treatments(&found), ["A all", "A all'", "B all", "A one-cpu", "B one-cpu"]);
+        let answer = answer(&found);
+        assert!(
+            answer.starts_with("B takes 0.") && answer.contains("of A's time on all, better; B takes 0."),
+            "{answer}"
+        );
+        assert!(answer.contains("on one-cpu, better"), "{answer}");
+        // No comparison is of both version and placement.
+        let over = found["estimates"].as_array().unwrap().iter();
+        assert!(over.clone().all(|one| one["name"] != "B one-cpu : A all") && over.count() > 0);
     }
 }

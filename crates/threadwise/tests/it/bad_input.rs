@@ -55,7 +55,10 @@ fn bad_input_is_refused_before_an_engine_is_looked_for() {
         bad(&["cached-reads", "--engine", engine, "--set", "colour=red"], &["colour"]);
     }
     for engine in ["postgres", "mariadb", "firebird"] {
-        bad(&["cached-reads", "--engine", engine, "--engine-option", "bin=/nowhere"], &["bin", "/nowhere"]);
+        bad(
+            &["cached-reads", "--engine", engine, "--engine-option", "bin=/proc/nowhere"],
+            &["bin", "/proc/nowhere"],
+        );
         bad(&["cached-reads", "--engine", engine, "--engine-option", "colour=red"], &["colour"]);
     }
     for engine in ["duckdb", "datafusion"] {

@@ -280,10 +280,13 @@ fn what_cannot_be_is_refused_before_a_file_is_made() {
 #[test]
 fn a_command_that_kills_its_worker_leaves_nothing_to_the_next_treatment() {
     let lab = Lab::new();
-    // It notes who of its kind is there already: nobody may be.
-    let script = "grep -la '^sleep.1007' /proc/[0-9]*/cmdline 2>/dev/null | wc -l >> seen; \
-                  (setsid sleep 1007 &); kill -9 $PPID; sleep 1007";
-    let said = quick(&lab, "s.threadwise", &["--placement=2c1t", "--no-html", "--", "sh", "-c", script]);
+    // It notes who of its kind is there already: nobody may be. The number is ours alone.
+    let long = 1_000_000 + std::process::id();
+    let script = format!(
+        "grep -la '^sleep.{long}' /proc/[0-9]*/cmdline 2>/dev/null | wc -l >> seen; \
+         (setsid sleep {long} &); kill -9 $PPID; sleep {long}"
+    );
+    let said = quick(&lab, "s.threadwise", &["--placement=2c1t", "--no-html", "--", "sh", "-c", &script]);
     assert_eq!(said.code, Some(1), "{}", said.stderr);
     assert!(said.stderr.contains("ended by signal 9"), "{}", said.stderr);
     let seen = std::fs::read_to_string(lab.path().join("seen")).unwrap();

@@ -57,7 +57,7 @@ fn data_lies_on_the_devices_while_a_study_runs_and_on_none_afterwards() {
     let factor = format!("device={},{}", devices[0].display(), devices[1].display());
     let usual = ["run", "devices.toml", "--factor", &factor, "--no-probe", "--allow-busy", "--no-html"];
     // A slice is longer than what else runs on this machine may keep it from its logical CPU.
-    let few = ["--blocks", "2", "--rounds", "2", "--slice", "50ms", "--rewarm", "1ms"];
+    let few = ["--blocks", "2", "--rounds", "2", "--slice", "250ms", "--rewarm", "1ms"];
     lab.ok(&[&usual[..], &few, &["--output", "s.threadwise"]].concat());
     let report = report(&lab, "s.threadwise");
     assert_eq!(of_instances(&report).len(), 2, "the baseline and one-cpu");
@@ -84,7 +84,7 @@ fn data_lies_on_the_devices_while_a_study_runs_and_on_none_afterwards() {
 fn factors_that_cannot_be_are_refused_before_anything_is_made() {
     let lab = Lab::new();
     let refusals = [
-        (vec!["--factor", "device=/nowhere/at/all,/tmp"], "device /nowhere/at/all is not a folder"),
+        (vec!["--factor", "device=/proc/nowhere/at/all,/tmp"], "device /proc/nowhere/at/all is not a folder"),
         (vec!["--factor", "smt=mask,system"], "--smt mask,system says the same"),
         (vec!["--factor", "data=l1,l2", "--factor", "data=l3,l2"], "--factor data is given twice"),
         (vec!["--factor", "data=l2,l2"], "--factor data: 'l2' appears twice"),

@@ -10,7 +10,7 @@ const FILE: &str = "s.threadwise";
 
 fn small() -> Vec<&'static str> {
     let shape =
-        ["--blocks", "2", "--rounds", "2", "--slice", "15ms", "--rewarm", "1ms", "--set", "rows=20000"];
+        ["--blocks", "2", "--rounds", "1", "--slice", "100ms", "--rewarm", "1ms", "--set", "rows=20000"];
     let quiet = ["--allow-busy", "--no-html", "--no-probe", "--seed", "4", "-o", FILE];
     ["run", "locks"].into_iter().chain(shape).chain(quiet).collect()
 }

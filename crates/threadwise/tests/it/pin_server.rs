@@ -160,38 +160,6 @@ fn client(server: &Server) -> Vec<String> {
     [&metrics[..], &words].concat()
 }
 
-#[test]
-fn everything_of_a_server_is_bound_for_every_run_and_has_its_own_mask_afterwards() {
-    if !crate::harness::has_python("binding a server") {
-        return;
-    }
-    let lab = Lab::new();
-    let server = Server::start(&lab);
-    // The child says that it is there before its thread is.
-    let threads = 5;
-    until("the child's thread", || server.masks().len() == threads);
-    let names = [server.pid().to_string(), format!("port:{}", server.port)];
-    let more = client(&server);
-    let more: Vec<&str> = more.iter().map(String::as_str).collect();
-    for name in names {
-        let said = quick(&lab, &name, &more);
-        assert_eq!(said.code, Some(0), "{name}: {}\n{}", said.stdout, said.stderr);
-        assert!(said.stdout.contains(&format!("python3 (process {}), ", server.pid())), "{}", said.stdout);
-        let report: Value =
-            serde_json::from_str(&lab.ok(&["report", "s.threadwise", "--json"]).stdout).unwrap();
-        for treatment in report["treatments"].as_array().unwrap() {
-            assert_eq!(treatment["failed"], 0, "{treatment}");
-            let mean = |metric: &str| treatment["metrics"][metric]["mean"].as_f64().unwrap();
-            assert!(mean("metric/astray") < 1e-9, "{treatment}");
-            assert!(mean("metric/seen") > threads as f64, "it started some in each run: {treatment}");
-        }
-        assert_eq!(server.astray(), [], "{name}");
-        assert_eq!((lab.leftovers(), living(&lab)), (Vec::new(), Vec::new()));
-        std::fs::remove_file(lab.path().join("s.threadwise")).unwrap();
-    }
-    assert!(server.masks().len() > threads + 20);
-}
-
 /// Starts a study whose command has the server start more and then waits for ever.
 pub fn start_waiting(lab: &Lab, server: &Server) -> Child {
     let script =
@@ -200,8 +168,12 @@ pub fn start_waiting(lab: &Lab, server: &Server) -> Child {
     let args = [&QUICK[..], &["--pin-server", &name, "--", "sh", "-c", &script]].concat();
     let child = lab.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     until("the command", || lab.path().join("at-work").exists());
-    let given = server.masks().into_values().next().unwrap();
-    assert!(server.masks().values().all(|mask| *mask == given), "{:?}", server.masks());
+    // What it started meanwhile is bound when somebody looks.
+    until("one mask for all of the server", || {
+        let masks: std::collections::BTreeSet<String> =
+            server.masks().values().map(|mask| format!("{mask}")).collect();
+        masks.len() == 1
+    });
     child
 }
 
@@ -355,35 +327,6 @@ print(f"served = {served}\ntps = {served / (time.monotonic() - begin)}\nclient =
 "#;
 
 #[test]
-fn cpu_of_a_command_and_what_it_does_includes_that_of_the_bound_server() {
-    if !crate::harness::has_python("binding a server") {
-        return;
-    }
-    let lab = Lab::new();
-    let server = Server::start_script(&lab, BUSY_SERVER);
-    std::fs::write(lab.path().join("client.py"), FIXED_TIME).unwrap();
-    let metrics = [
-        "--metric=tps=tx/s higher regex:tps = (.+)",
-        "--metric=served=1 none regex:served = (.+)",
-        "--metric=client=s none regex:client = (.+)",
-    ];
-    let port = server.port.to_string();
-    let more = [&metrics[..], &["--", "python3", "client.py", &port]].concat();
-    let said = quick(&lab, &server.pid().to_string(), &more);
-    assert_eq!(said.code, Some(0), "{}\n{}", said.stdout, said.stderr);
-    assert!(said.stdout.contains("server included"), "{}", said.stdout);
-    let report: Value = serde_json::from_str(&lab.ok(&["report", "s.threadwise", "--json"]).stdout).unwrap();
-    for treatment in report["treatments"].as_array().unwrap() {
-        let mean = |metric: &str| treatment["metrics"][metric]["mean"].as_f64().unwrap();
-        // The client's CPU time and nearly all of the server's. Geometric means of sums are no smaller than
-        // sums of geometric means.
-        let both_ns = mean("metric/client") * 1e9 + mean("metric/served") * 48e6;
-        assert!(mean("cpu_ns") > both_ns, "{treatment}");
-        assert!(mean("busy_cpus") * mean("elapsed_ns") > both_ns, "{treatment}");
-    }
-}
-
-#[test]
 fn what_must_not_be_bound_is_refused_and_nothing_is_touched() {
     if !crate::harness::has_python("binding a server") {
         return;
@@ -416,4 +359,77 @@ fn what_must_not_be_bound_is_refused_and_nothing_is_touched() {
     assert!(plan.stdout.contains("5 threads in 2 processes"), "{}{}", plan.stdout, plan.stderr);
     assert!(!lab.path().join("it-ran").exists() && !lab.path().join("s.threadwise").exists());
     assert_eq!(server.astray(), []);
+}
+
+/// New threads have to be found within a moment, and CPU times are figures of the machine.
+mod lab_clock {
+    use super::*;
+
+    #[test]
+    #[ignore = "laboratory: clock"]
+    fn everything_of_a_server_is_bound_for_every_run_and_has_its_own_mask_afterwards() {
+        if !crate::harness::has_python("binding a server") {
+            return;
+        }
+        let lab = Lab::new();
+        let server = Server::start(&lab);
+        // The child says that it is there before its thread is.
+        let threads = 5;
+        until("the child's thread", || server.masks().len() == threads);
+        let names = [server.pid().to_string(), format!("port:{}", server.port)];
+        let more = client(&server);
+        let more: Vec<&str> = more.iter().map(String::as_str).collect();
+        for name in names {
+            let said = quick(&lab, &name, &more);
+            assert_eq!(said.code, Some(0), "{name}: {}\n{}", said.stdout, said.stderr);
+            assert!(
+                said.stdout.contains(&format!("python3 (process {}), ", server.pid())),
+                "{}",
+                said.stdout
+            );
+            let report: Value =
+                serde_json::from_str(&lab.ok(&["report", "s.threadwise", "--json"]).stdout).unwrap();
+            for treatment in report["treatments"].as_array().unwrap() {
+                assert_eq!(treatment["failed"], 0, "{treatment}");
+                let mean = |metric: &str| treatment["metrics"][metric]["mean"].as_f64().unwrap();
+                assert!(mean("metric/astray") < 1e-9, "{treatment}");
+                assert!(mean("metric/seen") > threads as f64, "it started some in each run: {treatment}");
+            }
+            assert_eq!(server.astray(), [], "{name}");
+            assert_eq!((lab.leftovers(), living(&lab)), (Vec::new(), Vec::new()));
+            std::fs::remove_file(lab.path().join("s.threadwise")).unwrap();
+        }
+        assert!(server.masks().len() > threads + 20);
+    }
+
+    #[test]
+    #[ignore = "laboratory: clock"]
+    fn cpu_of_a_command_and_what_it_does_includes_that_of_the_bound_server() {
+        if !crate::harness::has_python("binding a server") {
+            return;
+        }
+        let lab = Lab::new();
+        let server = Server::start_script(&lab, BUSY_SERVER);
+        std::fs::write(lab.path().join("client.py"), FIXED_TIME).unwrap();
+        let metrics = [
+            "--metric=tps=tx/s higher regex:tps = (.+)",
+            "--metric=served=1 none regex:served = (.+)",
+            "--metric=client=s none regex:client = (.+)",
+        ];
+        let port = server.port.to_string();
+        let more = [&metrics[..], &["--", "python3", "client.py", &port]].concat();
+        let said = quick(&lab, &server.pid().to_string(), &more);
+        assert_eq!(said.code, Some(0), "{}\n{}", said.stdout, said.stderr);
+        assert!(said.stdout.contains("server included"), "{}", said.stdout);
+        let report: Value =
+            serde_json::from_str(&lab.ok(&["report", "s.threadwise", "--json"]).stdout).unwrap();
+        for treatment in report["treatments"].as_array().unwrap() {
+            let mean = |metric: &str| treatment["metrics"][metric]["mean"].as_f64().unwrap();
+            // The client's CPU time and nearly all of the server's. Geometric means of sums are no smaller than
+            // sums of geometric means.
+            let both_ns = mean("metric/client") * 1e9 + mean("metric/served") * 48e6;
+            assert!(mean("cpu_ns") > both_ns, "{treatment}");
+            assert!(mean("busy_cpus") * mean("elapsed_ns") > both_ns, "{treatment}");
+        }
+    }
 }

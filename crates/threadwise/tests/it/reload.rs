@@ -30,7 +30,7 @@ fn database(folder: &Path, name: &str, journal_mode: &str) -> PathBuf {
 fn numbers(path: &Path) -> BTreeSet<i64> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
     let connection = Connection::open_with_flags(path, flags).unwrap();
-    connection.busy_timeout(Duration::from_secs(20)).unwrap();
+    connection.busy_timeout(Duration::from_secs(60)).unwrap();
     let mut statement = connection.prepare("SELECT number FROM numbers NOT INDEXED").unwrap();
     let numbers = statement.query_map([], |row| row.get(0)).unwrap();
     numbers.collect::<Result<_, _>>().unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -38,7 +38,7 @@ fn numbers(path: &Path) -> BTreeSet<i64> {
 
 fn one<T: rusqlite::types::FromSql>(path: &Path, pragma: &str) -> T {
     let connection = Connection::open(path).unwrap();
-    connection.busy_timeout(Duration::from_secs(20)).unwrap();
+    connection.busy_timeout(Duration::from_secs(60)).unwrap();
     connection.pragma_query_value(None, pragma, |row| row.get(0)).unwrap()
 }
 
@@ -151,9 +151,9 @@ fn ctrl_c_ends_what_is_begun_and_leaves_the_rest() {
 
 /// A bound, not a measurement.
 fn wait_until(what: &str, mut is: impl FnMut() -> bool) {
-    let end = Instant::now() + Duration::from_secs(30);
+    let end = Instant::now() + Duration::from_secs(120);
     while !is() {
-        assert!(Instant::now() < end, "not within 30 s: {what}");
+        assert!(Instant::now() < end, "not within two minutes: {what}");
         std::thread::sleep(Duration::from_millis(2));
     }
 }
@@ -218,19 +218,42 @@ fn check(file: &Written, when: &str) {
 
 /// In memory, where there is such a folder: a kill loses nothing of what is not synced yet, and many
 /// moments take little time.
-#[test]
-fn killed_at_200_moments_no_file_and_no_committed_row_is_lost() {
-    let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
-    killed(&folder, 200);
+fn in_memory() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
-/// On a disk, where the steps that sync are the long ones.
 #[test]
-fn killed_at_50_moments_on_a_disk_no_file_and_no_committed_row_is_lost() {
-    killed(&tempfile::tempdir().unwrap(), 50);
+fn killed_at_a_few_moments_no_file_and_no_committed_row_is_lost() {
+    killed(&in_memory(), 8);
 }
 
-fn killed(folder: &tempfile::TempDir, number: u32) {
+mod lab_kills {
+    use super::*;
+
+    #[test]
+    #[ignore = "laboratory: kills"]
+    fn killed_at_200_moments_no_file_and_no_committed_row_is_lost() {
+        all_was_reached(killed(&in_memory(), 200));
+    }
+
+    /// On a disk, where the steps that sync are the long ones.
+    #[test]
+    #[ignore = "laboratory: kills"]
+    fn killed_at_50_moments_on_a_disk_no_file_and_no_committed_row_is_lost() {
+        all_was_reached(killed(&tempfile::tempdir().unwrap(), 50));
+    }
+
+    /// What a few kills may all miss.
+    fn all_was_reached((swaps, left, committed): (usize, usize, usize)) {
+        assert!(swaps > 0, "no run got as far as a swap");
+        assert!(left > 0, "no kill left anything to recover");
+        assert!(committed > 0, "nobody wrote");
+    }
+}
+
+/// Gives how many swaps there were, how many files were left to recover without a watchdog, and how many rows were
+/// committed to the file with the fewest.
+fn killed(folder: &tempfile::TempDir, number: u32) -> (usize, usize, usize) {
     let lab = Lab::new();
     let files: Vec<Written> = ["delete", "wal", "truncate"]
         .into_iter()
@@ -253,15 +276,13 @@ fn killed(folder: &tempfile::TempDir, number: u32) {
     for file in &files {
         check(file, "at the end");
         assert_eq!(one::<String>(&file.path, "integrity_check"), "ok");
-        assert!(!file.committed.lock().unwrap().is_empty());
         let mode = if file.journal_mode == "wal" { "wal" } else { "delete" };
         assert_eq!(one::<String>(&file.path, "journal_mode"), mode);
     }
-    assert!(swaps > 0, "no run got as far as a swap");
-    assert!(left > 0, "no kill left anything to recover");
     let side = |name: &String| name.ends_with("-journal") || name.ends_with("-wal") || name.ends_with("-shm");
     let names: Vec<_> = names(folder.path()).into_iter().filter(|name| !side(name)).collect();
     assert_eq!(names, ["delete.db", "truncate.db", "wal.db"]);
+    (swaps, left, files.iter().map(|file| file.committed.lock().unwrap().len()).min().unwrap_or(0))
 }
 
 fn names(folder: &Path) -> Vec<String> {

@@ -11,11 +11,11 @@ use threadwise_study::warmup::{LEAST_NS, LIMIT_NS, Warmup};
 
 const FILE: &str = "s.threadwise";
 
-/// Two blocks of two rounds.
+/// Two blocks of two rounds, with slices longer than what else runs on this machine may keep it from its logical CPU.
 fn study(rewarm: &str) -> String {
     format!(
         "version = 1\nname = \"warm\"\nengine = \"sqlite\"\nworkload = \"logical-io\"\n\n[options]\nblocks = 500\n\n\
-         [design]\nblocks = 2\nrounds = 2\nslice_ms = 20\n{rewarm}\n[baseline]\nplacement = \"1c1t\"\n\n\
+         [design]\nblocks = 2\nrounds = 2\nslice_ms = 250\n{rewarm}\n[baseline]\nplacement = \"1c1t\"\n\n\
          [[treatment]]\nname = \"two\"\nplacement = \"one-cpu\"\nsessions = 2\n"
     )
 }

@@ -180,7 +180,7 @@ fn what_cannot_be_done_is_refused_in_one_line_and_nothing_is_made() {
         ),
         (study("sqlite", "check = \"true {job}\""), vec!["--allow-commands"], "{job} is no placeholder"),
         (study("sqlite", "check = \"true {item}\""), vec![], "--allow-commands"),
-        (study("sqlite", "list = \"/no/such/list\""), vec![], "/no/such/list"),
+        (study("sqlite", "list = \"/proc/no/such/list\""), vec![], "/proc/no/such/list"),
     ];
     for (text, more, word) in cases {
         let said = run(&lab, &text, &more);

@@ -145,42 +145,47 @@ mod tests {
         Layout::of(&Topology { logical_cpus: cpus.iter().map(cpu).collect(), ..Topology::default() })
     }
 
-    #[test]
-    fn this_kernel_is_followed_or_says_why_not() {
-        let layout = one_core();
-        if layout.most_threads() < 2 {
-            return;
-        }
-        let mut tracer = match Tracer::start(&layout) {
-            Ok(tracer) => tracer,
-            Err(error) => {
-                assert!(!error.to_string().is_empty());
+    mod lab_clock {
+        use super::*;
+
+        #[test]
+        #[ignore = "laboratory: clock"]
+        fn this_kernel_is_followed_or_says_why_not() {
+            let layout = one_core();
+            if layout.most_threads() < 2 {
                 return;
             }
-        };
-        let mut began_ns = now_ns();
-        tracer.tick(began_ns, &[]);
-        tracer.take();
-        for _ in 0..3 {
-            let mut spun = 0_u64;
-            while now_ns() < began_ns + 50_000_000 {
-                spun = std::hint::black_box(spun + 1);
+            let mut tracer = match Tracer::start(&layout) {
+                Ok(tracer) => tracer,
+                Err(error) => {
+                    assert!(!error.to_string().is_empty());
+                    return;
+                }
+            };
+            let mut began_ns = now_ns();
+            tracer.tick(began_ns, &[]);
+            tracer.take();
+            for _ in 0..3 {
+                let mut spun = 0_u64;
+                while now_ns() < began_ns + 50_000_000 {
+                    spun = std::hint::black_box(spun + 1);
+                }
+                std::thread::sleep(Duration::from_millis(50));
+                let end_ns = now_ns();
+                tracer.tick(end_ns, &[]);
+                let window_s = (end_ns - began_ns) as f64 / 1e9;
+                let seen = tracer.take();
+                began_ns = end_ns;
+                // Records may be lost on a machine with many switches.
+                let Some(Some(seen)) = seen.first() else { continue };
+                let sum: f64 = seen.busy_s.iter().sum();
+                let longest = seen.busy_s.iter().copied().fold(0.0, f64::max);
+                assert!(
+                    seen.either_s <= window_s + 1e-9 && seen.either_s <= sum + 1e-9,
+                    "{seen:?} of {window_s}"
+                );
+                assert!(seen.either_s >= longest - 1e-9, "{seen:?}");
             }
-            std::thread::sleep(Duration::from_millis(50));
-            let end_ns = now_ns();
-            tracer.tick(end_ns, &[]);
-            let window_s = (end_ns - began_ns) as f64 / 1e9;
-            let seen = tracer.take();
-            began_ns = end_ns;
-            // Records may be lost on a machine with many switches.
-            let Some(Some(seen)) = seen.first() else { continue };
-            let sum: f64 = seen.busy_s.iter().sum();
-            let longest = seen.busy_s.iter().copied().fold(0.0, f64::max);
-            assert!(
-                seen.either_s <= window_s + 1e-9 && seen.either_s <= sum + 1e-9,
-                "{seen:?} of {window_s}"
-            );
-            assert!(seen.either_s >= longest - 1e-9, "{seen:?}");
         }
     }
 }

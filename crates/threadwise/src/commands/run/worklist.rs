@@ -228,7 +228,10 @@ mod tests {
         };
         assert!(why(Some("oracle"), None, WORKLOAD).contains("recipes are sqlite, firebird"));
         assert!(why(Some("postgres://me@db/x"), None, WORKLOAD).contains("private server"));
-        assert!(why(None, Some(Path::new("/no/such/list")), WORKLOAD).contains("--list /no/such/list: "));
+        assert!(
+            why(None, Some(Path::new("/proc/no/such/list")), WORKLOAD)
+                .contains("--list /proc/no/such/list: ")
+        );
         assert!(why(None, Some(folder.path()), WORKLOAD).contains("not a file"));
         assert!(why(None, Some(folder.path()), "insert").contains("threadwise run work-list --list FILE"));
     }

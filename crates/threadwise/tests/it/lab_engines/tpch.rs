@@ -351,7 +351,7 @@ fn what_cannot_be_is_refused_in_one_line() {
         &["treatment 'no-smt d1'", "no_such_setting", "DuckDB"],
     );
     assert!(!bench.cache().exists(), "the engine is asked before its data is made");
-    refused(&["--engine-option", "python=/nowhere/python"], 2, &["/nowhere/python"]);
+    refused(&["--engine-option", "python=/proc/nowhere/python"], 2, &["/proc/nowhere/python"]);
     let nowhere = bench.lab.path().join("empty");
     let args = ["run", "parallel-queries", "--allow-busy"];
     let said = said(bench.command(&args).env("XDG_DATA_HOME", &nowhere).output().unwrap());
