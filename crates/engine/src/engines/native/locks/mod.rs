@@ -75,7 +75,7 @@ mod tests {
     use std::thread;
 
     const SESSIONS: usize = 6;
-    const EACH: u64 = 20_000;
+    const EACH: u64 = 5_000;
 
     /// Whether two threads were ever inside at once, and what a counter comes to that is read and written apart.
     fn crowd(kind: LockKind) -> (bool, u64) {
@@ -113,8 +113,9 @@ mod tests {
         for kind in [LockKind::Spin, LockKind::Mcs] {
             assert_eq!(crowd(kind), (false, SESSIONS as u64 * EACH), "{kind:?}");
         }
-        let (met, count) = crowd(LockKind::LockFree);
-        assert!(met && count < SESSIONS as u64 * EACH, "{met} {count}");
+        // It takes two that meet, which one crowd on a busy machine may not.
+        let is_noticed = |(met, count): (bool, u64)| met && count < SESSIONS as u64 * EACH;
+        assert!((0..100).any(|_| is_noticed(crowd(LockKind::LockFree))));
     }
 
     #[test]
