@@ -119,7 +119,6 @@ const PARTS: [Part; 12] = [
         engines: [Some("duckdb"), Some("clickhouse")],
         has_tests: true,
         beside: workers,
-        ..PLAIN
     },
     Part {
         name: "fleets",

@@ -194,6 +194,14 @@ mod tests {
     }
 
     #[test]
+    fn noise_is_half_of_what_neighbours_differ_by() {
+        // Logarithms 0, 1, 0, 1: squares of differences 1 each, half of their mean is the variance.
+        let e = std::f64::consts::E;
+        assert!((noise(&[1.0, e, 1.0, e]) - 0.5f64.sqrt()).abs() < 1e-12);
+        assert_eq!((noise(&[1.0, 0.0, 1.0]), noise(&[1.0])), (0.0, 0.0));
+    }
+
+    #[test]
     fn one_window_that_was_stopped_decides_nothing() {
         let mut some = windows(50, |_| 1.0);
         some[2].rows[0..10].fill(0);

@@ -122,6 +122,7 @@ mod tests {
             (0.0, 0.0150, Answer::Equivalent),
             (0.0, 0.0160, Answer::Undecided),
             (0.029, 0.013, Answer::Undecided),
+            (-0.029, 0.013, Answer::Undecided),
             (0.05, 0.03, Answer::Undecided),
         ] {
             assert_eq!(answers(&[of(mean, standard_error)]), [answer], "{mean} {standard_error}");

@@ -1,6 +1,6 @@
 //! Estimates worked by hand, and which runs count.
 
-use crate::estimate::Alarm;
+use crate::estimate::{Alarm, Work, block_difference};
 use crate::fixtures::{comparison, cpu_times, latency, machine, run, study};
 use crate::{Analysis, Answer, Direction, Estimate, TreatmentSummary, analyse, analyse_on, reached};
 use threadwise_study::RunStatus;
@@ -185,6 +185,22 @@ fn rounds_that_one_side_lacks_are_not_compared() {
         .collect();
     let analysis = analyse(&study(&[""], &["T same-core 2"]), &runs, 1.0);
     close(find(&analysis, "T : A+A'", "rows_per_s").ratio.value, 2.0);
+}
+
+#[test]
+fn a_round_that_either_side_lacks_counts_on_neither() {
+    let rounds = |rows: [f64; 3]| {
+        rows.map(|rows| Work { slices: u32::from(rows > 0.0), rows, window_ns: 1e9, ..Work::default() })
+    };
+    let whole = rounds([200.0, 200.0, 900.0]);
+    let base = rounds([100.0, 100.0, 100.0]);
+    let d = |treatment: &[Work; 3], baselines: &[&[Work]]| {
+        block_difference(treatment, baselines, Work::rows_per_s).unwrap()
+    };
+    close(d(&rounds([200.0, 0.0, 200.0]), &[&rounds([100.0, 900.0, 100.0])]), LN_2);
+    close(d(&whole, &[&rounds([100.0, 100.0, 0.0])]), LN_2);
+    // Of two baselines one suffices, and the other's round goes too.
+    close(d(&whole, &[&base, &rounds([100.0, 100.0, 0.0])]), LN_2);
 }
 
 #[test]

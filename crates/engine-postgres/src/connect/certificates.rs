@@ -150,7 +150,7 @@ mod tests {
         let b = read(include_bytes!("../../tests/data/version1.crt"));
         let algorithms = rustls::crypto::ring::default_provider().signature_verification_algorithms;
         let at = |seconds: u64| UnixTime::since_unix_epoch(Duration::from_secs(seconds));
-        let now = at(1795_849_895);
+        let now = at(1_795_849_895);
         let taken = |certificate: &CertificateDer<'_>, file: &[CertificateDer<'_>], now| {
             is_vouched_for(certificate, file, &algorithms, now)
         };

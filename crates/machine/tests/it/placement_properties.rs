@@ -178,6 +178,16 @@ proptest! {
     }
 
     #[test]
+    fn what_stands_behind_the_first_is_shuffled_anew(cores in 6_u32..9, seed in any::<u64>()) {
+        let topology = even(1, cores, 1);
+        // Blocks with the same core first: of 120 orders of the rest or more, eight draws are never one alone.
+        let rest: Vec<Vec<u32>> =
+            (0..8).map(|turn| Draw::for_block(&topology, seed, turn * cores).cores).collect();
+        prop_assert!(rest.iter().all(|order| order[0] == rest[0][0]));
+        prop_assert!(rest.iter().any(|order| *order != rest[0]), "{rest:?}");
+    }
+
+    #[test]
     fn first_positions_are_balanced(packages in 1_u32..4, cores in 1_u32..7, threads in 1_u32..5, seed in any::<u64>()) {
         let topology = even(packages, cores, threads);
         let all_cores = packages * cores;

@@ -77,6 +77,19 @@ fn the_first_mask_counts_and_comes_back_as_often_as_asked() {
 }
 
 #[test]
+fn of_two_lines_of_a_thread_the_first_one_counts() {
+    let bench = Bench::new(1);
+    let tid = bench.tid(0);
+    bench.journal().record_all(&[(tid, tid)]).unwrap();
+    let [low, high] = ends();
+    let line = |mask: &CpuSet| with_word(&bench.text(), 6, &mask.to_string());
+    let two = line(&low) + &line(&high);
+    fs::write(bench.path(), two).unwrap();
+    assert_eq!(restore(&bench.path()).unwrap(), put_back(1));
+    assert_eq!(bench.mask(0), low);
+}
+
+#[test]
 fn nothing_written_is_nothing_to_put_back() {
     let bench = Bench::new(0);
     assert_eq!(restore(&bench.path()).unwrap(), Restored::default());

@@ -1,4 +1,5 @@
 //! The tests of this crate from outside, in one program.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)] // A failure here is a failed test with its place.
 
 mod lab_servers;
 mod reload;

@@ -94,6 +94,14 @@ fn boots_come_back_and_blocks_name_theirs() {
 }
 
 #[test]
+fn the_same_boot_in_another_arm_is_another_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = create(&folder.path().join("s"));
+    let mut enter = |arm| store.enter_boot(&facts(1, 1), arm, NOW).unwrap();
+    assert_eq!([Some("on"), Some("off"), Some("off"), None].map(&mut enter), [1, 2, 2, 3]);
+}
+
+#[test]
 fn a_machine_has_another_hash_in_every_file_and_its_id_in_none() {
     let folder = tempfile::tempdir().unwrap();
     let hash = |name: &str| {

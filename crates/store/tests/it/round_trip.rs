@@ -305,6 +305,30 @@ fn only_one_at_a_time() {
     assert_eq!(one.runs().unwrap(), two.runs().unwrap());
 }
 
+/// What this process knows of its own writers keeps no other process out: SQLite's lock has to, between
+/// transactions too.
+#[test]
+fn a_writer_keeps_the_lock_between_transactions() {
+    let folder = folder();
+    let path = folder.path().join("s");
+    let rows = || {
+        let other = rusqlite::Connection::open(&path)?;
+        other.busy_timeout(std::time::Duration::ZERO)?;
+        other.query_row("SELECT count(*) FROM runs", [], |row| row.get::<_, u32>(0))
+    };
+    let is_locked = || rows().is_err_and(|error| error.to_string().contains("locked"));
+    let mut store = create(&path);
+    assert!(is_locked());
+    store.note("one transaction").unwrap();
+    assert!(is_locked());
+    drop(store);
+    assert_eq!(rows(), Ok(0));
+    let store = resume(&path).unwrap();
+    assert!(is_locked());
+    drop(store);
+    assert_eq!(rows(), Ok(0));
+}
+
 #[test]
 fn a_reader_does_not_write() {
     let folder = folder();

@@ -27,7 +27,6 @@ fn what_cannot_be_is_refused_whatever_is_installed() {
     refused(&["--engine", "mariadb"], 2, &["tpch"]);
     refused(&["--engine", "native"], 2, &["tpch"]);
     refused(&["--engine", "sqlite", "--dop", "2", "--set", "scale=0.01"], 2, &["one thread"]);
-    refused(&["--set", "batch_rows=1024", "--set", "scale=0.01"], 2, &["batch_rows", "duckdb"]);
     // Nothing is wrong but what is not there, also where only another engine's answers are needed.
     refused(&[], 3, &["threadwise engine add duckdb"]);
     let sqlite = ["--engine", "sqlite", "--set", "scale=0.01", "--dop", "1"];

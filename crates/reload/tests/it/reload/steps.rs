@@ -1,7 +1,7 @@
 //! Stopped after every step as a kill would stop it: the database is there with all its rows, and a
 //! recovery, or the next run, brings it to one of the two ends.
 
-use crate::reload::bench::{Bench, contents, options, reloaded, settings};
+use crate::reload::bench::{Bench, contents, driver, options, reloaded, settings};
 use rusqlite::Connection;
 use rusqlite::types::Value;
 use std::fs;
@@ -59,6 +59,18 @@ fn a_recovery_after_every_step_ends_well_and_may_be_repeated() {
                 assert_eq!(recover(&path, &settings()), Ok(Recovered::Nothing), "{case}");
                 Connection::open(&path).unwrap().execute("INSERT INTO empty VALUES (1)", []).unwrap();
             }
+        }
+    }
+}
+
+#[test]
+fn the_original_is_shut_before_the_new_file_gets_its_name() {
+    for journal_mode in ["delete", "wal"] {
+        for (step, is_shut) in [(Step::Linked, false), (Step::Sealed, true)] {
+            let bench = Bench::new();
+            let path = bench.database("db", journal_mode);
+            stop_after(&bench, journal_mode, Originals::Keep, step);
+            assert_eq!(driver().is_sealed(&path).unwrap(), is_shut, "{journal_mode} {step:?}");
         }
     }
 }
