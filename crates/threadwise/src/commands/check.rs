@@ -113,8 +113,9 @@ pub fn check(args: &CheckArgs) -> Result<(), AppError> {
 
 /// How addresses of an engine begin; for one without addresses, of one with.
 fn scheme(engine: &str) -> &'static str {
-    let own = engines::find(engine).and_then(|engine| engine.known_by().address);
-    own.and_then(|address| address.schemes.first().copied()).unwrap_or("sqlserver")
+    let mut candidates = engines::find(engine).into_iter().chain(engines::all().iter().copied());
+    let address = candidates.find_map(|engine| engine.known_by().address);
+    address.and_then(|address| address.schemes.first().copied()).unwrap_or_default()
 }
 
 /// The point that a study needs and the server lacks.
