@@ -177,9 +177,12 @@ fn named(variable: &str, folder: &Path) -> Result<[String; 2], String> {
     }
 }
 
-/// Why servers that are fetched cannot run here: those that root starts run as another user, who has to reach their
-/// programs.
-pub fn unreachable() -> Option<String> {
+/// Why servers that are fetched cannot run here.
+pub fn impossible() -> Option<String> {
+    if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        return Some("the servers that are fetched are programs for Linux on x86-64".to_owned());
+    }
+    // Those that root starts run as another user, who has to reach their programs.
     let closed = |folder: &&Path| fs::metadata(folder).is_ok_and(|entry| entry.permissions().mode() & 1 == 0);
     let here = here().ok()?;
     let closed = here.ancestors().find(closed).filter(|_| packages::is_root())?.display();

@@ -32,7 +32,7 @@ usage: cargo xtask TASK
   lab [NAME…] [--smoke] [--hours N] [--install] [--env] [--list]
                     the laboratory: real servers, browsers, schedulers, emulated machines, kills, long
                     simulations, mutated inputs; --list says which parts there are, --smoke runs the
-                    least of each, --hours N as much as fits, --install (or CI=true) brings missing
+                    least of each, --hours N more of it, --install (or CI=true) brings missing
                     Debian packages when root, --env fetches the rest and names it to `cargo test`
   tidy              module headers, crate arrows, unsafe, serde, names, paths
   licences          licences and duplicate versions of the dependencies

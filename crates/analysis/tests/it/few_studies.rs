@@ -4,7 +4,8 @@
 use crate::lab_simulations::coverage::noise::{Machine, QUIET};
 use crate::lab_simulations::coverage::{intervals, said, two};
 
-/// 400 intervals of which 95% hold the truth: 90% and fewer come by chance once in 20,000 seeds (binomial).
+/// 400 intervals of which 95% hold the truth: fewer than 90% would come with one seed in 70,000 (binomial), were they
+/// independent.
 #[test]
 fn intervals_cover() {
     for blocks in [8, 32] {
@@ -13,7 +14,8 @@ fn intervals_cover() {
     }
 }
 
-/// Five of a hundred are said to differ where none does, 12 and more by chance once in 400 seeds.
+/// At most five of a hundred are said to differ where none does; 13 and more would come with one seed in 700 (binomial),
+/// and these seeds are fixed.
 #[test]
 fn nothing_is_not_called_a_difference_nor_something_nothing() {
     let machine = Machine { effects: vec![0.0; 7], block_sd: (0.02, 0.02), ..QUIET };

@@ -269,7 +269,7 @@ mod lab_clock {
 
     #[test]
     #[ignore = "laboratory: clock"]
-    fn this_machine_has_clocks_or_says_why_not() {
+    fn smoke_this_machine_has_clocks_or_says_why_not() {
         let cpus = current_affinity().unwrap();
         let list: Vec<u32> = cpus.iter().take(2).collect();
         let mut bench =
