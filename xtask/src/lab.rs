@@ -148,7 +148,8 @@ const PARTS: [Part; 12] = [
     },
     Part {
         name: "machines",
-        about: "topology, placements, studies and kills on emulated machines",
+        about: "topology, placements, studies and kills on emulated machines; topology of recorded ones",
+        has_tests: true,
         beside: |scale, _| match scale {
             Scale::Smoke => machines::run(&["one-package-smt"]),
             Scale::Once => machines::run(&[]),

@@ -15,6 +15,7 @@ mod fuzz;
 mod guest;
 mod lab;
 mod licences;
+mod lines;
 mod machines;
 mod packages;
 mod spdx;
@@ -35,6 +36,7 @@ usage: cargo xtask TASK
                     least of each, --hours N more of it, --install (or CI=true) brings missing
                     Debian packages when root, --env fetches the rest and names it to `cargo test`
   tidy              module headers, crate arrows, unsafe, serde, names, paths
+  lines             lines of code without tests, comments and blank lines, by crate
   licences          licences and duplicate versions of the dependencies
   dist [--target TRIPLE]
                     static binaries for Linux in target/dist, for this kind of processor or that of
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(),
         ["lab", more @ ..] => lab::run(more),
         ["tidy"] => tidy::run(),
+        ["lines"] => lines::run(),
         ["licences"] => licences::run(),
         ["dist"] => dist::run(None),
         ["dist", "--target", triple] => dist::run(Some(triple)),

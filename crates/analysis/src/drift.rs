@@ -7,8 +7,10 @@
 use crate::Interval;
 use crate::estimate::{Observed, ObservedBlock};
 use crate::setting::Setting;
-use crate::statistics::change_points::{Between, ChangePoint, MIN_VALUES, Reference, change_points, levels};
 use serde::Serialize;
+use threadwise_statistics::change_points::{
+    Between, ChangePoint, MIN_VALUES, Reference, change_points, levels,
+};
 use threadwise_study::{Role, Run};
 
 /// Drift of a group's baseline.

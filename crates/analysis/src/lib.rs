@@ -39,7 +39,6 @@ mod setting;
 pub mod settling;
 mod shape;
 pub mod spins;
-pub mod statistics;
 pub mod validity;
 mod verdict;
 pub mod warmups;

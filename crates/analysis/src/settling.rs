@@ -7,9 +7,9 @@
 //! one family for all arms (`estimate::paired`; docs/METHODOLOGY.md, "Arms").
 
 use crate::estimate::{Paired, PairedRatio, Work, paired};
-use crate::statistics::mean;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use threadwise_statistics::mean;
 use threadwise_study::{Arm, Run, Study};
 
 /// What is left of a switch into an arm: the rate in first rounds over that in the others.

@@ -26,7 +26,8 @@ use threadwise_engine::connections::Limit;
 use threadwise_engine::servers::{self, Home, StudyServer, TreatmentServer};
 use threadwise_engine::workloads::transaction::needs_users_data;
 use threadwise_engine::{
-    Address, Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded, Running, StartRequest,
+    Address, DURABLE_COMMITS, Engine, EngineError, Keeper, KnownBy, LoadRequest, Loaded, Point, Running,
+    StartRequest,
 };
 use threadwise_process::room::server_memory_bytes;
 use threadwise_study::Options;
@@ -107,6 +108,13 @@ impl Engine for Postgres {
         }
     }
 
+    /// Whether commits wait for the disk is a setting of the server alone: the rest of a durability sessions ask for.
+    fn points(&self, engine_options: &Options) -> Result<Vec<Point>, EngineError> {
+        let Choice::External(external) = Choice::parse(engine_options)? else { return Ok(Vec::new()) };
+        let mut client = reach(&external)?.connect("threadwise check")?;
+        Ok(vec![durability(&workload::setting(&mut client, "fsync")?)])
+    }
+
     fn keep(&self, request: &LoadRequest, connections: u32) -> Result<Option<Box<dyn Keeper>>, EngineError> {
         match choice(request)? {
             Choice::Managed(managed) if managed.study => {
@@ -152,6 +160,17 @@ impl Engine for Postgres {
                 Box::new(AtWork::start(&reach(&external)?, request, &suffix(load, false)?, None, false)?)
             }
         })
+    }
+}
+
+/// Durable commits, by the setting `fsync`.
+fn durability(fsync: &str) -> Point {
+    match fsync {
+        "on" => Point::works(DURABLE_COMMITS, "fsync=on"),
+        other => Point::lacks(
+            DURABLE_COMMITS,
+            format!("fsync={other}: fsync=on in postgresql.conf, for inserts with durability=full"),
+        ),
     }
 }
 
@@ -300,4 +319,16 @@ fn start_copy(request: &LoadRequest, managed: &Managed) -> Result<TreatmentServe
     let identity = format!("{} {}", identity(request, managed, &programs), request.treatment);
     let home = cluster::home(&request.data_dir, "run", &identity);
     TreatmentServer::start(&programs, &template, &home, workload::needs_fresh_copy(request)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commits_are_durable_where_the_server_waits_for_the_disk() {
+        assert!(durability("on").works);
+        let off = durability("off");
+        assert!(!off.works && off.name == DURABLE_COMMITS && off.says.contains("fsync=on"), "{off:?}");
+    }
 }

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use threadwise_analysis::commands::SAID;
-use threadwise_analysis::statistics::MergedLatency;
 use threadwise_machine::text::marked_lines;
+use threadwise_statistics::MergedLatency;
 use threadwise_study::plan::long::is_long;
 use threadwise_study::{CpuTimes, Run, SessionSlice, Slice, command};
 

@@ -18,7 +18,7 @@ mod source;
 mod violation;
 
 use crate::command::Task;
-use source::SourceFile;
+pub use source::SourceFile;
 use std::collections::BTreeSet;
 use std::path::Path;
 use violation::Violation;
@@ -97,7 +97,8 @@ fn check_tree(texts: &[(&str, &str)]) -> Vec<Violation> {
     .concat()
 }
 
-fn project_files() -> Result<Vec<String>, String> {
+/// Paths of all that git tracks or would track, sorted.
+pub fn project_files() -> Result<Vec<String>, String> {
     let git = Task::new("git", &["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
     let mut paths = match git.output() {
         Ok(list) => list.split('\0').map(str::to_owned).collect(),

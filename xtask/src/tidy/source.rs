@@ -27,8 +27,12 @@ impl<'a> SourceFile<'a> {
         if is_test_file(self.path) {
             return String::new();
         }
-        let is_comment = |start: &[u8]| start.first() == Some(&b'/');
-        without_tests(&self.code, &blanked(self.text, &is_comment))
+        without_tests(&self.code, &self.without_comments())
+    }
+
+    /// What is written, without comments.
+    pub fn without_comments(&self) -> String {
+        blanked(self.text, &|start| start.first() == Some(&b'/'))
     }
 }
 

@@ -9,9 +9,9 @@ use super::changes::Pairs;
 use super::sums::{Sums, over_blocks};
 use super::types::Locks;
 use crate::setting::Setting;
-use crate::statistics::{mean, per};
 use std::collections::BTreeSet;
 use threadwise_machine::{Pin, Topology};
+use threadwise_statistics::{mean, per};
 use threadwise_study::Treatment;
 use threadwise_study::probe::{ClockReading, ClockSource, Probe};
 

@@ -8,8 +8,8 @@ use super::locks::{self, clocks, cycles_per_spin_bound};
 use super::sums::{Sums, over_blocks};
 use super::types::{ServerLock, ServerLocks, ServerWait};
 use crate::setting::Setting;
-use crate::statistics::{mean, per};
 use std::collections::BTreeMap;
+use threadwise_statistics::{mean, per};
 use threadwise_study::{OptionValue, Study, Treatment};
 
 /// Most names of a kind that are shown.

@@ -1,8 +1,8 @@
 //! One run's sums, from which activities are made.
 
 use crate::Interval;
-use crate::statistics::arithmetic;
 use std::collections::BTreeMap;
+use threadwise_statistics::arithmetic;
 use threadwise_study::{Counters, Run, Slice};
 
 /// Sums over the slices of a run.

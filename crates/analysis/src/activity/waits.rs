@@ -4,8 +4,8 @@ use super::Activity;
 use super::changes::Pairs;
 use super::sums::{Sums, over_blocks};
 use super::types::{WaitShare, Waits};
-use crate::statistics::per;
 use std::collections::{BTreeMap, BTreeSet};
+use threadwise_statistics::per;
 
 /// Most names of a study; the rest is [`OTHER`].
 pub const MAX_WAITS: usize = 8;

@@ -6,10 +6,10 @@ use crate::Interval;
 use crate::choices::{Axis, Candidate, Choice};
 use crate::estimate::MIN_STEPS;
 use crate::findings::sweep::{Sweep, sweeps};
-use crate::statistics::{MergedLatency, t_quantile};
 use crate::words::change_decisive;
 use threadwise_document::numbers::{count_word, grouped, nanoseconds};
 use threadwise_document::{Prose, prose};
+use threadwise_statistics::{MergedLatency, t_quantile};
 use threadwise_study::Run;
 
 /// The metric that a bound for latency is about.

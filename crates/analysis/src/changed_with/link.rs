@@ -10,7 +10,7 @@ use super::types::{Compared, Explained, Form, Link};
 use crate::estimate::member::Series;
 use crate::estimate::{Digest, FAMILY_SHARE, Observed};
 use crate::setting::Setting;
-use crate::statistics::{self, Association, Tail, association, holm};
+use threadwise_statistics::{Association, Tail, association, holm};
 
 /// A quantity beside a ratio, a number for each block.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,7 +72,7 @@ fn keeps_cpus_busy(pair: &Pair<'_>) -> bool {
 
 /// Blocks with which a plain link is shown in four of five studies that test so many together.
 pub(super) fn blocks_needed(tested: usize, alpha: f64) -> u32 {
-    statistics::blocks_needed(tested, FAMILY_SHARE * alpha)
+    threadwise_statistics::blocks_needed(tested, FAMILY_SHARE * alpha)
 }
 
 /// Tests what can be tested, and says of each comparison what follows; gives the number of tests.

@@ -23,9 +23,9 @@ use crate::activity::Change;
 use crate::estimate::member::sides;
 use crate::estimate::{Digest, Estimate, Observed, THROUGHPUT, paired};
 use crate::setting::Setting;
-use crate::statistics::{arithmetic, geometric, mean};
 use pair::{Pair, has_difference};
 use quantities::{Known, Scale};
+use threadwise_statistics::{arithmetic, geometric, mean};
 use threadwise_study::tpch;
 
 /// What changed with each comparison of a study; `None` where nothing is known of both sides of any.

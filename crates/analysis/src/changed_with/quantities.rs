@@ -8,8 +8,8 @@
 use crate::activity::{Activity, OTHER, RUNNING, sums::Sums, wait_share};
 use crate::estimate::{Digest, ROWS_PER_JOULE};
 use crate::groups::distinct;
-use crate::statistics::per;
 use std::collections::BTreeSet;
+use threadwise_statistics::per;
 
 /// A quantity.
 pub(super) struct Known {

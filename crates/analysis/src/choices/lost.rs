@@ -11,7 +11,7 @@ use super::types::{Choice, LostTime};
 use crate::Interval;
 use crate::estimate::{Observed, ObservedBlock};
 use crate::setting::Setting;
-use crate::statistics::MeanEstimate;
+use threadwise_statistics::MeanEstimate;
 use threadwise_study::{OptionValue, Run, Slice, Treatment, command};
 
 /// Busy time of others is counted in ticks, and ours by what ended and was waited for: less of a difference says nothing.

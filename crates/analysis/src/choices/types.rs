@@ -2,8 +2,8 @@
 
 use crate::Interval;
 use crate::estimate::{Chosen, choose};
-use crate::statistics::MeanEstimate;
 use serde::Serialize;
+use threadwise_statistics::MeanEstimate;
 
 /// In what the candidates of a choice differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]

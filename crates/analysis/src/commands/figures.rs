@@ -4,8 +4,8 @@ use super::rate::{Rate, has_server};
 use super::types::{BUSY_CPUS, CPU, CPU_PER_UNIT, CPU_TOTAL, ELAPSED, MEMORY, SAID};
 use crate::Interval;
 use crate::estimate::{Observed, THROUGHPUT};
-use crate::statistics::MeanEstimate;
 use std::collections::BTreeMap;
+use threadwise_statistics::MeanEstimate;
 use threadwise_study::{Role, Run, Slice, Study, command};
 
 /// Numbers of one run by metric name.

@@ -6,8 +6,8 @@
 
 use super::figures::Table;
 use super::types::{ELAPSED, FixedTime, Quantity};
-use crate::statistics::median;
 use threadwise_document::{Prose, prose};
+use threadwise_statistics::median;
 use threadwise_study::{Study, command};
 
 /// Treatments whose median durations differ by no more than this share take the same time.

@@ -5,10 +5,10 @@ use super::types::{Gap, NOT_REPORTED, Quantity, direction};
 use crate::estimate::Fastest;
 use crate::estimate::member::{Family, Member, Series, Source, floor_of, sides};
 use crate::setting::Setting;
-use crate::statistics::{MeanEstimate, correlation};
 use crate::{Direction, Estimate, NoiseFloor};
 use std::collections::BTreeMap;
 use threadwise_document::numbers::significant;
+use threadwise_statistics::{MeanEstimate, correlation};
 use threadwise_study::Study;
 
 /// Estimates (the headline's first), A/A intervals of all quantities, gaps.

@@ -5,8 +5,8 @@
 
 use crate::commands::direction;
 use crate::estimate::THROUGHPUT;
-use crate::statistics::{MeanEstimate, t_quantile};
 use crate::{Direction, Facts, Interval, UNTIL_LEVEL_SHARE, kinds};
+use threadwise_statistics::{MeanEstimate, t_quantile};
 use threadwise_study::{Stopping, Study};
 
 /// A figure of a treatment.
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
     use crate::analyse_on;
     use crate::fixtures::{machine, run, study};
-    use crate::statistics::welch;
+    use threadwise_statistics::welch;
 
     #[test]
     fn the_mean_of_a_study_is_that_of_its_blocks() {

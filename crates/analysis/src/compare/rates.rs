@@ -7,8 +7,8 @@
 use super::aspects::{Aspect, alike, machines_differ};
 use super::quantity::{Quantity, alpha};
 use crate::estimate::{Rule, judge};
-use crate::statistics::welch_of;
 use crate::{Facts, Interval, Ratio};
+use threadwise_statistics::welch_of;
 use threadwise_study::Role;
 
 /// Rates of several studies.
@@ -92,7 +92,7 @@ mod tests {
     use crate::analyse_on;
     use crate::compare::aspects::aspects;
     use crate::fixtures::{machine, run, study};
-    use crate::statistics::welch;
+    use threadwise_statistics::welch;
     use threadwise_study::Run;
 
     /// Blocks of A and P, which wobble by 1%.

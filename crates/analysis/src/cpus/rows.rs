@@ -6,9 +6,9 @@ use crate::estimate::amounts::{package_of, watts};
 use crate::estimate::left_over;
 use crate::estimate::readings::{Readings, per};
 use crate::setting::Setting;
-use crate::statistics::{arithmetic, geometric};
 use std::collections::BTreeMap;
 use threadwise_machine::{CpuSet, Topology};
+use threadwise_statistics::{arithmetic, geometric};
 use threadwise_study::Run;
 
 /// Figures of a treatment's runs, a number for each block.

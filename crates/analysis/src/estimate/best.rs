@@ -6,8 +6,8 @@
 //! and 5, here with paired t and Holm's procedure, since variances differ).
 
 use super::judge::FAMILY_SHARE;
-use crate::statistics::{MeanEstimate, correlation, holm};
 use serde::Serialize;
+use threadwise_statistics::{MeanEstimate, correlation, holm};
 
 /// Which candidates may be the best.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct Best {
 ///
 /// Degenerate cases: a candidate without a common block with the leader takes no part; with one block all are among them.
 pub fn best(count: usize, over: impl Fn(usize, usize) -> Vec<f64>, alpha: f64) -> Option<Best> {
-    let mean = |one: usize, other: usize| crate::statistics::mean(over(one, other).into_iter());
+    let mean = |one: usize, other: usize| threadwise_statistics::mean(over(one, other).into_iter());
     let measured: Vec<usize> = (0..count)
         .filter(|one| (0..count).any(|other| other != *one && mean(*one, other).is_some()))
         .collect();

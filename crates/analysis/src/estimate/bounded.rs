@@ -6,9 +6,9 @@
 //! 2004, who allow narrower intervals). Family, margin and answers as in [`super::judge`].
 
 use super::judge::{FAMILY_SHARE, Rule};
-use crate::statistics::{MeanEstimate, holm, t_two_sided_p};
 use serde::Serialize;
 use threadwise_document::Answer;
+use threadwise_statistics::{MeanEstimate, holm, t_two_sided_p};
 
 /// A ratio that is known within bounds.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -6,8 +6,8 @@
 //! *Bayesian Inference in Statistical Analysis*, 1973, 8.4). tests/it/lab_simulations/coverage/choose.rs simulates both.
 
 use super::best::{best, near_best};
-use crate::statistics::{MeanEstimate, Normal, correlation};
 use serde::Serialize;
+use threadwise_statistics::{MeanEstimate, Normal, correlation};
 
 /// Draws from the joint distribution: a probability is known to ±2%.
 const DRAWS: usize = 2000;

@@ -8,8 +8,8 @@ use super::member::{Family, Member, Series, Source, floor_of, sides};
 use super::observed::Observed;
 use super::types::THROUGHPUT;
 use super::work::Work;
-use crate::statistics::{MeanEstimate, correlation};
 use crate::{Direction, Estimate, NoiseFloor};
+use threadwise_statistics::{MeanEstimate, correlation};
 use threadwise_study::{Comparison, Study};
 
 /// What is compared. Throughput is first: its comparisons are the study's question.

@@ -6,8 +6,8 @@
 
 use super::digest::{CpuTotals, Digest, Totals};
 use super::observed::{Block, Observed};
-use crate::statistics::mean;
 use crate::{BlockCovariates, Covariates};
+use threadwise_statistics::mean;
 
 /// A block is flagged when more than this share of its own CPUs' time was taken by the hypervisor.
 pub const STEAL_FLAG_SHARE: f64 = 0.01;

@@ -5,8 +5,8 @@ use super::halves::Halves;
 use super::readings::Telemetry;
 use super::work::Work;
 use crate::activity::sums::Sums;
-use crate::statistics::{MergedLatency, mean};
 use threadwise_machine::{CpuSet, Topology};
+use threadwise_statistics::{MergedLatency, mean};
 use threadwise_study::{Run, RunStatus, Slice};
 
 /// A run in which a larger share of its rounds had no row is invalid (`no-work`).

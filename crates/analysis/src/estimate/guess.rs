@@ -5,7 +5,7 @@
 //! are right is simulated in tests/it/lab_simulations/coverage/guess.rs.
 
 use crate::Ratio;
-use crate::statistics::{t_quantile, t_two_sided_p};
+use threadwise_statistics::{t_quantile, t_two_sided_p};
 
 /// Whether a ratio exceeds a bound, that of the margin mostly, as far as one can guess.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -54,8 +54,8 @@ pub(crate) fn standard_error(ratio: &Ratio) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::estimate::{Rule, judge};
-    use crate::statistics::MeanEstimate;
     use crate::{Answer, Direction};
+    use threadwise_statistics::MeanEstimate;
 
     fn guess(mean: f64, standard_error: f64) -> Guess {
         let rule = Rule { margin: 0.03, alpha: 0.05, direction: Direction::HigherIsBetter };

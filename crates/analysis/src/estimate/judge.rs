@@ -4,9 +4,9 @@
 //! for one of many of which some are named; Schuirmann, "A comparison of the two one-sided tests procedure and the power
 //! approach", J. Pharmacokinetics and Biopharmaceutics 15 (1987) for equivalence; docs/METHODOLOGY.md, "One margin".
 
-use crate::statistics::{MeanEstimate, discoveries, holm, t_two_sided_p};
 use crate::{Direction, Ratio};
 use threadwise_document::Answer;
+use threadwise_statistics::{MeanEstimate, discoveries, holm, t_two_sided_p};
 
 /// Share of `alpha` that a family of differences gets. The rest pays for the correlation of blocks that so few of
 /// them do not show: where it is 0.3, intervals at 95% cover 93%.

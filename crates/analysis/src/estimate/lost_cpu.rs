@@ -12,7 +12,7 @@ use super::member::sides;
 use super::observed::Observed;
 use super::types::{Adjusted, Estimate, THROUGHPUT};
 use super::work::Work;
-use crate::statistics::{MeanEstimate, correlation, mean};
+use threadwise_statistics::{MeanEstimate, correlation, mean};
 use threadwise_study::Study;
 
 /// A side whose sessions ran for less of their windows than this, in the tenth of its rounds that lost least, waits for

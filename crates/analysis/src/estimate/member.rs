@@ -3,9 +3,9 @@
 //! Sources: Student 1908 (interval), Holm 1979 (family), docs/METHODOLOGY.md (margin, correlated blocks).
 
 use super::judge::{Rule, judge};
-use crate::statistics::{MeanEstimate, correlation, sign_flip_p};
 use crate::{Direction, Estimate, Ratio, Unflagged};
 use threadwise_document::numbers::{self, counted};
+use threadwise_statistics::{MeanEstimate, correlation, sign_flip_p};
 use threadwise_study::study::MIN_BLOCKS;
 use threadwise_study::{Comparison, Study};
 

@@ -7,9 +7,9 @@
 use super::digest::{Digest, Latency, State, Surroundings};
 use super::member::Series;
 use super::paired::paired_difference;
-use crate::statistics::MergedLatency;
 use std::collections::BTreeMap;
 use threadwise_machine::Topology;
+use threadwise_statistics::MergedLatency;
 use threadwise_study::{Role, Run, RunStatus, Study};
 
 /// Most threads that read histograms.

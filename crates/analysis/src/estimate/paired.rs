@@ -5,8 +5,8 @@
 //! what is not a rate".
 
 use super::judge::FAMILY_SHARE;
-use crate::statistics::{MeanEstimate, correlation, holm};
 use serde::Serialize;
+use threadwise_statistics::{MeanEstimate, correlation, holm};
 
 /// One change of a family.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -69,7 +69,7 @@ impl From<&Paired> for PairedRatio {
 
 /// d of one block: a treatment's value less the mean of its baselines'; `None` without a baseline.
 pub fn paired_difference(treatment: f64, baselines: &[f64]) -> Option<f64> {
-    Some(treatment - crate::statistics::mean(baselines.iter().copied())?)
+    Some(treatment - threadwise_statistics::mean(baselines.iter().copied())?)
 }
 
 /// Judges a family of changes, each with its d per block in block order. `twins` are the same of A′ against A: they

@@ -6,8 +6,8 @@
 
 use super::guess::standard_error;
 use crate::Analysis;
-use crate::statistics::t_quantile;
 use serde::Serialize;
+use threadwise_statistics::t_quantile;
 use threadwise_study::Study;
 
 /// How often a study like this decides.

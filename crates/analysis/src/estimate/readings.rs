@@ -4,9 +4,9 @@
 //! `window_ns`. The co-runner's are no amounts: each is a share of the windows of one probe, right
 //! before or after the run. Names: docs/PROBE.md and the samplers' own files.
 
-use crate::statistics::mean;
 use std::collections::BTreeMap;
 use threadwise_machine::CpuSet;
+use threadwise_statistics::mean;
 use threadwise_study::Reading;
 
 /// The sampler of co-runners, and its name in result files of earlier versions.

@@ -5,7 +5,7 @@
 //! "Repeated significance tests on accumulating data", J. R. Statist. Soc. A 132, 1969). That is simulated here, with
 //! independent blocks and a fixed seed.
 
-use crate::statistics::{Normal, t_quantile};
+use threadwise_statistics::{Normal, t_quantile};
 
 const STUDIES: u32 = 4000;
 /// More blocks than these are taken as so many.

@@ -6,9 +6,9 @@ use super::types::ROWS_PER_JOULE;
 use crate::activity::sums::Sums;
 use crate::activity::{Activity, activities};
 use crate::setting::Setting;
-use crate::statistics::{self, per};
 use crate::{Interval, TreatmentSummary};
 use std::collections::BTreeMap;
+use threadwise_statistics::per;
 
 /// How a metric is averaged over blocks.
 #[derive(Clone, Copy, PartialEq)]
@@ -152,9 +152,9 @@ fn metrics(setting: &Setting<'_>, used: &[&Digest], sessions: f64) -> BTreeMap<S
 fn interval(metric: &Metric, values: &[f64], alpha: f64) -> Option<Interval> {
     if metric.mean == Mean::Geometric {
         let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-        return statistics::geometric(&logs, 1.0, metric.unit, alpha);
+        return threadwise_statistics::geometric(&logs, 1.0, metric.unit, alpha);
     }
-    let mut interval = statistics::arithmetic(values, metric.unit, alpha)?;
+    let mut interval = threadwise_statistics::arithmetic(values, metric.unit, alpha)?;
     // No share is above 1, whatever Student's t makes of one near it; without an end there is none.
     if metric.unit == "share" && interval.high.is_finite() {
         interval.high = interval.high.min(1.0);

@@ -1,9 +1,9 @@
 //! What is estimated: each treatment's own numbers, ratios, noise floors, covariates.
 
-use crate::statistics::MeanEstimate;
 use crate::{Activity, Interval, Ratio};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use threadwise_statistics::MeanEstimate;
 
 /// Name of the metric that throughput comparisons are about.
 pub const THROUGHPUT: &str = "rows_per_s";

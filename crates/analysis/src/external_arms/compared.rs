@@ -3,7 +3,7 @@
 use super::types::{ArmRatio, BootRates};
 use crate::Ratio;
 use crate::estimate::{Rule, judge};
-use crate::statistics::{mean, welch};
+use threadwise_statistics::{mean, welch};
 use threadwise_study::{External, Role, Study};
 
 /// Ratios of pairs of arms, judged together: of each pair the mean of ln(rate) of every boot of the arm on top, and of

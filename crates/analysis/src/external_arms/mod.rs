@@ -13,10 +13,11 @@ mod tests;
 pub use compared::{differences, fastest};
 pub use types::{ArmRatio, ArmTreatment, BootRates, ExternalArms, InArm, Rate};
 
+use crate::Direction;
 use crate::estimate::{Observed, ObservedBlock, Rule};
-use crate::{Direction, statistics};
 use std::collections::BTreeMap;
 use threadwise_machine::Topology;
+use threadwise_statistics::mean;
 use threadwise_study::{Boot, External, Run, Study};
 
 /// What is stored of the boots of a study.
@@ -85,7 +86,7 @@ fn of_boot(
             let seated = run.slices.iter().map(|slice| slice.sessions.len()).max().unwrap_or(0);
             (cpus.max(run.cpus.len()), sessions.max(seated))
         });
-        let ln_rate = statistics::mean(logs.iter().copied())?;
+        let ln_rate = mean(logs.iter().copied())?;
         Some(Rate {
             treatment: name.clone(),
             rows_per_s: ln_rate.exp(),
@@ -108,7 +109,7 @@ fn treatments(study: &Study, external: &External, boots: &[BootRates]) -> Vec<Ar
     let in_arm = |treatment: &str, arm: &String| {
         let rates: Vec<&Rate> =
             boots.iter().filter(|boot| boot.is_of(arm)).filter_map(|boot| boot.rate(treatment)).collect();
-        let ln_rate = statistics::mean(rates.iter().map(|rate| rate.ln_rate))?;
+        let ln_rate = mean(rates.iter().map(|rate| rate.ln_rate))?;
         Some(InArm {
             arm: arm.clone(),
             boots: rates.len() as u32,

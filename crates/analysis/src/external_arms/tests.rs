@@ -87,7 +87,7 @@ fn boots_are_the_unit_and_the_fastest_of_each_arm_are_compared() {
     assert!((arms.ratios[2].ratio.value - wanted / 1.5).abs() < 1e-5);
     // As many blocks as there are do not narrow it: of 2 and 2 boots with 1% and 0.83% the interval is that of Welch.
     let (a, b) = (1.01f64.ln(), (121.0f64 / 120.0).ln());
-    let half = crate::statistics::welch(&[0.0, b], &[0.0, a]).unwrap().half_width(0.05);
+    let half = threadwise_statistics::welch(&[0.0, b], &[0.0, a]).unwrap().half_width(0.05);
     assert!(((ratio.high / ratio.low).ln() / 2.0 - half).abs() < 1e-9);
     assert_eq!(arms.treatments[3].absent, ["off"]);
     assert_eq!(arms.differing, ["kernel: 6.1 (boots 1, 2), 6.2 (boots 3, 4)"]);

@@ -4,7 +4,7 @@ use super::judged::{Between, MIN_MACHINES};
 use super::machines::{Machine, Series};
 use super::types::Kind;
 use crate::estimate::{Rule, judge as judge_family};
-use crate::statistics::{MeanEstimate, welch};
+use threadwise_statistics::{MeanEstimate, welch};
 
 /// Ratios between all pairs of kinds that have intervals, of all rows together; those of each row.
 pub(super) fn judge_between(

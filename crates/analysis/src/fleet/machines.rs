@@ -2,7 +2,7 @@
 
 use super::judged::{MachineValue, Range};
 use super::types::{Fleet, FleetStudy};
-use crate::statistics::{MeanEstimate, mean};
+use threadwise_statistics::{MeanEstimate, mean};
 
 /// A machine with its studies.
 #[derive(Debug, Clone)]

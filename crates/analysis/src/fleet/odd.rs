@@ -8,7 +8,7 @@ use super::machines::{Machine, Series};
 use super::rates::{ln_rate, most_common_work};
 use super::types::{Fleet, FleetStudy, Kind};
 use crate::groups::distinct;
-use crate::statistics::{deviations, mean};
+use threadwise_statistics::{deviations, mean};
 
 /// The odd machines of all kinds: each in what it stands out most.
 ///
@@ -58,7 +58,7 @@ fn candidates(
     looks: f64,
 ) -> Vec<OddMachine> {
     let all = series.nodes.iter().zip(deviations(&series.means()));
-    let one = |(node, deviation): (&String, crate::statistics::Deviation)| OddMachine {
+    let one = |(node, deviation): (&String, threadwise_statistics::Deviation)| OddMachine {
         kind: kind.name.clone(),
         node: node.clone(),
         comparison: comparison.to_owned(),

@@ -2,7 +2,7 @@
 
 use super::judged::{LevelSd, Needed, RECOMMENDED_MACHINES, Range, Spread};
 use super::machines::Series;
-use crate::statistics::{Component, Level, chi_squared_quantile, components, own_share, t_quantile};
+use threadwise_statistics::{Component, Level, chi_squared_quantile, components, own_share, t_quantile};
 
 /// No more machines are searched for.
 const MOST_MACHINES: u32 = 10_000;

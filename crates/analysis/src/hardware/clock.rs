@@ -2,10 +2,10 @@
 
 use super::words::slowed;
 use crate::Finding;
-use crate::statistics::mean;
 use crate::words::finding;
 use std::collections::BTreeMap;
 use threadwise_document::{Prose, numbers, prose};
+use threadwise_statistics::mean;
 use threadwise_study::probe::{ClockReading, ClockSource, Probe};
 
 /// Below this ratio it is said that the clock and not contention costs that much.

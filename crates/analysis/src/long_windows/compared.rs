@@ -6,8 +6,8 @@
 use super::types::RatioBy;
 use super::windows::Windows;
 use crate::estimate::{Rule, THROUGHPUT, family_alpha, judge, standard_error};
-use crate::statistics::{MeanEstimate, t_quantile};
 use crate::{Analysis, Estimate};
+use threadwise_statistics::{MeanEstimate, t_quantile};
 use threadwise_study::{Role, Study};
 
 /// How often a difference is found that is called detectable.

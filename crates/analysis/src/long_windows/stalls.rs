@@ -1,7 +1,7 @@
 //! Steps that took longer than a slice, which slices cannot show whole.
 
 use super::types::Stalls;
-use crate::statistics::MergedLatency;
+use threadwise_statistics::MergedLatency;
 use threadwise_study::Slice;
 
 /// Of the windows of a treatment; `None` where there is no step with a latency, or where histograms cannot be read.

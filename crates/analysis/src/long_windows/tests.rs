@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::fixtures;
-use crate::statistics::MeanEstimate;
 use crate::{Answer, Facts, analyse, document::document};
 use threadwise_machine::Topology;
+use threadwise_statistics::MeanEstimate;
 use threadwise_study::plan::long::FIRST_BLOCK;
 use threadwise_study::{LongWindows as Design, RunStatus};
 

@@ -9,8 +9,8 @@ use super::gate::{Needed, Seen};
 use super::rows::{Row, rounds, rows};
 use super::spread::Spread;
 use super::states::LookedAt;
-use crate::statistics::holm;
 use threadwise_document::Interval;
+use threadwise_statistics::holm;
 use threadwise_study::{Moment, Study};
 
 /// A size is claimed below this share of slices whose looks disagree, else a direction alone.

@@ -5,10 +5,10 @@
 //! and Panel Data*, 2nd edition, chapter 10); the interval is Student's t over blocks.
 
 use super::rows::Amount;
-use crate::statistics::MeanEstimate;
-use crate::statistics::correlation::inflation;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use threadwise_statistics::MeanEstimate;
+use threadwise_statistics::correlation::inflation;
 
 /// A slice, or a round, with the state that it is sorted by.
 #[derive(Debug, Clone, Copy, PartialEq)]

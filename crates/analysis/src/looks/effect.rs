@@ -10,11 +10,11 @@ use super::contrast::{BlockContrast, Cell, Unit, by_block, difference};
 use super::gate::MIN_ROUNDS;
 use super::rows::{Round, Row};
 use super::states::State;
-use crate::statistics::{MeanEstimate, summary};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use std::collections::BTreeMap;
+use threadwise_statistics::{MeanEstimate, summary};
 
 /// Whether a state is the one on one core (true), or the one that it is compared with (false); `None` for
 /// states that are not compared.

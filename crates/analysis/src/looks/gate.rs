@@ -2,9 +2,9 @@
 
 use super::rows::{Round, Row};
 use super::states::State;
-use crate::statistics::MeanEstimate;
 use statrs::distribution::{ContinuousCDF, Gamma};
 use std::collections::BTreeMap;
+use threadwise_statistics::MeanEstimate;
 
 /// Fewest blocks that have both states.
 pub const MIN_BLOCKS: usize = 8;

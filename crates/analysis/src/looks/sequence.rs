@@ -2,9 +2,9 @@
 
 use super::states::State;
 use super::words::serialize_word;
-use crate::statistics::median;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use threadwise_statistics::median;
 
 /// A look in the order of time.
 #[derive(Debug, Clone, Copy)]

@@ -5,10 +5,10 @@
 //! proportions with small expected number of positive counts estimated from survey data" (Survey Methodology 24,
 //! 1998): Clopper and Pearson's, for as many independent looks as would vary as much as the blocks do.
 
-use crate::statistics::{MeanEstimate, t_quantile};
 use statrs::distribution::{Beta, ContinuousCDF};
 use std::collections::BTreeMap;
 use threadwise_document::Interval;
+use threadwise_statistics::{MeanEstimate, t_quantile};
 
 /// Shares of blocks that differ by less are alike: sums of weights are rounded.
 const ALIKE: f64 = 1e-9;

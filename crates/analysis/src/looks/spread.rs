@@ -7,9 +7,9 @@
 use super::contrast::Contrast;
 use super::rows::{Round, Row};
 use super::states::State;
-use crate::statistics::{MeanEstimate, t_quantile};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use threadwise_statistics::{MeanEstimate, t_quantile};
 
 /// A share of variance with its interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

@@ -5,9 +5,9 @@ use super::states::{LookedAt, State, looked_at};
 use super::words;
 use crate::Facts;
 use crate::commands::elapsed_ns;
-use crate::statistics::median;
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_document::strip::{Piece, Strip, StripCell, StripPoint};
+use threadwise_statistics::median;
 use threadwise_study::look::follow::Share;
 use threadwise_study::{Moment, Run, Slice};
 

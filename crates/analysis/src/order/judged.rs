@@ -2,7 +2,7 @@
 //!
 //! Sources: Student 1908, Holm 1979 (docs/METHODOLOGY.md).
 
-use crate::statistics::{MeanEstimate, holm};
+use threadwise_statistics::{MeanEstimate, holm};
 
 /// What slices after a treatment were like, over blocks; logarithms.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -17,9 +17,9 @@ pub use types::{Parallel, TreatmentParallel};
 use crate::Ratio;
 use crate::estimate::{Observed, ObservedBlock, Rule, judge};
 use crate::setting::Setting;
-use crate::statistics::{MeanEstimate, arithmetic, correlation, geometric, mean, per};
 use std::collections::BTreeMap;
 use threadwise_document::{Direction, Interval};
+use threadwise_statistics::{MeanEstimate, arithmetic, correlation, geometric, mean, per};
 use threadwise_study::parallel::{Parts, WORKLOAD};
 use threadwise_study::{OptionValue, Run, Treatment};
 

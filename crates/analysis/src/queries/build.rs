@@ -19,7 +19,7 @@ use crate::Ratio;
 use crate::choices::{self, Candidates, Choice};
 use crate::estimate::{Fastest, Observed};
 use crate::setting::Setting;
-use crate::statistics::{arithmetic, geometric, mean};
+use threadwise_statistics::{arithmetic, geometric, mean};
 
 /// Bytes of rows as text a scale factor (TPC-H specification, clause 4.1.3.1).
 const BYTES_PER_SCALE: f64 = 1e9;

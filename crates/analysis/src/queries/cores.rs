@@ -16,7 +16,7 @@ use super::CoreSeconds;
 use super::table::{Cell, Table};
 use crate::Direction;
 use crate::estimate::{Bounded, judge_bounded};
-use crate::statistics::{MeanEstimate, mean};
+use threadwise_statistics::{MeanEstimate, mean};
 
 /// Bounds over all cores of a placement in one window, all in the same unit of time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

@@ -6,7 +6,7 @@
 
 use crate::Ratio;
 use crate::estimate::{Rule, judge, judge_many};
-use crate::statistics::{MeanEstimate, correlation, moderated};
+use threadwise_statistics::{MeanEstimate, correlation, moderated};
 
 /// One ratio before it is judged: d per block, oriented so that above 0 is a ratio above 1.
 pub struct Member<K> {

@@ -10,8 +10,8 @@ use super::whole::Whole;
 use super::{HeatCell, HeatMap, Plateau};
 use crate::choices::{Axis, Choice};
 use crate::estimate::best;
-use crate::statistics::{MeanEstimate, geometric, mean};
 use threadwise_document::numbers;
+use threadwise_statistics::{MeanEstimate, geometric, mean};
 use threadwise_study::Treatment;
 
 /// One column of a map: treatments of one number of streams, ascending by DOP.

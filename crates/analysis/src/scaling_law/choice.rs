@@ -9,8 +9,8 @@ use super::fit::once;
 use super::law::Law;
 use super::plan::Plan;
 use super::sweep::Sweep;
-use crate::statistics::{mean, summary};
 use serde::Serialize;
+use threadwise_statistics::{mean, summary};
 
 /// More different loads than this are left out in so many parts, each of loads that are far apart.
 const MOST_PARTS: usize = 40;

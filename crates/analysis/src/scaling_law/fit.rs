@@ -13,8 +13,8 @@ use super::plan::{Number, Plan};
 use super::solve::{Row, Solution};
 use super::sweep::{Sweep, SweepError};
 use super::told::Told;
-use crate::statistics::{Normal, quantile, t_quantile};
 use statrs::distribution::{ContinuousCDF, Normal as Gauss};
+use threadwise_statistics::{Normal, quantile, t_quantile};
 
 /// Fits of resampled data.
 pub const REPLICATES: usize = 2000;

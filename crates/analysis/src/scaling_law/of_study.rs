@@ -9,9 +9,9 @@ use super::sweep::Measured;
 use crate::estimate::{Observed, readings::Telemetry};
 use crate::queries;
 use crate::setting::Setting;
-use crate::statistics::mean;
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_machine::Topology;
+use threadwise_statistics::mean;
 use threadwise_study::{Role, Run, Study, Treatment};
 
 /// The laws of a study with a sweep; none of any other.

@@ -11,7 +11,7 @@ use super::fit::{Once, once};
 use super::law::Yields;
 use super::plan::{Number, Plan, Prior};
 use super::sweep::{FEWEST_LOADS, Sweep};
-use crate::statistics::{summary, t_quantile};
+use threadwise_statistics::{summary, t_quantile};
 
 /// A standard deviation of less than this share of the mean is taken for it: that series agree exactly is never known
 /// of a few.

@@ -1,8 +1,8 @@
 //! Points of one workload on one machine, before they are a sweep.
 
 use super::sweep::Measured;
-use crate::statistics::mean;
 use std::collections::BTreeMap;
+use threadwise_statistics::mean;
 
 /// The clock over that of one busy core, by the number of busy cores.
 #[derive(Debug, Clone, PartialEq, Default)]

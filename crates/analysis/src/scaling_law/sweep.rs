@@ -1,8 +1,8 @@
 //! Points of a sweep, as they are fitted, and what makes them unfit.
 
 use super::load::Load;
-use crate::statistics::summary;
 use std::collections::BTreeSet;
+use threadwise_statistics::summary;
 
 /// Fewer different loads than this are no curve.
 pub const FEWEST_LOADS: usize = 3;

@@ -6,11 +6,11 @@
 
 use crate::Facts;
 use crate::queries::own_bounds;
-use crate::statistics::{arithmetic, mean};
 use crate::workload::Nouns;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use threadwise_document::{Block, Cell, Column, Interval, Shown, Table};
+use threadwise_statistics::{arithmetic, mean};
 use threadwise_study::Run;
 
 /// One run, seconds.

@@ -3,8 +3,8 @@
 //! Samples are lines of perf-script(1). Shares are taken second by second, and the interval is Student's t over seconds.
 
 use crate::Interval;
-use crate::statistics::{MeanEstimate, correlation};
 use std::collections::BTreeMap;
+use threadwise_statistics::{MeanEstimate, correlation};
 
 /// Functions, a line each: kind, name, where it is.
 const FUNCTIONS: &str = include_str!("functions.txt");

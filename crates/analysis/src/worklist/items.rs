@@ -4,7 +4,7 @@ use super::schedule;
 use super::types::{Bar, Computed, Timeline};
 use crate::commands::elapsed_ns;
 use crate::estimate::Observed;
-use crate::statistics::{arithmetic, geometric, mean};
+use threadwise_statistics::{arithmetic, geometric, mean};
 use threadwise_study::worklist::{MAX_SPANS, SAMPLER, WorklistOptions};
 use threadwise_study::{Reading, Run, Study};
 

@@ -5,8 +5,8 @@ use super::types::{ITEM_S, Pair, Point, Series, Step};
 use crate::commands::{Commands, ELAPSED, IDLE_SHARE};
 use crate::estimate::Observed;
 use crate::setting::Setting;
-use crate::statistics::t_quantile;
 use crate::{Analysis, Direction, Estimate, Interval, Ratio};
+use threadwise_statistics::t_quantile;
 use threadwise_study::{Comparison, Role, Run, Study, Treatment};
 
 /// Factors that are a schedule.

@@ -30,7 +30,7 @@ use threadwise_engine::{EngineError, LoadRequest, Loaded};
 use crate::Server;
 pub(crate) use insert::ROW_BYTES;
 pub(crate) use parallel_scan::not_ours;
-pub(crate) use shared::lock;
+pub(crate) use shared::{lock, setting};
 use tables::procedure;
 pub(crate) use tpch::QuerySession;
 #[doc(hidden)]

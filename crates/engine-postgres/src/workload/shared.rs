@@ -195,6 +195,18 @@ pub(super) fn settle(
     expect(client, "track_counts", "on", "the server counts block accesses only with it")
 }
 
+/// What a setting of the session is.
+///
+/// # Errors
+/// The server's.
+pub(crate) fn setting(client: &mut postgres::Client, name: &str) -> Result<String, EngineError> {
+    let action = format!("read the setting {name}");
+    let row = client
+        .query_one("SELECT current_setting($1)", &[&name])
+        .map_err(|cause| query(action.as_str(), &cause))?;
+    row.try_get(0).map_err(|cause| query(action.as_str(), &cause))
+}
+
 /// Refuses a setting of the server that is another than the wanted one.
 pub(super) fn expect(
     client: &mut postgres::Client,
@@ -202,11 +214,7 @@ pub(super) fn expect(
     wanted: &str,
     why: &str,
 ) -> Result<(), EngineError> {
-    let action = format!("read the setting {name}");
-    let row = client
-        .query_one("SELECT current_setting($1)", &[&name])
-        .map_err(|cause| query(action.as_str(), &cause))?;
-    let found: String = row.try_get(0).map_err(|cause| query(action.as_str(), &cause))?;
+    let found = setting(client, name)?;
     match found == wanted {
         true => Ok(()),
         false => Err(failed(format!("have {name}={wanted}"), format!("it is {found}; {why}"))),

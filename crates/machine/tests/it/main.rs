@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)] // A failure here is a failed test with its place.
 
 mod fixtures;
+mod lab_machines;
 mod placement;
 mod placement_parts;
 mod placement_properties;
@@ -10,5 +11,4 @@ mod service;
 mod topology;
 mod topology_capture;
 mod topology_damage;
-mod topology_recorded;
 mod topology_reported;

@@ -3,6 +3,7 @@
 
 mod clock;
 mod co_runners;
+mod lab_simulations;
 mod latency;
 mod live;
 mod look;

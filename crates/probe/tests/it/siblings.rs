@@ -86,7 +86,7 @@ fn tally(machine: &Machine, found: &Found) -> Tally {
     tally
 }
 
-fn table(cpus: usize, seeds: u64) {
+pub fn table(cpus: usize, seeds: u64) {
     for scenario in scenarios() {
         if scenario.threads > cpus || (scenario.stacked && cpus > 64) {
             continue;
@@ -135,11 +135,6 @@ fn eight_logical_cpus() {
 #[test]
 fn sixty_four_logical_cpus() {
     table(64, 3);
-}
-
-#[test]
-fn seven_hundred_sixty_eight_logical_cpus() {
-    table(768, 1);
 }
 
 /// A number between two others, even in their logarithms.

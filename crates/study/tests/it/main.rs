@@ -10,6 +10,7 @@ mod external;
 mod index;
 mod instances;
 mod jobs;
+mod lab_machines;
 mod long_windows;
 mod looks;
 mod looks_missing;

@@ -3,15 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "in a test, failing there is the point")]
 
 use crate::support::{MIB, machine};
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use threadwise_machine::placement::{resolve, resolve_service};
 use threadwise_machine::{Draw, Pin, Placement, Topology};
+use threadwise_study::Study;
 use threadwise_study::load::{Overrides, StudyFile};
-use threadwise_study::{Study, plan_block};
 
-const PRESETS: [&str; 6] = [
+pub const PRESETS: [&str; 6] = [
     "cached-reads",
     "concurrent-inserts",
     "log-buffer",
@@ -20,7 +17,7 @@ const PRESETS: [&str; 6] = [
     "work-list",
 ];
 
-fn study(preset: &str, topology: &Topology) -> Study {
+pub fn study(preset: &str, topology: &Topology) -> Study {
     StudyFile::preset(preset)
         .unwrap()
         .resolve(topology, &Overrides::default())
@@ -95,48 +92,4 @@ fn named_comparisons_are_there_where_their_sides_are() {
     // Half of two cores is one core with two sessions, which is `same-core`: the comparison is its.
     let small = machine(1, 2, 2, Some(MIB), Some(MIB));
     assert!(has("concurrent-inserts", &small, "doubled-up"));
-}
-
-fn unpacked(archive: &Path, to: &Path) -> PathBuf {
-    let status = Command::new("tar").arg("-xjf").arg(archive).arg("-C").arg(to).status().unwrap();
-    assert!(status.success(), "tar cannot unpack {}", archive.display());
-    std::fs::read_dir(to).unwrap().next().unwrap().unwrap().path()
-}
-
-#[test]
-fn each_is_planned_on_every_recorded_machine() {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/machines");
-    let folder = std::env::var_os("THREADWISE_MACHINES").map_or(beside, PathBuf::from);
-    let Ok(index) = std::fs::read_to_string(folder.join("INDEX.tsv")) else {
-        let about = "SKIPPED: published presets on recorded machines: there are none in";
-        writeln!(std::io::stderr(), "{about} {}; set THREADWISE_MACHINES", folder.display()).unwrap();
-        return;
-    };
-    for name in index.lines().skip(1).filter_map(|line| line.split('\t').next()) {
-        let space = tempfile::tempdir().unwrap();
-        let root = unpacked(&folder.join(format!("{name}.tar.bz2")), space.path());
-        let topology = Topology::read(&root, None).unwrap();
-        for preset in PRESETS {
-            let study = study(preset, &topology);
-            let plan = plan_block(&study, &topology, 0)
-                .unwrap_or_else(|error| panic!("{preset} on {name}: {error}"));
-            for (treatment, placed) in study.treatments.iter().zip(&plan.placements) {
-                assert!(
-                    placed.set().is_subset(&topology.allowed()),
-                    "{preset} on {name}: {}",
-                    treatment.name
-                );
-                if std::env::var_os("THREADWISE_SHOW_PLANS").is_some() {
-                    let (name_of, cpus) = (&treatment.name, placed.set());
-                    writeln!(std::io::stderr(), "{name} {preset} {name_of} s{} {cpus}", treatment.sessions)
-                        .unwrap();
-                }
-            }
-            if std::env::var_os("THREADWISE_SHOW_PLANS").is_some() {
-                study.left_out.iter().chain(&study.placement_remarks(&topology)).for_each(|line| {
-                    writeln!(std::io::stderr(), "{name} {preset} - {line}").unwrap();
-                });
-            }
-        }
-    }
 }

@@ -3,7 +3,7 @@
 
 use crate::harness::{Lab, said};
 use crate::harness::{living, wait_until_clean};
-use crate::pin_server::{Server, kill, start_waiting, until};
+use crate::pin_server::{Server, kill, kill_all, start_waiting, until};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -27,9 +27,8 @@ fn killed_whole(lab: &Lab, server: &Server) {
     let janitors = janitors(lab);
     assert_eq!(janitors.len(), 1, "{janitors:?}");
     kill(&janitors);
-    kill(&living(lab));
+    kill_all(|| living(lab));
     child.wait().unwrap();
-    until("the end of all processes", || living(lab).is_empty());
     ["s.threadwise", "s.threadwise-journal", "at-work"].into_iter().for_each(|name| {
         let _ = std::fs::remove_file(lab.path().join(name));
     });

@@ -189,6 +189,15 @@ pub fn kill(pids: &[String]) {
     );
 }
 
+/// Kills until there is none: what a shell starts between a look and its end is in the next look.
+pub fn kill_all(living: impl Fn() -> Vec<String>) {
+    until("the end of all processes", || {
+        let found = living();
+        kill(&found);
+        found.is_empty()
+    });
+}
+
 #[test]
 fn a_server_that_another_study_binds_is_refused_before_anything_is_touched() {
     if !crate::harness::has_python("binding a server") {
@@ -244,7 +253,7 @@ fn killed_with_a_server_bound_every_thread_has_its_own_mask_again() {
             false => child.kill().unwrap(),
             true => {
                 until("runner, worker, sh and sleep", || without_janitor(&lab).len() >= 4);
-                kill(&without_janitor(&lab));
+                kill_all(|| without_janitor(&lab));
             }
         }
         child.wait().unwrap();

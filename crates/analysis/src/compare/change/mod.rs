@@ -24,9 +24,9 @@ use super::aspects::{Aspect, alike, apart, aspects};
 use super::quantity::{Quantity, alpha};
 use crate::estimate::{Rule, judge};
 use crate::external_arms::differences;
-use crate::statistics::{self, MeanEstimate, welch_of};
 use crate::{Direction, Facts, Interval, Ratio};
 use serde::Serialize;
+use threadwise_statistics::{MeanEstimate, geometric, welch_of};
 use threadwise_study::{Role, Study};
 
 /// What studies of two sides show.
@@ -266,7 +266,7 @@ fn judged<'a>(family: Vec<(&'a str, Series)>, is_paired: bool, unit: &str, rule:
     let pairs: Vec<(Vec<f64>, Vec<f64>)> =
         family.iter().map(|(_, series)| (series.after.clone(), series.before.clone())).collect();
     let ratios = if is_paired { paired_differences(&pairs, rule) } else { differences(&pairs, rule) };
-    let of_side = |logs: &[f64]| statistics::geometric(logs, 1.0, unit, rule.alpha);
+    let of_side = |logs: &[f64]| geometric(logs, 1.0, unit, rule.alpha);
     let all = family.into_iter().zip(ratios).filter_map(|((name, series), ratio)| {
         let ratio = match series.by_blocks {
             Some(mean) => judge(&[(mean, None)], rule).pop()?,

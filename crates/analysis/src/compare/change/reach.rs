@@ -5,7 +5,7 @@
 //! Student's t, with the spread of studies as these have it (Welch, Biometrika 34, 1947, of samples of equal size).
 
 use crate::Ratio;
-use crate::statistics::{MeanEstimate, summary, t_two_sided_p, welch};
+use threadwise_statistics::{MeanEstimate, summary, t_two_sided_p, welch};
 
 /// Studies a side beyond which the number is not said.
 const MOST_STUDIES: u32 = 1000;

@@ -144,7 +144,7 @@ fn what_studies_could_have_shown() {
     let many = |count: u32| -> Vec<f64> {
         let sign = |at: u32| if at.is_multiple_of(2) { 1.0 } else { -1.0 };
         let values: Vec<f64> = (0..count).map(|at| sign(at) * f64::from(at.min(1))).collect();
-        let sd = crate::statistics::summary(&values).unwrap().sd;
+        let sd = threadwise_statistics::summary(&values).unwrap().sd;
         values.iter().map(|value| value * 0.2 / sd).collect()
     };
     let half = |count: u32| {

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
     use crate::Direction;
     use crate::estimate::{Rule, judge};
-    use crate::statistics::MeanEstimate;
+    use threadwise_statistics::MeanEstimate;
 
     const MARGIN: f64 = 0.1;
 

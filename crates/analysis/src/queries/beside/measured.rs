@@ -7,7 +7,7 @@ use threadwise_study::{Run, Slice, Study};
 
 use super::super::table::{Cell, Table};
 use crate::estimate::Observed;
-use crate::statistics::MergedLatency;
+use threadwise_statistics::MergedLatency;
 
 /// One run's short queries.
 #[derive(Debug, Clone, Copy, Default)]

@@ -17,12 +17,12 @@ use super::steps::ladders;
 use super::table::{Cell, Table};
 use super::whole::{Whole, twins};
 use crate::estimate::{MIN_STEPS, Observed};
-use crate::statistics::{MeanEstimate, correlation, geometric, mean};
 use crate::{Direction, Ratio};
 pub use limit::{DopLimit, Step, limit};
 use limit::{blocks_needed, limits};
 pub(crate) use measured::streams_alone;
 use measured::{Measured, of_blocks};
+use threadwise_statistics::{MeanEstimate, correlation, geometric, mean};
 pub use types::ShortQueries;
 
 /// What a study says of short queries, treatments by ladder and DOP.

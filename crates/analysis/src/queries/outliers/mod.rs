@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 use super::plans::Plans;
 use super::table::{Cell, Done, Table};
 use super::{Baseline, Outlier, TreatmentQueries};
-use crate::statistics::median;
 use reasons::{Places, Surroundings, Why};
 use threadwise_document::{Prose, numbers, prose};
+use threadwise_statistics::median;
 use threadwise_study::Slice;
 
 /// An execution that took no more than so many times the median is none that stands out.

@@ -14,9 +14,9 @@ use super::super::plans::{self, Plans};
 use super::super::table::{Cell, Done, Table};
 use super::super::{Change, QueryEstimates, Reason, TreatmentQueries};
 use crate::estimate::{BUSY_FLAG_SHARE, CO_RUNNER_FLAG_SHARE, STEAL_FLAG_SHARE};
-use crate::statistics::median;
 use crate::words;
 use threadwise_document::{Prose, numbers, prose};
+use threadwise_statistics::median;
 
 /// Part of an excess that a disturbance must explain.
 const EXPLAINS_SHARE: f64 = 0.25;

@@ -11,7 +11,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use threadwise_analysis::estimate::{Work, block_difference};
 use threadwise_analysis::order::{Judged, Neighbours, OrderedSlice, contrasts, judged};
-use threadwise_analysis::statistics::MeanEstimate;
+use threadwise_statistics::MeanEstimate;
 use threadwise_study::plan::order::rounds;
 
 const STUDIES: u64 = 2000;

@@ -151,6 +151,22 @@ mod tests {
     }
 
     #[test]
+    fn functions_of_extensions_are_refused_too() {
+        for (call, what) in [
+            ("http_get('http://x')", "sends a request"),
+            ("http(('GET', 'x', NULL, NULL, NULL)::http_request)", "sends a request"),
+            ("run_command_on_workers('SELECT 1')", "executes a text on other servers"),
+            ("dbms_pipe.send_message('a')", "messages of other sessions"),
+            ("utl_file.put_line(1, 'a')", "changes files of the server"),
+        ] {
+            let why = read(&format!("SELECT {call}"), true).unwrap_err();
+            assert!(why.contains(what), "{call}: {why}");
+        }
+        // A function of the user's own may be called so.
+        assert!(read("SELECT send_message('a')", true).is_ok());
+    }
+
+    #[test]
     fn large_objects_need_leave_to_write() {
         for call in ["lo_unlink(5)", "pg_catalog.\"lo_put\"(5, 0, '')", "LO_CREATE(0)", "lowrite(0, '')"] {
             let why = read(&format!("SELECT {call}"), false).unwrap_err();

@@ -6,8 +6,8 @@
 use crate::lab_simulations::coverage::noise::Normal;
 use crate::lab_simulations::coverage::rules::{ALPHA, MARGIN, count};
 use threadwise_analysis::estimate::{Paired, Rule, judge_bounded, paired, paired_difference};
-use threadwise_analysis::statistics::{MeanEstimate, arithmetic, mean};
 use threadwise_analysis::{Answer, Direction, Interval};
+use threadwise_statistics::{MeanEstimate, arithmetic, mean};
 
 /// Studies a line, where nothing else is asked for.
 const IN_CI: u64 = 400;

@@ -6,7 +6,7 @@ use crate::lab_simulations::coverage::rules::{ALPHA, answers, count, means, stud
 use threadwise_analysis::Interval;
 use threadwise_analysis::advice::keep;
 use threadwise_analysis::cost::{Cheaper, cheaper};
-use threadwise_analysis::statistics::geometric;
+use threadwise_statistics::geometric;
 
 /// Studies a line, where nothing else is asked for.
 const IN_CI: u64 = 600;

@@ -7,7 +7,7 @@ use crate::lab_simulations::coverage::noise::Normal;
 use crate::lab_simulations::coverage::queries::drawn;
 use crate::lab_simulations::coverage::rules::{ALPHA, MARGIN, count};
 use threadwise_analysis::estimate::{best, near_best};
-use threadwise_analysis::statistics::mean;
+use threadwise_statistics::mean;
 
 /// Studies a line, where nothing else is asked for.
 const IN_CI: u64 = 400;

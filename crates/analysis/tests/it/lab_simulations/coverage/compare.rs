@@ -7,8 +7,8 @@ use crate::lab_simulations::coverage::share;
 use threadwise_analysis::compare::change::{is_regression, paired_differences};
 use threadwise_analysis::estimate::{Rule, judge};
 use threadwise_analysis::external_arms::differences;
-use threadwise_analysis::statistics::{MeanEstimate, Normal, mean, welch};
 use threadwise_analysis::{Direction, Ratio};
+use threadwise_statistics::{MeanEstimate, Normal, mean, welch};
 
 /// Comparisons of two sides between which nothing changed.
 const OF_NOTHING: u64 = 1000;

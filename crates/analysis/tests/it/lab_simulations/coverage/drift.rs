@@ -4,7 +4,7 @@
 use crate::lab_simulations::coverage::noise::{Machine, Normal, QUIET};
 use crate::lab_simulations::coverage::rules::{ALPHA, count};
 use threadwise_analysis::estimate::Work;
-use threadwise_analysis::statistics::change_points::{Reference, change_points, levels};
+use threadwise_statistics::change_points::{Reference, change_points, levels};
 
 /// What the rate of the whole machine does over a study of so many blocks, in logarithms.
 #[derive(Clone, Copy)]

@@ -3,8 +3,8 @@
 use crate::lab_simulations::coverage::rules::{ALPHA, MARGIN};
 use threadwise_analysis::estimate::Rule;
 use threadwise_analysis::external_arms::{differences, fastest};
-use threadwise_analysis::statistics::{Normal, welch};
 use threadwise_analysis::{Answer, Direction, Ratio};
+use threadwise_statistics::{Normal, welch};
 
 /// More than elsewhere, since each takes microseconds.
 const STUDIES: u64 = 10_000;

@@ -9,8 +9,8 @@ use crate::lab_simulations::coverage::rules::count;
 use threadwise_analysis::fleet::{
     Fleet, FleetRate, FleetRatio, FleetStudy, Judged, Kind, LEVEL, Price, document, judge, machine_mean,
 };
-use threadwise_analysis::statistics::Normal;
 use threadwise_analysis::{Finding, Ratio};
+use threadwise_statistics::Normal;
 
 const ALPHA: f64 = 1.0 - LEVEL;
 const MARGIN: f64 = 0.03;

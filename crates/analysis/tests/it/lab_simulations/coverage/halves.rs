@@ -5,7 +5,7 @@ use crate::lab_simulations::coverage::noise::Normal;
 use crate::lab_simulations::coverage::rules::{ALPHA, MARGIN, count};
 use threadwise_analysis::estimate::{Sides, Work, block_difference};
 use threadwise_analysis::halves::{half_difference, is_beyond, judged};
-use threadwise_analysis::statistics::mean;
+use threadwise_statistics::mean;
 
 /// Studies a line, where nothing else is asked for.
 const IN_CI: u64 = 500;

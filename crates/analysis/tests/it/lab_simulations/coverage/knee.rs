@@ -5,8 +5,8 @@ use crate::lab_simulations::coverage::noise::{Machine, Normal, QUIET};
 use crate::lab_simulations::coverage::rules::{ALPHA, MARGIN, count};
 use threadwise_analysis::estimate::{Rule, Work, block_difference, judge};
 use threadwise_analysis::order::judged;
-use threadwise_analysis::statistics::{MeanEstimate, correlation};
 use threadwise_analysis::{Direction, Ratio};
+use threadwise_statistics::{MeanEstimate, correlation};
 
 /// Ratios of a sweep, a family as the analysis has it: every point against the baseline, then every step.
 fn sweep(study: &[Vec<Vec<Work>>]) -> Vec<Ratio> {

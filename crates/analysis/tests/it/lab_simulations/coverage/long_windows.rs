@@ -5,8 +5,8 @@ use crate::lab_simulations::coverage::noise::{Machine, Normal, QUIET};
 use crate::lab_simulations::coverage::rules::{ALPHA, MARGIN, means, series};
 use threadwise_analysis::estimate::{Rule, Work};
 use threadwise_analysis::long_windows::differences;
-use threadwise_analysis::statistics::MeanEstimate;
 use threadwise_analysis::{Direction, Ratio};
+use threadwise_statistics::MeanEstimate;
 
 const STUDIES: u64 = 2000;
 /// Length of slices, of long windows and of stalls, seconds.

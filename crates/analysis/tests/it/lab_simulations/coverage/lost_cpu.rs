@@ -3,7 +3,7 @@
 use crate::lab_simulations::coverage::noise::Normal;
 use crate::lab_simulations::coverage::rules::{ALPHA, MARGIN, count, plain_half_width};
 use threadwise_analysis::estimate::{LostCpu, Work, block_difference, cpu_share, pseudo_values};
-use threadwise_analysis::statistics::MeanEstimate;
+use threadwise_statistics::MeanEstimate;
 
 const ROUNDS: usize = 20;
 /// Logarithm of the ratio where nobody loses anything.

@@ -5,8 +5,8 @@ use crate::lab_simulations::coverage::noise::Normal;
 use crate::lab_simulations::coverage::rules::{ALPHA, count, means};
 use threadwise_analysis::estimate::{Rule, judge};
 use threadwise_analysis::queries::{Step, limit};
-use threadwise_analysis::statistics::MeanEstimate;
 use threadwise_analysis::{Direction, Ratio};
+use threadwise_statistics::MeanEstimate;
 
 /// Studies a line in CI.
 const IN_CI: u64 = 1000;

@@ -2,7 +2,7 @@
 //! disturbed blocks, stalls, drift inside of blocks and co-runners that come and go.
 
 use threadwise_analysis::estimate::Work;
-pub use threadwise_analysis::statistics::Normal;
+pub use threadwise_statistics::Normal;
 
 /// Rounds of a block, where it is not about them.
 pub const ROUNDS: usize = 10;

@@ -6,8 +6,8 @@
 use crate::lab_simulations::coverage::noise::Normal;
 use crate::lab_simulations::coverage::rules::{ALPHA, MARGIN};
 use threadwise_analysis::estimate::{Rule, judge, judge_many};
-use threadwise_analysis::statistics::{MeanEstimate, correlation, moderated};
 use threadwise_analysis::{Direction, Ratio};
+use threadwise_statistics::{MeanEstimate, correlation, moderated};
 
 const STUDIES: u64 = 1000;
 const QUERIES: usize = 22;

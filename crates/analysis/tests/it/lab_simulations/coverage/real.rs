@@ -5,7 +5,7 @@
 use crate::lab_simulations::coverage::rules::ALPHA;
 use threadwise_analysis::UNTIL_LEVEL_SHARE;
 use threadwise_analysis::estimate::{LostCpu, Work, block_difference, pseudo_values};
-use threadwise_analysis::statistics::{mean, summary, t_quantile};
+use threadwise_statistics::{mean, summary, t_quantile};
 
 /// Name, slices, and seconds from the start of a block to that of the next.
 const REAL: [(&str, &str, f64); 2] = [

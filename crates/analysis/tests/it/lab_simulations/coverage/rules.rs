@@ -2,8 +2,8 @@
 
 use crate::lab_simulations::coverage::noise::Machine;
 use threadwise_analysis::estimate::{Rule, Work, block_difference, judge};
-use threadwise_analysis::statistics::{MeanEstimate, correlation, summary, t_quantile, t_two_sided_p};
 use threadwise_analysis::{Direction, Ratio};
+use threadwise_statistics::{MeanEstimate, correlation, summary, t_quantile, t_two_sided_p};
 
 pub const ALPHA: f64 = 0.05;
 pub const MARGIN: f64 = 0.03;

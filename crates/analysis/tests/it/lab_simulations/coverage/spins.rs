@@ -4,7 +4,7 @@
 use crate::lab_simulations::coverage::noise::Normal;
 use crate::lab_simulations::coverage::rules::{ALPHA, answers, count, means};
 use threadwise_analysis::spins::{EXPLAINED_SHARE, explained_at_most};
-use threadwise_analysis::statistics::arithmetic;
+use threadwise_statistics::arithmetic;
 
 /// Studies a line in CI.
 const IN_CI: u64 = 1000;

@@ -6,7 +6,7 @@ use crate::lab_simulations::coverage::rules::{ALPHA, MARGIN, count};
 use threadwise_analysis::changed_with::{Form, Tested, judge_links};
 use threadwise_analysis::cpus::{differs, furthest};
 use threadwise_analysis::estimate::{PairedRatio, paired, paired_difference};
-use threadwise_analysis::statistics::{blocks_needed, correlation};
+use threadwise_statistics::{blocks_needed, correlation};
 
 /// Studies a line in CI.
 const IN_CI: u64 = 300;

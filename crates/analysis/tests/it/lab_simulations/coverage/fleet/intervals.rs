@@ -5,7 +5,7 @@ use super::{
 };
 use crate::lab_simulations::coverage::rules::count;
 use threadwise_analysis::fleet::{difference, fewest, machine_mean, machines_for, next_machine};
-use threadwise_analysis::statistics::{MeanEstimate, Normal, own_share, welch};
+use threadwise_statistics::{MeanEstimate, Normal, own_share, welch};
 
 /// Shares of fleets whose interval holds the truth: mean of the kind, next machine, and that of all studies pooled.
 fn covered(shape: &Shape, sds: Sds, seed: u64) -> [f64; 3] {

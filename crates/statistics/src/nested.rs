@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn unbalanced_components_are_unbiased() {
-        use crate::statistics::Normal;
+        use crate::Normal;
         let shapes: [&[usize]; 5] = [&[2, 1], &[1], &[3, 2], &[2, 2], &[1, 1, 2]];
         let mut random = Normal::new(1992);
         let studies = 4000;

@@ -156,7 +156,7 @@ fn centred_ranks(values: &[f64]) -> Option<Vec<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statistics::Normal;
+    use crate::Normal;
 
     const RISING: [f64; 16] =
         [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0, 16.0];

@@ -91,7 +91,7 @@ fn log_likelihood(values: &[f64], rho: f64) -> f64 {
 
 /// Generalised least squares' sum of squares around the mean, x′R⁻¹x − (1′R⁻¹x)² / (1′R⁻¹1), where R is the
 /// correlation matrix of an AR(1) process, whose inverse has three diagonals.
-pub(super) fn residual(values: &[f64], rho: f64) -> f64 {
+pub(crate) fn residual(values: &[f64], rho: f64) -> f64 {
     let last = values.len() - 1;
     let (mut squares, mut sum) = (0.0, 0.0);
     for (at, value) in values.iter().enumerate() {
@@ -110,7 +110,7 @@ fn information(n: usize, rho: f64) -> f64 {
 }
 
 /// Variance of the mean of n values of an AR(1) process with variance 1.
-pub(super) fn variance_of_mean(n: usize, rho: f64) -> f64 {
+pub(crate) fn variance_of_mean(n: usize, rho: f64) -> f64 {
     let n = n as f64;
     // Σ over lags k of (n − k) ρᵏ, in closed form.
     let beside = rho * (n * (1.0 - rho) - (1.0 - rho.powf(n))) / (1.0 - rho).powi(2);
@@ -120,7 +120,7 @@ pub(super) fn variance_of_mean(n: usize, rho: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statistics::Normal;
+    use crate::Normal;
 
     fn close(a: f64, b: f64) -> bool {
         (a - b).abs() < 1e-9 * b.abs().max(1.0)

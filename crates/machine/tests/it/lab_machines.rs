@@ -1,5 +1,5 @@
-//! Reads the machines that others recorded, in a folder beside the repository, and compares with
-//! the counts in its index. The folder is not part of the project: without it the test says so.
+//! Reads the machines that others recorded, in the folder that THREADWISE_MACHINES names, and compares with the
+//! counts in its index. The folder is not part of the project: without it the test says so.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -10,11 +10,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use threadwise_machine::Topology;
 use threadwise_machine::topology::capture;
-
-fn folder() -> PathBuf {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/machines");
-    std::env::var_os("THREADWISE_MACHINES").map_or(beside, PathBuf::from)
-}
 
 /// Packages, cores, logical CPUs and NUMA nodes.
 fn counts(topology: &Topology) -> [usize; 4] {
@@ -58,15 +53,15 @@ fn consistent(topology: &Topology, name: &str) {
 const WITHOUT_PACKAGES: &str = "256ppc-8n8s4t";
 
 #[test]
-fn recorded_machines_have_the_expected_counts() {
-    let folder = folder();
-    let Ok(index) = std::fs::read_to_string(folder.join("INDEX.tsv")) else {
+#[ignore = "laboratory: machines"]
+fn smoke_recorded_machines_have_the_expected_counts() {
+    let Some(folder) = std::env::var_os("THREADWISE_MACHINES").map(PathBuf::from) else {
         // Not by the macro, whose output the test program keeps back.
-        let about = "*** NOT RUN: there are no recorded machines (INDEX.tsv and archives) in";
-        let next = "set THREADWISE_MACHINES to a folder that has them ***";
-        writeln!(std::io::stderr(), "\n{about} {}; {next}\n", folder.display()).unwrap();
+        let about = "SKIPPED: counts of recorded machines: THREADWISE_MACHINES names no folder of them";
+        writeln!(std::io::stderr(), "{about}").unwrap();
         return;
     };
+    let index = std::fs::read_to_string(folder.join("INDEX.tsv")).unwrap();
     let mut wrong = Vec::new();
     let mut checked = 0;
     for line in index.lines().skip(1) {

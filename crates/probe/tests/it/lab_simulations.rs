@@ -1,0 +1,9 @@
+//! Models too large for the suite.
+
+use crate::siblings::table;
+
+#[test]
+#[ignore = "laboratory: simulations"]
+fn seven_hundred_sixty_eight_logical_cpus() {
+    table(768, 1);
+}
