@@ -2,7 +2,7 @@
 
 use crate::random::Random;
 use crate::run::{judged, limit_memory};
-use crate::targets::TARGETS;
+use crate::targets::{Kind, TARGETS};
 use std::fs;
 use std::path::Path;
 
@@ -26,12 +26,17 @@ fn inputs_of_repaired_faults_do_no_harm() {
 
 #[test]
 fn an_input_is_the_same_again() {
-    for kind in &TARGETS {
+    let check = |kind: &Kind| {
         let make = || (kind.make)().unwrap_or_else(|why| panic!("{}: {why}", kind.name));
         let (one, other) = (make(), make());
         for number in 0..5 {
             let (a, b) = (one.input(&mut Random::of(3, number)), other.input(&mut Random::of(3, number)));
             assert!(a == b, "{} {number}", kind.name);
         }
-    }
+    };
+    std::thread::scope(|scope| {
+        TARGETS.chunks(TARGETS.len().div_ceil(2)).for_each(|half| {
+            scope.spawn(move || half.iter().for_each(check));
+        });
+    });
 }

@@ -163,8 +163,13 @@ fn all(kind: &Kind, prevalence: f64, visit_s: f64, studies: u64) -> Score {
 
 #[test]
 fn one_core_is_hardly_ever_said_where_there_were_two() {
+    one_core_is_right_at(&[0.06, 0.5]);
+}
+
+/// Of looks that say one core hardly any was on two, and most that were on one say so, at each prevalence of one core.
+pub fn one_core_is_right_at(prevalences: &[f64]) {
     for kind in &KINDS {
-        for prevalence in [0.0015, 0.01, 0.06, 0.25, 0.5] {
+        for &prevalence in prevalences {
             for visit_s in [0.02, 1.0] {
                 let score = all(kind, prevalence, visit_s, if prevalence < 0.01 { 100 } else { 10 });
                 let said = f64::from(score.one_core[0] + score.others[1]);

@@ -11,6 +11,7 @@ mod index;
 mod instances;
 mod jobs;
 mod lab_machines;
+mod lab_simulations;
 mod long_windows;
 mod looks;
 mod looks_missing;

@@ -341,7 +341,7 @@ fn what_a_killed_run_left_is_removed_and_nothing_else() {
     lock.lock().unwrap();
     assert_eq!(remove_leftovers(&stage.root()).unwrap(), [stage.root().join(".old-sf9")]);
     assert!(stage.root().join(".making-sf7").exists() && stage.path("elsewhere").exists());
-    drop(lock);
+    lock.unlock().unwrap();
     assert_eq!(remove_leftovers(&stage.root()).unwrap(), [stage.root().join(".making-sf7")]);
     assert_eq!(stage.left(&["sf0.01", "mine"]), [""; 0]);
     assert!(remove_leftovers(&stage.path("nowhere")).unwrap().is_empty());
