@@ -30,7 +30,7 @@ fn plan(program: &Path) -> [(&'static str, Task); 8] {
         ("dist", cargo(&["xtask", "dist"])),
         (
             "lab",
-            cargo(&["xtask", "lab", "--smoke", "figures", "kills", "simulations"])
+            cargo(&["xtask", "lab", "--smoke"])
                 .env(dist::TEST_PROGRAM, &program.to_string_lossy()),
         ),
     ]
@@ -47,7 +47,7 @@ mod tests {
         let at = |command: &str| shown.iter().position(|shown| shown == command);
         assert!(at("cargo xtask test").is_some(), "{shown:?}");
         let lab =
-            at("THREADWISE_TEST_PROGRAM=/d/threadwise cargo xtask lab --smoke figures kills simulations");
+            at("THREADWISE_TEST_PROGRAM=/d/threadwise cargo xtask lab --smoke");
         assert!(lab > at("cargo xtask dist"), "{shown:?}");
     }
 }

@@ -16,5 +16,5 @@ fn smoke_a_cell_is_measured_by_slurm() {
     assert_eq!(fleet_slurm::fleet(&lab, &cluster, "submit", &[]).code, Some(0));
     cluster.wait_until_idle();
     let status = fleet_slurm::fleet(&lab, &cluster, "status", &[]);
-    assert!(status.stdout.contains("1 of 1"), "{}", status.stdout);
+    assert!(status.stdout.contains("tw1 (k): 1 measured"), "{}", status.stdout);
 }
