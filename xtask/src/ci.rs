@@ -28,11 +28,7 @@ fn plan(program: &Path) -> [(&'static str, Task); 8] {
         ("doc", cargo(&["doc", "--no-deps", "--workspace"]).env("RUSTDOCFLAGS", "-D warnings")),
         ("test", cargo(&["xtask", "test"])),
         ("dist", cargo(&["xtask", "dist"])),
-        (
-            "lab",
-            cargo(&["xtask", "lab", "--smoke"])
-                .env(dist::TEST_PROGRAM, &program.to_string_lossy()),
-        ),
+        ("lab", cargo(&["xtask", "lab", "--smoke"]).env(dist::TEST_PROGRAM, &program.to_string_lossy())),
     ]
 }
 
@@ -46,8 +42,7 @@ mod tests {
         let shown: Vec<String> = plan.iter().map(|(_, task)| task.shown()).collect();
         let at = |command: &str| shown.iter().position(|shown| shown == command);
         assert!(at("cargo xtask test").is_some(), "{shown:?}");
-        let lab =
-            at("THREADWISE_TEST_PROGRAM=/d/threadwise cargo xtask lab --smoke");
+        let lab = at("THREADWISE_TEST_PROGRAM=/d/threadwise cargo xtask lab --smoke");
         assert!(lab > at("cargo xtask dist"), "{shown:?}");
     }
 }

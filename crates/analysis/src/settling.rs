@@ -4,9 +4,9 @@
 //! before the first slice ([`threadwise_study::arm::SETTLE_NS`]); what is still left then would be a part of the ratios of
 //! arms. In each block d of an arm is the mean, over its phases that begin with a switch and its treatments, of the
 //! logarithm of the rate in the phase's first round less that of the rate in its other rounds. Student's t over blocks,
-//! one family for all arms (`estimate::paired`; docs/METHODOLOGY.md, "Arms").
+//! one family for all arms (`estimate::change`; docs/METHODOLOGY.md, "Arms").
 
-use crate::estimate::{Paired, PairedRatio, Work, paired};
+use crate::estimate::{Change, Work, paired};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use threadwise_statistics::mean;
@@ -19,15 +19,7 @@ pub struct Settling {
     pub arm: String,
     /// Below 1 first rounds are slower; adjusted for the arms.
     #[serde(flatten)]
-    pub ratio: PairedRatio,
-    /// Whether something is left: the adjusted interval leaves out 1.
-    pub shown: bool,
-}
-
-impl Settling {
-    fn new(arm: &Arm, paired: &Paired) -> Self {
-        Self { arm: arm.to_string(), ratio: paired.into(), shown: paired.is_shown() }
-    }
+    pub change: Change,
 }
 
 /// A phase that began with a switch: for each treatment the first round's work and that of the others.
@@ -52,7 +44,10 @@ pub fn settling(study: &Study, runs: &[Run], alpha: f64) -> Vec<Settling> {
     };
     let series: Vec<Vec<f64>> = (0..arms.len()).map(of_arm).collect();
     let judged = paired(&series, &[], alpha);
-    arms.iter().zip(judged).filter_map(|(arm, change)| Some(Settling::new(arm, &change?))).collect()
+    let of_arm = |(arm, change): (&&Arm, Option<Change>)| {
+        Some(Settling { arm: arm.to_string(), change: change?.ratio() })
+    };
+    arms.iter().zip(judged).filter_map(of_arm).collect()
 }
 
 /// d of a block; `None` where no phase has a treatment with rows in its first round and later ones.
@@ -153,12 +148,18 @@ mod tests {
         let found = settling(&study, &runs(&study, 0.9, 8), 0.05);
         assert_eq!(found.iter().map(|one| one.arm.as_str()).collect::<Vec<_>>(), ["as found", "smt=system"]);
         for one in &found {
-            assert!((one.ratio.value - 0.9).abs() < 0.003 && one.shown && one.ratio.blocks == 8, "{one:?}");
-            let ratio = one.ratio;
-            assert!(ratio.adjusted_low < ratio.low && ratio.adjusted_high > ratio.high, "{one:?}");
+            assert!(
+                (one.change.value.mean - 0.9).abs() < 0.003 && one.change.shown && one.change.blocks == 8,
+                "{one:?}"
+            );
+            let change = &one.change;
+            assert!(
+                change.adjusted_low < change.value.low && change.adjusted_high > change.value.high,
+                "{one:?}"
+            );
         }
         let none = settling(&study, &runs(&study, 1.0, 8), 0.05);
-        assert!(none.iter().all(|one| (one.ratio.value - 1.0).abs() < 0.01), "{none:?}");
+        assert!(none.iter().all(|one| (one.change.value.mean - 1.0).abs() < 0.01), "{none:?}");
     }
 
     #[test]

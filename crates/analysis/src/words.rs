@@ -1,8 +1,8 @@
 //! What findings are put together from: what may be said of a ratio, lists, evidence.
 
-use crate::estimate::{Fastest, Guess};
-use crate::{Answer, Estimate, Finding, Ratio};
-use threadwise_document::{Prose, numbers, prose};
+use crate::estimate::{self, Fastest, Guess};
+use crate::{Answer, Estimate, Finding, Interval, Ratio};
+use threadwise_document::{Class, Prose, numbers, prose};
 
 /// A ratio with the answer to it.
 pub fn judged(estimate: &Estimate) -> Prose {
@@ -41,6 +41,30 @@ pub fn change(estimate: &Estimate) -> Prose {
 pub fn change_decisive(ratio: &Ratio) -> Prose {
     let ratio = ratio.decisive();
     prose!("{}{}", Prose::change(&ratio), answered(&ratio))
+}
+
+/// `-2.0% [-2.4, -1.6]`: a ratio's distance from 1, with the interval that allows for having been chosen.
+pub fn changed(change: &estimate::Change) -> Prose {
+    let Interval { mean, low, high, .. } = change.adjusted();
+    let mut text = Prose::figure(numbers::change(mean));
+    match change.blocks < 2 {
+        true => text.push(" (1 block, no interval)"),
+        false => {
+            text.push(" ");
+            text.push(Prose::of(Class::Interval, numbers::change_ends(low, high, mean)));
+        }
+    }
+    text
+}
+
+/// `2.0% [1.6, 2.4] slower`: the same of a ratio of speeds, in words.
+pub fn faster_or_slower(change: &estimate::Change) -> Prose {
+    let Interval { mean, low, high, .. } = change.adjusted();
+    let shares = |mean: f64, low: f64, high: f64| Interval { mean, low, high, unit: "share".to_owned() };
+    match mean < 1.0 {
+        true => prose!("{} slower", &shares(1.0 - mean, 1.0 - high, 1.0 - low)),
+        false => prose!("{} faster", &shares(mean - 1.0, low - 1.0, high - 1.0)),
+    }
 }
 
 /// A share as a figure: `12%`.

@@ -30,7 +30,7 @@ pub struct WorkFolder {
     pub path: PathBuf,
     cells: PathBuf,
     cell: CellId,
-    _lock: File,
+    lock: File,
     /// Attempts before this one, oldest first.
     pub earlier: Vec<Attempt>,
     /// Remarks for the record, one line each.
@@ -45,6 +45,13 @@ pub enum Taken {
     Whole(Box<CellRecord>, i32),
     /// It is this process's.
     Ours(Box<WorkFolder>),
+}
+
+impl Drop for WorkFolder {
+    fn drop(&mut self) {
+        // Closing it would not do as long as a child that has just been forked has it open.
+        let _ = self.lock.unlock();
+    }
 }
 
 impl WorkFolder {
@@ -82,7 +89,7 @@ impl WorkFolder {
                 path,
                 cells: cells.to_owned(),
                 cell: cell.clone(),
-                _lock: lock,
+                lock,
                 earlier: Vec::new(),
                 notes: Vec::new(),
                 now: None,

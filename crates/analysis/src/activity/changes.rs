@@ -1,11 +1,9 @@
 //! Changes of activities against the baseline: pairs of one block, all of a question judged together.
 //!
-//! Method and sources: `estimate::paired`; docs/METHODOLOGY.md, "Changes of what is not a rate".
+//! Method and sources: `estimate::change`; docs/METHODOLOGY.md, "Changes of what is not a rate".
 
 use super::sums::Sums;
-use super::types::Change;
-use crate::Interval;
-use crate::estimate::{Paired, paired, paired_difference};
+use crate::estimate::{Change, paired, paired_difference};
 use threadwise_study::{Role, Study};
 
 /// The runs of a study by treatment and block, and what they are judged with.
@@ -56,34 +54,6 @@ impl Pairs<'_> {
     /// The changes of a family, in its order.
     pub fn changes(&self, series: &[Vec<f64>], twins: &[Vec<f64>], unit: &str) -> Vec<Option<Change>> {
         let all = paired(series, twins, self.alpha).into_iter();
-        all.map(|one| one.map(|one| Change::of(&one, unit))).collect()
-    }
-}
-
-impl Change {
-    /// A change that was judged with others, in its unit.
-    pub(crate) fn of(one: &Paired, unit: &str) -> Self {
-        Self {
-            value: Interval { mean: one.mean.mean, low: one.low, high: one.high, unit: unit.to_owned() },
-            adjusted_low: one.adjusted_low,
-            adjusted_high: one.adjusted_high,
-            blocks: one.mean.n as u32,
-            p_t: one.mean.p(),
-            adjusted_p: one.adjusted_p,
-            family: one.family as u32,
-            correlation: one.mean.correlation,
-            shown: one.is_shown(),
-        }
-    }
-
-    /// A difference of logarithms as a ratio.
-    pub(crate) fn of_logarithms(self) -> Self {
-        let Interval { mean, low, high, .. } = self.value;
-        Self {
-            value: Interval { mean: mean.exp(), low: low.exp(), high: high.exp(), unit: "ratio".to_owned() },
-            adjusted_low: self.adjusted_low.exp(),
-            adjusted_high: self.adjusted_high.exp(),
-            ..self
-        }
+        all.map(|one| one.map(|one| one.in_unit(unit))).collect()
     }
 }

@@ -110,7 +110,7 @@ pub(super) fn add_changes(activities: &mut [Activity], pairs: &Pairs<'_>) {
     for (((top, _), unit), change) in compared.into_iter().zip(units).zip(changes) {
         if let Some(locks) = &mut activities[top].locks {
             locks.spins_per_row_change =
-                change.map(|change| if unit == "ratio" { change.of_logarithms() } else { change });
+                change.map(|change| if unit == "ratio" { change.ratio() } else { change });
         }
     }
 }

@@ -20,7 +20,7 @@ mod tests;
 pub use locks::{cycles_per_spin, cycles_per_spin_bound};
 pub use server::MAX_SERVER_NAMES;
 pub use types::{
-    Activity, Change, CounterRate, CpuUse, Locks, ServerLock, ServerLocks, ServerWait, WaitShare, Waits,
+    Activity, CounterRate, CpuUse, Locks, ServerLock, ServerLocks, ServerWait, WaitShare, Waits,
 };
 pub(crate) use waits::share as wait_share;
 pub use waits::{MAX_WAITS, MIN_SAMPLES, OTHER, RUNNING};

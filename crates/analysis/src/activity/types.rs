@@ -1,6 +1,7 @@
 //! What is reported of what sessions did beside their rows.
 
 use crate::Interval;
+use crate::estimate::Change;
 use serde::Serialize;
 
 /// What a treatment's sessions did beside their rows. Empty where the engine tells nothing of it.
@@ -61,38 +62,6 @@ impl WaitShare {
     /// The share with the interval that holds for all names together.
     pub fn joint(&self) -> Interval {
         Interval { low: self.joint_low, high: self.joint_high, ..self.share.clone() }
-    }
-}
-
-/// A change against the mean of a group's baselines, paired by block.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Change {
-    /// Mean over blocks with its plain interval: a difference in percentage points (`points`) or in the unit of what
-    /// changed, or a ratio (`ratio`), the geometric mean.
-    #[serde(flatten)]
-    pub value: Interval,
-    /// Lower end of the adjusted interval, which decides and holds for the whole family together.
-    pub adjusted_low: f64,
-    /// Upper end.
-    pub adjusted_high: f64,
-    /// Blocks in which both sides have a value.
-    pub blocks: u32,
-    /// p of the t test.
-    pub p_t: f64,
-    /// The same adjusted for the family.
-    pub adjusted_p: f64,
-    /// Changes that were judged together.
-    pub family: u32,
-    /// Lag-1 correlation of neighbouring blocks that the intervals allow for.
-    pub correlation: f64,
-    /// Whether a change is shown: the adjusted interval leaves out no change.
-    pub shown: bool,
-}
-
-impl Change {
-    /// The change with its adjusted interval.
-    pub fn adjusted(&self) -> Interval {
-        Interval { low: self.adjusted_low, high: self.adjusted_high, ..self.value.clone() }
     }
 }
 

@@ -19,7 +19,6 @@ pub use types::{ChangedWith, Compared, Explained, Form, Link, Quantity};
 
 use crate::Interval;
 use crate::TreatmentSummary;
-use crate::activity::Change;
 use crate::estimate::member::sides;
 use crate::estimate::{Digest, Estimate, Observed, THROUGHPUT, paired};
 use crate::setting::Setting;
@@ -78,12 +77,12 @@ fn compared(setting: &Setting<'_>, observed: &Observed, pair: &Pair<'_>, known: 
     let twins: Vec<Vec<f64>> = twins.collect();
     let changes = paired(&series, &twins, setting.alpha);
     let quantities = of_both.iter().zip(changes).filter_map(|((one, sides), change)| {
-        let change = Change::of(&change?, sides.unit());
+        let change = change?.in_unit(sides.unit());
         Some(Quantity {
             metric: one.metric.clone(),
             baseline: sides.mean(one, &sides.baseline, setting.alpha)?,
             treatment: sides.mean(one, &sides.treatment, setting.alpha)?,
-            change: if sides.is_ratio { change.of_logarithms() } else { change },
+            change: if sides.is_ratio { change.ratio() } else { change },
             link: None,
             not_tested: Some(link::why_not(pair, one)),
         })

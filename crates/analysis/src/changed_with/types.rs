@@ -1,7 +1,7 @@
 //! What is reported of what changed with a ratio.
 
 use crate::Interval;
-use crate::activity::Change;
+use crate::estimate::Change;
 use serde::Serialize;
 
 /// What changed with the ratios of a study.

@@ -1,23 +1,22 @@
 //! Whether the clock of the busy logical CPUs differs between treatments, paired by block.
 //!
 //! Only the processor's own counters are taken: cpufreq's figure may be the clock that was asked for. Method:
-//! `estimate::paired`; docs/METHODOLOGY.md, "Clock and power of each treatment".
+//! `estimate::change`; docs/METHODOLOGY.md, "Clock and power of each treatment".
 
 use super::types::ClockChange;
 use crate::estimate::member::sides;
-use crate::estimate::{Digest, Observed, PairedRatio, paired};
+use crate::estimate::{Change, Digest, Observed, paired};
 use crate::setting::Setting;
 
 /// How far the clock may be from the same in any of the comparisons, in logarithms: the furthest end of their adjusted
 /// intervals, which hold together. `None` without a comparison.
-pub fn furthest<'a>(ratios: impl Iterator<Item = &'a PairedRatio>) -> Option<f64> {
+pub fn furthest<'a>(ratios: impl Iterator<Item = &'a Change>) -> Option<f64> {
     ratios.map(|one| one.adjusted_low.ln().abs().max(one.adjusted_high.ln().abs())).reduce(f64::max)
 }
 
 /// Whether the clock is shown to differ by what may be more than a margin, in logarithms.
-pub fn differs(ratio: &PairedRatio, margin: f64) -> bool {
-    let leaves_out_1 = ratio.adjusted_low > 1.0 || ratio.adjusted_high < 1.0;
-    leaves_out_1 && furthest(std::iter::once(ratio)).is_some_and(|reach| reach > margin)
+pub fn differs(ratio: &Change, margin: f64) -> bool {
+    ratio.shown && furthest(std::iter::once(ratio)).is_some_and(|reach| reach > margin)
 }
 
 /// One entry for each comparison whose sides both have a clock, judged together.
@@ -45,7 +44,7 @@ pub(super) fn changes(setting: &Setting<'_>, observed: &Observed) -> Vec<ClockCh
             comparison: comparison.name.clone(),
             treatment: comparison.treatment.clone(),
             baseline: comparison.baseline.join(" and "),
-            ratio: PairedRatio::from(&one?),
+            ratio: one?.ratio(),
         })
     });
     changes.collect()

@@ -1,7 +1,7 @@
 //! What is reported of logical CPUs and packages, treatment by treatment.
 
 use crate::Interval;
-use crate::estimate::PairedRatio;
+use crate::estimate::Change;
 use serde::Serialize;
 
 /// What logical CPUs and packages did under each treatment.
@@ -86,5 +86,5 @@ pub struct ClockChange {
     pub baseline: String,
     /// The ratio of clocks; the adjusted intervals of all comparisons hold together.
     #[serde(flatten)]
-    pub ratio: PairedRatio,
+    pub ratio: Change,
 }

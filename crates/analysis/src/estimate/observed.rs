@@ -4,9 +4,9 @@
 //! study that drops its outliers measures its own taste. A left-out treatment takes its pair with
 //! it; a left-out baseline takes its group's whole block.
 
+use super::change::paired_difference;
 use super::digest::{Digest, Latency, State, Surroundings};
 use super::member::Series;
-use super::paired::paired_difference;
 use std::collections::BTreeMap;
 use threadwise_machine::Topology;
 use threadwise_statistics::MergedLatency;

@@ -2,7 +2,8 @@
 //! a fixed amount of work took. Changes are reported only where their adjusted intervals leave out no change.
 
 use crate::Facts;
-use crate::activity::{Change, Locks, MIN_SAMPLES, OTHER, RUNNING, WaitShare, Waits};
+use crate::activity::{Locks, MIN_SAMPLES, OTHER, RUNNING, WaitShare, Waits};
+use crate::estimate::Change;
 use crate::spins::{EXPLAINED_SHARE, explained_at_most};
 use crate::words::{finding, limited};
 use crate::{Finding, TreatmentSummary};

@@ -4,7 +4,7 @@
 //! Each ratio is one within blocks (docs/METHODOLOGY.md, "Arms"), judged as all others are.
 
 use crate::words::{finding, judged, names};
-use crate::{Estimate, Facts, Finding, Interval};
+use crate::{Estimate, Facts, Finding};
 use threadwise_document::{Prose, prose};
 use threadwise_study::Role;
 
@@ -79,15 +79,9 @@ fn instances(facts: &Facts<'_>) -> Option<Finding> {
 
 /// That something is left of switches, where it is shown: the arm with the most.
 pub fn settling(facts: &Facts<'_>) -> Option<Finding> {
-    let shown = facts.analysis.settling.iter().filter(|one| one.shown);
-    let most =
-        shown.max_by(|one, other| one.ratio.value.ln().abs().total_cmp(&other.ratio.value.ln().abs()))?;
-    let ratio = Interval {
-        mean: most.ratio.value,
-        low: most.ratio.adjusted_low,
-        high: most.ratio.adjusted_high,
-        unit: "ratio".to_owned(),
-    };
+    let shown = facts.analysis.settling.iter().filter(|one| one.change.shown);
+    let most = shown.max_by(|one, other| one.change.size().total_cmp(&other.change.size()))?;
+    let ratio = most.change.adjusted();
     let text = prose!(
         "A switch leaves something behind: rates in first rounds after a switch to {} are {} times those of later rounds. \
          Ratios of arms have a part of it; with more rounds a block it is smaller ({}).",

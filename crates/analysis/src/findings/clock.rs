@@ -2,7 +2,7 @@
 
 use crate::cpus::{ClockChange, differs, furthest};
 use crate::words::{finding, limited};
-use crate::{Facts, Finding, Interval};
+use crate::{Facts, Finding};
 use threadwise_document::numbers::percent;
 use threadwise_document::prose;
 
@@ -30,15 +30,8 @@ pub fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
     }
     let different: Vec<&ClockChange> = clock.iter().filter(|one| differs(&one.ratio, margin)).collect();
     let clauses = different.iter().map(|one| {
-        let ratio = &one.ratio;
-        let interval = Interval {
-            mean: ratio.value,
-            low: ratio.adjusted_low,
-            high: ratio.adjusted_high,
-            unit: "ratio".to_owned(),
-        };
         let below = one.baseline.split(" and ").next().unwrap_or(&one.baseline);
-        prose!("{} {} of that of {}", &one.treatment, &interval, below)
+        prose!("{} {} of that of {}", &one.treatment, &one.ratio.adjusted(), below)
     });
     let text = prose!("Clock of the busy logical CPUs: {}.", limited(clauses, MAX_SHOWN)?);
     Some(finding("clock", text, &different.iter().map(|one| one.comparison.as_str()).collect::<Vec<_>>()))

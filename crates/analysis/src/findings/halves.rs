@@ -1,9 +1,9 @@
 //! That the warm-up before slices is too short, where halves of slices show it.
 
 use crate::findings::order::name;
-use crate::halves::{Halves, Shift};
-use crate::words::finding;
-use crate::{Facts, Finding, Interval};
+use crate::halves::Halves;
+use crate::words::{faster_or_slower, finding};
+use crate::{Facts, Finding};
 use threadwise_document::{Prose, numbers, prose};
 
 /// A warm-up that is advised is at least so long, milliseconds.
@@ -16,12 +16,12 @@ const LONGER: u64 = 4;
 pub fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
     let halves = facts.analysis.halves.as_ref()?;
     let largest = halves.largest().filter(|shift| shift.too_short)?;
-    let is_low = largest.ratio.value > 1.0;
+    let is_low = largest.change.value.mean > 1.0;
     let mut text = prose!(
         "Warm-up is too short for {}: second halves of its slices are {} than first ones, relative to the baseline; its \
          ratio is too {} by about half of that",
         name(facts, &largest.treatment),
-        change(largest),
+        faster_or_slower(&largest.change),
         if is_low { "low" } else { "high" }
     );
     text.push(more(halves));
@@ -42,19 +42,4 @@ fn advised(facts: &Facts<'_>) -> String {
     let warmup_ns = facts.study.design.rewarm_ns.or(measured_ns).unwrap_or(0);
     let milliseconds = warmup_ns.div_ceil(1_000_000);
     format!("--rewarm {}ms", (LONGER * milliseconds).max(LEAST_ADVISED_MS))
-}
-
-/// `13.6% [12.9, 14.3] faster`, with the interval that allows for having been chosen.
-fn change(shift: &Shift) -> Prose {
-    let shares = |mean: f64, low: f64, high: f64| Interval { mean, low, high, unit: "share".to_owned() };
-    match shift.ratio.value < 1.0 {
-        true => prose!(
-            "{} slower",
-            &shares(1.0 - shift.ratio.value, 1.0 - shift.ratio.adjusted_high, 1.0 - shift.ratio.adjusted_low)
-        ),
-        false => prose!(
-            "{} faster",
-            &shares(shift.ratio.value - 1.0, shift.ratio.adjusted_low - 1.0, shift.ratio.adjusted_high - 1.0)
-        ),
-    }
 }

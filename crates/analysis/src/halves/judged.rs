@@ -1,8 +1,8 @@
 //! Halves by block, and what they show over blocks.
 //!
-//! Sources: Student 1908, Holm 1979, Dunn 1961, as in `estimate::paired`.
+//! Sources: Student 1908, Holm 1979, Dunn 1961, as in `estimate::change`.
 
-use crate::estimate::{Paired, Sides, Work, block_difference, paired};
+use crate::estimate::{Change, Sides, Work, block_difference, paired};
 
 /// d of a block: ln of the treatment's ratio to its baselines over second halves, less that over first ones; sums over
 /// the rounds that all sides have.
@@ -17,13 +17,7 @@ pub fn half_difference(treatment: Sides<'_>, baselines: &[Sides<'_>]) -> Option<
 
 /// Judges the treatments of a group together, each with its d by block; `twins` are those of A′ against A. For each
 /// treatment `None` where no block has a d.
-pub fn judged(series: &[Vec<f64>], twins: &[Vec<f64>], alpha: f64) -> Vec<Option<Paired>> {
+pub fn judged(series: &[Vec<f64>], twins: &[Vec<f64>], alpha: f64) -> Vec<Option<Change>> {
     let twins: Vec<Vec<f64>> = twins.iter().filter(|d| !d.is_empty()).cloned().collect();
-    paired(series, &twins, alpha)
-}
-
-/// Whether halves differ by more than the margin: the whole adjusted interval lies beyond it.
-pub fn is_beyond(paired: &Paired, margin: f64) -> bool {
-    let margin = margin.ln_1p();
-    paired.adjusted_low > margin || paired.adjusted_high < -margin
+    paired(series, &twins, alpha).into_iter().map(|one| one.map(Change::ratio)).collect()
 }

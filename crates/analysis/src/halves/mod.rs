@@ -3,7 +3,7 @@
 //! A slice that begins before caches are full again is faster in its second half than in its first. In each block the
 //! ratio of a treatment to its baseline over second halves is divided by that over first halves, so that what slows
 //! both alike cancels; Student's t over blocks, one family for the treatments of a group, as for every paired change
-//! (`estimate::paired`; docs/METHODOLOGY.md, "Warm-up and halves of slices").
+//! (`estimate::change`; docs/METHODOLOGY.md, "Warm-up and halves of slices").
 
 mod judged;
 mod types;
@@ -11,10 +11,10 @@ mod types;
 #[cfg(test)]
 mod tests;
 
-pub use judged::{half_difference, is_beyond, judged};
+pub use judged::{half_difference, judged};
 pub use types::{Halves, Shift};
 
-use crate::estimate::{Digest, Observed, ObservedBlock, Paired, Sides};
+use crate::estimate::{Change, Digest, Observed, ObservedBlock, Sides};
 use crate::setting::Setting;
 use threadwise_study::{Role, Study, tpch};
 
@@ -54,8 +54,9 @@ fn of_group(setting: &Setting<'_>, observed: &Observed, group: usize) -> Vec<Shi
     let all: Vec<Vec<f64>> = compared.iter().map(|top| series(observed, *top, &below)).collect();
     let twins: Vec<Vec<f64>> = twin.iter().map(|top| series(observed, *top, &base)).collect();
     let margin = study.design.margin;
-    let shift = |(at, paired): (usize, Option<Paired>)| {
-        Some(Shift::new(&study.treatments[at].name, &paired?, margin))
+    let shift = |(at, change): (usize, Option<Change>)| {
+        let (treatment, change) = (study.treatments[at].name.clone(), change?);
+        Some(Shift { treatment, too_short: change.is_beyond(margin), change })
     };
     compared.into_iter().zip(judged(&all, &twins, setting.alpha)).filter_map(shift).collect()
 }

@@ -51,11 +51,17 @@ fn a_slow_first_half_is_a_finding() {
     let halves = analysis.halves.clone().unwrap();
     let [b, c] = halves.treatments.as_slice() else { panic!("{halves:?}") };
     assert!(
-        b.too_short && b.ratio.low < 1.0 / 0.88 && 1.0 / 0.88 < b.ratio.high && b.ratio.blocks == 8,
+        b.too_short
+            && b.change.value.low < 1.0 / 0.88
+            && 1.0 / 0.88 < b.change.value.high
+            && b.change.blocks == 8,
         "{b:?}"
     );
     assert!(
-        !c.too_short && c.ratio.low < 1.0 && 1.0 < c.ratio.high && c.ratio.adjusted_low < c.ratio.low,
+        !c.too_short
+            && c.change.value.low < 1.0
+            && 1.0 < c.change.value.high
+            && c.change.adjusted_low < c.change.value.low,
         "{c:?}"
     );
     let (paragraph, finding) = said(&study, &analysis);
@@ -95,7 +101,7 @@ fn what_slows_all_alike_is_no_difference() {
         halves
             .treatments
             .iter()
-            .all(|shift| !shift.too_short && shift.ratio.low < 1.0 && shift.ratio.high > 1.0)
+            .all(|shift| !shift.too_short && shift.change.value.low < 1.0 && shift.change.value.high > 1.0)
     );
 }
 

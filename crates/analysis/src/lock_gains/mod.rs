@@ -3,7 +3,7 @@
 //! A gain is a ratio of throughput that the study compares under every lock, such as both threads of a core against one.
 //! Of each block the logarithm of the gain under one lock is taken from that under another, with the same other levels:
 //! what slows a block slows both. Student's t over blocks, all pairs of a study one family, as for every paired change
-//! (`estimate::paired`; docs/METHODOLOGY.md, "Gains by kind of lock").
+//! (`estimate::change`; docs/METHODOLOGY.md, "Gains by kind of lock").
 
 mod types;
 
@@ -14,7 +14,7 @@ pub use types::{Gain, LockGain, LockGains};
 
 use crate::estimate::comparisons::throughput;
 use crate::estimate::member::Series;
-use crate::estimate::{Observed, PairedRatio, paired};
+use crate::estimate::{Change, Observed, paired};
 use crate::groups::distinct;
 use crate::setting::Setting;
 use threadwise_study::{Comparison, Role, Study, Treatment, index};
@@ -40,10 +40,10 @@ pub(crate) fn lock_gains(setting: &Setting<'_>, observed: &Observed) -> Option<L
         }
     }
     let judged = paired(&differences, &twins(study, observed, &locks), setting.alpha);
-    let pair = |((below, top), judged): ((usize, usize), Option<crate::estimate::Paired>)| LockGain {
+    let pair = |((below, top), judged): ((usize, usize), Option<Change>)| LockGain {
         top: gains[top].0.comparison.clone(),
         below: gains[below].0.comparison.clone(),
-        ratio: judged.as_ref().map(PairedRatio::from),
+        ratio: judged.map(Change::ratio),
     };
     let pairs = pairs.into_iter().zip(judged).map(pair).collect();
     Some(LockGains { gains: gains.into_iter().map(|(gain, _)| gain).collect(), pairs })

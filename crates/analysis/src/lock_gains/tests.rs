@@ -46,7 +46,7 @@ pub(crate) fn runs(study: &Study, rate: impl Fn(&str, &str) -> f64) -> Vec<Run> 
     all
 }
 
-fn ratio(analysis: &Analysis, of: &str, levels: &str, locks: (&str, &str)) -> Option<PairedRatio> {
+fn ratio(analysis: &Analysis, of: &str, levels: &str, locks: (&str, &str)) -> Option<Change> {
     let found = analysis.lock_gains.as_ref().unwrap();
     let is = |name: &str, lock: &str| {
         let gain = found.gain(name).unwrap();
@@ -55,7 +55,7 @@ fn ratio(analysis: &Analysis, of: &str, levels: &str, locks: (&str, &str)) -> Op
     let mut pairs = found.pairs.iter().filter(|pair| is(&pair.top, locks.0) && is(&pair.below, locks.1));
     let pair = pairs.next()?;
     assert!(pairs.next().is_none());
-    pair.ratio
+    pair.ratio.clone()
 }
 
 #[test]
@@ -86,10 +86,12 @@ fn gains_are_compared_between_locks_and_nothing_else() {
         ("all : half", ("lock-free", "mcs"), 1.0),
     ] {
         let ratio = ratio(&analysis, of, "r", locks).unwrap();
-        assert!(ratio.low < truth && truth < ratio.high && ratio.blocks == 8, "{of} {locks:?}: {ratio:?}");
-        assert!(ratio.adjusted_low < ratio.low && ratio.high < ratio.adjusted_high);
-        let is_shown = ratio.adjusted_low > 1.0 || ratio.adjusted_high < 1.0;
-        assert_eq!(is_shown, (truth - 1.0).abs() > 0.01, "{of} {locks:?}: {ratio:?}");
+        assert!(
+            ratio.value.low < truth && truth < ratio.value.high && ratio.blocks == 8,
+            "{of} {locks:?}: {ratio:?}"
+        );
+        assert!(ratio.adjusted_low < ratio.value.low && ratio.value.high < ratio.adjusted_high);
+        assert_eq!(ratio.shown, (truth - 1.0).abs() > 0.01, "{of} {locks:?}: {ratio:?}");
     }
     assert!(ratio(&analysis, "two : A", "s", ("mcs", "spin")).is_some());
     assert_eq!(ratio(&analysis, "two : A", "s", ("lock-free", "spin")), None, "it is not in the study");

@@ -1,6 +1,6 @@
 //! What is known of gains by kind of lock, as JSON has it (docs/JSON.md).
 
-use crate::estimate::PairedRatio;
+use crate::estimate::Change;
 use crate::groups::bare;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -53,13 +53,13 @@ pub struct LockGain {
     /// Comparison of the gain below.
     pub below: String,
     /// The gain on top over the one below, adjusted for all pairs; `None` where no block has both.
-    pub ratio: Option<PairedRatio>,
+    pub ratio: Option<Change>,
 }
 
 impl LockGain {
     /// Whether a difference is shown: the adjusted interval leaves out 1.
     pub fn is_shown(&self) -> bool {
-        self.ratio.is_some_and(|ratio| ratio.adjusted_low > 1.0 || ratio.adjusted_high < 1.0)
+        self.ratio.as_ref().is_some_and(|ratio| ratio.shown)
     }
 }
 

@@ -1,10 +1,9 @@
 //! Whether the rate changes within long windows, as a turbo clock with a limit would have it.
 //!
-//! Source of the family: `estimate::paired`.
+//! Source of the family: `estimate::change`.
 
-use super::types::Fall;
 use super::windows::Windows;
-use crate::estimate::{Paired, paired};
+use crate::estimate::{Change, paired};
 use threadwise_study::plan::long::PIECES;
 use threadwise_study::{Slice, Study};
 
@@ -12,19 +11,10 @@ use threadwise_study::{Slice, Study};
 const LAST: usize = 3;
 
 /// Of each treatment, in study order; `None` where no window has pieces.
-pub fn falls(study: &Study, windows: &Windows<'_>, alpha: f64) -> Vec<Option<Fall>> {
+pub fn falls(study: &Study, windows: &Windows<'_>, alpha: f64) -> Vec<Option<Change>> {
     let series: Vec<Vec<f64>> =
         (0..study.treatments.len()).map(|at| windows.of(at).filter_map(change).collect()).collect();
-    let margin = study.design.margin.ln_1p();
-    let fall = |paired: Paired| Fall {
-        value: paired.mean.mean.exp(),
-        low: paired.low.exp(),
-        high: paired.high.exp(),
-        windows: paired.mean.n as u32,
-        adjusted_p: paired.adjusted_p,
-        shown: paired.adjusted_low > margin || paired.adjusted_high < -margin,
-    };
-    paired(&series, &[], alpha).into_iter().map(|one| one.map(fall)).collect()
+    paired(&series, &[], alpha).into_iter().map(|one| one.map(Change::ratio)).collect()
 }
 
 /// Logarithm of the mean rate of the last pieces over that of the first; `None` where a session has no pieces, or where

@@ -14,9 +14,9 @@ mod windows;
 mod tests;
 
 pub use compared::{difference, differences};
-pub use types::{Fall, LongTreatment, LongWindows, RatioBy, Stalls};
+pub use types::{LongTreatment, LongWindows, RatioBy, Stalls};
 
-use crate::estimate::Rule;
+use crate::estimate::{Change, Rule};
 use crate::{Analysis, Direction};
 use threadwise_study::{Run, Study};
 use windows::Windows;
@@ -37,11 +37,13 @@ pub fn long_windows(
     let mut compared = compared::compared(study, analysis, &windows, rule);
     let mut falls = fall::falls(study, &windows, alpha);
     let slice_ns = study.design.slice_ns;
+    let is_beyond = |fall: &Change| fall.is_beyond(study.design.margin);
     let treatments = study.treatments.iter().enumerate().map(|(at, treatment)| LongTreatment {
         treatment: treatment.name.clone(),
         windows: windows.of(at).count() as u32,
         compared: compared[at].take(),
         stalls: stalls::stalls(windows.of(at), slice_ns),
+        changes: falls[at].as_ref().is_some_and(is_beyond),
         fall: falls[at].take(),
     });
     Some(LongWindows {

@@ -1,6 +1,7 @@
 //! What is known of long windows, as JSON has it (docs/JSON.md).
 
 use crate::Ratio;
+use crate::estimate::Change;
 use serde::Serialize;
 
 /// Long windows of a study.
@@ -43,8 +44,11 @@ pub struct LongTreatment {
     pub compared: Option<RatioBy>,
     /// Steps longer than a slice; `None` where the engine has no latencies of steps.
     pub stalls: Option<Stalls>,
-    /// How the rate changes within a window; `None` where rows were not counted by piece.
-    pub fall: Option<Fall>,
+    /// The rate of the last three tenths of a window over that of its first tenth, windows as units, all treatments judged
+    /// together; `None` where rows were not counted by piece.
+    pub fall: Option<Change>,
+    /// Whether the rate is shown to change by more than the margin within a window.
+    pub changes: bool,
 }
 
 /// A ratio to the baseline by long windows and by slices.
@@ -77,21 +81,4 @@ pub struct Stalls {
     pub p99_ns: u64,
     /// Time of all windows together, nanoseconds.
     pub windows_ns: u64,
-}
-
-/// The rate of the last three tenths of a long window over that of its first tenth.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Fall {
-    /// Geometric mean over windows.
-    pub value: f64,
-    /// Lower end of its interval; 0 with one window.
-    pub low: f64,
-    /// Upper end; infinite with one window.
-    pub high: f64,
-    /// Windows that it is from.
-    pub windows: u32,
-    /// p of the t test adjusted for all treatments.
-    pub adjusted_p: f64,
-    /// Whether the rate is shown to change by more than the margin: the whole adjusted interval lies beyond it.
-    pub shown: bool,
 }

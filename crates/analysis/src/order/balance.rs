@@ -1,7 +1,7 @@
 //! How often each treatment came after each, and what carry-over does to a ratio where that is uneven.
 
-use super::judged::Judged;
 use super::types::Pairs;
+use crate::estimate::Change;
 
 /// Counts of neighbours, by index of the treatments.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,7 +65,7 @@ impl Neighbours {
     /// where a side has no slices.
     ///
     /// What the first slices of blocks are like, which follow none, is not in it.
-    pub fn shift_bound(&self, top: usize, below: &[usize], found: &[Option<Judged>]) -> Option<f64> {
+    pub fn shift_bound(&self, top: usize, below: &[usize], found: &[Option<Change>]) -> Option<f64> {
         if std::iter::once(&top).chain(below).any(|at| self.slices[*at] == 0) {
             return None;
         }
@@ -76,9 +76,9 @@ impl Neighbours {
                 below.iter().map(|at| self.share(predecessor, *at)).sum::<f64>() / below.len() as f64;
             let difference = (self.share(predecessor, top) - shares).abs();
             if difference > 0.0 {
-                let judged = found.get(predecessor)?.as_ref()?;
+                let after = &found.get(predecessor)?.as_ref()?.value;
                 // From a distance to the mean of the others to one to the mean of all, which is in both sides.
-                let size = judged.low.abs().max(judged.high.abs()) * (known - 1.0) / known;
+                let size = after.low.abs().max(after.high.abs()) * (known - 1.0) / known;
                 bound += difference * size;
             }
         }
@@ -90,18 +90,17 @@ impl Neighbours {
 mod tests {
     use super::*;
 
-    fn found(low: f64, high: f64) -> Option<Judged> {
-        let mean = (low + high) / 2.0;
-        Some(Judged {
-            mean,
-            low,
-            high,
+    fn found(low: f64, high: f64) -> Option<Change> {
+        Some(Change {
+            value: crate::Interval { mean: (low + high) / 2.0, low, high, unit: "1".to_owned() },
             adjusted_low: low,
             adjusted_high: high,
             blocks: 8,
             p_t: 0.5,
             adjusted_p: 1.0,
-            is_shown: false,
+            family: 2,
+            correlation: 0.0,
+            shown: false,
         })
     }
 

@@ -18,11 +18,11 @@ mod tests;
 pub use balance::Neighbours;
 pub use contrast::contrasts;
 pub use fit::OrderedSlice;
-pub use judged::{Judged, judged};
+pub use judged::judged;
 pub use types::{After, Order, Pairs, Shift};
 
-use crate::estimate::Observed;
 use crate::estimate::member::sides;
+use crate::estimate::{Change, Observed};
 use crate::setting::Setting;
 use slices::BlockOrder;
 use threadwise_study::{Run, Study, tpch};
@@ -46,8 +46,9 @@ pub(crate) fn order(setting: &Setting<'_>, observed: &Observed, runs: &[Run]) ->
         None => tested(study, &blocks, setting.alpha),
     };
     let shift = shift(study, &blocks, &found);
-    let after = found.iter().enumerate().filter_map(|(at, judged)| {
-        Some(After::new(&study.treatments[at].name, neighbours.slices_after(at), judged.as_ref()?))
+    let after = found.into_iter().enumerate().filter_map(|(at, change)| {
+        let treatment = study.treatments[at].name.clone();
+        Some(After { treatment, slices: neighbours.slices_after(at), change: change?.ratio() })
     });
     let after: Vec<After> = after.collect();
     let gap = gap.or_else(|| after.is_empty().then(|| NOT_TOLD_APART.to_owned()));
@@ -70,7 +71,7 @@ fn gap(study: &Study) -> Option<String> {
 }
 
 /// For each treatment what slices after it were like.
-fn tested(study: &Study, blocks: &[BlockOrder], alpha: f64) -> Vec<Option<Judged>> {
+fn tested(study: &Study, blocks: &[BlockOrder], alpha: f64) -> Vec<Option<Change>> {
     let treatments = study.treatments.len();
     let by_block: Vec<Vec<Option<f64>>> =
         blocks.iter().map(|block| contrasts(&block.counted, treatments)).collect();
@@ -78,7 +79,7 @@ fn tested(study: &Study, blocks: &[BlockOrder], alpha: f64) -> Vec<Option<Judged
 }
 
 /// The comparison that carry-over within its intervals may shift most.
-fn shift(study: &Study, blocks: &[BlockOrder], found: &[Option<Judged>]) -> Option<Shift> {
+fn shift(study: &Study, blocks: &[BlockOrder], found: &[Option<Change>]) -> Option<Shift> {
     let mut counted = Neighbours::new(study.treatments.len());
     for slice in blocks.iter().flat_map(|block| &block.counted) {
         counted.add_slice(slice.predecessor, slice.treatment);

@@ -88,14 +88,14 @@ fn the_whole_analysis_gives_the_same_numbers() {
         })
         .collect();
     for (after, expected) in order.after.iter().zip(judged(&by_block, 3, 0.05)) {
-        let expected = expected.unwrap();
-        assert!((after.value.ln() - expected.mean).abs() < 1e-6, "{after:?} {expected:?}");
-        assert!(
-            (after.low.ln() - expected.low).abs() < 1e-6 && (after.high.ln() - expected.high).abs() < 1e-6
-        );
-        assert_eq!((after.blocks, after.shown), (8, expected.is_shown));
+        let expected = expected.unwrap().ratio();
+        let (got, wanted) = (&after.change.value, &expected.value);
+        for (got, wanted) in [(got.mean, wanted.mean), (got.low, wanted.low), (got.high, wanted.high)] {
+            assert!((got - wanted).abs() < 1e-6, "{after:?} {expected:?}");
+        }
+        assert_eq!((after.change.blocks, after.change.shown), (8, expected.shown));
     }
-    let heavy = &order.after[2];
+    let heavy = &order.after[2].change.value;
     assert!((heavy.low..heavy.high).contains(&0.98), "{heavy:?}");
     // 160 slices, of which each treatment ended some blocks.
     assert_eq!(order.after.iter().map(|after| after.slices).sum::<u32>(), 480 - 8);
@@ -130,7 +130,11 @@ fn carry_over_is_a_finding_before_the_scope() {
 fn without_carry_over_there_is_no_finding_but_its_interval() {
     let study = study();
     let (analysis, order) = analysed(&study, true, 0.0);
-    assert!(order.after.iter().all(|after| !after.shown && after.low < 1.0 && after.high > 1.0));
+    assert!(
+        order.after.iter().all(|after| !after.change.shown
+            && after.change.value.low < 1.0
+            && after.change.value.high > 1.0)
+    );
     let (paragraph, finding) = said(&study, &analysis);
     assert_eq!(finding, None);
     assert!(paragraph.contains("by Holm's method no carry-over is shown. Within"), "{paragraph}");
@@ -161,8 +165,8 @@ fn runs_that_do_not_count_still_ran_before_others() {
     }
     let order = analyse(&study, &failed, 1.0).order.unwrap();
     assert_eq!(order.pairs, whole.pairs);
-    assert_eq!(order.after[2].blocks, 8, "its slices ran, and slices after them count");
-    assert!((order.after[2].value - 0.98).abs() < 0.005);
+    assert_eq!(order.after[2].change.blocks, 8, "its slices ran, and slices after them count");
+    assert!((order.after[2].change.value.mean - 0.98).abs() < 0.005);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What is known of the order of slices, as JSON has it (docs/JSON.md).
 
-use super::judged::Judged;
+use crate::estimate::{Change, largest};
 use serde::Serialize;
 
 /// Neighbours and carry-over of a study.
@@ -20,10 +20,7 @@ impl Order {
     /// The treatment after which slices differ most from slices after others, of those of which it is shown
     /// where there is one.
     pub fn largest(&self) -> Option<&After> {
-        let size = |after: &&After| after.value.ln().abs();
-        let shown = self.after.iter().filter(|after| after.shown);
-        let largest = shown.max_by(|one, other| size(one).total_cmp(&size(other)));
-        largest.or_else(|| self.after.iter().max_by(|one, other| size(one).total_cmp(&size(other))))
+        largest(&self.after, |after| &after.change, |after| after.change.shown)
     }
 }
 
@@ -46,43 +43,9 @@ pub struct After {
     pub treatment: String,
     /// Slices that came after it.
     pub slices: u32,
-    /// The ratio.
-    pub value: f64,
-    /// Lower end of its interval; 0 with one block.
-    pub low: f64,
-    /// Upper end; infinite with one block.
-    pub high: f64,
-    /// Lower end of the interval that holds for all treatments together.
-    pub adjusted_low: f64,
-    /// Its upper end.
-    pub adjusted_high: f64,
-    /// Blocks that it is from.
-    pub blocks: u32,
-    /// p of the t test.
-    pub p_t: f64,
-    /// The same adjusted by Holm's procedure for all treatments.
-    pub adjusted_p: f64,
-    /// Whether carry-over is shown.
-    pub shown: bool,
-}
-
-impl After {
-    /// What was judged of a treatment.
-    pub(super) fn new(treatment: &str, slices: u32, judged: &Judged) -> Self {
-        Self {
-            treatment: treatment.to_owned(),
-            slices,
-            value: judged.mean.exp(),
-            low: judged.low.exp(),
-            high: judged.high.exp(),
-            adjusted_low: judged.adjusted_low.exp(),
-            adjusted_high: judged.adjusted_high.exp(),
-            blocks: judged.blocks,
-            p_t: judged.p_t,
-            adjusted_p: judged.adjusted_p,
-            shown: judged.is_shown,
-        }
-    }
+    /// The ratio; shown where its p adjusted for all treatments is small enough.
+    #[serde(flatten)]
+    pub change: Change,
 }
 
 /// The most that carry-over within its intervals shifts a throughput ratio, by how often each treatment came after each.

@@ -1,7 +1,8 @@
 //! What sessions did beside their rows: what they waited for, what the engine counted, CPU of engine and client,
 //! spinning, fixed work. Nothing where an engine reports nothing of it.
 
-use crate::activity::{Change, Locks, OTHER, RUNNING, Waits};
+use crate::activity::{Locks, OTHER, RUNNING, Waits};
+use crate::estimate::Change;
 use crate::workload::Nouns;
 use crate::{Facts, Interval, TreatmentSummary};
 use std::collections::BTreeSet;

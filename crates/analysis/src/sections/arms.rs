@@ -1,6 +1,6 @@
 //! How the machine was switched for each arm, as it was read back.
 
-use crate::{Facts, Interval};
+use crate::Facts;
 use threadwise_document::{Block, Cell, Column, Row, Section, Shown, Table, numbers, prose};
 use threadwise_study::arm::SETTLE_NS;
 use threadwise_study::{Arm, Run};
@@ -71,15 +71,8 @@ fn row(facts: &Facts<'_>, arm: &Arm) -> Row {
 /// What a switch leaves, as the ratio of rates.
 fn left(facts: &Facts<'_>, arm: &Arm) -> Cell {
     let mut all = facts.analysis.settling.iter();
-    all.find(|one| one.arm == arm.to_string()).map_or_else(Cell::none, |one| {
-        let ratio = one.ratio;
-        Cell::Interval(Interval {
-            mean: ratio.value,
-            low: ratio.low,
-            high: ratio.high,
-            unit: "ratio".to_owned(),
-        })
-    })
+    let found = all.find(|one| one.arm == arm.to_string());
+    found.map_or_else(Cell::none, |one| Cell::Interval(one.change.value.clone()))
 }
 
 fn reading(run: &Run, metric: &str) -> Option<f64> {

@@ -3,7 +3,8 @@
 use crate::Facts;
 use crate::findings::order::name;
 use crate::halves::{Halves, Shift};
-use threadwise_document::{Class, Prose, numbers, prose};
+use crate::words::changed;
+use threadwise_document::{Prose, numbers, prose};
 
 /// The warm-ups that were measured; `None` where the re-warm is fixed.
 pub fn warm_up(facts: &Facts<'_>) -> Option<Prose> {
@@ -59,24 +60,8 @@ fn compared(facts: &Facts<'_>, halves: &Halves, largest: &Shift) -> Prose {
         "Halves of slices: the rate of second halves over that of first ones of {}, relative to the baseline, is {}{}; \
          by more than the margin {}.",
         name(facts, &largest.treatment),
-        change(largest),
+        changed(&largest.change),
         of_how_many,
         is_shown
     )
-}
-
-/// `+2.0% [1.6, 2.4]`, with the interval that allows for having been chosen.
-fn change(shift: &Shift) -> Prose {
-    let mut text = Prose::figure(numbers::change(shift.ratio.value));
-    match shift.ratio.blocks < 2 {
-        true => text.push(" (1 block, no interval)"),
-        false => {
-            text.push(" ");
-            text.push(Prose::of(
-                Class::Interval,
-                numbers::change_ends(shift.ratio.adjusted_low, shift.ratio.adjusted_high, shift.ratio.value),
-            ));
-        }
-    }
-    text
 }

@@ -1,10 +1,9 @@
 //! Long windows beside slices: ratios by both, stalls, and how rates change within a window.
 
 use crate::Facts;
-use crate::long_windows::{Fall, LongTreatment, LongWindows};
-use threadwise_document::{
-    Block, Cell, Column, Interval, Prose, Row, Says, Section, Shown, Table, numbers, prose,
-};
+use crate::estimate::Change;
+use crate::long_windows::{LongTreatment, LongWindows};
+use threadwise_document::{Block, Cell, Column, Prose, Row, Says, Section, Shown, Table, numbers, prose};
 
 /// The section; `None` in a study without long windows.
 pub fn section(facts: &Facts<'_>) -> Option<Section> {
@@ -130,26 +129,25 @@ fn steps(facts: &Facts<'_>, long: &LongWindows) -> Table {
             stalls.map_or_else(gap, |stalls| time(stalls.longest_ns)),
             stalls.map_or_else(gap, |stalls| time(stalls.p99_ns)),
             Cell::mean(summary.and_then(|summary| summary.metrics.get("latency_ns_p99"))),
-            one.fall.map_or_else(|| Cell::Gap("rows were not counted by piece".to_owned()), ratio_of),
+            match &one.fall {
+                Some(fall) => Cell::Interval(fall.value.clone()),
+                None => Cell::Gap("rows were not counted by piece".to_owned()),
+            },
         ])
     });
     table
 }
 
-fn ratio_of(fall: Fall) -> Cell {
-    Cell::Interval(Interval { mean: fall.value, low: fall.low, high: fall.high, unit: "ratio".to_owned() })
-}
-
 /// Whether rates change within windows, and what is not known.
 fn within(facts: &Facts<'_>, long: &LongWindows) -> Prose {
-    let known: Vec<(&LongTreatment, Fall)> =
-        long.treatments.iter().filter_map(|one| Some((one, one.fall?))).collect();
+    let known: Vec<(&LongTreatment, &Change)> =
+        long.treatments.iter().filter_map(|one| Some((one, one.fall.as_ref()?))).collect();
     let shown: Vec<String> = known
         .iter()
-        .filter(|(_, fall)| fall.shown)
+        .filter(|(one, _)| one.changes)
         .map(|(one, fall)| {
             let label = facts.label(&one.treatment, facts.group_of(&one.treatment));
-            format!("{label} ({})", numbers::change(fall.value))
+            format!("{label} ({})", numbers::change(fall.value.mean))
         })
         .collect();
     let mut text = match (known.is_empty(), shown.is_empty()) {

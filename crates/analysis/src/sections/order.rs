@@ -3,8 +3,8 @@
 use crate::Facts;
 use crate::findings::order::{LEAST_SHIFT, name};
 use crate::order::{After, Order, Pairs};
-use crate::words::share;
-use threadwise_document::{Class, Prose, numbers, prose};
+use crate::words::{changed, share};
+use threadwise_document::{Prose, numbers, prose};
 
 /// The paragraph; `None` without slices.
 pub fn paragraph(facts: &Facts<'_>) -> Option<Prose> {
@@ -34,7 +34,7 @@ fn neighbours(pairs: &Pairs) -> Prose {
 }
 
 fn tested(facts: &Facts<'_>, order: &Order, largest: &After) -> Prose {
-    let shown = order.after.iter().filter(|after| after.shown).count();
+    let shown = order.after.iter().filter(|after| after.change.shown).count();
     let is_shown = match shown {
         0 => "no carry-over is shown".to_owned(),
         1 => "carry-over is shown for it alone".to_owned(),
@@ -44,7 +44,7 @@ fn tested(facts: &Facts<'_>, order: &Order, largest: &After) -> Prose {
         "Carry-over: the rate of slices after {}, over that of slices after the others and adjusted for round and \
          treatment, is {}, the largest change of {}; by Holm's method {}.",
         name(facts, &largest.treatment),
-        change(largest),
+        changed(&largest.change),
         order.after.len(),
         is_shown
     );
@@ -53,22 +53,6 @@ fn tested(facts: &Facts<'_>, order: &Order, largest: &After) -> Prose {
             " Within such intervals it shifts no throughput ratio by more than {}.",
             share(shift.share.max(LEAST_SHIFT))
         ));
-    }
-    text
-}
-
-/// `-2.0% [-2.4, -1.6]`, with the interval that allows for having been chosen.
-fn change(after: &After) -> Prose {
-    let mut text = Prose::figure(numbers::change(after.value));
-    match after.blocks < 2 {
-        true => text.push(" (1 block, no interval)"),
-        false => {
-            text.push(" ");
-            text.push(Prose::of(
-                Class::Interval,
-                numbers::change_ends(after.adjusted_low, after.adjusted_high, after.value),
-            ));
-        }
     }
     text
 }

@@ -14,7 +14,7 @@ use threadwise_process::marked;
 use threadwise_study::command::PEAK_RSS_BYTES;
 use threadwise_study::{Counters, OptionValue, SessionSlice};
 
-static ALONE: Mutex<()> = Mutex::new(());
+pub static ALONE: Mutex<()> = Mutex::new(());
 
 /// A shell's loop that takes some hundredths of a second of CPU, and nothing else.
 const LOOP: &str = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";

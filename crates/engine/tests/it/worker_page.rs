@@ -32,6 +32,8 @@ fn every_example_is_a_message() {
 
 #[test]
 fn the_python_worker_keeps_to_the_protocol() {
+    // What this process starts is a command's to the tests of commands.
+    let _alone = crate::command::ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if Command::new("python3").arg("--version").output().is_err() {
         // Not by the macro, whose output the test program keeps back.
         let line = "SKIPPED: the Python worker of docs/WORKER.md: no python3 on PATH (Debian: python3)\n";

@@ -1,6 +1,7 @@
 //! What a study of locks says: under which lock second threads, and cores, gain more.
 
 use crate::Facts;
+use crate::estimate::Change;
 use crate::findings::{activity, smt, trust};
 use crate::kind::Kind;
 use crate::lock_gains::{Gain, LockGain, LockGains};
@@ -49,7 +50,7 @@ fn said(facts: &Facts<'_>, gains: &LockGains, from: From) -> Option<Finding> {
     let is_of_it = |pair: &&LockGain| from_what(facts, &pair.top) == Some(from) && pair.ratio.is_some();
     let all: Vec<&LockGain> = gains.pairs.iter().filter(is_of_it).collect();
     let mut shown: Vec<&LockGain> = all.iter().copied().filter(|pair| pair.is_shown()).collect();
-    let size = |pair: &LockGain| pair.ratio.map_or(0.0, |ratio| ratio.value.ln().abs());
+    let size = |pair: &LockGain| pair.ratio.as_ref().map_or(0.0, Change::size);
     shown.sort_by(|one, other| size(other).total_cmp(&size(one)));
     let (kind, what) = match from {
         From::Threads => ("lock-threads", "Gains from second threads by lock"),
@@ -74,15 +75,14 @@ fn said(facts: &Facts<'_>, gains: &LockGains, from: From) -> Option<Finding> {
 /// `lock-free gains more than spin (random, search; 2-threads : alone): 1.31x [1.28, 1.34] against 0.86x [0.84, 0.88],
 /// 1.52 [1.40, 1.66] times as much`, the larger one first.
 fn clause(facts: &Facts<'_>, gains: &LockGains, pair: &LockGain) -> Option<Prose> {
-    let ratio = pair.ratio?;
-    let (more, less, times) = match ratio.value >= 1.0 {
-        true => (&pair.top, &pair.below, (ratio.value, ratio.adjusted_low, ratio.adjusted_high)),
+    let ratio = pair.ratio.as_ref()?.adjusted();
+    let (more, less, times) = match ratio.mean >= 1.0 {
+        true => (&pair.top, &pair.below, ratio),
         false => {
-            (&pair.below, &pair.top, (1.0 / ratio.value, 1.0 / ratio.adjusted_high, 1.0 / ratio.adjusted_low))
+            let (mean, low, high) = (1.0 / ratio.mean, 1.0 / ratio.high, 1.0 / ratio.low);
+            (&pair.below, &pair.top, Interval { mean, low, high, ..ratio })
         }
     };
-    let (mean, low, high) = times;
-    let times = Interval { mean, low, high, unit: "ratio".to_owned() };
     let (more, less) = (gains.gain(more)?, gains.gain(less)?);
     Some(prose!(
         "{} gains more than {} ({}): {} against {}, {} times as much",

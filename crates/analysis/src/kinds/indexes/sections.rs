@@ -1,12 +1,12 @@
 //! Gains under every lock in one table, and one lock against another.
 
 use super::findings::estimate;
+use crate::Estimate;
 use crate::Facts;
 use crate::groups::distinct;
 use crate::kind::Kind;
 use crate::kinds::rate::sections::comparison;
 use crate::lock_gains::{Gain, LockGain, LockGains};
-use crate::{Estimate, Interval};
 use std::collections::BTreeMap;
 use threadwise_document::numbers::set_percent;
 use threadwise_document::{Block, Cell, Column, Mark, Prose, Says, Section, Shown, Table, prose};
@@ -64,22 +64,16 @@ fn by_lock(facts: &Facts<'_>, gains: &LockGains) -> Table {
 fn against(gains: &LockGains) -> Table {
     let row = |pair: &LockGain| -> Option<Vec<Cell>> {
         let (top, below) = (gains.gain(&pair.top)?, gains.gain(&pair.below)?);
-        let ratio = pair.ratio?;
-        let interval = Interval {
-            mean: ratio.value,
-            low: ratio.adjusted_low,
-            high: ratio.adjusted_high,
-            unit: "ratio".to_owned(),
-        };
+        let ratio = pair.ratio.as_ref()?.adjusted();
         let says = match pair.is_shown() {
-            true if ratio.value > 1.0 => format!("{} gains more", top.lock),
+            true if ratio.mean > 1.0 => format!("{} gains more", top.lock),
             true => format!("{} gains more", below.lock),
             false => "no difference is shown".to_owned(),
         };
         let levels: Vec<&str> = top.levels.values().map(String::as_str).collect();
         let words = [top.of.clone(), levels.join(", "), format!("{} : {}", top.lock, below.lock)];
         let cells = words.into_iter().map(Cell::text);
-        Some(cells.chain([Cell::Interval(interval), Cell::text(says)]).collect())
+        Some(cells.chain([Cell::Interval(ratio), Cell::text(says)]).collect())
     };
     let columns = vec![
         Column::text("gain"),

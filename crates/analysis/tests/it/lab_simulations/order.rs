@@ -9,8 +9,10 @@
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use threadwise_analysis::Interval;
+use threadwise_analysis::estimate::Change;
 use threadwise_analysis::estimate::{Work, block_difference};
-use threadwise_analysis::order::{Judged, Neighbours, OrderedSlice, contrasts, judged};
+use threadwise_analysis::order::{Neighbours, OrderedSlice, contrasts, judged};
 use threadwise_statistics::MeanEstimate;
 use threadwise_study::plan::order::rounds;
 
@@ -157,11 +159,11 @@ fn studies(
             .iter()
             .map(|order| contrasts(&slices(order, noise, carried, &mut normal), treatments))
             .collect();
-        let found: Vec<Judged> = judged(&by_block, treatments, ALPHA).into_iter().flatten().collect();
+        let found: Vec<Change> = judged(&by_block, treatments, ALPHA).into_iter().flatten().collect();
         assert_eq!(found.len(), treatments);
-        reported += f64::from(u8::from(found.iter().any(|after| after.is_shown)));
-        heavy += f64::from(u8::from(found[HEAVY].is_shown && found[HEAVY].mean < 0.0));
-        covered += f64::from(u8::from((found[HEAVY].low..=found[HEAVY].high).contains(&carried)));
+        reported += f64::from(u8::from(found.iter().any(|after| after.shown)));
+        heavy += f64::from(u8::from(found[HEAVY].shown && found[HEAVY].value.mean < 0.0));
+        covered += f64::from(u8::from((found[HEAVY].value.low..=found[HEAVY].value.high).contains(&carried)));
     }
     let share = |count: f64| count / STUDIES as f64;
     Found { reported: share(reported), heavy: share(heavy), covered: share(covered) }
@@ -253,19 +255,19 @@ fn bound(blocks: &Blocks, treatments: usize, heavy: usize) -> f64 {
     let exact = |at: usize| {
         let mean = if at == heavy { CARRIED } else { others };
         let (low, high) = (mean.min(0.0), mean.max(0.0));
-        Some(Judged {
-            mean,
-            low,
-            high,
+        Some(Change {
+            value: Interval { mean, low, high, unit: "1".to_owned() },
             adjusted_low: low,
             adjusted_high: high,
             blocks: 8,
             p_t: 0.0,
             adjusted_p: 0.0,
-            is_shown: true,
+            family: treatments as u32,
+            correlation: 0.0,
+            shown: true,
         })
     };
-    let found: Vec<Option<Judged>> = (0..treatments).map(exact).collect();
+    let found: Vec<Option<Change>> = (0..treatments).map(exact).collect();
     (2..treatments).map(|top| neighbours.shift_bound(top, &[0, 1], &found).unwrap()).fold(0.0, f64::max)
 }
 

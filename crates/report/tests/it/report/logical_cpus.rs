@@ -3,10 +3,9 @@
 use crate::support::Fixture;
 use serde_json::Value;
 use threadwise_analysis::Interval;
-use threadwise_analysis::activity::Change;
 use threadwise_analysis::changed_with::{ChangedWith, Compared, Explained, Form, Link, Quantity};
 use threadwise_analysis::cpus::{ClockChange, CpuRow, Cpus, PackageRow, TreatmentCpus, Use};
-use threadwise_analysis::estimate::PairedRatio;
+use threadwise_analysis::estimate::Change;
 use threadwise_report::html;
 use threadwise_report::terminal::{Style, sections};
 
@@ -103,14 +102,13 @@ pub fn fixture() -> Fixture {
     let mut fixture = Fixture::generated(8, 5);
     let first = fixture.study.comparisons[0].clone();
     let names: Vec<String> = fixture.study.treatments.iter().take(2).map(|one| one.name.clone()).collect();
-    let ratio = PairedRatio {
-        value: 0.9,
-        low: 0.89,
-        high: 0.91,
+    let ratio = Change {
+        value: Interval { mean: 0.9, low: 0.89, high: 0.91, unit: "ratio".to_owned() },
         adjusted_low: 0.88,
         adjusted_high: 0.92,
         blocks: 8,
         adjusted_p: 0.001,
+        ..change(0.9, "ratio")
     };
     let below = first.baseline.join(" and ");
     fixture.analysis.cpus = Some(Cpus {

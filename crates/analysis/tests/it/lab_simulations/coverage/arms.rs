@@ -117,7 +117,7 @@ fn shares(switch: Switch, effect: f64, blocks: usize) -> Shares {
             let means = means(&ratios);
             let (low, high) = means[1].interval(ALPHA);
             let ratio = &answers(&means)[0];
-            let left = paired(&left, &[], ALPHA).into_iter().flatten().any(|one| one.is_shown());
+            let left = paired(&left, &[], ALPHA).into_iter().flatten().any(|one| one.shown);
             let differs = ratio.is_higher() || ratio.is_lower();
             let is_false = if effect == 0.0 { differs } else { ratio.is_same() };
             [low <= effect && effect <= high, differs, ratio.is_same(), left, is_false && !left]

@@ -4,7 +4,7 @@
 use crate::lab_simulations::coverage::noise::Normal;
 use crate::lab_simulations::coverage::rules::{ALPHA, MARGIN, count};
 use threadwise_analysis::estimate::{Sides, Work, block_difference};
-use threadwise_analysis::halves::{half_difference, is_beyond, judged};
+use threadwise_analysis::halves::{half_difference, judged};
 use threadwise_statistics::mean;
 
 /// Studies a line, where nothing else is asked for.
@@ -85,14 +85,14 @@ fn study(case: Case, seed: u64) -> Seen {
     };
     let series: Vec<Vec<f64>> = (SLOW..TREATMENTS).map(|top| d(top, &[0, 1])).collect();
     let found = judged(&series, &[d(1, &[0])], ALPHA);
-    let is_said: Vec<bool> = found.iter().map(|one| is_beyond(&one.unwrap(), MARGIN)).collect();
+    let is_said: Vec<bool> = found.iter().map(|one| one.as_ref().unwrap().is_beyond(MARGIN)).collect();
     let ratios = blocks.iter().map(|block| {
         block_difference(&block[SLOW][2], &[&block[0][2], &block[1][2]], Work::rows_per_s).unwrap()
     });
     Seen {
         said: is_said.contains(&true),
         said_of_slow: is_said[0],
-        shift: found[0].unwrap().mean.mean,
+        shift: found[0].as_ref().unwrap().value.mean.ln(),
         ratio: mean(ratios).unwrap(),
     }
 }

@@ -61,10 +61,9 @@ fn study(machine: &Machine, effect: f64, blocks: usize, seed: u64) -> Seen {
     }
     let judged = paired(&pairs, &twins, ALPHA);
     let all = judged.iter().flatten().zip(&truths);
-    let is_false = all.clone().any(|(one, truth)| *truth == 0.0 && one.is_shown());
+    let is_false = all.clone().any(|(one, truth)| *truth == 0.0 && one.shown);
     let covers = all.clone().all(|(one, truth)| one.adjusted_low <= *truth && *truth <= one.adjusted_high);
-    let true_ones: Vec<bool> =
-        all.filter(|(_, truth)| **truth != 0.0).map(|(one, _)| one.is_shown()).collect();
+    let true_ones: Vec<bool> = all.filter(|(_, truth)| **truth != 0.0).map(|(one, _)| one.shown).collect();
     Seen { is_false, found: if true_ones.is_empty() { 0.0 } else { share(&true_ones) }, covers }
 }
 

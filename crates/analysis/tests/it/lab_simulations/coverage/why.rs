@@ -5,7 +5,7 @@ use crate::lab_simulations::coverage::noise::Normal;
 use crate::lab_simulations::coverage::rules::{ALPHA, MARGIN, count};
 use threadwise_analysis::changed_with::{Form, Tested, judge_links};
 use threadwise_analysis::cpus::{differs, furthest};
-use threadwise_analysis::estimate::{PairedRatio, paired, paired_difference};
+use threadwise_analysis::estimate::{Change, paired, paired_difference};
 use threadwise_statistics::{blocks_needed, correlation};
 
 /// Studies a line in CI.
@@ -162,7 +162,7 @@ fn a_link_is_named_and_no_other() {
 }
 
 /// Clock ratios of a study, judged: compared treatments differ by `truth` in logarithms.
-fn clocks(blocks: usize, truth: f64, seed: u64) -> Vec<PairedRatio> {
+fn clocks(blocks: usize, truth: f64, seed: u64) -> Vec<Change> {
     let mut random = Normal::new(seed);
     let noise = Noise { ar1: 0.3, ..QUIET };
     // Clocks scatter by a tenth of what rates do.
@@ -170,7 +170,7 @@ fn clocks(blocks: usize, truth: f64, seed: u64) -> Vec<PairedRatio> {
     all.iter_mut().flatten().for_each(|value| *value *= 0.1);
     all[2..].iter_mut().flatten().for_each(|value| *value += truth);
     let series: Vec<Vec<f64>> = (2..COMPARED + 2).map(|top| d(&all, top, &[0, 1])).collect();
-    paired(&series, &[d(&all, 1, &[0])], ALPHA).iter().flatten().map(PairedRatio::from).collect()
+    paired(&series, &[d(&all, 1, &[0])], ALPHA).into_iter().flatten().map(Change::ratio).collect()
 }
 
 #[test]
@@ -178,14 +178,14 @@ fn clocks(blocks: usize, truth: f64, seed: u64) -> Vec<PairedRatio> {
 fn clocks_are_called_the_same_or_other_where_they_are() {
     let studies = count(IN_CI);
     let margin = MARGIN.ln_1p();
-    let share = |has: &dyn Fn(&[PairedRatio]) -> bool, truth: f64| {
+    let share = |has: &dyn Fn(&[Change]) -> bool, truth: f64| {
         (0..studies).filter(|seed| has(&clocks(8, truth, *seed))).count() as f64 / studies as f64
     };
-    let same = |ratios: &[PairedRatio]| furthest(ratios.iter()).is_some_and(|reach| reach <= margin);
+    let same = |ratios: &[Change]| furthest(ratios.iter()).is_some_and(|reach| reach <= margin);
     let beyond = |truth: f64| {
-        move |ratios: &[PairedRatio]| furthest(ratios.iter()).is_some_and(|reach| reach < f64::abs(truth))
+        move |ratios: &[Change]| furthest(ratios.iter()).is_some_and(|reach| reach < f64::abs(truth))
     };
-    let other = |ratios: &[PairedRatio]| ratios.iter().any(|ratio| differs(ratio, margin));
+    let other = |ratios: &[Change]| ratios.iter().any(|ratio| differs(ratio, margin));
     let (same_at_0, other_at_0) = (share(&same, 0.0), share(&other, 0.0));
     let (same_at_margin, missed) = (share(&same, margin), share(&beyond(0.01), 0.01));
     let other_at_10 = share(&other, -0.1);
