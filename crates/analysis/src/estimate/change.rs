@@ -73,11 +73,11 @@ impl Change {
 }
 
 /// The largest of some changes, of those that are `shown` where there is one.
-pub(crate) fn largest<'a, T>(
-    all: &'a [T],
+pub(crate) fn largest<T>(
+    all: &[T],
     change: impl Fn(&T) -> &Change,
     shown: impl Fn(&T) -> bool,
-) -> Option<&'a T> {
+) -> Option<&T> {
     let size = |one: &&T| change(one).size();
     let by_size = |one: &&T, other: &&T| size(one).total_cmp(&size(other));
     let found = all.iter().filter(|one| shown(one)).max_by(by_size);

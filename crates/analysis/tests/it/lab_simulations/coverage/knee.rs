@@ -97,7 +97,8 @@ fn the_largest_carry_over_is_covered() {
         for seed in 0..count(1000) {
             let found = judged(&contrasts(truth, &mut Normal::new(seed)), 9, ALPHA);
             let all = found.iter().flatten().enumerate();
-            let (at, largest) = all.max_by(|a, b| a.1.value.mean.abs().total_cmp(&b.1.value.mean.abs())).unwrap();
+            let (at, largest) =
+                all.max_by(|a, b| a.1.value.mean.abs().total_cmp(&b.1.value.mean.abs())).unwrap();
             let truth = if at == 2 { truth } else { 0.0 };
             let covers = |low: f64, high: f64| f64::from(u8::from(low <= truth && truth <= high));
             plain += covers(largest.value.low, largest.value.high);
