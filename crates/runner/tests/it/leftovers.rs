@@ -53,7 +53,8 @@ fn as_killed_process() {
     });
     let topology = live_topology();
     let mut study = study(&[], 64);
-    study.design.rounds = 1_000_000;
+    // Rounds for minutes, and not so many that their plan takes minutes.
+    study.design.rounds = 100_000;
     let mut store = Store::create(&folder.join("study.sqlite"), &study, &topology, &versions()).unwrap();
     let decide = &mut |_: &[_], _| Decision::Continue;
     let _ = run(&topology, &settings, &mut store, &mut |_| {}, decide, &Arc::new(AtomicBool::new(false)));

@@ -44,7 +44,9 @@ fn slow_starts_end_a_study_before_it_measures_and_a_larger_limit_goes_on() {
     assert_eq!((outcome.blocks, slices, short.blocks, short.blocks_done), (0, 0, 8, 0));
     let said = short.to_string();
     assert!(said.starts_with("a budget of 4s cannot hold 8 blocks: setting up "), "{said}");
-    assert!(said.contains("give --budget ") && short.block_s >= 1.5, "{said}");
+    // A slow start takes 1.5 s, of which the limit may leave less on a busy machine.
+    let least = f64::min(1.5, short.limit_s - short.setup_s);
+    assert!(said.contains("give --budget ") && short.block_s >= least, "{said}");
     assert_eq!(store.state().unwrap(), EndState::Stopped);
     assert_eq!((store.complete_blocks().unwrap(), store.planned_blocks().unwrap()), (vec![], None));
     assert!(bench.left_behind().is_empty() && bench.pids().into_iter().all(|pid| !is_running(pid)));
