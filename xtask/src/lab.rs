@@ -149,11 +149,13 @@ const PARTS: [Part; 12] = [
     Part {
         name: "machines",
         about: "topology, placements, studies and kills on emulated machines; topology of recorded ones",
-        has_tests: true,
-        beside: |scale, _| match scale {
-            Scale::Smoke => machines::run(&["one-package-smt"]),
-            Scale::Once => machines::run(&[]),
-            Scale::Hours(_) => machines::run(&["--all"]),
+        beside: |scale, _| {
+            recorded_machines()?;
+            match scale {
+                Scale::Smoke => machines::run(&["one-package-smt"]),
+                Scale::Once => machines::run(&[]),
+                Scale::Hours(_) => machines::run(&["--all"]),
+            }
         },
         ..PLAIN
     },
@@ -295,6 +297,15 @@ type Variables = Vec<[String; 2]>;
 
 fn tell(task: Task, variables: &Variables) -> Task {
     variables.iter().fold(task, |task, [name, value]| task.env(name, value))
+}
+
+/// Machines that others recorded, where THREADWISE_MACHINES names a folder of them: they are no part of the project.
+fn recorded_machines() -> Result<(), String> {
+    if std::env::var_os("THREADWISE_MACHINES").is_none() {
+        println!("skipped: recorded machines; THREADWISE_MACHINES names their folder");
+        return Ok(());
+    }
+    Task::new("cargo", &["test", "--workspace", "--", "--ignored", "lab_machines::"]).run()
 }
 
 /// `--cfg threadwise_portable` switches the fallbacks on, so that an x86-64 machine can test them. The crates that have

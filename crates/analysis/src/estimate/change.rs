@@ -37,7 +37,36 @@ pub struct Change {
     pub shown: bool,
 }
 
+/// What a family says of one of its changes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Adjustment {
+    /// The adjusted interval is at level 1 − this.
+    pub interval_alpha: f64,
+    /// p adjusted for the family.
+    pub p: f64,
+    /// Changes that were judged together.
+    pub family: usize,
+}
+
 impl Change {
+    /// Of a mean over blocks, with its plain interval at level 1 − `alpha`; shown where the adjusted interval leaves out 0.
+    pub(crate) fn of(mean: &MeanEstimate, alpha: f64, adjustment: Adjustment) -> Self {
+        let Adjustment { interval_alpha, p, family } = adjustment;
+        let (low, high) = mean.interval(alpha);
+        let (adjusted_low, adjusted_high) = mean.interval(interval_alpha);
+        Self {
+            value: Interval { mean: mean.mean, low, high, unit: "1".to_owned() },
+            adjusted_low,
+            adjusted_high,
+            blocks: mean.n as u32,
+            p_t: mean.p(),
+            adjusted_p: p,
+            family: family as u32,
+            correlation: mean.correlation,
+            shown: adjusted_low > 0.0 || adjusted_high < 0.0,
+        }
+    }
+
     /// The change with its adjusted interval.
     pub fn adjusted(&self) -> Interval {
         Interval { low: self.adjusted_low, high: self.adjusted_high, ..self.value.clone() }
@@ -108,20 +137,9 @@ pub fn paired(series: &[Vec<f64>], twins: &[Vec<f64>], alpha: f64) -> Vec<Option
     let mut steps = holm(&p_values, FAMILY_SHARE * alpha).into_iter();
     let mut judge = |mean: MeanEstimate| {
         let step = steps.next()?;
-        let (low, high) = mean.interval(alpha);
-        let (adjusted_low, adjusted_high) = mean.interval(step.interval_alpha.min(alpha / family as f64));
-        let adjusted_p = (step.adjusted_p / FAMILY_SHARE).max(mean.p() * family as f64).min(1.0);
-        Some(Change {
-            value: Interval { mean: mean.mean, low, high, unit: "1".to_owned() },
-            adjusted_low,
-            adjusted_high,
-            blocks: mean.n as u32,
-            p_t: mean.p(),
-            adjusted_p,
-            family: family as u32,
-            correlation: mean.correlation,
-            shown: adjusted_low > 0.0 || adjusted_high < 0.0,
-        })
+        let interval_alpha = step.interval_alpha.min(alpha / family as f64);
+        let p = (step.adjusted_p / FAMILY_SHARE).max(mean.p() * family as f64).min(1.0);
+        Some(Change::of(&mean, alpha, Adjustment { interval_alpha, p, family }))
     };
     means.into_iter().map(|mean| mean.and_then(&mut judge)).collect()
 }

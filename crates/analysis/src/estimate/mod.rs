@@ -30,7 +30,7 @@ mod tests;
 
 pub use best::{Best, Fastest, best, near_best};
 pub use bounded::{Bounded, judge_bounded};
-pub(crate) use change::largest;
+pub(crate) use change::{Adjustment, largest};
 pub use change::{Change, paired, paired_difference};
 pub use choose::{Chosen, Likeliest, choose};
 pub use comparisons::block_difference;

@@ -2,12 +2,11 @@
 //!
 //! Sources: Student 1908, Holm 1979 (docs/METHODOLOGY.md).
 
-use crate::Interval;
-use crate::estimate::Change;
+use crate::estimate::{Adjustment, Change};
 use threadwise_statistics::{MeanEstimate, holm};
 
-/// Judges contrasts of logarithms (by block and treatment) with intervals at level 1 − `alpha`, all predecessors together by Holm's
-/// procedure; for each treatment `None` where no block has its contrast.
+/// Judges contrasts of logarithms (by block and treatment) with intervals at level 1 − `alpha`, all predecessors together
+/// by Holm's procedure; for each treatment `None` where no block has its contrast.
 pub fn judged(by_block: &[Vec<Option<f64>>], treatments: usize, alpha: f64) -> Vec<Option<Change>> {
     let estimates: Vec<Option<MeanEstimate>> = (0..treatments)
         .map(|at| {
@@ -20,21 +19,10 @@ pub fn judged(by_block: &[Vec<Option<f64>>], treatments: usize, alpha: f64) -> V
     let family = p_values.len();
     let mut judge = |estimate: MeanEstimate| {
         let step = steps.next()?;
-        let adjusted_p = step.adjusted_p;
-        let (low, high) = estimate.interval(alpha);
         // No narrower than Bonferroni's (Dunn, J. American Statistical Association 56, 1961).
-        let (adjusted_low, adjusted_high) = estimate.interval(step.interval_alpha.min(alpha / family as f64));
-        Some(Change {
-            value: Interval { mean: estimate.mean, low, high, unit: "1".to_owned() },
-            adjusted_low,
-            adjusted_high,
-            blocks: estimate.n as u32,
-            p_t: estimate.p(),
-            adjusted_p,
-            family: family as u32,
-            correlation: estimate.correlation,
-            shown: adjusted_p <= alpha,
-        })
+        let interval_alpha = step.interval_alpha.min(alpha / family as f64);
+        let adjustment = Adjustment { interval_alpha, p: step.adjusted_p, family };
+        Some(Change { shown: step.adjusted_p <= alpha, ..Change::of(&estimate, alpha, adjustment) })
     };
     estimates.into_iter().map(|estimate| estimate.and_then(&mut judge)).collect()
 }

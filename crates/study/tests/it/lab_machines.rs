@@ -16,12 +16,7 @@ fn unpacked(archive: &Path, to: &Path) -> PathBuf {
 #[test]
 #[ignore = "laboratory: machines"]
 fn each_is_planned_on_every_recorded_machine() {
-    let Some(folder) = std::env::var_os("THREADWISE_MACHINES").map(PathBuf::from) else {
-        let about =
-            "SKIPPED: published presets on recorded machines: THREADWISE_MACHINES names no folder of them";
-        writeln!(std::io::stderr(), "{about}").unwrap();
-        return;
-    };
+    let folder = std::env::var_os("THREADWISE_MACHINES").map(PathBuf::from).unwrap();
     let index = std::fs::read_to_string(folder.join("INDEX.tsv")).unwrap();
     for name in index.lines().skip(1).filter_map(|line| line.split('\t').next()) {
         let space = tempfile::tempdir().unwrap();

@@ -189,7 +189,7 @@ pub fn kill(pids: &[String]) {
     );
 }
 
-/// Kills until there is none: what a shell starts between a look and its end is in the next look.
+/// Kills until no process lives: a shell may start one between the list and the kill.
 pub fn kill_all(living: impl Fn() -> Vec<String>) {
     until("the end of all processes", || {
         let found = living();
