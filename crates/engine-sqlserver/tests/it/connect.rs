@@ -3,7 +3,7 @@
 use crate::bench::{Bench, assert_clear};
 use crate::model::{LIMIT, PASSWORD, Settings, USER};
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use threadwise_engine::Engine;
 use threadwise_engine_sqlserver::Client;
@@ -101,8 +101,9 @@ fn a_version_that_is_too_old_is_refused() {
 #[test]
 fn a_port_at_which_nobody_listens_is_named() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    drop(listener);
+    // A client's own port: nobody listens on it, and nobody else is given it while the client lives.
+    let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let port = client.local_addr().unwrap().port();
     let bench = Bench::new(Settings::default());
     let message = refused(&bench.engine_options(&format!("url=sqlserver://{USER}@127.0.0.1:{port}/shop")));
     assert_says(&message, &[&format!("127.0.0.1:{port}"), "was refused", "is the server running"]);

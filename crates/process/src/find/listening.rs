@@ -149,7 +149,7 @@ fn holds(pid: u32, inodes: &BTreeSet<u64>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::TcpListener;
+    use std::net::{TcpListener, TcpStream};
     use std::os::unix::net::UnixListener;
 
     #[test]
@@ -171,26 +171,16 @@ mod tests {
         assert_eq!(found, [Socket { inode: 31, uid: None }]);
     }
 
-    /// What is said of a port after its listener was closed. A child that another test forked
-    /// meanwhile has the listener too until its exec, and is not always seen among the holders.
-    fn closed(port: u16) -> FindError {
-        for _ in 0..6000 {
-            match by_port(port) {
-                Err(error) if error.to_string().contains("nothing listens") => return error,
-                _ => std::thread::sleep(std::time::Duration::from_millis(10)),
-            }
-        }
-        by_port(port).unwrap_err()
-    }
-
     #[test]
     fn listeners_of_this_process_are_found() {
         let this = std::process::id();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         assert_eq!(by_port(port).unwrap().root.0, this);
-        drop(listener);
-        assert!(closed(port).to_string().contains("nothing listens on TCP port"));
+        // A client's own port: nobody listens on it, and nobody else is given it while the client lives.
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let unheard = by_port(client.local_addr().unwrap().port()).unwrap_err();
+        assert!(unheard.to_string().contains("nothing listens on TCP port"));
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a socket");
         let _listener = UnixListener::bind(&path).unwrap();

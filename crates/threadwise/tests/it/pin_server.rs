@@ -343,8 +343,10 @@ fn what_must_not_be_bound_is_refused_and_nothing_is_touched() {
     let lab = Lab::new();
     let server = Server::start(&lab);
     let this = std::process::id().to_string();
-    let unheard = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let unheard = format!("port:{unheard}");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    // A client's own port: nobody listens on it, and nobody else is given it while the client lives.
+    let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let unheard = format!("port:{}", client.local_addr().unwrap().port());
     let cases = [
         ("4194305", "there is no process 4194305"),
         (unheard.as_str(), "nothing listens on TCP port"),

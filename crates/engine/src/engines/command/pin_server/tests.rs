@@ -173,7 +173,9 @@ fn what_must_not_be_bound_is_refused() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     assert!(refused(&format!("port:{port}")).contains("started by threadwise"));
-    drop(listener);
+    // A client's own port: nobody listens on it, and nobody else is given it while the client lives.
+    let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let port = client.local_addr().unwrap().port();
     assert!(refused(&format!("port:{port}")).contains("nothing listens on TCP port"));
 }
 
