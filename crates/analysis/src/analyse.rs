@@ -1,12 +1,15 @@
 //! One analysis of the observations: all estimates of a study.
 
+use crate::answers::Answers;
+use crate::diagnostics::row::Case;
 use crate::estimate::{Observed, comparisons, covariates, lost_cpu, treatments};
+use crate::kinds::scans;
 use crate::looks::claim::effects;
 use crate::looks::states::looked_at;
 use crate::setting::Setting;
 use crate::{
-    Analysis, changed_with, choices, commands, cpus, drift, halves, lock_gains, looks, order, parallel,
-    queries, scaling_law, settling, warmups, worklist,
+    Analysis, changed_with, choices, commands, cpus, diagnostics, drift, looks, queries, scaling_law,
+    warmups, worklist,
 };
 use threadwise_machine::Topology;
 use threadwise_study::probe::Probe;
@@ -47,9 +50,14 @@ pub fn analyse_probed(
     let setting = Setting { study, topology, probe, alpha };
     let slices = looked_at(runs);
     let treatments = treatments::summaries(&setting, &observed);
+    let mut answers = Answers::default();
+    answers.put("changed_with", changed_with::changed_with(&setting, &observed, &treatments, &estimates));
+    answers.put("drift", Some(drift::drifts(&setting, &observed, runs)));
+    answers.put("warmups", Some(warmups::warmups(study, runs)));
+    answers.put("parallel_workers", scans::parallel(&setting, &observed, runs));
     let mut analysis = Analysis {
+        answers,
         queries: queries::queries(&setting, &observed, runs, whole),
-        changed_with: changed_with::changed_with(&setting, &observed, &treatments, &estimates),
         treatments,
         estimates,
         noise_floors,
@@ -61,16 +69,8 @@ pub fn analyse_probed(
         simulated: study.is_simulated(),
         commands: None,
         worklist: None,
-        drift: drift::drifts(&setting, &observed, runs),
-        halves: halves::halves(&setting, &observed),
-        lock_gains: lock_gains::lock_gains(&setting, &observed),
         scaling_laws: scaling_law::of_sweeps(&setting, &observed, runs),
-        parallel: parallel::parallel(&setting, &observed, runs),
-        settling: settling::settling(study, runs, alpha),
-        warmups: warmups::warmups(study, runs),
-        order: order::order(&setting, &observed, runs),
-        long_windows: None,
-        arms: None,
+        diagnostics: diagnostics::ask(&Case { setting, observed: &observed, runs }),
         looks: looks::prevalence::looks(&setting, &slices),
         effects: effects(study, &slices, alpha),
     };

@@ -1,28 +1,21 @@
 //! All that is estimated of a study.
 
-use crate::changed_with::ChangedWith;
+use crate::answers::Answers;
 use crate::choices::Choice;
 use crate::commands::Commands;
 use crate::cpus::Cpus;
-use crate::drift::Drift;
-use crate::external_arms::ExternalArms;
-use crate::halves::Halves;
-use crate::lock_gains::LockGains;
-use crate::long_windows::LongWindows;
+use crate::diagnostics::Found;
 use crate::looks::Looks;
 use crate::looks::claim::Effects;
-use crate::order::Order;
-use crate::parallel::Parallel;
 use crate::queries::Queries;
 use crate::scaling_law::SeriesLaw;
-use crate::settling::Settling;
-use crate::warmups::TreatmentWarmup;
 use crate::worklist::Worklist;
 use crate::{Covariates, Estimate, NoiseFloor, TreatmentSummary, estimate};
 use serde::Serialize;
+use std::any::Any;
 
 /// What one look at the observations gives.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Analysis {
     /// In study order.
     pub treatments: Vec<TreatmentSummary>,
@@ -44,8 +37,6 @@ pub struct Analysis {
     /// What logical CPUs and packages did under each treatment; `None` where nothing was read of them.
     #[serde(rename = "logical_cpus")]
     pub cpus: Option<Cpus>,
-    /// What changed with each ratio; `None` where nothing is known of both sides of any.
-    pub changed_with: Option<ChangedWith>,
     /// Query by query, where the workload has queries.
     pub queries: Option<Queries>,
     /// Elapsed time, CPU, memory and metrics, where the workload is a command.
@@ -54,32 +45,14 @@ pub struct Analysis {
     /// What a study of work lists shows beside that; `None` for another workload.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worklist: Option<Worklist>,
-    /// In what order slices ran, and whether one changes the next; `None` where runs are whole commands or lists.
-    pub order: Option<Order>,
-    /// Whether slices are faster in one half than in the other; `None` where runs are whole commands, lists or queries.
-    pub halves: Option<Halves>,
-    /// What is gained under each kind of lock, and under one against another; `None` where locks are no factor.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lock_gains: Option<LockGains>,
+    /// Answers to the questions that are put to every study beside its own.
+    pub diagnostics: Vec<Found>,
+    /// Answers to questions that are no contrast alone, by types of their own.
+    #[serde(flatten)]
+    pub answers: Answers,
     /// Scaling laws of a study with a sweep, a group each; empty in any other.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scaling_laws: Vec<SeriesLaw>,
-    /// What the processes of parallel scans did; `None` of another workload.
-    #[serde(rename = "parallel_workers", skip_serializing_if = "Option::is_none")]
-    pub parallel: Option<Parallel>,
-    /// What switches of the machine left behind, an arm each; empty in a study without arms inside of blocks.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub settling: Vec<Settling>,
-    /// The baseline's rate over time and its changes, a group each.
-    pub drift: Vec<Drift>,
-    /// Warm-ups that were measured, in study order; empty where the re-warm is fixed.
-    pub warmups: Vec<TreatmentWarmup>,
-    /// Long windows beside slices; `None` in a study without, and until [`crate::long_windows::long_windows`] is asked.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub long_windows: Option<LongWindows>,
-    /// Boots and ratios of external arms; `None` in a study without, and until [`crate::external_arms::external_arms`] is asked.
-    #[serde(rename = "external", skip_serializing_if = "Option::is_none")]
-    pub arms: Option<ExternalArms>,
     /// Where slices ran, where looks were taken around them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub looks: Option<Looks>,
@@ -94,6 +67,16 @@ impl Analysis {
     pub fn headline(&self) -> &str {
         let headline = self.commands.as_ref().and_then(|commands| commands.headline());
         headline.map_or(estimate::THROUGHPUT, |headline| &headline.metric)
+    }
+
+    /// The answer to a diagnostic; `None` where the study leaves nothing to ask.
+    pub fn found(&self, question: &str) -> Option<&Found> {
+        self.diagnostics.iter().find(|found| found.question == question)
+    }
+
+    /// The answer of a type; `None` where the study leaves nothing to ask.
+    pub fn get<T: Any>(&self) -> Option<&T> {
+        self.answers.get()
     }
 
     /// The A/A interval of a metric in a group, as far as it is kept: of throughput, and of a command of

@@ -3,11 +3,13 @@
 use crate::kind::Kind;
 use crate::kinds;
 use crate::sections::{
-    activity, arms, by_state, changed_with, choices, external_arms, failures, hardware, logical_cpus,
-    long_windows, looks, machine, method, quota, readings, scaling_law, server_locks, time, usage,
+    activity, choices, failures, hardware, logical_cpus, looks, machine, method, readings, scaling_law,
+    server_locks, time, usage,
 };
 use crate::validity::Counts;
-use crate::{Facts, advice, cost, published, verdict};
+use crate::{
+    Facts, advice, arms, by_state, changed_with, cost, external_arms, long_windows, published, quota, verdict,
+};
 use threadwise_document::chart::Shared;
 use threadwise_document::{Block, Document, Fact, Figure, Section, numbers};
 

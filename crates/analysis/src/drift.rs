@@ -2,15 +2,18 @@
 //!
 //! A block counts as one number, the mean of the logarithms of A's and A′'s rates: it starts new workers, on cores
 //! that it draws, so that rounds within it do not tell a change of the machine from that of a block. Changes are those of
-//! `statistics::change_points`; docs/METHODOLOGY.md, "Drift of the baseline".
+//! `statistics::change_points`; docs/METHODOLOGY.md, "Drift of the baseline". They explain spread, and drop nothing.
 
-use crate::Interval;
+use crate::estimate::sides::members;
 use crate::estimate::{Observed, ObservedBlock};
 use crate::setting::Setting;
+use crate::words::{MAX_LISTED, finding};
+use crate::workload::Nouns;
+use crate::{Facts, Finding, Interval};
 use serde::Serialize;
-use threadwise_statistics::change_points::{
-    Between, ChangePoint, MIN_VALUES, Reference, change_points, levels,
-};
+use threadwise_document::chart::LevelChart;
+use threadwise_document::{Block, Cell, Chart, Class, Column, Figure, Prose, Shown, Table, numbers, prose};
+use threadwise_statistics::change_points::{MIN_VALUES, Reference, change_points, levels};
 use threadwise_study::{Role, Run};
 
 /// Drift of a group's baseline.
@@ -24,8 +27,6 @@ pub struct Drift {
     pub blocks: Vec<BlockRate>,
     /// Its levels: one where no change is shown.
     pub levels: Vec<Level>,
-    /// One between each two levels.
-    pub changes: Vec<Change>,
     /// Why no change is looked for.
     pub gap: Option<String>,
 }
@@ -52,79 +53,56 @@ pub struct Level {
     pub start_s: f64,
     /// Geometric mean of the blocks' rates.
     pub rows_per_s: Interval,
+    /// Over the level before, with an interval that allows for the choice of the place; `None` of the first.
+    pub change: Option<Interval>,
+    /// p of the test that there is no change in the stretch that it was found in.
+    pub p: Option<f64>,
 }
 
-/// A change from one level to the next.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Change {
-    /// First block of the new level.
-    pub block: u32,
-    /// When it started, seconds since the start of the study.
-    pub start_s: f64,
-    /// The new rate over the one before.
-    pub value: f64,
-    /// Lower end of its interval, which allows for the choice of the place.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-    /// p of the test that there is no change in the stretch that it was found in.
-    pub p: f64,
+impl Drift {
+    /// Levels that differ from the one before.
+    fn changes(&self) -> impl Iterator<Item = (&Level, &Level, &Interval)> {
+        self.levels.windows(2).filter_map(|pair| Some((&pair[0], &pair[1], pair[1].change.as_ref()?)))
+    }
 }
 
 /// Drift of each group's baseline, groups in study order; of groups without a usable block none. All groups together name
 /// a change in at most alpha of the studies in which there is none.
 pub(crate) fn drifts(setting: &Setting<'_>, observed: &Observed, runs: &[Run]) -> Vec<Drift> {
+    let study = setting.study;
     let alpha = setting.alpha / observed.groups.len().max(1) as f64;
     let mut reference = Reference::default();
-    let groups = 0..observed.groups.len();
-    groups.filter_map(|group| of_group(setting, observed, (group, alpha), runs, &mut reference)).collect()
-}
-
-fn of_group(
-    setting: &Setting<'_>,
-    observed: &Observed,
-    (group, alpha): (usize, f64),
-    runs: &[Run],
-    reference: &mut Reference,
-) -> Option<Drift> {
-    let treatments = &setting.study.treatments;
-    let with_role = |role: Role| {
-        (0..treatments.len()).find(|at| observed.group_of[*at] == group && treatments[*at].role == role)
+    let of_group = |group: &String| {
+        let first = |role| members(study, group, role).into_iter().next();
+        let base = first(Role::Baseline)?;
+        let sides: Vec<usize> = [Some(base), first(Role::BaselineTwin)].into_iter().flatten().collect();
+        let blocks: Vec<BlockRate> =
+            observed.blocks.iter().filter_map(|block| rate(observed, block, &sides, runs)).collect();
+        let logs: Vec<f64> = blocks.iter().map(|block| block.rows_per_s.ln()).collect();
+        let found = change_points(&logs, alpha, &mut reference);
+        let all = levels(&logs, &found, setting.alpha)?;
+        let changes = found.iter().zip(all.steps).map(Some);
+        let levels =
+            all.levels.iter().zip(std::iter::once(None).chain(changes)).map(|((range, log), change)| {
+                let (p, change) = change.map(|(found, step)| (found.p, step.exp())).unzip();
+                Level {
+                    first_block: blocks[range.start].block,
+                    last_block: blocks[range.end - 1].block,
+                    start_s: blocks[range.start].start_s,
+                    rows_per_s: Interval { unit: "1/s".to_owned(), ..log.exp() },
+                    change,
+                    p,
+                }
+            });
+        Some(Drift {
+            group: group.clone(),
+            baseline: study.treatments[base].name.clone(),
+            levels: levels.collect(),
+            gap: (blocks.len() < MIN_VALUES).then(|| format!("fewer than {MIN_VALUES} blocks")),
+            blocks,
+        })
     };
-    let base = with_role(Role::Baseline)?;
-    let sides: Vec<usize> = [Some(base), with_role(Role::BaselineTwin)].into_iter().flatten().collect();
-    let blocks: Vec<BlockRate> =
-        observed.blocks.iter().filter_map(|block| rate(observed, block, &sides, runs)).collect();
-    let logs: Vec<f64> = blocks.iter().map(|block| block.rows_per_s.ln()).collect();
-    let found = change_points(&logs, alpha, reference);
-    let all = levels(&logs, &found, setting.alpha)?;
-    let level = |(range, log): &(std::ops::Range<usize>, Between)| Level {
-        first_block: blocks[range.start].block,
-        last_block: blocks[range.end - 1].block,
-        start_s: blocks[range.start].start_s,
-        rows_per_s: Interval {
-            mean: log.mean.exp(),
-            low: log.low.exp(),
-            high: log.high.exp(),
-            unit: "1/s".to_owned(),
-        },
-    };
-    let change = |(found, step): (&ChangePoint, &Between)| Change {
-        block: blocks[found.at].block,
-        start_s: blocks[found.at].start_s,
-        value: step.mean.exp(),
-        low: step.low.exp(),
-        high: step.high.exp(),
-        p: found.p,
-    };
-    Some(Drift {
-        group: observed.groups[group].clone(),
-        baseline: treatments[base].name.clone(),
-        levels: all.levels.iter().map(level).collect(),
-        changes: found.iter().zip(&all.steps).map(change).collect(),
-        gap: (blocks.len() < MIN_VALUES).then(|| format!("fewer than {MIN_VALUES} blocks")),
-        blocks,
-    })
+    observed.groups.iter().filter_map(of_group).collect()
 }
 
 /// The rate of a block in which all of these treatments are usable and did something.
@@ -142,11 +120,123 @@ fn rate(observed: &Observed, block: &ObservedBlock, sides: &[usize], runs: &[Run
     })
 }
 
+fn drifts_of<'a>(facts: &Facts<'a>) -> impl Iterator<Item = &'a Drift> {
+    facts.analysis.get::<Vec<Drift>>().into_iter().flatten()
+}
+
+/// Changes of the baseline's rate, where they are shown.
+pub(crate) fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
+    let changed: Vec<&Drift> = drifts_of(facts).filter(|drift| drift.changes().next().is_some()).collect();
+    let evidence: Vec<&str> = changed.iter().map(|drift| drift.baseline.as_str()).collect();
+    let sentences = Prose::join(changed.iter().map(|drift| sentence(facts, drift)), "; ");
+    let within = if facts.study.runs_whole() { "blocks" } else { "rounds" };
+    let text = prose!(
+        "Drift: {}. Ratios are taken within {}, so they hold; rates are means over its levels.",
+        sentences,
+        within
+    );
+    (!changed.is_empty()).then(|| finding("drift", text, &evidence))
+}
+
+/// `the baseline's rate fell in block 23, 4.2 min after the start, from 12.3 M/s [12.1, 12.5] to 11.6 M/s [11.4, 11.8]
+/// (-5.4% [-7.2, -3.6])`.
+fn sentence(facts: &Facts<'_>, drift: &Drift) -> Prose {
+    let group = facts.group_words(&drift.group);
+    let place = if group.is_empty() { String::new() } else { format!(" {group}") };
+    let clauses = drift.changes().take(MAX_LISTED).map(|(before, after, change)| {
+        prose!(
+            "{} in block {}, {} after the start, from {} to {} ({} {})",
+            if change.mean > 1.0 { "rose" } else { "fell" },
+            after.first_block as usize,
+            Prose::figure(numbers::seconds(after.start_s)),
+            &before.rows_per_s,
+            &after.rows_per_s,
+            Prose::figure(numbers::change(change.mean)),
+            Prose::of(Class::Interval, numbers::change_ends(change.low, change.high, change.mean))
+        )
+    });
+    let mut text = prose!("the baseline's rate{} {}", place, Prose::join(clauses, ", and "));
+    if let more @ 1.. = drift.changes().count().saturating_sub(MAX_LISTED) {
+        text.push(prose!(", and {} more", numbers::counted(more, "time")));
+    }
+    text
+}
+
+/// The rate over time with its levels as steps: a figure for each group whose baseline has several blocks.
+pub(crate) fn figures(facts: &Facts<'_>, nouns: &Nouns) -> Vec<Block> {
+    let several = drifts_of(facts).filter(|drift| drift.blocks.len() > 1);
+    several.map(|drift| figure(facts, nouns, drift)).collect()
+}
+
+fn figure(facts: &Facts<'_>, nouns: &Nouns, drift: &Drift) -> Block {
+    let ends = drift.levels.iter().skip(1).map(|level| level.start_s);
+    let last_s = drift.blocks.last().map_or(0.0, |block| block.start_s);
+    let levels = drift.levels.iter().zip(ends.chain([last_s])).map(|(level, end_s)| {
+        let rate = &level.rows_per_s;
+        let end = |end: f64| end.is_finite().then_some(end);
+        (level.start_s, end_s, rate.mean, end(rate.low), end(rate.high))
+    });
+    let points = drift.blocks.iter().map(|block| (block.start_s, block.rows_per_s, block.block));
+    let (why, shown) = match (&drift.gap, drift.levels.len() > 1) {
+        (Some(gap), _) => (format!("no change is looked for: {gap}"), Shown::Page),
+        (None, false) => ("no change of its level is shown".to_owned(), Shown::Page),
+        (None, true) => ("steps are levels that differ".to_owned(), Shown::Everywhere),
+    };
+    let title = facts.titled("Rate of the baseline over time", &drift.group);
+    Block::Figure(Box::new(Figure {
+        wide: true,
+        title: title.clone(),
+        description: format!(
+            "{} of each block, mean of the baseline and its twin; {why}.",
+            nouns.rate_in_full
+        ),
+        table: table(drift, nouns, title).shown(shown),
+        chart: Chart::Levels(LevelChart {
+            group: drift.group.clone(),
+            unit: nouns.rate,
+            points: points.collect(),
+            levels: levels.collect(),
+        }),
+    }))
+}
+
+/// Level by level.
+fn table(drift: &Drift, nouns: &Nouns, title: String) -> Table {
+    let rows = drift.levels.iter().map(|level| {
+        let blocks = match level.first_block == level.last_block {
+            true => level.first_block.to_string(),
+            false => format!("{} to {}", level.first_block, level.last_block),
+        };
+        let change = level.change.as_ref().map_or_else(Cell::none, |change| {
+            let ends = numbers::change_ends(change.low, change.high, change.mean);
+            Cell::text(format!("{} {ends}", numbers::change(change.mean)))
+        });
+        vec![
+            Cell::Text(blocks),
+            Cell::Value { value: level.start_s * 1e9, unit: "ns" },
+            Cell::interval(Some(&level.rows_per_s)),
+            change,
+        ]
+    });
+    let columns = vec![
+        Column::text("blocks"),
+        Column::figure("from"),
+        Column::figure(nouns.rate),
+        Column::figure("to the level before"),
+    ];
+    Table::new(title, columns, rows)
+}
+
 #[cfg(test)]
 mod tests {
-    use crate::fixtures::{run, study};
-    use crate::{analyse, plain_verdict};
+    use super::*;
+    use crate::fixtures::{machine, run, study};
+    use crate::{Analysis, analyse, kinds, plain_verdict};
     use threadwise_study::Run;
+
+    fn of(analysis: &Analysis) -> &[Drift] {
+        analysis.get::<Vec<Drift>>().unwrap()
+    }
 
     /// Twelve blocks of a second each, every slice with so many rows by block and treatment.
     fn runs(rows: impl Fn(u32, &str) -> u64) -> Vec<Run> {
@@ -170,12 +260,13 @@ mod tests {
     fn a_change_is_named_with_its_time_and_its_rates() {
         let study = study(&[""], &["T same-package 2"]);
         let analysis = analyse(&study, &runs(slower), 1.0);
-        let drift = &analysis.drift[0];
-        let [change] = drift.changes.as_slice() else { panic!("{drift:?}") };
-        assert_eq!((change.block, change.start_s, drift.blocks.len()), (7, 19.0, 12));
+        let drift = &of(&analysis)[0];
+        let [_, level] = drift.levels.as_slice() else { panic!("{drift:?}") };
+        assert_eq!((level.first_block, level.start_s, drift.blocks.len()), (7, 19.0, 12));
+        let change = level.change.as_ref().unwrap();
         assert!(change.low < 0.9 && change.high > 0.9 && change.high < 0.91, "{change:?}");
         assert_eq!((drift.levels[0].last_block, drift.levels[1].first_block), (6, 7));
-        let verdict = plain_verdict(&study, &crate::fixtures::machine(1, 2, 1), &analysis);
+        let verdict = plain_verdict(&study, &machine(1, 2, 1), &analysis);
         let line = verdict.iter().find(|finding| finding.kind == "drift").unwrap().line.to_string();
         assert!(
             line.starts_with("Drift: the baseline's rate fell in block 7, 19.0 s after the start, from "),
@@ -194,10 +285,40 @@ mod tests {
             _ => slower(0, name) + 500 * u64::from(block * 3 % 5),
         };
         let analysis = analyse(&study, &runs(rows), 1.0);
-        assert!(analysis.drift[0].changes.is_empty() && analysis.drift[0].levels.len() == 1);
+        assert_eq!(of(&analysis)[0].levels.len(), 1);
         let few: Vec<Run> = runs(slower).into_iter().filter(|run| run.block > 4).collect();
         let analysis = analyse(&study, &few, 1.0);
-        assert_eq!(analysis.drift[0].gap.as_deref(), Some("fewer than 8 blocks"));
-        assert!(analyse(&study, &[], 1.0).drift.is_empty());
+        assert_eq!(of(&analysis)[0].gap.as_deref(), Some("fewer than 8 blocks"));
+        assert!(of(&analyse(&study, &[], 1.0)).is_empty());
+    }
+
+    #[test]
+    fn two_levels_are_two_steps_and_two_rows_on_every_medium() {
+        let study = study(&[""], &["T same-package 2"]);
+        let rows =
+            |block: u32| 1_000_000 * if block < 6 { 10 } else { 8 } + u64::from(block * 7 % 5) * 10_000;
+        let slow = |block: u32| {
+            let mut runs = ["A", "A'", "T"].map(|name| run(block, name, &[rows(block); 4]));
+            let start_ns = 3_000_000_000 * u64::from(block);
+            runs.iter_mut().flat_map(|run| &mut run.slices).for_each(|slice| slice.start_ns = start_ns);
+            runs
+        };
+        let runs: Vec<Run> = (0..12).flat_map(slow).collect();
+        let (topology, analysis) = (machine(1, 2, 1), analyse(&study, &runs, 1.0));
+        let facts = Facts::new(&study, &topology, &analysis);
+        let blocks = figures(&facts, &kinds::of(&study).nouns(&study));
+        let [Block::Figure(figure)] = blocks.as_slice() else { panic!("{blocks:?}") };
+        let Chart::Levels(chart) = &figure.chart else { panic!("{figure:?}") };
+        assert_eq!(
+            chart.levels.iter().map(|level| (level.0, level.1)).collect::<Vec<_>>(),
+            [(0.0, 18.0), (18.0, 33.0)]
+        );
+        assert_eq!((chart.points.len(), figure.table.rows.len()), (12, 2));
+        assert!(
+            figure.table.shown.on_terminal() && figure.description.ends_with("steps are levels that differ.")
+        );
+        let last: Vec<&Cell> = figure.table.cells().last().unwrap().iter().collect();
+        assert_eq!(last[0], &Cell::text("6 to 11"));
+        assert!(matches!(last[3], Cell::Text(change) if change.starts_with("-20% [")), "{last:?}");
     }
 }

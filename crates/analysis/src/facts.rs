@@ -4,6 +4,7 @@ use crate::asked::Asked;
 use crate::groups::group_words;
 use crate::hardware::Hardware;
 use crate::{Analysis, Estimate, NoiseFloor, Ratio, TreatmentSummary};
+use threadwise_document::{Cell, Row};
 use threadwise_machine::Topology;
 use threadwise_study::probe::Probe;
 use threadwise_study::{Role, Run, Study};
@@ -134,6 +135,32 @@ impl<'a> Facts<'a> {
             })
         };
         if suffix.split(',').all(fits) { label } else { name }
+    }
+
+    /// A treatment's name as it is called in sentences: inside its group where there is one.
+    pub fn name(&self, treatment: &'a str) -> &'a str {
+        match self.study.groups().len() {
+            0 | 1 => self.label(treatment, self.group_of(treatment)),
+            _ => treatment,
+        }
+    }
+
+    /// Rows of a table in groups, in study order, each below the group's words where there are several.
+    pub fn rows_by_group<T>(
+        &self,
+        all: &[T],
+        treatment: impl Fn(&T) -> &str,
+        row: impl Fn(&T) -> Option<Vec<Cell>>,
+    ) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for group in self.study.groups() {
+            let members = all.iter().filter(|one| self.group_of(treatment(one)) == group);
+            let cells: Vec<Row> = members.filter_map(&row).map(Row::Cells).collect();
+            let words = self.group_words(group);
+            rows.extend((!words.is_empty() && !cells.is_empty()).then_some(Row::Group(words)));
+            rows.extend(cells);
+        }
+        rows
     }
 
     /// The group of a treatment; empty where the study does not have it.

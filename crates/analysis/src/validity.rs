@@ -2,6 +2,7 @@
 //! rule for the verdict's first line and for the program's exit code (docs/EXIT-CODES.md).
 
 use crate::estimate::first_reason;
+use crate::external_arms::ExternalArms;
 use crate::queries::short_reason;
 use crate::words::shortened;
 use crate::{Analysis, TreatmentSummary};
@@ -68,8 +69,9 @@ impl Counts {
 /// Treatments without a usable run, each with the first reason. One that no external arm has had so far is none of them:
 /// another arm may have it.
 fn without_data(analysis: &Analysis) -> Vec<String> {
-    let is_for_later =
-        |treatment: &TreatmentSummary| analysis.arms.is_some() && treatment.failed + treatment.excluded == 0;
+    let is_for_later = |treatment: &TreatmentSummary| {
+        analysis.get::<ExternalArms>().is_some() && treatment.failed + treatment.excluded == 0
+    };
     let without =
         analysis.treatments.iter().filter(|treatment| treatment.runs == 0 && !is_for_later(treatment));
     without

@@ -1,12 +1,13 @@
 //! The verdict of a study.
 
-use crate::findings::{
-    arms, by_state, clock, drift, external_arms, halves, long_windows, looks, lost_cpu, machine, order,
-    quota, trust, versions, why,
-};
+use crate::findings::{looks, machine, trust, versions};
 use crate::looks::words::windows;
+use crate::sections::lost_cpu;
 use crate::words::finding;
-use crate::{Analysis, Facts, Finding, advice, kinds};
+use crate::{
+    Analysis, Facts, Finding, advice, arms, by_state, changed_with, diagnostics, drift, external_arms, kinds,
+    long_windows, quota,
+};
 use threadwise_machine::Topology;
 use threadwise_study::Study;
 
@@ -30,7 +31,7 @@ pub fn verdict(facts: &Facts<'_>) -> Vec<Finding> {
     parts.validity.extend(trust::not_placed(facts.notes));
     parts.validity.extend(facts.hardware.and_then(trust::declared_wrongly));
     parts.validity.extend(trust::alarm(facts));
-    parts.found.splice(0..0, quota::quota(facts));
+    parts.found.splice(0..0, quota::finding_of(facts));
     let arms = arms::findings(facts);
     if arms.iter().any(|found| found.kind == arms::SMT_ARMS) {
         parts.lead = Some(arms::SMT_ARMS);
@@ -43,7 +44,7 @@ pub fn verdict(facts: &Facts<'_>) -> Vec<Finding> {
         parts.found.push(finding);
     }
     parts.found.extend(by_state::findings(facts));
-    parts.found.extend(why::finding_of(facts));
+    parts.found.extend(changed_with::finding_of(facts));
     if let Some(finding) = external_arms::finding_of(facts) {
         parts.lead = Some("arms");
         parts.found.insert(0, finding);
@@ -52,10 +53,8 @@ pub fn verdict(facts: &Facts<'_>) -> Vec<Finding> {
     parts.setting.splice(0..0, [machine::machine(facts.topology, facts.hardware)].into_iter().chain(ran));
     let scope = parts.limits.iter().position(|finding| finding.kind == "scope");
     let scope = scope.unwrap_or(parts.limits.len());
-    let lost = lost_cpu::finding_of(facts).into_iter().chain(clock::finding_of(facts));
-    let found = lost.chain(drift::finding_of(facts)).chain(order::finding_of(facts));
-    let found = found.chain(halves::finding_of(facts)).chain(arms::settling(facts));
-    let found = found.chain(long_windows::findings(facts));
+    let lost = lost_cpu::finding_of(facts).into_iter().chain(drift::finding_of(facts));
+    let found = lost.chain(diagnostics::findings(facts)).chain(long_windows::findings(facts));
     parts.limits.splice(scope..scope, found);
     parts.in_order()
 }

@@ -2,7 +2,9 @@
 //!
 //! The runner measures them before the first block (`threadwise_study::warmup`) and keeps them as readings of each run.
 
+use crate::Facts;
 use serde::Serialize;
+use threadwise_document::{Prose, numbers, prose};
 use threadwise_study::warmup::Warmup;
 use threadwise_study::{Run, Study};
 
@@ -33,10 +35,38 @@ pub fn warmups(study: &Study, runs: &[Run]) -> Vec<TreatmentWarmup> {
     }
 }
 
+/// The warm-ups that were measured; `None` where the re-warm is fixed.
+pub(crate) fn warm_up(facts: &Facts<'_>) -> Option<Prose> {
+    let all = facts.analysis.get::<Vec<TreatmentWarmup>>()?;
+    let longest = all.iter().rev().max_by_key(|warmup| warmup.warmup_ns)?;
+    let shortest = all.iter().map(|warmup| warmup.warmup_ns).min()?;
+    let time = |ns: u64| Prose::figure(numbers::nanoseconds(ns as f64));
+    let mut text = match shortest == longest.warmup_ns {
+        true => prose!(
+            "Warm-up before each slice, measured before the first block: {} for every treatment.",
+            time(shortest)
+        ),
+        false => prose!(
+            "Warm-up before each slice, measured before the first block: {} to {}, longest of {}.",
+            time(shortest),
+            time(longest.warmup_ns),
+            facts.name(&longest.treatment)
+        ),
+    };
+    let limits: Vec<String> = all
+        .iter()
+        .filter_map(|warmup| Some(format!("{} ({})", facts.name(&warmup.treatment), warmup.gap.as_deref()?)))
+        .collect();
+    if !limits.is_empty() {
+        text.push(prose!(" Not seen for {}.", limits.join(", ")));
+    }
+    Some(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Facts, analyse, fixtures};
+    use crate::{analyse, fixtures};
     use threadwise_machine::Topology;
 
     #[test]
@@ -56,8 +86,8 @@ mod tests {
             let analysis = analyse(study, &runs, 1.0);
             let topology = Topology::default();
             let facts = Facts { runs: &runs, ..Facts::new(study, &topology, &analysis) };
-            let text = crate::sections::halves::warm_up(&facts).map(|text| text.to_string());
-            (analysis.warmups, text)
+            let text = warm_up(&facts).map(|text| text.to_string());
+            (analysis.get::<Vec<TreatmentWarmup>>().unwrap().clone(), text)
         };
         assert_eq!(said(&study), (Vec::new(), None), "a fixed one stands in the first paragraph");
         study.design.rewarm_ns = None;

@@ -1,6 +1,6 @@
 //! What findings are put together from: what may be said of a ratio, lists, evidence.
 
-use crate::estimate::{self, Fastest, Guess};
+use crate::estimate::{Fastest, Guess};
 use crate::{Answer, Estimate, Finding, Interval, Ratio};
 use threadwise_document::{Class, Prose, numbers, prose};
 
@@ -44,8 +44,8 @@ pub fn change_decisive(ratio: &Ratio) -> Prose {
 }
 
 /// `-2.0% [-2.4, -1.6]`: a ratio's distance from 1, with the interval that allows for having been chosen.
-pub fn changed(change: &estimate::Change) -> Prose {
-    let Interval { mean, low, high, .. } = change.adjusted();
+pub fn changed(change: &Ratio) -> Prose {
+    let Interval { mean, low, high, .. } = change.decisive().interval();
     let mut text = Prose::figure(numbers::change(mean));
     match change.blocks < 2 {
         true => text.push(" (1 block, no interval)"),
@@ -58,8 +58,8 @@ pub fn changed(change: &estimate::Change) -> Prose {
 }
 
 /// `2.0% [1.6, 2.4] slower`: the same of a ratio of speeds, in words.
-pub fn faster_or_slower(change: &estimate::Change) -> Prose {
-    let Interval { mean, low, high, .. } = change.adjusted();
+pub fn faster_or_slower(change: &Ratio) -> Prose {
+    let Interval { mean, low, high, .. } = change.decisive().interval();
     let shares = |mean: f64, low: f64, high: f64| Interval { mean, low, high, unit: "share".to_owned() };
     match mean < 1.0 {
         true => prose!("{} slower", &shares(1.0 - mean, 1.0 - high, 1.0 - low)),

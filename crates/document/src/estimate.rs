@@ -29,6 +29,11 @@ impl Interval {
         (self.has_ends() && self.mean > 0.0).then_some(side / self.mean)
     }
 
+    /// That of logarithms as a ratio.
+    pub fn exp(&self) -> Self {
+        Self { mean: self.mean.exp(), low: self.low.exp(), high: self.high.exp(), unit: RATIO.to_owned() }
+    }
+
     /// The same in another unit.
     pub fn scaled(&self, factor: f64, unit: &str) -> Self {
         Self {
@@ -140,24 +145,40 @@ pub enum Says {
     Faster,
 }
 
-/// A ratio of two treatments with its interval over blocks.
-#[derive(Debug, Clone, PartialEq)]
+/// Unit of an estimate that is a ratio.
+pub const RATIO: &str = "ratio";
+
+/// What was estimated, with its intervals over blocks (or boots, machines, studies), judged with its family: a ratio of two
+/// treatments, or a difference.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Ratio {
-    /// exp(mean of d).
+    /// Of a ratio exp(mean of d), else the mean of d.
     pub value: f64,
-    /// Lower end; 0 with one block.
+    /// Lower end; of a ratio 0 with one block.
     pub low: f64,
     /// Upper end; infinite with one block.
     pub high: f64,
-    /// Lower end of the interval that is adjusted for all comparisons of the family (Holm; of single queries for those
+    /// Unit: `ratio`, `points` of a difference in percentage points, or that of what is different.
+    pub unit: &'static str,
+    /// Lower end of the interval that is adjusted for all members of the family (Holm, Bonferroni; of single queries for those
     /// that are selected) and for correlation of blocks, which decides (docs/METHODOLOGY.md).
+    #[serde(rename = "adjusted_low")]
     pub holm_low: f64,
     /// Its upper end.
+    #[serde(rename = "adjusted_high")]
     pub holm_high: f64,
     /// Blocks used.
     pub blocks: u32,
     /// Confidence level of `low` and `high`: of a query that is said to differ that of the selected ones.
     pub level: f64,
+    /// Two-sided p of the t test that nothing differs.
+    pub p: f64,
+    /// The same adjusted for the family.
+    pub adjusted_p: f64,
+    /// Members that were judged together.
+    pub family: u32,
+    /// Lag-1 correlation of neighbouring blocks that the intervals allow for.
+    pub correlation: f64,
     /// What A/A showed of the same quantity, as a ratio above 1 (1.02 is ±2%); `None` where it is unknown. It
     /// decides nothing.
     pub floor: Option<f64>,
@@ -169,31 +190,7 @@ pub struct Ratio {
     pub direction: Direction,
 }
 
-impl Serialize for Ratio {
-    /// What a reader sees of it at a glance.
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        json!({
-            "value": self.value, "low": self.low, "high": self.high, "blocks": self.blocks, "level": self.level,
-            "answer": self.answer, "floor": self.floor, "mark": self.mark().words(),
-        })
-        .serialize(to)
-    }
-}
-
 impl Ratio {
-    /// For serde: all that decides about it, but for the floor, which estimates have elsewhere.
-    ///
-    /// # Errors
-    /// The serializer's.
-    pub fn judged<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        json!({
-            "value": self.value, "low": self.low, "high": self.high, "holm_low": self.holm_low,
-            "holm_high": self.holm_high, "blocks": self.blocks, "level": self.level,
-            "direction": self.direction, "margin": self.margin, "answer": self.answer,
-        })
-        .serialize(to)
-    }
-
     /// For serde: with the adjusted interval beside its mark; `null` for none.
     ///
     /// # Errors
@@ -210,7 +207,36 @@ impl Ratio {
 
     /// Whether both ends are known: one block has none.
     pub fn has_ends(&self) -> bool {
-        self.low > 0.0 && self.high.is_finite()
+        let is_bounded = if self.unit == RATIO { self.low > 0.0 } else { self.low.is_finite() };
+        is_bounded && self.high.is_finite()
+    }
+
+    /// The value with its own interval.
+    pub fn interval(&self) -> Interval {
+        Interval { mean: self.value, low: self.low, high: self.high, unit: self.unit.to_owned() }
+    }
+
+    /// A difference of logarithms, on whose scale it was judged, as a ratio.
+    pub fn exp(self) -> Self {
+        Self {
+            value: self.value.exp(),
+            low: self.low.exp(),
+            high: self.high.exp(),
+            holm_low: self.holm_low.exp(),
+            holm_high: self.holm_high.exp(),
+            unit: RATIO,
+            ..self
+        }
+    }
+
+    /// Of a ratio: its distance from 1, in logarithms.
+    pub fn size(&self) -> f64 {
+        self.value.ln().abs()
+    }
+
+    /// Whether it is shown to be larger or smaller by more than the margin.
+    pub fn is_beyond(&self) -> bool {
+        matches!(self.answer, Answer::Larger | Answer::Smaller)
     }
 
     /// Half of the interval's width as a fraction: 0.02 where it reaches from value / 1.02 to value · 1.02.
@@ -326,8 +352,13 @@ mod tests {
             high,
             holm_low: low,
             holm_high: high,
+            unit: RATIO,
             blocks: 8,
             level: 0.95,
+            p: 0.001,
+            adjusted_p: 0.002,
+            family: 2,
+            correlation: 0.0,
             floor: Some(1.01),
             margin: 0.03,
             answer: Answer::Smaller,

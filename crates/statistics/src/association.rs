@@ -15,6 +15,7 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use statrs::distribution::{ContinuousCDF, Normal};
+use threadwise_document::Interval;
 
 /// Fewest pairs of which anything is said: with fewer so many orders keep all signs that no p is small.
 pub const MIN_PAIRS: usize = 12;
@@ -43,14 +44,10 @@ pub enum Tail {
 }
 
 /// How two series go together.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Association {
-    /// Spearman's rank correlation.
-    pub correlation: f64,
-    /// Lower end of its interval.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
+    /// Spearman's rank correlation with its interval.
+    pub correlation: Interval,
     /// p of the permutation test.
     pub p: f64,
 }
@@ -97,8 +94,7 @@ pub fn association(x: &[f64], y: &[f64], rho: f64, tail: Tail, alpha: f64, seed:
         ENOUGH => f64::from(ENOUGH) / f64::from(drawn),
         _ => f64::from(hits + 1) / f64::from(drawn + 1),
     };
-    let (low, high) = interval(correlation, x.len(), alpha);
-    Some(Association { correlation, low, high, p })
+    Some(Association { correlation: interval(correlation, x.len(), alpha), p })
 }
 
 /// Blocks with which a correlation of [`PLAIN_STRENGTH`] is shown in four of five studies where `family` of them are judged
@@ -113,12 +109,13 @@ fn normal_quantile(p: f64) -> f64 {
     Normal::standard().inverse_cdf(p)
 }
 
-fn interval(correlation: f64, n: usize, alpha: f64) -> (f64, f64) {
+fn interval(correlation: f64, n: usize, alpha: f64) -> Interval {
     let variance = (1.0 + correlation * correlation / 2.0) / (n as f64 - 3.0);
     let half = normal_quantile(1.0 - alpha / 2.0) * variance.sqrt();
     // A correlation of 1 has no end in z.
     let z = correlation.clamp(-0.9999, 0.9999).atanh();
-    ((z - half).tanh().min(correlation), (z + half).tanh().max(correlation))
+    let (low, high) = ((z - half).tanh().min(correlation), (z + half).tanh().max(correlation));
+    Interval { mean: correlation, low, high, unit: "1".to_owned() }
 }
 
 fn varies(values: &[f64]) -> Option<()> {
@@ -172,11 +169,11 @@ mod tests {
         // 1 − 6 Σd² / n(n² − 1) with two neighbours exchanged: Σd² = 2.
         let mut exchanged = RISING;
         exchanged.swap(3, 4);
-        let got = of(&RISING, &exchanged, Tail::Both).correlation;
+        let got = of(&RISING, &exchanged, Tail::Both).correlation.mean;
         assert!((got - (1.0 - 12.0 / 4080.0)).abs() < 1e-12, "{got}");
         // Of logarithms, squares and whatever rises: the same.
         let cubes = exchanged.map(|value: f64| value.powi(3));
-        assert_eq!(of(&RISING, &cubes, Tail::Both).correlation, got);
+        assert_eq!(of(&RISING, &cubes, Tail::Both).correlation.mean, got);
     }
 
     #[test]
@@ -240,7 +237,7 @@ mod tests {
             let x: Vec<f64> = (0..n).map(|_| random.draw()).collect();
             let y: Vec<f64> = x.iter().map(|x| r * x + (1.0 - r * r).sqrt() * random.draw()).collect();
             let got = association(&x, &y, 0.0, Tail::Both, 0.05, seed).unwrap();
-            covered += u32::from(got.low <= truth && truth <= got.high);
+            covered += u32::from(got.correlation.low <= truth && truth <= got.correlation.high);
             shown += u32::from(got.p <= 0.025 / 8.0);
         }
         (covered, shown)

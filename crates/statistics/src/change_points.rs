@@ -14,6 +14,7 @@ use super::correlation::{common, residual, variance_of_mean};
 use super::{Normal, summary, t_quantile};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use threadwise_document::Interval;
 
 /// Fewest values in which a change is looked for.
 pub const MIN_VALUES: usize = 8;
@@ -185,24 +186,13 @@ fn without(values: Vec<f64>, along: &[f64]) -> Vec<f64> {
     values.into_iter().zip(along).map(|(value, along)| value - part * along).collect()
 }
 
-/// A mean with its interval.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Between {
-    /// Centre.
-    pub mean: f64,
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-}
-
 /// The levels between changes, and by how much each is above the one before.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Levels {
     /// Which values have the level, and their mean.
-    pub levels: Vec<(Range<usize>, Between)>,
+    pub levels: Vec<(Range<usize>, Interval)>,
     /// One fewer: the level behind each change less the one before it.
-    pub steps: Vec<Between>,
+    pub steps: Vec<Interval>,
 }
 
 /// The levels of a series with these changes.
@@ -230,7 +220,7 @@ pub fn levels(values: &[f64], changes: &[ChangePoint], alpha: f64) -> Option<Lev
     let quantile = t_quantile(1.0 - alpha / 2.0 / places as f64, degrees as f64);
     let between = |mean: f64, parts: f64| {
         let half = quantile.map_or(f64::INFINITY, |t| t * (variance * parts).sqrt());
-        Between { mean, low: mean - half, high: mean + half }
+        Interval { mean, low: mean - half, high: mean + half, unit: "1".to_owned() }
     };
     let means: Vec<(f64, f64)> = parts
         .iter()
@@ -331,7 +321,7 @@ mod tests {
         let found = change_points(&values, 0.05, &mut Reference::default());
         assert_eq!(found.iter().map(|change| change.at).collect::<Vec<_>>(), [6]);
         let got = levels(&values, &found, 0.05).unwrap();
-        let step = got.steps[0];
+        let step = &got.steps[0];
         assert!(step.mean == 1.0 && (step.high - step.low).abs() < 1e-6, "{step:?}");
     }
 
@@ -346,7 +336,7 @@ mod tests {
         let one = levels(&[2.0], &[], 0.05).unwrap();
         assert!(one.levels[0].1.low.is_infinite() && one.steps.is_empty());
         // One level is the mean with t's interval, wider for correlation of 0.3: mean 3, variance 2.5 if independent.
-        let plain = levels(&[1.0, 2.0, 3.0, 4.0, 5.0], &[], 0.05).unwrap().levels[0].1;
+        let plain = levels(&[1.0, 2.0, 3.0, 4.0, 5.0], &[], 0.05).unwrap().levels.remove(0).1;
         assert!(plain.mean == 3.0 && plain.high - 3.0 > 1.963, "{plain:?}");
     }
 }

@@ -5,13 +5,15 @@
 //! J. American Statistical Association 100 (2005) for their intervals.
 
 /// What Benjamini and Hochberg's procedure says of a family of p values.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Discoveries {
     /// How many are selected, which are those of the smallest p.
     pub selected: usize,
     /// R q / m of R selected ones among m, q / m where none is: the interval at level 1 − this leaves 0 out exactly
     /// where the comparison is selected.
     pub interval_alpha: f64,
+    /// Adjusted p of each: it is selected exactly where this is at most `q`.
+    pub adjusted_p: Vec<f64>,
 }
 
 /// Benjamini and Hochberg's procedure at `q` over two-sided p values: the largest R such that the R-th smallest is at most
@@ -22,12 +24,18 @@ pub struct Discoveries {
 ///
 /// Degenerate cases: an empty family selects nothing, at `q`; a p that is no number counts as 1.
 pub fn discoveries(p_values: &[f64], q: f64) -> Discoveries {
-    let mut sorted: Vec<f64> = p_values.iter().map(|p| if p.is_nan() { 1.0 } else { *p }).collect();
-    sorted.sort_by(f64::total_cmp);
+    let known = |at: &usize| if p_values[*at].is_nan() { 1.0 } else { p_values[*at] };
+    let mut sorted: Vec<usize> = (0..p_values.len()).collect();
+    sorted.sort_by(|one, other| known(one).total_cmp(&known(other)));
     let family = sorted.len().max(1) as f64;
-    let is_within = |(at, p): (usize, &f64)| *p <= (at + 1) as f64 * q / family;
+    let is_within = |(at, one): (usize, &usize)| known(one) <= (at + 1) as f64 * q / family;
     let selected = sorted.iter().enumerate().rposition(is_within).map_or(0, |last| last + 1);
-    Discoveries { selected, interval_alpha: selected.max(1) as f64 * q / family }
+    let (mut adjusted_p, mut least) = (vec![1.0; p_values.len()], 1.0_f64);
+    for (at, one) in sorted.iter().enumerate().rev() {
+        least = least.min(known(one) * family / (at + 1) as f64);
+        adjusted_p[*one] = least;
+    }
+    Discoveries { selected, interval_alpha: selected.max(1) as f64 * q / family, adjusted_p }
 }
 
 #[cfg(test)]
@@ -44,6 +52,8 @@ mod tests {
         let got = discoveries(&p, 0.05);
         assert_eq!(got.selected, 4);
         assert!((got.interval_alpha - 4.0 * 0.05 / 15.0).abs() < 1e-15);
+        // 0.0095 · 15 / 4; 0.0201 · 15 / 5.
+        assert!((got.adjusted_p[3] - 0.035625).abs() < 1e-12 && (got.adjusted_p[4] - 0.0603).abs() < 1e-12);
     }
 
     #[test]
@@ -55,8 +65,10 @@ mod tests {
 
     #[test]
     fn too_little_to_say() {
-        assert_eq!(discoveries(&[], 0.05), Discoveries { selected: 0, interval_alpha: 0.05 });
-        assert_eq!(discoveries(&[f64::NAN, 1.0], 0.05), Discoveries { selected: 0, interval_alpha: 0.025 });
+        let none = Discoveries { selected: 0, interval_alpha: 0.05, adjusted_p: vec![] };
+        assert_eq!(discoveries(&[], 0.05), none);
+        let unknown = Discoveries { interval_alpha: 0.025, adjusted_p: vec![1.0; 2], ..none };
+        assert_eq!(discoveries(&[f64::NAN, 1.0], 0.05), unknown);
         assert_eq!(discoveries(&[0.0], 0.05).selected, 1);
     }
 }

@@ -7,6 +7,7 @@
 
 use super::correlation::{common, inflation};
 use super::student::{summary, t_quantile, t_two_sided_p};
+use threadwise_document::Interval;
 
 /// The mean of one number per block, on whatever scale the numbers have (logarithms for ratios).
 ///
@@ -64,6 +65,12 @@ impl MeanEstimate {
     pub fn interval(&self, alpha: f64) -> (f64, f64) {
         let half = self.half_width(alpha);
         (self.mean - half, self.mean + half)
+    }
+
+    /// The mean with the same interval, without a unit.
+    pub fn as_interval(&self, alpha: f64) -> Interval {
+        let (low, high) = self.interval(alpha);
+        Interval { mean: self.mean, low, high, unit: "1".to_owned() }
     }
 
     /// Two-sided p of the t test that the true mean is 0. It is at most `alpha` exactly where the

@@ -54,11 +54,12 @@ impl Opened {
         let share = alpha_share(&study);
         let long_runs = store.long_runs().map_err(AppError::input)?;
         let mut analysis = analyse_probed(&study, Some(&topology), probe.as_ref(), &runs, share);
-        analysis.long_windows = long_windows(&study, &analysis, &long_runs, share);
+        let found = long_windows(&study, &analysis, &long_runs, share);
+        analysis.answers.put("long_windows", found);
         let (boots, of_blocks) =
             (store.boots().map_err(AppError::input)?, store.block_boots().map_err(AppError::input)?);
         let stored = Boots { boots: &boots, of_blocks: &of_blocks };
-        analysis.arms = external_arms(&study, Some(&topology), &runs, stored, share);
+        analysis.answers.put("external", external_arms(&study, Some(&topology), &runs, stored, share));
         let hardware = probe.as_ref().map(|probe| hardware::compare(&topology, probe));
         let asked = store.asked().map_err(AppError::input)?;
         let source = path.display().to_string();

@@ -8,6 +8,7 @@ use super::Activity;
 use super::changes::Pairs;
 use super::sums::{Sums, over_blocks};
 use super::types::Locks;
+use crate::estimate::sides::Sides;
 use crate::setting::Setting;
 use std::collections::BTreeSet;
 use threadwise_machine::{Pin, Topology};
@@ -93,24 +94,25 @@ pub(super) fn add_changes(activities: &mut [Activity], pairs: &Pairs<'_>) {
     let per_row = |sums: &Sums| per(sums.counter(SPINS)?, sums.rows);
     let log = |sums: &Sums| per_row(sums).map(f64::ln);
     let compared = pairs.compared();
-    let is_ratio = |(top, below): &(usize, Vec<usize>)| {
-        let sides = below.iter().chain([top]).flat_map(|at| pairs.by_block[*at].iter().flatten());
+    let is_ratio = |sides: &Sides| {
+        let sides =
+            sides.below.iter().chain([&sides.top]).flat_map(|at| pairs.by_block[*at].iter().flatten());
         sides.filter_map(|sums| per_row(sums)).all(|spins| spins > 0.0)
     };
     let units: Vec<&'static str> =
         compared.iter().map(|pair| if is_ratio(pair) { "ratio" } else { "1" }).collect();
-    let series = compared.iter().zip(&units).map(|((top, below), unit)| match *unit {
-        "ratio" => pairs.differences(*top, below, log),
-        _ => pairs.differences(*top, below, per_row),
+    let series = compared.iter().zip(&units).map(|(sides, unit)| match *unit {
+        "ratio" => pairs.differences(sides, log),
+        _ => pairs.differences(sides, per_row),
     });
     let series: Vec<Vec<f64>> = series.collect();
-    let twins = pairs.twins().into_iter().filter(|(twin, base)| is_ratio(&(*twin, vec![*base])));
-    let twins: Vec<Vec<f64>> = twins.map(|(twin, base)| pairs.differences(twin, &[base], log)).collect();
+    let twins = Sides::all_twins(pairs.study).into_iter().filter(is_ratio);
+    let twins: Vec<Vec<f64>> = twins.map(|sides| pairs.differences(&sides, log)).collect();
     let changes = pairs.changes(&series, &twins, "1");
-    for (((top, _), unit), change) in compared.into_iter().zip(units).zip(changes) {
-        if let Some(locks) = &mut activities[top].locks {
+    for ((sides, unit), change) in compared.into_iter().zip(units).zip(changes) {
+        if let Some(locks) = &mut activities[sides.top].locks {
             locks.spins_per_row_change =
-                change.map(|change| if unit == "ratio" { change.ratio() } else { change });
+                change.map(|change| if unit == "ratio" { change.exp() } else { change });
         }
     }
 }

@@ -1,7 +1,6 @@
 //! What is reported of what sessions did beside their rows.
 
-use crate::Interval;
-use crate::estimate::Change;
+use crate::{Interval, Ratio};
 use serde::Serialize;
 
 /// What a treatment's sessions did beside their rows. Empty where the engine tells nothing of it.
@@ -55,7 +54,7 @@ pub struct WaitShare {
     /// Upper end.
     pub joint_high: f64,
     /// Change against the baseline in percentage points; `None` of a baseline, or where either has too few samples.
-    pub change: Option<Change>,
+    pub change: Option<Ratio>,
 }
 
 impl WaitShare {
@@ -96,7 +95,7 @@ pub struct Locks {
     pub spins_per_row: Option<Interval>,
     /// Spins a row against the baseline's: a ratio, or a difference where a block of either has none; `None` of a
     /// baseline.
-    pub spins_per_row_change: Option<Change>,
+    pub spins_per_row_change: Option<Ratio>,
     /// Share of the sessions' time that they spent spinning, as measured by themselves; `None` where
     /// they did not measure it.
     pub spinning_share: Option<Interval>,

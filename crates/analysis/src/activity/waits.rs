@@ -4,6 +4,7 @@ use super::Activity;
 use super::changes::Pairs;
 use super::sums::{Sums, over_blocks};
 use super::types::{WaitShare, Waits};
+use crate::estimate::sides::Sides;
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_statistics::per;
 
@@ -96,20 +97,21 @@ pub(super) fn waits(runs: &[&Sums], names: &[String], alpha: f64) -> Option<Wait
 pub(super) fn add_changes(activities: &mut [Activity], pairs: &Pairs<'_>, names: &[String]) {
     let enough = |at: usize| activities[at].waits.as_ref().is_some_and(|waits| waits.enough);
     let listed = listed(names);
-    let of_name = |name: &String, top: usize, below: &[usize]| {
-        let differences = pairs.differences(top, below, |sums| Some(100.0 * share(sums, name, &listed)?));
-        if enough(top) && below.iter().all(|at| enough(*at)) { differences } else { Vec::new() }
+    let of_name = |name: &String, sides: &Sides| {
+        let differences = pairs.differences(sides, |sums| Some(100.0 * share(sums, name, &listed)?));
+        let is_known = enough(sides.top) && sides.below.iter().all(|at| enough(*at));
+        if is_known { differences } else { Vec::new() }
     };
     let mut places = Vec::new();
     let mut series = Vec::new();
-    for (top, below) in pairs.compared() {
+    for sides in pairs.compared() {
         for (at, name) in names.iter().enumerate() {
-            places.push((top, at));
-            series.push(of_name(name, top, &below));
+            places.push((sides.top, at));
+            series.push(of_name(name, &sides));
         }
     }
-    let twins = pairs.twins();
-    let twins = twins.iter().flat_map(|(twin, base)| names.iter().map(|name| of_name(name, *twin, &[*base])));
+    let twins = Sides::all_twins(pairs.study);
+    let twins = twins.iter().flat_map(|sides| names.iter().map(|name| of_name(name, sides)));
     let twins: Vec<Vec<f64>> = twins.collect();
     for ((top, at), change) in places.into_iter().zip(pairs.changes(&series, &twins, "points")) {
         if let Some(share) = activities[top].waits.as_mut().and_then(|waits| waits.shares.get_mut(at)) {

@@ -27,7 +27,7 @@ const MOST_LINES: usize = 4;
 /// All advice of a study, the most important first.
 pub fn advice(facts: &Facts<'_>) -> Vec<Advice> {
     // What something outside switches is the question of such a study, and its boots are not enough for another.
-    if facts.analysis.arms.is_some() {
+    if facts.study.external.is_some() {
         return cost::advice(facts).into_iter().collect();
     }
     words::order(facts).filter_map(|axis| of_axis(facts, axis)).chain(cost::advice(facts)).collect()

@@ -7,7 +7,7 @@
 //! sched-stats.rst`), and where threads of one's own may be what is waited for, the busy time of a setting's logical CPUs
 //! less what its own processes used.
 
-use super::types::{Choice, LostTime};
+use super::{Choice, LostTime};
 use crate::Interval;
 use crate::estimate::{Observed, ObservedBlock};
 use crate::setting::Setting;

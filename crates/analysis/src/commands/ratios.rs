@@ -3,7 +3,8 @@
 use super::figures::{Figures, Table};
 use super::types::{Gap, NOT_REPORTED, Quantity, direction};
 use crate::estimate::Fastest;
-use crate::estimate::member::{Family, Member, Series, Source, floor_of, sides};
+use crate::estimate::member::{Family, Member, Series, Source, floor_of};
+use crate::estimate::sides::Sides;
 use crate::setting::Setting;
 use crate::{Direction, Estimate, NoiseFloor};
 use std::collections::BTreeMap;
@@ -26,7 +27,7 @@ pub fn ratios(
     for (rank, quantity) in quantities.iter().enumerate() {
         let mut members = Vec::new();
         for comparison in &study.comparisons {
-            let Some((top, below)) = sides(study, comparison) else { continue };
+            let Some(Sides { top, below }) = Sides::of(study, comparison) else { continue };
             let series = match series(study, table, &quantity.metric, top, &below) {
                 Ok(series) => series,
                 Err(Nothing::NoRun) => continue,

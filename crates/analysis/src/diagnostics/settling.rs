@@ -4,23 +4,20 @@
 //! before the first slice ([`threadwise_study::arm::SETTLE_NS`]); what is still left then would be a part of the ratios of
 //! arms. In each block d of an arm is the mean, over its phases that begin with a switch and its treatments, of the
 //! logarithm of the rate in the phase's first round less that of the rate in its other rounds. Student's t over blocks,
-//! one family for all arms (`estimate::change`; docs/METHODOLOGY.md, "Arms").
+//! one family for all arms (`estimate::judge`; docs/METHODOLOGY.md, "Arms").
 
-use crate::estimate::{Change, Work, paired};
-use serde::Serialize;
+use super::found::Found;
+use super::row::{Case, Diagnostic};
+use crate::estimate::{Work, paired};
+use crate::words::finding;
+use crate::{Estimate, Facts, Finding, Ratio};
 use std::collections::BTreeMap;
+use threadwise_document::{Prose, prose};
 use threadwise_statistics::mean;
 use threadwise_study::{Arm, Run, Study};
 
-/// What is left of a switch into an arm: the rate in first rounds over that in the others.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Settling {
-    /// The arm.
-    pub arm: String,
-    /// Below 1 first rounds are slower; adjusted for the arms.
-    #[serde(flatten)]
-    pub change: Change,
-}
+pub(super) const SETTLING: Diagnostic =
+    Diagnostic { finding: left_behind, ..Diagnostic::new("settling", ask) };
 
 /// A phase that began with a switch: for each treatment the first round's work and that of the others.
 pub type Phase = BTreeMap<usize, (Work, Work)>;
@@ -28,12 +25,14 @@ pub type Phase = BTreeMap<usize, (Work, Work)>;
 /// A slice of a block: number in the study, round, treatment and what was done.
 type Taken = (u64, u32, usize, Work);
 
-/// Of each arm into which the machine was switched in slices of some rounds.
-pub fn settling(study: &Study, runs: &[Run], alpha: f64) -> Vec<Settling> {
+/// The rate in first rounds over that in the others, of each arm into which the machine was switched in slices of some
+/// rounds. Below 1 first rounds are slower.
+fn ask(case: &Case<'_>) -> Option<Found> {
+    let study = case.study();
     if !study.switches() || study.design.rounds < 2 {
-        return Vec::new();
+        return None;
     }
-    let blocks = blocks(study, runs);
+    let blocks = blocks(study, case.runs);
     let arms = study.arms();
     let of_arm = |arm: usize| -> Vec<f64> {
         let of_block = |slices: &Vec<Taken>| {
@@ -43,11 +42,23 @@ pub fn settling(study: &Study, runs: &[Run], alpha: f64) -> Vec<Settling> {
         blocks.values().filter_map(of_block).collect()
     };
     let series: Vec<Vec<f64>> = (0..arms.len()).map(of_arm).collect();
-    let judged = paired(&series, &[], alpha);
-    let of_arm = |(arm, change): (&&Arm, Option<Change>)| {
-        Some(Settling { arm: arm.to_string(), change: change?.ratio() })
+    let estimate = |(arm, judged): (&&Arm, Option<Ratio>)| {
+        Some(Estimate::of(SETTLING.name, &arm.to_string(), "", "", judged?.exp()))
     };
-    arms.iter().zip(judged).filter_map(of_arm).collect()
+    let estimates = arms.iter().zip(paired(&series, &[], case.rule())).filter_map(estimate).collect();
+    Some(Found { estimates, ..Found::default() })
+}
+
+fn left_behind(facts: &Facts<'_>, found: &Found) -> Option<Finding> {
+    let most = found.shown().max_by(|one, other| one.ratio.size().total_cmp(&other.ratio.size()))?;
+    let text = prose!(
+        "A switch leaves something behind: rates in first rounds after a switch to {} are {} times those of later rounds. \
+         Ratios of arms have a part of it; with more rounds a block it is smaller ({}).",
+        &most.name,
+        &most.ratio.decisive().interval(),
+        Prose::command(format!("--rounds {}", 2 * facts.study.design.rounds))
+    );
+    Some(finding("settling", text, &[]))
 }
 
 /// d of a block; `None` where no phase has a treatment with rows in its first round and later ones.
@@ -142,24 +153,24 @@ mod tests {
         (0..blocks).flat_map(of_block).collect()
     }
 
+    fn settling(study: &Study, runs: &[Run]) -> Option<Found> {
+        crate::analyse(study, runs, 1.0).found("settling").cloned()
+    }
+
     #[test]
     fn first_rounds_after_a_switch_are_held_against_later_ones() {
         let study = study();
-        let found = settling(&study, &runs(&study, 0.9, 8), 0.05);
-        assert_eq!(found.iter().map(|one| one.arm.as_str()).collect::<Vec<_>>(), ["as found", "smt=system"]);
-        for one in &found {
+        let found = settling(&study, &runs(&study, 0.9, 8)).unwrap().estimates;
+        assert_eq!(found.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["as found", "smt=system"]);
+        for ratio in found.iter().map(|one| &one.ratio) {
             assert!(
-                (one.change.value.mean - 0.9).abs() < 0.003 && one.change.shown && one.change.blocks == 8,
-                "{one:?}"
+                (ratio.value - 0.9).abs() < 0.003 && ratio.is_different() && ratio.blocks == 8,
+                "{ratio:?}"
             );
-            let change = &one.change;
-            assert!(
-                change.adjusted_low < change.value.low && change.adjusted_high > change.value.high,
-                "{one:?}"
-            );
+            assert!(ratio.holm_low < ratio.low && ratio.holm_high > ratio.high, "{ratio:?}");
         }
-        let none = settling(&study, &runs(&study, 1.0, 8), 0.05);
-        assert!(none.iter().all(|one| (one.change.value.mean - 1.0).abs() < 0.01), "{none:?}");
+        let none = settling(&study, &runs(&study, 1.0, 8)).unwrap().estimates;
+        assert!(none.iter().all(|one| (one.ratio.value - 1.0).abs() < 0.01), "{none:?}");
     }
 
     #[test]
@@ -176,9 +187,9 @@ mod tests {
         let mut study = study();
         let runs = runs(&study, 0.9, 8);
         study.treatments[2].arm = Arm::default();
-        assert_eq!(settling(&study, &runs, 0.05), []);
+        assert_eq!(settling(&study, &runs), None);
         study.treatments[2].arm = Arm { smt: SmtWay::System, ..Arm::default() };
         study.design.rounds = 1;
-        assert_eq!(settling(&study, &runs, 0.05), []);
+        assert_eq!(settling(&study, &runs), None);
     }
 }

@@ -4,8 +4,9 @@
 //! repetition), docs/METHODOLOGY.md (rounds, A/A).
 
 use super::digest::{Digest, Latency};
-use super::member::{Family, Member, Series, Source, floor_of, sides};
+use super::member::{Family, Member, Series, Source, floor_of};
 use super::observed::Observed;
+use super::sides::Sides;
 use super::types::THROUGHPUT;
 use super::work::Work;
 use crate::{Direction, Estimate, NoiseFloor};
@@ -94,12 +95,11 @@ impl Twins {
 
 /// Measures A′/A.
 pub fn twins(study: &Study, observed: &Observed) -> Twins {
-    let pairs = observed.twins(study);
-    let of_group = |group: usize| {
-        let pair = pairs.iter().find(|(twin, _)| observed.group_of[*twin] == group);
-        METRICS.map(|metric| pair.and_then(|(twin, base)| series(study, observed, metric, *twin, &[*base])))
+    let of_group = |group: &String| {
+        let sides = Sides::twins(study, group);
+        METRICS.map(|metric| series(study, observed, metric, sides.as_ref()?))
     };
-    Twins((0..observed.groups.len()).map(of_group).collect())
+    Twins(observed.groups.iter().map(of_group).collect())
 }
 
 /// All estimates: throughput first, each metric in the order of the study's comparisons; and what A/A showed of
@@ -117,9 +117,9 @@ pub fn estimates(
             .comparisons
             .iter()
             .filter_map(|comparison| {
-                let (top, below) = sides(study, comparison)?;
-                let series = series(study, observed, metric, top, &below)?;
-                Some((comparison, observed.group_of[top], series))
+                let sides = Sides::of(study, comparison)?;
+                let series = series(study, observed, metric, &sides)?;
+                Some((comparison, observed.group_of[sides.top], series))
             })
             .collect();
         let compared_series = compared.iter().map(|(.., series)| series);
@@ -156,25 +156,26 @@ pub fn estimates(
 
 /// d of throughput of a comparison; `None` where no block has one.
 pub fn throughput(study: &Study, observed: &Observed, comparison: &Comparison) -> Option<Series> {
-    let (top, below) = sides(study, comparison)?;
-    series(study, observed, Metric::RowsPerS, top, &below)
+    series(study, observed, Metric::RowsPerS, &Sides::of(study, comparison)?)
 }
 
 /// d of throughput of a treatment over others, by their places in the study; empty where no block has it.
 pub fn throughput_over(study: &Study, observed: &Observed, top: usize, below: &[usize]) -> Vec<f64> {
-    series(study, observed, Metric::RowsPerS, top, below).map(|series| series.d).unwrap_or_default()
+    let sides = Sides { top, below: below.to_vec() };
+    series(study, observed, Metric::RowsPerS, &sides).map(|series| series.d).unwrap_or_default()
 }
 
 /// d of every block in which all sides are usable; `None` where no block has one, or where any of
 /// those blocks has too few steps for a percentile (dropping only those would favour fast blocks).
-fn series(study: &Study, observed: &Observed, metric: Metric, top: usize, below: &[usize]) -> Option<Series> {
+fn series(study: &Study, observed: &Observed, metric: Metric, sides: &Sides) -> Option<Series> {
     let mut series = Series::default();
     for block in &observed.blocks {
-        let Some(treatment) = observed.usable(block, top) else { continue };
-        let baselines: Option<Vec<&Digest>> = below.iter().map(|at| observed.usable(block, *at)).collect();
+        let Some(treatment) = observed.usable(block, sides.top) else { continue };
+        let baselines: Option<Vec<&Digest>> =
+            sides.below.iter().map(|at| observed.usable(block, *at)).collect();
         let Some(baselines) = baselines else { continue };
         match difference(metric, treatment, &baselines) {
-            Some(d) => series.push(block.number, d + per_session(study, metric, top, below)),
+            Some(d) => series.push(block.number, d + per_session(study, metric, sides)),
             None if metric.source() == Source::Percentiles => return None,
             None => continue,
         }
@@ -210,10 +211,10 @@ fn log_percentile(run: &Digest, metric: Metric) -> Option<f64> {
 }
 
 /// What turns a ratio of totals into a ratio per session: a constant of the two treatments.
-fn per_session(study: &Study, metric: Metric, top: usize, below: &[usize]) -> f64 {
+fn per_session(study: &Study, metric: Metric, Sides { top, below }: &Sides) -> f64 {
     if metric != Metric::RowsPerSPerSession {
         return 0.0;
     }
     let log = |at: &usize| f64::from(study.treatments[*at].sessions.max(1)).ln();
-    below.iter().map(log).sum::<f64>() / below.len() as f64 - log(&top)
+    below.iter().map(log).sum::<f64>() / below.len() as f64 - log(top)
 }

@@ -47,7 +47,7 @@ pub struct Digest {
     /// Energy, instructions, cache misses and pages of its readings.
     pub amounts: Amounts,
     /// What its sessions did beside their rows.
-    pub activity: Sums,
+    pub(crate) activity: Sums,
 }
 
 /// Percentiles of a run.

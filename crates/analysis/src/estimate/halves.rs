@@ -3,20 +3,13 @@
 use super::work::Work;
 use threadwise_study::Slice;
 
-/// What a treatment did in the first and in the second halves of its slices, by round.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sides<'a> {
-    /// First halves.
-    pub first: &'a [Work],
-    /// Second halves.
-    pub second: &'a [Work],
-}
-
-/// Both halves, by round.
+/// What a treatment did in both halves of its slices, by round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Halves {
-    first: Vec<Work>,
-    second: Vec<Work>,
+    /// First halves.
+    pub first: Vec<Work>,
+    /// Second halves.
+    pub second: Vec<Work>,
 }
 
 impl Halves {
@@ -44,10 +37,5 @@ impl Halves {
             halves.second[round] = half(slice.rows().saturating_sub(first));
         }
         Some(halves)
-    }
-
-    /// The two.
-    pub fn sides(&self) -> Sides<'_> {
-        Sides { first: &self.first, second: &self.second }
     }
 }

@@ -1,12 +1,14 @@
 //! Judging a family of comparisons together: one answer for each, by a margin that was set before.
 //!
-//! Sources: Holm 1979 for a family each of whose answers must hold; Benjamini, Hochberg 1995 and Benjamini, Yekutieli 2005
-//! for one of many of which some are named; Schuirmann, "A comparison of the two one-sided tests procedure and the power
-//! approach", J. Pharmacokinetics and Biopharmaceutics 15 (1987) for equivalence; docs/METHODOLOGY.md, "One margin".
+//! Sources: Student 1908 for the intervals; Holm 1979 for a family each of whose answers must hold; Benjamini, Hochberg 1995
+//! and Benjamini, Yekutieli 2005 for one of many of which some are named; Dunn, "Multiple comparisons among means", J.
+//! American Statistical Association 56 (1961) for intervals that hold together (Bonferroni); Schuirmann, "A comparison of the two one-sided tests procedure and the power
+//! approach", J. Pharmacokinetics and Biopharmaceutics 15 (1987) for equivalence; docs/METHODOLOGY.md, "One margin" and
+//! "Changes of what is not a rate".
 
 use crate::{Direction, Ratio};
 use threadwise_document::Answer;
-use threadwise_statistics::{MeanEstimate, discoveries, holm, t_two_sided_p};
+use threadwise_statistics::{MeanEstimate, correlation, discoveries, holm, t_two_sided_p};
 
 /// Share of `alpha` that a family of differences gets. The rest pays for the correlation of blocks that so few of
 /// them do not show: where it is 0.3, intervals at 95% cover 93%.
@@ -35,10 +37,18 @@ pub struct Rule {
 /// within the margin is said of each by two tests at `alpha`, so that of those at or beyond the margin at most
 /// `alpha` are called so.
 pub fn judge(family: &[(MeanEstimate, Option<f64>)], rule: Rule) -> Vec<Ratio> {
-    let p_values: Vec<f64> = family.iter().map(|(estimate, _)| estimate.p()).collect();
+    let p_values: Vec<f64> = family.iter().map(|(mean, _)| mean.p()).collect();
     let steps = holm(&p_values, FAMILY_SHARE * rule.alpha);
-    let judged = family.iter().zip(steps);
-    judged.map(|((mean, floor), step)| ratio(mean, *floor, (rule.alpha, step.interval_alpha), rule)).collect()
+    let judged = family.iter().zip(steps).map(|((mean, floor), step)| {
+        let adjusted_p = (step.adjusted_p / FAMILY_SHARE).min(1.0);
+        let levels =
+            Levels { plain: rule.alpha, adjusted: step.interval_alpha, adjusted_p, family: family.len() };
+        Ratio {
+            floor: floor.filter(|floor| floor.is_finite()).map(f64::exp),
+            ..estimate(mean, levels, rule).exp()
+        }
+    });
+    judged.collect()
 }
 
 /// Judges many comparisons of which those that differ will be named, such as a table of queries.
@@ -48,40 +58,101 @@ pub fn judge(family: &[(MeanEstimate, Option<f64>)], rule: Rule) -> Vec<Ratio> {
 /// adjusted for having been selected (Benjamini, Yekutieli) and are what is shown; [`Ratio::level`] says theirs. Those of
 /// the others are at 1 − `alpha`. That one is within the margin is said as in [`judge`].
 pub fn judge_many(family: &[(MeanEstimate, Option<f64>)], rule: Rule) -> Vec<Ratio> {
-    let p_values: Vec<f64> = family.iter().map(|(estimate, _)| estimate.p()).collect();
-    let adjusted = discoveries(&p_values, rule.alpha).interval_alpha;
-    let judged = family.iter().map(|(mean, floor)| {
-        let is_selected = mean.p() <= adjusted;
-        ratio(mean, *floor, (if is_selected { adjusted } else { rule.alpha }, adjusted), rule)
+    let p_values: Vec<f64> = family.iter().map(|(mean, _)| mean.p()).collect();
+    let found = discoveries(&p_values, rule.alpha);
+    let judged = family.iter().zip(found.adjusted_p).map(|((mean, floor), adjusted_p)| {
+        let plain = if mean.p() <= found.interval_alpha { found.interval_alpha } else { rule.alpha };
+        let levels = Levels { plain, adjusted: found.interval_alpha, adjusted_p, family: family.len() };
+        Ratio {
+            floor: floor.filter(|floor| floor.is_finite()).map(f64::exp),
+            ..estimate(mean, levels, rule).exp()
+        }
     });
     judged.collect()
 }
 
-/// A ratio with its interval and the one that decides, at 1 less these.
-fn ratio(mean: &MeanEstimate, floor: Option<f64>, (shown, adjusted): (f64, f64), rule: Rule) -> Ratio {
-    let (low, high) = mean.interval(shown);
-    let (holm_low, holm_high) = mean.interval(adjusted);
+/// Judges a family of changes of which whichever stands out is named: each with its mean over blocks, `None` where it is
+/// not known, which does not count in the family. Values stay on the scale of the means; see [`Ratio::exp`].
+///
+/// A change is shown in at most `share` of `alpha` of the families in which nothing changes (Holm). The adjusted intervals
+/// are no narrower than Bonferroni's at level 1 − `alpha` / m, so that they hold for all m changes together.
+pub fn together(means: &[Option<MeanEstimate>], share: f64, rule: Rule) -> Vec<Option<Ratio>> {
+    let p_values: Vec<f64> = means.iter().flatten().map(MeanEstimate::p).collect();
+    let family = p_values.len();
+    let mut steps = holm(&p_values, share * rule.alpha).into_iter();
+    let mut judged = |mean: &MeanEstimate| {
+        let step = steps.next()?;
+        let adjusted = step.interval_alpha.min(rule.alpha / family as f64);
+        let adjusted_p = (step.adjusted_p / share).max(mean.p() * family as f64).min(1.0);
+        Some(estimate(mean, Levels { plain: rule.alpha, adjusted, adjusted_p, family }, rule))
+    };
+    means.iter().map(|mean| mean.as_ref().and_then(&mut judged)).collect()
+}
+
+/// The same of series with one d a block, in block order. `twins` are those of A′ against A: they are not judged, and tell
+/// of the correlation of neighbouring blocks, of which the family has one coefficient.
+///
+/// Degenerate cases: a series that is empty or has a number that is not finite gives `None`; one block has infinite intervals.
+pub fn paired(series: &[Vec<f64>], twins: &[Vec<f64>], rule: Rule) -> Vec<Option<Ratio>> {
+    let all: Vec<&[f64]> = series.iter().chain(twins).map(Vec::as_slice).collect();
+    let common = correlation::common(&all);
+    let mean = |d: &Vec<f64>| MeanEstimate::correlated(d, correlation::of_one(d, common));
+    together(&series.iter().map(mean).collect::<Vec<_>>(), FAMILY_SHARE, rule)
+}
+
+/// What a family says of one of its members.
+struct Levels {
+    /// The interval of its own is at level 1 − this.
+    plain: f64,
+    /// The one that decides likewise.
+    adjusted: f64,
+    adjusted_p: f64,
+    family: usize,
+}
+
+/// An estimate on the scale of its mean, with the answer to it by its adjusted interval; two one-sided tests show more than
+/// that does.
+fn estimate(mean: &MeanEstimate, levels: Levels, rule: Rule) -> Ratio {
+    let (low, high) = mean.interval(levels.plain);
+    let (holm_low, holm_high) = mean.interval(levels.adjusted);
+    let answer = match Answer::by_interval(holm_low.exp(), holm_high.exp(), rule.margin) {
+        Answer::Undecided if equivalence_p(mean, rule.margin.ln_1p()) <= rule.alpha => Answer::Equivalent,
+        answer => answer,
+    };
     Ratio {
-        value: mean.mean.exp(),
-        low: low.exp(),
-        high: high.exp(),
-        holm_low: holm_low.exp(),
-        holm_high: holm_high.exp(),
+        value: mean.mean,
+        low,
+        high,
+        unit: "1",
+        holm_low,
+        holm_high,
         blocks: mean.n as u32,
-        level: 1.0 - shown,
-        floor: floor.filter(|floor| floor.is_finite()).map(f64::exp),
+        level: 1.0 - levels.plain,
+        p: mean.p(),
+        adjusted_p: levels.adjusted_p,
+        family: levels.family as u32,
+        correlation: mean.correlation,
+        floor: None,
         margin: rule.margin,
-        answer: answer(mean, (holm_low, holm_high), rule),
+        answer,
         direction: rule.direction,
     }
 }
 
-/// The answer to one comparison, by its adjusted interval; two one-sided tests show more than that does.
-fn answer(mean: &MeanEstimate, (low, high): (f64, f64), rule: Rule) -> Answer {
-    match Answer::by_interval(low.exp(), high.exp(), rule.margin) {
-        Answer::Undecided if equivalence_p(mean, rule.margin.ln_1p()) <= rule.alpha => Answer::Equivalent,
-        answer => answer,
-    }
+/// The largest of some estimates, of those that are `shown` where there is one.
+pub(crate) fn largest<T>(
+    all: &[T],
+    estimate: impl Fn(&T) -> &Ratio,
+    shown: impl Fn(&Ratio) -> bool,
+) -> Option<&T> {
+    let by_size = |one: &&T, other: &&T| estimate(one).size().total_cmp(&estimate(other).size());
+    let found = all.iter().filter(|one| shown(estimate(one))).max_by(by_size);
+    found.or_else(|| all.iter().max_by(by_size))
+}
+
+/// d of one block: a treatment's value less the mean of its baselines'; `None` without a baseline.
+pub fn paired_difference(treatment: f64, baselines: &[f64]) -> Option<f64> {
+    Some(treatment - threadwise_statistics::mean(baselines.iter().copied())?)
 }
 
 /// p of the two one-sided tests that a mean is `margin` or more away from 0: the larger of both.
@@ -166,5 +237,57 @@ mod tests {
         let family = [alone, of(0.0, 0.01), of(0.0, 0.01), of(0.0, 0.01), of(0.0, 0.014)];
         assert_eq!(answers(&family)[0], Answer::Undecided);
         assert!(answers(&family)[1..].iter().all(|answer| *answer == Answer::Equivalent));
+    }
+
+    /// Of changes of which none is too small to matter.
+    const CHANGES: Rule = Rule { margin: 0.0, alpha: 0.05, direction: Direction::Neither };
+
+    fn close(got: f64, expected: f64) {
+        assert!((got - expected).abs() <= 1e-3 * expected.abs(), "{got}, expected {expected}");
+    }
+
+    #[test]
+    fn a_family_worked_by_hand() {
+        // Mean 3, standard error √0.5 = 0.70711, t = 4.243 on 4 degrees, p = 0.01324; of the others p = 1.
+        let series = [vec![1.0, 2.0, 3.0, 4.0, 5.0], vec![-1.0, 0.0, 0.0, 0.0, 1.0]];
+        let alone = paired(&series[..1], &[], CHANGES).remove(0).unwrap();
+        // A family of one at half of alpha: t(0.9875, 4) = 3.4954.
+        close(alone.low, 3.0 - 2.7764 * 0.5f64.sqrt());
+        close(alone.holm_high, 3.0 + 3.4954 * 0.5f64.sqrt());
+        close(alone.adjusted_p, 2.0 * 0.01324);
+        assert!(alone.is_different());
+        let two = paired(&series, &[], CHANGES);
+        let first = two[0].clone().unwrap();
+        // t(0.99375, 4) = 4.3147 exceeds 4.243: among two it is not shown.
+        close(first.holm_high, 3.0 + 4.3147 * 0.5f64.sqrt());
+        close(first.adjusted_p, 4.0 * 0.01324);
+        assert!(!first.is_different() && first.family == 2);
+        assert_eq!(
+            two[1].as_ref().map(|second| (second.adjusted_p, second.is_different())),
+            Some((1.0, false))
+        );
+    }
+
+    #[test]
+    fn intervals_hold_together_and_agree_with_p() {
+        // The last of many rejections has Holm's level 1 − alpha / 2, which holds for it alone.
+        let clear = |at: usize| (0..8).map(|block| 1.0 + 0.05 * ((block * (at + 3)) % 7) as f64).collect();
+        let series: Vec<Vec<f64>> = (0..10).map(clear).collect();
+        for (d, one) in series.iter().zip(paired(&series, &[], CHANGES).into_iter().flatten()) {
+            let (low, high) = MeanEstimate::correlated(d, one.correlation).unwrap().interval(0.05 / 10.0);
+            assert!(one.holm_low <= low && one.holm_high >= high);
+            assert_eq!(one.is_different(), one.adjusted_p <= 0.05);
+        }
+    }
+
+    #[test]
+    fn too_little_to_say() {
+        let series = [vec![], vec![f64::NAN, 1.0], vec![0.5], vec![0.0; 8]];
+        let got = paired(&series, &[], CHANGES);
+        assert_eq!((&got[0], &got[1]), (&None, &None));
+        let (one, flat) = (got[2].clone().unwrap(), got[3].clone().unwrap());
+        assert!(one.holm_low.is_infinite() && !one.is_different() && one.family == 2);
+        assert!(!flat.is_different() && flat.adjusted_p == 1.0);
+        assert_eq!((paired_difference(1.0, &[]), paired_difference(0.5, &[0.1, 0.3])), (None, Some(0.3)));
     }
 }

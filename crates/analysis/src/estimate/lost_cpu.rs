@@ -8,8 +8,8 @@
 
 use super::comparisons::block_difference;
 use super::digest::Digest;
-use super::member::sides;
 use super::observed::Observed;
+use super::sides::Sides;
 use super::types::{Adjusted, Estimate, THROUGHPUT};
 use super::work::Work;
 use threadwise_statistics::{MeanEstimate, correlation, mean};
@@ -93,16 +93,16 @@ pub(crate) fn adjust(study: &Study, observed: &Observed, alpha: f64, estimates: 
     let adjusted = adjusted(study, observed, alpha);
     for estimate in estimates.iter_mut().filter(|estimate| estimate.metric == THROUGHPUT) {
         let at = study.comparisons.iter().position(|comparison| comparison.name == estimate.name);
-        estimate.adjusted = at.and_then(|at| adjusted[at]);
+        estimate.adjusted = at.and_then(|at| adjusted[at].clone());
     }
 }
 
 /// Of each of the study's comparisons, in their order.
 fn adjusted(study: &Study, observed: &Observed, alpha: f64) -> Vec<Option<Adjusted>> {
     let of_comparison = |comparison| {
-        let (top, below) = sides(study, comparison)?;
-        let has_cpus = [top].iter().chain(&below).all(|at| has_a_cpu_each(observed, *at));
-        let blocks = if has_cpus { lost(observed, top, &below) } else { Vec::new() };
+        let sides = Sides::of(study, comparison)?;
+        let has_cpus = [sides.top].iter().chain(&sides.below).all(|at| has_a_cpu_each(observed, *at));
+        let blocks = if has_cpus { lost(observed, &sides) } else { Vec::new() };
         let (values, slope) = pseudo_values(&blocks)?;
         Some((values, slope, cpu_share(&blocks)?))
     };
@@ -111,15 +111,10 @@ fn adjusted(study: &Study, observed: &Observed, alpha: f64) -> Vec<Option<Adjust
     let common = correlation::common(&series);
     let adjusted = |(values, slope, share): (Vec<f64>, f64, MeanEstimate)| {
         let estimate = MeanEstimate::correlated(&values, common)?;
-        let ((low, high), (least, most)) = (estimate.interval(alpha), share.interval(alpha));
         Some(Adjusted {
-            value: estimate.mean.exp(),
-            low: low.exp(),
-            high: high.exp(),
+            ratio: estimate.as_interval(alpha).exp(),
             slope,
-            cpu_share_ratio: share.mean.exp(),
-            cpu_share_ratio_low: least.exp(),
-            cpu_share_ratio_high: most.exp(),
+            cpu_share_ratio: share.as_interval(alpha).exp(),
             blocks: values.len() as u32,
         })
     };
@@ -127,11 +122,11 @@ fn adjusted(study: &Study, observed: &Observed, alpha: f64) -> Vec<Option<Adjust
 }
 
 /// What every usable block says of a comparison.
-fn lost(observed: &Observed, top: usize, below: &[usize]) -> Vec<LostCpu> {
+fn lost(observed: &Observed, Sides { top, below }: &Sides) -> Vec<LostCpu> {
     let of_block = |block| {
         let rounds = |at: &usize| observed.usable(block, *at).map(|run: &Digest| run.rounds.as_slice());
         let baselines: Option<Vec<&[Work]>> = below.iter().map(rounds).collect();
-        LostCpu::of(rounds(&top)?, &baselines?)
+        LostCpu::of(rounds(top)?, &baselines?)
     };
     observed.blocks.iter().filter_map(of_block).collect()
 }

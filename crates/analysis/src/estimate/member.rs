@@ -91,11 +91,8 @@ impl Family<'_> {
             baseline: comparison.baseline.join(" and "),
             metric: member.metric.to_owned(),
             ratio: Ratio { direction: member.direction, ..ratio },
-            unit: "ratio".to_owned(),
             method: self.method(member, mean),
-            p_t: mean.p(),
-            p_sign_flip: sign_flip_p(&member.series.d, self.study.seed),
-            correlation: mean.correlation,
+            p_sign_flip: Some(sign_flip_p(&member.series.d, self.study.seed)),
             unflagged: self.without_flagged(member),
             adjusted: None,
         }
@@ -133,13 +130,7 @@ impl Family<'_> {
             return None;
         }
         let mean = mean(member, &rest)?;
-        let (low, high) = mean.interval(self.alpha);
-        Some(Unflagged {
-            value: mean.mean.exp(),
-            low: low.exp(),
-            high: high.exp(),
-            blocks: rest.len() as u32,
-        })
+        Some(Unflagged { ratio: mean.as_interval(self.alpha).exp(), blocks: rest.len() as u32 })
     }
 }
 
@@ -151,11 +142,4 @@ fn mean(member: &Member<'_>, d: &[f64]) -> Option<MeanEstimate> {
 pub fn floor_of(a_a: Option<MeanEstimate>, alpha: f64) -> Option<f64> {
     let (low, high) = a_a?.interval(alpha);
     Some(low.abs().max(high.abs())).filter(|floor| floor.is_finite())
-}
-
-/// Indices of a comparison's treatments; `None` where the study does not have one of them.
-pub fn sides(study: &Study, comparison: &Comparison) -> Option<(usize, Vec<usize>)> {
-    let index = |name: &String| study.treatment(name).map(|(at, _)| at);
-    let below: Option<Vec<usize>> = comparison.baseline.iter().map(index).collect();
-    Some((index(&comparison.treatment)?, below.filter(|below| !below.is_empty())?))
 }

@@ -7,7 +7,6 @@
 pub(crate) mod amounts;
 mod best;
 mod bounded;
-mod change;
 mod choose;
 pub(crate) mod comparisons;
 pub(crate) mod covariates;
@@ -20,6 +19,7 @@ pub(crate) mod member;
 mod observed;
 mod power;
 pub(crate) mod readings;
+pub(crate) mod sides;
 mod stopped;
 pub(crate) mod treatments;
 mod types;
@@ -30,8 +30,6 @@ mod tests;
 
 pub use best::{Best, Fastest, best, near_best};
 pub use bounded::{Bounded, judge_bounded};
-pub(crate) use change::{Adjustment, largest};
-pub use change::{Change, paired, paired_difference};
 pub use choose::{Chosen, Likeliest, choose};
 pub use comparisons::block_difference;
 pub(crate) use comparisons::throughput_over;
@@ -40,13 +38,14 @@ pub(crate) use digest::{Digest, left_over};
 pub use digest::{MAX_EMPTY_SHARE, MIN_STEPS};
 pub use guess::Guess;
 pub(crate) use guess::standard_error;
-pub use halves::Sides;
-pub(crate) use judge::{FAMILY_SHARE, family_alpha};
-pub use judge::{Rule, equivalence_p, judge, judge_many};
+pub use halves::Halves;
+pub(crate) use judge::{FAMILY_SHARE, family_alpha, largest};
+pub use judge::{Rule, equivalence_p, judge, judge_many, paired, paired_difference, together};
 pub use lost_cpu::{LostCpu, cpu_share, pseudo_values};
-pub(crate) use observed::{Block as ObservedBlock, Observed, first_reason, is_throttled};
+pub(crate) use observed::{Block as ObservedBlock, Observed, first_reason, is_throttled, latest_attempts};
 pub use power::Power;
 pub(crate) use power::blocks_needed as blocks_for;
+pub use sides::Sides;
 pub use stopped::level_at_worst;
 pub use types::{
     Adjusted, Alarm, BlockCovariates, Covariates, Estimate, NoiseFloor, ROWS_PER_JOULE, THROUGHPUT,

@@ -4,8 +4,8 @@
 //! study that drops its outliers measures its own taste. A left-out treatment takes its pair with
 //! it; a left-out baseline takes its group's whole block.
 
-use super::change::paired_difference;
 use super::digest::{Digest, Latency, State, Surroundings};
+use super::judge::paired_difference;
 use super::member::Series;
 use std::collections::BTreeMap;
 use threadwise_machine::Topology;
@@ -109,16 +109,6 @@ impl Observed {
         series
     }
 
-    /// A′ and A of each group that has both.
-    pub fn twins(&self, study: &Study) -> Vec<(usize, usize)> {
-        let with = |role: Role, group: usize| {
-            let mut all = study.treatments.iter().enumerate();
-            all.find(|(at, one)| self.group_of[*at] == group && one.role == role).map(|(at, _)| at)
-        };
-        let of_group = |group: usize| Some((with(Role::BaselineTwin, group)?, with(Role::Baseline, group)?));
-        (0..self.groups.len()).filter_map(of_group).collect()
-    }
-
     fn add_block(
         &mut self,
         study: &Study,
@@ -162,7 +152,7 @@ impl Observed {
 
 /// Where the runs of each block's latest attempt stand, by block. Superseded runs never count; of two runs of a
 /// treatment in an attempt the later one does, since it comes later in the list.
-fn latest_attempts(runs: &[Run]) -> BTreeMap<u32, Vec<usize>> {
+pub fn latest_attempts(runs: &[Run]) -> BTreeMap<u32, Vec<usize>> {
     let mut blocks: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (at, run) in runs.iter().enumerate().filter(|(_, run)| run.status != RunStatus::Superseded) {
         let latest = blocks.entry(run.block).or_default();

@@ -48,14 +48,14 @@ fn a_ratio_worked_by_hand() {
     close(got.ratio.value, 2.0);
     close(got.ratio.low, (LN_2 - 12.7062 * LN_2).exp());
     close(got.ratio.high, (LN_2 + 12.7062 * LN_2).exp());
-    close(got.p_t, 0.5);
+    close(got.ratio.p, 0.5);
     assert_eq!((got.ratio.blocks, got.ratio.level, got.ratio.answer), (2, 0.95, Answer::Undecided));
-    assert_eq!((got.baseline.as_str(), got.unit.as_str()), ("A and A'", "ratio"));
+    assert_eq!((got.baseline.as_str(), got.ratio.unit), ("A and A'", "ratio"));
     assert_eq!(got.method, "t over 2 blocks of 20 rounds, baseline A and A'");
     // Per session: two sessions against one.
     close(find(&analysis, "T : A+A'", "rows_per_s_per_session").ratio.value, 1.0);
     // A'/A: block 0 has ln 4, block 1 has 0: mean ln 2, se the same.
-    close(analysis.noise_floors[0].high, (LN_2 * (1.0 + 12.7062)).exp());
+    close(analysis.noise_floors[0].ratio.high, (LN_2 * (1.0 + 12.7062)).exp());
     close(analysis.noise_floors[0].floor, LN_2 * (1.0 + 12.7062));
     assert_eq!((analysis.blocks, analysis.simulated), (2, false));
 }

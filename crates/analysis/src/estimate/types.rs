@@ -51,59 +51,65 @@ pub struct Estimate {
     pub baseline: String,
     /// Metric name.
     pub metric: String,
-    /// Value, interval and judgement. The family of Holm's interval is all comparisons of the same metric; that of
-    /// `rows_per_s` is the study's own question. Of a command it is the headline, or all other metrics together.
-    #[serde(flatten, serialize_with = "Ratio::judged")]
+    /// Value, intervals and judgement. The family is all comparisons of the same metric; that of `rows_per_s` is the
+    /// study's own question. Of a command it is the headline, or all other metrics together. Its correlation is one of all
+    /// comparisons and A/A of the metric together, or its own where that stands out.
+    #[serde(flatten)]
     pub ratio: Ratio,
-    /// Always `ratio`.
-    pub unit: String,
-    /// Method in words, such as `t over 8 blocks of 20 rounds, baseline alone and alone'`.
+    /// Method in words, such as `t over 8 blocks of 20 rounds, baseline alone and alone'`; empty of diagnostics.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub method: String,
-    /// Two-sided t test p.
-    pub p_t: f64,
-    /// Two-sided sign-flip permutation p.
-    pub p_sign_flip: f64,
-    /// Lag-1 correlation of neighbouring blocks, by which the interval is widened: one of all comparisons and A/A of
-    /// the metric together, or its own where that stands out.
-    pub correlation: f64,
+    /// Two-sided sign-flip permutation p; `None` of diagnostics.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p_sign_flip: Option<f64>,
     /// The same estimate without blocks flagged by a covariate, where any was.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub unflagged: Option<Unflagged>,
     /// The same adjusted for CPU time that sessions lost; of throughput alone, where every session has a CPU and
     /// something was lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub adjusted: Option<Adjusted>,
 }
 
+impl Estimate {
+    /// The answer to a diagnostic: of a treatment, an arm or a comparison, which is its name.
+    pub(crate) fn of(question: &str, name: &str, treatment: &str, baseline: &str, ratio: Ratio) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind: question.to_owned(),
+            treatment: treatment.to_owned(),
+            baseline: baseline.to_owned(),
+            metric: question.to_owned(),
+            ratio,
+            method: String::new(),
+            p_sign_flip: None,
+            unflagged: None,
+            adjusted: None,
+        }
+    }
+}
+
 /// An estimate without the blocks that a covariate flags.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Unflagged {
     /// Ratio.
-    pub value: f64,
-    /// Lower end of its interval.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
+    #[serde(flatten)]
+    pub ratio: Interval,
     /// Blocks used.
     pub blocks: u32,
 }
 
 /// A ratio adjusted for lost CPU time.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Adjusted {
     /// Ratio.
-    pub value: f64,
-    /// Lower end of its interval.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
+    #[serde(flatten)]
+    pub ratio: Interval,
     /// By how much the logarithm of the ratio follows that of the share of time with a CPU: 1 where work is lost as time
     /// is.
     pub slope: f64,
     /// Share of their time with a CPU, the treatment's over the baseline's, as a ratio: geometric mean over blocks.
-    pub cpu_share_ratio: f64,
-    /// Lower end of its interval over blocks.
-    pub cpu_share_ratio_low: f64,
-    /// Its upper end.
-    pub cpu_share_ratio_high: f64,
+    pub cpu_share_ratio: Interval,
     /// Blocks used.
     pub blocks: u32,
 }
@@ -115,11 +121,10 @@ pub struct NoiseFloor {
     pub group: String,
     /// Metric name.
     pub metric: String,
-    /// Lower end of A′/A as a ratio.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-    /// max(|ln low|, |ln high|).
+    /// A′/A.
+    #[serde(flatten)]
+    pub ratio: Interval,
+    /// Of its ends the larger distance from 1, in logarithms.
     pub floor: f64,
     /// Two-sided p of A′/A being 1.
     pub p: f64,
@@ -155,8 +160,7 @@ impl NoiseFloor {
         Self {
             group: group.to_owned(),
             metric: metric.to_owned(),
-            low: low.exp(),
-            high: high.exp(),
+            ratio: a_a.as_interval(alpha).exp(),
             floor: low.abs().max(high.abs()),
             p,
             alarm,

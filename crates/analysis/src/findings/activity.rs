@@ -3,10 +3,9 @@
 
 use crate::Facts;
 use crate::activity::{Locks, MIN_SAMPLES, OTHER, RUNNING, WaitShare, Waits};
-use crate::estimate::Change;
 use crate::spins::{EXPLAINED_SHARE, explained_at_most};
 use crate::words::{finding, limited};
-use crate::{Finding, TreatmentSummary};
+use crate::{Finding, Ratio, TreatmentSummary};
 use threadwise_document::numbers::{counted, percent, set_percent};
 use threadwise_document::{Prose, prose};
 use threadwise_study::Role;
@@ -116,19 +115,27 @@ fn change(facts: &Facts<'_>, summary: &TreatmentSummary, waits: &Waits) -> Optio
         return None;
     }
     let all = waits.shares.iter().filter(|wait| is_wait(wait));
-    let shown = all.filter_map(|wait| Some((wait, wait.change.as_ref().filter(|change| change.shown)?)));
-    let moved = |change: &Change| change.value.mean.abs();
+    let shown =
+        all.filter_map(|wait| Some((wait, wait.change.as_ref().filter(|change| change.is_different())?)));
+    let moved = |change: &Ratio| change.value.abs();
     let (wait, change) = shown.max_by(|a, b| moved(a.1).total_cmp(&moved(b.1)))?;
     let most = waits.shares.iter().filter(|wait| is_wait(wait)).max_by(by_mean);
     let most = most
         .filter(|most| most.name != wait.name)
         .map(|most| prose!(" (most for {} {})", cut(&most.name), &most.joint()))
         .unwrap_or_default();
-    Some(prose!("{} {} {}, {}{}", &summary.name, cut(&wait.name), &wait.joint(), &change.adjusted(), most))
+    Some(prose!(
+        "{} {} {}, {}{}",
+        &summary.name,
+        cut(&wait.name),
+        &wait.joint(),
+        &change.decisive().interval(),
+        most
+    ))
 }
 
 /// That intervals of changes hold together, where there is more than one change.
-fn together<'a>(changes: impl IntoIterator<Item = &'a Change>) -> Option<Prose> {
+fn together<'a>(changes: impl IntoIterator<Item = &'a Ratio>) -> Option<Prose> {
     let family = changes.into_iter().map(|change| change.family).max().filter(|family| *family > 1)?;
     Some(prose!("Intervals of changes hold for all {} together.", family))
 }
@@ -157,7 +164,7 @@ fn locks(facts: &Facts<'_>) -> Option<Finding> {
     let known = || {
         counted.iter().filter_map(|(summary, locks)| Some((*summary, locks.spins_per_row_change.as_ref()?)))
     };
-    let shown = known().filter(|(_, change)| change.shown);
+    let shown = known().filter(|(_, change)| change.is_different());
     let shown: Vec<Prose> = shown.map(|(summary, change)| spins(summary, change)).collect();
     let together = together(known().map(|(_, change)| change)).filter(|_| !shown.is_empty());
     let mut text = prose!("Spins per row: {}. {}", clauses, against_baseline(limited(shown, MAX_SHOWN)));
@@ -181,8 +188,8 @@ fn locks(facts: &Facts<'_>) -> Option<Finding> {
 /// which hold for all treatments together (docs/METHODOLOGY.md, "Spins that explain nothing").
 fn unexplained(facts: &Facts<'_>, summary: &TreatmentSummary) -> Option<Prose> {
     let locks = summary.activity.locks.as_ref()?;
-    let change = locks.spins_per_row_change.as_ref().filter(|change| change.shown)?;
-    let grew = change.value.unit == "ratio" && change.value.mean > 1.0;
+    let change = locks.spins_per_row_change.as_ref().filter(|change| change.is_different())?;
+    let grew = change.unit == "ratio" && change.value > 1.0;
     let ratio = &facts.ratio(&summary.name).filter(|estimate| estimate.ratio.is_lower())?.ratio;
     let (share, rate) = (locks.spinning_share_joint_high?, ratio.holm_high);
     let explained = explained_at_most(rate, share).filter(|_| grew)?;
@@ -197,13 +204,13 @@ fn unexplained(facts: &Facts<'_>, summary: &TreatmentSummary) -> Option<Prose> {
 }
 
 /// `P 515x [513, 517]`, or `P 5.1 [5.0, 5.2] a row more`.
-fn spins(summary: &TreatmentSummary, change: &Change) -> Prose {
-    let direction = match change.value.unit.as_str() {
+fn spins(summary: &TreatmentSummary, change: &Ratio) -> Prose {
+    let direction = match change.unit {
         "ratio" => "",
-        _ if change.value.mean > 0.0 => " a row more",
+        _ if change.value > 0.0 => " a row more",
         _ => " a row",
     };
-    prose!("{} {}{}", &summary.name, &change.adjusted(), direction)
+    prose!("{} {}{}", &summary.name, &change.decisive().interval(), direction)
 }
 
 /// The client's part of the CPU time, where it is large enough to be part of the answer.

@@ -113,7 +113,7 @@ pub fn sweeps<'a>(facts: &Facts<'a>) -> Vec<Sweep<'a>> {
 }
 
 fn of_group<'a>(facts: &Facts<'a>, group: &'a str) -> Vec<Sweep<'a>> {
-    let all = choices::sweep::points(facts.study, group).into_iter();
+    let all = choices::points(facts.study, group).into_iter();
     all.filter_map(|points| {
         let mut measured: Vec<Point<'a>> = Vec::new();
         for treatment in points.treatments {

@@ -14,6 +14,7 @@ use crate::hardware::Hardware;
 use crate::kind::Kind;
 use crate::parts::Parts;
 use crate::validity::{self, Counts};
+use crate::warmups::TreatmentWarmup;
 use crate::words::{finding, list, plus_minus, share, shortened};
 use crate::workload::reads_cached;
 use crate::{Answer, Covariates, Estimate, Finding, TreatmentSummary};
@@ -423,7 +424,8 @@ fn narrower(facts: &Facts<'_>) -> Prose {
     // How long a whole run takes is not in the study.
     let block_s = facts.study.block_floor_warmed_s(|at| {
         let name = &facts.study.treatments[at].name;
-        let found = facts.analysis.warmups.iter().find(|warmup| &warmup.treatment == name);
+        let mut all = facts.analysis.get::<Vec<TreatmentWarmup>>().into_iter().flatten();
+        let found = all.find(|warmup| &warmup.treatment == name);
         found.map(|warmup| warmup.warmup_ns)
     });
     let is_whole = block_s == 0.0;
@@ -493,8 +495,8 @@ pub fn alarm(facts: &Facts<'_>) -> Option<Finding> {
                 "is {}, and should be 1",
                 Prose::figure(format!(
                     "[{}, {}]",
-                    numbers::ratio_near_1(worst.low),
-                    numbers::ratio_near_1(worst.high)
+                    numbers::ratio_near_1(worst.ratio.low),
+                    numbers::ratio_near_1(worst.ratio.high)
                 ))
             ),
             several => prose!("is not 1, as it should be, and so in {} of {} groups", several, floors.len()),
@@ -510,7 +512,7 @@ pub fn alarm(facts: &Facts<'_>) -> Option<Finding> {
     }
     let worst = floors.iter().filter(is_wide).max_by(|a, b| a.floor.total_cmp(&b.floor))?;
     let (name, place) = named(worst);
-    let half_width = ((worst.high / worst.low).sqrt()) - 1.0;
+    let half_width = ((worst.ratio.high / worst.ratio.low).sqrt()) - 1.0;
     let text = prose!(
         "A/A alarm: {} against itself{} is known to {} only, wider than the margin of {}: sizes are known no better.",
         name,

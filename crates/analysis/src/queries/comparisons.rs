@@ -10,7 +10,6 @@ use super::family::{Member, Single, negated, query_ratios, ratios, singles};
 use super::plans::Plans;
 use super::table::{Quantity, Table};
 use super::whole::{Whole, twins};
-use crate::estimate::member::sides;
 use crate::{Direction, Ratio};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -76,7 +75,8 @@ pub fn comparisons(table: &Table<'_>, plans: &Plans, numbers: &[u8]) -> Vec<Quer
     let placed = table.study.comparisons.iter().filter(|named| !ELSEWHERE.contains(&named.kind.as_str()));
     let all: Vec<Sides<'_>> = placed
         .filter_map(|named| {
-            let (top, below) = sides(table.study, named)?;
+            let sides = crate::estimate::sides::Sides::of(table.study, named)?;
+            let (top, below) = (sides.top, sides.below);
             let differs = |query: &u8| plan_change(plans, (top, &below), *query) == Change::Different;
             let changed = numbers.iter().copied().filter(differs).collect();
             Some(Sides { named, top, below, changed })

@@ -2,9 +2,8 @@
 //! spinning, fixed work. Nothing where an engine reports nothing of it.
 
 use crate::activity::{Locks, OTHER, RUNNING, Waits};
-use crate::estimate::Change;
 use crate::workload::Nouns;
-use crate::{Facts, Interval, TreatmentSummary};
+use crate::{Facts, Interval, Ratio, TreatmentSummary};
 use std::collections::BTreeSet;
 use threadwise_document::chart::{WaitChart, WaitRow};
 use threadwise_document::numbers::capital;
@@ -150,10 +149,10 @@ fn wait_changes(sampled: &[(&str, &Waits)]) -> Option<Table> {
 }
 
 /// A change with its adjusted interval; a dash without one.
-fn changed(change: Option<&Change>) -> Cell {
-    change.map_or_else(Cell::none, |change| match change.value.unit.as_str() {
-        "points" => Cell::Share(change.adjusted()),
-        _ => Cell::Interval(change.adjusted()),
+fn changed(change: Option<&Ratio>) -> Cell {
+    change.map_or_else(Cell::none, |change| match change.unit {
+        "points" => Cell::Share(change.decisive().interval()),
+        _ => Cell::Interval(change.decisive().interval()),
     })
 }
 

@@ -1,6 +1,6 @@
 //! Cells and columns that several sections have.
 
-use crate::{Estimate, Facts};
+use crate::{Estimate, Facts, Interval, Ratio};
 use threadwise_document::{Cell, Column};
 
 /// Columns of words, then columns of figures.
@@ -27,3 +27,8 @@ pub fn names(facts: &Facts<'_>, estimate: &Estimate) -> [Cell; 3] {
 
 /// Headings of [`names`].
 pub const NAMES: [&str; 3] = ["group", "comparison", "compared"];
+
+/// A ratio in the place of another, without a judgement.
+pub fn with_ends(ratio: &Ratio, found: &Interval, blocks: u32) -> Cell {
+    Cell::BareRatio(Ratio { value: found.mean, low: found.low, high: found.high, blocks, ..ratio.clone() })
+}

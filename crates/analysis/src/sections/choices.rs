@@ -74,7 +74,7 @@ fn mark(facts: &Facts<'_>, choice: &Choice, candidate: &Candidate) -> String {
 
 /// The picture of the choice that the first advice is about; `None` of a study that leaves no choice.
 pub fn picture(facts: &Facts<'_>) -> Option<Box<Figure>> {
-    if facts.analysis.arms.is_some() {
+    if facts.study.external.is_some() {
         return None;
     }
     let about = words::first(facts)?;

@@ -1,10 +1,10 @@
 //! How the figures were made, how far to trust them, and what was set.
 
-use super::cells::{NAMES, columns, group_name, names, share};
-use super::{halves, latency, looks, lost_cpu, order};
+use super::cells::{NAMES, columns, group_name, names, share, with_ends};
+use super::{latency, looks, lost_cpu};
 use crate::estimate::Alarm;
 use crate::kind::Kind;
-use crate::{Answer, BlockCovariates, Direction, Facts, Ratio, Unflagged};
+use crate::{Answer, BlockCovariates, Direction, Facts, Ratio, diagnostics, warmups};
 use threadwise_document::numbers;
 use threadwise_document::{Block, Cell, Prose, Section, Shown, Table, prose};
 use threadwise_study::Stopping;
@@ -49,9 +49,8 @@ fn paragraphs(facts: &Facts<'_>, kind: &dyn Kind) -> Vec<Prose> {
         ),
     ];
     lines.extend(kind.method(facts));
-    lines.extend(order::paragraph(facts));
-    lines.extend(halves::warm_up(facts));
-    lines.extend(halves::paragraph(facts));
+    lines.extend(warmups::warm_up(facts));
+    lines.extend(diagnostics::method(facts));
     lines.extend(looks::gap(facts));
     if !analysis.excluded_blocks.is_empty() {
         let left_out: Vec<String> = analysis.excluded_blocks.iter().map(|line| kind.reason(line)).collect();
@@ -105,7 +104,7 @@ fn noise_floors(facts: &Facts<'_>, kind: &dyn Kind) -> Table {
         vec![
             group_name(&floor.group),
             Cell::text(kind.metric_name(facts.study, &floor.metric)),
-            ends(floor.low, floor.high),
+            ends(floor.ratio.low, floor.ratio.high),
             Cell::text(format!("±{}", numbers::percent(floor.floor.exp_m1()))),
             Cell::text(numbers::p_value(floor.p)),
             Cell::text(match floor.alarm {
@@ -129,9 +128,9 @@ fn estimates(facts: &Facts<'_>) -> Table {
         let figures = [
             Cell::Both(Box::new(value), Box::new(ends(ratio.low, ratio.high))),
             ends(ratio.holm_low, ratio.holm_high),
-            Cell::text(numbers::p_value(estimate.p_t)),
-            Cell::text(numbers::p_value(estimate.p_sign_flip)),
-            Cell::text(numbers::correlation(estimate.correlation)),
+            Cell::text(numbers::p_value(ratio.p)),
+            Cell::text(estimate.p_sign_flip.map_or_else(String::new, numbers::p_value)),
+            Cell::text(numbers::correlation(ratio.correlation)),
             Cell::Count(ratio.blocks.into()),
             Cell::text(answer(ratio)),
         ];
@@ -249,10 +248,9 @@ fn covariates_by_block(facts: &Facts<'_>) -> Option<Table> {
 
 fn unflagged(facts: &Facts<'_>) -> Option<Table> {
     let rows = facts.throughput().filter_map(|estimate| {
-        let Unflagged { value, low, high, blocks } = estimate.unflagged?;
-        let without = Ratio { value, low, high, blocks, ..estimate.ratio.clone() };
-        let rest =
-            [Cell::BareRatio(estimate.ratio.clone()), Cell::BareRatio(without), Cell::Count(blocks.into())];
+        let found = estimate.unflagged.as_ref()?;
+        let without = with_ends(&estimate.ratio, &found.ratio, found.blocks);
+        let rest = [Cell::BareRatio(estimate.ratio.clone()), without, Cell::Count(found.blocks.into())];
         Some(names(facts, estimate).into_iter().chain(rest).collect())
     });
     let rows: Vec<Vec<Cell>> = rows.collect();

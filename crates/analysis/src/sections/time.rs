@@ -1,8 +1,8 @@
 //! Every slice in time order: drift shows as a slope that all treatments have in common.
 
-use super::drift;
 use crate::Facts;
 use crate::commands::elapsed_ns;
+use crate::drift;
 use crate::workload::Nouns;
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_document::chart::SliceChart;

@@ -77,7 +77,6 @@ pub struct Step {
     #[serde(rename = "to_jobs")]
     pub to: u32,
     /// Speed of the more over the fewer; `None` where the study does not have it.
-    #[serde(serialize_with = "Ratio::adjusted")]
     pub speed: Option<Ratio>,
 }
 
@@ -93,7 +92,6 @@ pub struct Pair {
     /// Number of jobs.
     pub jobs: u32,
     /// Speed of the first over the second.
-    #[serde(serialize_with = "Ratio::adjusted")]
     pub speed: Ratio,
 }
 

@@ -208,10 +208,11 @@ impl Opened {
         let probe = store.probes()?.pop().map(|stored| stored.probe);
         let long_runs = store.long_runs()?;
         let mut analysis = analyse_probed(&study, Some(&topology), probe.as_ref(), &runs, 1.0);
-        analysis.long_windows = long_windows(&study, &analysis, &long_runs, 1.0);
+        let found = long_windows(&study, &analysis, &long_runs, 1.0);
+        analysis.answers.put("long_windows", found);
         let (boots, of_blocks) = (store.boots()?, store.block_boots()?);
         let stored = Boots { boots: &boots, of_blocks: &of_blocks };
-        analysis.arms = external_arms(&study, Some(&topology), &runs, stored, 1.0);
+        analysis.answers.put("external", external_arms(&study, Some(&topology), &runs, stored, 1.0));
         let hardware = probe.as_ref().map(|probe| hardware::compare(&topology, probe));
         let source = path.display().to_string();
         Ok(Self {

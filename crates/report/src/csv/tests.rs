@@ -1,8 +1,8 @@
 //! The export of executions; those of runs and slices are tested in tests/.
 
 use super::*;
+use threadwise_analysis::Analysis;
 use threadwise_analysis::queries::plan_name;
-use threadwise_analysis::{Analysis, Covariates};
 use threadwise_machine::{Pin, Topology};
 use threadwise_study::{Design, QueryExecution, Role, RunStatus, Stopping, Study, Treatment};
 
@@ -49,6 +49,7 @@ fn study() -> Study {
 /// Two streams, of which the second executed nothing.
 fn run(queries: Vec<QueryExecution>) -> Run {
     let slice = Slice {
+        looks: Vec::new(),
         sequence: 7,
         round: 3,
         start_ns: 1000,
@@ -57,7 +58,6 @@ fn run(queries: Vec<QueryExecution>) -> Run {
         counters: Default::default(),
         cpu_times: Vec::new(),
         other_cpus: Default::default(),
-        looks: Vec::new(),
     };
     Run {
         id: 5,
@@ -82,33 +82,7 @@ type Export = fn(&Facts<'_>, &mut dyn Write) -> Result<(), ReportError>;
 
 fn written(study: &Study, runs: &[Run], export: Export) -> String {
     let topology = Topology::default();
-    let analysis = Analysis {
-        treatments: Vec::new(),
-        estimates: Vec::new(),
-        noise_floors: Vec::new(),
-        blocks: 0,
-        excluded_blocks: Vec::new(),
-        covariates: Covariates::default(),
-        simulated: false,
-        choices: Vec::new(),
-        cpus: None,
-        changed_with: None,
-        queries: None,
-        commands: None,
-        worklist: None,
-        halves: None,
-        lock_gains: None,
-        scaling_laws: vec![],
-        parallel: None,
-        settling: Vec::new(),
-        long_windows: None,
-        arms: None,
-        warmups: Vec::new(),
-        drift: Vec::new(),
-        order: None,
-        looks: None,
-        effects: None,
-    };
+    let analysis = Analysis::default();
     let facts = Facts {
         study,
         topology: &topology,

@@ -320,6 +320,7 @@ fn slice(
         window_ns: 50_000_000,
         sessions: vec![session; t.sessions as usize],
         counters: Default::default(),
+        looks: Vec::new(),
         cpu_times: online
             .map(|cpu| {
                 let used = cpus.contains(&cpu.os_id);
@@ -334,7 +335,6 @@ fn slice(
             })
             .collect(),
         other_cpus: Default::default(),
-        looks: Vec::new(),
     }
 }
 
@@ -423,15 +423,13 @@ fn analysis(study: &Study, runs: &[Run], blocks: u32) -> Analysis {
             .map(|(_, group, _)| NoiseFloor {
                 group: (*group).to_owned(),
                 metric: "rows_per_s".to_owned(),
-                low: 0.991,
-                high: 1.008,
+                ratio: Interval { mean: 1.0, low: 0.991, high: 1.008, unit: "ratio".to_owned() },
                 floor: 0.00904,
                 p: 0.41,
                 alarm: None,
             })
             .collect(),
         blocks,
-        excluded_blocks: vec![],
         covariates: Covariates {
             steal_share: 0.002,
             steal_share_max: 0.011,
@@ -441,23 +439,7 @@ fn analysis(study: &Study, runs: &[Run], blocks: u32) -> Analysis {
             ..Covariates::default()
         },
         simulated: study.is_simulated(),
-        cpus: None,
-        changed_with: None,
-        lock_gains: None,
-        parallel: None,
-        queries: None,
-        commands: None,
-        worklist: None,
-        halves: None,
-        scaling_laws: vec![],
-        settling: Vec::new(),
-        long_windows: None,
-        arms: None,
-        warmups: Vec::new(),
-        drift: Vec::new(),
-        order: None,
-        looks: None,
-        effects: None,
+        ..Analysis::default()
     }
 }
 
@@ -486,22 +468,19 @@ fn estimate(comparison: &Comparison, rates: &BTreeMap<&str, BTreeMap<u32, f64>>,
             holm_high: (d.high * 1.4 - d.mean * 0.4).exp(),
             blocks,
             level: 0.95,
+            unit: threadwise_document::estimate::RATIO,
+            p: 0.0004,
+            adjusted_p: 0.001,
+            family: 2,
+            correlation: 0.12,
             floor: None,
             margin: 0.03,
             answer: threadwise_analysis::Answer::by_interval(d.low.exp(), d.high.exp(), 0.03),
             direction: Direction::HigherIsBetter,
         },
-        unit: "ratio".to_owned(),
         method: format!("t over {blocks} blocks"),
-        p_t: 0.0004,
-        p_sign_flip: 0.0078,
-        correlation: 0.12,
-        unflagged: Some(Unflagged {
-            value: d.mean.exp(),
-            low: d.low.exp(),
-            high: d.high.exp(),
-            blocks: blocks - 1,
-        }),
+        p_sign_flip: Some(0.0078),
+        unflagged: Some(Unflagged { ratio: d.exp(), blocks: blocks - 1 }),
         adjusted: None,
     }
 }

@@ -1,7 +1,10 @@
 //! Neighbours and carry-over of whole runs, and what a report says of them.
 
-use super::{Order, contrasts, fit::OrderedSlice, judged};
-use crate::{Analysis, Facts, analyse, document, fixtures};
+use super::{Neighbours, OrderedSlice, contrasts, judged};
+use crate::diagnostics::Found;
+use crate::estimate::Rule;
+use crate::estimate::sides::Sides;
+use crate::{Analysis, Direction, Facts, Ratio, analyse, document, fixtures};
 use threadwise_machine::Topology;
 use threadwise_study::plan::order::rounds;
 use threadwise_study::{Run, RunStatus, Study};
@@ -53,19 +56,59 @@ fn runs(study: &Study, orders: &[Vec<Vec<usize>>], carried: f64) -> Vec<Run> {
     all
 }
 
-fn analysed(study: &Study, is_balanced: bool, carried: f64) -> (Analysis, Order) {
+fn found(analysis: &Analysis) -> Found {
+    analysis.found("order").unwrap().clone()
+}
+
+fn analysed(study: &Study, is_balanced: bool, carried: f64) -> (Analysis, Found) {
     let analysis = analyse(study, &runs(study, &orders(study, is_balanced), carried), 1.0);
-    let order = analysis.order.clone().unwrap();
+    let order = found(&analysis);
     (analysis, order)
+}
+
+fn pairs(found: &Found) -> [f64; 3] {
+    ["pairs", "least", "most"].map(|name| found.numbers[name])
+}
+
+#[test]
+fn neighbours_are_counted() {
+    let mut neighbours = Neighbours::of_treatments(4);
+    for (before, treatment) in [(None, 0), (Some(0), 1), (Some(1), 1), (Some(1), 2), (None, 2), (Some(2), 0)]
+    {
+        neighbours.add(before, treatment);
+    }
+    assert_eq!(neighbours.counts[0], [0, 1, 0, 0]);
+    // Treatment 3 has no slice.
+    assert_eq!(neighbours.pairs(), [("pairs", 9.0), ("least", 0.0), ("most", 1.0)].into());
+}
+
+#[test]
+fn the_bound_is_imbalance_times_effect() {
+    let mut neighbours = Neighbours::of_treatments(2);
+    // After 0: a quarter of 0's slices, three quarters of 1's; the other way round after 1.
+    for (predecessor, treatment, times) in [(0, 0, 1), (0, 1, 3), (1, 0, 3), (1, 1, 1)] {
+        (0..times).for_each(|_| neighbours.add(Some(predecessor), treatment));
+    }
+    let after = |low: f64, high: f64| Some(Ratio { low, high, ..fixtures::ratio(0.0, 0.0, 0.0) });
+    let all = [after(-0.03, -0.01), after(0.01, 0.02)];
+    let bound = |top: usize, below: usize, all: &[Option<Ratio>]| {
+        neighbours.shift_bound(&Sides { top, below: vec![below] }, all)
+    };
+    let found = bound(1, 0, &all).unwrap();
+    assert!((found - (0.5 * 0.015 + 0.5 * 0.01)).abs() < 1e-12, "{found}");
+    assert_eq!(bound(0, 0, &all), Some(0.0));
+    assert_eq!((bound(1, 0, &[None, None]), bound(1, 0, &[])), (None, None), "unknown, and not 0");
+    let none = Neighbours::of_treatments(2);
+    assert_eq!(none.shift_bound(&Sides { top: 1, below: vec![0] }, &all), None);
 }
 
 /// The paragraph on order in the method section, and the finding.
 fn said(study: &Study, analysis: &Analysis) -> (String, Option<String>) {
     let topology = Topology::default();
     let facts = Facts::new(study, &topology, analysis);
-    let paragraph = crate::sections::order::paragraph(&facts).unwrap().to_string();
-    let found = document(&facts).verdict.into_iter().find(|finding| finding.kind == "carry-over");
-    (paragraph, found.map(|finding| finding.line.to_string()))
+    let paragraph = super::paragraph(&facts, &found(analysis)).unwrap().to_string();
+    let said = document(&facts).verdict.into_iter().find(|finding| finding.kind == "carry-over");
+    (paragraph, said.map(|finding| finding.line.to_string()))
 }
 
 #[test]
@@ -87,23 +130,21 @@ fn the_whole_analysis_gives_the_same_numbers() {
             contrasts(&slices, 3)
         })
         .collect();
-    for (after, expected) in order.after.iter().zip(judged(&by_block, 3, 0.05)) {
-        let expected = expected.unwrap().ratio();
-        let (got, wanted) = (&after.change.value, &expected.value);
-        for (got, wanted) in [(got.mean, wanted.mean), (got.low, wanted.low), (got.high, wanted.high)] {
-            assert!((got - wanted).abs() < 1e-6, "{after:?} {expected:?}");
+    let rule = Rule { margin: 0.03, alpha: 0.05, direction: Direction::Neither };
+    for (after, expected) in order.estimates.iter().zip(judged(&by_block, 3, rule)) {
+        let (got, wanted) = (&after.ratio, expected.unwrap().exp());
+        for (got, wanted) in [(got.value, wanted.value), (got.low, wanted.low), (got.high, wanted.high)] {
+            assert!((got - wanted).abs() < 1e-6, "{after:?} {wanted:?}");
         }
-        assert_eq!((after.change.blocks, after.change.shown), (8, expected.shown));
+        assert_eq!((got.blocks, got.answer), (8, wanted.answer));
     }
-    let heavy = &order.after[2].change.value;
+    let heavy = &order.estimates[2].ratio;
     assert!((heavy.low..heavy.high).contains(&0.98), "{heavy:?}");
-    // 160 slices, of which each treatment ended some blocks.
-    assert_eq!(order.after.iter().map(|after| after.slices).sum::<u32>(), 480 - 8);
-    assert!(order.pairs.pairs == 9 && order.pairs.least >= 48 && order.pairs.most <= 55, "{:?}", order.pairs);
+    let [pairs, least, most] = pairs(&order);
+    assert!(pairs == 9.0 && least >= 48.0 && most <= 55.0, "{order:?}");
     let ratio = analysis.estimates[0].ratio.value;
-    let shift = order.shift.unwrap();
-    assert_eq!(shift.comparison, "b : A+A'");
-    assert!(shift.share < 0.001 && (ratio - 1.0).abs() < shift.share + 0.001, "{ratio} {shift:?}");
+    let shift = order.numbers["largest_shift_share"];
+    assert!(shift < 0.001 && (ratio - 1.0).abs() < shift + 0.001, "{ratio} {shift:?}");
 }
 
 #[test]
@@ -130,11 +171,8 @@ fn carry_over_is_a_finding_before_the_scope() {
 fn without_carry_over_there_is_no_finding_but_its_interval() {
     let study = study();
     let (analysis, order) = analysed(&study, true, 0.0);
-    assert!(
-        order.after.iter().all(|after| !after.change.shown
-            && after.change.value.low < 1.0
-            && after.change.value.high > 1.0)
-    );
+    assert!(order.shown().count() == 0 && order.estimates.len() == 3);
+    assert!(order.estimates.iter().all(|after| after.ratio.low < 1.0 && after.ratio.high > 1.0));
     let (paragraph, finding) = said(&study, &analysis);
     assert_eq!(finding, None);
     assert!(paragraph.contains("by Holm's method no carry-over is shown. Within"), "{paragraph}");
@@ -145,7 +183,8 @@ fn without_carry_over_there_is_no_finding_but_its_interval() {
 fn an_order_that_is_not_balanced_says_how_far_ratios_may_be_shifted() {
     let study = study();
     let (analysis, order) = analysed(&study, false, -0.02);
-    assert!(order.pairs.least == 0 && order.pairs.most > 100, "{:?}", order.pairs);
+    let [_, least, most] = pairs(&order);
+    assert!(least == 0.0 && most > 100.0, "{order:?}");
     // b always comes last, so that it never follows itself.
     let (paragraph, finding) = said(&study, &analysis);
     match finding {
@@ -159,30 +198,30 @@ fn runs_that_do_not_count_still_ran_before_others() {
     let study = study();
     let orders = orders(&study, true);
     let mut failed = runs(&study, &orders, -0.02);
-    let whole = analyse(&study, &failed, 1.0).order.unwrap();
+    let whole = found(&analyse(&study, &failed, 1.0));
     for run in failed.iter_mut().filter(|run| run.block == 3 && run.treatment == "b") {
         run.status = RunStatus::Failed { kind: "crash".to_owned(), message: "gone".to_owned() };
     }
-    let order = analyse(&study, &failed, 1.0).order.unwrap();
-    assert_eq!(order.pairs, whole.pairs);
-    assert_eq!(order.after[2].change.blocks, 8, "its slices ran, and slices after them count");
-    assert!((order.after[2].change.value.mean - 0.98).abs() < 0.005);
+    let order = found(&analyse(&study, &failed, 1.0));
+    assert_eq!(pairs(&order), pairs(&whole));
+    assert_eq!(order.estimates[2].ratio.blocks, 8, "its slices ran, and slices after them count");
+    assert!((order.estimates[2].ratio.value - 0.98).abs() < 0.005);
 }
 
 #[test]
 fn where_nothing_is_tested_the_reason_is_there() {
     let mut study = study();
     study.design.rounds = 1;
-    let order = analyse(&study, &[fixtures::run(0, "A", &[5])], 1.0).order.unwrap();
-    assert_eq!((order.gap.as_deref(), order.after.len()), (Some("a block has one round"), 0));
-    assert_eq!(order.shift, None);
+    let order = found(&analyse(&study, &[fixtures::run(0, "A", &[5])], 1.0));
+    assert_eq!((order.gap.as_deref(), order.estimates.len()), (Some("a block has one round"), 0));
+    assert!(!order.numbers.contains_key("largest_shift_share"));
     study.design.rounds = 20;
-    let order = analyse(&study, &[], 1.0).order.unwrap();
+    let order = found(&analyse(&study, &[], 1.0));
     assert_eq!(order.gap.as_deref(), Some("no block can tell predecessors from rounds and treatments"));
-    assert_eq!((order.pairs.pairs, order.shift), (0, None));
+    assert!(order.numbers["pairs"] == 0.0 && !order.numbers.contains_key("largest_shift_share"));
     study.workload = "tpch".to_owned();
-    let order = analyse(&study, &[], 1.0).order.unwrap();
+    let order = found(&analyse(&study, &[], 1.0));
     assert_eq!(order.gap.as_deref(), Some("its rounds are of different queries"));
     study.workload = "command".to_owned();
-    assert_eq!(analyse(&study, &[], 1.0).order, None);
+    assert_eq!(analyse(&study, &[], 1.0).found("order"), None);
 }

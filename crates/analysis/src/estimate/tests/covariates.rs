@@ -1,7 +1,7 @@
 //! What disturbs a block flags it, and nothing is dropped for it.
 
 use super::*;
-use crate::Unflagged;
+use crate::{Interval, Unflagged};
 use threadwise_study::Reading;
 use threadwise_study::engine::Properties;
 
@@ -17,10 +17,11 @@ fn disturbed_blocks_are_flagged_and_not_dropped() {
     close(analysis.covariates.steal_share_max, 0.02);
     let got = &analysis.estimates[0];
     assert_eq!(got.ratio.blocks, 8);
-    let Unflagged { value, low, high, blocks: n } = got.unflagged.unwrap();
+    let Unflagged { ratio: Interval { mean: value, low, high, .. }, blocks: n } =
+        got.unflagged.clone().unwrap();
     assert!(n == 7 && value < 2.04 && low > 1.99 && high < got.ratio.high, "{value} {low} {high} {n}");
     let quiet = analyse(&study(&[""], &["T same-core 2"]), &blocks(8, |_| 200), 1.0);
-    assert_eq!((quiet.covariates.flagged_blocks.len(), quiet.estimates[0].unflagged), (0, None));
+    assert_eq!((quiet.covariates.flagged_blocks.len(), quiet.estimates[0].unflagged.as_ref()), (0, None));
 }
 
 #[test]
@@ -81,7 +82,8 @@ fn co_runners_flag_a_block_as_steal_does() {
     close(covariates.co_runner_share.unwrap(), 0.25 / 3.0 / 8.0);
     close(covariates.co_runner_share_max.unwrap(), 0.25);
     close(summary(&analysis, "T").metrics["co_runner_share"].mean, 0.25 / 8.0);
-    let Unflagged { high, blocks: n, .. } = analysis.estimates[0].unflagged.unwrap();
+    let Unflagged { ratio: Interval { high, .. }, blocks: n } =
+        analysis.estimates[0].unflagged.clone().unwrap();
     assert!(n == 7 && high < 2.1, "{high} {n}");
 
     for one in &mut runs {

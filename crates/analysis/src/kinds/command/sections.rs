@@ -3,7 +3,7 @@
 use crate::commands::{BUSY_CPUS, CPU, Commands, ELAPSED, MEMORY, Quantity};
 use crate::facts::runs_words;
 use crate::sections::ratios;
-use crate::worklist::jobs;
+use crate::worklist;
 use crate::{Estimate, Facts, Interval, TreatmentSummary};
 use threadwise_document::chart::{ValueChart, ValueRow};
 use threadwise_document::numbers::{capital, counted, percent, set_percent};
@@ -78,7 +78,7 @@ fn value<'a>(
 /// The headline's section, and that of everything else.
 pub fn answers(facts: &Facts<'_>, found: &Commands) -> Vec<Section> {
     let shown: Vec<&Quantity> =
-        found.quantities.iter().filter(|quantity| !jobs::says_all_of(facts.analysis, quantity)).collect();
+        found.quantities.iter().filter(|quantity| !worklist::says_all_of(facts.analysis, quantity)).collect();
     let Some((headline, rest)) = shown.split_first() else { return Vec::new() };
     let mut outcome =
         about(found).into_iter().map(|text| Block::Text(text, Shown::Page)).collect::<Vec<Block>>();
@@ -127,7 +127,7 @@ fn about(found: &Commands) -> Vec<Prose> {
 
 /// The treatments with what they cost, in few columns.
 fn treatments(facts: &Facts<'_>, found: &Commands, headline: &Quantity) -> Table {
-    let has_jobs = jobs::says_headline(facts.analysis);
+    let has_jobs = worklist::says_headline(facts.analysis);
     let ratio_to = match has_jobs {
         true => format!("s/item over {}", facts.common_baseline()),
         false => format!("ratio to {}", facts.common_baseline()),
@@ -185,7 +185,7 @@ fn runs(facts: &Facts<'_>, line: &Line<'_>) -> String {
 /// Comparisons of the headline that stand in no column of the table; steps of a work list's jobs are in that of jobs.
 fn comparisons(facts: &Facts<'_>) -> Option<Table> {
     let is_other =
-        |estimate: &&Estimate| estimate.kind != "baseline" && !jobs::is_shown(facts.analysis, estimate);
+        |estimate: &&Estimate| estimate.kind != "baseline" && !worklist::is_shown(facts.analysis, estimate);
     let rows: Vec<Vec<Cell>> = facts
         .throughput()
         .filter(is_other)

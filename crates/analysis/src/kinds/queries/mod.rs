@@ -180,7 +180,7 @@ impl Kind for Queries {
         let found = Found { facts: *facts, queries };
         let mut sections = vec![
             treatments::section(found),
-            Section::new("comparison", "Treatments compared", rate::sections::comparison(facts, self)),
+            Section::new("comparison", "Treatments compared", rate::comparison(facts, self)),
             single::section(found),
         ];
         let others = [

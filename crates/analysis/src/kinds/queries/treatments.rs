@@ -4,7 +4,7 @@
 use super::charts;
 use super::found::{Found, bare, data_words, query_names};
 use crate::facts::runs_words;
-use crate::kinds::rate::sections::other_ratios;
+use crate::kinds::rate::other_ratios;
 use crate::queries::{Change, TreatmentQueries};
 use threadwise_document::chart::DopChart;
 use threadwise_document::numbers::set_percent;

@@ -2,23 +2,23 @@
 //! where a slice slows the next one, and how far it shifts ratios, by the balanced order and by plain permutations.
 //!
 //! Logarithms of rates are drawn slice by slice in the order of the plan; the analysis's own functions fit and judge
-//! them; `src/order/tests.rs` has whole analyses. The printed figures stand
+//! them; `src/diagnostics/order/tests.rs` has whole analyses. The printed figures stand
 //! in docs/METHODOLOGY.md, "Order of slices": `cargo test -p threadwise-analysis --test it lab_simulations::order -- --ignored --nocapture`.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use threadwise_analysis::Interval;
-use threadwise_analysis::estimate::Change;
-use threadwise_analysis::estimate::{Work, block_difference};
-use threadwise_analysis::order::{Neighbours, OrderedSlice, contrasts, judged};
+use threadwise_analysis::diagnostics::order::{Neighbours, OrderedSlice, contrasts, judged};
+use threadwise_analysis::estimate::{Rule, Sides, Work, block_difference, together};
+use threadwise_analysis::{Direction, Ratio};
 use threadwise_statistics::MeanEstimate;
 use threadwise_study::plan::order::rounds;
 
 const STUDIES: u64 = 2000;
 const ROUNDS: u32 = 20;
 const ALPHA: f64 = 0.05;
+const RULE: Rule = Rule { margin: 0.03, alpha: ALPHA, direction: Direction::Neither };
 /// What a slice does to the next one: 2% slower.
 const CARRIED: f64 = -0.02;
 /// The treatment whose slices do it; 0 and 1 are the baseline and its twin.
@@ -159,11 +159,11 @@ fn studies(
             .iter()
             .map(|order| contrasts(&slices(order, noise, carried, &mut normal), treatments))
             .collect();
-        let found: Vec<Change> = judged(&by_block, treatments, ALPHA).into_iter().flatten().collect();
+        let found: Vec<Ratio> = judged(&by_block, treatments, RULE).into_iter().flatten().collect();
         assert_eq!(found.len(), treatments);
-        reported += f64::from(u8::from(found.iter().any(|after| after.shown)));
-        heavy += f64::from(u8::from(found[HEAVY].shown && found[HEAVY].value.mean < 0.0));
-        covered += f64::from(u8::from((found[HEAVY].value.low..=found[HEAVY].value.high).contains(&carried)));
+        reported += f64::from(u8::from(found.iter().any(Ratio::is_different)));
+        heavy += f64::from(u8::from(found[HEAVY].is_different() && found[HEAVY].value < 0.0));
+        covered += f64::from(u8::from((found[HEAVY].low..=found[HEAVY].high).contains(&carried)));
     }
     let share = |count: f64| count / STUDIES as f64;
     Found { reported: share(reported), heavy: share(heavy), covered: share(covered) }
@@ -249,26 +249,21 @@ fn shifts(blocks: &Blocks, treatments: usize, heavy: usize) -> Vec<f64> {
 
 /// The bound that a report has, where all intervals end at the truth: that of the heavy one, and 0.
 fn bound(blocks: &Blocks, treatments: usize, heavy: usize) -> f64 {
-    let mut neighbours = Neighbours::new(treatments);
-    blocks.iter().for_each(|order| neighbours.add(&order.concat()));
+    let mut neighbours = Neighbours::of_treatments(treatments);
+    for order in blocks.iter().map(|order| order.concat()) {
+        let before = std::iter::once(None).chain(order.iter().copied().map(Some));
+        order.iter().zip(before).for_each(|(treatment, before)| neighbours.add(before, *treatment));
+    }
     let others = -CARRIED / (treatments - 1) as f64;
     let exact = |at: usize| {
         let mean = if at == heavy { CARRIED } else { others };
-        let (low, high) = (mean.min(0.0), mean.max(0.0));
-        Some(Change {
-            value: Interval { mean, low, high, unit: "1".to_owned() },
-            adjusted_low: low,
-            adjusted_high: high,
-            blocks: 8,
-            p_t: 0.0,
-            adjusted_p: 0.0,
-            family: treatments as u32,
-            correlation: 0.0,
-            shown: true,
-        })
+        let known = MeanEstimate { n: 8, mean, standard_error: 0.0, correlation: 0.0, degrees: 7.0 };
+        let estimate = together(&[Some(known)], 1.0, RULE).remove(0)?;
+        Some(Ratio { low: mean.min(0.0), high: mean.max(0.0), ..estimate })
     };
-    let found: Vec<Option<Change>> = (0..treatments).map(exact).collect();
-    (2..treatments).map(|top| neighbours.shift_bound(top, &[0, 1], &found).unwrap()).fold(0.0, f64::max)
+    let found: Vec<Option<Ratio>> = (0..treatments).map(exact).collect();
+    let shift = |top| neighbours.shift_bound(&Sides { top, below: vec![0, 1] }, &found).unwrap();
+    (2..treatments).map(shift).fold(0.0, f64::max)
 }
 
 #[test]

@@ -26,7 +26,8 @@ const LISTS: &[(&str, &str, &[&str])] = &[
     ("/candidates", "", &["treatment"]),
     ("/core_time", "core-time", &["treatment"]),
     ("/warmups", "warmup", &["treatment"]),
-    ("/settling", "settling", &["arm"]),
+    ("/diagnostics", "", &["question"]),
+    ("/diagnostics/estimates", "", &["name"]),
     ("/drift", "drift", &["group"]),
     ("/levels", "from", &["first_block"]),
     ("/changed_with/comparisons", "", &["comparison"]),
@@ -39,9 +40,6 @@ const LISTS: &[(&str, &str, &[&str])] = &[
     ("/transitions", "transition", &["from", "to"]),
     ("/by_cpu", "", &["cpu"]),
     ("/distances", "distance", &["line_ns_p50"]),
-    ("/after", "after", &["treatment"]),
-    ("/shift", "shift", &["comparison"]),
-    ("/clock", "clock", &["comparison"]),
     ("/treatments/logical_cpus", "", &["cpu", "use"]),
     ("/packages", "", &["package"]),
     ("/external/boots", "boot", &["number"]),
@@ -75,7 +73,7 @@ const PARTS_LEFT_OUT: &str = "/program /study /machine /failures /notes /finding
     /commands/quantities /commands/gaps /commands/command /logical_cpus/gaps /choices/lost /choices/candidates/lost \
     /worklist/timelines /queries/data /queries/plans /queries/plan_changes /queries/numbers /queries/heat_maps/dops \
     /queries/heat_maps/streams /queries/treatments/queries/counters /queries/baselines/both/queries/counters \
-    /looks/cpus /looks/taken /looks/coverage /order/pairs /external/order /external/arms /external/differing \
+    /looks/cpus /looks/taken /looks/coverage /diagnostics/numbers/pairs /diagnostics/numbers/least /diagnostics/numbers/most /external/order /external/arms /external/differing \
     /scaling_laws/left_out /long_windows/left_out";
 
 /// Numbers that name things, that count what went in, or that were set; and old names.

@@ -44,10 +44,11 @@ impl Opened {
         let alpha_share = if is_until { UNTIL_LEVEL_SHARE } else { 1.0 };
         let long_runs = store.long_runs().unwrap();
         let mut analysis = analyse_probed(&study, Some(&topology), probe.as_ref(), &runs, alpha_share);
-        analysis.long_windows = long_windows(&study, &analysis, &long_runs, alpha_share);
+        let found = long_windows(&study, &analysis, &long_runs, alpha_share);
+        analysis.answers.put("long_windows", found);
         let (boots, of_blocks) = (store.boots().unwrap(), store.block_boots().unwrap());
         let stored = Boots { boots: &boots, of_blocks: &of_blocks };
-        analysis.arms = external_arms(&study, Some(&topology), &runs, stored, alpha_share);
+        analysis.answers.put("external", external_arms(&study, Some(&topology), &runs, stored, alpha_share));
         let hardware = probe.as_ref().map(|probe| hardware::compare(&topology, probe));
         Self {
             study,

@@ -52,12 +52,15 @@ fn report_has_the_documented_form() {
         "direction",
         "margin",
         "answer",
-        "holm_low",
-        "holm_high",
+        "adjusted_low",
+        "adjusted_high",
     ];
     holds(&report["estimates"][0], &wanted);
     assert_eq!(report["estimates"][0]["unit"], "ratio");
-    assert_eq!(keys(&report["noise_floor"]), ["alarm", "floor", "group", "high", "low", "metric", "p"]);
+    assert_eq!(
+        keys(&report["noise_floor"]),
+        ["alarm", "floor", "group", "high", "low", "mean", "metric", "p", "unit"]
+    );
     assert_eq!(report["noise_floors"].as_array().unwrap().len(), 2);
     assert_eq!(report["failures"][0]["kind"], "crash");
     holds(&report["findings"][0], &["kind", "text", "evidence"]);
@@ -68,7 +71,7 @@ fn report_has_the_documented_form() {
 fn what_is_not_finite_is_null() {
     let mut fixture = Fixture::generated(2, 2);
     fixture.analysis.estimates[0].ratio.high = f64::INFINITY;
-    fixture.analysis.estimates[0].correlation = f64::NAN;
+    fixture.analysis.estimates[0].ratio.correlation = f64::NAN;
     let report = parsed(&fixture.json());
     assert_eq!(report["estimates"][0]["high"], Value::Null);
     assert_eq!(report["estimates"][0]["correlation"], Value::Null);

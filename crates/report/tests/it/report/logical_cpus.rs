@@ -2,10 +2,10 @@
 
 use crate::support::Fixture;
 use serde_json::Value;
-use threadwise_analysis::Interval;
 use threadwise_analysis::changed_with::{ChangedWith, Compared, Explained, Form, Link, Quantity};
-use threadwise_analysis::cpus::{ClockChange, CpuRow, Cpus, PackageRow, TreatmentCpus, Use};
-use threadwise_analysis::estimate::Change;
+use threadwise_analysis::cpus::{CpuRow, Cpus, PackageRow, TreatmentCpus, Use};
+use threadwise_analysis::diagnostics::Found;
+use threadwise_analysis::{Answer, Direction, Estimate, Interval, Ratio};
 use threadwise_report::html;
 use threadwise_report::terminal::{Style, sections};
 
@@ -47,17 +47,24 @@ fn cpus_of(treatment: &str, mhz: f64, watts: f64) -> TreatmentCpus {
     TreatmentCpus { treatment, logical_cpus: vec![used, idle], packages: vec![package] }
 }
 
-fn change(mean: f64, unit: &str) -> Change {
-    Change {
-        value: interval(mean, unit),
-        adjusted_low: mean * 0.98,
-        adjusted_high: mean * 1.02,
+fn change(value: f64) -> Ratio {
+    Ratio {
+        value,
+        low: value * 0.99,
+        high: value * 1.01,
+        unit: "ratio",
+        holm_low: value * 0.98,
+        holm_high: value * 1.02,
         blocks: 24,
-        p_t: 0.001,
+        level: 0.95,
+        p: 0.001,
         adjusted_p: 0.004,
         family: 2,
         correlation: 0.0,
-        shown: true,
+        floor: None,
+        margin: 0.0,
+        answer: if value > 1.0 { Answer::Larger } else { Answer::Smaller },
+        direction: Direction::Neither,
     }
 }
 
@@ -65,26 +72,26 @@ fn change(mean: f64, unit: &str) -> Change {
 fn compared(name: &str, treatment: &str, baseline: &str) -> Compared {
     let link = Link {
         form: Form::AsItIs,
-        correlation: 0.83,
-        low: 0.64,
-        high: 0.93,
+        correlation: Interval { mean: 0.83, low: 0.64, high: 0.93, unit: "1".to_owned() },
         p: 0.0001,
         adjusted_p: 0.0042,
         shown: true,
     };
     let clock = Quantity {
         metric: "clock_mhz".to_owned(),
+        name: "clock".to_owned(),
         baseline: interval(3600.0, "MHz"),
         treatment: interval(3240.0, "MHz"),
-        change: change(0.9, "ratio"),
+        change: change(0.9),
         link: Some(link),
         not_tested: None,
     };
     let cpu = Quantity {
         metric: "cpu_ns_per_row".to_owned(),
+        name: "CPU time per row".to_owned(),
         baseline: interval(400.0, "ns"),
         treatment: interval(640.0, "ns"),
-        change: change(1.6, "ratio"),
+        change: change(1.6),
         link: None,
         not_tested: Some("the rate is in it"),
     };
@@ -102,34 +109,35 @@ pub fn fixture() -> Fixture {
     let mut fixture = Fixture::generated(8, 5);
     let first = fixture.study.comparisons[0].clone();
     let names: Vec<String> = fixture.study.treatments.iter().take(2).map(|one| one.name.clone()).collect();
-    let ratio = Change {
-        value: Interval { mean: 0.9, low: 0.89, high: 0.91, unit: "ratio".to_owned() },
-        adjusted_low: 0.88,
-        adjusted_high: 0.92,
-        blocks: 8,
-        adjusted_p: 0.001,
-        ..change(0.9, "ratio")
-    };
+    let ratio = Ratio { low: 0.89, high: 0.91, holm_low: 0.88, holm_high: 0.92, blocks: 8, ..change(0.9) };
     let below = first.baseline.join(" and ");
-    fixture.analysis.cpus = Some(Cpus {
-        treatments: vec![cpus_of(&names[0], 3600.0, 117.0), cpus_of(&names[1], 3240.0, 113.0)],
-        clock: vec![ClockChange {
-            comparison: first.name.clone(),
-            treatment: first.treatment.clone(),
-            baseline: below.clone(),
-            ratio,
-        }],
-    });
+    fixture.analysis.cpus =
+        Some(Cpus { treatments: vec![cpus_of(&names[0], 3600.0, 117.0), cpus_of(&names[1], 3240.0, 113.0)] });
+    let clock = Estimate {
+        name: first.name.clone(),
+        kind: "clock".to_owned(),
+        treatment: first.treatment.clone(),
+        baseline: below.clone(),
+        metric: "clock".to_owned(),
+        ratio,
+        method: String::new(),
+        p_sign_flip: None,
+        unflagged: None,
+        adjusted: None,
+    };
+    fixture.analysis.diagnostics =
+        vec![Found { question: "clock", estimates: vec![clock], ..Found::default() }];
     for (summary, watts) in fixture.analysis.treatments.iter_mut().zip([117.0, 113.0]) {
         summary.metrics.insert("power_w".to_owned(), interval(watts, "W"));
         summary.metrics.insert("rows_per_joule".to_owned(), interval(8000.0, "1/J"));
     }
-    fixture.analysis.changed_with = Some(ChangedWith {
+    let changed_with = ChangedWith {
         comparisons: vec![compared(&first.name, &first.treatment, &below)],
         tested: 1,
         blocks_needed: 17,
         not_tested: None,
-    });
+    };
+    fixture.analysis.answers.put("changed_with", Some(changed_with));
     fixture.notes.push("no readings of counters: the hypervisor gives this virtual machine none".to_owned());
     fixture
 }
@@ -183,7 +191,7 @@ fn json_has_every_figure() {
         (&"idle-sibling".into(), &Value::Null)
     );
     assert_eq!(first["packages"][0]["power_w"]["mean"], 117.0);
-    assert_eq!(report["logical_cpus"]["clock"][0]["adjusted_high"], 0.92);
+    assert_eq!(report["diagnostics"][0]["estimates"][0]["adjusted_high"], 0.92);
     assert_eq!(report["logical_cpus"]["gaps"][0]["what"], "instructions per cycle");
     let changed = &report["changed_with"]["comparisons"][0];
     assert_eq!(

@@ -4,9 +4,9 @@
 //! differ by 5%.
 
 use crate::lab_simulations::coverage::noise::Normal;
-use crate::lab_simulations::coverage::rules::{ALPHA, MARGIN, count};
-use threadwise_analysis::estimate::{Change, Rule, judge_bounded, paired, paired_difference};
-use threadwise_analysis::{Answer, Direction, Interval};
+use crate::lab_simulations::coverage::rules::{ALPHA, CHANGES, MARGIN, count};
+use threadwise_analysis::estimate::{Rule, judge_bounded, paired, paired_difference};
+use threadwise_analysis::{Answer, Direction, Interval, Ratio};
 use threadwise_statistics::{MeanEstimate, arithmetic, mean};
 
 /// Studies a line, where nothing else is asked for.
@@ -32,9 +32,9 @@ fn differences(numbers: &Numbers) -> (Vec<Vec<f64>>, Vec<f64>) {
 }
 
 /// A family of changes: of several quantities, each by treatment and block.
-fn judged(quantities: &[Numbers]) -> Vec<Change> {
+fn judged(quantities: &[Numbers]) -> Vec<Ratio> {
     let (series, twins): (Vec<_>, Vec<_>) = quantities.iter().map(differences).unzip();
-    paired(&series.concat(), &twins, ALPHA).into_iter().flatten().collect()
+    paired(&series.concat(), &twins, CHANGES).into_iter().flatten().collect()
 }
 
 /// The rule before: some compared treatment's interval has no point in common with A's.
@@ -86,7 +86,7 @@ fn waits_that_did_not_change() {
         let shown = share_of(count(IN_CI), |random| {
             let all = shares((treatments, 8), 0.0, random);
             before += f64::from(u8::from(all[1..8].iter().any(is_apart)));
-            judged(&all).iter().any(|one| one.shown)
+            judged(&all).iter().any(|one| one.is_different())
         });
         let before = before / count(IN_CI) as f64;
         println!(
@@ -109,14 +109,14 @@ fn a_wait_that_changed_by_ten_points() {
             // The change that a verdict names, the largest of the treatment's, holds the truth of what it names.
             let of_treatment = (1..8).map(|name| (name, &family[(name + 1) * treatments - 1]));
             let largest = of_treatment
-                .filter(|(_, one)| one.shown)
-                .max_by(|a, b| a.1.value.mean.abs().total_cmp(&b.1.value.mean.abs()));
+                .filter(|(_, one)| one.is_different())
+                .max_by(|a, b| a.1.value.abs().total_cmp(&b.1.value.abs()));
             if let Some((name, one)) = largest {
                 let truth = if name == MOVED { 0.1 } else { 0.0 };
                 named += 1.0;
-                covered += f64::from(u8::from(one.adjusted_low <= truth && truth <= one.adjusted_high));
+                covered += f64::from(u8::from(one.holm_low <= truth && truth <= one.holm_high));
             }
-            family[at].shown
+            family[at].is_different()
         });
         println!(
             "waits, {treatments} treatments, {blocks} blocks: +10 points shown in {:.1}%; the largest named is covered in {:.1}%",
@@ -144,7 +144,7 @@ fn spins_that_did_not_change() {
             let spins = levels(treatments, 0.2, 0.0, random);
             before += f64::from(u8::from(is_apart(&spins)));
             let logs = spins.iter().map(|one| one.iter().map(|value| value.ln()).collect()).collect();
-            judged(&[logs]).iter().any(|one| one.shown)
+            judged(&[logs]).iter().any(|one| one.is_different())
         });
         println!(
             "spins, {treatments} treatments: changed in {:.1}% of studies of nothing ({:.1}% before)",

@@ -5,10 +5,10 @@
 //! the machine is switched only between phases that differ. What a switch leaves fades with the slices after it.
 
 use crate::lab_simulations::coverage::noise::Normal;
-use crate::lab_simulations::coverage::rules::{ALPHA, answers, count, means};
+use crate::lab_simulations::coverage::rules::{ALPHA, RULE, answers, count, means};
 use crate::lab_simulations::coverage::share;
+use threadwise_analysis::diagnostics::settling::{Phase, difference};
 use threadwise_analysis::estimate::{Work, block_difference, paired};
-use threadwise_analysis::settling::{Phase, difference};
 use threadwise_study::arm::SETTLE_NS;
 
 /// Treatments of each arm: A, A′ and two others, of which the last is compared between arms.
@@ -117,7 +117,7 @@ fn shares(switch: Switch, effect: f64, blocks: usize) -> Shares {
             let means = means(&ratios);
             let (low, high) = means[1].interval(ALPHA);
             let ratio = &answers(&means)[0];
-            let left = paired(&left, &[], ALPHA).into_iter().flatten().any(|one| one.shown);
+            let left = paired(&left, &[], RULE).into_iter().flatten().any(|one| one.is_different());
             let differs = ratio.is_higher() || ratio.is_lower();
             let is_false = if effect == 0.0 { differs } else { ratio.is_same() };
             [low <= effect && effect <= high, differs, ratio.is_same(), left, is_false && !left]

@@ -68,7 +68,7 @@ fn named(
         };
         near += f64::from(u8::from(places.iter().any(|place| first.at.abs_diff(*place) <= 1)));
         if let (Course::Step(size), [_]) = (course, changes.as_slice()) {
-            let step = levels(&rates, &changes, ALPHA).unwrap().steps[0];
+            let step = &levels(&rates, &changes, ALPHA).unwrap().steps[0];
             single += 1.0;
             covered += f64::from(u8::from(step.low <= size && size <= step.high));
         }

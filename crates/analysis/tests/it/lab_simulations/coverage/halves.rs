@@ -2,9 +2,9 @@
 //! ratio.
 
 use crate::lab_simulations::coverage::noise::Normal;
-use crate::lab_simulations::coverage::rules::{ALPHA, MARGIN, count};
-use threadwise_analysis::estimate::{Sides, Work, block_difference};
-use threadwise_analysis::halves::{half_difference, judged};
+use crate::lab_simulations::coverage::rules::{RULE, count};
+use threadwise_analysis::diagnostics::halves::half_difference;
+use threadwise_analysis::estimate::{Halves, Work, block_difference, paired};
 use threadwise_statistics::mean;
 
 /// Studies a line, where nothing else is asked for.
@@ -78,21 +78,22 @@ fn study(case: Case, seed: u64) -> Seen {
     let blocks: Vec<_> = (0..BLOCKS).map(|_| block(case, &mut random)).collect();
     let d = |top: usize, below: &[usize]| -> Vec<f64> {
         let of_block = |block: &Vec<[Vec<Work>; 3]>| {
-            let sides = |at: usize| Sides { first: &block[at][0], second: &block[at][1] };
-            half_difference(sides(top), &below.iter().map(|at| sides(*at)).collect::<Vec<_>>()).unwrap()
+            let halves = |at: usize| Halves { first: block[at][0].clone(), second: block[at][1].clone() };
+            let below: Vec<Halves> = below.iter().map(|at| halves(*at)).collect();
+            half_difference(&halves(top), &below.iter().collect::<Vec<_>>()).unwrap()
         };
         blocks.iter().map(of_block).collect()
     };
     let series: Vec<Vec<f64>> = (SLOW..TREATMENTS).map(|top| d(top, &[0, 1])).collect();
-    let found = judged(&series, &[d(1, &[0])], ALPHA);
-    let is_said: Vec<bool> = found.iter().map(|one| one.as_ref().unwrap().is_beyond(MARGIN)).collect();
+    let found = paired(&series, &[d(1, &[0])], RULE);
+    let is_said: Vec<bool> = found.iter().map(|one| one.as_ref().unwrap().is_beyond()).collect();
     let ratios = blocks.iter().map(|block| {
         block_difference(&block[SLOW][2], &[&block[0][2], &block[1][2]], Work::rows_per_s).unwrap()
     });
     Seen {
         said: is_said.contains(&true),
         said_of_slow: is_said[0],
-        shift: found[0].as_ref().unwrap().value.mean.ln(),
+        shift: found[0].as_ref().unwrap().value,
         ratio: mean(ratios).unwrap(),
     }
 }

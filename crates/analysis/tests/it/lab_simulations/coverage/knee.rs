@@ -2,9 +2,9 @@
 //! their intervals hold, given that they are named?
 
 use crate::lab_simulations::coverage::noise::{Machine, Normal, QUIET};
-use crate::lab_simulations::coverage::rules::{ALPHA, MARGIN, count};
+use crate::lab_simulations::coverage::rules::{ALPHA, MARGIN, RULE, count};
+use threadwise_analysis::diagnostics::order::judged;
 use threadwise_analysis::estimate::{Rule, Work, block_difference, judge};
-use threadwise_analysis::order::judged;
 use threadwise_analysis::{Direction, Ratio};
 use threadwise_statistics::{MeanEstimate, correlation};
 
@@ -95,14 +95,13 @@ fn the_largest_carry_over_is_covered() {
     for truth in [0.0, -0.01, -0.02] {
         let (mut plain, mut adjusted, mut named) = (0.0, 0.0, 0.0);
         for seed in 0..count(1000) {
-            let found = judged(&contrasts(truth, &mut Normal::new(seed)), 9, ALPHA);
+            let found = judged(&contrasts(truth, &mut Normal::new(seed)), 9, RULE);
             let all = found.iter().flatten().enumerate();
-            let (at, largest) =
-                all.max_by(|a, b| a.1.value.mean.abs().total_cmp(&b.1.value.mean.abs())).unwrap();
+            let (at, largest) = all.max_by(|a, b| a.1.value.abs().total_cmp(&b.1.value.abs())).unwrap();
             let truth = if at == 2 { truth } else { 0.0 };
             let covers = |low: f64, high: f64| f64::from(u8::from(low <= truth && truth <= high));
-            plain += covers(largest.value.low, largest.value.high);
-            adjusted += covers(largest.adjusted_low, largest.adjusted_high);
+            plain += covers(largest.low, largest.high);
+            adjusted += covers(largest.holm_low, largest.holm_high);
             named += 1.0;
         }
         println!(

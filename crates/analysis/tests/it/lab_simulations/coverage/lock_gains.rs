@@ -5,7 +5,7 @@
 //! of every core and all threads. Pairs share their sides, and each treatment has noise of its own.
 
 use crate::lab_simulations::coverage::noise::{Machine, QUIET};
-use crate::lab_simulations::coverage::rules::{ALPHA, count};
+use crate::lab_simulations::coverage::rules::{CHANGES, count};
 use crate::lab_simulations::coverage::share;
 use threadwise_analysis::estimate::{Work, block_difference, paired};
 
@@ -59,11 +59,12 @@ fn study(machine: &Machine, effect: f64, blocks: usize, seed: u64) -> Seen {
         let twin = |lock: usize| d(group(lock) + 1, &[group(lock)]);
         twins.extend((1..LOCKS).map(|lock| less(&twin(lock), &twin(0))));
     }
-    let judged = paired(&pairs, &twins, ALPHA);
+    let judged = paired(&pairs, &twins, CHANGES);
     let all = judged.iter().flatten().zip(&truths);
-    let is_false = all.clone().any(|(one, truth)| *truth == 0.0 && one.shown);
-    let covers = all.clone().all(|(one, truth)| one.adjusted_low <= *truth && *truth <= one.adjusted_high);
-    let true_ones: Vec<bool> = all.filter(|(_, truth)| **truth != 0.0).map(|(one, _)| one.shown).collect();
+    let is_false = all.clone().any(|(one, truth)| *truth == 0.0 && one.is_different());
+    let covers = all.clone().all(|(one, truth)| one.holm_low <= *truth && *truth <= one.holm_high);
+    let true_ones: Vec<bool> =
+        all.filter(|(_, truth)| **truth != 0.0).map(|(one, _)| one.is_different()).collect();
     Seen { is_false, found: if true_ones.is_empty() { 0.0 } else { share(&true_ones) }, covers }
 }
 

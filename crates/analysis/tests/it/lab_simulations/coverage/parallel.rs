@@ -10,7 +10,7 @@ use crate::lab_simulations::coverage::rules::{ALPHA, MARGIN, count};
 use crate::lab_simulations::coverage::share;
 use threadwise_analysis::Direction;
 use threadwise_analysis::estimate::Rule;
-use threadwise_analysis::parallel::{ProcessSlice, log_ratio, ratios};
+use threadwise_analysis::kinds::scans::{ProcessSlice, log_ratio, ratios};
 
 /// Processes of the treatments that are judged together; two of them share a core.
 const PROCESSES: [usize; 3] = [3, 5, 9];

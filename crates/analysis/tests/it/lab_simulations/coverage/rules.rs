@@ -7,6 +7,10 @@ use threadwise_statistics::{MeanEstimate, correlation, summary, t_quantile, t_tw
 
 pub const ALPHA: f64 = 0.05;
 pub const MARGIN: f64 = 0.03;
+/// What a study's ratios have in common.
+pub const RULE: Rule = Rule { margin: MARGIN, alpha: ALPHA, direction: Direction::HigherIsBetter };
+/// The same of changes of which none is too small to be told.
+pub const CHANGES: Rule = Rule { margin: 0.0, ..RULE };
 
 /// d by block: of A′ over A first, then of each compared treatment over both.
 pub fn series(study: &[Vec<Vec<Work>>]) -> Vec<Vec<f64>> {
@@ -35,7 +39,7 @@ pub fn means(series: &[Vec<f64>]) -> Vec<MeanEstimate> {
 /// The analysis' answers to what is compared.
 pub fn answers(means: &[MeanEstimate]) -> Vec<Ratio> {
     let family: Vec<(MeanEstimate, Option<f64>)> = means[1..].iter().map(|mean| (*mean, None)).collect();
-    judge(&family, Rule { margin: MARGIN, alpha: ALPHA, direction: Direction::HigherIsBetter })
+    judge(&family, RULE)
 }
 
 /// An estimate as it was before: correlation by the sample's own coefficient, from 16 blocks on.

@@ -2,10 +2,11 @@
 //! And of clocks: how often they are called the same or other.
 
 use crate::lab_simulations::coverage::noise::Normal;
-use crate::lab_simulations::coverage::rules::{ALPHA, MARGIN, count};
+use crate::lab_simulations::coverage::rules::{ALPHA, MARGIN, RULE, count};
+use threadwise_analysis::Ratio;
 use threadwise_analysis::changed_with::{Form, Tested, judge_links};
-use threadwise_analysis::cpus::{differs, furthest};
-use threadwise_analysis::estimate::{Change, paired, paired_difference};
+use threadwise_analysis::diagnostics::clock::{differs, furthest};
+use threadwise_analysis::estimate::{paired, paired_difference};
 use threadwise_statistics::{blocks_needed, correlation};
 
 /// Studies a line in CI.
@@ -162,7 +163,7 @@ fn a_link_is_named_and_no_other() {
 }
 
 /// Clock ratios of a study, judged: compared treatments differ by `truth` in logarithms.
-fn clocks(blocks: usize, truth: f64, seed: u64) -> Vec<Change> {
+fn clocks(blocks: usize, truth: f64, seed: u64) -> Vec<Ratio> {
     let mut random = Normal::new(seed);
     let noise = Noise { ar1: 0.3, ..QUIET };
     // Clocks scatter by a tenth of what rates do.
@@ -170,7 +171,7 @@ fn clocks(blocks: usize, truth: f64, seed: u64) -> Vec<Change> {
     all.iter_mut().flatten().for_each(|value| *value *= 0.1);
     all[2..].iter_mut().flatten().for_each(|value| *value += truth);
     let series: Vec<Vec<f64>> = (2..COMPARED + 2).map(|top| d(&all, top, &[0, 1])).collect();
-    paired(&series, &[d(&all, 1, &[0])], ALPHA).into_iter().flatten().map(Change::ratio).collect()
+    paired(&series, &[d(&all, 1, &[0])], RULE).into_iter().flatten().map(Ratio::exp).collect()
 }
 
 #[test]
@@ -178,14 +179,14 @@ fn clocks(blocks: usize, truth: f64, seed: u64) -> Vec<Change> {
 fn clocks_are_called_the_same_or_other_where_they_are() {
     let studies = count(IN_CI);
     let margin = MARGIN.ln_1p();
-    let share = |has: &dyn Fn(&[Change]) -> bool, truth: f64| {
+    let share = |has: &dyn Fn(&[Ratio]) -> bool, truth: f64| {
         (0..studies).filter(|seed| has(&clocks(8, truth, *seed))).count() as f64 / studies as f64
     };
-    let same = |ratios: &[Change]| furthest(ratios.iter()).is_some_and(|reach| reach <= margin);
+    let same = |ratios: &[Ratio]| furthest(ratios.iter()).is_some_and(|reach| reach <= margin);
     let beyond = |truth: f64| {
-        move |ratios: &[Change]| furthest(ratios.iter()).is_some_and(|reach| reach < f64::abs(truth))
+        move |ratios: &[Ratio]| furthest(ratios.iter()).is_some_and(|reach| reach < f64::abs(truth))
     };
-    let other = |ratios: &[Change]| ratios.iter().any(|ratio| differs(ratio, margin));
+    let other = |ratios: &[Ratio]| ratios.iter().any(|ratio| differs(ratio, margin));
     let (same_at_0, other_at_0) = (share(&same, 0.0), share(&other, 0.0));
     let (same_at_margin, missed) = (share(&same, margin), share(&beyond(0.01), 0.01));
     let other_at_10 = share(&other, -0.1);

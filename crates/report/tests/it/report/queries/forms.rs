@@ -26,8 +26,8 @@ fn json_has_every_figure() {
     );
     assert_eq!(base["total"]["speed"], Value::Null);
     assert_eq!(
-        (&measured["total"]["speed"]["mark"], &measured["total"]["speed"]["floor"]),
-        (&value!("higher"), &value!(1.02))
+        (&measured["total"]["speed"]["answer"], &measured["total"]["speed"]["floor"]),
+        (&value!("larger"), &value!(1.02))
     );
     let query = &measured["queries"][14];
     assert_eq!(
@@ -74,7 +74,7 @@ fn json_of_streams_one_block_and_nothing() {
     let bare = self::report(&bare());
     let speed = &bare["queries"]["treatments"][2]["queries"][0]["speed"];
     assert_eq!(
-        (&speed["high"], &speed["floor"], &speed["mark"]),
+        (&speed["high"], &speed["floor"], &speed["answer"]),
         (&Value::Null, &Value::Null, &value!("undecided"))
     );
     assert_eq!(bare["queries"]["treatments"][2]["queries"][0]["plan"], Value::Null);

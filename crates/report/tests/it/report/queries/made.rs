@@ -141,11 +141,8 @@ pub fn estimates(study: &Study, queries: &Queries) -> Vec<Estimate> {
             baseline: comparison.baseline.join(" and "),
             metric: "rows_per_s".to_owned(),
             ratio: mean.clone(),
-            unit: "ratio".to_owned(),
             method: "t over 8 blocks".to_owned(),
-            p_t: 0.001,
-            p_sign_flip: 0.008,
-            correlation: 0.0,
+            p_sign_flip: Some(0.008),
             unflagged: None,
             adjusted: None,
         })

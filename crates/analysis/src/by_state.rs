@@ -1,0 +1,298 @@
+//! Ratios by state: what slices did while the host ran logical CPUs on one core, over slices on clear ones. What is claimed,
+//! and the section with its checks.
+
+use crate::looks::Coverage;
+use crate::looks::checks::Check;
+use crate::looks::claim::{ByState, Checked, Claim, Effect, Effects, Outcome};
+use crate::looks::contrast::Contrast;
+use crate::looks::gate::{MIN_BLOCKS, MIN_EPISODES, Needed};
+use crate::looks::spread::Explained;
+use crate::sections::cells::{self, columns};
+use crate::words::{finding, share};
+use crate::{Facts, Finding};
+use threadwise_document::numbers::{self, p_value, ratio_near_1};
+use threadwise_document::table::Row;
+use threadwise_document::{Block, Cell, Column, Interval, Prose, Section, Shown, Table, prose};
+
+/// A line for each treatment of which a size or a direction may be claimed.
+pub fn findings(facts: &Facts<'_>) -> Vec<Finding> {
+    let effects = facts.analysis.effects.iter().flat_map(|effects| &effects.effects);
+    effects.filter_map(|effect| line(facts, effect)).collect()
+}
+
+fn line(facts: &Facts<'_>, effect: &Effect) -> Option<Finding> {
+    let by_state = effect.by_state()?;
+    let text = claimed(facts, effect, by_state)?;
+    Some(finding("by-state", text, &[&effect.comparison]))
+}
+
+/// What is claimed of a treatment, in a sentence; `None` where nothing is.
+pub fn claimed(facts: &Facts<'_>, effect: &Effect, by_state: &ByState) -> Option<Prose> {
+    let name = facts.label(&effect.treatment, facts.group_of(&effect.treatment));
+    let both = shared(effect);
+    match by_state.claim {
+        Claim::Size => Some(prose!(
+            "In slices where this host ran {} of {} on one core, its ratio to {} was {} of that in slices on \
+             different cores without a co-runner (observational).",
+            both,
+            name,
+            facts.baseline_label(facts.group_of(&effect.treatment)),
+            &ratio(&by_state.ratio)
+        )),
+        Claim::Direction => Some(prose!(
+            "In slices where this host ran {} of {} on one core it was {} than in slices on different cores \
+             without a co-runner (observational). How much is not known: in {} of the slices the looks before and \
+             after disagree.",
+            both,
+            name,
+            if by_state.ratio.mean < 0.0 { "slower" } else { "faster" },
+            by_state.disagreement.map_or_else(|| "an unknown share".into(), share)
+        )),
+        Claim::NotShown | Claim::Refused => None,
+    }
+}
+
+/// `both logical CPUs`, `two of the 8 logical CPUs`.
+pub fn shared(effect: &Effect) -> String {
+    match effect.cpus {
+        2 => "both logical CPUs".to_owned(),
+        cpus => format!("two or more of the {cpus} logical CPUs"),
+    }
+}
+
+/// A contrast of logarithms as a ratio.
+pub fn ratio(contrast: &Contrast) -> Interval {
+    let [mean, low, high] = [contrast.mean, contrast.low, contrast.high].map(f64::exp);
+    Interval { mean, low, high, unit: "ratio".to_owned() }
+}
+
+/// The section; `None` for a study without looks.
+pub fn section(facts: &Facts<'_>) -> Option<Section> {
+    let effects = facts.analysis.effects.as_ref()?;
+    let open: Vec<(&Effect, &ByState)> =
+        effects.effects.iter().filter_map(|effect| Some((effect, effect.by_state()?))).collect();
+    let mut blocks = Vec::new();
+    if !open.is_empty() {
+        blocks.push(Block::Text(about(), Shown::Page));
+        blocks.push(Block::Table(ratios(facts, effects, &open)));
+        let said: Vec<Prose> =
+            open.iter().filter_map(|(effect, by_state)| words(facts, effect, by_state)).collect();
+        blocks.push(Block::List(said, Shown::Page));
+        blocks.push(Block::Table(checks(facts, effects, &open)));
+        blocks.push(Block::Table(beside(facts, &open)));
+    }
+    let both = effects.effects.iter().filter(|effect| effect.seen.episodes() > 0);
+    let mut closed: Vec<Prose> = both.filter_map(|effect| too_rare(facts, effect)).collect();
+    closed.extend(effects.effects.iter().filter_map(|effect| not_whole(facts, effect)));
+    if open.is_empty() && closed.is_empty() {
+        let nothing =
+            "No treatment was seen both on one core and on different ones: there is nothing to compare.";
+        blocks.push(Block::Text(nothing.into(), Shown::Page));
+    }
+    if !closed.is_empty() {
+        blocks.push(Block::List(closed, Shown::Page));
+    }
+    blocks.extend(spread(facts, effects).map(Block::Table));
+    Some(Section::new("by-state", "Ratios by state", blocks))
+}
+
+fn about() -> Prose {
+    "Rounds are sorted by the look before the treatment's slice: two of its logical CPUs on one core, or each on a \
+     core of its own without a co-runner. The ratio of the two is taken inside blocks. It is observational: it is of \
+     slices where this host ran them so, with whatever came with it, and not of the machine. A claim stands only \
+     where all checks pass."
+        .into()
+}
+
+fn label<'a>(facts: &Facts<'a>, effect: &'a Effect) -> &'a str {
+    facts.label(&effect.treatment, facts.group_of(&effect.treatment))
+}
+
+fn ratios(facts: &Facts<'_>, effects: &Effects, open: &[(&Effect, &ByState)]) -> Table {
+    let columns = vec![
+        Column::text("treatment"),
+        Column::figure("looks on one core").shorten_at(1),
+        Column::figure("one core over different").shorten_at(2),
+        Column::figure("p by shifts").drop_at(2),
+        Column::figure("blocks").drop_at(3),
+        Column::figure("looks disagree").drop_at(4),
+        Column::text("claimed"),
+    ];
+    let rows = open.iter().map(|(effect, by_state)| {
+        vec![
+            Cell::named(label(facts, effect), facts.group_of(&effect.treatment)),
+            effect.prevalence(effects.level).map_or_else(Cell::none, Cell::Share),
+            Cell::Interval(ratio(&by_state.ratio)),
+            Cell::text(p_value(by_state.p_shift)),
+            Cell::Count(u64::from(by_state.ratio.blocks)),
+            by_state.disagreement.map_or_else(Cell::none, cells::share),
+            Cell::text(claim_word(by_state.claim)),
+        ]
+    });
+    Table::new("Ratio to the baseline in slices on one core, over that on different cores", columns, rows)
+}
+
+fn claim_word(claim: Claim) -> &'static str {
+    match claim {
+        Claim::Size => "size",
+        Claim::Direction => "direction",
+        Claim::NotShown => "no difference shown",
+        Claim::Refused => "refused",
+    }
+}
+
+/// What is claimed, or what refused it.
+fn words(facts: &Facts<'_>, effect: &Effect, by_state: &ByState) -> Option<Prose> {
+    if by_state.claim != Claim::Refused {
+        return claimed(facts, effect, by_state);
+    }
+    let refusing = by_state.checks.iter().filter(|check| !check.passed());
+    let names: Vec<Prose> = refusing.map(|check| name(check.check).into()).collect();
+    Some(prose!("{}: refused by {}.", label(facts, effect), Prose::list(names)))
+}
+
+/// What is checked, in words that stand in a row and in a sentence.
+fn name(check: Check) -> &'static str {
+    match check {
+        Check::Prevalence => "how often it was on one core, against the baseline, times the logarithm",
+        Check::Twin => "the baseline against itself, by state",
+        Check::Baseline => "the baseline alone, by state",
+        Check::Chain => "clock of the treatment's logical CPUs (CHAIN), by state",
+        Check::Next => "the ratio by the next round's state",
+        Check::Wide => "WIDE on all of the treatment's logical CPUs, by state",
+    }
+}
+
+fn checks(facts: &Facts<'_>, effects: &Effects, open: &[(&Effect, &ByState)]) -> Table {
+    let caption = prose!(
+        "Checks: on one core over different cores, with intervals at {}",
+        numbers::set_percent(effects.checks_level)
+    );
+    let mut columns = columns(&["check"], &["contrast", "must lie within"]);
+    columns.push(Column::text("passed"));
+    let rows = open.iter().flat_map(|(effect, by_state)| {
+        let title = (open.len() > 1).then(|| Row::Group(label(facts, effect).to_owned()));
+        title
+            .into_iter()
+            .chain(by_state.checks.iter().map(|check| Row::Cells(checked(check))))
+            .collect::<Vec<_>>()
+    });
+    Table { rows: rows.collect(), ..Table::new(caption, columns, []) }.shown(Shown::Page)
+}
+
+fn checked(check: &Checked) -> Vec<Cell> {
+    let limits = match check.limit {
+        Some(limit) => format!("[{}, {}]", ratio_near_1((-limit).exp()), ratio_near_1(limit.exp())),
+        None => "below 1".to_owned(),
+    };
+    let passed = match (check.contrast, check.passed()) {
+        (None, _) => "no: too little to compare",
+        (_, true) => "yes",
+        (_, false) => "no",
+    };
+    vec![Cell::text(name(check.check)), near_1(check.contrast), Cell::text(limits), Cell::text(passed)]
+}
+
+/// A ratio near 1 with its interval, where two decimals would hide what it is about.
+fn near_1(contrast: Option<Contrast>) -> Cell {
+    let Some(contrast) = contrast else { return Cell::none() };
+    let [mean, low, high] = [contrast.mean, contrast.low, contrast.high].map(|log| ratio_near_1(log.exp()));
+    Cell::text(format!("{mean} [{low}, {high}]"))
+}
+
+/// What stands beside a ratio by state and decides nothing.
+fn beside(facts: &Facts<'_>, open: &[(&Effect, &ByState)]) -> Table {
+    let columns = columns(&["treatment"], &["where both looks agree", "by share, between blocks"]);
+    let cell = |contrast: Option<Contrast>| match contrast {
+        Some(contrast) => Cell::Interval(ratio(&contrast)),
+        None => Cell::none(),
+    };
+    let rows = open.iter().map(|(effect, by_state)| {
+        vec![Cell::text(label(facts, effect)), cell(by_state.agreed), cell(by_state.between)]
+    });
+    Table::new(
+        "Beside it: a selection by what came later, and blocks compared with each other",
+        columns,
+        rows,
+    )
+    .shown(Shown::Page)
+}
+
+/// Why a treatment is not compared by state, and how long a study would have to be; `None` where it is.
+fn too_rare(facts: &Facts<'_>, effect: &Effect) -> Option<Prose> {
+    let Outcome::Closed(needed) = &effect.outcome else { return None };
+    let seen = &effect.seen;
+    let level = facts.analysis.effects.as_ref().map_or(facts.level(), |effects| effects.level);
+    let often: Prose =
+        effect.prevalence(level).as_ref().map_or_else(|| "an unknown share".into(), Prose::from);
+    Some(prose!(
+        "{}: this host ran {} on one core in {} of the looks before slices. {} of {} have both states, in {}; a \
+         comparison takes {} blocks and {} visits, {}.",
+        label(facts, effect),
+        shared(effect),
+        often,
+        seen.blocks_with_both,
+        numbers::counted(seen.blocks, "block"),
+        numbers::counted(seen.episodes(), "visit"),
+        MIN_BLOCKS,
+        MIN_EPISODES,
+        length(needed)
+    ))
+}
+
+/// That a treatment was not looked at as a whole; `None` where it was.
+fn not_whole(facts: &Facts<'_>, effect: &Effect) -> Option<Prose> {
+    let Outcome::NotWhole(Coverage { cpus, looked_at }) = &effect.outcome else { return None };
+    Some(prose!(
+        "{} is not compared by state: {} of its {} logical CPUs were looked at each time. That these had a core each \
+         does not say that all had, and which of the others shared one is not known.",
+        label(facts, effect),
+        looked_at.to_string(),
+        cpus.to_string(),
+    ))
+}
+
+fn length(needed: &Needed) -> String {
+    match (needed.blocks, needed.high) {
+        (Some(blocks), Some(high)) => {
+            format!("which at this prevalence is a study of {blocks} blocks ({} to {high})", needed.low)
+        }
+        _ => format!("which would be a study of more than {} blocks", needed.low),
+    }
+}
+
+/// What states explain of the spread; `None` where no treatment was looked at as a whole.
+fn spread(facts: &Facts<'_>, effects: &Effects) -> Option<Table> {
+    let columns = columns(
+        &["treatment"],
+        &[
+            "variance of A/A explained",
+            "variance of the ratio explained",
+            "ratio, all rounds",
+            "ratio, clear rounds alone",
+        ],
+    );
+    let share = |explained: Option<Explained>| match explained {
+        Some(Explained { share, low, high }) => {
+            Cell::Interval(Interval { mean: share, low, high, unit: "share".to_owned() })
+        }
+        None => Cell::none(),
+    };
+    let cell =
+        |contrast: Option<Contrast>| contrast.map_or_else(Cell::none, |one| Cell::Interval(ratio(&one)));
+    let is_whole = |effect: &&Effect| !matches!(effect.outcome, Outcome::NotWhole(_));
+    let whole: Vec<&Effect> = effects.effects.iter().filter(is_whole).collect();
+    let rows = whole.iter().map(|effect| {
+        let spread = &effect.spread;
+        vec![
+            Cell::text(label(facts, effect)),
+            share(spread.twin),
+            share(spread.ratio),
+            cell(spread.raw),
+            cell(spread.clear),
+        ]
+    });
+    let table =
+        Table::new("What states explain of the spread between rounds", columns, rows).shown(Shown::Page);
+    (!whole.is_empty()).then_some(table)
+}

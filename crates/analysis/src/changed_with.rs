@@ -1,0 +1,620 @@
+//! What changed with a ratio: clock, cache misses, power, waits and more on both sides of each comparison, paired by block;
+//! and which of them move with the ratio from block to block.
+//!
+//! That a quantity differs between the sides does not say that the ratio is due to it: everything that a placement changes
+//! differs. What moves with the ratio across blocks is evidence of another kind, though none of cause. Tested are the
+//! comparisons of which a difference is shown, each with every quantity that has a form free of the rate, all as one family
+//! (Holm 1979, at the share of alpha that families of ratios have). Whether a difference is shown depends on the mean of d,
+//! and the test on what is around it. Method: docs/METHODOLOGY.md, "What changed with a ratio".
+
+mod quantities;
+
+#[cfg(test)]
+mod tests;
+
+use crate::estimate::member::Series;
+use crate::estimate::sides::Sides;
+use crate::estimate::{Digest, FAMILY_SHARE, Observed, Rule, THROUGHPUT, paired};
+use crate::setting::Setting;
+use crate::words::{finding, limited, list};
+use crate::workload::Nouns;
+use crate::{Direction, Estimate, Facts, Finding, Interval, Ratio, TreatmentSummary};
+use quantities::{Known, Scale, Test};
+use serde::Serialize;
+use threadwise_document::numbers::counted;
+use threadwise_document::{Block, Cell, Column, Fold, Prose, Section, Shown, Table, prose};
+use threadwise_statistics::{Association, Tail, arithmetic, association, geometric, holm, mean};
+use threadwise_study::{Comparison, tpch};
+
+/// What changed with the ratios of a study.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ChangedWith {
+    /// Comparisons of which any quantity is known on both sides, in study order.
+    pub comparisons: Vec<Compared>,
+    /// Pairs of a comparison and a quantity whose links were tested together; 0 where none was.
+    pub tested: u32,
+    /// Blocks with which a plain link would be shown in four of five such studies.
+    pub blocks_needed: u32,
+    /// Why no link was tested, where none was.
+    pub not_tested: Option<&'static str>,
+}
+
+/// What changed with one ratio.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Compared {
+    /// Name of the comparison.
+    pub comparison: String,
+    /// Treatment.
+    pub treatment: String,
+    /// Its baselines, joined by ` and `.
+    pub baseline: String,
+    /// What is said of it.
+    pub answer: Explained,
+    /// Blocks in which the ratio is known.
+    pub blocks: u32,
+    /// Everything that is known of both sides.
+    pub quantities: Vec<Quantity>,
+}
+
+/// Whether anything moves with a ratio from block to block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Explained {
+    /// One quantity does, or several.
+    Moves,
+    /// None does, and a plain link would have been shown in four of five such studies.
+    Unexplained,
+    /// None is shown to, and there are too few blocks to say that none does.
+    TooFewBlocks,
+    /// No difference of throughput is shown, so that nothing is to be explained.
+    NoDifference,
+    /// Nothing could be tested.
+    NotTested,
+}
+
+/// One quantity on both sides of a comparison.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Quantity {
+    /// Its name, unit last.
+    pub metric: String,
+    /// The same in words.
+    #[serde(skip)]
+    pub name: String,
+    /// The baseline's, over the blocks in which both sides have it.
+    #[serde(rename = "baseline_value")]
+    pub baseline: Interval,
+    /// The treatment's, over the same blocks.
+    #[serde(rename = "treatment_value")]
+    pub treatment: Interval,
+    /// The change, paired by block; the adjusted intervals of a comparison's quantities hold together.
+    pub change: Ratio,
+    /// Whether it moves with the ratio; `None` where that is not tested.
+    pub link: Option<Link>,
+    /// Why it is not tested; `None` where it is.
+    pub not_tested: Option<&'static str>,
+}
+
+/// Whether a quantity moves with the ratio of throughput from block to block.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Link {
+    /// What was correlated with the ratio.
+    pub form: Form,
+    /// Spearman's rank correlation over blocks, with an interval for this one alone.
+    #[serde(flatten)]
+    pub correlation: Interval,
+    /// p of the permutation test.
+    pub p: f64,
+    /// The same adjusted for all that were tested (Holm).
+    pub adjusted_p: f64,
+    /// Whether it is shown: the adjusted p is at most 1 less the level of intervals.
+    pub shown: bool,
+}
+
+/// The form in which a quantity is free of the rate that it is correlated with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// As it is.
+    AsItIs,
+    /// Per second, where it falls as the rate rises.
+    PerSecond,
+    /// Per row, where it rises with the rate.
+    PerRow,
+}
+
+/// One comparison with what its sides are.
+struct Pair<'a> {
+    comparison: &'a Comparison,
+    sides: Sides,
+    /// Its estimate of throughput.
+    estimate: Option<&'a Estimate>,
+}
+
+impl Pair<'_> {
+    /// Whether a difference of throughput is shown.
+    fn has_difference(&self) -> bool {
+        self.estimate.is_some_and(|estimate| estimate.ratio.is_different())
+    }
+
+    /// Whether every session of both sides keeps a CPU busy: lost CPU time is then adjusted for.
+    fn keeps_cpus_busy(&self) -> bool {
+        self.estimate.is_some_and(|estimate| estimate.adjusted.is_some())
+    }
+}
+
+/// What changed with each comparison of a study; `None` where nothing is known of both sides of any.
+pub(crate) fn changed_with(
+    setting: &Setting<'_>,
+    observed: &Observed,
+    treatments: &[TreatmentSummary],
+    estimates: &[Estimate],
+) -> Option<ChangedWith> {
+    let study = setting.study;
+    let known = quantities::all(treatments.iter().map(|summary| &summary.activity));
+    let pairs = study.comparisons.iter().filter_map(|comparison| {
+        let is_its = |one: &&Estimate| one.metric == THROUGHPUT && one.name == comparison.name;
+        Some(Pair {
+            comparison,
+            sides: Sides::of(study, comparison)?,
+            estimate: estimates.iter().find(is_its),
+        })
+    });
+    let pairs: Vec<Pair<'_>> = pairs.collect();
+    let not_tested = if study.runs_whole() || study.workload == tpch::WORKLOAD {
+        Some("whole runs and queries have no rate of slices")
+    } else if !pairs.iter().any(Pair::has_difference) {
+        Some("no difference of throughput is shown")
+    } else {
+        None
+    };
+    let mut comparisons: Vec<Compared> =
+        pairs.iter().map(|pair| compared(setting, observed, pair, &known)).collect();
+    let tested = match not_tested {
+        None => add_links(setting, observed, (&pairs, &known), &mut comparisons),
+        Some(_) => 0,
+    };
+    comparisons.retain(|one| !one.quantities.is_empty());
+    let blocks_needed = blocks_needed(tested as usize, setting.alpha);
+    (!comparisons.is_empty()).then_some(ChangedWith { comparisons, tested, blocks_needed, not_tested })
+}
+
+/// The table of a comparison, without links.
+fn compared(setting: &Setting<'_>, observed: &Observed, pair: &Pair<'_>, known: &[Known]) -> Compared {
+    let of_both: Vec<(&Known, OfBoth)> =
+        known.iter().filter_map(|one| Some((one, OfBoth::of(observed, pair, one)?))).collect();
+    let series: Vec<Vec<f64>> = of_both.iter().map(|(_, sides)| sides.differences()).collect();
+    let twins = Sides::all_twins(setting.study);
+    let twins = twins.iter().flat_map(|Sides { top, below }| {
+        of_both
+            .iter()
+            .map(move |(one, sides)| observed.differences(*top, below, &|run| sides.form(one, run)).d)
+    });
+    let twins: Vec<Vec<f64>> = twins.collect();
+    // No change is too small to be told.
+    let rule = Rule { margin: 0.0, alpha: setting.alpha, direction: Direction::Neither };
+    let changes = paired(&series, &twins, rule);
+    let quantities = of_both.iter().zip(changes).filter_map(|((one, sides), change)| {
+        let change = Ratio { unit: sides.unit(), ..change? };
+        Some(Quantity {
+            metric: one.metric.clone(),
+            name: one.name.clone(),
+            baseline: sides.mean(one, &sides.baseline, setting.alpha)?,
+            treatment: sides.mean(one, &sides.treatment, setting.alpha)?,
+            change: if sides.is_ratio { change.exp() } else { change },
+            link: None,
+            not_tested: Some(why_not(pair, one)),
+        })
+    });
+    let is_different = pair.has_difference();
+    Compared {
+        comparison: pair.comparison.name.clone(),
+        treatment: pair.comparison.treatment.clone(),
+        baseline: pair.comparison.baseline.join(" and "),
+        answer: if is_different { Explained::NotTested } else { Explained::NoDifference },
+        blocks: pair.estimate.map_or(0, |estimate| estimate.ratio.blocks),
+        quantities: quantities.collect(),
+    }
+}
+
+/// A quantity of both sides by block, in the scale in which it is compared.
+struct OfBoth {
+    treatment: Vec<f64>,
+    baseline: Vec<f64>,
+    /// Whether it is compared as a ratio, in logarithms: a value of 0 has none.
+    is_ratio: bool,
+    scale: Scale,
+}
+
+impl OfBoth {
+    /// Of the blocks in which both sides have it; `None` where there are none, or where it is 0 everywhere.
+    fn of(observed: &Observed, pair: &Pair<'_>, one: &Known) -> Option<Self> {
+        let values: Vec<(f64, Vec<f64>)> = observed
+            .blocks
+            .iter()
+            .filter_map(|block| {
+                let side = |at: usize| (one.value)(observed.usable(block, at)?);
+                Some((
+                    side(pair.sides.top)?,
+                    pair.sides.below.iter().map(|at| side(*at)).collect::<Option<_>>()?,
+                ))
+            })
+            .collect();
+        let all = || values.iter().flat_map(|(top, below)| below.iter().chain([top]));
+        if !all().any(|value| *value > 0.0) {
+            return None;
+        }
+        let is_ratio = one.scale == Scale::Ratio && all().all(|value| *value > 0.0);
+        let form = |value: f64| scaled(one.scale, is_ratio, value);
+        let below = |below: &Vec<f64>| mean(below.iter().map(|value| form(*value)));
+        Some(Self {
+            treatment: values.iter().map(|(top, _)| form(*top)).collect(),
+            baseline: values.iter().filter_map(|(_, values)| below(values)).collect(),
+            is_ratio,
+            scale: one.scale,
+        })
+    }
+
+    /// Its value in a run as it is compared.
+    fn form(&self, one: &Known, run: &Digest) -> Option<f64> {
+        Some(scaled(self.scale, self.is_ratio, (one.value)(run)?))
+    }
+
+    fn differences(&self) -> Vec<f64> {
+        self.treatment.iter().zip(&self.baseline).map(|(top, below)| top - below).collect()
+    }
+
+    fn unit(&self) -> &'static str {
+        match self.scale {
+            Scale::Points => "points",
+            Scale::Ratio => "1",
+        }
+    }
+
+    fn mean(&self, one: &Known, side: &[f64], alpha: f64) -> Option<Interval> {
+        match self.scale {
+            _ if self.is_ratio => geometric(side, 1.0, one.unit, alpha),
+            Scale::Ratio => arithmetic(side, one.unit, alpha),
+            Scale::Points => {
+                let shares: Vec<f64> = side.iter().map(|points| points / 100.0).collect();
+                let mut share = arithmetic(&shares, one.unit, alpha)?;
+                if share.high.is_finite() {
+                    share.high = share.high.min(1.0);
+                }
+                Some(share)
+            }
+        }
+    }
+}
+
+fn scaled(scale: Scale, is_ratio: bool, value: f64) -> f64 {
+    match scale {
+        _ if is_ratio => value.ln(),
+        Scale::Ratio => value,
+        Scale::Points => 100.0 * value,
+    }
+}
+
+/// A quantity beside a ratio, a number for each block.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tested {
+    /// d of the ratio of throughput.
+    pub ratio: Vec<f64>,
+    /// Lag-1 correlation of neighbouring blocks in it.
+    pub correlation: f64,
+    /// The quantity's difference of the sides, in the form or forms in which it is tested.
+    pub quantity: Vec<(Form, Vec<f64>)>,
+}
+
+/// Judges links of a family; `None` of what cannot be tested, such as a quantity that never varies.
+///
+/// At most `alpha` of the families in which nothing is linked have one that is shown.
+pub fn judge_links(tested: &[Tested], alpha: f64, seed: u64) -> Vec<Option<Link>> {
+    let found: Vec<Option<(Form, Association)>> = tested.iter().map(|one| of_one(one, alpha, seed)).collect();
+    let p_values: Vec<f64> = found.iter().flatten().map(|(_, found)| found.p).collect();
+    let mut steps = holm(&p_values, FAMILY_SHARE * alpha).into_iter();
+    let mut judge = |(form, found): (Form, Association)| {
+        let adjusted_p = (steps.next()?.adjusted_p / FAMILY_SHARE).min(1.0);
+        let Association { correlation, p } = found;
+        Some(Link { form, correlation, p, adjusted_p, shown: adjusted_p <= alpha })
+    };
+    found.into_iter().map(|one| one.and_then(&mut judge)).collect()
+}
+
+/// Of one form the test of both sides; of two the better one of two one-sided tests, twice its p (Bonferroni).
+fn of_one(one: &Tested, alpha: f64, seed: u64) -> Option<(Form, Association)> {
+    let tests = one.quantity.iter().map(|(form, x)| {
+        let tail = match form {
+            Form::AsItIs => Tail::Both,
+            Form::PerSecond => Tail::Below,
+            Form::PerRow => Tail::Above,
+        };
+        Some((*form, association(x, &one.ratio, one.correlation, tail, alpha, seed)?))
+    });
+    // What never varies in one form goes with the rate in the other.
+    let tests: Vec<(Form, Association)> = tests.collect::<Option<_>>()?;
+    let count = tests.len() as f64;
+    let best = tests.into_iter().min_by(|a, b| a.1.p.total_cmp(&b.1.p));
+    best.map(|(form, found)| (form, Association { p: (found.p * count).min(1.0), ..found }))
+}
+
+/// Why a quantity of a comparison is not tested.
+fn why_not(pair: &Pair<'_>, one: &Known) -> &'static str {
+    match one.test {
+        Test::Never => "the rate is in it",
+        _ if !pair.has_difference() => "no difference of throughput is shown",
+        Test::WhereCpusAreBusy if !pair.keeps_cpus_busy() => "sessions do not keep a CPU each busy",
+        _ => "it varies in too few blocks",
+    }
+}
+
+/// Blocks with which a plain link is shown in four of five studies that test so many together.
+fn blocks_needed(tested: usize, alpha: f64) -> u32 {
+    threadwise_statistics::blocks_needed(tested, FAMILY_SHARE * alpha)
+}
+
+/// Tests what can be tested, and says of each comparison what follows; gives the number of tests.
+fn add_links(
+    setting: &Setting<'_>,
+    observed: &Observed,
+    (pairs, known): (&[Pair<'_>], &[Known]),
+    comparisons: &mut [Compared],
+) -> u32 {
+    let mut places = Vec::new();
+    let mut tested = Vec::new();
+    for (at, pair) in pairs.iter().enumerate().filter(|(_, pair)| pair.has_difference()) {
+        for (row, quantity) in comparisons[at].quantities.iter().enumerate() {
+            let one = known.iter().find(|one| one.metric == quantity.metric);
+            if let Some(one) = one.and_then(|one| of_pair(observed, pair, one)) {
+                places.push((at, row));
+                tested.push(one);
+            }
+        }
+    }
+    let links = judge_links(&tested, setting.alpha, setting.study.seed);
+    let count = links.iter().flatten().count() as u32;
+    for ((at, row), link) in places.into_iter().zip(links) {
+        let quantity = &mut comparisons[at].quantities[row];
+        if link.is_some() {
+            quantity.not_tested = None;
+        }
+        quantity.link = link;
+    }
+    let needed = blocks_needed(count as usize, setting.alpha);
+    for (at, _) in pairs.iter().enumerate().filter(|(_, pair)| pair.has_difference()) {
+        comparisons[at].answer = answer(&comparisons[at], needed);
+    }
+    count
+}
+
+fn answer(compared: &Compared, needed: u32) -> Explained {
+    let links: Vec<&Link> =
+        compared.quantities.iter().filter_map(|quantity| quantity.link.as_ref()).collect();
+    match () {
+        () if links.is_empty() => Explained::NotTested,
+        () if links.iter().any(|link| link.shown) => Explained::Moves,
+        () if compared.blocks >= needed => Explained::Unexplained,
+        () => Explained::TooFewBlocks,
+    }
+}
+
+/// The ratio and a quantity in the forms in which it is tested, of the blocks that have both; `None` where it has no form.
+fn of_pair(observed: &Observed, pair: &Pair<'_>, one: &Known) -> Option<Tested> {
+    let correlation = pair.estimate?.ratio.correlation;
+    let log_rate = |run: &Digest| run.work().rows_per_s().map(f64::ln);
+    // A value of 0 has no logarithm; ranks are the same in another scale that rises with it.
+    let is_above_0 = |value: &dyn Fn(&Digest) -> Option<f64>| {
+        let sides = || pair.sides.below.iter().chain([&pair.sides.top]);
+        let runs =
+            observed.blocks.iter().flat_map(|block| sides().filter_map(|at| observed.usable(block, *at)));
+        runs.filter_map(value).all(|value| value > 0.0)
+    };
+    let series = |value: &dyn Fn(&Digest) -> Option<f64>, is_share: bool| {
+        let is_ratio = !is_share && is_above_0(value);
+        let form = |run: &Digest| value(run).map(|value| if is_ratio { value.ln() } else { value });
+        observed.differences(pair.sides.top, &pair.sides.below, &form)
+    };
+    let is_share = one.scale == Scale::Points;
+    let forms = match &one.test {
+        Test::Never => return None,
+        Test::WhereCpusAreBusy if !pair.keeps_cpus_busy() => return None,
+        Test::AsItIs | Test::WhereCpusAreBusy => vec![(Form::AsItIs, series(&one.value, is_share))],
+        Test::Amount(per_s) => {
+            let per_row = |run: &Digest| Some(per_s(run)? / run.work().rows_per_s()?);
+            vec![(Form::PerSecond, series(per_s, is_share)), (Form::PerRow, series(&per_row, is_share))]
+        }
+    };
+    let ratio = observed.differences(pair.sides.top, &pair.sides.below, &log_rate);
+    let blocks: Vec<u32> =
+        forms[0].1.blocks.iter().copied().filter(|block| ratio.blocks.contains(block)).collect();
+    let in_both = |series: &Series| -> Vec<f64> {
+        let all = series.blocks.iter().zip(&series.d);
+        all.filter(|(block, _)| blocks.contains(block)).map(|(_, d)| *d).collect()
+    };
+    let quantity = forms.iter().map(|(form, series)| (*form, in_both(series))).collect();
+    Some(Tested { ratio: in_both(&ratio), correlation, quantity })
+}
+
+/// Most comparisons that are named.
+const MAX_SHOWN: usize = 2;
+/// Most quantities of a comparison that are named.
+const MAX_NAMED: usize = 2;
+
+/// The finding; none where nothing moves with any ratio and blocks are too few to say so.
+pub(crate) fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
+    let changed = facts.analysis.get::<ChangedWith>()?;
+    let moved: Vec<&Compared> = with(changed, Explained::Moves);
+    let unexplained: Vec<&Compared> = with(changed, Explained::Unexplained);
+    let mut sentences: Vec<Prose> =
+        limited(moved.iter().map(|one| clause(one)), MAX_SHOWN).into_iter().collect();
+    if !unexplained.is_empty() {
+        let names: Vec<String> =
+            unexplained.iter().take(MAX_SHOWN).map(|one| one.treatment.clone()).collect();
+        let more = unexplained.len().saturating_sub(MAX_SHOWN);
+        let more = if more > 0 { format!(" and {more} more in the table") } else { String::new() };
+        let most = unexplained.iter().map(|one| links(one)).max().unwrap_or(0);
+        sentences.push(prose!(
+            "{}{} unexplained (of {} that could be tested none moves with the ratio)",
+            list(&names),
+            more,
+            counted(most, "figure")
+        ));
+    }
+    let evidence: Vec<&str> = moved.iter().chain(&unexplained).map(|one| one.comparison.as_str()).collect();
+    let text = prose!("Why, from block to block: {}.", Prose::join(sentences, "; "));
+    (!evidence.is_empty()).then(|| finding("why", text, &evidence))
+}
+
+fn with(changed: &ChangedWith, answer: Explained) -> Vec<&Compared> {
+    changed.comparisons.iter().filter(|one| one.answer == answer).collect()
+}
+
+fn links(one: &Compared) -> usize {
+    one.quantities.iter().filter(|quantity| quantity.link.is_some()).count()
+}
+
+/// `the ratio of T rises with clock (rank correlation 0.83 [0.64, 0.93])`.
+fn clause(one: &Compared) -> Prose {
+    let named = one.quantities.iter().filter_map(|quantity| {
+        let link = quantity.link.as_ref().filter(|link| link.shown)?;
+        let how = if link.correlation.mean > 0.0 { "rises with" } else { "falls with more" };
+        Some(prose!("{} {} (rank correlation {})", how, &quantity.name, &link.correlation))
+    });
+    prose!("the ratio of {} {}", &one.treatment, limited(named, MAX_NAMED).unwrap_or_default())
+}
+
+/// More comparisons than this open one by one.
+const MAX_OPEN: usize = 3;
+
+/// The section; `None` where nothing is known of both sides of any comparison.
+pub(crate) fn section(facts: &Facts<'_>, nouns: &Nouns) -> Option<Section> {
+    let changed = facts.analysis.get::<ChangedWith>()?;
+    let mut blocks = vec![Block::Text(about(), Shown::Page), Block::Text(tested(changed), Shown::Page)];
+    let tables = changed.comparisons.iter().map(|one| (one, table(one, nouns)));
+    if changed.comparisons.len() > MAX_OPEN {
+        let fold = |(one, table): (&Compared, Table)| {
+            Block::Fold(Fold {
+                above: "What changed, comparison by comparison",
+                title: format!("{} ({})", one.comparison, said(one.answer)),
+                tables: vec![table],
+                ..Fold::default()
+            })
+        };
+        blocks.extend(tables.map(fold));
+    } else {
+        let with_caption = |(one, table): (&Compared, Table)| {
+            let caption = format!("{} ({})", one.comparison, said(one.answer));
+            Block::Table(Table { caption: caption.into(), ..table })
+        };
+        blocks.extend(tables.map(with_caption));
+    }
+    let line = prose!(
+        "what changed beside {}: in the HTML report, and with --json. {}",
+        counted(changed.comparisons.len(), "ratio"),
+        tested(changed)
+    );
+    blocks.push(Block::Text(line, Shown::Terminal));
+    Some(Section::new("changed-with", "What changed with each ratio", blocks))
+}
+
+fn about() -> Prose {
+    "Figures of both sides are means over the blocks that both have; changes are paired by block, and their intervals hold \
+     for all figures of a table together. That a figure differs between the sides is no reason for the ratio: whatever \
+     a placement changes differs. A figure that moves with the ratio from block to block is evidence of another kind, \
+     though none of cause."
+        .into()
+}
+
+/// What was tested, and how many blocks it takes.
+fn tested(changed: &ChangedWith) -> Prose {
+    if let Some(why) = changed.not_tested {
+        return prose!("Whether any moves with the ratio is not tested: {}.", why);
+    }
+    if changed.tested == 0 {
+        return "Whether any moves with the ratio is not tested: no figure that is free of the rate varies in 12 blocks or more."
+            .into();
+    }
+    let most = changed.comparisons.iter().map(|one| one.blocks).max().unwrap_or(0);
+    let needed = changed.blocks_needed;
+    let enough = if most >= needed { "there are" } else { "here are" };
+    prose!(
+        "Whether any moves with the ratio: {} tested together; to say that none does takes {} blocks, and {} {}.",
+        counted(changed.tested as usize, "link"),
+        needed,
+        enough,
+        most
+    )
+}
+
+/// What is said of a comparison, in a few words.
+fn said(answer: Explained) -> &'static str {
+    match answer {
+        Explained::Moves => "something moves with it",
+        Explained::Unexplained => "unexplained",
+        Explained::TooFewBlocks => "too few blocks to say what moves with it",
+        Explained::NoDifference => "no difference shown",
+        Explained::NotTested => "not tested",
+    }
+}
+
+fn table(one: &Compared, nouns: &Nouns) -> Table {
+    let below = one.baseline.split(" and ").next().unwrap_or(&one.baseline);
+    let has_links = one.quantities.iter().any(|quantity| quantity.link.is_some());
+    let mut columns = vec![Column::text("figure"), Column::figure(below), Column::figure(&one.treatment)];
+    columns.extend([Column::figure("change"), Column::figure("blocks")]);
+    if has_links {
+        columns.extend([Column::figure("rank correlation with the ratio"), Column::text("moves with it")]);
+    }
+    let rows = one.quantities.iter().map(|quantity| {
+        let mut cells = vec![
+            Cell::text(label(quantity, nouns)),
+            Cell::Interval(quantity.baseline.clone()),
+            Cell::Interval(quantity.treatment.clone()),
+            change(quantity),
+            Cell::Count(quantity.change.blocks.into()),
+        ];
+        if has_links {
+            cells.extend(moves(quantity));
+        }
+        cells
+    });
+    Table::new("", columns, rows).shown(Shown::Page)
+}
+
+/// A figure's name with its unit, and the kind's word for a row.
+fn label(quantity: &Quantity, nouns: &Nouns) -> String {
+    let name = quantity.name.clone();
+    let name = match nouns.row {
+        "row" => name,
+        row if name.ends_with(" per row") => format!("{} per {row}", name.trim_end_matches(" per row")),
+        _ if name == "rows per joule" => format!("{} per joule", nouns.noun),
+        _ => name,
+    };
+    match quantity.baseline.unit.as_str() {
+        unit @ ("MHz" | "W") => format!("{name}, {unit}"),
+        _ => name,
+    }
+}
+
+fn change(quantity: &Quantity) -> Cell {
+    let adjusted = quantity.change.decisive().interval();
+    match adjusted.unit.as_str() {
+        "points" => Cell::Share(adjusted),
+        _ => Cell::Interval(adjusted),
+    }
+}
+
+fn moves(quantity: &Quantity) -> [Cell; 2] {
+    match &quantity.link {
+        Some(link) => [Cell::Interval(link.correlation.clone()), Cell::text(link_words(link))],
+        None => [Cell::none(), Cell::text(quantity.not_tested.unwrap_or("not tested"))],
+    }
+}
+
+fn link_words(link: &Link) -> String {
+    let form = match link.form {
+        Form::AsItIs => "",
+        Form::PerSecond => " (per second)",
+        Form::PerRow => " (per row)",
+    };
+    format!("{}{form}", if link.shown { "yes" } else { "not shown" })
+}

@@ -1,0 +1,519 @@
+//! Which settings a study leaves the choice of, and which of each are to be used: numbers of sessions, of jobs, degrees of
+//! parallelism, one busy thread of a core or both, placements of sessions, of service threads and of memory.
+//!
+//! The method is [`crate::estimate::choose`]. Candidates stand in the order in which they are preferred where they do as
+//! much: fewer sessions before more, one thread of a core before both, the order of the study.
+
+pub(crate) mod lost;
+
+use crate::Interval;
+use crate::estimate::{Chosen, Observed, choose, throughput_over};
+use crate::setting::Setting;
+use crate::shape::Shape;
+use serde::Serialize;
+use threadwise_statistics::MeanEstimate;
+use threadwise_study::{Role, Study, Treatment, version, worklist};
+
+/// The choices of a study of rates; none of one whose runs are whole.
+pub(crate) fn of_rates(setting: &Setting<'_>, observed: &Observed) -> Vec<Choice> {
+    let study = setting.study;
+    if study.is_fixed_work() {
+        return Vec::new();
+    }
+    let sides = |at: usize| -> Vec<usize> {
+        let is_baseline = |other: &usize| {
+            observed.group_of[*other] == observed.group_of[at]
+                && study.treatments[*other].role != Role::Compared
+        };
+        match study.treatments[at].role {
+            Role::Compared => vec![at],
+            _ => (0..study.treatments.len()).filter(is_baseline).collect(),
+        }
+    };
+    let over = |one: usize, other: usize| -> Vec<f64> {
+        let (top, below, sign) = match study.treatments[one].role {
+            Role::Compared => (one, sides(other), 1.0),
+            _ => (other, sides(one), -1.0),
+        };
+        throughput_over(study, observed, top, &below).into_iter().map(|d| sign * d).collect()
+    };
+    candidates_of_rates(study).into_iter().filter_map(|all| made(setting, all, over)).collect()
+}
+
+/// Chooses among those candidates that were measured; `None` of fewer than two.
+pub(crate) fn made(
+    setting: &Setting<'_>,
+    candidates: Candidates,
+    over: impl Fn(usize, usize) -> Vec<f64>,
+) -> Option<Choice> {
+    let study = setting.study;
+    let Candidates { axis, group, place, treatments } = candidates;
+    let is_measured =
+        |one: &usize| treatments.iter().any(|other| other != one && !over(*one, *other).is_empty());
+    let measured: Vec<usize> = treatments.iter().copied().filter(is_measured).collect();
+    if measured.len() < 2 {
+        return None;
+    }
+    let name = |at: &usize| (study.treatments[*at].name.clone(), study.treatments[*at].sessions);
+    let rule = (study.design.margin.ln_1p(), setting.alpha, study.seed);
+    let over = |one: usize, other: usize| over(measured[one], measured[other]);
+    Some(Choice::made((axis, &group, place), measured.iter().map(name).collect(), over, rule))
+}
+
+/// In what the candidates of a choice differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Axis {
+    /// Number of busy sessions.
+    Sessions,
+    /// One busy thread of each core, or both.
+    Smt,
+    /// Logical CPUs of as many sessions.
+    Placement,
+    /// Where service threads run.
+    Service,
+    /// On which NUMA nodes memory lies.
+    Memory,
+    /// How sessions are bound.
+    Pin,
+    /// Degree of parallelism.
+    Dop,
+    /// Jobs of a work list.
+    Jobs,
+}
+
+/// What [`Choice::place`] is where one core stands for all.
+pub const ONE_CORE: &str = "one core";
+
+/// A choice between settings.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Choice {
+    /// In what the candidates differ.
+    pub axis: Axis,
+    /// Group of treatments.
+    pub group: String,
+    /// What the candidates have in common and other choices of the same axis do not; may be empty.
+    pub place: String,
+    /// At least two, in the order in which they are preferred.
+    pub candidates: Vec<Candidate>,
+    /// Treatment that is to be used: the first that is shown to be within the margin of the best; `None` where the data
+    /// are not enough to tell.
+    pub chosen: Option<String>,
+    /// Best guess where none is chosen; `None` with fewer than two blocks that all candidates have.
+    pub guess: Option<Guess>,
+    /// What each candidate lost to others, where they lost unlike shares of their time, so that nothing is chosen nor
+    /// guessed; else empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<LostTime>,
+}
+
+/// What a candidate lost to others, as shares of the time of its threads or logical CPUs; means over blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct LostTime {
+    /// Taken by the hypervisor.
+    pub stolen_share: f64,
+    /// Had by other programs.
+    pub others_share: f64,
+}
+
+/// One of the settings.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Candidate {
+    /// Treatment.
+    pub treatment: String,
+    /// Sessions, jobs or degree of parallelism.
+    pub number: u32,
+    /// Whether it is shown to be within the margin of the best, whichever that is.
+    pub within_margin: bool,
+    /// Its speed over the first candidate's; `None` of the first, or without a block that both have.
+    pub speed: Option<Interval>,
+    /// The same by the time in which each had its logical CPUs; `None` where no candidate lost more than others did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speed_on_cpu: Option<Interval>,
+}
+
+/// The candidate that most likely is within the margin of the best.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Guess {
+    /// Treatment.
+    pub treatment: String,
+    /// Probability that it is within the margin of the best.
+    pub probability: f64,
+    /// By how much, as a share, it is below the best where it is not within the margin: the mean.
+    pub loss_share: f64,
+}
+
+impl Choice {
+    /// Chooses among treatments, each with its number, in the order in which they are preferred; `over` gives d by block
+    /// of one over another, `rule` is the margin in logarithms, 1 − the level, and a seed.
+    pub(crate) fn made(
+        (axis, group, place): (Axis, &str, String),
+        all: Vec<(String, u32)>,
+        over: impl Fn(usize, usize) -> Vec<f64>,
+        (margin, alpha, seed): (f64, f64, u64),
+    ) -> Self {
+        // Each pair is asked for several times.
+        let count = all.len();
+        let pairs: Vec<Vec<f64>> = (0..count * count).map(|at| over(at / count, at % count)).collect();
+        let over = |one: usize, other: usize| pairs[one * count + other].clone();
+        let Chosen { near, chosen, guess } = choose(count, over, margin, alpha, seed);
+        let name = |at: usize| all.get(at).map(|(name, _)| name.clone());
+        let guess = guess.and_then(|guess| {
+            let (probability, loss_share) = (guess.probability, guess.loss_share);
+            Some(Guess { treatment: name(guess.at)?, probability, loss_share })
+        });
+        let chosen = chosen.and_then(name);
+        let speed = |at: usize| {
+            let mean = MeanEstimate::of(&over(at, 0)).filter(|_| at > 0)?;
+            let (low, high) = mean.interval(alpha);
+            Some(Interval {
+                mean: mean.mean.exp(),
+                low: low.exp(),
+                high: high.exp(),
+                unit: "ratio".to_owned(),
+            })
+        };
+        let candidates =
+            all.into_iter().zip(near).enumerate().map(|(at, ((treatment, number), within_margin))| {
+                Candidate { treatment, number, within_margin, speed: speed(at), speed_on_cpu: None }
+            });
+        let (candidates, lost) = (candidates.collect(), Vec::new());
+        Self { axis, group: group.to_owned(), place, candidates, chosen, guess, lost }
+    }
+
+    /// A candidate by its treatment.
+    pub fn candidate(&self, treatment: &str) -> Option<&Candidate> {
+        self.candidates.iter().find(|candidate| candidate.treatment == treatment)
+    }
+
+    /// The one that is to be used.
+    pub fn chosen_candidate(&self) -> Option<&Candidate> {
+        self.candidate(self.chosen.as_deref()?)
+    }
+}
+
+/// Kinds of comparisons that have both threads of each core on top, and one below.
+const BOTH_THREADS: [&str; 2] = ["smt-whole", "smt-off"];
+
+/// Treatments that differ in one thing alone, in the order in which they are preferred.
+pub struct Candidates {
+    /// In what they differ.
+    pub axis: Axis,
+    /// Their group.
+    pub group: String,
+    /// What they have in common.
+    pub place: String,
+    /// Their places in the study, at least two.
+    pub treatments: Vec<usize>,
+}
+
+/// Of a study of rates. Two versions of a program are its question where there are some, and what to set for either is not.
+fn candidates_of_rates(study: &Study) -> Vec<Candidates> {
+    let mut all = Vec::new();
+    if version::are_compared(study) {
+        return all;
+    }
+    for group in study.groups() {
+        all.extend(sessions(study, group));
+        all.extend(threads(study, group));
+        // One session alone is there to be compared with.
+        let is_meant = |one: &Treatment| one.role == Role::Compared && one.sessions > 1;
+        all.extend(classes(study, group, Axis::Placement, is_meant));
+        for axis in [Axis::Service, Axis::Memory, Axis::Pin] {
+            all.extend(classes(study, group, axis, |one| one.role != Role::BaselineTwin));
+        }
+    }
+    all
+}
+
+/// Of a study of commands: placements; of work lists jobs before that.
+pub fn of_commands(study: &Study) -> Vec<Candidates> {
+    if version::are_compared(study) {
+        return Vec::new();
+    }
+    let is_meant = |one: &Treatment| one.role != Role::BaselineTwin;
+    let is_list = study.workload == worklist::WORKLOAD;
+    let of_group = |group: &&str| {
+        let jobs = if is_list { classes(study, group, Axis::Jobs, is_meant) } else { Vec::new() };
+        jobs.into_iter().chain(classes(study, group, Axis::Placement, is_meant)).collect::<Vec<_>>()
+    };
+    study.groups().iter().flat_map(of_group).collect()
+}
+
+/// Of a study of queries: both threads of each core at their degree of parallelism, and one.
+pub fn threads_of_queries(study: &Study) -> Vec<Candidates> {
+    study.groups().into_iter().flat_map(|group| compared_threads(study, group, &["both-threads"])).collect()
+}
+
+fn place_of(study: &Study, name: &str) -> Option<usize> {
+    study.treatment(name).map(|(at, _)| at)
+}
+
+/// Numbers of sessions: the sweep that takes cores first; without one, one session and two on two cores.
+fn sessions(study: &Study, group: &str) -> Option<Candidates> {
+    let sweeps = points(study, group);
+    let spread = sweeps.iter().find(|points| points.order != Some("packed"));
+    let names: Vec<&str> = match spread {
+        Some(points) => points.treatments.iter().map(|one| one.name.as_str()).collect(),
+        None => {
+            let is_alone = |one: &&Treatment| one.role == Role::Baseline && one.sessions == 1;
+            let is_two = |one: &&Treatment| Shape::of(one) == Shape::SamePackage;
+            let of_group = || study.treatments.iter().filter(|one| one.group == group);
+            [of_group().find(is_alone)?, of_group().find(is_two)?].map(|one| one.name.as_str()).to_vec()
+        }
+    };
+    let treatments = names.into_iter().filter_map(|name| place_of(study, name)).collect();
+    let place = spread.and_then(|points| points.order).unwrap_or_default().to_owned();
+    Some(Candidates { axis: Axis::Sessions, group: group.to_owned(), place, treatments })
+}
+
+/// One thread of each core or both: over the whole machine or a package where the study compares that, else of one core.
+fn threads(study: &Study, group: &str) -> Vec<Candidates> {
+    let mut pairs = compared_threads(study, group, &BOTH_THREADS);
+    if pairs.is_empty() {
+        let with = |shape: Shape| {
+            let mut all = study.treatments.iter().enumerate();
+            all.find(|(_, one)| one.group == group && Shape::of(one) == shape).map(|(at, _)| at)
+        };
+        let pair = with(Shape::OneCpu).zip(with(Shape::SameCore));
+        pairs.extend(pair.map(|(one, both)| threads_pair(group, ONE_CORE, [one, both])));
+    }
+    pairs
+}
+
+/// One thread of each core below, both on top: comparisons of some kinds.
+fn compared_threads(study: &Study, group: &str, kinds: &[&str]) -> Vec<Candidates> {
+    let is_here = |name: &str| study.treatment(name).is_some_and(|(_, one)| one.group == group);
+    let whole = study.comparisons.iter().filter(|one| kinds.contains(&one.kind.as_str()));
+    let whole = whole.filter(|one| is_here(&one.treatment));
+    whole
+        .filter_map(|one| {
+            let [under] = one.baseline.as_slice() else { return None };
+            let pair = [place_of(study, under)?, place_of(study, &one.treatment)?];
+            Some(threads_pair(group, &one.name, pair))
+        })
+        .collect()
+}
+
+fn threads_pair(group: &str, place: &str, pair: [usize; 2]) -> Candidates {
+    Candidates {
+        axis: Axis::Smt,
+        group: group.to_owned(),
+        place: place.to_owned(),
+        treatments: pair.to_vec(),
+    }
+}
+
+/// Sets of treatments of a group that differ in nothing but an axis.
+fn classes(study: &Study, group: &str, axis: Axis, is_meant: impl Fn(&Treatment) -> bool) -> Vec<Candidates> {
+    let mut classes: Vec<Vec<usize>> = Vec::new();
+    for (at, one) in study.treatments.iter().enumerate() {
+        // Sessions that take turns on one logical CPU are there to be compared with.
+        if one.group != group || !is_meant(one) || Shape::of(one) == Shape::OneCpu {
+            continue;
+        }
+        match classes.iter_mut().find(|class| is_like(&study.treatments[class[0]], one, axis)) {
+            Some(class) => class.push(at),
+            None => classes.push(vec![at]),
+        }
+    }
+    let made = |mut treatments: Vec<usize>| {
+        if axis == Axis::Jobs {
+            treatments.sort_by_key(|at| study.treatments[*at].sessions);
+        }
+        let first = &study.treatments[*treatments.first()?];
+        let place = match axis {
+            Axis::Placement => String::new(),
+            _ => first.placement.trim().to_owned(),
+        };
+        let group = group.to_owned();
+        (treatments.len() >= 2).then_some(Candidates { axis, group, place, treatments })
+    };
+    classes.into_iter().filter_map(made).collect()
+}
+
+/// Whether nothing but an axis tells two treatments apart.
+fn is_like(one: &Treatment, other: &Treatment, axis: Axis) -> bool {
+    let is = |what: Axis| axis == what;
+    one.factors == other.factors
+        && one.instance == other.instance
+        && one.arm == other.arm
+        && (is(Axis::Jobs) || one.sessions == other.sessions)
+        && (is(Axis::Placement) || one.placement.trim() == other.placement.trim())
+        && (is(Axis::Service) || one.service == other.service)
+        && (is(Axis::Memory) || one.memory == other.memory)
+        && (is(Axis::Pin) || one.pin == other.pin)
+}
+
+/// Orders that a sweep has at most.
+const MOST_FIRSTS: usize = 2;
+
+/// Names of the treatments of each order of a group's sweep, by number of sessions, without the baseline; none where
+/// the sweep has one order.
+pub fn lines<'a>(study: &'a Study, group: &str) -> Vec<Vec<&'a str>> {
+    let sessions = |name: &str| study.treatment(name).map(|(_, treatment)| treatment.sessions);
+    let is_here = |name: &str| {
+        let found = study.treatment(name).map(|(_, treatment)| treatment);
+        found.is_some_and(|found| found.group == group && found.role == Role::Compared)
+    };
+    let steps: Vec<(&str, &str)> = study
+        .comparisons
+        .iter()
+        .filter(|comparison| comparison.kind == "sweep-step")
+        .filter_map(|step| Some((step.baseline.first()?.as_str(), step.treatment.as_str())))
+        .filter(|(under, top)| is_here(under) && is_here(top) && sessions(under) < sessions(top))
+        .collect();
+    let mut firsts: Vec<&str> = steps.iter().map(|(under, _)| *under).collect();
+    firsts.retain(|under| steps.iter().all(|(_, top)| top != under));
+    firsts.dedup();
+    let mut lines: Vec<Vec<&str>> = (0..MOST_FIRSTS).map(|order| line(&firsts, &steps, order)).collect();
+    lines.dedup();
+    if lines.len() < MOST_FIRSTS { Vec::new() } else { lines }
+}
+
+/// The line of one order: where several treatments follow, the one at its place.
+fn line<'a>(firsts: &[&'a str], steps: &[(&'a str, &'a str)], order: usize) -> Vec<&'a str> {
+    let mut line: Vec<&str> = Vec::new();
+    let mut next = firsts.get(order).or(firsts.first()).copied();
+    // Steps go to more sessions, so this ends.
+    while let Some(name) = next {
+        line.push(name);
+        let tops: Vec<&str> = steps.iter().filter(|(under, _)| *under == name).map(|(_, top)| *top).collect();
+        next = tops.get(order).or(tops.first()).copied();
+    }
+    line
+}
+
+/// How placements of a sweep begin that takes siblings first.
+const PACKED: &str = "packed:";
+
+/// The points of one group and order.
+pub struct Points<'a> {
+    /// How it takes logical CPUs (`spread`, `packed`), where the group has a sweep in each of two orders.
+    pub order: Option<&'static str>,
+    /// At least two, the baseline among them where it is one.
+    pub treatments: Vec<&'a Treatment>,
+}
+
+/// The sweeps of a group.
+pub fn points<'a>(study: &'a Study, group: &str) -> Vec<Points<'a>> {
+    let lines = lines(study, group);
+    let all = match lines.is_empty() {
+        true => vec![Points { order: None, treatments: of_one_order(study, group) }],
+        false => lines.iter().map(|line| ordered(study, group, line)).collect(),
+    };
+    all.into_iter().filter(|points| points.treatments.len() >= 2).collect()
+}
+
+/// The points of one order of two, with the baseline first where that has fewer sessions.
+fn ordered<'a>(study: &'a Study, group: &str, line: &[&str]) -> Points<'a> {
+    let of_line = line.iter().filter_map(|name| study.treatment(name)).map(|(_, treatment)| treatment);
+    let treatments: Vec<&Treatment> = of_line.collect();
+    let is_packed = treatments.iter().any(|treatment| treatment.placement.trim().starts_with(PACKED));
+    let first = treatments.first().map_or(0, |treatment| treatment.sessions);
+    let mut all = study.treatments.iter().filter(|treatment| treatment.group == group);
+    let alone = all.find(|treatment| treatment.role == Role::Baseline && treatment.sessions < first);
+    let order = Some(if is_packed { "packed" } else { "spread" });
+    Points { order, treatments: alone.into_iter().chain(treatments).collect() }
+}
+
+fn of_one_order<'a>(study: &'a Study, group: &str) -> Vec<&'a Treatment> {
+    // A sweep's point may be one of the named placements: `same-package` is two sessions on a
+    // machine of two cores. The steps of the sweep tell.
+    let in_a_step = |t: &Treatment| {
+        let mut steps = study.comparisons.iter().filter(|c| c.kind == "sweep-step");
+        steps.any(|step| step.treatment == t.name || step.baseline == [t.name.as_str()])
+    };
+    let in_points = |t: &Treatment| Shape::of(t) == Shape::Spread || in_a_step(t);
+    let of_group = || study.treatments.iter().filter(|t| t.group == group);
+    let mut treatments: Vec<&Treatment> =
+        of_group().filter(|t| t.role == Role::Compared && in_points(t)).collect();
+    // The fewest sessions are compared with the baseline; one of several sessions somewhere else
+    // is no point.
+    let is_point = |baseline: &&Treatment| {
+        let fewer = of_group().any(|t| in_points(t) && t.sessions <= baseline.sessions);
+        baseline.sessions == 1 || in_a_step(baseline) || !fewer
+    };
+    treatments.extend(of_group().find(|t| t.role == Role::Baseline).filter(is_point));
+    treatments.sort_by_key(|t| (t.sessions, t.role == Role::Compared));
+    treatments.dedup_by_key(|t| t.sessions);
+    treatments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+    use threadwise_machine::Pin;
+
+    fn names(study: &Study, axis: Axis) -> Vec<Vec<&str>> {
+        let name = |at: &usize| study.treatments[*at].name.as_str();
+        let all = candidates_of_rates(study).into_iter().filter(|all| all.axis == axis);
+        all.map(|all| all.treatments.iter().map(name).collect()).collect()
+    }
+
+    #[test]
+    fn a_sweep_is_a_choice_of_sessions_and_placements_of_as_many_are_one() {
+        let lines = [
+            "O one-cpu 2",
+            "C same-core 2",
+            "P same-package 2",
+            "S4 spread:4 4",
+            "S8 spread:8 8",
+            "X same-package 2",
+        ];
+        let mut study = fixtures::study(&[""], &lines);
+        study.treatments.last_mut().unwrap().pin = Pin::Set;
+        assert_eq!(names(&study, Axis::Sessions), [["A", "S4", "S8"]]);
+        assert_eq!(names(&study, Axis::Smt), [["O", "C"]]);
+        assert_eq!(names(&study, Axis::Placement), [["C", "P"]]);
+        assert_eq!(names(&study, Axis::Pin), [["P", "X"]]);
+        assert!(names(&study, Axis::Service).is_empty());
+    }
+
+    #[test]
+    fn without_a_sweep_two_sessions_are_set_against_one() {
+        let study = fixtures::study(&[""], &["O one-cpu 2", "P same-package 2"]);
+        assert_eq!(names(&study, Axis::Sessions), [["A", "P"]]);
+        assert!(names(&study, Axis::Smt).is_empty());
+        assert!(names(&fixtures::study(&[""], &["O one-cpu 2"]), Axis::Sessions).is_empty());
+    }
+
+    #[test]
+    fn the_whole_machine_tells_of_threads_where_it_is_compared() {
+        let mut study = fixtures::study(&[""], &["O one-cpu 2", "C same-core 2", "N no-smt 4", "L all 8"]);
+        let mut whole = fixtures::comparison("L", &["N"], "smt-whole");
+        whole.name = "both-threads".to_owned();
+        study.comparisons.push(whole);
+        assert_eq!(names(&study, Axis::Smt), [["N", "L"]]);
+    }
+
+    /// Two cores of two threads: 1, 2, 3 and 4 sessions, of which 4 are the same logical CPUs in both orders.
+    fn study(orders: &[&str]) -> Study {
+        let treatments: Vec<String> = orders
+            .iter()
+            .flat_map(|order| {
+                [2, 3].map(|sessions| format!("{order}-{sessions} {order}:{sessions} {sessions}"))
+            })
+            .chain(["sessions-4 spread:4 4".to_owned()])
+            .collect();
+        let treatments: Vec<&str> = treatments.iter().map(String::as_str).collect();
+        let mut study = fixtures::study(&[""], &treatments);
+        for order in orders {
+            let points = [format!("{order}-2"), format!("{order}-3"), "sessions-4".to_owned()];
+            let steps =
+                points.windows(2).map(|pair| fixtures::comparison(&pair[1], &[&pair[0]], "sweep-step"));
+            study.comparisons.extend(steps);
+        }
+        study
+    }
+
+    #[test]
+    fn each_order_has_its_line_through_the_points_of_both() {
+        let both = study(&["spread", "packed"]);
+        let found = lines(&both, "");
+        assert_eq!(found, [["spread-2", "spread-3", "sessions-4"], ["packed-2", "packed-3", "sessions-4"]]);
+        assert!(lines(&study(&["spread"]), "").is_empty(), "one order is no two");
+        assert!(lines(&both, "data=l2").is_empty(), "another group has none");
+    }
+}

@@ -1,0 +1,221 @@
+//! What a unit of work costs with one busy thread of every core and with both, and from which yield on both are cheaper.
+//!
+//! With P the price of the machine an hour, L that of a licence, and C cores of two threads, an hour costs P + L·C with
+//! one thread of every core and P + 2·L·C with both where every vCPU counts, P + L·C where every core does. Both threads
+//! are cheaper where they do more than the ratio of these costs: 2.0 where licences a vCPU are all the cost, 1.0 where
+//! licences a core are.
+
+#[cfg(test)]
+mod tests;
+
+use crate::asked::{LicencePer, Prices};
+use crate::choices::{Axis, Candidate, ONE_CORE};
+use crate::estimate::Guess;
+use crate::findings::smt;
+use crate::{Estimate, Facts, Interval, Ratio, engine_lines, kinds, words};
+use threadwise_document::numbers::{counted, significant};
+use threadwise_document::{Advice, Block, Cell, Column, Prose, Section, Shown, Table, prose};
+use threadwise_study::Study;
+
+/// When the rules of counting were last looked at.
+pub const RULE_DATE: &str = "2026-11-26";
+
+/// Why prices cannot be used on a study; `None` where they can.
+pub fn fault(prices: &Prices, study: &Study) -> Option<String> {
+    if prices.licence_per_h > 0.0
+        && let Some(why) = engine_lines::no_licence(&study.engine)
+    {
+        return Some(format!("{why}: leave --licence-hour out"));
+    }
+    (prices.machine_per_h + prices.licence_per_h <= 0.0)
+        .then(|| "nothing costs anything: give --price-hour, --licence-hour or both".to_owned())
+}
+
+/// Both threads of every core against one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Threads<'a> {
+    /// Yield.
+    pub both_over_one: &'a Estimate,
+    /// Cores.
+    pub cores: u32,
+    /// Whether the yield is of one core alone, and taken for all of them.
+    pub is_of_one_core: bool,
+    /// Yield from which on both threads are cheaper.
+    pub break_even: f64,
+}
+
+/// Whether both threads are cheaper.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Cheaper {
+    /// Shown.
+    Both,
+    /// The opposite is shown.
+    One,
+    /// Not decided; the likelier answer and its probability, where there are two blocks.
+    Open(Option<(bool, f64)>),
+}
+
+impl<'a> Threads<'a> {
+    /// Of a study that compares them; `None` of any other.
+    pub fn of(facts: &Facts<'a>, prices: &Prices) -> Option<Self> {
+        let choice = facts.analysis.choices.iter().find(|choice| choice.axis == Axis::Smt)?;
+        let both_over_one = smt::both_over_one(facts, choice)?;
+        let cores = facts.topology.cores.iter().filter(|core| core.cpus.len() > 1).count() as u32;
+        let break_even = prices.per_h(cores, 2) / prices.per_h(cores, 1);
+        let is_of_one_core = choice.place == ONE_CORE;
+        (cores > 0).then_some(Self { both_over_one, cores, is_of_one_core, break_even })
+    }
+
+    /// Whether they are cheaper.
+    pub fn cheaper(&self) -> Cheaper {
+        cheaper(&self.both_over_one.ratio, self.break_even)
+    }
+}
+
+/// Whether both threads are cheaper, from their ratio to one and the break-even, by the interval that decides.
+pub fn cheaper(ratio: &Ratio, break_even: f64) -> Cheaper {
+    if ratio.holm_low > break_even {
+        return Cheaper::Both;
+    }
+    if ratio.holm_high < break_even {
+        return Cheaper::One;
+    }
+    Cheaper::Open(Guess::beyond(ratio, break_even).map(|guess| (guess.is_above, guess.probability)))
+}
+
+/// Units of work that a price is given for.
+const UNITS: f64 = 1e6;
+
+/// Whether both threads are cheaper than one; `None` without prices, or where the study does not compare them.
+pub fn advice(facts: &Facts<'_>) -> Option<Advice> {
+    let prices = facts.asked.prices?;
+    let threads = Threads::of(facts, &prices)?;
+    let ratio = &threads.both_over_one.ratio;
+    let even = Prose::figure(format!("{}x", significant(threads.break_even, 3)));
+    let figures = prose!("both threads do {} of one, break-even {}", &ratio.decisive(), even);
+    let line = match threads.cheaper() {
+        Cheaper::Both => {
+            prose!("Cost: keep both threads, a unit of work is cheaper with them ({}).", figures)
+        }
+        Cheaper::One => prose!("Cost: one thread of every core is cheaper for a unit of work ({}).", figures),
+        Cheaper::Open(Some((is_above, probability))) => {
+            let guess = if is_above { "both threads are" } else { "one thread of every core is" };
+            prose!(
+                "Cost: not enough data to say whether both threads are cheaper ({}); best guess {}, probability {}.",
+                figures,
+                guess,
+                words::probability(probability)
+            )
+        }
+        Cheaper::Open(None) => {
+            prose!("Cost: not enough data to say whether both threads are cheaper ({}).", figures)
+        }
+    };
+    Some(Advice {
+        about: "cost",
+        line,
+        is_decided: !matches!(threads.cheaper(), Cheaper::Open(_)),
+        paste: Vec::new(),
+        evidence: vec![threads.both_over_one.name.clone()],
+    })
+}
+
+/// Costs of a unit of work, by threads and by number of cores; `None` without prices.
+pub fn section(facts: &Facts<'_>) -> Option<Section> {
+    let prices = facts.asked.prices?;
+    let rule = prose!(
+        "Rule used, as of {}: {}; check your contract. The machine costs {} an hour, a licence {}.",
+        RULE_DATE,
+        prices.per.rule(),
+        Prose::figure(significant(prices.machine_per_h, 4)),
+        Prose::figure(significant(prices.licence_per_h, 4))
+    );
+    let mut blocks = vec![Block::Text(rule, Shown::Everywhere)];
+    blocks.extend(by_threads(facts, &prices));
+    blocks.extend(by_cores(facts, &prices).map(Block::Table));
+    if blocks.len() == 1 {
+        let none = prose!(
+            "This study compares neither both threads of cores with one nor numbers of cores: `threadwise run placement` \
+             and `threadwise run session-sweep` do."
+        );
+        blocks.push(Block::Text(none, Shown::Everywhere));
+    }
+    Some(Section::new("cost", "What it costs", blocks))
+}
+
+fn by_threads(facts: &Facts<'_>, prices: &Prices) -> Vec<Block> {
+    let Some(threads) = Threads::of(facts, prices) else { return Vec::new() };
+    let ratio = &threads.both_over_one.ratio;
+    let relative = Interval {
+        mean: threads.break_even / ratio.value,
+        low: threads.break_even / ratio.high,
+        high: threads.break_even / ratio.low,
+        unit: "ratio".to_owned(),
+    };
+    let of_one = match threads.is_of_one_core {
+        true => " The yield is that of one core, taken for all of them.",
+        false => "",
+    };
+    let cores = counted(threads.cores as usize, "core");
+    let line = prose!(
+        "On {} of two threads a unit of work costs with both threads {} times what it costs with one.{}",
+        cores,
+        &relative,
+        of_one
+    );
+    let even = prose!(
+        "Break-even: both threads have to do {} of one; {} where a licence a vCPU is all the cost, {} where one a core is.",
+        Prose::figure(format!("{}x", significant(threads.break_even, 3))),
+        Prose::figure("2.0x"),
+        Prose::figure("1.0x")
+    );
+    vec![Block::Text(line, Shown::Everywhere), Block::Text(even, Shown::Everywhere)]
+}
+
+/// Cost and throughput per licence by number of busy cores: of a sweep that takes cores first.
+fn by_cores(facts: &Facts<'_>, prices: &Prices) -> Option<Table> {
+    let cores = facts.topology.cores.len() as u32;
+    let choice = facts.analysis.choices.iter().find(|choice| choice.axis == Axis::Sessions)?;
+    let nouns = kinds::of(facts.study).nouns(facts.study);
+    let points = || choice.candidates.iter().filter(|candidate| candidate.number <= cores);
+    let rows: Vec<Vec<Cell>> = points().filter_map(|candidate| row(facts, prices, candidate)).collect();
+    let per = match prices.per {
+        LicencePer::Vcpu | LicencePer::Core => format!("{} a licence", nouns.rate),
+        LicencePer::Machine => nouns.rate.to_owned(),
+    };
+    let caption = prose!(
+        "By number of enabled cores, one busy session on each, one thread of each; lowest cost is no test"
+    );
+    let columns = vec![
+        Column::figure("cores"),
+        Column::figure(nouns.rate),
+        Column::figure(per),
+        Column::figure(format!("cost of a million {}", nouns.noun)),
+    ];
+    (rows.len() >= 2).then(|| Table::new(caption, columns, rows))
+}
+
+fn row(facts: &Facts<'_>, prices: &Prices, candidate: &Candidate) -> Option<Vec<Cell>> {
+    let rate = facts.summary(&candidate.treatment)?.metrics.get("rows_per_s")?;
+    let licences = prices.per.count(candidate.number, 1);
+    let divided = |by: f64| Interval {
+        mean: rate.mean / by,
+        low: rate.low / by,
+        high: rate.high / by,
+        unit: rate.unit.clone(),
+    };
+    let cost_of = |rate: f64| prices.per_h(candidate.number, 1) / 3600.0 / rate * UNITS;
+    // The lower the rate, the higher the cost.
+    let cost = Interval {
+        mean: cost_of(rate.mean),
+        low: cost_of(rate.high),
+        high: if rate.low > 0.0 { cost_of(rate.low) } else { f64::INFINITY },
+        unit: "ratio".to_owned(),
+    };
+    Some(vec![
+        Cell::Count(candidate.number.into()),
+        Cell::Interval(rate.clone()),
+        Cell::Interval(divided(licences)),
+        Cell::Interval(cost),
+    ])
+}

@@ -1,0 +1,45 @@
+//! A question that is put to the observations of every study.
+
+use super::found::Found;
+use crate::estimate::{Observed, Rule};
+use crate::setting::Setting;
+use crate::{Direction, Facts, Finding};
+use threadwise_document::Prose;
+use threadwise_study::{Run, Study};
+
+/// A question.
+pub(crate) struct Diagnostic {
+    pub name: &'static str,
+    /// Its answer; `None` where a study leaves nothing to ask.
+    pub ask: fn(&Case<'_>) -> Option<Found>,
+    /// What the verdict says of it, before how far to trust the rest; `None` where nothing is shown.
+    pub finding: fn(&Facts<'_>, &Found) -> Option<Finding>,
+    /// What the method section says of it, whatever came out.
+    pub method: fn(&Facts<'_>, &Found) -> Option<Prose>,
+}
+
+impl Diagnostic {
+    /// One of which nothing is said.
+    pub const fn new(name: &'static str, ask: fn(&Case<'_>) -> Option<Found>) -> Self {
+        Self { name, ask, finding: |_, _| None, method: |_, _| None }
+    }
+}
+
+/// The observations of a study.
+pub(crate) struct Case<'a> {
+    pub setting: Setting<'a>,
+    pub observed: &'a Observed,
+    /// The list that `observed` was made from.
+    pub runs: &'a [Run],
+}
+
+impl Case<'_> {
+    pub fn study(&self) -> &Study {
+        self.setting.study
+    }
+
+    /// How families are judged; `direction` is not asked of a diagnostic.
+    pub fn rule(&self) -> Rule {
+        Rule { margin: self.study().design.margin, alpha: self.setting.alpha, direction: Direction::Neither }
+    }
+}

@@ -1,0 +1,526 @@
+//! Parallel scans: the rates of treatments, and what the processes of their queries did: how many rows each, how fast beside
+//! a busy sibling and without one, and what a straggler costs.
+//!
+//! The engine says of every slice what each process did (`threadwise_study::parallel`). A block gives one number of each
+//! kind, and intervals are Student's over blocks; all treatments of a study are one family (docs/METHODOLOGY.md,
+//! "Parallel workers").
+
+#[cfg(test)]
+mod tests;
+
+use super::rate;
+use crate::estimate::{Observed, ObservedBlock, Rule, judge};
+use crate::kind::Kind;
+use crate::parts::Parts;
+use crate::setting::Setting;
+use crate::words::{MAX_LISTED, answered, finding, limited};
+use crate::workload::Nouns;
+use crate::{Facts, Finding, Ratio};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use threadwise_document::chart::ChartWords;
+use threadwise_document::numbers::{counted, percent, set_percent};
+use threadwise_document::{
+    self as document, Cell, Column, Direction, Interval, Mark, Prose, Says, Section, Shown, Table, numbers,
+    prose,
+};
+use threadwise_statistics::{MeanEstimate, arithmetic, correlation, geometric, mean, per};
+use threadwise_study::parallel::{self, WORKLOAD};
+use threadwise_study::{OptionValue, Run, Study, Treatment};
+
+/// All treatments of a study; `None` of another workload, and where nothing was counted.
+pub(crate) fn parallel(setting: &Setting<'_>, observed: &Observed, runs: &[Run]) -> Option<Parallel> {
+    if setting.study.workload != WORKLOAD {
+        return None;
+    }
+    let treatments = &setting.study.treatments;
+    let blocks = |at: usize| -> Vec<Block> {
+        let of_block = |block: &ObservedBlock| {
+            observed.usable(block, at)?;
+            Block::of(runs.get(block.sources[at]?)?, setting)
+        };
+        observed.blocks.iter().filter_map(of_block).collect()
+    };
+    let all: Vec<Vec<Block>> = (0..treatments.len()).map(blocks).collect();
+    let series: Vec<Vec<f64>> = all.iter().map(|blocks| logs(blocks)).collect();
+    let rule = Rule {
+        margin: setting.study.design.margin,
+        alpha: setting.alpha,
+        direction: Direction::HigherIsBetter,
+    };
+    let ratios = ratios(&series, rule);
+    let is_known = all.iter().flatten().next().is_some();
+    let treatments = treatments.iter().zip(&all).zip(ratios);
+    let treatments =
+        treatments.map(|((one, blocks), ratio)| summary(one, blocks, ratio, setting.alpha)).collect();
+    is_known.then_some(Parallel { treatments })
+}
+
+/// The ratios of a family, each from ln(b / a) of its blocks; `None` for one without a block.
+pub fn ratios(series: &[Vec<f64>], rule: Rule) -> Vec<Option<Ratio>> {
+    let all: Vec<&[f64]> = series.iter().filter(|d| !d.is_empty()).map(Vec::as_slice).collect();
+    let common = correlation::common(&all);
+    let means: Vec<Option<MeanEstimate>> =
+        series.iter().map(|d| MeanEstimate::correlated(d, correlation::of_one(d, common))).collect();
+    let family: Vec<(MeanEstimate, Option<f64>)> = means.iter().flatten().map(|mean| (*mean, None)).collect();
+    let mut judged = judge(&family, rule).into_iter();
+    means.into_iter().map(|mean| mean.and_then(|_| judged.next())).collect()
+}
+
+/// One block of a treatment.
+struct Block {
+    parts: Vec<parallel::Parts>,
+    ratio: Result<f64, Gap>,
+}
+
+impl Block {
+    /// `None` where the run's slices have nothing of processes.
+    fn of(run: &Run, setting: &Setting<'_>) -> Option<Self> {
+        let parts: Vec<parallel::Parts> =
+            run.slices.iter().filter_map(|slice| parallel::Parts::read(&slice.counters)).collect();
+        let slices: Vec<ProcessSlice> = parts.iter().flat_map(process_slices).collect();
+        // What no larger table would change comes first.
+        let ratio = match parts.iter().any(|part| part.scans > 0) {
+            _ if !has_siblings(run, setting) => Err(Gap::NoSiblings),
+            false => Err(Gap::Unsampled),
+            true if parts.iter().all(|part| part.processes <= part.scans) => Err(Gap::OneProcess),
+            true => log_ratio(&slices),
+        };
+        (!parts.is_empty()).then_some(Self { parts, ratio })
+    }
+
+    fn sum(&self, amount: fn(&parallel::Parts) -> u64) -> f64 {
+        self.parts.iter().map(amount).sum::<u64>() as f64
+    }
+}
+
+fn process_slices(parts: &parallel::Parts) -> impl Iterator<Item = ProcessSlice> {
+    parts.by_process.iter().filter(|one| one.running_ns > 0).map(|one| ProcessSlice {
+        rows: one.rows as f64,
+        alone_s: one.running_ns.saturating_sub(one.sibling_busy_ns) as f64 / 1e9,
+        shared_s: one.sibling_busy_ns.min(one.running_ns) as f64 / 1e9,
+    })
+}
+
+/// Whether two of a run's logical CPUs share a core, or nobody knows.
+fn has_siblings(run: &Run, setting: &Setting<'_>) -> bool {
+    let Some(topology) = setting.topology else { return true };
+    let core = |cpu: u32| topology.cpu(cpu).map(|known| &known.siblings);
+    let shares = |cpu: &u32| {
+        run.cpus.iter().any(|other| other != cpu && core(*cpu).is_some_and(|core| core.contains(*other)))
+    };
+    run.cpus.iter().any(shares)
+}
+
+/// One number a block. Leaving out the blocks whose scatter gives no rate would choose blocks by their result: then
+/// there is none.
+fn logs(blocks: &[Block]) -> Vec<f64> {
+    if blocks.iter().any(|block| block.ratio == Err(Gap::Scatter)) {
+        return Vec::new();
+    }
+    blocks.iter().filter_map(|block| block.ratio.ok()).collect()
+}
+
+fn summary(treatment: &Treatment, blocks: &[Block], ratio: Option<Ratio>, alpha: f64) -> TreatmentParallel {
+    let sum = |amount: fn(&parallel::Parts) -> u64| blocks.iter().map(|block| block.sum(amount)).sum::<f64>();
+    let share = |part: fn(&parallel::Parts) -> u64, whole: fn(&parallel::Parts) -> u64| -> Option<Interval> {
+        let by_block = blocks.iter().filter_map(|block| per(block.sum(part), block.sum(whole)));
+        arithmetic(&by_block.collect::<Vec<f64>>(), "share", alpha)
+    };
+    let dop = match treatment.options.get("dop") {
+        Some(OptionValue::Integer(dop)) => u32::try_from(*dop).ok(),
+        _ => None,
+    };
+    TreatmentParallel {
+        treatment: treatment.name.clone(),
+        dop,
+        processes: per(sum(|part| part.processes), sum(|part| part.scans)),
+        blocks: blocks.len() as u32,
+        scans: sum(|part| part.scans) as u64,
+        unsampled_scans: sum(|part| part.unsampled_scans) as u64,
+        row_shares: row_shares(blocks),
+        sibling_busy: share(
+            |part| part.by_process.iter().map(|one| one.sibling_busy_ns).sum(),
+            |part| part.by_process.iter().map(|one| one.running_ns).sum(),
+        ),
+        ratio_blocks: logs(blocks).len() as u32,
+        gap: if ratio.is_some() { None } else { Some(commonest_gap(blocks)) },
+        ratio,
+        equal_loss: equal_loss(blocks, alpha),
+        idle_tail: share(|part| part.tail_ns, |part| part.process_span_ns),
+        looking: share(|part| part.looking_ns, |part| part.span_ns),
+    }
+}
+
+/// What equal parts would have taken longer than parts by rate: of each block the logarithm.
+fn equal_loss(blocks: &[Block], alpha: f64) -> Option<Interval> {
+    let by_block = blocks
+        .iter()
+        .filter_map(|block| per(block.sum(|part| part.equal_ns), block.sum(|part| part.by_rate_ns)));
+    let logs: Vec<f64> = by_block.map(f64::ln).filter(|log| log.is_finite()).collect();
+    let Interval { mean, low, high, .. } = geometric(&logs, 1.0, "share", alpha)?;
+    // Parts by rate are never slower.
+    Some(Interval { mean: mean - 1.0, low: (low - 1.0).max(0.0), high: high - 1.0, unit: "share".to_owned() })
+}
+
+/// The gap that most blocks have, but for the one that leaves all of them without a ratio.
+fn commonest_gap(blocks: &[Block]) -> Gap {
+    let mut counts: BTreeMap<Gap, usize> = BTreeMap::new();
+    for gap in blocks.iter().filter_map(|block| block.ratio.err()) {
+        if gap == Gap::Scatter {
+            return gap;
+        }
+        *counts.entry(gap).or_default() += 1;
+    }
+    let most = counts.into_iter().max_by_key(|(_, count)| *count);
+    most.map_or(Gap::Unsampled, |(gap, _)| gap)
+}
+
+/// Shares of the rows of a slice by process, the largest first, on average over all slices. Who is fast differs from
+/// slice to slice, so that shares by the process's number would be alike.
+fn row_shares(blocks: &[Block]) -> Vec<f64> {
+    let mut by_rank: Vec<Vec<f64>> = Vec::new();
+    for parts in blocks.iter().flat_map(|block| &block.parts) {
+        let rows: f64 = parts.by_process.iter().map(|one| one.rows as f64).sum();
+        let mut shares: Vec<f64> =
+            parts.by_process.iter().filter_map(|one| per(one.rows as f64, rows)).collect();
+        shares.sort_by(|one, other| other.total_cmp(one));
+        by_rank.resize(by_rank.len().max(shares.len()), Vec::new());
+        by_rank.iter_mut().zip(shares).for_each(|(rank, share)| rank.push(share));
+    }
+    by_rank.into_iter().filter_map(|shares| mean(shares.into_iter())).collect()
+}
+
+/// What the processes of a study's queries did, by treatment.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Parallel {
+    /// In study order.
+    pub treatments: Vec<TreatmentParallel>,
+}
+
+/// The same of one treatment. Intervals are over blocks.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TreatmentParallel {
+    /// Its name.
+    pub treatment: String,
+    /// Requested degree of parallelism; `None` where it is the placement's number of logical CPUs.
+    pub dop: Option<u32>,
+    /// Processes that took part in a scan, on average.
+    pub processes: Option<f64>,
+    /// Blocks in which its processes were counted.
+    pub blocks: u32,
+    /// Scans that were looked at closely enough, and those that were not.
+    pub scans: u64,
+    /// See `scans`.
+    pub unsampled_scans: u64,
+    /// Share of the rows of each process, the largest first: of every slice, on average.
+    pub row_shares: Vec<f64>,
+    /// Share of the processes' running time in which a sibling was busy with the same query.
+    pub sibling_busy: Option<Interval>,
+    /// Rows a second beside a busy sibling over those of a process alone.
+    pub ratio: Option<Ratio>,
+    /// Blocks that the ratio is from.
+    pub ratio_blocks: u32,
+    /// Why there is no ratio.
+    pub gap: Option<Gap>,
+    /// What equal parts would have taken longer than parts by rate, at the rates that processes had, a share.
+    pub equal_loss: Option<Interval>,
+    /// Share of the processes' time in which they had ended and others had not.
+    pub idle_tail: Option<Interval>,
+    /// CPU time that looking took, as a share of the scans' time.
+    pub looking: Option<Interval>,
+}
+
+/// What one process did in one slice.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ProcessSlice {
+    /// Rows.
+    pub rows: f64,
+    /// Seconds in which it ran and no other process of its query ran on a sibling.
+    pub alone_s: f64,
+    /// Seconds in which it ran and one did.
+    pub shared_s: f64,
+}
+
+/// Why a block has no ratio.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Gap {
+    /// Nothing was counted, or too little was looked at.
+    Unsampled,
+    /// Of the logical CPUs of the run no two are known to share a core.
+    NoSiblings,
+    /// One process has nobody beside it.
+    OneProcess,
+    /// No sibling was busy, or hardly ever.
+    NeverBusy,
+    /// A sibling was busy nearly all the time.
+    AlwaysBusy,
+    /// The two rates cannot be told apart: all processes shared their core for about the same part of their time.
+    Alike,
+    /// Rows scatter so much that a rate came out below 0.
+    Scatter,
+}
+
+impl Gap {
+    /// In words, to stand behind a colon.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Unsampled => "too few looks at its processes: a scan has to take longer (rows)",
+            Self::NoSiblings => "no core has two threads here",
+            Self::OneProcess => "one process scans alone",
+            Self::NeverBusy => "no worker's sibling was busy",
+            Self::AlwaysBusy => "every worker's sibling was always busy",
+            Self::Alike => "all workers shared their cores for the same part of their time",
+            Self::Scatter => "rows scatter too much to tell two rates apart",
+        }
+    }
+}
+
+/// Least share of the processes' time that both kinds of time have to have.
+const LEAST_SHARE: f64 = 0.02;
+
+/// Least share of the spread of times that is not common to both columns of the fit, 1 − r² of the weighted columns: below
+/// it a rate would be told from differences that the looks themselves make.
+const LEAST_APART: f64 = 0.02;
+
+/// ln(b / a) of a block.
+///
+/// # Errors
+/// Why it cannot be told.
+pub fn log_ratio(slices: &[ProcessSlice]) -> Result<f64, Gap> {
+    let sum = |seconds: fn(&ProcessSlice) -> f64| slices.iter().map(seconds).sum::<f64>();
+    let (alone_s, shared_s) = (sum(|one| one.alone_s), sum(|one| one.shared_s));
+    let whole_s = alone_s + shared_s;
+    if whole_s.is_nan() || whole_s <= 0.0 {
+        return Err(Gap::Unsampled);
+    }
+    match shared_s / whole_s {
+        share if share < LEAST_SHARE => return Err(Gap::NeverBusy),
+        share if share > 1.0 - LEAST_SHARE => return Err(Gap::AlwaysBusy),
+        _ => {}
+    }
+    let (mut aa, mut ab, mut bb, mut ra, mut rb) = (0.0, 0.0, 0.0, 0.0, 0.0);
+    for ProcessSlice { rows, alone_s, shared_s } in
+        slices.iter().filter(|one| one.alone_s + one.shared_s > 0.0)
+    {
+        let weight = 1.0 / (alone_s + shared_s);
+        aa += weight * alone_s * alone_s;
+        ab += weight * alone_s * shared_s;
+        bb += weight * shared_s * shared_s;
+        ra += weight * rows * alone_s;
+        rb += weight * rows * shared_s;
+    }
+    let determinant = aa * bb - ab * ab;
+    if determinant.is_nan() || determinant <= LEAST_APART * aa * bb {
+        return Err(Gap::Alike);
+    }
+    let (alone, shared) = ((ra * bb - rb * ab) / determinant, (rb * aa - ra * ab) / determinant);
+    match alone > 0.0 && shared > 0.0 {
+        true => Ok((shared / alone).ln()),
+        false => Err(Gap::Scatter),
+    }
+}
+
+/// The kind.
+pub struct Scans;
+
+impl Kind for Scans {
+    fn is(&self, study: &Study) -> bool {
+        study.workload == parallel::WORKLOAD
+    }
+
+    fn nouns(&self, _study: &Study) -> Nouns {
+        rate::NOUNS
+    }
+
+    fn metric_name(&self, _study: &Study, metric: &str) -> String {
+        metric.to_owned()
+    }
+
+    fn scope(&self, _study: &Study) -> Option<String> {
+        Some("one parallel, CPU-bound scan of a table in memory; every answer is checked".to_owned())
+    }
+
+    fn findings(&self, facts: &Facts<'_>) -> Parts {
+        let mut parts = rate::Rates.findings(facts);
+        parts.lead = parts.lead.or(Some(KIND));
+        parts.found.extend(slower_workers(facts));
+        parts.limits.splice(0..0, too_few(facts));
+        parts
+    }
+
+    fn answers(&self, facts: &Facts<'_>) -> Vec<Section> {
+        workers_section(facts).into_iter().chain(rate::Rates.answers(facts)).collect()
+    }
+
+    fn tables(&self, facts: &Facts<'_>) -> Vec<Section> {
+        rate::Rates.tables(facts)
+    }
+
+    fn chart_words(&self, facts: &Facts<'_>) -> ChartWords {
+        rate::Rates.chart_words(facts)
+    }
+}
+
+/// Kind of the finding that answers the study's question.
+const KIND: &str = "parallel-workers";
+
+/// A worker that comes too late for a scan in a hundred is no worker less.
+const HARDLY: f64 = 0.01;
+
+/// One line: of the treatment with most processes of which a difference is shown, by the interval that holds for all
+/// treatments together; or why none has a ratio. `None` where ratios are there and none shows a difference.
+fn slower_workers(facts: &Facts<'_>) -> Option<Finding> {
+    let all = &facts.analysis.get::<Parallel>()?.treatments;
+    let shown: Vec<(&TreatmentParallel, &Ratio)> = all
+        .iter()
+        .filter_map(|one| Some((one, one.ratio.as_ref()?)))
+        .filter(|(_, ratio)| ratio.is_different())
+        .collect();
+    // The first of those with as many processes, in the study's order: never by what came out.
+    let most = shown.iter().rev().max_by(|(one, _), (other, _)| processes(one).total_cmp(&processes(other)));
+    match most {
+        Some((one, ratio)) => {
+            Some(finding(KIND, said(facts, one, ratio, shown.len() - 1), &[&one.treatment]))
+        }
+        None if all.iter().all(|one| one.ratio.is_none()) => unknown(all),
+        None => None,
+    }
+}
+
+fn processes(one: &TreatmentParallel) -> f64 {
+    one.processes.unwrap_or(0.0)
+}
+
+fn said(facts: &Facts<'_>, one: &TreatmentParallel, ratio: &Ratio, more: usize) -> Prose {
+    let name = facts.label(&one.treatment, facts.group_of(&one.treatment));
+    let mut text = prose!(
+        "A worker whose sibling was busy did {} of the rows per second of one alone{} ({}).",
+        &ratio.decisive(),
+        answered(ratio),
+        name
+    );
+    if let Some(loss) = &one.equal_loss {
+        text.push(prose!(
+            " Equal parts of the rows would have taken its processes {} longer than parts by their rates",
+            loss
+        ));
+        match &one.idle_tail {
+            Some(tail) => {
+                text.push(prose!("; the engine's own division left them idle for {} of the time.", tail))
+            }
+            None => text.push("."),
+        }
+    }
+    if more > 0 {
+        text.push(prose!(" {} more in the table.", more));
+    }
+    text
+}
+
+/// Why there is no ratio: what is said of the treatments with several processes.
+fn unknown(all: &[TreatmentParallel]) -> Option<Finding> {
+    let gaps = || all.iter().filter_map(|one| one.gap);
+    let gap = gaps().find(|gap| *gap != Gap::OneProcess).or_else(|| gaps().next())?;
+    let text = format!("What a busy sibling costs a worker is not known: {}.", gap.words());
+    Some(finding("not-measurable", text, &[]))
+}
+
+/// Treatments whose scans had fewer processes than were asked for: what is said of a degree is of fewer then.
+fn too_few(facts: &Facts<'_>) -> Option<Finding> {
+    let all = &facts.analysis.get::<Parallel>()?.treatments;
+    let lacks = |one: &&TreatmentParallel| {
+        one.dop.zip(one.processes).is_some_and(|(dop, seen)| seen < f64::from(dop) - HARDLY)
+    };
+    let few: Vec<&TreatmentParallel> = all.iter().filter(lacks).collect();
+    let clause = |one: &&TreatmentParallel| {
+        let name = facts.label(&one.treatment, facts.group_of(&one.treatment));
+        let seen = numbers::value(processes(one), "1");
+        prose!("{} had {} of {}", name, Prose::figure(seen), one.dop.unwrap_or(0))
+    };
+    let names: Vec<&str> = few.iter().map(|one| one.treatment.as_str()).collect();
+    let clauses = limited(few.iter().map(clause), MAX_LISTED)?;
+    Some(finding(
+        "trust",
+        prose!("Trust: fewer processes took part in a scan than asked for: {}.", clauses),
+        &names,
+    ))
+}
+
+/// Most processes whose shares are listed one by one.
+const MOST_SHARES: usize = 4;
+
+/// The section; `None` where nothing is known of processes.
+fn workers_section(facts: &Facts<'_>) -> Option<Section> {
+    let all = &facts.analysis.get::<Parallel>()?.treatments;
+    let about = prose!(
+        "Rows and times of each process are those of the scans' own answers. Where processes were comes from looks while \
+         they ran, some milliseconds apart: a sibling was busy where another process of the same scan was found on the \
+         other thread of its core. Equal parts: how much longer the scans would have taken with rows divided equally, at \
+         the rates that the processes had, than with rows divided by rate. Idle: the part of the processes' time in which \
+         they had ended and others had not, with the engine's own division."
+    );
+    let mut legend = vec![prose!("[low, high]: {} interval over blocks.", set_percent(facts.level()))];
+    legend.extend(Mark::ALL.map(Prose::sign));
+    let blocks = vec![
+        document::Block::Text(about, Shown::Page),
+        document::Block::Table(table(facts, all)),
+        document::Block::Legend(legend, Shown::Terminal),
+    ];
+    Some(Section::new("parallel-workers", "Parallel workers", blocks))
+}
+
+fn table(facts: &Facts<'_>, all: &[TreatmentParallel]) -> Table {
+    let columns = vec![
+        Column::text("treatment").shorten_at(4),
+        Column::figure("DOP").drop_at(2),
+        Column::figure("processes"),
+        Column::text("rows by process").drop_at(1),
+        Column::figure("sibling busy").drop_at(3),
+        Column::text("beside a busy sibling").shorten_at(5),
+        Column::figure("equal parts"),
+        Column::figure("idle"),
+        Column::figure("looking").shown(Shown::Page),
+        Column::figure("scans").shown(Shown::Page),
+    ];
+    let row = |one: &TreatmentParallel| {
+        let group = facts.group_of(&one.treatment);
+        let share = |interval: &Option<crate::Interval>| match interval {
+            Some(interval) => Cell::Share(interval.clone()),
+            None => Cell::none(),
+        };
+        let of_blocks = |text: String| match one.unsampled_scans {
+            0 => text,
+            unsampled => format!("{text}, {unsampled} not looked at closely enough"),
+        };
+        vec![
+            Cell::text(facts.label(&one.treatment, group)),
+            one.dop.map_or_else(Cell::none, |dop| Cell::Count(dop.into())),
+            one.processes.map_or_else(Cell::none, |value| Cell::Value { value, unit: "1" }),
+            Cell::text(shares(&one.row_shares)),
+            share(&one.sibling_busy),
+            match (&one.ratio, one.gap) {
+                (Some(ratio), _) => Cell::Ratio(ratio.clone(), Says::Faster),
+                (None, Some(gap)) => Cell::Gap(gap.words().to_owned()),
+                (None, None) => Cell::none(),
+            },
+            share(&one.equal_loss),
+            share(&one.idle_tail),
+            share(&one.looking),
+            Cell::text(of_blocks(format!("{} in {}", one.scans, counted(one.blocks as usize, "block")))),
+        ]
+    };
+    Table::new("", columns, all.iter().map(row))
+}
+
+/// `27%, 26%, 24%, 23%`, or of more processes the most and the fewest.
+fn shares(shares: &[f64]) -> String {
+    let words = |shares: &[f64]| shares.iter().map(|share| percent(*share)).collect::<Vec<_>>().join(", ");
+    match shares {
+        [most, .., fewest] if shares.len() > MOST_SHARES => {
+            format!("{} to {}", percent(*fewest), percent(*most))
+        }
+        all => words(all),
+    }
+}

@@ -1,0 +1,166 @@
+//! Studies under a CPU quota: how often treatments were stopped, for how long, and what that says of their rates.
+
+use crate::estimate::THROUGHPUT;
+use crate::words::{count_of, finding, judged};
+use crate::{Estimate, Facts, Finding, Interval, TreatmentSummary};
+use threadwise_document::{Block, Cell, Column, Prose, Row, Section, Shown, Table, numbers, prose};
+use threadwise_study::Quota;
+
+/// The section; `None` where slices were made for no quota.
+pub fn section(facts: &Facts<'_>) -> Option<Section> {
+    let quota = facts.study.quota?;
+    let mut table = Table::new(
+        "Stopped in: share of the periods",
+        vec![
+            Column::text("treatment").shorten_at(3),
+            Column::figure("sessions"),
+            Column::figure("rate").drop_at(1),
+            Column::figure("stopped in"),
+            Column::figure("time stopped"),
+            Column::figure("p99").drop_at(2),
+            Column::figure("longest step"),
+        ],
+        [],
+    );
+    for (group, members) in facts.groups() {
+        let words = facts.group_words(group);
+        table.rows.extend((!words.is_empty()).then_some(Row::Group(words)));
+        table.rows.extend(members.into_iter().map(|summary| row(facts, &quota, group, summary)));
+    }
+    let blocks = vec![Block::Text(about(facts, &quota), Shown::Everywhere), Block::Table(table)];
+    Some(Section::new("quota", "Under the CPU quota", blocks))
+}
+
+fn row(facts: &Facts<'_>, quota: &Quota, group: &str, summary: &TreatmentSummary) -> Row {
+    let metric = |name: &str| Cell::interval(summary.metrics.get(name));
+    Row::Cells(vec![
+        Cell::named(facts.label(&summary.name, group), summary.placement.trim()),
+        Cell::Count(summary.sessions.into()),
+        metric(THROUGHPUT),
+        Cell::interval(periods_share(quota, summary).as_ref()),
+        metric("throttled_share"),
+        metric("latency_ns_p99"),
+        Cell::mean(summary.metrics.get("latency_ns_max")),
+    ])
+}
+
+/// How it was measured, in a few sentences.
+fn about(facts: &Facts<'_>, quota: &Quota) -> Prose {
+    let period = numbers::nanoseconds(quota.period_ns as f64);
+    let mut text = prose!(
+        "{} CPUs in periods of {}: CPU time that is used up before a period ends stops all threads until the next.",
+        Prose::figure(numbers::set_number(quota.cpus)),
+        &period
+    );
+    if quota.burst_ns > 0 {
+        let burst = numbers::nanoseconds(quota.burst_ns as f64);
+        text.push(prose!(" {} of CPU time may be saved up, and is used up before windows begin.", burst));
+    }
+    if !facts.study.is_fixed_work() {
+        let design = &facts.study.design;
+        let periods = |ns: u64| numbers::counted((ns / quota.period_ns) as usize, "period");
+        text.push(prose!(
+            " Slices are {} long; before each nothing runs for {}, and its load runs uncounted for {}.",
+            periods(design.slice_ns),
+            periods(quota.idle_ns()),
+            periods(design.rewarm_ns.unwrap_or(0))
+        ));
+    }
+    text.push(prose!(
+        " A stop is one long step of each session among many short ones, so p99 of steps hardly sees it; a request \
+         that comes at any moment meets it in the share of time stopped."
+    ));
+    text
+}
+
+/// Treatments that the quota stopped. Runs within it that were stopped are invalid, so none of theirs is here.
+pub fn beyond<'a>(facts: &Facts<'a>) -> Vec<&'a TreatmentSummary> {
+    let stopped = |summary: &&TreatmentSummary| {
+        summary.metrics.get("throttled_periods_per_s").is_some_and(|rate| rate.mean > 0.0)
+    };
+    facts.analysis.treatments.iter().filter(stopped).collect()
+}
+
+/// Share of the periods in which a treatment was stopped.
+pub fn periods_share(quota: &Quota, summary: &TreatmentSummary) -> Option<Interval> {
+    let rate = summary.metrics.get("throttled_periods_per_s")?;
+    let share = rate.scaled(quota.period_ns as f64 / 1e9, "share");
+    // A period that ends in the window's first moments counts there.
+    Some(Interval { mean: share.mean.min(1.0), low: share.low.min(1.0), high: share.high.min(1.0), ..share })
+}
+
+/// The finding; `None` where slices were made for no quota.
+///
+/// The treatment that it tells of is that with the fewest sessions of those that were stopped, of the first
+/// group that has any; the section has the others.
+pub fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
+    let quota = facts.study.quota?;
+    let mut text = holds(&quota);
+    let stopped = beyond(facts);
+    let Some(least) = stopped.iter().min_by_key(|summary| summary.sessions) else {
+        text.push(prose!(" No treatment was stopped."));
+        return Some(finding("quota", text, &[]));
+    };
+    let name = facts.label(&least.name, &least.group);
+    text.push(prose!(" Beyond it, {} ({}) was stopped", name, count_of(least.sessions as usize, "session")));
+    if let Some(share) = periods_share(&quota, least) {
+        text.push(prose!(" in {} of the periods", &share));
+    }
+    if let Some(share) = least.metrics.get("throttled_share") {
+        text.push(prose!(", for {} of the time of its logical CPUs", share));
+    }
+    text.push(prose!("{}.", longest(facts, least)));
+    let whole = facts.throughput().find(|one| one.kind == "quota" && one.treatment == least.name);
+    text.push(whole.map(|whole| on_whole(facts, &quota, whole)).unwrap_or_default());
+    let evidence: Vec<&str> = whole.map(|whole| whole.name.as_str()).into_iter().collect();
+    Some(finding("quota", text, &evidence))
+}
+
+/// What fits, by the quota's own size: runs within it that were stopped are invalid.
+fn holds(quota: &Quota) -> Prose {
+    let cpus = numbers::set_number(quota.cpus);
+    // As many as it has leave nothing for the rest of the container.
+    let fits = (quota.cpus.ceil() as usize).saturating_sub(1);
+    let fits = match fits {
+        0 => "no session that is always busy".to_owned(),
+        1 => "one session that is always busy".to_owned(),
+        more => format!("{} that are always busy", count_of(more, "session")),
+    };
+    prose!(
+        "The quota of {} holds {}; rates of more say what the quota gives, not what the hardware does.",
+        Prose::figure(format!("{cpus} CPU{}", if quota.cpus == 1.0 { "" } else { "s" })),
+        fits
+    )
+}
+
+/// The longest step beside that of the baseline: a stop is one long step among many short ones, which no
+/// percentile of steps shows.
+fn longest(facts: &Facts<'_>, stopped: &TreatmentSummary) -> Prose {
+    let max = |summary: &TreatmentSummary| summary.metrics.get("latency_ns_max").cloned();
+    let Some(longest) = max(stopped) else { return Prose::default() };
+    let alone = facts.analysis.treatments.iter().find(|one| one.group == stopped.group);
+    let alone = alone.filter(|alone| alone.name != stopped.name);
+    let beside = alone.and_then(|alone| Some((facts.label(&alone.name, &alone.group), max(alone)?)));
+    let beside = beside.map(|(name, max)| prose!(", that of {} {}", name, numbers::nanoseconds(max.mean)));
+    let longest = numbers::nanoseconds(longest.mean);
+    prose!("; its longest step took {}{}", longest, beside.unwrap_or_default())
+}
+
+/// The rate beyond the quota against that of the same sessions on whole CPUs.
+fn on_whole(facts: &Facts<'_>, quota: &Quota, whole: &Estimate) -> Prose {
+    let below = facts.analysis.treatments.iter().find(|one| one.name == whole.baseline);
+    let name = facts.label(&whole.baseline, below.map_or("", |one| &one.group));
+    // As many CPUs as a whole quota leave nothing for the rest of the container, which may stop them too.
+    let stopped = below.and_then(|below| periods_share(quota, below)).filter(|share| share.mean > 0.0);
+    let stopped = match &stopped {
+        Some(share) => prose!("stopped in {} of the periods", share),
+        None => "never stopped".into(),
+    };
+    prose!(
+        " Its rate against the same sessions on {} ({}), which were {}: {}.",
+        count_of(quota.whole_cpus() as usize, "whole CPU"),
+        name,
+        stopped,
+        judged(whole)
+    )
+}
