@@ -6,185 +6,388 @@
 pub mod aspects;
 pub mod card;
 pub mod change;
-mod differs;
-mod document;
-pub mod quantity;
 pub mod rates;
-
-pub use document::{document, foot, made};
 
 use crate::estimate::first_reason;
 use crate::groups::bare;
-use crate::{Analysis, Estimate};
+use crate::kind::COMPARABLE;
+use crate::words::finding;
+use crate::{Estimate, Facts, NoiseFloor, Ratio, kinds};
+use aspects::{Aspect, aspects, machines_differ};
+use rates::{Rates, rates};
+use serde::Serialize;
 use std::collections::BTreeSet;
-use threadwise_machine::Topology;
-use threadwise_study::{Study, Treatment};
+use threadwise_document::{Block, Cell, Column, Document, Finding, Mark, Prose, Says, Section, Shown, Table};
+use threadwise_document::{numbers, prose};
+use threadwise_study::{Comparison, Treatment};
 
-/// One study as it was analysed.
-#[derive(Debug, Clone, Copy)]
-pub struct Side<'a> {
-    /// What was asked.
-    pub study: &'a Study,
-    /// Where.
-    pub topology: &'a Topology,
-    /// What came out.
-    pub analysis: &'a Analysis,
+/// Stands behind a ratio of whose baseline A/A is an alarm.
+const ALARM: &str = "~";
+
+/// What one study of each cannot say.
+const CANNOT_TELL: &str = "One study each cannot show whether anything changed: studies of one machine differ by 1 to 3% \
+     from hour to hour more than their own intervals say. Three and more a side can tell.";
+
+/// A study in a list of several.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StudyLine<'a> {
+    /// Name of its result file.
+    pub file: &'a str,
+    /// Name of the study.
+    pub name: &'a str,
+    /// Engine.
+    pub engine: &'a str,
+    /// Its version; empty where it is not known.
+    pub engine_version: &'a str,
+    /// Workload.
+    pub workload: &'a str,
+    /// When it began, RFC 3339 in UTC.
+    pub created_utc: &'a str,
+    /// Whether a model gave the figures.
+    pub simulated: bool,
+    /// Blocks whose baseline was usable.
+    pub blocks: u32,
+    /// Level of the intervals.
+    pub level: f64,
+    /// The widest of all groups, its metric under the name that reports have.
+    pub noise_floor: Option<NoiseFloor>,
+    /// `before` or `after`, of two sides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub side: Option<&'static str>,
 }
 
-/// The table.
-#[derive(Debug, Clone, PartialEq)]
+impl<'a> StudyLine<'a> {
+    /// Of a study.
+    pub fn of(facts: &Facts<'a>) -> Self {
+        let study = facts.study;
+        let metric = |floor: &NoiseFloor| kinds::of(study).metric_name(study, &floor.metric);
+        Self {
+            file: facts.source,
+            name: &study.name,
+            engine: &study.engine,
+            engine_version: facts.engine_version,
+            workload: &study.workload,
+            created_utc: facts.created_utc,
+            simulated: facts.is_simulated(),
+            blocks: facts.analysis.blocks,
+            level: facts.level(),
+            noise_floor: facts
+                .widest_floor()
+                .map(|floor| NoiseFloor { metric: metric(floor), ..floor.clone() }),
+            side: None,
+        }
+    }
+}
+
+/// The studies by number, with these columns, each called by its heading.
+fn studies_section(studies: &[StudyLine<'_>], headings: &[&str]) -> Section {
+    let floor = |study: &StudyLine<'_>| {
+        let floor = study.noise_floor.as_ref().map(|floor| floor.floor.exp_m1());
+        let floor = floor.filter(|floor| floor.is_finite());
+        floor.map_or("unknown".to_owned(), |floor| format!("±{}", numbers::percent(floor)))
+    };
+    let row = |(number, study): (u64, &StudyLine<'_>)| {
+        let cell = |heading: &&str| match *heading {
+            "" => Cell::Count(number),
+            "side" => Cell::text(study.side.unwrap_or_default()),
+            "engine" => {
+                let simulated = if study.simulated { "SIMULATED, " } else { "" };
+                Cell::text(format!("{simulated}{} {}", study.engine, study.engine_version).trim())
+            }
+            "workload" => Cell::text(study.workload),
+            "result file" => Cell::text(study.file),
+            "begun" => Cell::text(study.created_utc),
+            "blocks" => Cell::Count(study.blocks.into()),
+            _ => Cell::Text(floor(study)),
+        };
+        headings.iter().map(cell).collect()
+    };
+    let column = |heading: &&str| match *heading {
+        "blocks" | "noise floor" => Column::figure(*heading),
+        _ => Column::text(*heading),
+    };
+    let table = Table::new("", headings.iter().map(column).collect(), (1..).zip(studies).map(row));
+    Section::new("studies", "Studies", vec![Block::Table(table)])
+}
+
+/// Several studies, with all that may be said of them together.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SideBySide<'a> {
+    /// The studies, in the order of all cells and values.
+    pub studies: Vec<StudyLine<'a>>,
+    /// What is the same and what differs.
+    pub aspects: Vec<Aspect>,
+    /// Rates by treatment; `None` where studies have none in common.
+    pub rates: Option<Rates<'a>>,
+    /// Why there are no rates; `None` where there are.
+    pub no_rates: Option<String>,
     /// Comparisons by name, in order of first appearance.
     pub rows: Vec<Row<'a>>,
     /// What keeps the studies from being alike, one line each.
     pub cautions: Vec<String>,
+    /// What may be compared, and what may not.
+    pub note: &'static str,
 }
 
 /// One comparison.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row<'a> {
     /// Its name, the same in every study that has it.
     pub name: &'a str,
-    /// What its ratios are of: throughput, or a quantity of commands.
-    pub metric: &'a str,
+    /// What its ratios are of: throughput, or a quantity of commands, under the name that reports have.
+    pub metric: String,
+    /// The same for people, where studies of commands have several.
+    #[serde(skip)]
+    pub quantity: &'a str,
     /// One per study, in their order.
-    pub cells: Vec<Cell<'a>>,
+    pub cells: Vec<Compared<'a>>,
 }
 
 /// What one study says of a comparison.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Cell<'a> {
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Compared<'a> {
     /// Its ratio.
     Ratio {
-        /// The estimate.
-        estimate: &'a Estimate,
+        /// The ratio.
+        #[serde(flatten)]
+        ratio: &'a Ratio,
+        /// What is too small to matter, as a fraction.
+        margin: f64,
+        /// `better` or `worse`, or where neither is, `higher` or `lower`; `None` without a difference.
+        meaning: Option<&'static str>,
         /// Whether A/A of its group is an alarm.
-        alarm: bool,
+        a_a_alarm: bool,
     },
-    /// There is none; why.
-    Lacks(String),
+    /// There is none.
+    Lacks {
+        /// Why.
+        reason: String,
+    },
 }
 
 /// Puts the ratios of throughput of several studies side by side; of commands those of every quantity.
-pub fn side_by_side<'a>(sides: &[Side<'a>]) -> SideBySide<'a> {
-    // A comparison's name with the treatment on top, which tells why another study lacks it.
-    let mut names: Vec<(&'a str, &'a str, &'a str)> = Vec::new();
+pub fn side_by_side<'a>(studies: &[Facts<'a>]) -> SideBySide<'a> {
+    let aspects = aspects(studies);
+    let (rates, no_rates) = match rates(studies, &aspects) {
+        Ok(rates) => (Some(rates), None),
+        Err(why) => (None, Some(why)),
+    };
+    SideBySide {
+        studies: studies.iter().map(StudyLine::of).collect(),
+        rates,
+        no_rates,
+        rows: rows(studies),
+        cautions: cautions(studies, &aspects),
+        note: note(studies),
+        aspects,
+    }
+}
+
+/// What may be compared, and what may not: what all kinds have in common.
+fn note(studies: &[Facts<'_>]) -> &'static str {
+    let mut all: Vec<&str> = studies.iter().map(|facts| kinds::of(facts.study).comparable()).collect();
+    all.dedup();
+    if let [same] = all.as_slice() { same } else { COMPARABLE }
+}
+
+fn rows<'a>(studies: &[Facts<'a>]) -> Vec<Row<'a>> {
+    // A comparison with its metric; its treatment tells why another study lacks it.
+    let mut all: Vec<(&'a Comparison, &'a str)> = Vec::new();
     // Headlines first: studies may have different ones.
-    let most = sides.iter().map(|side| side.metrics().len()).max().unwrap_or(0);
+    let most = studies.iter().map(|facts| metrics(facts).len()).max().unwrap_or(0);
     for rank in 0..most {
-        for side in sides {
-            let metrics = side.metrics();
-            let Some(&metric) = metrics.get(rank) else { continue };
-            for comparison in &side.study.comparisons {
-                if !names.iter().any(|(known, shown, _)| *known == comparison.name && *shown == metric) {
-                    names.push((&comparison.name, metric, &comparison.treatment));
+        for facts in studies {
+            let Some(&metric) = metrics(facts).get(rank) else { continue };
+            for comparison in &facts.study.comparisons {
+                let is_known = |(known, its_metric): &(&Comparison, &str)| {
+                    known.name == comparison.name && *its_metric == metric
+                };
+                if !all.iter().any(is_known) {
+                    all.push((comparison, metric));
                 }
             }
         }
     }
-    let rows = names.iter().map(|&(name, metric, treatment)| Row {
-        name,
-        metric,
-        cells: sides.iter().map(|side| cell(side, name, metric, treatment)).collect(),
-    });
-    SideBySide { rows: rows.collect(), cautions: cautions(sides) }
+    let with_commands = studies.iter().find(|facts| facts.study.runs_whole()).map(|facts| facts.study);
+    let commands = studies.iter().filter_map(|facts| facts.analysis.commands.as_ref());
+    let row = |(comparison, metric): (&'a Comparison, &'a str)| Row {
+        name: &comparison.name,
+        metric: with_commands
+            .map_or_else(|| metric.to_owned(), |study| kinds::of(study).metric_name(study, metric)),
+        quantity: commands.clone().find_map(|all| all.quantity(metric)).map_or("throughput", |one| &one.name),
+        cells: studies.iter().map(|facts| cell(facts, comparison, metric)).collect(),
+    };
+    all.into_iter().map(row).collect()
 }
 
-impl<'a> Side<'a> {
-    /// What its ratios are of, the headline first.
-    fn metrics(&self) -> Vec<&'a str> {
-        match &self.analysis.commands {
-            Some(commands) => commands.quantities.iter().map(|quantity| quantity.metric.as_str()).collect(),
-            None => vec![self.analysis.headline()],
-        }
+/// What a study's ratios are of, the headline first.
+fn metrics<'a>(facts: &Facts<'a>) -> Vec<&'a str> {
+    match &facts.analysis.commands {
+        Some(commands) => commands.quantities.iter().map(|quantity| quantity.metric.as_str()).collect(),
+        None => vec![facts.analysis.headline()],
     }
 }
 
-fn cell<'a>(side: &Side<'a>, name: &str, metric: &str, treatment: &str) -> Cell<'a> {
-    let analysis = side.analysis;
-    let mut estimates = analysis.estimates.iter().filter(|estimate| estimate.metric == metric);
-    match estimates.find(|estimate| estimate.name == name) {
-        Some(estimate) => Cell::Ratio { estimate, alarm: has_alarm(side, estimate) },
-        None => {
-            Cell::Lacks(why_no_metric(side, name, metric).unwrap_or_else(|| why_not(side, name, treatment)))
-        }
+fn cell<'a>(facts: &Facts<'a>, comparison: &Comparison, metric: &str) -> Compared<'a> {
+    let mut estimates = facts.analysis.estimates.iter().filter(|estimate| estimate.metric == metric);
+    match estimates.find(|estimate| estimate.name == comparison.name) {
+        Some(estimate) => Compared::Ratio {
+            ratio: &estimate.ratio,
+            margin: estimate.ratio.margin,
+            meaning: estimate.ratio.is_different().then(|| estimate.ratio.meaning()),
+            a_a_alarm: has_alarm(facts, estimate),
+        },
+        None => Compared::Lacks { reason: why_not(facts, comparison, metric) },
     }
 }
 
-/// Why a study that has the comparison has no ratio of this metric.
-fn why_no_metric(side: &Side<'_>, name: &str, metric: &str) -> Option<String> {
-    if !side.metrics().contains(&metric) {
-        return Some("not measured".to_owned());
-    }
-    let gap = side.analysis.commands.as_ref()?.gap(name, metric)?;
-    Some(format!("no ratio: {}", gap.reason))
+/// Whether A/A of an estimate's group is an alarm.
+fn has_alarm(facts: &Facts<'_>, estimate: &Estimate) -> bool {
+    let floor = facts.analysis.floor(facts.group_of(&estimate.treatment), &estimate.metric);
+    floor.is_some_and(|floor| floor.alarm.is_some())
 }
 
-fn has_alarm(side: &Side<'_>, estimate: &Estimate) -> bool {
-    let group = side.study.treatment(&estimate.treatment).map_or("", |(_, treatment)| &treatment.group);
-    side.analysis.floor(group, &estimate.metric).is_some_and(|floor| floor.alarm.is_some())
-}
-
-/// Why a study has no such ratio: its machine lacks something, its runs do not count, or it was not
-/// asked.
-fn why_not(side: &Side<'_>, name: &str, treatment: &str) -> String {
-    if let Some(comparison) = side.study.comparisons.iter().find(|comparison| comparison.name == name) {
-        let sides = std::iter::once(&comparison.treatment).chain(&comparison.baseline);
-        let reasons = sides.filter_map(|side_name| {
-            let (_, treatment) = side.study.treatment(side_name)?;
-            first_reason(&side.analysis.excluded_blocks, side_name, &treatment.group)
-        });
-        return reasons.map(str::to_owned).next().unwrap_or_else(|| "no usable run".to_owned());
+/// Why a study has no such ratio: it does not have the metric, its machine lacks something, its runs do not count, or it
+/// was not asked.
+fn why_not(facts: &Facts<'_>, comparison: &Comparison, metric: &str) -> String {
+    if !metrics(facts).contains(&metric) {
+        return "not measured".to_owned();
     }
-    let lines = side.study.left_out.iter().filter_map(|line| line.split_once(':'));
+    if let Some(gap) = facts.analysis.commands.as_ref().and_then(|all| all.gap(&comparison.name, metric)) {
+        return format!("no ratio: {}", gap.reason);
+    }
+    if let Some(same) = facts.study.comparisons.iter().find(|other| other.name == comparison.name) {
+        return why_no_run(facts, same);
+    }
+    let treatment = comparison.treatment.as_str();
+    let lines = facts.study.left_out.iter().filter_map(|line| line.split_once(':'));
     let mut reasons = lines.filter(|(what, _)| [treatment, bare(treatment)].contains(what));
     reasons.next().map_or_else(|| "not asked".to_owned(), |(_, why)| why.trim().to_owned())
 }
 
+/// Why no run of a comparison of the study is usable.
+pub(crate) fn why_no_run(facts: &Facts<'_>, comparison: &Comparison) -> String {
+    let mut sides = std::iter::once(&comparison.treatment).chain(&comparison.baseline);
+    let excluded = &facts.analysis.excluded_blocks;
+    let reason = sides.find_map(|side| first_reason(excluded, side, facts.group_of(side)));
+    reason.unwrap_or("no usable run").to_owned()
+}
+
 /// What a reader must know before taking two columns for the same thing.
-fn cautions<'a>(sides: &[Side<'a>]) -> Vec<String> {
-    let Some((first, rest)) = sides.split_first() else { return Vec::new() };
-    let differ = |same: &dyn Fn(&Side<'a>) -> bool| !rest.iter().all(same);
+fn cautions(studies: &[Facts<'_>], aspects: &[Aspect]) -> Vec<String> {
+    let Some((first, rest)) = studies.split_first() else { return Vec::new() };
     let mut lines = Vec::new();
-    if sides.iter().any(|side| side.study.is_simulated()) {
+    if studies.iter().any(Facts::is_simulated) {
         lines.push("some figures come from a model, not from a machine".to_owned());
     }
-    if differ(&|side| side.study.workload == first.study.workload) {
+    if rest.iter().any(|facts| facts.study.workload != first.study.workload) {
         lines.push("the workloads differ: a ratio belongs to its own".to_owned());
     }
-    let machine = |side: &Side<'a>| {
-        let identity = &side.topology.identity;
-        (identity.cpu_model.clone(), identity.hypervisor.clone(), side.topology.cores.len())
-    };
-    if differ(&|side| machine(side) == machine(first) && side.topology.allowed() == first.topology.allowed())
-    {
+    if machines_differ(aspects) {
         lines.push("the machines differ, or the logical CPUs that were allowed".to_owned());
     }
-    let known = &first.study.treatments;
-    let both = |side: &Side<'a>| {
-        let study = side.study;
-        known.iter().filter_map(move |one| Some((one, study.treatment(&one.name)?.1)))
-    };
-    let placed = |(one, other): (&Treatment, &Treatment)| {
-        (one.placement.as_str(), one.sessions, one.pin)
-            == (other.placement.as_str(), other.sessions, other.pin)
-    };
-    if differ(&|side| both(side).all(placed)) {
+    let both: Vec<(&Treatment, &Treatment)> = rest
+        .iter()
+        .flat_map(|facts| {
+            let known = first.study.treatments.iter();
+            known.filter_map(|one| Some((one, facts.study.treatment(&one.name)?.1)))
+        })
+        .collect();
+    let placed = |one: &Treatment| (one.placement.clone(), one.sessions, one.pin);
+    if both.iter().any(|(one, other)| placed(one) != placed(other)) {
         lines.push("treatments of the same name have different placements or sessions".to_owned());
     }
-    let options: BTreeSet<&str> =
-        rest.iter().flat_map(both).flat_map(|(one, other)| unlike(one, other)).collect();
+    let unlike = both.iter().flat_map(|(one, other)| {
+        let names = one.options.keys().chain(other.options.keys());
+        names.filter(|name| one.options.get(*name) != other.options.get(*name)).map(String::as_str)
+    });
+    let options: Vec<&str> = unlike.collect::<BTreeSet<_>>().into_iter().collect();
     if !options.is_empty() {
-        let names: Vec<&str> = options.into_iter().collect();
-        lines.push(format!("treatments of the same name have other values of {}", names.join(", ")));
+        lines.push(format!("treatments of the same name have other values of {}", options.join(", ")));
     }
     lines
 }
 
-/// Names of the options that two treatments have different values of.
-fn unlike<'a>(one: &'a Treatment, other: &'a Treatment) -> impl Iterator<Item = &'a str> {
-    let names = one.options.keys().chain(other.options.keys());
-    names.filter(|name| one.options.get(*name) != other.options.get(*name)).map(String::as_str)
+/// The cautions as lines of a verdict.
+fn mind(cautions: &[String]) -> impl Iterator<Item = Finding> {
+    cautions.iter().map(|line| finding("caution", prose!("Mind: {}.", line), &[]))
+}
+
+/// The report of several studies, each with its file as [`Facts::source`].
+pub fn document(studies: &[Facts<'_>], program_version: &str) -> Document {
+    let made = side_by_side(studies);
+    let mut verdict: Vec<Finding> = mind(&made.cautions).collect();
+    let rates = made.rates.as_ref().filter(|rates| !rates.rows.is_empty());
+    if rates.is_some_and(|rates| rates.no_ratios.is_none()) {
+        verdict.push(finding("change", CANNOT_TELL, &[]));
+    }
+    let ratios = match made.rows.is_empty() {
+        true => vec![Block::Text("No comparison in any of them.".into(), Shown::Everywhere)],
+        false => [vec![Block::Table(ratios(studies, &made.rows))], legend()].concat(),
+    };
+    let foot = Block::Text(made.note.into(), Shown::Everywhere);
+    let headings = ["", "engine", "workload", "result file", "blocks", "noise floor"];
+    let columns: Vec<_> = (0..studies.len()).map(|at| ((at + 1).to_string(), vec![at])).collect();
+    let sections = [
+        Some(studies_section(&made.studies, &headings)),
+        (studies.len() > 1).then(|| aspects::section(&made.aspects, &columns)),
+        rates.map(rates::section),
+        Some(Section::new("ratios", "Ratios", ratios.into_iter().chain([foot]).collect())),
+    ];
+    Document {
+        title: format!("Ratios of {} side by side", unit(studies)),
+        simulated: studies.iter().any(Facts::is_simulated),
+        verdict,
+        sections: sections.into_iter().flatten().collect(),
+        footer: format!("threadwise {program_version}"),
+        ..Document::default()
+    }
+}
+
+/// What the ratios are of: the unit that all studies have in common.
+fn unit(studies: &[Facts<'_>]) -> &'static str {
+    if !studies.is_empty() && studies.iter().all(|facts| facts.study.runs_whole()) {
+        return "commands";
+    }
+    let mut units: Vec<&str> =
+        studies.iter().map(|facts| kinds::of(facts.study).nouns(facts.study).rate).collect();
+    units.dedup();
+    match units.as_slice() {
+        [] => "rows/s",
+        [one] => one,
+        _ => "throughput",
+    }
+}
+
+/// A row a comparison, a column a study. Where any study is one of commands, rows name what their ratios are of.
+fn ratios(studies: &[Facts<'_>], rows: &[Row<'_>]) -> Table {
+    let any_runs = studies.iter().any(|facts| facts.study.runs_whole());
+    let says = if any_runs { Says::Better } else { Says::Higher };
+    let cell = |found: &Compared<'_>| match found {
+        Compared::Lacks { reason } => Cell::Gap(reason.clone()),
+        Compared::Ratio { ratio, a_a_alarm: false, .. } => Cell::Ratio((*ratio).clone(), says),
+        Compared::Ratio { ratio, .. } => {
+            Cell::Both(Box::new(Cell::Ratio((*ratio).clone(), says)), Box::new(Cell::text(ALARM)))
+        }
+    };
+    let lines = rows.iter().map(|row| {
+        let name = match any_runs {
+            true => format!("{} ({})", row.name, row.quantity),
+            false => row.name.to_owned(),
+        };
+        std::iter::once(Cell::Text(name)).chain(row.cells.iter().map(cell)).collect()
+    });
+    let numbers = (1..=studies.len()).map(|number| Column::text(number.to_string()).shorten_at(1));
+    let columns = std::iter::once(Column::text("comparison")).chain(numbers).collect();
+    Table::new("", columns, lines)
+}
+
+/// What the signs mean; the page has words for those of ratios.
+fn legend() -> Vec<Block> {
+    let sign: Prose = format!("{ALARM} A/A alarm").into();
+    let signs = Mark::ALL.into_iter().map(Prose::sign).chain([sign.clone()]);
+    vec![Block::Legend(signs.collect(), Shown::Terminal), Block::Legend(vec![sign], Shown::Page)]
 }
 
 #[cfg(test)]
@@ -220,16 +423,13 @@ mod tests {
         }
         let mut second = analyse_on(&two, None, &failed, 1.0);
         second.noise_floors[0].alarm = Some(crate::estimate::Alarm::Wide);
-        let sides = [
-            Side { study: &one, topology: &topology, analysis: &first },
-            Side { study: &two, topology: &topology, analysis: &second },
-        ];
-        let table = side_by_side(&sides);
+        let studies = [Facts::new(&one, &topology, &first), Facts::new(&two, &topology, &second)];
+        let table = side_by_side(&studies);
         let names: Vec<&str> = table.rows.iter().map(|row| row.name).collect();
         assert_eq!(names, ["P : A+A'", "O : A+A'", "X : A+A'"]);
         let ratio = |row: usize, column: usize| match &table.rows[row].cells[column] {
-            Cell::Ratio { estimate, alarm } => (format!("{:.2}", estimate.ratio.value), *alarm),
-            Cell::Lacks(why) => (why.clone(), false),
+            Compared::Ratio { ratio, a_a_alarm, .. } => (format!("{:.2}", ratio.value), *a_a_alarm),
+            Compared::Lacks { reason } => (reason.clone(), false),
         };
         assert_eq!(ratio(0, 0), ("1.90".to_owned(), false));
         assert_eq!(ratio(0, 1), ("no second core".to_owned(), false));
@@ -250,12 +450,10 @@ mod tests {
         two.treatments[2].sessions = 3;
         two.treatments[0].options.insert("loop".to_owned(), OptionValue::Text("server".to_owned()));
         let analysis = analyse_on(&one, None, &[], 1.0);
-        let sides = [
-            Side { study: &one, topology: &small, analysis: &analysis },
-            Side { study: &two, topology: &large, analysis: &analysis },
-        ];
-        let table = side_by_side(&sides);
-        assert_eq!(table.rows[0].cells, [(); 2].map(|()| Cell::Lacks("no usable run".to_owned())));
+        let studies = [Facts::new(&one, &small, &analysis), Facts::new(&two, &large, &analysis)];
+        let table = side_by_side(&studies);
+        let lacks = || Compared::Lacks { reason: "no usable run".to_owned() };
+        assert_eq!(table.rows[0].cells, [lacks(), lacks()]);
         assert_eq!(table.cautions.len(), 5, "{:?}", table.cautions);
         assert!(table.cautions[4].ends_with("other values of loop"));
         assert_eq!(side_by_side(&[]).rows, []);
@@ -263,7 +461,6 @@ mod tests {
 
     #[test]
     fn a_document_has_a_column_a_study_and_a_reason_for_each_gap() {
-        use threadwise_document::{Block, Cell};
         let topology = machine(1, 2, 1);
         let one = study(&[""], &["P same-package 2", "O one-cpu 2"]);
         let mut two = one.clone();
@@ -271,11 +468,10 @@ mod tests {
         let mut measured = analyse_on(&one, None, &runs(&[("P", 190_000), ("O", 100_010)]), 1.0);
         measured.noise_floors[0].alarm = Some(crate::estimate::Alarm::Different);
         let nothing = analyse_on(&two, None, &[], 1.0);
-        let facts =
-            [crate::Facts::new(&one, &topology, &measured), crate::Facts::new(&two, &topology, &nothing)];
+        let facts = [Facts::new(&one, &topology, &measured), Facts::new(&two, &topology, &nothing)];
         let made = document(&facts, "1.0");
         assert_eq!(made.title, "Ratios of rows/s side by side");
-        let cautions: Vec<String> = made.verdict.iter().map(crate::Finding::text).collect();
+        let cautions: Vec<String> = made.verdict.iter().map(Finding::text).collect();
         assert_eq!(cautions, ["Mind: the workloads differ: a ratio belongs to its own."]);
         let Block::Table(table) = &made.section("ratios").unwrap().blocks[0] else { panic!("no table") };
         let rows: Vec<&Vec<Cell>> = table.cells().collect();

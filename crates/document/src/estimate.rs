@@ -1,8 +1,7 @@
 //! Values and ratios with their intervals: the types in which the analysis gives its results, and in which a
 //! report shows them.
 
-use serde::{Serialize, Serializer};
-use serde_json::json;
+use serde::Serialize;
 
 /// A value with its interval over blocks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -191,20 +190,6 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// For serde: with the adjusted interval beside its mark; `null` for none.
-    ///
-    /// # Errors
-    /// The serializer's.
-    pub fn adjusted<'a, S: Serializer>(ratio: impl Into<Option<&'a Self>>, to: S) -> Result<S::Ok, S::Error> {
-        let fields = ratio.into().map(|ratio| {
-            json!({
-                "value": ratio.value, "low": ratio.low, "high": ratio.high, "holm_low": ratio.holm_low,
-                "holm_high": ratio.holm_high, "answer": ratio.answer, "mark": ratio.mark().words(),
-            })
-        });
-        fields.serialize(to)
-    }
-
     /// Whether both ends are known: one block has none.
     pub fn has_ends(&self) -> bool {
         let is_bounded = if self.unit == RATIO { self.low > 0.0 } else { self.low.is_finite() };

@@ -116,7 +116,6 @@ fn version_of(said: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn the_version_is_a_word_of_what_isql_says() {
@@ -131,8 +130,8 @@ mod tests {
         let bin = folder.path().join("bin");
         fs::create_dir(&bin).unwrap();
         let program = |name: &str| {
-            fs::write(bin.join(name), "#!/bin/sh\necho 'ISQL Version: LI-V9.0.1.2 Firebird 9.0'\n").unwrap();
-            fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+            let text = "#!/bin/sh\necho 'ISQL Version: LI-V9.0.1.2 Firebird 9.0'\n";
+            threadwise_process::programs::write(&bin.join(name), text).unwrap();
         };
         let missing = || Programs::find(Some(&bin)).unwrap_err().to_string();
         assert!(

@@ -2,11 +2,13 @@
 //!
 //! Source: [`Topology`]; a core that this process may not use is known by the siblings of its logical CPUs.
 
+use serde::Serialize;
 use std::collections::BTreeSet;
 use threadwise_machine::{CpuSet, Topology};
 
 /// What a row is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(tag = "scope", content = "id", rename_all = "lowercase")]
 pub enum Scope {
     /// All online logical CPUs.
     Machine,

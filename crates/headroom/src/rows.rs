@@ -6,9 +6,10 @@
 use crate::core_time::CoreTime;
 use crate::layout::{Layout, Scope};
 use crate::smt_yield::SmtYield;
+use serde::{Serialize, Serializer};
 
 /// The least and the most that a figure can be.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Bounds {
     /// Least.
     pub low: f64,
@@ -17,9 +18,10 @@ pub struct Bounds {
 }
 
 /// A window of the machine or of a part of it.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Row {
     /// What it is about.
+    #[serde(flatten)]
     pub scope: Scope,
     /// Logical CPUs that were online all the time.
     pub logical_cpus: u32,
@@ -38,7 +40,13 @@ pub struct Row {
     /// What is left, 0 to 1.
     pub headroom_share: Bounds,
     /// Whether all of its cores with two and more logical CPUs are known from switches of tasks.
+    #[serde(rename = "method", serialize_with = "method")]
     pub is_traced: bool,
+}
+
+/// The word that JSON has.
+fn method<S: Serializer>(is_traced: &bool, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(if *is_traced { "exact" } else { "bounds" })
 }
 
 /// Sums over cores.

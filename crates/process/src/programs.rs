@@ -9,7 +9,9 @@ use rustix::fs::{Access, access};
 use std::cmp::Reverse;
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Write;
 use std::path::{Component, Path, PathBuf};
+use std::process::{Command, Stdio};
 
 /// The first program found: names in their order, and for each the folders of `path` (as in the
 /// environment variable), then those of `folders`, whose patterns are expanded by [`expand`].
@@ -20,6 +22,22 @@ pub fn find(names: &[&str], folders: &[&str], path: &OsStr) -> Option<PathBuf> {
     names
         .iter()
         .find_map(|name| searched.iter().map(|folder| folder.join(name)).find(|program| is_program(program)))
+}
+
+/// Writes a program that may be started at once. A process of its own writes it, so that no child that another thread has
+/// just forked still has it open for writing, of which `execve(2)` says ETXTBSY.
+///
+/// # Errors
+/// The system's, or that the program could not be written.
+pub fn write(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", "cat > \"$0\" && chmod 755 \"$0\""]).arg(path).stdin(Stdio::piped());
+    let mut child = shell.spawn()?;
+    let given = child.stdin.take().map_or(Ok(()), |mut input| input.write_all(text.as_bytes()));
+    match child.wait()?.success() {
+        true => given,
+        false => Err(std::io::Error::other(format!("{} was not written", path.display()))),
+    }
 }
 
 /// Whether the path is a file that we may run.

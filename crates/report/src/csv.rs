@@ -45,14 +45,8 @@ const LOOK_COLUMNS: &str = "\
 /// Counters that always have a column, so that programs can rely on it.
 const QUERY_COUNTERS: [&str; 2] = ["read_bytes", "spill_bytes"];
 
-/// Last fixed column of runs and slices of a study with long windows.
-const LONG_WINDOW: &str = ",long_window";
-
-/// The columns of a study's runs or slices.
-fn with_long_windows(facts: &Facts<'_>, columns: &str) -> String {
-    let more = if facts.study.design.long_windows.is_some() { LONG_WINDOW } else { "" };
-    format!("{columns}{more}")
-}
+/// Columns of short queries, behind all others; none in a study without them.
+const SHORT_COLUMNS: [&str; 2] = ["short_queries", "short_latency_ns_p99"];
 
 /// Every run, those of long windows last, failed and superseded ones too; engine counters follow the fixed columns, then `metric/NAME`
 /// for each metric of a command's output, empty where a run has none.
@@ -60,37 +54,95 @@ fn with_long_windows(facts: &Facts<'_>, columns: &str) -> String {
 /// # Errors
 /// The writer's.
 pub fn runs_csv(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportError> {
-    let counters = counter_names(lines::runs(facts));
-    let metrics = metric_names(facts);
-    let short = short_columns(facts);
-    let named = counters.iter().cloned().chain(metrics.iter().map(|name| format!("{SAID}{name}")));
-    let named = named.chain(short.iter().map(|name| (*name).to_owned()));
+    let more = More::of(facts, metric_names(facts));
     let rows = lines::runs(facts).map(|run| {
-        let sums = counters
-            .iter()
-            .map(|name| json!(run.slices.iter().map(|slice| slice.counter(name)).sum::<u64>()));
-        let said: BTreeMap<&str, Option<f64>> = lines::said(run).collect();
-        let said = metrics.iter().map(|name| json!(said.get(name.as_str())));
-        let of_short = short_cells(run.slices.iter().flat_map(Slice::short_sessions)).into_iter();
-        (run_fields(facts, run), sums.chain(said).chain(of_short.take(short.len())).collect())
+        let cpus: Vec<String> = run.cpus.iter().map(u32::to_string).collect();
+        let planned = planned(facts, run);
+        let more_fields = json!({
+            "cpus": cpus.join(" "), "sessions": planned["jobs"], "started_s": format!("{:.6}", run.started_s),
+            "prepare_ns": run.prepare_ns, "slices": run.slices.len(),
+        });
+        let fields = merged(merged(lines::head(run), planned), merged(sums(&run.slices), more_fields));
+        (fields, more.cells(run, &run.slices))
     });
-    table(out, &with_long_windows(facts, RUN_COLUMNS), named, rows)
+    table(out, &more.after(RUN_COLUMNS), more.headings(), rows)
 }
 
-/// Columns of short queries, behind all others; none in a study without them.
-const SHORT_COLUMNS: [&str; 2] = ["short_queries", "short_latency_ns_p99"];
-
-fn short_columns(facts: &Facts<'_>) -> &'static [&'static str] {
-    let has_short = facts.study.treatments.iter().any(|treatment| facts.study.short_sessions(treatment) > 0);
-    if has_short { &SHORT_COLUMNS } else { &[] }
+/// Every slice and long window of every run, summed over its sessions; engine counters follow the fixed columns.
+///
+/// # Errors
+/// The writer's.
+pub fn slices_csv(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportError> {
+    let more = More::of(facts, Vec::new());
+    let slices = lines::runs(facts).flat_map(|run| run.slices.iter().map(move |slice| (run, slice)));
+    let rows = slices.map(|(run, slice)| {
+        let waits: Option<u64> = slice.main_sessions().map(|session| session.run_queue_wait_ns).sum();
+        let used: Vec<&CpuTimes> =
+            slice.cpu_times.iter().filter(|times| run.cpus.contains(&times.cpu)).collect();
+        let sum = |value: fn(&CpuTimes) -> u64| {
+            (!used.is_empty()).then(|| used.iter().map(|times| value(times)).sum::<u64>())
+        };
+        let more_fields = json!({
+            "sequence": slice.sequence, "round": slice.round, "start_ns": slice.start_ns,
+            "sessions": slice.main_sessions().count(), "run_queue_wait_ns": waits,
+            "used_cpus_busy_ns": sum(|times| times.busy_ns), "used_cpus_steal_ns": sum(|times| times.steal_ns),
+        });
+        let slices = std::slice::from_ref(slice);
+        let fields = merged(merged(lines::head(run), planned(facts, run)), merged(sums(slices), more_fields));
+        (fields, more.cells(run, slices))
+    });
+    table(out, &more.after(SLICE_COLUMNS), more.headings(), rows)
 }
 
-/// How many short queries there were, and the 99th percentile of their latency, empty where there is none.
-fn short_cells<'a>(sessions: impl Iterator<Item = &'a SessionSlice> + Clone) -> [Value; 2] {
-    let mut merged = MergedLatency::new();
-    let is_readable = sessions.clone().all(|session| merged.add(&session.latency).is_ok());
-    let p99 = merged.quantile(0.99).filter(|_| is_readable);
-    [json!(sessions.map(|session| session.steps).sum::<u64>()), json!(p99)]
+/// What stands behind the fixed columns of runs and slices.
+struct More {
+    has_long_windows: bool,
+    /// Names of the engine's counters.
+    counters: BTreeSet<String>,
+    /// Names of the metrics of a command's output.
+    metrics: Vec<String>,
+    has_short: bool,
+}
+
+impl More {
+    fn of(facts: &Facts<'_>, metrics: Vec<String>) -> Self {
+        let slices = lines::runs(facts).flat_map(|run| &run.slices);
+        let counters = slices.flat_map(|slice| {
+            slice.sessions.iter().map(|session| &session.counters).chain([&slice.counters])
+        });
+        Self {
+            has_long_windows: facts.study.design.long_windows.is_some(),
+            counters: counters.flat_map(|counters| counters.keys().cloned()).collect(),
+            metrics,
+            has_short: facts.study.treatments.iter().any(|one| facts.study.short_sessions(one) > 0),
+        }
+    }
+
+    /// Fixed columns, with that of long windows where the study has some.
+    fn after(&self, columns: &str) -> String {
+        format!("{columns}{}", if self.has_long_windows { ",long_window" } else { "" })
+    }
+
+    fn headings(&self) -> Vec<String> {
+        let metrics = self.metrics.iter().map(|name| format!("{SAID}{name}"));
+        let short = SHORT_COLUMNS.iter().filter(|_| self.has_short).map(|name| (*name).to_owned());
+        self.counters.iter().cloned().chain(metrics).chain(short).collect()
+    }
+
+    /// The cells of some slices of a run. Short queries are counted; the 99th percentile of their latency is empty where
+    /// there is none.
+    fn cells(&self, run: &Run, slices: &[Slice]) -> Vec<Value> {
+        let counter = |name: &String| json!(slices.iter().map(|slice| slice.counter(name)).sum::<u64>());
+        let said: BTreeMap<&str, Option<f64>> = lines::said(run).collect();
+        let metrics = self.metrics.iter().map(|name| json!(said.get(name.as_str())));
+        let sessions = slices.iter().flat_map(Slice::short_sessions);
+        let mut latency = MergedLatency::new();
+        let is_readable = sessions.clone().all(|session| latency.add(&session.latency).is_ok());
+        let p99 = latency.quantile(0.99).filter(|_| is_readable);
+        let short = [json!(sessions.map(|session| session.steps).sum::<u64>()), json!(p99)];
+        let short = short.into_iter().filter(|_| self.has_short);
+        self.counters.iter().map(counter).chain(metrics).chain(short).collect()
+    }
 }
 
 /// Names of the metrics that any treatment's command has, or that any run has reported.
@@ -102,24 +154,6 @@ fn metric_names(facts: &Facts<'_>) -> Vec<String> {
     let reported = facts.runs.iter().flat_map(lines::said).map(|(name, _)| name.to_owned());
     let names: BTreeSet<String> = asked.map(|spec| spec.name).chain(reported).collect();
     names.into_iter().collect()
-}
-
-/// Every slice and long window of every run, summed over its sessions; engine counters follow the fixed columns.
-///
-/// # Errors
-/// The writer's.
-pub fn slices_csv(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportError> {
-    let counters = counter_names(lines::runs(facts));
-    let short = short_columns(facts);
-    let slices = lines::runs(facts).flat_map(|run| run.slices.iter().map(move |slice| (run, slice)));
-    let rows = slices.map(|(run, slice)| {
-        let fields = merged(merged(lines::head(run), planned(facts, run)), slice_sums(run, slice));
-        let counts = counters.iter().map(|name| json!(slice.counter(name)));
-        let of_short = short_cells(slice.short_sessions()).into_iter().take(short.len());
-        (fields, counts.chain(of_short).collect())
-    });
-    let named = counters.iter().cloned().chain(short.iter().map(|name| (*name).to_owned()));
-    table(out, &with_long_windows(facts, SLICE_COLUMNS), named, rows)
 }
 
 /// Every execution of a query in every run, failed and superseded ones too; the engine's counters over
@@ -139,7 +173,7 @@ pub fn queries_csv(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportE
         let counts = names.iter().map(|name| json!(query.counters.get(*name)));
         (merged(fields, planned(facts, run)), counts.collect())
     });
-    table(out, QUERY_COLUMNS, names.iter().map(|name| (*name).to_owned()), rows)
+    table(out, QUERY_COLUMNS, names.iter().map(|name| (*name).to_owned()).collect(), rows)
 }
 
 /// Every item of a work list in every run, failed and superseded ones too, as far as it was reported.
@@ -151,7 +185,7 @@ pub fn queries_csv(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportE
 pub fn items_csv(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportError> {
     let items = facts.runs.iter().flat_map(|run| lines::items(run).map(move |item| (run, item)));
     let rows = items.map(|(run, item)| (merged(item, planned(facts, run)), Vec::new()));
-    table(out, ITEM_COLUMNS, std::iter::empty(), rows)
+    table(out, ITEM_COLUMNS, Vec::new(), rows)
 }
 
 /// Every logical CPU in every look around a slice, failed and superseded runs too. `start_ns` counts from the
@@ -163,14 +197,14 @@ pub fn items_csv(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportErr
 /// The writer's.
 pub fn looks_csv(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportError> {
     let rows = lines::looks(facts).map(|(run, look)| (merged(look, planned(facts, run)), Vec::new()));
-    table(out, LOOK_COLUMNS, std::iter::empty(), rows)
+    table(out, LOOK_COLUMNS, Vec::new(), rows)
 }
 
 /// A line a row: its fields by the names of the fixed columns, then its other cells.
 fn table(
     out: &mut dyn Write,
     fixed: &str,
-    named: impl Iterator<Item = String>,
+    named: Vec<String>,
     mut rows: impl Iterator<Item = (Value, Vec<Value>)>,
 ) -> Result<(), ReportError> {
     let mut writer = ::csv::Writer::from_writer(out);
@@ -181,7 +215,7 @@ fn table(
             other => ReportError::Write(std::io::Error::other(format!("{other:?}"))),
         })
     };
-    write(&mut fixed.split(',').map(str::to_owned).chain(named.map(|name| guarded(&name))))?;
+    write(&mut fixed.split(',').map(str::to_owned).chain(named.iter().map(|name| guarded(name))))?;
     rows.try_for_each(|(row, more)| {
         write(&mut fixed.split(',').map(|name| &row[name]).chain(&more).map(cell))
     })?;
@@ -206,14 +240,6 @@ fn guarded(text: &str) -> String {
     if formula { format!("'{text}") } else { text.to_owned() }
 }
 
-fn counter_names<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<String> {
-    let slices = runs.flat_map(|run| &run.slices);
-    let counters = slices
-        .flat_map(|slice| slice.sessions.iter().map(|session| &session.counters).chain([&slice.counters]));
-    let names: BTreeSet<&String> = counters.flat_map(|counters| counters.keys()).collect();
-    names.into_iter().cloned().collect()
-}
-
 /// What lines of a run have beside those of JSON: its number, and what was planned.
 fn planned(facts: &Facts<'_>, run: &Run) -> Value {
     let planned = facts.study.treatment(&run.treatment).map(|(_, treatment)| treatment);
@@ -224,48 +250,21 @@ fn planned(facts: &Facts<'_>, run: &Run) -> Value {
     })
 }
 
-fn run_fields(facts: &Facts<'_>, run: &Run) -> Value {
-    let window_ns: u64 = run.slices.iter().map(|slice| slice.window_ns).sum();
-    let rows: u64 = run.slices.iter().map(Slice::rows).sum();
-    let cpus: Vec<String> = run.cpus.iter().map(u32::to_string).collect();
-    let planned = planned(facts, run);
-    let sessions = run.slices.iter().flat_map(Slice::main_sessions);
-    let sums = json!({
-        "cpus": cpus.join(" "), "sessions": planned["jobs"], "started_s": format!("{:.6}", run.started_s),
-        "prepare_ns": run.prepare_ns, "slices": run.slices.len(), "window_ns": window_ns, "rows": rows,
-        "rows_per_s": per_second(rows, window_ns),
-    });
-    merged(merged(lines::ended(run), planned), merged(session_sums(sessions), sums))
-}
-
-/// `null` where there was no window to divide by.
-fn per_second(rows: u64, window_ns: u64) -> Option<String> {
-    (window_ns > 0).then(|| format!("{:.3}", rows as f64 * 1e9 / window_ns as f64))
-}
-
-fn session_sums<'a>(sessions: impl Iterator<Item = &'a SessionSlice> + Clone) -> Value {
-    let sum = |value: fn(&SessionSlice) -> u64| sessions.clone().map(value).sum::<u64>();
+/// What slices did together; no rate where there was no window to divide by.
+fn sums(slices: &[Slice]) -> Value {
+    let window_ns: u64 = slices.iter().map(|slice| slice.window_ns).sum();
+    let rows: u64 = slices.iter().map(Slice::rows).sum();
+    let sum = |value: fn(&SessionSlice) -> u64| {
+        slices.iter().flat_map(Slice::main_sessions).map(value).sum::<u64>()
+    };
     json!({
+        "window_ns": window_ns, "rows": rows,
+        "rows_per_s": (window_ns > 0).then(|| format!("{:.3}", rows as f64 * 1e9 / window_ns as f64)),
         "steps": sum(|session| session.steps), "cpu_ns": sum(|session| session.cpu_ns),
         "answers_checked": sum(|session| session.answers_checked), "answers_wrong": sum(|session| session.answers_wrong),
         "voluntary_switches": sum(|session| session.voluntary_switches),
         "involuntary_switches": sum(|session| session.involuntary_switches),
     })
-}
-
-fn slice_sums(run: &Run, slice: &Slice) -> Value {
-    let waits: Option<u64> = slice.main_sessions().map(|session| session.run_queue_wait_ns).sum();
-    let used: Vec<&CpuTimes> = slice.cpu_times.iter().filter(|times| run.cpus.contains(&times.cpu)).collect();
-    let sum = |value: fn(&CpuTimes) -> u64| {
-        (!used.is_empty()).then(|| used.iter().map(|times| value(times)).sum::<u64>())
-    };
-    let sums = json!({
-        "sequence": slice.sequence, "round": slice.round, "start_ns": slice.start_ns,
-        "window_ns": slice.window_ns, "sessions": slice.main_sessions().count(), "rows": slice.rows(),
-        "rows_per_s": per_second(slice.rows(), slice.window_ns), "run_queue_wait_ns": waits,
-        "used_cpus_busy_ns": sum(|times| times.busy_ns), "used_cpus_steal_ns": sum(|times| times.steal_ns),
-    });
-    merged(session_sums(slice.main_sessions()), sums)
 }
 
 #[cfg(test)]

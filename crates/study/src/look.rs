@@ -7,6 +7,8 @@ pub mod follow;
 mod levels;
 pub mod valleys;
 
+use serde::Serialize;
+
 pub use levels::{BUSY_BELOW, FREE_ADDS, HALF_BELOW, Levels, SIBLINGS_AT_MOST_NS, best_level};
 
 /// What was seen at one moment.
@@ -53,7 +55,7 @@ pub struct CpuLook {
 }
 
 /// Two logical CPUs in a look.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct PairLook {
     /// OS number.
     pub a: u32,

@@ -64,7 +64,8 @@ impl Run {
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "status", rename_all = "lowercase")]
 pub enum RunStatus {
     /// Usable.
     Valid,
@@ -160,7 +161,7 @@ pub struct SessionSlice {
     #[serde(skip)]
     pub items: Vec<ItemSpan>,
     /// Rows by piece of a window in which a warm-up is measured, until the runner has chosen one; never stored.
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rows_by_piece: Vec<u64>,
 }
 

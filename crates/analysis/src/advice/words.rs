@@ -291,7 +291,7 @@ fn cpu(facts: &Facts<'_>, chosen: &Candidate) -> Prose {
     let queries = facts.analysis.queries.as_ref();
     let found = queries.and_then(|queries| {
         let mut all = queries.treatments.iter();
-        all.find(|one| one.treatment == chosen.treatment)?.total.cpu.as_ref()
+        all.find(|one| one.treatment == chosen.treatment)?.total.ratios.cpu.as_ref()
     });
     found.map_or_else(Prose::default, |cpu| {
         prose!("; CPU against {} {}", facts.common_baseline(), change_decisive(cpu))

@@ -1,4 +1,5 @@
-//! What several studies have in common and what differs between them: machine, kernel, engine, settings, program, date.
+//! What several studies have in common and what differs between them: machine, kernel, engine, settings, program, date;
+//! and the section that has what differs first, marked, and the rest in one line.
 //!
 //! All of it is from the result files. They name no machine, so that two of one kind look alike.
 
@@ -6,8 +7,8 @@ use crate::Facts;
 use crate::groups::distinct;
 use serde::Serialize;
 use std::collections::BTreeSet;
-use threadwise_document::numbers;
-use threadwise_study::{Options, Role, Stopping, Study};
+use threadwise_document::{Block, Cell, Column, Prose, Section, Shown, Table, numbers, prose};
+use threadwise_study::{Options, Role, Stopping, Study, Treatment};
 
 /// What an aspect is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -34,13 +35,8 @@ pub struct Aspect {
     pub name: String,
     /// Its values, in the order of the studies.
     pub values: Vec<String>,
-}
-
-impl Aspect {
     /// Whether the studies differ in it.
-    pub fn differs(&self) -> bool {
-        self.values.windows(2).any(|two| two[0] != two[1])
-    }
+    pub differs: bool,
 }
 
 /// What is said of a value that a file does not have.
@@ -52,29 +48,30 @@ const NOT_SET: &str = "not set";
 pub fn aspects(studies: &[Facts<'_>]) -> Vec<Aspect> {
     let mut all = Vec::new();
     let mut add = |part: Part, name: &str, value: &dyn Fn(&Facts<'_>) -> String| {
-        all.push(Aspect { part, name: name.to_owned(), values: studies.iter().map(value).collect() });
+        let values: Vec<String> = studies.iter().map(value).collect();
+        let differs = values.windows(2).any(|two| two[0] != two[1]);
+        all.push(Aspect { part, name: name.to_owned(), values, differs });
     };
-    for (name, value) in MACHINE {
-        add(Part::Machine, name, &|facts| value(facts));
-    }
-    for (name, value) in SYSTEM {
-        add(Part::System, name, &|facts| value(facts));
-    }
-    add(Part::Engine, "engine", &|facts| facts.study.engine.clone());
-    add(Part::Engine, "engine version", &|facts| known(Some(facts.engine_version)));
-    for key in keys(studies, |study| vec![&study.engine_options]) {
-        add(Part::Engine, &format!("engine option {key}"), &|facts| {
-            setting(&key, &[&facts.study.engine_options])
-        });
-    }
-    for (name, value) in STUDY {
-        add(Part::Study, name, &|facts| value(facts));
-    }
-    for key in keys(studies, workload_options) {
-        add(Part::Study, &format!("option {key}"), &|facts| setting(&key, &workload_options(facts.study)));
-    }
-    add(Part::Program, "threadwise", &|facts| known(Some(facts.program_version)));
-    add(Part::Program, "begun", &|facts| known(Some(facts.created_utc)));
+    let mut add_all = |part: Part, named: &[Named], option: &str, options: fn(&Study) -> Vec<&Options>| {
+        for (name, value) in named {
+            add(part, name, value);
+        }
+        let keys = studies.iter().flat_map(|facts| options(facts.study)).flat_map(|options| options.keys());
+        for key in keys.collect::<BTreeSet<_>>() {
+            add(part, &format!("{option} {key}"), &|facts| {
+                let values = options(facts.study).into_iter().map(|options| setting(options, key));
+                let values = distinct(values);
+                if values.is_empty() { NOT_SET.to_owned() } else { values.join(", ") }
+            });
+        }
+    };
+    add_all(Part::Machine, &MACHINE, "", |_| Vec::new());
+    add_all(Part::System, &SYSTEM, "", |_| Vec::new());
+    add_all(Part::Engine, &ENGINE, "engine option", |study| vec![&study.engine_options]);
+    add_all(Part::Study, &STUDY, "option", |study| {
+        study.treatments.iter().map(|treatment| &treatment.options).collect()
+    });
+    add_all(Part::Program, &PROGRAM, "", |_| Vec::new());
     all
 }
 
@@ -104,7 +101,12 @@ const SYSTEM: [Named; 3] = [
 const STUDY: [Named; 6] = [
     ("study", |facts| facts.study.name.clone()),
     ("workload", |facts| facts.study.workload.clone()),
-    ("treatments", |facts| treatments(facts.study)),
+    ("treatments", |facts| {
+        // Each with what decides where it runs.
+        let once = facts.study.treatments.iter().filter(|one| one.role != Role::BaselineTwin);
+        let one = |one: &Treatment| format!("{} ({} x {})", one.name, one.placement, one.sessions);
+        once.map(one).collect::<Vec<_>>().join(", ")
+    }),
     ("slices", |facts| {
         let design = &facts.study.design;
         format!(
@@ -123,6 +125,16 @@ const STUDY: [Named; 6] = [
     ("margin", |facts| numbers::set_percent(facts.study.design.margin)),
 ];
 
+const ENGINE: [Named; 2] = [
+    ("engine", |facts| facts.study.engine.clone()),
+    ("engine version", |facts| known(Some(facts.engine_version))),
+];
+
+const PROGRAM: [Named; 2] = [
+    ("threadwise", |facts| known(Some(facts.program_version))),
+    ("begun", |facts| known(Some(facts.created_utc))),
+];
+
 /// What a result file says of its machine and of what runs on it below the engine: names and values.
 pub(crate) fn machine_traits(facts: &Facts<'_>) -> Vec<(String, String)> {
     let all = MACHINE.iter().chain(&SYSTEM);
@@ -138,66 +150,119 @@ fn known(text: Option<&str>) -> String {
     text.filter(|text| !text.is_empty()).unwrap_or(UNKNOWN).to_owned()
 }
 
-/// Its treatments, each with what decides where it runs.
-fn treatments(study: &Study) -> String {
-    let once = study.treatments.iter().filter(|treatment| treatment.role != Role::BaselineTwin);
-    let one = |treatment: &threadwise_study::Treatment| {
-        format!("{} ({} x {})", treatment.name, treatment.placement, treatment.sessions)
-    };
-    once.map(one).collect::<Vec<_>>().join(", ")
+fn setting(options: &Options, key: &str) -> String {
+    options.get(key).map_or_else(|| NOT_SET.to_owned(), ToString::to_string)
 }
 
-/// Options of the workload, treatment by treatment.
-fn workload_options(study: &Study) -> Vec<&Options> {
-    study.treatments.iter().map(|treatment| &treatment.options).collect()
-}
-
-/// Names of all options that any study has.
-fn keys<'a>(studies: &[Facts<'a>], options: impl Fn(&'a Study) -> Vec<&'a Options>) -> BTreeSet<String> {
-    let all = studies.iter().flat_map(|facts| options(facts.study));
-    all.flat_map(|options| options.keys().cloned()).collect()
-}
-
-/// The values that an option has in a study.
-fn setting(key: &str, options: &[&Options]) -> String {
-    let values = options.iter().map(|options| options.get(key).map(ToString::to_string));
-    let values: Vec<String> =
-        distinct(values).into_iter().map(|value| value.unwrap_or_else(|| NOT_SET.to_owned())).collect();
-    if values.is_empty() { NOT_SET.to_owned() } else { values.join(", ") }
-}
-
-/// Whether two treatments of the same name do the same: placement, sessions, binding, memory, arm and options.
-pub fn alike(one: &threadwise_study::Treatment, other: &threadwise_study::Treatment) -> bool {
-    (&one.placement, one.sessions, one.pin, one.memory.clone(), &one.arm, &one.options)
-        == (&other.placement, other.sessions, other.pin, other.memory.clone(), &other.arm, &other.options)
-}
-
-/// What tells two treatments of the same name apart, in words; nothing of those that are [`alike`].
-pub fn apart(one: &threadwise_study::Treatment, other: &threadwise_study::Treatment) -> Vec<String> {
-    let pair = |name: &str, values: [String; 2]| {
+/// What tells two treatments of the same name apart, in words; nothing of those that do the same.
+pub fn apart(one: &Treatment, other: &Treatment) -> Vec<String> {
+    let pair = |name: &str, value: &dyn Fn(&Treatment) -> String| {
+        let values = [value(one), value(other)];
         (values[0] != values[1]).then(|| format!("{name}: {} against {}", values[0], values[1]))
     };
-    let both = |value: &dyn Fn(&threadwise_study::Treatment) -> String| [value(one), value(other)];
-    let option = |key: &String| {
-        let value =
-            |options: &Options| options.get(key).map_or_else(|| NOT_SET.to_owned(), ToString::to_string);
-        pair(&format!("the option '{key}'"), [value(&one.options), value(&other.options)])
-    };
     let keys: BTreeSet<&String> = one.options.keys().chain(other.options.keys()).collect();
+    let options =
+        keys.into_iter().map(|key| pair(&format!("the option '{key}'"), &|one| setting(&one.options, key)));
     [
-        pair("the placement", both(&|one| one.placement.trim().to_owned())),
-        pair("the number of sessions", both(&|one| one.sessions.to_string())),
-        pair("the memory policy", both(&|one| one.memory.to_string())),
-        pair("the arm", both(&|one| one.arm.to_string())),
-        pair("the binding", both(&|one| format!("{:?}", one.pin).to_lowercase())),
+        pair("the placement", &|one| one.placement.trim().to_owned()),
+        pair("the number of sessions", &|one| one.sessions.to_string()),
+        pair("the memory policy", &|one| one.memory.to_string()),
+        pair("the arm", &|one| one.arm.to_string()),
+        pair("the binding", &|one| format!("{:?}", one.pin).to_lowercase()),
     ]
     .into_iter()
-    .chain(keys.into_iter().map(option))
+    .chain(options)
     .flatten()
     .collect()
 }
 
 /// Whether some of these studies are those of different machines, as far as the files say.
 pub fn machines_differ(aspects: &[Aspect]) -> bool {
-    aspects.iter().any(|aspect| aspect.part == Part::Machine && aspect.differs())
+    aspects.iter().any(|aspect| aspect.part == Part::Machine && aspect.differs)
+}
+
+/// Stands before the name of what differs.
+const MARK: &str = "≠";
+/// Longest value that a cell holds, in characters; JSON has them whole.
+const MOST: usize = 60;
+
+/// The section; each column has its heading and the numbers of its studies, from 0.
+pub fn section(aspects: &[Aspect], columns: &[(String, Vec<usize>)]) -> Section {
+    let (differing, same): (Vec<&Aspect>, Vec<&Aspect>) = aspects.iter().partition(|aspect| aspect.differs);
+    let mut blocks = Vec::new();
+    if !differing.is_empty() {
+        let row = |aspect: &&Aspect| {
+            let name = Cell::text(format!("{MARK} {}", aspect.name));
+            let values = columns.iter().map(|(_, studies)| Cell::text(value(aspect, studies)));
+            std::iter::once(name).chain(values).collect()
+        };
+        let headings = columns.iter().map(|(heading, _)| Column::text(heading));
+        let columns = std::iter::once(Column::text("what differs")).chain(headings).collect();
+        blocks.push(Block::Table(Table::new("", columns, differing.iter().map(row))));
+    }
+    if !same.is_empty() {
+        let one = |aspect: &&Aspect| {
+            let value = aspect.values.first().map_or("", String::as_str);
+            Prose::from(format!("{} {}", aspect.name, shortened(value)))
+        };
+        let line = Prose::join(same.iter().map(one), "; ");
+        blocks.push(Block::Text(prose!("The same: {}.", line), Shown::Everywhere));
+    }
+    Section::new("differs", "What differs and what is the same", blocks)
+}
+
+/// The value that some studies have, or each of several with the numbers of its studies.
+fn value(aspect: &Aspect, studies: &[usize]) -> String {
+    let short: Vec<String> =
+        aspect.values.iter().map(|value| without_common(value, &aspect.values)).collect();
+    let value = |at: &usize| short.get(*at).map_or("", String::as_str);
+    let values = distinct(studies.iter().map(value));
+    if let [one] = values.as_slice() {
+        return shortened(one);
+    }
+    let with_numbers = values.iter().map(|one| {
+        let numbers = studies.iter().filter(|at| value(at) == *one).map(|at| (at + 1).to_string());
+        format!("{} ({})", shortened(one), numbers.collect::<Vec<_>>().join(", "))
+    });
+    with_numbers.collect::<Vec<_>>().join(", ")
+}
+
+/// A value; of a list that is too long for a cell only what not all values have.
+fn without_common(value: &str, all: &[String]) -> String {
+    if value.chars().count() <= MOST {
+        return value.to_owned();
+    }
+    let is_in_all = |item: &&str| all.iter().all(|other| other.split(", ").any(|one| one == *item));
+    let (same, others): (Vec<&str>, Vec<&str>) = value.split(", ").partition(is_in_all);
+    match (same.is_empty(), others.is_empty()) {
+        (true, _) => value.to_owned(),
+        (false, true) => "only those of all".to_owned(),
+        (false, false) => format!("also {}", others.join(", ")),
+    }
+}
+
+fn shortened(text: &str) -> String {
+    if text.chars().count() <= MOST {
+        return text.to_owned();
+    }
+    text.chars().take(MOST - 1).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lists_are_shown_by_what_differs() {
+        let common: Vec<String> = (0..20).map(|at| format!("treatment-{at}")).collect();
+        let common = common.join(", ");
+        let values = vec![format!("{common}, x"), common.clone(), "y".to_owned() + ", " + &common];
+        let aspect = Aspect { part: Part::Study, name: "treatments".to_owned(), values, differs: true };
+        assert_eq!(value(&aspect, &[0]), "also x");
+        assert_eq!(value(&aspect, &[1]), "only those of all");
+        assert_eq!(value(&aspect, &[0, 2]), "also x (1), also y (3)");
+        assert_eq!(shortened(&common).chars().count(), MOST);
+        let short = Aspect { values: vec!["6.1".to_owned(), "6.2".to_owned()], ..aspect };
+        assert_eq!((value(&short, &[0]), value(&short, &[1])), ("6.1".to_owned(), "6.2".to_owned()));
+    }
 }

@@ -1,8 +1,9 @@
 //! A study as a card: one line that is meant for sharing, with nothing in it that names a machine, a file or a person.
 
 use super::aspects::threads_a_core;
+use super::has_alarm;
 use crate::groups::{data_words, levels};
-use crate::{Answer, Facts};
+use crate::{Facts, Ratio};
 use serde::Serialize;
 use threadwise_study::{OptionValue, Study};
 
@@ -56,14 +57,9 @@ pub struct Yield<'a> {
     pub data: String,
     /// What the ratio is of: `rows_per_s`, `elapsed_ns`.
     pub metric: &'a str,
-    /// Ratio.
-    pub value: f64,
-    /// Lower end; 0 with one block.
-    pub low: f64,
-    /// Upper end; infinite with one block, in JSON `null`.
-    pub high: f64,
-    /// The answer.
-    pub answer: Answer,
+    /// The ratio.
+    #[serde(flatten)]
+    pub ratio: &'a Ratio,
     /// Whether A/A of its group is an alarm, so that its size is in doubt.
     pub a_a_alarm: bool,
 }
@@ -74,22 +70,14 @@ pub fn card<'a>(facts: &Facts<'a>) -> Card<'a> {
     let headline = facts.analysis.headline();
     let all = facts.analysis.estimates.iter();
     let found = all.filter(|one| one.metric == headline && YIELDS.contains(&one.kind.as_str()));
-    let yields: Vec<Yield<'a>> = found
-        .map(|one| {
-            let group = facts.group_of(&one.treatment);
-            let floor = facts.analysis.floor(group, &one.metric);
-            Yield {
-                kind: &one.kind,
-                data: data_class(study, group),
-                metric: &one.metric,
-                value: one.ratio.value,
-                low: one.ratio.low,
-                high: one.ratio.high,
-                answer: one.ratio.answer,
-                a_a_alarm: floor.is_some_and(|floor| floor.alarm.is_some()),
-            }
-        })
-        .collect();
+    let yields = found.map(|one| Yield {
+        kind: &one.kind,
+        data: data_class(study, facts.group_of(&one.treatment)),
+        metric: &one.metric,
+        ratio: &one.ratio,
+        a_a_alarm: has_alarm(facts, one),
+    });
+    let yields: Vec<Yield<'a>> = yields.collect();
     Card {
         card: 1,
         threadwise: facts.program_version,
@@ -176,7 +164,8 @@ mod tests {
         assert_eq!((card.cores, card.threads_per_core, card.blocks, &card.reason), (2, 2, 8, &None));
         let data: Vec<&str> = card.yields.iter().map(|one| one.data.as_str()).collect();
         assert_eq!(data, ["inside L2", "up to 2048 MiB a session"]);
-        assert!((card.yields[0].value - 1.3).abs() < 1e-3 && card.yields[0].answer == Answer::Larger);
+        assert!((card.yields[0].ratio.value - 1.3).abs() < 1e-3);
+        assert!(card.yields[0].ratio.answer == crate::Answer::Larger);
     }
 
     #[test]

@@ -1,18 +1,113 @@
-//! Rates of several studies side by side, and the ratio of each study to the first.
+//! What is compared of each treatment of several studies, a rate or another figure that a treatment has in every block;
+//! rates of several studies side by side, and the ratio of each study to the first.
 //!
-//! Each study is one boot at one time, so the ratio is unpaired: Welch's t (Biometrika 34, 1947) of the means over the
-//! blocks of both. It holds for these two hours. Studies of one machine differ by 1 to 3% from hour to hour more than
+//! A study's own mean of it is that of its blocks' logarithms, and its standard error that of the interval that the
+//! report of the study shows (Student's t over blocks, docs/METHODOLOGY.md).
+//!
+//! Each study is one boot at one time, so a ratio of two is unpaired: Welch's t (Biometrika 34, 1947) of the means over
+//! the blocks of both. It holds for these two hours. Studies of one machine differ by 1 to 3% from hour to hour more than
 //! that interval says, so nothing is claimed of a change (docs/METHODOLOGY.md, "Did it change?").
 
-use super::aspects::{Aspect, alike, machines_differ};
-use super::quantity::{Quantity, alpha};
-use crate::estimate::{Rule, judge};
-use crate::{Facts, Interval, Ratio};
-use threadwise_statistics::welch_of;
-use threadwise_study::Role;
+use super::aspects::{Aspect, apart, machines_differ};
+use crate::commands::direction;
+use crate::estimate::{Rule, THROUGHPUT, judge};
+use crate::{Direction, Facts, Interval, Ratio, UNTIL_LEVEL_SHARE, kinds};
+use serde::Serialize;
+use threadwise_document::{Block, Cell, Column, Section, Shown, Table, numbers, prose};
+use threadwise_statistics::{MeanEstimate, t_quantile, welch_of};
+use threadwise_study::{Role, Stopping, Study};
+
+/// A figure of a treatment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Quantity {
+    /// Its metric's name, as in the JSON of a report: `rows_per_s`, `latency_ns_p99`.
+    pub metric: String,
+    /// Its name for people: `rows/s`.
+    pub name: String,
+    /// Which side is better.
+    pub direction: Direction,
+}
+
+/// What a study of sessions can be compared by, with the name for people and what is better.
+const OF_SESSIONS: [(&str, &str, Direction); 6] = [
+    (THROUGHPUT, "throughput", Direction::HigherIsBetter),
+    ("rows_per_s_per_session", "throughput of a session", Direction::HigherIsBetter),
+    ("cpu_ns_per_row", "CPU time of a row", Direction::LowerIsBetter),
+    ("latency_ns_p50", "latency p50", Direction::LowerIsBetter),
+    ("latency_ns_p99", "latency p99", Direction::LowerIsBetter),
+    ("latency_ns_p99_of_slices", "latency p99 of slices", Direction::LowerIsBetter),
+];
+
+impl Quantity {
+    /// All that a study can be compared by, its headline first.
+    pub fn all(facts: &Facts<'_>) -> Vec<Self> {
+        if let Some(commands) = &facts.analysis.commands {
+            let one = |quantity: &crate::commands::Quantity| Self {
+                metric: quantity.metric.clone(),
+                name: quantity.name.clone(),
+                direction: direction(quantity.better),
+            };
+            return commands.quantities.iter().map(one).collect();
+        }
+        let rate = kinds::of(facts.study).nouns(facts.study).rate;
+        let one = |(metric, name, direction): (&str, &str, Direction)| Self {
+            metric: metric.to_owned(),
+            name: if metric == THROUGHPUT { rate } else { name }.to_owned(),
+            direction,
+        };
+        OF_SESSIONS.map(one).to_vec()
+    }
+
+    /// The one that is asked for; without a name the headline: throughput, of a command its own. `None` where the study
+    /// has none of this name.
+    pub fn of(facts: &Facts<'_>, metric: Option<&str>) -> Option<Self> {
+        let mut all = Self::all(facts).into_iter();
+        match metric {
+            Some(metric) => all.find(|one| one.metric == metric),
+            None => all.next(),
+        }
+    }
+
+    /// The figure of a treatment with its interval over blocks; `None` where the study has none.
+    pub fn interval<'a>(&self, facts: &Facts<'a>, treatment: &str) -> Option<&'a Interval> {
+        let interval = facts.summary(treatment)?.metrics.get(&self.metric)?;
+        (interval.mean > 0.0 && interval.mean.is_finite()).then_some(interval)
+    }
+
+    /// The mean of its logarithm over the blocks of a study.
+    ///
+    /// Degenerate cases: one block has an infinite standard error.
+    pub fn mean(&self, facts: &Facts<'_>, treatment: &str) -> Option<MeanEstimate> {
+        let interval = self.interval(facts, treatment)?;
+        let blocks = facts.summary(treatment)?.runs as usize;
+        let (mean, degrees) = (interval.mean.ln(), blocks.saturating_sub(1) as f64);
+        let t = t_quantile(1.0 - alpha(facts.study) / 2.0, degrees).filter(|_| interval.has_ends());
+        Some(match t {
+            Some(t) => MeanEstimate {
+                n: blocks,
+                mean,
+                standard_error: (interval.high / interval.mean).ln() / t,
+                correlation: 0.0,
+                degrees,
+            },
+            None => {
+                MeanEstimate { n: 1, mean, standard_error: f64::INFINITY, correlation: 0.0, degrees: 0.0 }
+            }
+        })
+    }
+}
+
+/// 1 less the level of the intervals of a study's treatments.
+pub fn alpha(study: &Study) -> f64 {
+    let share = match study.design.stopping {
+        Stopping::Until { .. } => UNTIL_LEVEL_SHARE,
+        Stopping::Budget { .. } | Stopping::Blocks { .. } => 1.0,
+    };
+    (1.0 - study.design.level) * share
+}
 
 /// Rates of several studies.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Rates<'a> {
     /// What they are of.
     pub quantity: Quantity,
@@ -27,14 +122,15 @@ pub struct Rates<'a> {
 }
 
 /// One treatment.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RateRow<'a> {
     /// Its name.
     pub treatment: &'a str,
     /// Its rate in each study, with the interval over that study's blocks; `None` where it has none.
     pub rates: Vec<Option<&'a Interval>>,
-    /// Of each study after the first its ratio to the first; `None` where one of them has no rate, or the treatment is
+    /// Of each study after the first its ratio to the first, from the blocks of both; `None` where one of them has no rate, or the treatment is
     /// another.
+    #[serde(rename = "ratios_to_first")]
     pub ratios: Vec<Option<Ratio>>,
 }
 
@@ -42,14 +138,10 @@ pub struct RateRow<'a> {
 ///
 /// # Errors
 /// The reason, in words.
-pub fn rates<'a>(
-    studies: &[Facts<'a>],
-    aspects: &[Aspect],
-    metric: Option<&str>,
-) -> Result<Rates<'a>, String> {
+pub fn rates<'a>(studies: &[Facts<'a>], aspects: &[Aspect]) -> Result<Rates<'a>, String> {
     let (first, rest) = studies.split_first().filter(|(_, rest)| !rest.is_empty()).ok_or("one study")?;
-    let quantity = Quantity::of(first, metric).ok_or("the first study has no such metric")?;
-    if rest.iter().any(|facts| Quantity::of(facts, metric).as_ref() != Some(&quantity)) {
+    let quantity = Quantity::of(first, None).ok_or("the first study has no headline")?;
+    if rest.iter().any(|facts| Quantity::of(facts, None).as_ref() != Some(&quantity)) {
         return Err("the studies are of different quantities".to_owned());
     }
     if rest.iter().any(|facts| facts.study.engine != first.study.engine) {
@@ -60,11 +152,9 @@ pub fn rates<'a>(
     }
     let margin = studies.iter().map(|facts| facts.study.design.margin).fold(0.0, f64::max);
     let alpha = studies.iter().map(|facts| alpha(facts.study)).fold(1.0, f64::min);
-    let no_ratios = match () {
-        () if machines_differ(aspects) => Some("the machines differ"),
-        () if studies.iter().any(|facts| facts.study.external.is_some()) => Some("a study is over boots"),
-        () => None,
-    };
+    let is_over_boots = studies.iter().any(|facts| facts.study.external.is_some());
+    let no_ratios = machines_differ(aspects).then_some("the machines differ");
+    let no_ratios = no_ratios.or(is_over_boots.then_some("a study is over boots"));
     let rule = Rule { margin, alpha, direction: quantity.direction };
     let once = first.study.treatments.iter().filter(|treatment| treatment.role != Role::BaselineTwin);
     let rows = once.filter_map(|treatment| {
@@ -81,9 +171,36 @@ pub fn rates<'a>(
 
 /// The ratio of a treatment of a study to that of the first, from the blocks of both.
 fn ratio(first: &Facts<'_>, other: &Facts<'_>, name: &str, quantity: &Quantity, rule: Rule) -> Option<Ratio> {
-    let is_alike = alike(first.study.treatment(name)?.1, other.study.treatment(name)?.1);
+    let is_alike = apart(first.study.treatment(name)?.1, other.study.treatment(name)?.1).is_empty();
     let (below, top) = (quantity.mean(first, name)?, quantity.mean(other, name)?);
     judge(&[(welch_of(&top, &below), None)], rule).pop().filter(|_| is_alike)
+}
+
+/// Rates of every treatment, and the ratios to the first study.
+pub(super) fn section(rates: &Rates<'_>) -> Section {
+    let studies = rates.rows.first().map_or(0, |row| row.rates.len());
+    let with_ratios = rates.no_ratios.is_none();
+    let row = |row: &RateRow<'_>| {
+        let figures = row.rates.iter().map(|rate| Cell::interval(*rate));
+        let ratio = |ratio: &Option<Ratio>| ratio.clone().map_or_else(Cell::none, Cell::BareRatio);
+        let ratios = row.ratios.iter().filter(|_| with_ratios).map(ratio);
+        std::iter::once(Cell::text(row.treatment)).chain(figures).chain(ratios).collect()
+    };
+    let figures = (1..=studies).map(|number| Column::text(number.to_string()).shorten_at(1));
+    let ratios = (2..=studies).filter(|_| with_ratios);
+    let ratios = ratios.map(|number| Column::text(format!("{number} / 1")).shorten_at(2));
+    let columns = std::iter::once(Column::text(&rates.quantity.name)).chain(figures).chain(ratios);
+    let table = Table::new("", columns.collect(), rates.rows.iter().map(row));
+    let text = match rates.no_ratios {
+        None => prose!(
+            "Ratios to study 1 are unpaired, made from the blocks of both studies at {}. Each study is one boot at one time: its \
+             hour is in the ratio and not in the interval. Margin {}.",
+            numbers::set_percent(rates.level),
+            numbers::set_percent(rates.margin)
+        ),
+        Some(why) => prose!("No ratios of rates: {}.", why),
+    };
+    Section::new("rates", "Rates", vec![Block::Table(table), Block::Text(text, Shown::Everywhere)])
 }
 
 #[cfg(test)]
@@ -110,7 +227,7 @@ mod tests {
         let (first, second) =
             (analyse_on(&study, None, &runs(1e6), 1.0), analyse_on(&study, None, &runs(9e5), 1.0));
         let studies = [&first, &second].map(|analysis| Facts::new(&study, &topology, analysis));
-        let found = rates(&studies, &aspects(&studies), None).unwrap();
+        let found = rates(&studies, &aspects(&studies)).unwrap();
         let names: Vec<&str> = found.rows.iter().map(|row| row.treatment).collect();
         assert_eq!((names, found.no_ratios, found.margin), (vec!["A", "P"], None, 0.03));
         let ratio = found.rows[0].ratios[0].as_ref().unwrap();
@@ -129,18 +246,42 @@ mod tests {
         let mut two = one.clone();
         let analysis = analyse_on(&one, None, &runs(1e6), 1.0);
         let of_machines = [Facts::new(&one, &small, &analysis), Facts::new(&two, &large, &analysis)];
-        let found = rates(&of_machines, &aspects(&of_machines), None).unwrap();
+        let found = rates(&of_machines, &aspects(&of_machines)).unwrap();
         assert_eq!((found.no_ratios, &found.rows[0].ratios), (Some("the machines differ"), &vec![None]));
         assert!(found.rows[0].rates.iter().all(Option::is_some));
         // A treatment that does something else has no ratio either.
         two.treatments[2].sessions = 3;
         let of_settings = [Facts::new(&one, &small, &analysis), Facts::new(&two, &small, &analysis)];
-        let found = rates(&of_settings, &aspects(&of_settings), None).unwrap();
+        let found = rates(&of_settings, &aspects(&of_settings)).unwrap();
         assert!(found.rows[0].ratios[0].is_some() && found.rows[1].ratios[0].is_none());
         two.engine = "other".to_owned();
         let of_engines = [Facts::new(&one, &small, &analysis), Facts::new(&two, &small, &analysis)];
-        let why = rates(&of_engines, &aspects(&of_engines), None).unwrap_err();
+        let why = rates(&of_engines, &aspects(&of_engines)).unwrap_err();
         assert_eq!(why, "a row of one engine is not the work of a row of another");
-        assert_eq!(rates(&of_engines[..1], &[], None).unwrap_err(), "one study");
+        assert_eq!(rates(&of_engines[..1], &[]).unwrap_err(), "one study");
+    }
+
+    #[test]
+    fn the_mean_of_a_study_is_that_of_its_blocks() {
+        let (study, topology) = (study(&[""], &["P same-package 2"]), machine(1, 2, 1));
+        let rows = [1000u64, 1010, 990, 1020, 1005, 1000, 995, 1015];
+        let runs: Vec<_> = (0..8u32)
+            .flat_map(|block| ["A", "A'", "P"].map(|name| run(block, name, &[rows[block as usize]])))
+            .collect();
+        let analysis = analyse_on(&study, None, &runs, 1.0);
+        let facts = Facts::new(&study, &topology, &analysis);
+        let quantity = Quantity::of(&facts, None).unwrap();
+        assert_eq!((quantity.metric.as_str(), quantity.name.as_str()), ("rows_per_s", "rows/s"));
+        let got = quantity.mean(&facts, "P").unwrap();
+        let logs = rows.map(|rows| (rows as f64).ln());
+        let wanted = MeanEstimate::correlated(&logs, 0.0).unwrap();
+        assert!((got.mean - wanted.mean).abs() < 1e-12 && got.degrees == 7.0);
+        assert!((got.standard_error / wanted.standard_error - 1.0).abs() < 1e-9);
+        // One value against itself: no ratio of two studies has an interval of one block.
+        assert_eq!(welch(&logs[..1], &logs).unwrap().n, 1);
+        let one_block = analyse_on(&study, None, &runs[..3], 1.0);
+        let one_block = Facts::new(&study, &topology, &one_block);
+        assert!(quantity.mean(&one_block, "P").unwrap().standard_error.is_infinite());
+        assert_eq!((quantity.mean(&facts, "X"), Quantity::of(&facts, Some("speed"))), (None, None));
     }
 }

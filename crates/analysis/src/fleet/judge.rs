@@ -1,142 +1,155 @@
-//! From studies to what a fleet shows: every comparison on every kind, kinds against each other, and what is absent.
+//! From studies to what a fleet shows: every comparison and rate on every kind, and kinds against each other.
 
-use super::judged::{
-    AbsentCell, AbsentCells, Basis, Judged, JudgedComparison, JudgedKind, KindRatio, LEVEL, MIN_MACHINES,
-};
-use super::machines::{Machine, Series, machines, next_machine};
-use super::types::{Absence, Fleet, Kind};
-use super::{between, cautions, odd, rates, spread};
+use super::machines::{OfKind, RATIO, SECONDS_PER_HOUR, by_kind, ln_rate, ln_ratio, most_common_work};
+use super::{Between, Fleet, FleetStudy, Judged, JudgedRow, LEVEL, MIN_MACHINES, OnKind, Series, odd};
 use crate::Direction;
 use crate::compare::card::YIELDS;
-use crate::estimate::{Rule, judge as judge_family};
+use crate::compare::change::judge_known;
+use crate::estimate::Rule;
+use crate::external_arms::fastest;
 use crate::groups::distinct;
+use threadwise_statistics::{MeanEstimate, welch};
 
 /// What a fleet shows.
 ///
 /// Three families are judged, each at half of 1 − [`LEVEL`] (docs/METHODOLOGY.md, "Fleets"): comparisons of each kind
 /// against 1, comparisons between kinds, rates between kinds.
 pub fn judge(fleet: &Fleet) -> Judged {
-    let kinds = kinds(fleet);
-    let by_kind: Vec<(Kind, Vec<Machine<'_>>)> =
-        kinds.into_iter().map(|kind| (kind.clone(), machines(fleet, &kind.name))).collect();
+    let by_kind = by_kind(fleet);
     let margin = fleet.studies.iter().map(|study| study.margin).fold(0.0, f64::max);
     let first = fleet.studies.iter().flat_map(|study| &study.ratios).next();
     let direction = first.map_or(Direction::default(), |ratio| ratio.direction);
     let rule = Rule { margin, alpha: 1.0 - LEVEL, direction };
-    let comparisons = comparisons(fleet, &by_kind, rule);
-    let rates = rates::rates(fleet, &by_kind, rule);
-    let unlike = odd::unlike(&by_kind);
-    let judged = Judged {
+    let common = most_common_work(fleet);
+    let is_other = |study: &&FleetStudy| !study.rates.is_empty() && common != Some(study.same_work.as_str());
+    let mut absent = fleet.absent.clone();
+    let kinds = distinct(fleet.absent.iter().map(|absent| &absent.kind));
+    absent.sort_by_key(|absent| (kinds.iter().position(|kind| **kind == absent.kind), absent.reason));
+    let shown = Judged {
         simulated: fleet.studies.iter().any(|study| study.is_simulated),
         level: LEVEL,
         margin,
-        kinds: by_kind.iter().map(|(kind, machines)| judged_kind(kind, machines)).collect(),
+        kinds: by_kind.iter().map(OfKind::counted).collect(),
+        comparisons: judged(comparisons(fleet, &by_kind, rule), &by_kind, rule),
+        rates: common
+            .map_or_else(Vec::new, |common| judged(rates(fleet, &by_kind, common, rule), &by_kind, rule)),
+        studies_of_other_work: fleet.studies.iter().filter(is_other).count() as u32,
         odd_machines: odd::odd_machines(fleet, &by_kind, margin),
-        comparisons,
-        rates,
-        studies_of_other_work: rates::other_work(fleet),
-        unlike,
-        absent: absent(fleet),
+        unlike: odd::unlike(&by_kind),
+        absent,
         cautions: Vec::new(),
     };
-    Judged { cautions: cautions::cautions(fleet, &judged), ..judged }
+    Judged { cautions: odd::cautions(fleet, &shown), ..shown }
 }
 
-/// The fleet's kinds, and those that only studies have.
-fn kinds(fleet: &Fleet) -> Vec<Kind> {
-    let mut kinds = fleet.kinds.clone();
-    for name in fleet.studies.iter().map(|study| &study.kind) {
-        if kinds.iter().all(|kind| kind.name != *name) {
-            kinds.push(Kind { name: name.clone(), ..Kind::default() });
-        }
-    }
-    kinds
-}
-
-fn judged_kind(kind: &Kind, machines: &[Machine<'_>]) -> JudgedKind {
-    let shapes: Vec<Vec<usize>> = machines
-        .iter()
-        .map(|machine| machine.by_boot(|_| Some(0.0)).iter().map(Vec::len).collect())
-        .collect();
-    let is_even = shapes.windows(2).all(|two| two[0].len() == two[1].len())
-        && distinct(shapes.iter().flatten().copied()).len() <= 1;
-    JudgedKind {
-        name: kind.name.clone(),
-        price: kind.price.clone(),
-        machines_planned: kind.machines_planned,
-        machines: machines.len() as u32,
-        boots: shapes.iter().map(Vec::len).sum::<usize>() as u32,
-        studies: shapes.iter().flatten().sum::<usize>() as u32,
-        balanced: is_even,
-        basis: Basis::of(machines.len()),
-    }
-}
-
-/// Names and kinds of all comparisons, those of second threads first.
-fn names(fleet: &Fleet) -> Vec<(String, String)> {
+/// All comparisons, those of second threads first.
+fn comparisons(fleet: &Fleet, by_kind: &[OfKind<'_>], rule: Rule) -> Vec<JudgedRow> {
     let ratios = fleet.studies.iter().flat_map(|study| &study.ratios);
-    let mut names: Vec<(String, String)> = Vec::new();
+    let mut all: Vec<JudgedRow> = Vec::new();
     for ratio in ratios {
-        if names.iter().all(|(name, _)| *name != ratio.name) {
-            names.push((ratio.name.clone(), ratio.kind.clone()));
+        if all.iter().all(|known| known.name != ratio.name) {
+            let row = JudgedRow { kind: ratio.kind.clone(), ..JudgedRow::named(&ratio.name, RATIO) };
+            let on_kind =
+                |of_kind: &OfKind<'_>| of_kind.figure(RATIO, rule, &|study| ln_ratio(study, &ratio.name));
+            all.push(JudgedRow { cells: by_kind.iter().map(on_kind).collect(), ..row });
         }
     }
-    names.sort_by_key(|(_, kind)| !YIELDS.contains(&kind.as_str()));
-    names
+    all.sort_by_key(|row| !YIELDS.contains(&row.kind.as_str()));
+    all
 }
 
-fn comparisons(fleet: &Fleet, by_kind: &[(Kind, Vec<Machine<'_>>)], rule: Rule) -> Vec<JudgedComparison> {
-    let names = names(fleet);
-    let series: Vec<Vec<Series>> = names
-        .iter()
-        .map(|(name, _)| {
-            let ratio = |study: &super::types::FleetStudy| {
-                study.ratios.iter().find(|ratio| ratio.name == *name).map(|ratio| ratio.ln_ratio)
-            };
-            by_kind.iter().map(|(_, machines)| Series::of(machines, ratio)).collect()
-        })
-        .collect();
-    let mut means = judge_means(&series, rule).into_iter();
-    let mut between = between::judge_between(&series, by_kind, rule).into_iter();
-    let all = names.into_iter().zip(&series).map(|((name, kind), of_kinds)| {
-        let cells = of_kinds.iter().zip(by_kind).map(|(series, (kind, _))| {
-            let mean = series.mean().filter(|mean| mean.n >= MIN_MACHINES);
-            KindRatio {
-                kind: kind.name.clone(),
-                machines: series.by_machine(),
-                mean: means.next().flatten(),
-                next_machine: mean.and_then(|mean| next_machine(&mean, rule.alpha)),
-                spread: mean.and_then(|_| spread::spread(series, rule.margin, rule.alpha)),
-                reason: Basis::of(series.nodes.len()).gap().map(str::to_owned),
-            }
-        });
-        let cells = cells.collect();
-        JudgedComparison { name, kind, cells, between: between.next().unwrap_or_default() }
-    });
-    all.collect()
-}
-
-/// Means of all comparisons on all kinds, judged together; a place for each, comparison by comparison.
-fn judge_means(series: &[Vec<Series>], rule: Rule) -> Vec<Option<crate::Ratio>> {
-    let means = series.iter().flatten().map(|series| series.mean().filter(|mean| mean.n >= MIN_MACHINES));
-    let means: Vec<_> = means.collect();
-    let family: Vec<_> = means.iter().flatten().map(|mean| (*mean, None)).collect();
-    let mut judged = judge_family(&family, rule).into_iter();
-    means.iter().map(|mean| mean.and_then(|_| judged.next())).collect()
-}
-
-/// Planned studies without a result, by kind and reason.
-fn absent(fleet: &Fleet) -> Vec<AbsentCells> {
-    let kinds = distinct(fleet.absent.iter().map(|absent| &absent.kind));
-    let groups = kinds.into_iter().flat_map(|kind| Absence::ALL.map(|reason| (kind, reason)));
-    let of_group = |(kind, reason): (&String, Absence)| {
-        let all = fleet.absent.iter().filter(|absent| absent.kind == *kind && absent.reason == reason);
-        let cells = all.map(|absent| AbsentCell {
-            node: absent.node.clone(),
-            repeat: absent.repeat,
-            why: absent.why.clone(),
-        });
-        AbsentCells { kind: kind.clone(), reason, cells: cells.collect() }
+/// Rates of all treatments, of studies of the common work: of the fastest of each kind first where there are several.
+fn rates(fleet: &Fleet, by_kind: &[OfKind<'_>], common: &str, rule: Rule) -> Vec<JudgedRow> {
+    let rates = || fleet.studies.iter().flat_map(|study| &study.rates);
+    let unit = rates().next().map_or("", |rate| rate.unit.as_str());
+    let of_treatment = |treatment: &String| {
+        let on_kind = |of_kind: &OfKind<'_>| OnKind {
+            treatment: treatment.clone(),
+            ..of_kind.figure(unit, rule, &|study| ln_rate(study, treatment, common))
+        };
+        JudgedRow { cells: by_kind.iter().map(on_kind).collect(), ..JudgedRow::named(treatment, unit) }
     };
-    groups.map(of_group).filter(|group| !group.cells.is_empty()).collect()
+    let treatments = distinct(rates().map(|rate| &rate.treatment));
+    let mut all: Vec<JudgedRow> = treatments.into_iter().map(of_treatment).collect();
+    if all.len() > 1 {
+        let of_kind = |(at, of_kind): (usize, &OfKind<'_>)| {
+            let means: Vec<Vec<f64>> = all.iter().map(|row| row.cells[at].series.means()).collect();
+            let best = fastest(&means).map(|best| all[best].cells[at].clone());
+            best.unwrap_or_else(|| of_kind.figure(unit, rule, &|_| None))
+        };
+        let cells = by_kind.iter().enumerate().map(of_kind).collect();
+        all.insert(0, JudgedRow { cells, ..JudgedRow::named("", unit) });
+    }
+    all
+}
+
+/// The same rows with their ratios, judged together. Of rates what is said of them and of rates per price is one family.
+fn judged(mut rows: Vec<JudgedRow>, by_kind: &[OfKind<'_>], rule: Rule) -> Vec<JudgedRow> {
+    // Only ratios are compared with 1.
+    let means: Vec<Option<MeanEstimate>> = rows
+        .iter()
+        .flat_map(|row| row.cells.iter().map(|one| one.series.mean_of_kind().filter(|_| !row.is_rate())))
+        .collect();
+    let series = |row: &JudgedRow| row.cells.iter().map(|one| one.series.clone()).collect::<Vec<_>>();
+    let all = rows.iter().map(series);
+    let priced = rows.iter().filter(|row| row.is_rate()).map(|row| per_price(row, by_kind));
+    let mut between = between(&all.chain(priced).collect::<Vec<_>>(), by_kind, rule).into_iter();
+    let mut ratios = judge_known(&means, rule).into_iter();
+    for row in &mut rows {
+        row.between = between.next().unwrap_or_default();
+        row.cells.iter_mut().zip(&mut ratios).for_each(|(one, ratio)| one.ratio = ratio);
+    }
+    for (row, between) in rows.iter_mut().zip(between) {
+        row.between_per_price = between;
+    }
+    rows
+}
+
+/// Rates per price, of kinds with a price in the currency of the first one that has any.
+fn per_price(row: &JudgedRow, by_kind: &[OfKind<'_>]) -> Vec<Series> {
+    let currency = by_kind.iter().find_map(|of_kind| Some(&of_kind.price()?.currency));
+    let of_kind = |(one, of_kind): (&OnKind, &OfKind<'_>)| {
+        let price = of_kind.price().filter(|price| Some(&price.currency) == currency);
+        let mut series = price.map(|_| one.series.clone()).unwrap_or_default();
+        let by = price.map_or(0.0, |price| (SECONDS_PER_HOUR / price.amount).ln());
+        series.values.iter_mut().flatten().flatten().for_each(|value| *value += by);
+        series
+    };
+    row.cells.iter().zip(by_kind).map(of_kind).collect()
+}
+
+/// Ratios between all pairs of kinds that have intervals, by Welch's t on machine means, of all rows together; those of
+/// each row.
+fn between(rows: &[Vec<Series>], by_kind: &[OfKind<'_>], rule: Rule) -> Vec<Vec<Between>> {
+    let has_interval = |series: &Series| series.nodes.len() >= MIN_MACHINES;
+    let pairs = |row: &Vec<Series>| -> Vec<(usize, usize)> {
+        let known: Vec<usize> = (0..row.len()).filter(|at| has_interval(&row[*at])).collect();
+        let above = |(at, below): (usize, &usize)| known[at + 1..].iter().map(|top| (*top, *below)).collect();
+        known.iter().enumerate().flat_map::<Vec<_>, _>(above).collect()
+    };
+    let means = rows.iter().flat_map(|row| {
+        pairs(row).into_iter().map(|(top, below)| difference(&row[top].means(), &row[below].means()))
+    });
+    let mut judged = judge_known(&means.collect::<Vec<_>>(), rule).into_iter();
+    let name = |at: usize| by_kind[at].kind.name.clone();
+    let of_row = |row: &Vec<Series>| {
+        let ratios = pairs(row).into_iter().zip(&mut judged);
+        let known = ratios.filter_map(|((top, below), ratio)| {
+            Some(Between { kind: name(top), other: name(below), ratio: ratio? })
+        });
+        known.collect()
+    };
+    rows.iter().map(of_row).collect()
+}
+
+/// The difference of the means of two kinds' machines, by Welch's t (Biometrika 34, 1947). Its degrees of freedom are at
+/// most (1 + m/n) · (m − 1) for m machines of one kind and n ≥ m of the other. Where three machines that spread much happen
+/// to lie close together Welch's estimate has too many; m − 1 would always be safe (Mickey, Brown, Annals of Mathematical
+/// Statistics 37, 1966), and with as many machines on both sides the bound is the most that Welch has. `None` without a
+/// machine.
+pub fn difference(top: &[f64], below: &[f64]) -> Option<MeanEstimate> {
+    let (fewer, more) = (top.len().min(below.len()) as f64, top.len().max(below.len()) as f64);
+    let mean = welch(top, below)?;
+    let most = (1.0 + fewer / more) * (fewer - 1.0);
+    Some(MeanEstimate { degrees: mean.degrees.min(most), ..mean })
 }

@@ -1,11 +1,26 @@
-//! Studies by machine and boot, and the one number that a machine is.
+//! Studies by machine and boot, the one number that a machine is, and what one kind's machines say of a figure: where the
+//! next machine lies, where the spread comes from, and what would narrow its interval.
 
-use super::judged::{MachineValue, Range};
-use super::types::{Fleet, FleetStudy};
-use threadwise_statistics::{MeanEstimate, mean};
+use super::{
+    Basis, Fleet, FleetStudy, JudgedRow, Kind, LevelSd, MIN_MACHINES, MachineValue, Needed, OnKind, Price,
+    RECOMMENDED_MACHINES, Range, Series, Spread,
+};
+use crate::Interval;
+use crate::compare::change::fewest_of;
+use crate::estimate::Rule;
+use crate::groups::distinct;
+use threadwise_statistics::{
+    Component, Level, MeanEstimate, chi_squared_quantile, components, mean, own_share, t_quantile,
+};
+
+/// Of a price.
+pub(super) const SECONDS_PER_HOUR: f64 = 3600.0;
+/// No more machines are searched for.
+const MOST_MACHINES: u32 = 10_000;
+/// Unit of comparisons.
+pub(super) const RATIO: &str = "ratio";
 
 /// A machine with its studies.
-#[derive(Debug, Clone)]
 pub(super) struct Machine<'a> {
     /// Its name for people.
     pub node: &'a str,
@@ -14,55 +29,120 @@ pub(super) struct Machine<'a> {
     pub studies: Vec<&'a FleetStudy>,
 }
 
-/// The machines of a kind that have a study, by name.
-pub(super) fn machines<'a>(fleet: &'a Fleet, kind: &str) -> Vec<Machine<'a>> {
-    let mut all: Vec<Machine<'a>> = Vec::new();
-    for study in fleet.studies.iter().filter(|study| study.kind == kind) {
-        match all.iter_mut().find(|machine| machine.key == study.machine) {
-            Some(machine) => machine.studies.push(study),
-            None => all.push(Machine { node: &study.node, key: &study.machine, studies: vec![study] }),
-        }
-    }
-    all.sort_by(|one, other| (one.node, one.key).cmp(&(other.node, other.key)));
-    all
-}
-
 impl Machine<'_> {
     /// A figure of its studies, by boot; studies without it are left out.
-    pub(super) fn by_boot(&self, value: impl Fn(&FleetStudy) -> Option<f64>) -> Vec<Vec<f64>> {
-        let mut boots: Vec<(&str, Vec<f64>)> = Vec::new();
-        for study in &self.studies {
-            let Some(value) = value(study) else { continue };
-            match boots.iter_mut().find(|(boot, _)| *boot == study.boot) {
-                Some((_, values)) => values.push(value),
-                None => boots.push((&study.boot, vec![value])),
-            }
-        }
-        boots.into_iter().map(|(_, values)| values).collect()
+    fn by_boot(&self, value: &dyn Fn(&FleetStudy) -> Option<f64>) -> Vec<Vec<f64>> {
+        let boots = distinct(self.studies.iter().map(|study| &study.boot));
+        let of_boot = |boot: &String| -> Vec<f64> {
+            self.studies.iter().filter(|study| study.boot == *boot).filter_map(|study| value(study)).collect()
+        };
+        boots.into_iter().map(of_boot).filter(|values| !values.is_empty()).collect()
     }
 }
 
-/// A figure, in logarithms, on all machines of a kind that have it.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Series {
-    /// Names of the machines.
-    pub nodes: Vec<String>,
-    /// Logarithms by machine and boot.
-    pub values: Vec<Vec<Vec<f64>>>,
+/// A kind with its machines that have a study, by name.
+pub(super) struct OfKind<'a> {
+    /// The kind.
+    pub kind: Kind,
+    /// Its machines.
+    pub machines: Vec<Machine<'a>>,
+}
+
+impl OfKind<'_> {
+    /// Its price; `None` without one that can be divided by.
+    pub(super) fn price(&self) -> Option<&Price> {
+        self.kind.price.as_ref().filter(|price| price.amount > 0.0 && price.amount.is_finite())
+    }
+
+    /// A figure of its machines, in logarithms; what is judged with others of its family is left out.
+    pub(super) fn figure(
+        &self,
+        unit: &str,
+        rule: Rule,
+        value: &dyn Fn(&FleetStudy) -> Option<f64>,
+    ) -> OnKind {
+        let series = Series::of(&self.machines, value);
+        let (mean, is_rate) = (series.mean_of_kind(), unit != RATIO);
+        let rate = series.interval(unit, rule.alpha).filter(|_| is_rate);
+        let mut studies = self.machines.iter().flat_map(|machine| &machine.studies);
+        let reason = match series.nodes.len() {
+            0 if is_rate && studies.any(|study| !study.rates.is_empty()) => {
+                Some("plan, engine version or data are not those of most studies, or not known")
+            }
+            machines => Basis::of(machines).gap(),
+        };
+        let price = rate.as_ref().zip(self.price());
+        OnKind {
+            kind: self.kind.name.clone(),
+            machines: series.by_machine(),
+            next_machine: mean.and_then(|mean| next_machine(&mean, rule.alpha)),
+            spread: mean.filter(|_| !is_rate).and_then(|_| spread(&series, rule.margin, rule.alpha)),
+            per_price: price.map(|(rate, price)| rate.scaled(SECONDS_PER_HOUR / price.amount, "1")),
+            rate,
+            reason: reason.map(str::to_owned),
+            series,
+            ..OnKind::default()
+        }
+    }
+
+    /// The kind with what was counted of it.
+    pub(super) fn counted(&self) -> Kind {
+        let boots = self.machines.iter().map(|machine| machine.by_boot(&|_| Some(0.0)));
+        let shapes: Vec<Vec<usize>> = boots.map(|boots| boots.iter().map(Vec::len).collect()).collect();
+        let is_even = shapes.windows(2).all(|two| two[0].len() == two[1].len())
+            && distinct(shapes.iter().flatten().copied()).len() <= 1;
+        Kind {
+            machines: self.machines.len() as u32,
+            boots: shapes.iter().map(Vec::len).sum::<usize>() as u32,
+            studies: shapes.iter().flatten().sum::<usize>() as u32,
+            balanced: is_even,
+            basis: Basis::of(self.machines.len()),
+            ..self.kind.clone()
+        }
+    }
+}
+
+impl JudgedRow {
+    pub(super) fn named(name: &str, unit: &str) -> Self {
+        Self { name: name.to_owned(), unit: unit.to_owned(), ..Self::default() }
+    }
+
+    /// Whether it is of rates, and not of a comparison.
+    pub(super) fn is_rate(&self) -> bool {
+        self.unit != RATIO
+    }
+}
+
+/// The fleet's kinds, then those that only studies have.
+pub(super) fn by_kind(fleet: &Fleet) -> Vec<OfKind<'_>> {
+    let mut kinds = fleet.kinds.clone();
+    for name in distinct(fleet.studies.iter().map(|study| &study.kind)) {
+        if kinds.iter().all(|kind| kind.name != *name) {
+            kinds.push(Kind { name: name.clone(), ..Kind::default() });
+        }
+    }
+    let of_kind = |kind: Kind| {
+        let studies: Vec<&FleetStudy> =
+            fleet.studies.iter().filter(|study| study.kind == kind.name).collect();
+        let keys = distinct(studies.iter().map(|study| study.machine.as_str()));
+        let machine = |key| {
+            let studies: Vec<&FleetStudy> =
+                studies.iter().copied().filter(|study| study.machine == key).collect();
+            Machine { node: &studies[0].node, key, studies }
+        };
+        let mut machines: Vec<Machine<'_>> = keys.into_iter().map(machine).collect();
+        machines.sort_by_key(|machine| (machine.node, machine.key));
+        OfKind { kind, machines }
+    };
+    kinds.into_iter().map(of_kind).collect()
 }
 
 impl Series {
     /// Of the machines that have the figure.
-    pub(super) fn of(machines: &[Machine<'_>], value: impl Fn(&FleetStudy) -> Option<f64>) -> Self {
-        let mut series = Self::default();
-        for machine in machines {
-            let boots = machine.by_boot(&value);
-            if !boots.is_empty() {
-                series.nodes.push(machine.node.to_owned());
-                series.values.push(boots);
-            }
-        }
-        series
+    pub(super) fn of(machines: &[Machine<'_>], value: &dyn Fn(&FleetStudy) -> Option<f64>) -> Self {
+        let all = machines.iter().map(|machine| (machine.node.to_owned(), machine.by_boot(value)));
+        let (nodes, values) = all.filter(|(_, boots)| !boots.is_empty()).unzip();
+        Self { nodes, values }
     }
 
     /// One number a machine: the mean over its boots of the mean of each boot.
@@ -75,14 +155,24 @@ impl Series {
         MeanEstimate::correlated(&self.means(), 0.0)
     }
 
-    /// The same times a known factor, given as a logarithm.
-    pub(super) fn shifted(mut self, by: f64) -> Self {
-        self.values.iter_mut().flatten().flatten().for_each(|value| *value += by);
-        self
+    /// The same of as many machines as have an interval.
+    pub(super) fn mean_of_kind(&self) -> Option<MeanEstimate> {
+        self.mean().filter(|mean| mean.n >= MIN_MACHINES)
+    }
+
+    /// The geometric mean over machines; without ends where machines are too few for an interval.
+    fn interval(&self, unit: &str, alpha: f64) -> Option<Interval> {
+        let mean = self.mean()?;
+        let (low, high) = match mean.n >= MIN_MACHINES {
+            true => mean.interval(alpha),
+            false => (f64::NEG_INFINITY, f64::INFINITY),
+        };
+        let ends = |end: f64| if end.is_finite() { end.exp() } else { end };
+        Some(Interval { mean: mean.mean.exp(), low: ends(low), high: ends(high), unit: unit.to_owned() })
     }
 
     /// Each machine's figure.
-    pub(super) fn by_machine(&self) -> Vec<MachineValue> {
+    fn by_machine(&self) -> Vec<MachineValue> {
         let each = self.nodes.iter().zip(&self.values).zip(self.means());
         each.map(|((node, boots), mean)| MachineValue {
             node: node.clone(),
@@ -105,4 +195,101 @@ pub fn next_machine(mean: &MeanEstimate, alpha: f64) -> Option<Range> {
     // s / √k is the standard error.
     let half = mean.half_width(alpha) * ((mean.n + 1) as f64).sqrt();
     half.is_finite().then(|| Range { low: (mean.mean - half).exp(), high: (mean.mean + half).exp() })
+}
+
+/// ln(ratio) of a comparison in a study.
+pub(super) fn ln_ratio(study: &FleetStudy, name: &str) -> Option<f64> {
+    study.ratios.iter().find(|ratio| ratio.name == name).map(|ratio| ratio.ln_ratio)
+}
+
+/// ln(rate) of a treatment in a study of the common work.
+pub(super) fn ln_rate(study: &FleetStudy, treatment: &str, common: &str) -> Option<f64> {
+    let rate = study.rates.iter().find(|rate| rate.treatment == treatment)?;
+    (study.same_work == common && rate.per_s > 0.0).then(|| rate.per_s.ln())
+}
+
+/// The work of most studies; `None` where no study's is known.
+pub(super) fn most_common_work(fleet: &Fleet) -> Option<&str> {
+    let known = fleet.studies.iter().map(|study| study.same_work.as_str()).filter(|hash| !hash.is_empty());
+    let count = |hash: &str| fleet.studies.iter().filter(|study| study.same_work == hash).count();
+    // Of several as frequent the first.
+    distinct(known).into_iter().rev().max_by_key(|hash| count(hash))
+}
+
+/// The spread of a series; `None` with fewer than two machines.
+fn spread(series: &Series, margin: f64, alpha: f64) -> Option<Spread> {
+    let mean = series.mean().filter(|mean| mean.n >= 2)?;
+    let found = components(&series.values);
+    let machines = mean.n as f64;
+    let sd = mean.standard_error * machines.sqrt();
+    let width = |variance: f64, machines: f64| {
+        let t = t_quantile(1.0 - alpha / 2.0, machines - 1.0)?;
+        Some((t * (variance / machines).sqrt()).exp_m1())
+    };
+    let boots = series.values.iter().map(Vec::len).sum::<usize>() as f64 / machines;
+    let studies = series.values.iter().flatten().map(Vec::len).sum::<usize>() as f64 / machines;
+    // By how much the components say that the variance of a machine's mean would fall.
+    let factor = |boots_times: f64, studies_times: f64| {
+        let variance = |boots: f64, studies: f64| by_components(&found, boots, studies);
+        let now = variance(boots, studies).filter(|now| *now > 0.0)?;
+        Some(variance(boots * boots_times, studies * studies_times)? / now)
+    };
+    let narrowed = |factor: Option<f64>| width(sd * sd * factor?, machines);
+    // Whether a level has a component of its own.
+    let is_apart = |level: Level| found.iter().any(|component| component.levels == [level]);
+    let twice_boots = factor(2.0, 2.0).filter(|_| is_apart(Level::Group));
+    let twice_repeats = factor(1.0, 2.0).filter(|_| is_apart(Level::Value));
+    let bounds = own_share(&series.values, alpha);
+    Some(Spread {
+        components: found.iter().map(level_sd).collect(),
+        own_share: bounds.map(|(low, high)| Range { low, high }),
+        half_width: width(sd * sd, machines)?,
+        with_twice_the_machines: width(sd * sd, 2.0 * machines)?,
+        with_twice_the_boots: narrowed(twice_boots),
+        with_twice_the_repeats: narrowed(twice_repeats),
+        machines_for_margin: machines_for(sd, mean.n, margin, alpha),
+    })
+}
+
+/// The variance of a machine's mean over so many boots and studies; `None` without components.
+fn by_components(components: &[Component], boots: f64, studies: f64) -> Option<f64> {
+    let part = |component: &Component| match component.levels.first() {
+        Some(Level::Group) => component.variance,
+        Some(Level::Subgroup) => component.variance / boots,
+        _ => component.variance / studies,
+    };
+    (!components.is_empty()).then(|| components.iter().map(part).sum())
+}
+
+fn level_sd(component: &Component) -> LevelSd {
+    let word = |level: &Level| match level {
+        Level::Group => "machine",
+        Level::Subgroup => "boot",
+        Level::Value => "repeat",
+    };
+    LevelSd { levels: component.levels.iter().map(word).collect(), sd: component.variance.sqrt() }
+}
+
+/// Machines whose mean has an interval of at most the margin to either side, from the standard deviation of machine means
+/// that `machines` of them show, and from the ends of its interval (chi-squared, Hahn and Meeker 1991, chapter 4).
+///
+/// `None` where the interval is there already, and with fewer machines than tell.
+pub fn machines_for(sd: f64, machines: usize, margin: f64, alpha: f64) -> Option<Needed> {
+    let degrees = machines.saturating_sub(1) as f64;
+    if machines < RECOMMENDED_MACHINES || fewest(sd, margin, alpha) <= machines as u32 {
+        return None;
+    }
+    let end = |p: f64| Some(sd * (degrees / chi_squared_quantile(p, degrees)?).sqrt());
+    let (low, high) = (end(1.0 - alpha / 2.0)?, end(alpha / 2.0)?);
+    let [about, least, most] = [sd, low, high].map(|sd| fewest(sd, margin, alpha));
+    Some(Needed { about, least, most })
+}
+
+/// The fewest machines whose interval is within the margin.
+pub fn fewest(sd: f64, margin: f64, alpha: f64) -> u32 {
+    let is_short = |machines: &u32| {
+        let t = t_quantile(1.0 - alpha / 2.0, f64::from(machines - 1));
+        t.is_none_or(|t| t * sd / f64::from(*machines).sqrt() > margin.ln_1p())
+    };
+    fewest_of(MOST_MACHINES, is_short).unwrap_or(MOST_MACHINES)
 }

@@ -11,10 +11,12 @@ use super::effect::{compared, unit_of};
 use super::gate::MIN_ROUNDS;
 use super::rows::{Amount, Round, Row, Side};
 use super::states::State;
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// What is checked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Check {
     /// Share of looks on one core before the treatment's slices less that before the baselines'.
     Prevalence,
@@ -34,18 +36,6 @@ impl Check {
     /// All of them, in the order in which they are shown.
     pub const ALL: [Self; 6] =
         [Self::Prevalence, Self::Twin, Self::Baseline, Self::Chain, Self::Next, Self::Wide];
-
-    /// The word that JSON has.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Prevalence => "prevalence",
-            Self::Twin => "twin",
-            Self::Baseline => "baseline",
-            Self::Chain => "chain",
-            Self::Next => "next",
-            Self::Wide => "wide",
-        }
-    }
 
     /// One number for each block that has one: a logarithm, of [`Check::Prevalence`] a difference of shares.
     pub fn by_block(self, rows: &[Row], rounds: &[Round]) -> Vec<BlockContrast> {

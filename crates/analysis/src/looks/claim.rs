@@ -9,6 +9,7 @@ use super::gate::{Needed, Seen};
 use super::rows::{Row, rounds, rows};
 use super::spread::Spread;
 use super::states::LookedAt;
+use serde::Serialize;
 use threadwise_document::Interval;
 use threadwise_statistics::holm;
 use threadwise_study::{Moment, Study};
@@ -58,7 +59,8 @@ impl Checked {
 }
 
 /// What is claimed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Claim {
     /// The ratio with its interval.
     Size,
@@ -70,20 +72,8 @@ pub enum Claim {
     Refused,
 }
 
-impl Claim {
-    /// The word that JSON has.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Size => "size",
-            Self::Direction => "direction",
-            Self::NotShown => "not-shown",
-            Self::Refused => "refused",
-        }
-    }
-}
-
 /// The ratio by state, with all that belongs to it; logarithms.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ByState {
     /// d on one core less d on different cores, by the look before the slice.
     pub ratio: Contrast,
@@ -92,12 +82,16 @@ pub struct ByState {
     /// p of circular shifts of the looks.
     pub p_shift: f64,
     /// The ratio where both looks around the slice agree: for comparison only.
+    #[serde(rename = "both_looks")]
     pub agreed: Option<Contrast>,
     /// Slope over blocks, beside the ratio within them.
+    #[serde(rename = "between_blocks")]
     pub between: Option<Contrast>,
     /// Share of slices whose looks before and after disagree.
+    #[serde(rename = "disagree")]
     pub disagreement: Option<f64>,
     /// In the order of [`Check::ALL`].
+    #[serde(skip)]
     pub checks: Vec<Checked>,
     /// What may be said.
     pub claim: Claim,

@@ -5,7 +5,8 @@
 //! and Panel Data*, 2nd edition, chapter 10); the interval is Student's t over blocks.
 
 use super::rows::Amount;
-use serde::Serialize;
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use threadwise_statistics::MeanEstimate;
 use threadwise_statistics::correlation::inflation;
@@ -117,7 +118,7 @@ pub fn pooled(blocks: &[BlockContrast]) -> Option<MeanEstimate> {
 }
 
 /// A logarithm with its interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Contrast {
     /// The logarithm.
     pub mean: f64,
@@ -127,6 +128,19 @@ pub struct Contrast {
     pub high: f64,
     /// Blocks that it comes from.
     pub blocks: u32,
+}
+
+impl Serialize for Contrast {
+    /// As a ratio, without the ends that one block does not have.
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let ratio = |log: f64| log.is_finite().then(|| log.exp());
+        let mut fields = to.serialize_struct("Contrast", 4)?;
+        fields.serialize_field("value", &ratio(self.mean))?;
+        fields.serialize_field("low", &ratio(self.low))?;
+        fields.serialize_field("high", &ratio(self.high))?;
+        fields.serialize_field("blocks", &self.blocks)?;
+        fields.end()
+    }
 }
 
 impl Contrast {

@@ -2,6 +2,7 @@
 
 use super::rows::{Round, Row};
 use super::states::State;
+use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, Gamma};
 use std::collections::BTreeMap;
 use threadwise_statistics::MeanEstimate;
@@ -31,7 +32,7 @@ pub struct Seen {
 }
 
 /// How many blocks a study needs until the gate opens, if all goes on as it was.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Needed {
     /// At the counts that were seen; `None` where one of them is 0.
     pub blocks: Option<u32>,

@@ -30,6 +30,7 @@ pub struct Spread {
     /// The same of the ratio, by the states before the treatment's slice and the baselines'.
     pub ratio: Option<Explained>,
     /// The ratio over all complete rounds.
+    #[serde(rename = "all")]
     pub raw: Option<Contrast>,
     /// The ratio over rounds in which the looks before all three slices were clear.
     pub clear: Option<Contrast>,

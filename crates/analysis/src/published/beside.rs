@@ -1,17 +1,31 @@
-//! Published ratios beside those of a study.
+//! Published ratios beside those of a study: which comparisons are meant, what was measured, and the section "Theirs
+//! beside yours".
+//!
+//! A published comparison is found by its name, or by what its two sides are. A degree of parallelism below the number of
+//! cores is matched by number; the others by what they were on the published machine, since 4 are all cores there and
+//! half of the logical CPUs elsewhere.
 
-use super::sides::is_meant;
-use crate::estimate::first_reason;
-use crate::{Facts, Ratio};
+use crate::compare::why_no_run;
+use crate::groups::bare;
+use crate::{Facts, Ratio, kinds};
 use serde::Serialize;
-use threadwise_document::Direction;
-use threadwise_document::numbers::counted;
+use threadwise_document::numbers::{counted, set_percent};
+use threadwise_document::{Block, Cell, Column, Direction, Prose, Section, Shown, Table, prose};
 use threadwise_machine::Topology;
-use threadwise_published::{Published, find};
-use threadwise_study::Comparison;
+use threadwise_published::{self as published, Dop, Published, Side, find};
+use threadwise_study::{Comparison, OptionValue, Treatment};
+
+/// Name of the option with a treatment's degree of parallelism.
+const DOP: &str = "dop";
 
 /// Longest option, with its value, that is shown.
 const LONGEST: usize = 32;
+
+/// Names of one reason that a line lists.
+const MOST_NAMES: usize = 12;
+
+/// What is said where a program computes what the processor does.
+const EMULATED: &str = "EMULATED: a program computes what the processor does; no ratio that was measured here says anything of a machine.";
 
 /// Published ratios beside measured ones.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -51,15 +65,6 @@ pub struct Row {
     pub reason: Option<String>,
 }
 
-/// What a report says of a study, as far as only its kind knows it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Here {
-    /// Size of the data; empty where it says nothing.
-    pub size: String,
-    /// What its ratios are of.
-    pub ratios_of: String,
-}
-
 /// One thing in which the published study and this one differ.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Differs {
@@ -80,23 +85,22 @@ pub struct NotRedone {
     pub why: String,
 }
 
-/// The published study of the same name beside a study; `None` where there is none, or where nothing is compared in
-/// both.
-pub fn beside(facts: &Facts<'_>, here: &Here) -> Option<Beside> {
+/// The published study of the same name beside a study, as its report has it; `None` where there is none, or where nothing
+/// is compared in both.
+pub fn beside_same(facts: &Facts<'_>) -> Option<Beside> {
     let published = find(&facts.study.name).ok()?;
     (published.workload == facts.study.workload)
-        .then(|| with(facts, &published, here))
+        .then(|| beside_any(facts, &published))
         .filter(|found| !found.rows.is_empty())
 }
 
 /// A published study beside any other one, whatever its name.
-pub fn with(facts: &Facts<'_>, published: &Published, here: &Here) -> Beside {
+pub fn beside_any(facts: &Facts<'_>, published: &Published) -> Beside {
     let (mut rows, mut only_published) = (Vec::new(), Vec::new());
     let mut matched: Vec<&str> = Vec::new();
     for theirs in &published.comparisons {
-        let meant = |ours: &&Comparison| is_meant(theirs, facts.study, facts.topology, ours);
         let mut sides: Vec<(&str, &[String])> = Vec::new();
-        for ours in facts.study.comparisons.iter().filter(meant) {
+        for ours in facts.study.comparisons.iter().filter(|ours| is_meant(theirs, facts, ours)) {
             matched.push(&ours.name);
             // A study may have one comparison under two names.
             if !sides.contains(&(ours.treatment.as_str(), ours.baseline.as_slice())) {
@@ -105,31 +109,65 @@ pub fn with(facts: &Facts<'_>, published: &Published, here: &Here) -> Beside {
             }
         }
         if sides.is_empty() {
-            only_published.push(name(theirs));
+            // With what tells it from others of the name.
+            let says = theirs.says.as_ref().map_or(String::new(), |says| format!(" ({says})"));
+            only_published.push(format!("{}{says}", theirs.name));
         }
     }
     let ours = facts.study.comparisons.iter();
     let ours = ours.filter(|one| one.kind != "baseline" && !matched.contains(&one.name.as_str()));
-    let cannot_redo = published.cannot_redo().into_iter();
     Beside {
         name: published.name.clone(),
         rows,
         only_published,
         only_here: ours.map(|one| one.name.clone()).collect(),
-        differs: differs(facts, published, here),
-        cannot_redo: cannot_redo.map(|(what, why)| NotRedone { what, why: why.to_owned() }).collect(),
+        differs: differs(facts, published),
+        cannot_redo: cannot_redo(published),
     }
 }
 
-/// A published comparison's name with what tells it from others of the name.
-fn name(theirs: &threadwise_published::Comparison) -> String {
-    theirs.says.as_ref().map_or_else(|| theirs.name.clone(), |says| format!("{} ({says})", theirs.name))
+/// What no command can redo of a published study.
+pub(super) fn cannot_redo(published: &Published) -> Vec<NotRedone> {
+    let all = published.cannot_redo().into_iter();
+    all.map(|(what, why)| NotRedone { what, why: why.to_owned() }).collect()
+}
+
+/// Whether a comparison of the study is the published one: both sides have no other value of an option that the published
+/// one was run with, and it has the name, or sides that are alike.
+fn is_meant(theirs: &published::Comparison, facts: &Facts<'_>, ours: &Comparison) -> bool {
+    let treatment = |name: &String| Some(facts.study.treatment(name)?.1);
+    let sides = treatment(&ours.treatment).zip(ours.baseline.first().and_then(treatment));
+    let Some((top, below)) = sides else { return false };
+    let fits = |side: &Option<Side>, treatment: &Treatment| {
+        side.as_ref().is_some_and(|side| is_side(side, treatment, facts.topology))
+    };
+    let agrees = |side: &Treatment| {
+        let mut options = theirs.options.iter();
+        options.all(|(name, value)| side.options.get(name).is_none_or(|given| given.to_string() == *value))
+    };
+    let is_alike = || fits(&theirs.treatment, top) && fits(&theirs.baseline, below);
+    agrees(top) && agrees(below) && (bare(&ours.name) == theirs.name || is_alike())
+}
+
+fn is_side(side: &Side, treatment: &Treatment, topology: &Topology) -> bool {
+    let cores = topology.cores.len() as i64;
+    let has_dop = |dop: Dop| match (treatment.options.get(DOP), dop) {
+        (Some(OptionValue::Integer(given)), Dop::Cores) => *given == cores,
+        (Some(OptionValue::Integer(given)), Dop::LogicalCpus) => *given == topology.allowed().len() as i64,
+        (Some(OptionValue::Integer(given)), Dop::Number(number)) => {
+            *given == i64::from(number) && *given < cores
+        }
+        _ => false,
+    };
+    treatment.placement.trim() == side.placement
+        && side.sessions.is_none_or(|sessions| sessions == treatment.sessions)
+        && side.dop.is_none_or(has_dop)
 }
 
 fn row(
     facts: &Facts<'_>,
     published: &Published,
-    theirs: &threadwise_published::Comparison,
+    theirs: &published::Comparison,
     ours: &Comparison,
 ) -> Option<Row> {
     let figure = published.figure(&theirs.figure)?;
@@ -152,18 +190,12 @@ fn row(
 fn measured(facts: &Facts<'_>, ours: &Comparison) -> Result<Ratio, String> {
     let headline = facts.analysis.headline();
     let mut all = facts.analysis.estimates.iter();
-    match all.find(|estimate| estimate.metric == headline && estimate.name == ours.name) {
-        Some(found) => match found.ratio.direction {
-            Direction::HigherIsBetter => Ok(found.ratio.clone()),
-            Direction::LowerIsBetter => Ok(found.ratio.inverse()),
-            Direction::Neither => Err("the study's headline is neither a rate nor a time".to_owned()),
-        },
-        None => {
-            let mut sides = std::iter::once(&ours.treatment).chain(&ours.baseline);
-            let reason = sides
-                .find_map(|side| first_reason(&facts.analysis.excluded_blocks, side, facts.group_of(side)));
-            Err(reason.unwrap_or("no usable run").to_owned())
-        }
+    let found = all.find(|estimate| estimate.metric == headline && estimate.name == ours.name);
+    let ratio = &found.ok_or_else(|| why_no_run(facts, ours))?.ratio;
+    match ratio.direction {
+        Direction::HigherIsBetter => Ok(ratio.clone()),
+        Direction::LowerIsBetter => Ok(ratio.inverse()),
+        Direction::Neither => Err("the study's headline is neither a rate nor a time".to_owned()),
     }
 }
 
@@ -172,34 +204,38 @@ pub(super) fn counts(packages: usize, cores: usize, threads: usize) -> String {
     [counted(packages, "package"), counted(cores, "core"), counted(threads, "thread")].join(" × ")
 }
 
-fn differs(facts: &Facts<'_>, published: &Published, here: &Here) -> Vec<Differs> {
-    let theirs = &published.machine;
-    let there = [
-        format!(
-            "{}, {}",
-            counts(
-                theirs.packages as usize,
-                theirs.cores_per_package as usize,
-                theirs.threads_per_core as usize
-            ),
-            theirs.model
+/// The same of a published machine.
+pub(super) fn counts_of(machine: &published::Machine) -> String {
+    let [packages, cores, threads] =
+        [machine.packages, machine.cores_per_package, machine.threads_per_core].map(|count| count as usize);
+    counts(packages, cores, threads)
+}
+
+fn differs(facts: &Facts<'_>, published: &Published) -> Vec<Differs> {
+    let study = facts.study;
+    let kind = kinds::of(study);
+    let list = || {
+        let list = facts.analysis.worklist.as_ref()?;
+        let items = counted(list.items? as usize, "item");
+        Some(if list.recipe.is_empty() { items } else { format!("{items}, recipe {}", list.recipe) })
+    };
+    let size = kind.about(facts).or_else(list).filter(|size| !size.is_empty());
+    let year = published.source.year.map_or("year not given".to_owned(), |year| format!("in {year}"));
+    // RFC 3339: the date.
+    let date = facts.created_utc.get(..10).map_or("not known".to_owned(), |date| format!("on {date}"));
+    let engine = format!("{} {}", study.engine, facts.engine_version);
+    let one = |what, published: String, here: String| Differs { what, published, here };
+    vec![
+        one(
+            "machine",
+            format!("{}, {}", counts_of(&published.machine), published.machine.model),
+            machine(facts.topology),
         ),
-        published.engine.name.clone(),
-        published.size.about.clone(),
-        published.source.year.map_or("year not given".to_owned(), |year| format!("in {year}")),
-        published.ratios_of.clone(),
-    ];
-    let ours = [
-        machine(facts.topology),
-        format!("{} {}", facts.study.engine, facts.engine_version).trim().to_owned(),
-        if here.size.is_empty() { options(facts) } else { here.size.clone() },
-        // RFC 3339: the date.
-        facts.created_utc.get(..10).map_or("not known".to_owned(), |date| format!("on {date}")),
-        here.ratios_of.clone(),
-    ];
-    let names = ["machine", "engine", "size", "when", "ratios of"];
-    let pairs = names.into_iter().zip(there).zip(ours);
-    pairs.map(|((what, published), here)| Differs { what, published, here }).collect()
+        one("engine", published.engine.name.clone(), engine.trim().to_owned()),
+        one("size", published.size.about.clone(), size.unwrap_or_else(|| options(facts))),
+        one("when", year, date),
+        one("ratios of", published.ratios_of.clone(), kind.metric_name(study, facts.analysis.headline())),
+    ]
 }
 
 /// Counts and model of this machine; cores of all packages together where packages differ.
@@ -230,4 +266,98 @@ fn options(facts: &Facts<'_>) -> String {
         true => format!("defaults of {}", facts.study.workload),
         false => short.join(", "),
     }
+}
+
+/// The section of a study that redoes a published one.
+pub fn section(facts: &Facts<'_>, beside: &Beside) -> Section {
+    let emulated = facts.topology.identity.is_emulated();
+    let mut blocks = vec![Block::Table(ratios(facts, &beside.rows))];
+    blocks.extend(emulated.then(|| Block::Text(EMULATED.into(), Shown::Everywhere)));
+    blocks.push(Block::Text(foot(facts, beside), Shown::Everywhere));
+    blocks.push(differences(beside));
+    blocks.extend(unmatched(beside));
+    blocks.extend(cannot(&beside.cannot_redo));
+    Section::new("theirs", "Theirs beside yours", blocks)
+}
+
+fn ratios(facts: &Facts<'_>, rows: &[Row]) -> Table {
+    let columns = vec![
+        Column::text("comparison"),
+        Column::text("what was published").drop_at(1),
+        Column::figure("published"),
+        Column::text("measured here").shorten_at(2),
+        Column::text("in interval"),
+    ];
+    let cells = rows.iter().map(|row| {
+        vec![
+            Cell::text(&row.comparison),
+            Cell::text(&row.what),
+            Cell::text(&row.published_text),
+            match (&row.measured, &row.reason) {
+                (Some(ratio), _) => Cell::BareRatio(ratio.clone()),
+                (None, why) => Cell::Gap(why.clone().unwrap_or_default()),
+            },
+            match row.in_interval {
+                Some(true) => Cell::text("yes"),
+                Some(false) => Cell::text("no"),
+                None => Cell::none(),
+            },
+        ]
+    });
+    Table::new(facts.titled("Theirs beside yours: ratios of rates", ""), columns, cells)
+}
+
+fn foot(facts: &Facts<'_>, beside: &Beside) -> Prose {
+    let level = facts.level();
+    prose!(
+        "Published ratios have no interval. A measured interval, of a level of {}, leaves out an equal ratio by chance in {} of \
+         studies. Whether a published number lies in it says nothing of why: all of what follows differs at once. All \
+         figures: `threadwise published {}`.",
+        set_percent(level),
+        set_percent(1.0 - level),
+        &beside.name
+    )
+}
+
+fn differences(beside: &Beside) -> Block {
+    let line = |one: &Differs| prose!("{}: published {}; here {}.", one.what, &one.published, &one.here);
+    Block::List(beside.differs.iter().map(line).collect(), Shown::Everywhere)
+}
+
+fn unmatched(beside: &Beside) -> Vec<Block> {
+    let line = |head: &str, names: &[String]| {
+        (!names.is_empty()).then(|| Block::Text(prose!("{}: {}.", head, limited(names)), Shown::Everywhere))
+    };
+    let theirs = line("Published, and not compared in this study", &beside.only_published);
+    let ours = line("Compared in this study, and not published as a figure", &beside.only_here);
+    theirs.into_iter().chain(ours).collect()
+}
+
+fn limited(names: &[String]) -> String {
+    let more = names.len().saturating_sub(MOST_NAMES);
+    let mut shown: Vec<String> = names.iter().take(MOST_NAMES).cloned().collect();
+    shown.extend((more > 0).then(|| format!("{more} more")));
+    shown.join("; ")
+}
+
+/// What no command can redo, a line a reason.
+pub(super) fn cannot(all: &[NotRedone]) -> Vec<Block> {
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for one in all {
+        match reasons.iter_mut().find(|(why, _)| *why == one.why) {
+            Some((_, names)) => names.push(one.what.clone()),
+            None => reasons.push((&one.why, vec![one.what.clone()])),
+        }
+    }
+    if reasons.is_empty() {
+        return Vec::new();
+    }
+    let lines = reasons.iter().map(|(why, names)| {
+        let names: Vec<&str> = names.iter().map(|name| name.trim_end_matches('.')).collect();
+        prose!("{} ({}).", names.join("; "), *why)
+    });
+    vec![
+        Block::Text("No command can redo yet:".into(), Shown::Everywhere),
+        Block::List(lines.collect(), Shown::Everywhere),
+    ]
 }

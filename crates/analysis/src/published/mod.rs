@@ -4,12 +4,239 @@
 //! not: machine, engine, size and year differ all at once.
 
 mod beside;
-mod blocks;
-mod document;
-mod sides;
 #[cfg(test)]
 mod tests;
 
-pub use beside::{Beside, Differs, Here, NotRedone, Row, beside};
-pub use blocks::section;
-pub use document::{beside_any, beside_document, beside_same, document, list_document};
+pub use beside::{Beside, Differs, NotRedone, Row, beside_any, beside_same, section};
+
+use crate::Facts;
+use beside::{cannot, cannot_redo, counts_of};
+use threadwise_document::chart::{ValueChart, ValueRow};
+use threadwise_document::{
+    Block, Cell, Chart, Column, Document, Prose, Row as TableRow, Section, Shown, Table, prose,
+};
+use threadwise_published::{Arm, Figure, Kind, Published};
+
+/// The list of published studies, each with the command that redoes it.
+pub fn list_document(all: &[Published]) -> Document {
+    let columns = ["name", "what was measured", "redone by"].map(Column::text);
+    let rows =
+        all.iter().map(|one| vec![Cell::text(&one.name), Cell::text(&one.short), Cell::text(&one.command)]);
+    let more = prose!("All figures of one: `threadwise published NAME`.");
+    Document {
+        title: "Published measurements".to_owned(),
+        sections: vec![Section::new(
+            "published",
+            "Published measurements",
+            vec![Block::Table(Table::new("", columns.into(), rows)), Block::Text(more, Shown::Everywhere)],
+        )],
+        ..Document::default()
+    }
+}
+
+/// One published study: all that is known of it.
+pub fn document(published: &Published, program_version: &str) -> Document {
+    let source = &published.source;
+    let author = source.author.clone().map_or("author not given".to_owned(), |author| format!("by {author}"));
+    let year = source.year.map_or("year not given".to_owned(), |year| year.to_string());
+    let about = [source.title.as_ref().unwrap_or(&source.subject).clone(), author, year];
+    let about = about.into_iter().chain(source.url.clone()).collect();
+    let sections = [
+        Some(setting(published)),
+        Some(arms(published)),
+        Some(figures(published)),
+        Some(ratios(published)),
+        slips(published),
+        said(published),
+        not_redone(published),
+    ];
+    Document {
+        title: format!("Published: {}", published.about),
+        about,
+        sections: sections.into_iter().flatten().collect(),
+        footer: format!("threadwise {program_version}"),
+        ..Document::default()
+    }
+}
+
+/// The table of a published study beside a result file, alone.
+pub fn beside_document(facts: &Facts<'_>, published: &Published, program_version: &str) -> Document {
+    let found = beside_any(facts, published);
+    Document {
+        title: format!("Published {} beside {}", published.name, facts.source),
+        simulated: facts.is_simulated(),
+        sections: vec![section(facts, &found)],
+        footer: format!("threadwise {program_version}"),
+        ..Document::default()
+    }
+}
+
+fn setting(published: &Published) -> Section {
+    let source = &published.source;
+    let year = source.year.map(|year| year.to_string());
+    let rows = [
+        ("source", source.title.clone().unwrap_or_else(|| format!("{} (title not given)", source.subject))),
+        ("author", source.author.clone().unwrap_or_else(|| "not given".to_owned())),
+        ("year", year.unwrap_or_else(|| "not given".to_owned())),
+        ("machine", format!("{}: {}", published.machine.model, counts_of(&published.machine))),
+        ("engine", published.engine.name.clone()),
+        ("size", published.size.about.clone()),
+        ("redone by", published.command.clone()),
+    ];
+    let rows = rows.into_iter().map(|(name, value)| vec![Cell::text(name), Cell::Text(value)]);
+    let table = Table::new("Where and on what", ["", ""].map(Column::text).into(), rows).plain();
+    let how = published.setup.iter().map(Prose::from).collect();
+    Section::new("setting", "Setting", vec![Block::Table(table), Block::List(how, Shown::Everywhere)])
+}
+
+fn arms(published: &Published) -> Section {
+    let columns = vec![
+        Column::text("arm as published"),
+        Column::text("placement here"),
+        Column::text("sessions, DOP or jobs"),
+        Column::text("SMT"),
+        Column::text("redone by").drop_at(1),
+    ];
+    let rows = published.arms.iter().map(|arm| {
+        vec![
+            Cell::text(&arm.name),
+            Cell::text(&arm.placement),
+            Cell::Text(amount(arm)),
+            Cell::text(&arm.smt),
+            match published.redo_arm(arm) {
+                Ok(command) => Cell::text(command),
+                Err(why) => Cell::Text(format!("no command yet: {why}")),
+            },
+        ]
+    });
+    Section::new("published-arms", "Arms", vec![Block::Table(Table::new("What was run", columns, rows))])
+}
+
+fn amount(arm: &Arm) -> String {
+    let parts = [
+        arm.sessions.map(|count| format!("{count} sessions")),
+        arm.dop.map(|count| format!("DOP {count}")),
+        arm.jobs.map(|count| format!("{count} jobs")),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn figures(published: &Published) -> Section {
+    let columns = vec![
+        Column::text("figure"),
+        Column::figure("value"),
+        Column::text("printed, or how it follows").shorten_at(1),
+    ];
+    let mut table = Table::new("Printed figures, and what follows from them", columns, []);
+    for arm in published.arms.iter().map(Some).chain([None]) {
+        let of_arm = |figure: &&Figure| figure.arm.as_deref() == arm.map(|arm| arm.id.as_str());
+        let rows: Vec<TableRow> =
+            published.figures.iter().filter(of_arm).map(|figure| row(published, figure)).collect();
+        if !rows.is_empty() {
+            table.rows.push(TableRow::Group(arm.map_or("all arms together", |arm| &arm.name).to_owned()));
+            table.rows.extend(rows);
+        }
+    }
+    let mut blocks = vec![Block::Table(table)];
+    blocks.extend(published.charts.iter().map(|chart| Block::Figure(Box::new(drawn(published, chart)))));
+    Section::new("figures", "Figures", blocks)
+}
+
+fn row(published: &Published, figure: &Figure) -> TableRow {
+    let slip = if published.slip(&figure.id).is_some() { ", a slip" } else { "" };
+    let (origin, follows) = match figure.is_printed() {
+        true => (format!("printed{slip}"), "follows as "),
+        false => ("recomputed".to_owned(), ""),
+    };
+    let formula = figure.formula.as_ref();
+    let formula = formula.map(|formula| format!("{follows}{}", published.formula_words(formula)));
+    let about: Vec<String> = formula.into_iter().chain(figure.note.clone()).collect();
+    let query = figure.query.map_or(String::new(), |query| format!("Q{query}: "));
+    TableRow::Cells(vec![
+        Cell::Text(format!("{query}{}", figure.what)),
+        Cell::Text(figure.text()),
+        Cell::Named { name: origin, about: about.join("; ") },
+    ])
+}
+
+fn drawn(published: &Published, chart: &threadwise_published::Chart) -> threadwise_document::Figure {
+    let figures: Vec<&Figure> = chart.figures.iter().filter_map(|id| published.figure(id)).collect();
+    let label = |(at, figure): (usize, &&Figure)| {
+        let arm = figure.arm.as_deref().and_then(|arm| published.arm(arm));
+        let usual = || arm.map_or(&figure.what, |arm| &arm.name);
+        chart.labels.get(at).unwrap_or_else(usual).clone()
+    };
+    let labels: Vec<String> = figures.iter().enumerate().map(label).collect();
+    let labelled = || labels.iter().zip(&figures);
+    let rows = labelled().map(|(label, figure)| vec![Cell::text(label), Cell::Text(figure.text())]);
+    let columns = vec![Column::text(""), Column::figure(&chart.what)];
+    let dots = labelled().filter_map(|(label, figure)| {
+        Some(ValueRow {
+            label: label.clone(),
+            against: String::new(),
+            mean: figure.number()?,
+            low: None,
+            high: None,
+            figures: figure.text(),
+        })
+    });
+    threadwise_document::Figure {
+        wide: false,
+        title: chart.title.clone(),
+        description: "Published numbers, without intervals: each is of one run, or the mean of two."
+            .to_owned(),
+        table: Table::new("", columns, rows).shown(Shown::Page),
+        chart: Chart::Values(ValueChart { what: chart.what.clone(), rows: dots.collect() }),
+    }
+}
+
+fn ratios(published: &Published) -> Section {
+    let columns = vec![
+        Column::text("comparison"),
+        Column::text("what was compared").shorten_at(1),
+        Column::figure("ratio of rates"),
+    ];
+    let rows = published.comparisons.iter().filter_map(|comparison| {
+        let figure = published.figure(&comparison.figure)?;
+        Some(vec![Cell::text(&comparison.name), Cell::text(&figure.what), Cell::Text(figure.text())])
+    });
+    let table = Table::new("Ratios that a study is put beside", columns, rows);
+    Section::new("published-ratios", "Ratios", vec![Block::Table(table)])
+}
+
+fn slips(published: &Published) -> Option<Section> {
+    let line = |slip: &threadwise_published::Slip| {
+        let printed = published.figure(&slip.figure).map_or_else(String::new, Figure::text);
+        prose!("{}: {}", Prose::figure(printed), &slip.text)
+    };
+    let head = "Slips: printed figures that do not follow from the others.";
+    lines("slips", "Slips", head, published.slips.iter().map(line).collect())
+}
+
+fn said(published: &Published) -> Option<Section> {
+    let line = |said: &threadwise_published::Statement| {
+        let kind = match said.kind {
+            Kind::Claim => "said, not measured",
+            Kind::Question => "asked, open",
+            Kind::Picture => "in a picture only",
+        };
+        match published.redo_statement(said) {
+            Ok(command) => prose!("{}: {} `{}`", kind, &said.text, command),
+            Err(why) => prose!("{}: {} No command yet: {}.", kind, &said.text, why),
+        }
+    };
+    let head = "Said, asked or drawn without a figure:";
+    lines("said", "Without a figure", head, published.statements.iter().map(line).collect())
+}
+
+/// A section of lines below a heading; `None` without a line.
+fn lines(id: &'static str, title: &str, head: &str, lines: Vec<Prose>) -> Option<Section> {
+    let blocks =
+        || vec![Block::Text(head.into(), Shown::Everywhere), Block::List(lines.clone(), Shown::Everywhere)];
+    (!lines.is_empty()).then(|| Section::new(id, title, blocks()))
+}
+
+fn not_redone(published: &Published) -> Option<Section> {
+    let blocks = cannot(&cannot_redo(published));
+    (!blocks.is_empty()).then(|| Section::new("not-redone", "What no command can redo yet", blocks))
+}

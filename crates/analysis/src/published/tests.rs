@@ -32,10 +32,6 @@ fn saying(study: &Study, topology: &Topology, ratios: &[(&str, Ratio)]) -> Analy
     analysis
 }
 
-fn sized(size: &str) -> Here {
-    Here { size: size.to_owned(), ratios_of: "rows_per_s".to_owned() }
-}
-
 fn ratio(value: f64, low: f64, high: f64) -> Ratio {
     crate::fixtures::ratio(value, low, high)
 }
@@ -45,7 +41,7 @@ fn comparisons_are_found_by_name_and_by_what_their_sides_are() {
     let (study, topology) = (cached_reads(), machine(1, 2, 2));
     let ratios = [("smt-yield", ratio(1.30, 1.28, 1.32)), ("two-cores", ratio(1.80, 1.70, 1.90))];
     let analysis = saying(&study, &topology, &ratios);
-    let found = beside(&Facts::new(&study, &topology, &analysis), &sized("80 MiB")).unwrap();
+    let found = beside_same(&Facts::new(&study, &topology, &analysis)).unwrap();
     let rows: Vec<_> =
         found.rows.iter().map(|row| (row.comparison.as_str(), row.published, row.in_interval)).collect();
     assert_eq!(rows, [("smt-yield", 1.316, Some(true)), ("two-cores", 1.527, Some(false))]);
@@ -55,7 +51,7 @@ fn comparisons_are_found_by_name_and_by_what_their_sides_are() {
     assert_eq!(differs, ["machine", "engine", "size", "when", "ratios of"]);
     assert!(found.differs[0].published.starts_with("2 packages × 8 cores × 2 threads, Intel Xeon E5-2690"));
     assert!(found.differs[0].here.starts_with("1 package × 2 cores × 2 threads"), "{:?}", found.differs[0]);
-    assert_eq!(found.differs[2].here, "80 MiB");
+    assert_eq!(found.differs[2].here, "defaults of logical-io");
     assert_eq!(
         (found.differs[4].published.as_str(), found.differs[4].here.as_str()),
         ("logical reads a second", "rows_per_s")
@@ -70,7 +66,7 @@ fn a_comparison_under_two_names_is_one_row() {
     twice.name = "core-of-two-threads".to_owned();
     study.comparisons.push(twice);
     let analysis = saying(&study, &topology, &[]);
-    let found = beside(&Facts::new(&study, &topology, &analysis), &Here::default()).unwrap();
+    let found = beside_same(&Facts::new(&study, &topology, &analysis)).unwrap();
     let names: Vec<&str> = found.rows.iter().map(|row| row.comparison.as_str()).collect();
     assert_eq!(names, ["smt-yield", "two-cores"]);
     assert_eq!(found.only_here, Vec::<String>::new(), "its other name is no comparison without a figure");
@@ -82,7 +78,7 @@ fn without_an_interval_or_a_ratio_nothing_lies_in_it() {
     let one_block = Ratio { blocks: 1, ..ratio(1.3, 0.0, f64::INFINITY) };
     let mut analysis = saying(&study, &topology, &[("smt-yield", one_block)]);
     analysis.excluded_blocks = vec!["block 0, same-package only: crash: gone".to_owned()];
-    let found = beside(&Facts::new(&study, &topology, &analysis), &Here::default()).unwrap();
+    let found = beside_same(&Facts::new(&study, &topology, &analysis)).unwrap();
     assert_eq!((found.rows[0].in_interval, found.rows[0].reason.as_deref()), (None, None));
     assert_eq!(found.rows[1].measured, None);
     assert_eq!(found.rows[1].reason.as_deref(), Some("crash: gone"));
@@ -93,7 +89,7 @@ fn times_are_turned_into_rates() {
     let (study, topology) = (cached_reads(), machine(1, 2, 2));
     let time = Ratio { direction: Direction::LowerIsBetter, ..ratio(0.5, 0.4, 0.625) };
     let analysis = saying(&study, &topology, &[("two-cores", time)]);
-    let found = beside(&Facts::new(&study, &topology, &analysis), &Here::default()).unwrap();
+    let found = beside_same(&Facts::new(&study, &topology, &analysis)).unwrap();
     let measured = found.rows[1].measured.as_ref().unwrap();
     assert_eq!((measured.value, measured.low, measured.high), (2.0, 1.6, 2.5));
 }
@@ -103,13 +99,13 @@ fn other_names_and_other_workloads_are_not_put_beside() {
     let (mut study, topology) = (cached_reads(), machine(1, 2, 2));
     let analysis = saying(&study, &topology, &[]);
     study.name = "placement".to_owned();
-    assert_eq!(beside(&Facts::new(&study, &topology, &analysis), &Here::default()), None);
+    assert_eq!(beside_same(&Facts::new(&study, &topology, &analysis)), None);
     assert_eq!(
         beside_any(&Facts::new(&study, &topology, &analysis), &find("cached-reads").unwrap()).rows.len(),
         2
     );
     (study.name, study.workload) = ("cached-reads".to_owned(), "insert".to_owned());
-    assert_eq!(beside(&Facts::new(&study, &topology, &analysis), &Here::default()), None);
+    assert_eq!(beside_same(&Facts::new(&study, &topology, &analysis)), None);
 }
 
 #[test]
@@ -127,7 +123,7 @@ fn an_option_that_differs_from_the_published_one_is_no_match() {
         study.comparisons.push(one);
     }
     let analysis = saying(&study, &topology, &[]);
-    let found = beside(&Facts::new(&study, &topology, &analysis), &Here::default()).unwrap();
+    let found = beside_same(&Facts::new(&study, &topology, &analysis)).unwrap();
     let names: Vec<&str> = found.rows.iter().map(|row| row.comparison.as_str()).collect();
     assert_eq!(names, ["both-threads/key=sequential"]);
     assert_eq!(found.only_here, ["both-threads/key=random"]);
@@ -162,7 +158,7 @@ fn degrees_of_parallelism_are_matched_by_number_below_the_cores_and_by_what_they
     let matched = |cores: u32| {
         let (study, topology) = (queries(&[1, 2, 4, 8]), machine(1, cores, 2));
         let analysis = saying(&study, &topology, &[]);
-        let found = beside(&Facts::new(&study, &topology, &analysis), &Here::default()).unwrap();
+        let found = beside_same(&Facts::new(&study, &topology, &analysis)).unwrap();
         found.rows.into_iter().map(|row| (row.comparison, row.published_text)).collect::<Vec<_>>()
     };
     let pair = |name: &str, ratio: &str| (name.to_owned(), ratio.to_owned());
@@ -198,7 +194,7 @@ fn jobs_are_matched_by_placement_and_number() {
     ];
     let topology = machine(1, 2, 2);
     let analysis = saying(&study, &topology, &[]);
-    let found = beside(&Facts::new(&study, &topology, &analysis), &Here::default()).unwrap();
+    let found = beside_same(&Facts::new(&study, &topology, &analysis)).unwrap();
     let rows: Vec<(&str, &str)> =
         found.rows.iter().map(|row| (row.comparison.as_str(), row.published_text.as_str())).collect();
     assert_eq!(rows, [("all-j2 : no-smt-j2", "0.974x"), ("no-smt-j2 : no-smt-j1", "1.83x")]);

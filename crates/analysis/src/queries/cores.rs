@@ -1,22 +1,30 @@
-//! Physical core-seconds from the busy times of logical CPUs.
+//! Physical core-seconds from the busy times of logical CPUs, and what is said and shown of them beside CPU seconds.
 //!
-//! An operating system's CPU seconds count a core twice while both of its siblings are busy. How long
-//! a core was busy at all cannot be told from busy times alone, but it has bounds: with busy times bᵢ
-//! of its logical CPUs in a window w, at least max bᵢ (all overlap), at most min(w, Σ bᵢ) (none does).
+//! An operating system's CPU seconds count a core twice while both of its siblings are busy, so they rise with SMT
+//! even where the cores do less. How long a core was busy at all cannot be told from busy times alone, but it has
+//! bounds: with busy times bᵢ of its logical CPUs in a window w, at least max bᵢ (all overlap), at most min(w, Σ bᵢ)
+//! (none does).
 //!
 //! Busy times are of whatever ran. Where the CPU time of the executions themselves is known, the bounds
 //! are of them alone: they had that much of the busy times, and nobody knows which part.
 
+use super::executions::{BlockRun, Executions, Pair, mean_of};
+use super::found::{Choice, Found, NamedRatio, headed, judged, or_none, rounded};
+use super::types::{CoreSeconds, TreatmentQueries};
+use crate::estimate::{Bounded, judge_bounded};
+use crate::words::finding;
+use crate::{Answer, Direction, Finding, Interval};
 use std::collections::BTreeMap;
-
+use threadwise_document::chart::CoreRow;
+use threadwise_document::{Block, Cell, Chart, Column, Figure, Prose, Section, Shown, Table, numbers, prose};
 use threadwise_machine::Topology;
+use threadwise_statistics::{MeanEstimate, mean};
 use threadwise_study::{CpuTimes, QueryExecution, Slice};
 
-use super::CoreSeconds;
-use super::table::{Cell, Table};
-use crate::Direction;
-use crate::estimate::{Bounded, judge_bounded};
-use threadwise_statistics::{MeanEstimate, mean};
+/// Stragglers are reported from this share of the elapsed time on.
+const STRAGGLER_SHARE: f64 = 0.01;
+
+const UNKNOWN: &str = "whether the cores' own time rose is unknown";
 
 /// Bounds over all cores of a placement in one window, all in the same unit of time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -48,17 +56,6 @@ impl CoreBounds {
         }
         (bounds.straggler_low, bounds.straggler_high) = straggler_bounds(&cores, window);
         bounds
-    }
-
-    /// With so much of the other's.
-    fn plus(self, other: &Self, share: f64) -> Self {
-        Self {
-            logical: self.logical + other.logical * share,
-            core_low: self.core_low + other.core_low * share,
-            core_high: self.core_high + other.core_high * share,
-            straggler_low: self.straggler_low + other.straggler_low * share,
-            straggler_high: self.straggler_high + other.straggler_high * share,
-        }
     }
 }
 
@@ -151,116 +148,99 @@ pub fn own_bounds(cores: &[Vec<f64>], cpu: f64, window: f64) -> (f64, f64) {
     (low, most.min(cpu).max(low))
 }
 
-/// One block of a treatment: all queries once, in seconds.
-#[derive(Debug, Clone, Copy, Default)]
-struct Block {
-    cores: usize,
-    bounds: CoreBounds,
-    /// CPU time and bounds of the executions alone.
-    cpu_s: Option<(f64, f64, f64)>,
-    elapsed: f64,
-    slice: f64,
-}
-
 /// Means over blocks that have all queries; of several sides (a baseline's two runs) over those too.
 /// `None` where cores or busy times are not known.
-pub fn core_seconds(
-    topology: Option<&Topology>,
-    is_throughput: bool,
-    blocks: &[Vec<&Cell<'_>>],
-) -> Option<CoreSeconds> {
-    let cells = blocks.iter().flatten();
-    let all: Vec<Block> = cells.filter_map(|cell| of_block(cell, topology?, is_throughput)).collect();
-    let geometric =
-        |value: &dyn Fn(&Block) -> f64| mean(all.iter().map(|block| value(block).ln())).map(f64::exp);
-    let arithmetic = |value: &dyn Fn(&Block) -> f64| mean(all.iter().map(value));
-    // One way of reckoning for all blocks of a treatment.
-    let cpu_s: Option<Vec<(f64, f64, f64)>> = all.iter().map(|block| block.cpu_s).collect();
-    let geometric_cpu = |value: fn(&(f64, f64, f64)) -> f64| {
-        mean(cpu_s.as_ref()?.iter().map(|seconds| value(seconds).ln())).map(f64::exp)
+pub fn core_seconds(table: &Executions<'_>, blocks: &[Vec<&BlockRun<'_>>]) -> Option<CoreSeconds> {
+    let blocks = |of_engine: bool| -> Vec<CoreSeconds> {
+        blocks.iter().flatten().filter_map(|cell| of_block(table, cell, of_engine)).collect()
     };
-    let slice_s = geometric(&|block| block.slice)?;
-    let engine_cpu_s = geometric_cpu(|cpu| cpu.0);
+    // One way of reckoning for all blocks of a treatment.
+    let (of_engine, of_all) = (blocks(true), blocks(false));
+    let all = if of_engine.len() == of_all.len() { of_engine } else { of_all };
+    let geometric =
+        |value: fn(&CoreSeconds) -> f64| mean(all.iter().map(|block| value(block).ln())).map(f64::exp);
+    let engine_cpu_s = all.iter().map(|block| Some(block.engine_cpu_s?.ln())).collect::<Option<Vec<f64>>>();
     Some(CoreSeconds {
-        cores: all.iter().map(|block| block.cores).max()? as u32,
-        engine_cpu_s,
-        core_low_s: geometric_cpu(|cpu| cpu.1).or_else(|| geometric(&|block| block.bounds.core_low))?,
-        core_high_s: geometric_cpu(|cpu| cpu.2).or_else(|| geometric(&|block| block.bounds.core_high))?,
-        elapsed_s: if engine_cpu_s.is_some() { geometric(&|block| block.elapsed)? } else { slice_s },
-        logical_s: geometric(&|block| block.bounds.logical)?,
-        slice_s,
-        straggler_low_s: arithmetic(&|block| block.bounds.straggler_low)?,
-        straggler_high_s: arithmetic(&|block| block.bounds.straggler_high)?,
+        cores: all.iter().map(|block| block.cores).max()?,
+        engine_cpu_s: engine_cpu_s.and_then(|logs| mean(logs.into_iter())).map(f64::exp),
+        core_low_s: geometric(|block| block.core_low_s)?,
+        core_high_s: geometric(|block| block.core_high_s)?,
+        elapsed_s: geometric(|block| block.elapsed_s)?,
+        logical_s: geometric(|block| block.logical_s)?,
+        slice_s: geometric(|block| block.slice_s)?,
+        straggler_low_s: mean(all.iter().map(|block| block.straggler_low_s))?,
+        straggler_high_s: mean(all.iter().map(|block| block.straggler_high_s))?,
         to_baseline: None,
     })
 }
 
 /// Core-seconds of each compared treatment over its baseline's, one family. By block the lower bound is that of the
 /// treatment over the baseline's upper one, and the other way round; of streams a stream's part.
-pub fn core_ratios(table: &Table<'_>) -> BTreeMap<usize, Bounded> {
-    let bounds = |cell: &Cell<'_>| of_block(cell, table.topology?, table.is_throughput)?.cpu_s;
-    let (lower, upper) = (|cell: &Cell<'_>| Some(bounds(cell)?.1), |cell: &Cell<'_>| Some(bounds(cell)?.2));
-    let treatments = &table.study.treatments;
-    let mut places = Vec::new();
-    let mut family = Vec::new();
-    for at in (0..treatments.len()).filter(|at| table.is_compared(*at)) {
-        let below = table.below(at);
-        let low = MeanEstimate::of(&table.over_other(at, below, lower, upper));
-        let high = MeanEstimate::of(&table.over_other(at, below, upper, lower));
-        let (Some(low), Some(high), Some(base)) = (low, high, below.first()) else { continue };
-        let streams = |at: usize| f64::from(treatments[at].sessions.max(1)).ln();
-        let by = if table.is_throughput { streams(*base) - streams(at) } else { 0.0 };
-        places.push(at);
-        family.push((low.shifted(by), high.shifted(by)));
-    }
+pub fn core_ratios(table: &Executions<'_>) -> BTreeMap<usize, Bounded> {
+    let lower = |cell: &BlockRun<'_>| Some(of_block(table, cell, true)?.core_low_s.ln());
+    let upper = |cell: &BlockRun<'_>| Some(of_block(table, cell, true)?.core_high_s.ln());
+    let streams = |at: usize| f64::from(table.study.treatments[at].sessions.max(1)).ln();
+    let bounds = |at: usize| {
+        let base = *table.below(at).first()?;
+        let pair: Pair = table.pair(at, base);
+        let low = table.d(&pair, |top, below| Some(mean_of(top, lower)? - mean_of(below, upper)?));
+        let high = table.d(&pair, |top, below| Some(mean_of(top, upper)? - mean_of(below, lower)?));
+        let by = if table.is_throughput { streams(base) - streams(at) } else { 0.0 };
+        Some((at, (MeanEstimate::of(&low)?.shifted(by), MeanEstimate::of(&high)?.shifted(by))))
+    };
+    let (places, family): (Vec<usize>, Vec<_>) = table.compared().filter_map(bounds).unzip();
     places.into_iter().zip(judge_bounded(&family, table.rule(Direction::LowerIsBetter))).collect()
 }
 
-fn of_block(cell: &Cell<'_>, topology: &Topology, is_throughput: bool) -> Option<Block> {
-    let share = 1.0 / cell.passes(&cell.total?);
-    let cores = cores_of(cell, topology)?;
-    let mut sum = Block { cores: cores.len(), cpu_s: Some((0.0, 0.0, 0.0)), ..Block::default() };
+/// One block of a treatment, all queries once: the bounds of the executions themselves, `None` where their CPU time is
+/// not known, or of whatever ran.
+fn of_block(table: &Executions<'_>, cell: &BlockRun<'_>, of_engine: bool) -> Option<CoreSeconds> {
+    // Unless a block has more rounds all queries of the study were executed once.
+    let share = 1.0 / (cell.done.len() as f64 / cell.total?.queries);
+    let cores = cores_of(cell, table.topology?)?;
+    let mut sum = CoreSeconds { cores: cores.len() as u32, ..CoreSeconds::default() };
     for slice in &cell.slices {
         let (busy, slice_s) = busy_s(slice, &cores)?;
         let bounds = CoreBounds::of(&busy, slice_s);
-        let elapsed = elapsed_s(slice, is_throughput);
-        sum.cpu_s = sum.cpu_s.zip(cpu_s(slice, is_throughput)).map(|(sum, cpu)| {
-            let (low, high) = own_bounds(&busy, cpu, elapsed);
-            (sum.0 + cpu * share, sum.1 + low * share, sum.2 + high * share)
-        });
-        sum.bounds = sum.bounds.plus(&bounds, share);
-        sum.elapsed += elapsed * share;
-        sum.slice += slice_s * share;
+        let (mut low, mut high, mut elapsed_s) = (bounds.core_low, bounds.core_high, slice_s);
+        if of_engine {
+            let (cpu_s, all_s) = engine_s(slice, table.is_throughput)?;
+            (low, high) = own_bounds(&busy, cpu_s, all_s);
+            elapsed_s = all_s;
+            *sum.engine_cpu_s.get_or_insert_default() += cpu_s * share;
+        }
+        for (sum, part) in [
+            (&mut sum.core_low_s, low),
+            (&mut sum.core_high_s, high),
+            (&mut sum.elapsed_s, elapsed_s),
+            (&mut sum.logical_s, bounds.logical),
+            (&mut sum.slice_s, slice_s),
+            (&mut sum.straggler_low_s, bounds.straggler_low),
+            (&mut sum.straggler_high_s, bounds.straggler_high),
+        ] {
+            *sum += part * share;
+        }
     }
-    (sum.slice > 0.0).then_some(sum)
+    (sum.slice_s > 0.0).then_some(sum)
 }
 
-/// CPU seconds of the executions of a slice; `None` where they are not known. Streams of one process have
-/// them for the slice as a whole.
-fn cpu_s(slice: &Slice, is_throughput: bool) -> Option<f64> {
-    let ns = match is_throughput {
-        true => Some(slice.cpu_ns()),
-        false => executions(slice).try_fold(0, |sum: u64, one| sum.checked_add(one.cpu_ns?)),
+/// CPU seconds of the executions of a slice, and seconds in which they were planned and run; `None` where CPU time is not
+/// known. Streams of one process have it for the slice as a whole.
+fn engine_s(slice: &Slice, is_throughput: bool) -> Option<(f64, f64)> {
+    let all = || slice.sessions.iter().flat_map(|session| &session.queries);
+    let took = |one: &QueryExecution| (one.elapsed_ns as f64 + one.planning_ns.unwrap_or(0) as f64) / 1e9;
+    let (cpu_ns, elapsed_s) = match is_throughput {
+        true => (slice.cpu_ns(), slice.window_ns as f64 / 1e9),
+        false => {
+            let cpu_ns = all().try_fold(0, |sum: u64, one| sum.checked_add(one.cpu_ns?))?;
+            (cpu_ns, all().map(took).sum())
+        }
     };
-    ns.filter(|ns| *ns > 0).map(|ns| ns as f64 / 1e9)
-}
-
-/// Seconds in which a slice's executions were planned and run.
-fn elapsed_s(slice: &Slice, is_throughput: bool) -> f64 {
-    match is_throughput {
-        true => slice.window_ns as f64 / 1e9,
-        false => executions(slice)
-            .map(|one| (one.elapsed_ns as f64 + one.planning_ns.unwrap_or(0) as f64) / 1e9)
-            .sum(),
-    }
-}
-
-fn executions(slice: &Slice) -> impl Iterator<Item = &QueryExecution> {
-    slice.sessions.iter().flat_map(|session| &session.queries)
+    (cpu_ns > 0).then_some((cpu_ns as f64 / 1e9, elapsed_s))
 }
 
 /// The logical CPUs of a run by core; `None` where a core is not known.
-pub fn cores_of(cell: &Cell<'_>, topology: &Topology) -> Option<Vec<Vec<u32>>> {
+pub fn cores_of(cell: &BlockRun<'_>, topology: &Topology) -> Option<Vec<Vec<u32>>> {
     let mut cores: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for cpu in cell.cpus() {
         cores.entry(topology.cpu(cpu)?.core?).or_default().push(cpu);
@@ -281,4 +261,228 @@ fn busy_s(slice: &Slice, cores: &[Vec<u32>]) -> Option<(Vec<Vec<f64>>, f64)> {
     let busy: Option<Vec<Vec<f64>>> =
         cores.iter().map(|cpus| cpus.iter().map(&mut place).collect()).collect();
     Some((busy?, window_s))
+}
+
+/// What cores did in their core-seconds, as far as that is known.
+pub fn activity(found: Found<'_>) -> &'static str {
+    match knows_engine(found) {
+        true => "worked for the queries",
+        false => "was busy, with others' work too,",
+    }
+}
+
+fn knows_engine(found: Found<'_>) -> bool {
+    let mut all = found.queries.treatments.iter().filter_map(|measured| measured.cores.as_ref());
+    all.all(|cores| cores.engine_cpu_s.is_some())
+}
+
+/// The section; `None` where busy times are unknown.
+pub fn section(found: Found<'_>) -> Option<Section> {
+    let measured = found.measured();
+    let known: Vec<(&TreatmentQueries, &CoreSeconds)> =
+        measured.into_iter().filter_map(|measured| Some((measured, measured.cores.as_ref()?))).collect();
+    let line = match knows_engine(found) {
+        true => "the engine's CPU seconds",
+        false => "busy seconds of its logical CPUs, others' work included",
+    };
+    let about = prose!(
+        "CPU seconds count a busy logical CPU as a whole, also where its sibling on the same core is busy at the same time: \
+         they rise when siblings share a core, although no more cores are at work. When siblings were busy is not known, only \
+         how long, so the time of a core lies between two bounds: at the same moments, or one after the other. The lower \
+         bound is what the engine's own CPU seconds need at the least on logical CPUs that were busy for so long; the upper \
+         one is those CPU seconds, and no more than the executions' time on each core. Busy times of logical CPUs, which are \
+         in the table, are of everything that ran there, over a little more than the executions."
+    );
+    let drawn = |(measured, cores): &(&TreatmentQueries, &CoreSeconds)| CoreRow {
+        name: measured.treatment.clone(),
+        cores: cores.cores,
+        engine: cores.engine_cpu_s.map(rounded),
+        logical: rounded(cores.logical_s),
+        low: rounded(cores.core_low_s),
+        high: rounded(cores.core_high_s),
+        elapsed: rounded(cores.elapsed_s),
+    };
+    (!known.is_empty()).then(|| {
+        let figure = Figure {
+            chart: Chart::Cores(known.iter().map(drawn).collect()),
+            wide: true,
+            title: found.facts.titled("Core-seconds against CPU seconds", ""),
+            description: format!(
+                "Seconds of one block, all queries once. Full: seconds in which a physical core {} with at least one \
+                 thread, at the least; pale: up to the most that it can have been. The line: {line}.",
+                activity(found)
+            ),
+            table: table(found, &known),
+        };
+        let blocks = vec![Block::Text(about, Shown::Page), Block::Figure(Box::new(figure))];
+        Section::new("core-seconds", "CPU seconds and physical cores", blocks)
+    })
+}
+
+fn table(found: Found<'_>, known: &[(&TreatmentQueries, &CoreSeconds)]) -> Table {
+    let value = |value: f64, unit| Cell::Value { value, unit };
+    let bounds = |low: f64, high: f64, unit| Cell::Bounds { low, high, unit };
+    let row = |(measured, cores): &(&TreatmentQueries, &CoreSeconds)| {
+        let base = found.baseline(measured).and_then(|baseline| baseline.both.cores.as_ref());
+        let base = base.filter(|base| base.core_low_s > 0.0);
+        let engine = cores.engine_cpu_s;
+        let cpu = base.and_then(|base| Some(value(engine? / base.engine_cpu_s?, "ratio")));
+        let against = base.map(|base| {
+            bounds(cores.core_low_s / base.core_high_s, cores.core_high_s / base.core_low_s, "ratio")
+        });
+        let paired = cores.to_baseline.as_ref().filter(|ratio| ratio.blocks > 1);
+        let adjusted = paired.map(|ratio| bounds(ratio.adjusted_low, ratio.adjusted_high, "ratio"));
+        let figure = |name: &str, cell: Option<Cell>| (Column::figure(name), or_none(cell));
+        let stragglers = bounds(cores.straggler_low_s, cores.straggler_high_s, "s");
+        vec![
+            (Column::text("treatment"), Cell::text(&measured.treatment)),
+            (Column::text("placement"), Cell::text(&measured.placement)),
+            figure("cores", Some(Cell::Count(cores.cores.into()))),
+            figure("elapsed", Some(value(cores.elapsed_s, "s"))),
+            figure("engine's CPU time", engine.map(|s| value(s, "s"))),
+            figure("core-s", Some(bounds(cores.core_low_s, cores.core_high_s, "s"))),
+            figure("CPU to the baseline", cpu),
+            figure("core-s to the baseline", against),
+            figure("adjusted interval of that", adjusted),
+            figure("logical CPUs busy, with others", Some(value(cores.logical_s, "s"))),
+            figure("of", Some(value(cores.slice_s, "s"))),
+            figure("siblings busy while a core idled", Some(stragglers)),
+        ]
+    };
+    headed("Means of blocks", known.iter().map(row)).shown(Shown::Page)
+}
+
+/// CPU against the baseline, put right by what the cores themselves did.
+pub fn finding_of(found: Found<'_>, choice: &Choice<'_>) -> Option<Finding> {
+    // Whether a core has two logical CPUs in the placement, as far as their times show it: bounds lie apart, or more CPU
+    // time was used than cores alone can give.
+    let is_doubled = |cores: &CoreSeconds| {
+        is_range(cores) || is_above(cores.engine_cpu_s.unwrap_or(cores.logical_s), cores.core_high_s)
+    };
+    let base = |measured: &TreatmentQueries| found.baseline(measured)?.both.cores.as_ref();
+    let has_siblings = |measured: &TreatmentQueries| {
+        measured.cores.as_ref().is_some_and(is_doubled) || base(measured).is_some_and(is_doubled)
+    };
+    let is_known = |measured: &&TreatmentQueries| measured.cores.is_some() && base(measured).is_some();
+    // The largest of those that are reported, so far as cores can say more than CPU seconds.
+    let doubled = choice.named.iter().filter(|measured| has_siblings(measured));
+    let cpu = cpu(found, choice);
+    let cores = match doubled.max_by_key(|measured| measured.dop) {
+        Some(measured) => cores(found, measured),
+        None if cpu.is_some() && choice.named.iter().all(is_known) => {
+            Some("One logical CPU a core: these are core-seconds.".into())
+        }
+        None => None,
+    };
+    let sentences = Prose::join([cpu, cores].into_iter().flatten(), " ");
+    let names: Vec<&str> = choice.named.iter().map(|measured| measured.treatment.as_str()).collect();
+    (!sentences.is_empty()).then(|| finding("core-seconds", sentences, &names))
+}
+
+/// CPU time of all queries; of streams, which execute more of them, that of a query.
+fn cpu(found: Found<'_>, choice: &Choice<'_>) -> Option<Prose> {
+    let is_throughput = found.queries.is_throughput;
+    let took = |measured: &TreatmentQueries| {
+        measured.total.cpu_s.as_ref().filter(|_| !is_throughput).map(|cpu| seconds(cpu.mean))
+    };
+    let tell = |measured: &&TreatmentQueries| {
+        let cpu = measured.total.ratios.cpu.as_ref()?;
+        Some(NamedRatio::of(&measured.treatment, cpu, took(measured).unwrap_or_default()))
+    };
+    let clauses = judged(choice.named.iter().filter_map(tell))?;
+    let was = match found.queries.baselines.as_slice() {
+        [one] => took(&one.both),
+        _ => None,
+    };
+    let was = was.map_or_else(Prose::default, |was| prose!(" ({})", was));
+    let what = if is_throughput { "CPU a query" } else { "CPU" };
+    let more = choice.more(|measured| measured.total.ratios.cpu.as_ref());
+    Some(prose!("{} against {}{}: {}{}.", what, found.baseline_name(), was, clauses, more))
+}
+
+/// Physical core-seconds of one treatment beside its baseline's; of streams a stream's.
+fn cores(found: Found<'_>, measured: &TreatmentQueries) -> Option<Prose> {
+    let (base, now) = (&found.baseline(measured)?.both, measured.cores.as_ref()?);
+    let was = base.cores.as_ref()?;
+    let streams = |one: &TreatmentQueries| if found.queries.is_throughput { one.streams.max(1) } else { 1 };
+    let each = if found.queries.is_throughput { " a stream" } else { "" };
+    let mut text = prose!(
+        "Physical core-seconds{} of {} {} on {} cores against {} on {}: {}",
+        each,
+        &measured.treatment,
+        bounds(now, streams(measured)),
+        now.cores,
+        bounds(was, streams(base)),
+        was.cores,
+        match was.engine_cpu_s.is_none() || now.engine_cpu_s.is_none() {
+            true =>
+                "others' work is in them, since the engine's CPU time is not known: they cannot be compared"
+                    .into(),
+            false => now.to_baseline.as_ref().map_or_else(|| UNKNOWN.into(), meaning),
+        }
+    );
+    if now.straggler_low_s > STRAGGLER_SHARE * now.slice_s {
+        text.push(prose!(
+            "; both threads of a core busy while another core idled for {} to {} of {}",
+            seconds(now.straggler_low_s),
+            seconds(now.straggler_high_s),
+            seconds(now.slice_s)
+        ));
+    }
+    text.push(".");
+    Some(text)
+}
+
+/// `1687 s to 2236 s`, or one figure where both are equal; the part of one of so many streams.
+fn bounds(cores: &CoreSeconds, streams: u32) -> Prose {
+    let part = |s: f64| seconds(s / f64::from(streams));
+    match is_range(cores) {
+        true => prose!("{} to {}", part(cores.core_low_s), part(cores.core_high_s)),
+        false => part(cores.core_low_s),
+    }
+}
+
+fn is_range(cores: &CoreSeconds) -> bool {
+    is_above(cores.core_high_s, cores.core_low_s)
+}
+
+/// By more than rounding.
+fn is_above(one: f64, other: f64) -> bool {
+    one > other * (1.0 + 1e-9)
+}
+
+fn seconds(seconds: f64) -> Prose {
+    Prose::figure(numbers::seconds(seconds))
+}
+
+/// What the ratio of both, paired by block, says; `0.75x to 0.99x [0.73, 1.02]: the cores' own time did not rise ...`.
+fn meaning(ratio: &Bounded) -> Prose {
+    let is_rise = ratio.value_low > 1.0;
+    let margin = numbers::set_percent(ratio.margin);
+    let (rose, change) = if is_rise { ("rose", "more") } else { ("fell", "less") };
+    let words = match ratio.answer {
+        Answer::Larger | Answer::Smaller => format!("the cores' own time {rose} by more than {margin}"),
+        Answer::SizeOpen => format!("the cores' own time {rose}, by how much is open"),
+        Answer::WithinMargin => format!("the cores' own time is {change} by less than {margin}"),
+        Answer::Equivalent => format!("the cores' own time is the same within {margin}"),
+        Answer::Undecided if ratio.adjusted_high < 1.0 + ratio.margin => {
+            format!("the cores' own time did not rise by {margin} or more")
+        }
+        Answer::Undecided => UNKNOWN.to_owned(),
+    };
+    let upper = Interval {
+        mean: ratio.value_high,
+        low: ratio.adjusted_low,
+        high: ratio.adjusted_high,
+        unit: "ratio".to_owned(),
+    };
+    let upper = match ratio.blocks {
+        0 | 1 => Interval { low: f64::NAN, ..upper },
+        _ => upper,
+    };
+    let [least, most] = [ratio.value_low, ratio.value_high].map(|value| numbers::value(value, "ratio"));
+    match least == most {
+        true => prose!("{}, {}", &upper, words),
+        false => prose!("{} to {}, {}", Prose::figure(least), &upper, words),
+    }
 }

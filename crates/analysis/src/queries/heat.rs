@@ -1,151 +1,126 @@
-//! Throughput over DOP and streams, and where more parallelism stops to give more.
+//! Throughput over DOP and streams, where more parallelism stops to give more, and what is said and shown of it.
 //!
 //! The plateau is found from ratios paired by block, not from the cells' own intervals, which hold the
 //! drift between blocks too. Which DOP is best is taken from the same data, so a DOP is near the best where it is near
 //! each of the others, whichever that is (`estimate::choose`).
 
-use super::steps::ladders;
-use super::table::{Cell, Table};
-use super::whole::Whole;
-use super::{HeatCell, HeatMap, Plateau};
+use super::cores::cores_of;
+use super::executions::{BlockRun, Executions, Ladder, other_options};
+use super::found::{Found, ends, headed, rounded};
+use super::ratios::Whole;
+use super::types::{HeatCell, HeatMap, Plateau};
+use crate::Finding;
 use crate::choices::{Axis, Choice};
 use crate::estimate::best;
-use threadwise_document::numbers;
-use threadwise_statistics::{MeanEstimate, geometric, mean};
-use threadwise_study::Treatment;
+use crate::words::{finding, list};
+use std::collections::BTreeSet;
+use threadwise_document::chart::HeatChart;
+use threadwise_document::numbers::{counted, percent, set_percent};
+use threadwise_document::{Block, Cell, Chart, Column, Figure, Prose, Section, Shown, Table, prose};
+use threadwise_statistics::{MeanEstimate, mean};
 
-/// One column of a map: treatments of one number of streams, ascending by DOP.
-type Column = Vec<(u32, usize)>;
+/// Most plateaus that are reported.
+const MAX_PLATEAUS: usize = 2;
+
+/// So many DOPs above 2 make a plateau worth a word where there are no streams.
+const MIN_DOPS: usize = 2;
 
 /// One map per placement and variant that has more than one DOP.
-pub fn maps(table: &Table<'_>) -> Vec<HeatMap> {
-    let mut maps: Vec<Vec<Column>> = Vec::new();
-    for ladder in ladders(table) {
-        let at = ladder[0].1;
-        match maps.iter_mut().find(|columns| is_beside(table, columns[0][0].1, at)) {
-            Some(columns) => columns.push(ladder),
+pub fn maps(table: &Executions<'_>) -> Vec<HeatMap> {
+    let mut maps: Vec<Vec<Ladder>> = Vec::new();
+    for ladder in table.ladders() {
+        match maps.iter_mut().find(|map| table.differ_in_parallelism(map[0][0].1, ladder[0].1)) {
+            Some(map) => map.push(ladder),
             None => maps.push(vec![ladder]),
         }
     }
-    maps.retain(|columns| columns.iter().any(|column| column.len() > 1));
-    let words: Vec<String> = maps.iter().map(|columns| variant(table, &maps, columns)).collect();
-    maps.iter().zip(words).filter_map(|(columns, variant)| map(table, columns, variant)).collect()
+    maps.retain(|map| map.iter().any(|ladder| ladder.len() > 1));
+    let firsts: Vec<usize> = maps.iter().map(|map| map[0][0].1).collect();
+    maps.iter().filter_map(|map| map_of(table, map, variant(table, &firsts, map[0][0].1))).collect()
 }
 
-/// Whether two treatments belong to one map: all is alike but DOP and streams.
-fn is_beside(table: &Table<'_>, one: usize, other: usize) -> bool {
+/// What sets a map apart from another one of the same placement, each by its first treatment.
+fn variant(table: &Executions<'_>, firsts: &[usize], at: usize) -> String {
     let treatment = |at: usize| &table.study.treatments[at];
-    rest(treatment(one)) == rest(treatment(other))
-        && treatment(one).group == treatment(other).group
-        && (treatment(one).pin, &treatment(one).memory) == (treatment(other).pin, &treatment(other).memory)
-        && table.is_same_place(one, other)
-}
-
-/// Options beside the DOP, as text.
-fn rest(treatment: &Treatment) -> Vec<String> {
-    let others = treatment.options.iter().filter(|(name, _)| *name != "dop");
-    others.map(|(name, value)| format!("{name}={value}")).collect()
-}
-
-/// What sets a map apart from another one of the same placement.
-fn variant(table: &Table<'_>, maps: &[Vec<Column>], columns: &[Column]) -> String {
-    let treatment = |columns: &[Column]| &table.study.treatments[columns[0][0].1];
-    let treatments = treatment(columns);
-    let others: Vec<&Treatment> = maps
-        .iter()
-        .map(|columns| treatment(columns))
-        .filter(|other| other.placement == treatments.placement && other.name != treatments.name)
-        .collect();
-    let is_apart = |word: &String| others.iter().any(|other| !rest(other).contains(word));
-    let mut words: Vec<String> = rest(treatments).into_iter().filter(is_apart).collect();
-    if words.is_empty() && others.iter().any(|other| other.group != treatments.group) {
-        words.push(treatments.group.clone());
+    let words = |at: usize| -> Vec<String> {
+        other_options(treatment(at)).map(|(name, value)| format!("{name}={value}")).collect()
+    };
+    let others = || {
+        let others = firsts.iter().filter(|other| **other != at);
+        others.filter(|other| treatment(**other).placement == treatment(at).placement)
+    };
+    let is_apart = |word: &String| others().any(|other| !words(*other).contains(word));
+    let mut apart: Vec<String> = words(at).into_iter().filter(is_apart).collect();
+    if apart.is_empty() && others().any(|other| treatment(*other).group != treatment(at).group) {
+        apart.push(treatment(at).group.clone());
     }
-    words.join(", ")
+    apart.join(", ")
 }
 
-fn map(table: &Table<'_>, columns: &[Column], variant: String) -> Option<HeatMap> {
-    let streams = |at: usize| table.study.treatments[at].sessions;
-    let mut cells = Vec::new();
-    for (dop, at) in columns.iter().flatten() {
-        let Some(queries_per_h) = geometric(&rates(table, *at), 1.0, "1/h", table.alpha) else { continue };
-        let treatment = table.study.treatments[*at].name.clone();
-        cells.push(HeatCell { dop: *dop, streams: streams(*at), treatment, queries_per_h });
-    }
-    let first = columns.first()?.first()?.1;
+/// Logarithm of queries per hour.
+fn rate(cell: &BlockRun<'_>) -> Option<f64> {
+    Some(cell.total?.per_h().ln())
+}
+
+fn map_of(table: &Executions<'_>, ladders: &[Ladder], variant: String) -> Option<HeatMap> {
+    let first = ladders.first()?.first()?.1;
+    let cell = |(dop, at): &(u32, usize)| {
+        let treatment = &table.study.treatments[*at];
+        let queries_per_h = table.geometric(&table.side(*at), "1/h", rate)?;
+        let (streams, treatment) = (treatment.sessions, treatment.name.clone());
+        Some(HeatCell { dop: *dop, streams, treatment, queries_per_h })
+    };
+    let mut cells: Vec<HeatCell> = ladders.iter().flatten().filter_map(cell).collect();
+    cells.sort_by_key(|cell| (cell.dop, cell.streams));
     let distinct = |value: fn(&HeatCell) -> u32| {
-        let mut values: Vec<u32> = cells.iter().map(value).collect();
-        values.sort_unstable();
-        values.dedup();
-        values
+        cells.iter().map(value).collect::<BTreeSet<u32>>().into_iter().collect()
     };
     let (dops, streams) = (distinct(|cell| cell.dop), distinct(|cell| cell.streams));
-    cells.sort_by_key(|cell| (cell.dop, cell.streams));
-    let cores = table
-        .topology
-        .and_then(|topology| Some(super::cores::cores_of(table.of(first).next()?, topology)?.len() as u32));
+    let topology = table.topology;
+    let cores = topology.and_then(|topology| Some(cores_of(table.of(first).next()?, topology)?.len() as u32));
     let mut plateaus: Vec<Plateau> =
-        columns.iter().filter_map(|column| plateau(table, column, cores)).collect();
+        ladders.iter().filter_map(|ladder| plateau(table, ladder, cores)).collect();
     plateaus.sort_by_key(|plateau| plateau.streams);
-    (!cells.is_empty()).then(|| HeatMap {
-        placement: table.study.treatments[first].placement.clone(),
-        variant,
-        cores,
-        dops,
-        streams,
-        cells,
-        plateaus,
-    })
-}
-
-/// Logarithms of queries per hour by block, of a baseline the mean of both of its names.
-fn rates(table: &Table<'_>, at: usize) -> Vec<f64> {
-    let blocks = table.together(&table.sides(at));
-    let log = |cells: &Vec<&Cell<'_>>| {
-        let logs: Option<Vec<f64>> = cells.iter().map(|cell| Some(cell.total?.per_h().ln())).collect();
-        mean(logs?.into_iter())
-    };
-    blocks.iter().filter_map(log).filter(|log| log.is_finite()).collect()
+    let placement = table.study.treatments[first].placement.clone();
+    (!cells.is_empty()).then_some(HeatMap { placement, variant, cores, dops, streams, cells, plateaus })
 }
 
 /// The smallest DOP that is shown to be within the margin of the best; `None` with one DOP or one block.
-fn plateau(table: &Table<'_>, column: &[(u32, usize)], cores: Option<u32>) -> Option<Plateau> {
+fn plateau(table: &Executions<'_>, ladder: &Ladder, cores: Option<u32>) -> Option<Plateau> {
     let margin = table.study.design.margin.ln_1p();
-    let rate = |at: usize| Some(MeanEstimate::of(&rates(table, at))?.mean);
-    let measured: Vec<(u32, usize, f64)> =
-        column.iter().filter_map(|(dop, at)| Some((*dop, *at, rate(*at)?))).collect();
-    let (best_dop, leader, _) = *measured.iter().max_by(|a, b| a.2.total_cmp(&b.2).then(b.0.cmp(&a.0)))?;
-    if measured.len() < 2 || rates(table, leader).len() < 2 {
+    let rates = |at: usize| table.logs(&table.side(at), rate);
+    let rated = |(dop, at): &(u32, usize)| Some((*dop, *at, mean(rates(*at).into_iter())?));
+    let measured: Vec<(u32, usize, f64)> = ladder.iter().filter_map(rated).collect();
+    let by_rate = |a: &usize, b: &usize| measured[*a].2.total_cmp(&measured[*b].2).then(b.cmp(a));
+    let best_at = (0..measured.len()).max_by(by_rate)?;
+    let (best_dop, leader, _) = measured[best_at];
+    if measured.len() < 2 || rates(leader).len() < 2 {
         return None;
     }
-    let over = |one: usize, other: usize| {
-        let speed = |top: usize, below: &[usize]| Whole::Speed.d(table, top, below, &Default::default());
-        table.over(measured[one].1, measured[other].1, speed)
-    };
+    let over =
+        |one: usize, other: usize| Whole::Speed.d(table, &table.pair(measured[one].1, measured[other].1));
     let (count, dop_of) = (measured.len(), |at: usize| measured[at].0);
     let among = best(count, over, table.alpha)?.among;
     let treatment = |at: usize| &table.study.treatments[measured[at].1];
     let all: Vec<(String, u32)> = (0..count).map(|at| (treatment(at).name.clone(), dop_of(at))).collect();
     let rule = (margin, table.alpha, table.study.seed);
     let choice = Choice::made((Axis::Dop, &treatment(0).group, String::new()), all, over, rule);
-    let best_at = measured.iter().position(|(_, at, _)| *at == leader)?;
     // Whether the upper end of its ratio to the best one is within the margin.
     let may_be = |at: &usize| {
-        let d = over(*at, best_at);
         let is_near = |mean: MeanEstimate| mean.interval(table.alpha).1 >= -margin;
-        *at == best_at || choice.candidates[*at].within_margin || MeanEstimate::of(&d).is_some_and(is_near)
+        *at == best_at
+            || choice.candidates[*at].within_margin
+            || MeanEstimate::of(&over(*at, best_at)).is_some_and(is_near)
     };
     // One that may be as good is no advice: how slow it is depends on the noise.
     let dop = choice.chosen_candidate().map(|chosen| chosen.number);
     let dop_low = (0..count).find(may_be).map_or(best_dop, dop_of);
-    let mut among_best: Vec<u32> = among.into_iter().map(dop_of).collect();
-    among_best.sort_unstable();
     let streams = table.study.treatments[leader].sessions;
     let percent = |dop: u32, cores: u32| 100.0 * f64::from(dop) * f64::from(streams) / f64::from(cores);
     Some(Plateau {
         streams,
         best_dop,
-        among_best,
+        among_best: among.into_iter().map(dop_of).collect::<BTreeSet<u32>>().into_iter().collect(),
         dop,
         dop_low,
         percent_of_cores: cores.zip(dop).map(|(cores, dop)| percent(dop, cores)),
@@ -154,20 +129,170 @@ fn plateau(table: &Table<'_>, column: &[(u32, usize)], cores: Option<u32>) -> Op
     })
 }
 
-/// The degrees of parallelism of a study of queries: of each map and number of streams.
-pub fn choices(maps: &[HeatMap]) -> Vec<Choice> {
-    let of_map = |map: &HeatMap| {
-        let choice = |plateau: &Plateau| Choice { place: place(map, plateau), ..plateau.choice.clone() };
-        map.plateaus.iter().map(choice).collect::<Vec<_>>()
-    };
-    maps.iter().flat_map(of_map).collect()
+/// Placement, and what else sets a map's treatments apart.
+fn place_words(map: &HeatMap) -> String {
+    match map.variant.as_str() {
+        "" => map.placement.trim().to_owned(),
+        variant => format!("{} ({variant})", map.placement.trim()),
+    }
 }
 
-fn place(map: &HeatMap, plateau: &Plateau) -> String {
-    let variant = if map.variant.is_empty() { String::new() } else { format!(" ({})", map.variant) };
-    let streams = match map.streams.len() > 1 || plateau.streams > 1 {
-        true => format!(", {}", numbers::counted(plateau.streams as usize, "stream")),
+/// `2 streams`, where there are several anywhere.
+fn streams_words(map: &HeatMap, plateau: &Plateau) -> Option<String> {
+    (map.streams.len() > 1 || plateau.streams > 1).then(|| counted(plateau.streams as usize, "stream"))
+}
+
+/// The degrees of parallelism of a study of queries: of each map and number of streams.
+pub fn choices(maps: &[HeatMap]) -> Vec<Choice> {
+    let choice = |map: &HeatMap, plateau: &Plateau| {
+        let streams = streams_words(map, plateau).map_or(String::new(), |streams| format!(", {streams}"));
+        Choice { place: place_words(map) + &streams, ..plateau.choice.clone() }
+    };
+    maps.iter().flat_map(|map| map.plateaus.iter().map(move |plateau| choice(map, plateau))).collect()
+}
+
+/// The smallest DOP that is shown to be within the margin of the best, for numbers of streams: the most, and the
+/// fewest. Of one stream alone only where the DOPs go beyond two.
+pub fn finding_of(found: Found<'_>) -> Option<Finding> {
+    let is_wide = |map: &&HeatMap| {
+        found.queries.is_throughput || map.dops.iter().filter(|dop| **dop > 2).count() >= MIN_DOPS
+    };
+    let maps: Vec<&HeatMap> = found.queries.heat.iter().filter(is_wide).collect();
+    // Of each map the most streams first, then the fewest, then those between.
+    let mut all: Vec<(usize, &HeatMap, &Plateau)> = Vec::new();
+    for map in &maps {
+        let count = map.plateaus.len();
+        let ranked = map.plateaus.iter().enumerate().map(|(at, plateau)| ((at + 1) % count, *map, plateau));
+        all.extend(ranked);
+    }
+    all.sort_by_key(|(rank, ..)| *rank);
+    let clauses: Vec<Prose> =
+        all.iter().take(MAX_PLATEAUS).map(|(_, map, plateau)| clause(map, plateau)).collect();
+    let more = match all.len() - clauses.len() {
+        0 => String::new(),
+        more => format!("; {more} more in the HTML report"),
+    };
+    let is_any = !clauses.is_empty();
+    let text = prose!(
+        "Smallest DOP that is shown to be within {} of the best: {}{}.",
+        Prose::figure(set_percent(found.facts.study.design.margin)),
+        Prose::join(clauses, "; "),
+        more
+    );
+    let names: Vec<&str> =
+        maps.iter().flat_map(|map| map.cells.iter().map(|cell| cell.treatment.as_str())).collect();
+    is_any.then(|| finding("plateau", text, &names))
+}
+
+/// `with 2 streams on all 4 (2 may be), asking for 100% of its cores`; `on all none (4 may be)`.
+fn clause(map: &HeatMap, plateau: &Plateau) -> Prose {
+    let streams = streams_words(map, plateau).map_or(String::new(), |streams| format!("with {streams} "));
+    let may = match plateau.dop.is_none_or(|dop| plateau.dop_low < dop) {
+        true => format!(" ({} may be)", plateau.dop_low),
         false => String::new(),
     };
-    format!("{}{variant}{streams}", map.placement.trim())
+    let dop = plateau.dop.map_or_else(|| "none".to_owned(), |dop| dop.to_string());
+    let mut text = prose!("{}on {} {}{}", streams, place_words(map), dop, may);
+    if let Some(share) = plateau.percent_of_cores {
+        text.push(prose!(", asking for {} of its cores", Prose::figure(percent(share / 100.0))));
+    }
+    text
+}
+
+/// The section; `None` where no placement has more than one DOP.
+pub fn section(found: Found<'_>) -> Option<Section> {
+    let margin = found.facts.study.design.margin;
+    let all = found.queries.heat.iter();
+    let lines = all.flat_map(|map| map.plateaus.iter().map(|plateau| sentence(map, plateau, margin)));
+    let lines: Vec<Prose> = lines.collect();
+    let mut blocks: Vec<Block> =
+        (!lines.is_empty()).then_some(Block::List(lines, Shown::Page)).into_iter().collect();
+    // With one number of streams there is no map to draw, and the chart over DOP has its figures.
+    let maps: Vec<&HeatMap> = found.queries.heat.iter().filter(|map| map.streams.len() > 1).collect();
+    blocks.extend(maps.iter().map(|map| {
+        Block::Figure(Box::new(Figure {
+            chart: Chart::Heats(chart(found, map)),
+            wide: maps.len() == 1,
+            title: found.facts.titled(&format!("Queries per hour on {}", place_words(map)), ""),
+            description:
+                "Throughput by DOP and number of streams; a frame marks the smallest DOP that is shown to be \
+                          within the margin of the best one with as many streams, ★ the highest figure."
+                    .to_owned(),
+            table: table(map),
+        }))
+    }));
+    (!blocks.is_empty()).then(|| Section::new("heat", "Parallelism and streams", blocks))
+}
+
+/// Where more parallelism stops to give more, as a sentence.
+fn sentence(map: &HeatMap, plateau: &Plateau, margin: f64) -> Prose {
+    let (place, streams) = (place_words(map), counted(plateau.streams as usize, "stream"));
+    let margin = Prose::figure(set_percent(margin));
+    let best: Vec<String> = plateau.among_best.iter().map(u32::to_string).collect();
+    let best = match best.as_slice() {
+        [one] => format!("DOP {one}"),
+        several => format!("one of DOP {}", list(several)),
+    };
+    let mut line = match plateau.dop {
+        Some(dop) => prose!(
+            "{}, {}: DOP {} is the smallest that is shown to be within {} of the best, {}",
+            place,
+            streams,
+            dop,
+            margin,
+            best
+        ),
+        None => {
+            prose!("{}, {}: no DOP is shown to be within {} of the best, {}", place, streams, margin, best)
+        }
+    };
+    if let Some(share) = plateau.percent_of_cores {
+        let cores = map.cores.map(|cores| counted(cores as usize, "physical core"));
+        let cores = cores.unwrap_or("the physical cores".to_owned());
+        line.push(prose!(": {} of {}", Prose::figure(percent(share / 100.0)), cores));
+    }
+    if plateau.dop.is_none_or(|dop| plateau.dop_low < dop) {
+        line.push(prose!("; {} may be", plateau.dop_low));
+    }
+    line.push(".");
+    line
+}
+
+fn chart(found: Found<'_>, map: &HeatMap) -> HeatChart {
+    let cells = map.cells.iter().map(|cell| {
+        let rate = &cell.queries_per_h;
+        let (low, high) = ends(rate.low, rate.high);
+        (cell.dop, cell.streams, rounded(rate.mean), low, high, found.label(&cell.treatment))
+    });
+    // 0 is no DOP of a cell: nothing is framed.
+    let plateau = |plateau: &Plateau| (plateau.streams, plateau.dop.unwrap_or(0), plateau.best_dop);
+    HeatChart {
+        dops: map.dops.clone(),
+        streams: map.streams.clone(),
+        cells: cells.collect(),
+        plateaus: map.plateaus.iter().map(plateau).collect(),
+    }
+}
+
+/// One map of throughput over DOP and streams.
+fn table(map: &HeatMap) -> Table {
+    let rows = map.cells.iter().map(|cell| {
+        let plateau = map.plateaus.iter().find(|plateau| plateau.streams == cell.streams);
+        let words = plateau.map_or("", |plateau| {
+            match (plateau.dop == Some(cell.dop), plateau.best_dop == cell.dop) {
+                (true, true) => "highest, and the smallest within the margin of the best",
+                (true, false) => "smallest within the margin of the best",
+                (false, true) => "highest",
+                (false, false) => "",
+            }
+        });
+        vec![
+            (Column::text("treatment"), Cell::text(&cell.treatment)),
+            (Column::text(""), Cell::text(words)),
+            (Column::figure("DOP"), Cell::Count(cell.dop.into())),
+            (Column::figure("streams"), Cell::Count(cell.streams.into())),
+            (Column::figure("queries/h"), Cell::Interval(cell.queries_per_h.clone())),
+        ]
+    });
+    headed("", rows).shown(Shown::Page)
 }

@@ -1,13 +1,18 @@
-//! Plans: which there are, which one a treatment mostly had, and how two of them differ.
+//! Plans: which there are, which one a treatment mostly had, how two of them differ, and what is said and shown of it.
 //!
 //! Texts are canonical (docs/WORKER.md): one line an operator, two spaces a level, `~ ` before
 //! operators that only move rows between threads or processes. Lines are aligned by their longest
 //! common subsequence (Wagner, Fischer, "The string-to-string correction problem", J. ACM 21, 1974).
 
+use super::executions::{Executions, Pair};
+use super::found::{Found, MAX_QUERIES};
+use super::types::{Change, Estimated, Plan, PlanChange, Queries, is_different};
+use super::words::{query_list, query_name, query_names, short};
+use crate::Finding;
+use crate::words::finding;
 use std::collections::{BTreeMap, BTreeSet};
-
-use super::table::{Cell, Table};
-use super::{Change, Estimated, Plan, PlanChange};
+use threadwise_document::numbers::{grouped, significant};
+use threadwise_document::{Block, Difference, Fold, Prose, Section, Shown, SideLine, Sides, prose};
 use threadwise_study::{operator_and_estimates, without_estimates};
 
 /// Mark of operators that only move rows.
@@ -20,6 +25,12 @@ const MAX_CELLS: usize = 4_000_000;
 const FNV_OFFSET: u32 = 0x811c_9dc5;
 const FNV_PRIME: u32 = 0x0100_0193;
 
+/// Lines of all plans together that a page has at most: a browser, and a reader, take no more.
+const MAX_LINES: usize = 4000;
+
+/// Longest operator that is written into a sentence.
+const MAX_OPERATOR: usize = 40;
+
 /// Plans of a study and who had them.
 pub struct Plans {
     /// By first appearance.
@@ -30,23 +41,19 @@ pub struct Plans {
 
 impl Plans {
     /// Collects them.
-    pub fn new(table: &Table<'_>) -> Self {
+    pub fn new(table: &Executions<'_>) -> Self {
         let mut found = Self { plans: Vec::new(), seen: BTreeMap::new() };
-        let mut known: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut known: BTreeMap<&str, Option<usize>> = BTreeMap::new();
         let cells = table.cells.iter().flat_map(|cells| cells.iter().enumerate());
         for (treatment, cell) in cells {
-            for done in cell.iter().flat_map(|cell: &Cell<'_>| &cell.done) {
-                let Some(whole) = done.execution.plan.as_deref() else { continue };
-                let query = done.execution.query;
-                let at = match known.get(whole) {
-                    Some(at) => *at,
-                    None => {
-                        let Some(at) = found.add(whole, query) else { continue };
-                        known.insert(whole, at);
-                        at
-                    }
+            for done in cell.iter().flat_map(|cell| &cell.done) {
+                let (Some(whole), query) = (done.execution.plan.as_deref(), done.execution.query) else {
+                    continue;
                 };
-                *found.seen.entry((treatment, query)).or_default().entry(at).or_default() += 1;
+                let at = *known.entry(whole).or_insert_with(|| found.add(whole, query));
+                if let Some(at) = at {
+                    *found.seen.entry((treatment, query)).or_default().entry(at).or_default() += 1;
+                }
             }
         }
         found
@@ -64,25 +71,25 @@ impl Plans {
         }))
     }
 
-    /// The plan most executions of a query had under these treatments together; of equally many the
-    /// one seen first.
-    pub fn majority(&self, treatments: &[usize], query: u8) -> Option<usize> {
+    /// How often each plan of a query was seen under these treatments together.
+    fn counts(&self, side: &[usize], query: u8) -> BTreeMap<usize, u32> {
         let mut counts: BTreeMap<usize, u32> = BTreeMap::new();
-        for treatment in treatments {
-            for (plan, count) in self.seen.get(&(*treatment, query)).into_iter().flatten() {
-                *counts.entry(*plan).or_default() += count;
-            }
+        for (plan, count) in side.iter().filter_map(|at| self.seen.get(&(*at, query))).flatten() {
+            *counts.entry(*plan).or_default() += count;
         }
         counts
-            .into_iter()
-            .max_by_key(|(plan, count)| (*count, std::cmp::Reverse(*plan)))
-            .map(|(plan, _)| plan)
+    }
+
+    /// The plan most executions of a query had under these treatments together; of equally many the
+    /// one seen first.
+    pub fn majority(&self, side: &[usize], query: u8) -> Option<usize> {
+        let counts = self.counts(side, query).into_iter();
+        counts.max_by_key(|(plan, count)| (*count, std::cmp::Reverse(*plan))).map(|(plan, _)| plan)
     }
 
     /// How many plans a query had under these treatments together.
-    pub fn seen(&self, treatments: &[usize], query: u8) -> u32 {
-        let plans = treatments.iter().filter_map(|treatment| self.seen.get(&(*treatment, query)));
-        plans.flat_map(BTreeMap::keys).collect::<BTreeSet<_>>().len() as u32
+    pub fn seen(&self, side: &[usize], query: u8) -> u32 {
+        self.counts(side, query).len() as u32
     }
 
     /// The text of a plan.
@@ -90,8 +97,12 @@ impl Plans {
         &self.plans[plan].text
     }
 
-    /// How two plans differ, either of which may be missing.
-    pub fn change(&self, one: Option<usize>, other: Option<usize>) -> Change {
+    /// How the plans of a query differ between two sides, either of which may have none.
+    pub fn between(&self, pair: &Pair, query: u8) -> Change {
+        self.change(self.majority(&pair.below, query), self.majority(&pair.top, query))
+    }
+
+    fn change(&self, one: Option<usize>, other: Option<usize>) -> Change {
         match one.zip(other) {
             Some((one, other)) if one == other => Change::Same,
             Some((one, other)) => change(self.text(one), self.text(other)),
@@ -99,65 +110,204 @@ impl Plans {
         }
     }
 
-    /// How a treatment's plan of a query differs from its baseline's.
-    pub fn against_baseline(&self, table: &Table<'_>, treatment: usize, query: u8) -> Change {
-        self.change(self.majority(table.below(treatment), query), self.majority(&[treatment], query))
-    }
-
-    /// Queries whose plan is another one in any compared treatment.
-    pub fn changed(&self, table: &Table<'_>, numbers: &[u8]) -> BTreeSet<u8> {
-        let compared: Vec<usize> =
-            (0..table.study.treatments.len()).filter(|at| table.is_compared(*at)).collect();
-        let differs = |query: &u8| {
-            compared.iter().any(|at| self.against_baseline(table, *at, *query) == Change::Different)
-        };
-        numbers.iter().copied().filter(differs).collect()
-    }
-
     /// Every pair of a baseline's plan and another one, by query.
-    pub fn changes(&self, table: &Table<'_>, numbers: &[u8]) -> Vec<PlanChange> {
+    pub fn changes(&self, table: &Executions<'_>) -> Vec<PlanChange> {
         let mut changes: Vec<PlanChange> = Vec::new();
-        for query in numbers {
-            for (at, treatment) in
-                table.study.treatments.iter().enumerate().filter(|(at, _)| table.is_compared(*at))
-            {
-                let both = self.majority(table.below(at), *query).zip(self.majority(&[at], *query));
-                let Some((baseline, other)) = both.filter(|(baseline, other)| baseline != other) else {
-                    continue;
-                };
-                let is_same = |change: &&mut PlanChange| {
-                    (change.query, change.baseline, change.other) == (*query, baseline, other)
-                };
-                if let Some(known) = changes.iter_mut().find(is_same) {
-                    known.treatments.push(treatment.name.clone());
-                    continue;
+        let treatments = |query: u8| table.compared().map(move |at| (query, at));
+        for (query, at) in table.numbers.iter().copied().flat_map(treatments) {
+            let [below, top] = [table.below(at), vec![at]].map(|side| self.majority(&side, query));
+            let Some((baseline, other)) = below.zip(top) else { continue };
+            let is_same =
+                |one: &&mut PlanChange| (one.query, one.baseline, one.other) == (query, baseline, other);
+            let treatment = table.study.treatments[at].name.clone();
+            match (changes.iter_mut().find(is_same), self.change(below, top)) {
+                (Some(known), _) => known.treatments.push(treatment),
+                (None, Change::Same) => {}
+                (None, change) => {
+                    let lines = side_by_side(self.text(baseline), self.text(other));
+                    let treatments = vec![treatment];
+                    changes.push(PlanChange { query, baseline, other, treatments, change, lines });
                 }
-                let change = self.change(Some(baseline), Some(other));
-                if change == Change::Same {
-                    continue;
-                }
-                changes.push(PlanChange {
-                    query: *query,
-                    baseline,
-                    other,
-                    treatments: vec![treatment.name.clone()],
-                    change,
-                    lines: side_by_side(self.text(baseline), self.text(other)),
-                });
             }
         }
         changes
     }
 }
 
-/// The text without blank lines around it; `None` where nothing is left.
-fn trimmed(text: &str) -> Option<&str> {
-    Some(text.trim_matches(['\n', '\r']).trim_end()).filter(|text| !text.is_empty())
+/// Plans; `None` where none changed.
+pub fn section(found: Found<'_>) -> Option<Section> {
+    let changed = |kind: Change| -> Vec<&PlanChange> {
+        found.queries.changes.iter().filter(|change| change.change == kind).collect()
+    };
+    let (different, parallel) = (changed(Change::Different), changed(Change::ParallelOnly));
+    let folded = query_names(parallel.iter().map(|change| change.query).collect::<BTreeSet<u8>>());
+    let line = |change: &&PlanChange| {
+        let names = found.some_names(&change.treatments);
+        format!("{}: {} in {names}", query_name(change.query), instead(change)).into()
+    };
+    let mut lines: Vec<Prose> = different.iter().map(line).collect();
+    if !parallel.is_empty() {
+        lines.push(prose!("the same plan, only run in parallel: {}", &folded));
+    }
+    let mut left = MAX_LINES;
+    let mut fits = |change: &&&PlanChange| {
+        let rest = left.checked_sub(change.lines.len());
+        left = rest.unwrap_or(left);
+        rest.is_some()
+    };
+    let shown: Vec<&&PlanChange> = different.iter().filter(&mut fits).collect();
+    // The same plans run in parallel are many and say little: one fold for all.
+    let plans: Vec<Sides> = parallel.iter().filter(&mut fits).map(|change| sides(found, change)).collect();
+    let hidden = different.len() + parallel.len() - shown.len() - plans.len();
+    let fold = |change: &&PlanChange| {
+        let (query, names) = (query_name(change.query), found.some_names(&change.treatments));
+        let title = format!("{query} · {names} · {}", instead(change));
+        Fold { title, sides: vec![sides(found, change)], ..Fold::default() }
+    };
+    let mut folds: Vec<Fold> = shown.into_iter().map(fold).collect();
+    folds.extend((!plans.is_empty()).then(|| Fold {
+        title: format!("The same plan, only run in parallel: {folded}"),
+        sides: plans,
+        ..Fold::default()
+    }));
+    let mut blocks = vec![
+        Block::Text(about(found), Shown::Page),
+        Block::Text(prose!("plan changes; both plans side by side: HTML report, --json"), Shown::Terminal),
+        Block::List(lines, Shown::Terminal),
+    ];
+    blocks.extend((hidden > 0).then(|| {
+        let text = prose!(
+            "{} more pairs of plans are not shown here: the page would be too long. The JSON report has them all.",
+            hidden
+        );
+        Block::Text(text, Shown::Page)
+    }));
+    blocks.extend(folds.into_iter().map(Block::Fold));
+    (!found.queries.changes.is_empty()).then(|| Section::new("plans", "Plans", blocks))
 }
 
-/// The text without estimates; `None` where nothing is left.
+fn about(found: Found<'_>) -> Prose {
+    let other = found.queries.changed();
+    match other.is_empty() {
+        true => prose!("No query has another plan than the baseline's; those below only went parallel."),
+        false => prose!(
+            "{} {} another plan in at least one treatment: there a ratio is one of plans too, not of hardware alone. Lines \
+             that only one side has carry − or +; operators that only move rows between threads are grey.{}",
+            query_names(other.iter().copied()),
+            if other.len() == 1 { "has" } else { "have" },
+            match found.queries.plans.iter().any(|plan| !plan.estimates.is_empty()) {
+                true => " Rows and costs behind a line are the engine's estimates, from which it chose.",
+                false => "",
+            },
+        ),
+    }
+}
+
+/// What is in the other plan instead of what the baseline's has, by the first operators that differ:
+/// `HASH_JOIN (…) instead of NESTED_LOOP_JOIN (…)`.
+fn instead(change: &PlanChange) -> String {
+    let cut = |line: &str| short(line, MAX_OPERATOR);
+    let (other, left) = change.operators();
+    match (other.map(cut), left.map(cut)) {
+        (Some(other), Some(left)) => format!("{other} instead of {left}"),
+        (Some(other), None) => format!("{other} in addition"),
+        (None, Some(left)) => format!("without {left}"),
+        (None, None) => "the same operators in another order".to_owned(),
+    }
+}
+
+fn sides(found: Found<'_>, change: &PlanChange) -> Sides {
+    let plan = |at: usize| found.queries.plans.get(at);
+    let name = |at: usize| plan(at).map_or("unknown", |plan| plan.name.as_str());
+    let estimates = |at: usize| plan(at).map_or(&[][..], |plan| &plan.estimates).iter();
+    let (mut of_left, mut of_right) = (estimates(change.baseline), estimates(change.other));
+    let rows = change.lines.iter().map(|lines| {
+        let [mut left, mut right] = row(lines);
+        left.text += &lines.0.as_ref().and(of_left.next()).map_or(String::new(), estimated);
+        right.text += &lines.1.as_ref().and(of_right.next()).map_or(String::new(), estimated);
+        [left, right]
+    });
+    Sides {
+        left: format!("{}, baseline: plan {}", query_name(change.query), name(change.baseline)),
+        right: format!("{}: plan {}", found.some_names(&change.treatments), name(change.other)),
+        rows: rows.collect(),
+    }
+}
+
+/// ` · 1,234 rows, cost 5,678`, as the engine estimated; nothing where it does not say.
+fn estimated(estimates: &Estimated) -> String {
+    let number =
+        |value: f64| if value < 1e15 { grouped(value.round() as u64) } else { significant(value, 3) };
+    let rows = estimates.rows.map(|rows| format!("{} rows", number(rows)));
+    let cost = estimates.cost.map(|cost| format!("cost {}", number(cost)));
+    let words: Vec<String> = rows.into_iter().chain(cost).collect();
+    if words.is_empty() { String::new() } else { format!(" · {}", words.join(", ")) }
+}
+
+fn row(row: &(Option<String>, Option<String>)) -> [SideLine; 2] {
+    let ((left, other), differs) = (row, is_different(row));
+    let line = |line: &Option<String>, sign: char, class: Difference| match line {
+        None => SideLine::default(),
+        // An operator that only moves rows is no other plan.
+        Some(line) if line.trim_start().starts_with("~ ") => {
+            SideLine { class: Difference::Moves, text: format!("  {line}") }
+        }
+        Some(line) if differs => SideLine { class, text: format!("{sign} {line}") },
+        Some(line) => SideLine { class: Difference::Same, text: format!("  {line}") },
+    };
+    [line(left, '−', Difference::Gone), line(other, '+', Difference::New)]
+}
+
+/// Other plans than the baseline's; `None` where all that are known are the same.
+pub fn finding_of(found: Found<'_>) -> Option<Finding> {
+    let different: Vec<&PlanChange> =
+        found.queries.changes.iter().filter(|change| change.change == Change::Different).collect();
+    let mut sentences = Vec::new();
+    if let Some(first) = different.first() {
+        let hold = match found.facts.study.properties().holds_plans {
+            true => ": hold_plan=true tells them apart",
+            false => "",
+        };
+        let (changed, example) = (found.queries.changed(), example(first));
+        let clauses = match changed.as_slice() {
+            [_] => example,
+            all => format!("{}, such as {example}", query_list(all.iter().copied(), MAX_QUERIES)),
+        };
+        sentences.push(format!(
+            "Another plan than the baseline's: {clauses}. Such ratios are of plan and hardware together{hold}."
+        ));
+    }
+    sentences.extend(unstable(found.queries));
+    let mut names: Vec<&str> =
+        different.iter().flat_map(|change| change.treatments.iter().map(String::as_str)).collect();
+    names.sort_unstable();
+    (!sentences.is_empty()).then(|| finding("plan-change", sentences.join(" "), &names))
+}
+
+/// `Q15 under all d8 (HASH_JOIN … instead of NESTED_LOOP …)`.
+fn example(change: &PlanChange) -> String {
+    let (first, more) = (change.treatments.first(), change.treatments.len().saturating_sub(1));
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let first = first.map_or("", String::as_str);
+    format!("{} under {first}{more} ({})", query_name(change.query), instead(change))
+}
+
+/// Queries that had more than one plan under the same treatment.
+fn unstable(queries: &Queries) -> Option<String> {
+    let all = queries.treatments.iter().flat_map(|measured| &measured.queries);
+    let several: BTreeSet<u8> =
+        all.filter(|(_, estimates)| estimates.plans_seen > 1).map(|(number, _)| *number).collect();
+    (!several.is_empty()).then(|| {
+        let queries = query_list(several, MAX_QUERIES);
+        format!("More than one plan under the same treatment: {queries}; the commonest is compared.")
+    })
+}
+
+/// The text without estimates and blank lines around it; `None` where nothing is left.
 pub fn bare(text: &str) -> Option<String> {
-    trimmed(&without_estimates(text)).map(str::to_owned)
+    let text = without_estimates(text);
+    let bare = text.trim_matches(['\n', '\r']).trim_end();
+    (!bare.is_empty()).then(|| bare.to_owned())
 }
 
 /// What was estimated for each line of a plan that is not blank; empty where nothing was for any.
@@ -249,25 +399,25 @@ pub fn side_by_side(one: &str, other: &str) -> Vec<(Option<String>, Option<Strin
 /// Alignment by the longest common subsequence.
 fn aligned(left: &[String], right: &[String]) -> Vec<(Option<String>, Option<String>)> {
     let width = right.len() + 1;
-    let is_small = (left.len() + 1).checked_mul(width).is_some_and(|cells| cells <= MAX_CELLS);
+    if (left.len() + 1).saturating_mul(width) > MAX_CELLS {
+        return beside(left, right);
+    }
     let is_equal = |a: usize, b: usize| left[a].trim() == right[b].trim();
-    // length[a][b]: of the longest common subsequence of left from a on and right from b on.
-    let mut length = vec![0_u32; if is_small { (left.len() + 1) * width } else { 0 }];
-    if is_small {
-        for a in (0..left.len()).rev() {
-            for b in (0..right.len()).rev() {
-                length[a * width + b] = match is_equal(a, b) {
-                    true => length[(a + 1) * width + b + 1] + 1,
-                    false => length[(a + 1) * width + b].max(length[a * width + b + 1]),
-                };
-            }
+    // length[a * width + b]: of the longest common subsequence of left from a on and right from b on.
+    let mut length = vec![0_u32; (left.len() + 1) * width];
+    for a in (0..left.len()).rev() {
+        for b in (0..right.len()).rev() {
+            length[a * width + b] = match is_equal(a, b) {
+                true => length[(a + 1) * width + b + 1] + 1,
+                false => length[(a + 1) * width + b].max(length[a * width + b + 1]),
+            };
         }
     }
     let (mut a, mut b) = (0, 0);
     // Where the lines began that only one side has.
     let (mut from_a, mut from_b) = (0, 0);
     let mut rows = Vec::new();
-    while is_small && a < left.len() && b < right.len() {
+    while a < left.len() && b < right.len() {
         if is_equal(a, b) {
             rows.extend(beside(&left[from_a..a], &right[from_b..b]));
             rows.push((Some(left[a].clone()), Some(right[b].clone())));
@@ -297,5 +447,35 @@ fn beside(left: &[String], right: &[String]) -> Vec<(Option<String>, Option<Stri
             _ => (left.next(), right.next()),
         };
         rows.push((left.cloned(), other.cloned()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(lines: &[(Option<&str>, Option<&str>)]) -> PlanChange {
+        let owned = |line: Option<&str>| line.map(str::to_owned);
+        PlanChange {
+            query: 15,
+            baseline: 0,
+            other: 1,
+            treatments: vec![],
+            change: Change::Different,
+            lines: lines.iter().map(|(left, other)| (owned(*left), owned(*other))).collect(),
+        }
+    }
+
+    #[test]
+    fn the_first_operators_that_differ_are_named() {
+        let moved = (None, Some("  ~ Gather"));
+        let same = (Some("SORT a"), Some("SORT a"));
+        let changed = change(&[same, moved, (Some("  NL JOIN b"), None), (None, Some("  HASH JOIN b"))]);
+        assert_eq!(instead(&changed), "HASH JOIN b instead of NL JOIN b");
+        assert_eq!(instead(&change(&[same, (None, Some("TOP_N 10"))])), "TOP_N 10 in addition");
+        assert_eq!(instead(&change(&[same, (Some("FILTER"), None)])), "without FILTER");
+        assert_eq!(instead(&change(&[same])), "the same operators in another order");
+        let long = "HASH JOIN ".repeat(20);
+        assert!(instead(&change(&[(Some("a"), Some(&long))])).chars().count() < 70);
     }
 }

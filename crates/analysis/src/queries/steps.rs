@@ -1,19 +1,27 @@
-//! DOP n against the next lower one: how much each step gains, per query and for all together.
+//! DOP n against the next lower one: how much each step gains, per query and for all together, and what is said and shown
+//! of it.
 //!
 //! A step compares treatments that differ in their DOP alone. It is better than linear where its
 //! distance to the ratio of the DOPs is an effect; "poor, then good" is what an engine shows whose
 //! query runs serially below some DOP, or pays for going parallel before it gains.
 
-use std::collections::BTreeMap;
-
-use super::family::{Member, Single, negated, query_ratios, ratios, singles};
+use super::executions::{Executions, Pair, Quantity};
+use super::found::{
+    Choice, Found, NamedRatio, PLAN_SIGN, bare, by_query, end, ends, judged, or_none, with_sign,
+};
 use super::plans::Plans;
-use super::table::{Quantity, Table};
-use super::whole::{Whole, twins};
-use super::{Change, DopStep, StepMark};
-use crate::Direction;
-use crate::Ratio;
-use crate::estimate::Rule;
+use super::ratios::{self, Member, Whole, members, query_members, together};
+use super::types::{Change, DopStep, StepMark};
+use super::words::{grouped, query_name, some_of};
+use crate::estimate::{Rule, judge, judge_many};
+use crate::words::finding;
+use crate::{Direction, Finding, Ratio};
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use threadwise_document::chart::{DopChart, DopLine, StepChart};
+use threadwise_document::numbers::counted;
+use threadwise_document::{Block, Cell, Chart, Figure, Prose, Section, prose};
+use threadwise_study::Role;
 
 /// A doubling that gains less than this is poor, one that gains more than [`GOOD`] is good.
 const POOR: f64 = 1.25;
@@ -21,89 +29,25 @@ const POOR: f64 = 1.25;
 /// See [`POOR`].
 const GOOD: f64 = 1.5;
 
-/// One step of one family of treatments.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Pair {
-    /// Treatment with the lower DOP.
-    from: usize,
-    /// With the higher one.
-    to: usize,
-    from_dop: u32,
-    to_dop: u32,
-}
+/// Most steps that are reported, those to the highest DOPs.
+const MAX_STEPS: usize = 3;
 
-impl Pair {
-    /// ln of the ratio of the DOPs.
-    fn linear_log(self) -> f64 {
-        (f64::from(self.to_dop) / f64::from(self.from_dop)).ln()
-    }
+/// Most steps of single queries that are reported where nothing else is.
+const MAX_MARKED: usize = 2;
 
-    /// What a doubling's factor is for this step.
-    fn scaled(self, doubling: f64) -> f64 {
-        doubling.powf(self.linear_log() / std::f64::consts::LN_2)
-    }
-}
-
-/// Treatments that differ in their DOP alone, ascending by it, each DOP once. Twins are left out: with
-/// its twin a baseline is one side.
-pub fn ladders(table: &Table<'_>) -> Vec<Vec<(u32, usize)>> {
-    let mut ladders: Vec<Vec<(u32, usize)>> = Vec::new();
-    for at in 0..table.study.treatments.len() {
-        let is_twin = !table.is_compared(at) && table.below(at).first() != Some(&at);
-        let Some(dop) = table.dop(at).filter(|dop| *dop > 0 && !is_twin) else { continue };
-        match ladders.iter_mut().find(|ladder| table.differ_in_dop(ladder[0].1, at)) {
-            Some(ladder) if ladder.iter().any(|(known, _)| *known == dop) => {}
-            Some(ladder) => ladder.push((dop, at)),
-            None => ladders.push(vec![(dop, at)]),
-        }
-    }
-    ladders.iter_mut().for_each(|ladder| ladder.sort_unstable());
-    ladders
-}
-
-/// Every step of every query, and of all together.
-pub fn steps(table: &Table<'_>, plans: &Plans, numbers: &[u8]) -> Vec<DopStep> {
-    let ladders = ladders(table);
-    let pairs: Vec<Vec<Pair>> = ladders
-        .iter()
-        .map(|ladder| {
-            let pair = |two: &[(u32, usize)]| Pair {
-                from: two[0].1,
-                to: two[1].1,
-                from_dop: two[0].0,
-                to_dop: two[1].0,
-            };
-            ladder.windows(2).map(pair).collect()
-        })
-        .collect();
-    let all: Vec<Pair> = pairs.iter().flatten().copied().collect();
-    let whole = judged(ratios, table, whole(table, &all));
-    // The queries of a step are a family.
-    let each: Judgements = all
-        .iter()
-        .flat_map(|pair| judged(query_ratios, table, singles(of_queries(table, *pair, numbers), table.alpha)))
-        .collect();
-    let mut cpus = cpus(table, &all, numbers);
-    let mut steps = Vec::new();
-    for ladder in &pairs {
-        for query in [None].into_iter().chain(numbers.iter().copied().map(Some)) {
-            let found = if query.is_none() { &whole } else { &each };
-            for (at, pair) in ladder.iter().enumerate() {
-                let Some(judged) = found.get(&(pair.from, pair.to, query)) else { continue };
-                let next = ladder.get(at + 1);
-                let next = next.and_then(|next| found.get(&(next.from, next.to, query)));
-                let mark = mark(judged, next);
-                let cpu = cpus.remove(&(pair.from, pair.to, query));
-                steps.push(DopStep { cpu, ..step(table, plans, *pair, query, judged.speed.clone(), mark) });
-            }
-        }
-    }
-    steps
-}
-
-/// A step's ratio, and what it is beside others than 1, each judged with the other steps of its family.
+/// A step with what it is beside others than 1, each judged with the other steps of its family.
 struct Judged {
-    speed: Ratio,
+    /// Of which treatments that differ in their DOP alone.
+    ladder: usize,
+    step: DopStep,
+    beside: Beside,
+}
+
+/// Steps of all queries, and of all together, that have a name in common.
+type Row<'a> = Vec<&'a DopStep>;
+
+#[derive(Debug, Clone, Copy)]
+struct Beside {
     /// Better than the ratio of the DOPs, by more than the margin or by how much is open.
     is_super: bool,
     /// Less than [`POOR`].
@@ -112,129 +56,285 @@ struct Judged {
     is_good: bool,
 }
 
-/// Which step of which query, `None` for all together.
-type Key = (Pair, Option<u8>);
-
-/// Judgements by treatments of the step and query.
-type Judgements = BTreeMap<(usize, usize, Option<u8>), Judged>;
-
-/// Steps of all queries together.
-fn whole(table: &Table<'_>, pairs: &[Pair]) -> Vec<Member<Key>> {
-    let d = |top: usize, below: &[usize]| Whole::Geometric.d(table, top, below, &Default::default());
-    let member = |pair: &Pair| {
-        let a_a = twins(table, pair.to, d);
-        Member::new((*pair, None), &table.over(pair.to, pair.from, d), &a_a, table.alpha)
+/// Every step of every query, and of all together.
+pub fn steps(table: &Executions<'_>, plans: &Plans) -> Vec<DopStep> {
+    let ladders = table.ladders();
+    let pairs =
+        ladders.iter().enumerate().flat_map(|(at, ladder)| ladder.windows(2).map(move |two| (at, two)));
+    let (places, pairs): (Vec<_>, Vec<Pair>) =
+        pairs.map(|(at, two)| ((at, two[0], two[1]), table.pair(two[1].1, two[0].1))).unzip();
+    let log = |at: usize| {
+        let (_, (from, _), (to, _)) = places[at];
+        (f64::from(to) / f64::from(from)).ln()
     };
-    pairs.iter().filter_map(member).collect()
-}
-
-/// One step of every query.
-fn of_queries(table: &Table<'_>, pair: Pair, numbers: &[u8]) -> Vec<Single<Key>> {
-    let single = |query: &u8| {
-        let d = |top: usize, below: &[usize]| negated(table.query(top, below, *query, Quantity::Elapsed));
-        Single {
-            key: (pair, Some(*query)),
-            d: table.over(pair.to, pair.from, d),
-            twins: twins(table, pair.to, d),
+    let wholes = members(table, &pairs, Whole::Geometric);
+    let family = wholes.iter().enumerate().filter_map(|(at, member)| Some(((*member)?, log(at))));
+    let mut of_wholes = beside(table, &family.collect::<Vec<_>>(), judge).into_iter();
+    let mut all: Vec<Judged> = Vec::new();
+    for (at, (pair, whole)) in pairs.iter().zip(together(table, &pairs)).enumerate() {
+        let (ladder, (from_dop, from), (to_dop, to)) = places[at];
+        let step = |query: Option<u8>, speed: Ratio, cpu: Option<Ratio>, plan_change: Change| DopStep {
+            placement: table.study.treatments[to].placement.clone(),
+            streams: table.study.treatments[to].sessions,
+            from: table.study.treatments[from].name.clone(),
+            to: table.study.treatments[to].name.clone(),
+            from_dop,
+            to_dop,
+            query,
+            speed,
+            cpu,
+            mark: StepMark::None,
+            plan_change,
+        };
+        if let Some((speed, beside)) = whole.geometric.and_then(|speed| Some((speed, of_wholes.next()?))) {
+            // Of all queries together the change that says most.
+            let changes = table.asked.iter().map(|query| plans.between(pair, *query));
+            let step = step(None, speed, whole.cpu, changes.max().unwrap_or(Change::Unknown));
+            all.push(Judged { ladder, step, beside });
+        }
+        // The queries of a step are a family.
+        let family: Vec<(Member, f64)> =
+            query_members(table, pair, Quantity::Elapsed).into_values().map(|one| (one, log(at))).collect();
+        let besides = beside(table, &family, judge_many);
+        all.extend(ratios::queries(table, plans, pair).into_iter().zip(besides).map(|(one, beside)| {
+            let step = step(Some(one.query), one.speed, one.cpu, one.plan_change);
+            Judged { ladder, step, beside }
+        }));
+    }
+    all.sort_by_key(|one| (one.ladder, one.step.query));
+    let mark = |one: &Judged| {
+        let is_next = |next: &&Judged| {
+            (next.ladder, next.step.query, &next.step.from) == (one.ladder, one.step.query, &one.step.to)
+        };
+        match one.beside {
+            Beside { is_super: true, .. } => StepMark::SuperScaling,
+            Beside { is_poor: true, .. }
+                if all.iter().find(is_next).is_some_and(|next| next.beside.is_good) =>
+            {
+                StepMark::PoorThenGood
+            }
+            _ => StepMark::None,
         }
     };
-    numbers.iter().map(single).collect()
+    let marks: Vec<StepMark> = all.iter().map(mark).collect();
+    all.into_iter().zip(marks).map(|(one, mark)| DopStep { mark, ..one.step }).collect()
 }
 
-/// CPU time of the higher DOP over that of the lower, families as those of speeds.
-fn cpus(table: &Table<'_>, pairs: &[Pair], numbers: &[u8]) -> BTreeMap<(usize, usize, Option<u8>), Ratio> {
-    let whole = |top: usize, below: &[usize]| Whole::Cpu.d(table, top, below, &Default::default());
-    let member = |pair: &Pair| {
-        let twins = twins(table, pair.to, whole);
-        Member::new((*pair, None), &table.over(pair.to, pair.from, whole), &twins, table.alpha)
+/// Judges a family, each member with the logarithm of its ratio of DOPs, against linear, and against what is poor and good.
+fn beside(
+    table: &Executions<'_>,
+    family: &[(Member, f64)],
+    judge: fn(&[Member], Rule) -> Vec<Ratio>,
+) -> Vec<Beside> {
+    // What a doubling's factor is for each step.
+    let against = |doubling: f64| {
+        let shifted =
+            family.iter().map(|((mean, floor), log)| (mean.shifted(-log * doubling.log2()), *floor));
+        judge(&shifted.collect::<Vec<Member>>(), table.rule(Direction::HigherIsBetter))
     };
-    let rule = table.rule(Direction::LowerIsBetter);
-    let totals = ratios(pairs.iter().filter_map(member).collect(), rule);
-    let of_queries = |pair: &Pair| {
-        let single = |query: &u8| {
-            let d = |top: usize, below: &[usize]| table.query(top, below, *query, Quantity::Cpu);
-            let twins = twins(table, pair.to, d);
-            Single { key: (*pair, Some(*query)), d: table.over(pair.to, pair.from, d), twins }
-        };
-        query_ratios(singles(numbers.iter().map(single).collect(), table.alpha), rule)
+    let [linear, poor, good] = [2.0, POOR, GOOD].map(against);
+    let beside = |at: usize| Beside {
+        is_super: linear[at].is_higher(),
+        is_poor: poor[at].is_different() && poor[at].value < 1.0,
+        is_good: good[at].is_different() && good[at].value > 1.0,
     };
-    let all = totals.into_iter().chain(pairs.iter().flat_map(of_queries));
-    all.map(|((pair, query), ratio)| ((pair.from, pair.to, query), ratio)).collect()
+    (0..family.len()).map(beside).collect()
 }
 
-/// What judges a family.
-type Judge = fn(Vec<Member<Key>>, Rule) -> Vec<(Key, Ratio)>;
+/// Steps of all queries together that the totals do not tell, and queries whose steps are unusual.
+/// `None` of streams, where the plateau tells what a higher DOP brings.
+pub fn finding_of(found: Found<'_>, choice: &Choice<'_>) -> Option<Finding> {
+    if found.queries.is_throughput {
+        return None;
+    }
+    let steps = &found.queries.steps;
+    let all: Vec<&DopStep> =
+        steps.iter().filter(|step| step.query.is_none() && !is_reported(found, choice, step)).collect();
+    let mut sentences: Vec<Prose> = together_words(&all).into_iter().collect();
+    let most = MAX_MARKED - sentences.len().min(1);
+    for (mark, words) in [
+        (StepMark::SuperScaling, "Better than linear"),
+        (StepMark::PoorThenGood, "Little at first and much at the next step"),
+    ] {
+        let marked = steps.iter().filter(|step| step.query.is_some() && step.mark == mark).collect();
+        sentences.extend(listed(marked, most).map(|steps| prose!("{}: {}.", words, steps)));
+    }
+    let mut names: Vec<&str> = steps.iter().map(|step| step.to.as_str()).collect();
+    names.dedup();
+    (!sentences.is_empty()).then(|| finding("dop-step", Prose::join(sentences, " "), &names))
+}
 
-/// Judges a family: against 1, against linear, and against what is poor and good.
-fn judged(judge: Judge, table: &Table<'_>, members: Vec<Member<Key>>) -> Judgements {
-    let rule = table.rule(Direction::HigherIsBetter);
-    let beside = |log_factor: &dyn Fn(Pair) -> f64| {
-        let shifted = |member: &Member<Key>| Member {
-            key: member.key,
-            mean: member.mean.shifted(-log_factor(member.key.0)),
-            floor: member.floor,
-        };
-        judge(members.iter().map(shifted).collect(), rule)
+/// Whether a step is what the totals tell: from the baseline to a treatment that is reported there.
+fn is_reported(found: Found<'_>, choice: &Choice<'_>, step: &DopStep) -> bool {
+    let from = found.facts.study.treatment(&step.from);
+    from.is_some_and(|(_, treatment)| treatment.role == Role::Baseline)
+        && step.mark == StepMark::None
+        && choice
+            .named
+            .iter()
+            .any(|measured| measured.treatment == step.to && measured.total.ratios.speed.is_some())
+}
+
+/// `Speed by DOP, geometric mean: 8 over 4 on all 1.38x [1.35, 1.41]`.
+fn together_words(all: &[&DopStep]) -> Option<Prose> {
+    let mut by_dop: Vec<usize> = (0..all.len()).collect();
+    by_dop.sort_by_key(|at| Reverse(all[*at].to_dop));
+    by_dop.truncate(MAX_STEPS);
+    by_dop.sort_unstable();
+    let tell = |at: usize| {
+        let linear = if all[at].mark == StepMark::SuperScaling { "better than linear" } else { "" };
+        NamedRatio::of(&name(all[at]), &all[at].speed, linear)
     };
-    let linear = beside(&Pair::linear_log);
-    let poor = beside(&|pair| pair.scaled(POOR).ln());
-    let good = beside(&|pair| pair.scaled(GOOD).ln());
-    let beside = linear.into_iter().zip(poor).zip(good).map(|(((_, linear), (_, poor)), (_, good))| {
-        let is_beyond =
-            |ratio: &Ratio, is_above: bool| ratio.is_different() && (ratio.value > 1.0) == is_above;
-        (linear.is_higher(), is_beyond(&poor, false), is_beyond(&good, true))
+    let clauses = judged(by_dop.into_iter().map(tell))?;
+    let more = match all.len().saturating_sub(MAX_STEPS) {
+        0 => String::new(),
+        more => format!("; {} to lower DOPs not listed here", counted(more, "step")),
+    };
+    Some(prose!("Speed by DOP, geometric mean: {}{}.", clauses, more))
+}
+
+/// `4 over 2 on all`.
+fn name(step: &DopStep) -> String {
+    format!("{} over {} on {}", step.to_dop, step.from_dop, step.placement.trim())
+}
+
+/// `Q2 (2 over 1 on all)`; the largest first. By rank alone: intervals of the largest of many steps and queries would not
+/// account for the choice, and the table has all of them.
+fn listed(mut steps: Vec<&DopStep>, most: usize) -> Option<String> {
+    steps.sort_by(|a, b| b.speed.value.total_cmp(&a.speed.value));
+    let name = |step: &DopStep| format!("{} ({})", query_name(step.query.unwrap_or_default()), name(step));
+    (!steps.is_empty()).then(|| some_of(steps.into_iter().map(name).collect(), most))
+}
+
+/// The section; `None` where there are no steps.
+pub fn section(found: Found<'_>) -> Option<Section> {
+    let is_apart = |step: &DopStep| found.queries.steps.iter().any(|other| other.streams != step.streams);
+    let rows = by_name(found, |step, words| {
+        let streams = if is_apart(step) { found.streams_words(step.streams) } else { String::new() };
+        format!("{}{streams}, DOP {} to {} {words}", step.placement, step.from_dop, step.to_dop)
     });
-    let beside: Vec<(bool, bool, bool)> = beside.collect();
-    let speeds = judge(members, rule).into_iter().zip(beside);
-    let each = speeds.map(|(((pair, query), speed), (is_super, is_poor, is_good))| {
-        ((pair.from, pair.to, query), Judged { speed, is_super, is_poor, is_good })
-    });
-    each.collect()
+    let find = |steps: &Row<'_>, query: Option<u8>| steps.iter().position(|step| step.query == query);
+    let queries = |together: &str| {
+        let each = found.queries.numbers.iter().map(|query| (query_name(*query), Some(*query)));
+        each.chain([(together.to_owned(), None)]).collect::<Vec<(String, Option<u8>)>>()
+    };
+    let speed = |step: &DopStep| {
+        let cell = with_sign(bare(Some(&step.speed)), step.plan_change);
+        match mark(step.mark) {
+            (_, "") => cell,
+            (_, words) => Cell::Both(Box::new(cell), Box::new(Cell::text(words))),
+        }
+    };
+    let cpu = |step: &DopStep| Some(with_sign(bare(Some(step.cpu.as_ref()?)), step.plan_change));
+    let figure = Block::Figure(Box::new(Figure {
+        chart: Chart::Steps(chart(found, &rows)),
+        wide: true,
+        title: found.facts.titled("Speed-up by step of DOP", ""),
+        description: format!(
+            "Speed-up of each query from one DOP to the next under the same placement. The darker, the nearer to the \
+             ratio of the DOPs; orange is slower than before. ▲ super-scaling: better than the ratio of the DOPs, \
+             adjusted for the queries of the step. ◆ poor, then good: this step gained little and the next one much. \
+             {PLAN_SIGN}: the plan changed with the step."
+        ),
+        table: by_query(
+            prose!("Speed-up by step; {}: the plan changed", PLAN_SIGN),
+            &rows,
+            queries("all (geometric mean)"),
+            |steps, query| find(steps, query).map_or_else(Cell::none, |at| speed(steps[at])),
+        ),
+    }));
+    let mut blocks = vec![figure];
+    blocks.extend(curves(found));
+    if found.queries.steps.iter().any(|step| step.cpu.is_some()) {
+        blocks.push(Block::Table(by_query(
+            prose!("CPU time by step, above 1 is more; {}: the plan changed", PLAN_SIGN),
+            &rows,
+            queries("all (totals)"),
+            |steps, query| or_none(find(steps, query).and_then(|at| cpu(steps[at]))),
+        )));
+    }
+    (!rows.is_empty()).then(|| Section::new("steps", "Steps of parallelism", blocks))
 }
 
-fn mark(judged: &Judged, next: Option<&Judged>) -> StepMark {
-    if judged.is_super {
-        StepMark::SuperScaling
-    } else if judged.is_poor && next.is_some_and(|next| next.is_good) {
-        StepMark::PoorThenGood
-    } else {
-        StepMark::None
+/// Number of a mark in a chart, and its words in a table.
+fn mark(mark: StepMark) -> (u8, &'static str) {
+    match mark {
+        StepMark::None => (0, ""),
+        StepMark::SuperScaling => (1, "super-scaling"),
+        StepMark::PoorThenGood => (2, "poor, then good"),
     }
 }
 
-fn step(
-    table: &Table<'_>,
-    plans: &Plans,
-    pair: Pair,
-    query: Option<u8>,
-    speed: Ratio,
-    mark: StepMark,
-) -> DopStep {
-    let name = |at: usize| table.study.treatments[at].name.clone();
-    let plan = |at: usize, query: u8| plans.majority(&table.sides(at), query);
-    let change = |query: u8| plans.change(plan(pair.from, query), plan(pair.to, query));
-    DopStep {
-        placement: table.study.treatments[pair.to].placement.clone(),
-        streams: table.study.treatments[pair.to].sessions,
-        from: name(pair.from),
-        to: name(pair.to),
-        from_dop: pair.from_dop,
-        to_dop: pair.to_dop,
-        query,
-        speed,
-        cpu: None,
-        mark,
-        plan_change: query.map_or_else(|| worst(table.asked.iter().map(|query| change(*query))), change),
-    }
+/// Steps by a name, which may end in the words of their group, in order of first appearance.
+fn by_name<'a>(found: Found<'a>, name: impl Fn(&DopStep, String) -> String) -> Vec<(String, Row<'a>)> {
+    grouped(&found.queries.steps, |step| {
+        let name = name(step, found.facts.group_words(found.facts.group_of(&step.to)));
+        name.trim_end().to_owned()
+    })
 }
 
-/// Of all queries together the change that says most.
-fn worst(changes: impl Iterator<Item = Change>) -> Change {
-    let rank = |change: &Change| match change {
-        Change::Unknown => 0,
-        Change::Same => 1,
-        Change::ParallelOnly => 2,
-        Change::Different => 3,
-    };
-    changes.max_by_key(rank).unwrap_or(Change::Unknown)
+/// Speed-ups by step and query.
+fn chart(found: Found<'_>, rows: &[(String, Row<'_>)]) -> StepChart {
+    let mut chart = StepChart { queries: found.queries.numbers.clone(), ..StepChart::default() };
+    chart.queries.push(0);
+    for (at, (name, steps)) in rows.iter().enumerate() {
+        let first = steps.first();
+        let linear = first.map_or(1.0, |step| f64::from(step.to_dop) / f64::from(step.from_dop.max(1)));
+        chart.rows.push((name.clone(), linear));
+        chart.cells.extend(steps.iter().filter_map(|step| {
+            let (low, high) = ends(step.speed.low, step.speed.high);
+            let changed = u8::from(step.plan_change == Change::Different);
+            Some((at, step.query.unwrap_or(0), end(step.speed.value)?, low, high, mark(step.mark).0, changed))
+        }));
+    }
+    chart
+}
+
+/// Speed over DOP, a line a query, as the published article drew them: one chart for the steps of each placement and number
+/// of streams that has two steps or more.
+fn curves(found: Found<'_>) -> impl Iterator<Item = Block> {
+    let ladders = by_name(found, |step, words| {
+        format!("{}{} {words}", step.placement, found.streams_words(step.streams))
+    });
+    ladders.into_iter().filter_map(move |(group, steps)| {
+        let lines = found.queries.numbers.iter().filter_map(|query| curve(found, *query, &steps));
+        let lines: Vec<DopLine> = lines.collect();
+        let dops: BTreeSet<u32> = lines.iter().flat_map(|line| &line.points).map(|point| point.0).collect();
+        let columns: Vec<(String, u32)> = dops.into_iter().map(|dop| (format!("DOP {dop}"), dop)).collect();
+        let table = by_query("", &columns, lines.iter().map(|line| (line.name.clone(), line)), |dop, line| {
+            let point = line.points.iter().find(|point| point.0 == *dop);
+            point.map_or_else(Cell::none, |point| Cell::Value { value: point.1, unit: "ratio" })
+        });
+        lines.iter().any(|line| line.points.len() > 2).then(|| {
+            Block::Figure(Box::new(Figure {
+                wide: false,
+                title: found.facts.titled(&format!("Speed of each query over DOP, {group}"), ""),
+                description: "A line a query: its steps multiplied up from the lowest DOP. Queries with a mark have a \
+                              colour: ▲ a step better than the ratio of the DOPs, ◆ a step that gained little before one \
+                              that gained much."
+                    .to_owned(),
+                table,
+                chart: Chart::Dops(DopChart { group, unit: "speed over the lowest DOP", lines }),
+            }))
+        })
+    })
+}
+
+/// A query's steps multiplied up; `None` where one is missing between others, or has no value.
+fn curve(found: Found<'_>, query: u8, steps: &[&DopStep]) -> Option<DopLine> {
+    let mut steps: Vec<&DopStep> = steps.iter().filter(|step| step.query == Some(query)).copied().collect();
+    steps.sort_by_key(|step| step.to_dop);
+    let first = steps.first()?;
+    let mut points = vec![(first.from_dop, 1.0, None, None, found.label(&first.from))];
+    let mut speed = 1.0;
+    for step in &steps {
+        if points.last().is_none_or(|last| last.0 != step.from_dop) {
+            return None;
+        }
+        speed *= step.speed.value;
+        points.push((step.to_dop, end(speed)?, None, None, found.label(&step.to)));
+    }
+    let signs = [(StepMark::SuperScaling, " ▲"), (StepMark::PoorThenGood, " ◆")].into_iter();
+    let signs = signs.filter(|(mark, _)| steps.iter().any(|step| step.mark == *mark)).map(|(_, sign)| sign);
+    Some(DopLine { name: query_name(query) + &signs.collect::<String>(), points })
 }

@@ -1,4 +1,6 @@
-//! Texts of engines, cut to a length that fits.
+//! Texts of engines cut to a length that fits, and lists of names.
+
+use crate::words::list;
 
 /// A text cut with an ellipsis.
 pub fn short(text: &str, most: usize) -> String {
@@ -27,9 +29,56 @@ pub fn short_reason(text: &str, most: usize) -> String {
     }
 }
 
+/// `Q15`.
+pub fn query_name(query: u8) -> String {
+    format!("Q{query}")
+}
+
+/// `Q2, Q15`; three and more in a row as `Q2–Q5`.
+pub fn query_names(queries: impl IntoIterator<Item = u8>) -> String {
+    let queries: Vec<u8> = queries.into_iter().collect();
+    let runs = queries.chunk_by(|one, next| one.checked_add(1) == Some(*next)).flat_map(|run| match run {
+        [first, _, .., last] => vec![format!("{}–{}", query_name(*first), query_name(*last))],
+        few => few.iter().map(|query| query_name(*query)).collect(),
+    });
+    runs.collect::<Vec<_>>().join(", ")
+}
+
+/// `Q2, Q11 and Q13`, so many of them.
+pub fn query_list(numbers: impl IntoIterator<Item = u8>, most: usize) -> String {
+    some_of(numbers.into_iter().map(query_name).collect(), most)
+}
+
+/// `a, b and 3 more`: so many of some names.
+pub fn some_of(mut names: Vec<String>, most: usize) -> String {
+    let more = names.len().saturating_sub(most);
+    names.truncate(most);
+    names.extend((more > 0).then(|| format!("{more} more")));
+    list(&names)
+}
+
+/// Things by what they have in common, in order of first appearance.
+pub fn grouped<T, K: PartialEq>(all: impl IntoIterator<Item = T>, key: impl Fn(&T) -> K) -> Vec<(K, Vec<T>)> {
+    let mut groups: Vec<(K, Vec<T>)> = Vec::new();
+    for one in all {
+        let key = key(&one);
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, group)) => group.push(one),
+            None => groups.push((key, vec![one])),
+        }
+    }
+    groups
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_in_a_row_are_folded() {
+        assert_eq!(query_names([1, 2, 3, 4, 7, 9, 10, 22]), "Q1–Q4, Q7, Q9, Q10, Q22");
+        assert_eq!(query_names([]), "");
+    }
 
     #[test]
     fn reasons_are_their_first_sentence() {

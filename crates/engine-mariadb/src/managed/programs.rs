@@ -127,7 +127,7 @@ mod tests {
     /// A program that says something, in a folder that is made.
     fn program(path: &Path, says: &str, mode: u32) {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, format!("#!/bin/sh\necho '{says}'\n")).unwrap();
+        threadwise_process::programs::write(path, &format!("#!/bin/sh\necho '{says}'\n")).unwrap();
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     }
 

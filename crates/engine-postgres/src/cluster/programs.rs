@@ -119,14 +119,13 @@ fn numbers(version: &str) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
 
     fn fake(version: &str) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         for name in ["postgres", "initdb"] {
             let path = folder.path().join(name);
-            std::fs::write(&path, format!("#!/bin/sh\necho 'postgres (PostgreSQL) {version}'\n")).unwrap();
-            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+            let text = format!("#!/bin/sh\necho 'postgres (PostgreSQL) {version}'\n");
+            threadwise_process::programs::write(&path, &text).unwrap();
         }
         folder
     }

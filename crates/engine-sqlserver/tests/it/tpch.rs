@@ -4,7 +4,6 @@
 use crate::bench::{Bench, LONG_NS, assert_clear, queries};
 use crate::model::{COMPILE_MS, CPU_MS, Plans, Settings};
 use std::fmt::Write as _;
-use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 use threadwise_engine::workloads::tpch::tables::{Kind, TABLES};
 use threadwise_engine::{Engine, LoadRequest};
@@ -35,8 +34,8 @@ fn generate(bench: &Bench) {
         std::fs::write(folder.join(format!("{}.csv", table.name)), text).unwrap();
     }
     let program = folder.join("generator");
-    std::fs::write(&program, format!("#!/bin/sh\nexec /bin/cat {}/$5.csv\n", folder.display())).unwrap();
-    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    let text = format!("#!/bin/sh\nexec /bin/cat {}/$5.csv\n", folder.display());
+    threadwise_process::programs::write(&program, &text).unwrap();
     let text = sql(Dialect::SqlServer, 3, &Parameters::validation(3, 1.0).unwrap()).unwrap();
     std::fs::create_dir_all(folder.join("queries/0")).unwrap();
     std::fs::write(folder.join("queries/0/q03.sql"), text).unwrap();

@@ -326,8 +326,8 @@ fn compared(facts: &Facts<'_>, style: Style) -> Result<(), String> {
     let after = [Facts { source: "after", created_utc: "later", ..*facts }];
     let sides = Sides { before: &both[..1], after: &after, is_paired: false };
     let Ok(change) = change::change(sides, None) else { return Ok(()) };
-    is_clean("a change", &on_terminal(&change::document(sides, &change, "0.1.0"), style))?;
-    is_json("change", &forms::changed(sides, &change))
+    is_clean("a change", &on_terminal(&change::document(&change, "0.1.0"), style))?;
+    is_json("change", &forms::changed(&change))
 }
 
 fn compared_on_page(facts: &Facts<'_>, _: Style) -> Result<(), String> {

@@ -7,12 +7,23 @@ use threadwise_machine::text::escaped_json;
 /// Version of all forms.
 pub const VERSION: u32 = 1;
 
-pub(super) fn pretty(value: &Value) -> String {
-    escaped_json(&format!("{value:#}")).into_owned()
+/// A document with its version.
+pub fn pretty(value: impl Serialize) -> String {
+    text(format!("{:#}", merged(json!(value), json!({"version": VERSION}))))
+}
+
+/// The same as one line without its end.
+pub fn line(value: impl Serialize) -> String {
+    text(merged(json!(value), json!({"version": VERSION})).to_string())
+}
+
+/// JSON that can be looked at in a terminal.
+pub fn text(json: String) -> String {
+    escaped_json(&json).into_owned()
 }
 
 /// The fields of both objects; the second's win.
-pub(crate) fn merged(first: Value, second: Value) -> Value {
+pub fn merged(first: Value, second: Value) -> Value {
     match (first, second) {
         (Value::Object(mut first), Value::Object(second)) => {
             first.extend(second);
@@ -23,12 +34,12 @@ pub(crate) fn merged(first: Value, second: Value) -> Value {
 }
 
 /// A list of values, each with more fields.
-pub(super) fn list<T: Serialize>(values: &[T], more: impl Fn(&T) -> Value) -> Value {
+pub fn list<T: Serialize>(values: &[T], more: impl Fn(&T) -> Value) -> Value {
     values.iter().map(|value| merged(json!(value), more(value))).collect()
 }
 
 /// Changes every object inside a value, the innermost first.
-pub(super) fn each_object(value: &mut Value, change: &impl Fn(&mut Map<String, Value>)) {
+pub fn each_object(value: &mut Value, change: &impl Fn(&mut Map<String, Value>)) {
     match value {
         Value::Object(fields) => {
             fields.values_mut().for_each(|inner| each_object(inner, change));

@@ -1,7 +1,7 @@
 //! Raw runs, slices, executions of queries, items of work lists and looks: one JSON object each, a line
 //! (`threadwise export --format jsonl`), from which CSV takes its columns too.
 
-use super::form::{VERSION, merged};
+use super::form::{self, merged};
 use crate::{Facts, ReportError};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -9,12 +9,9 @@ use serde_json::{Value, json};
 use std::io::Write;
 use threadwise_analysis::looks::states::looked_at;
 use threadwise_analysis::queries::plan_name;
-use threadwise_machine::text::escaped_json;
 use threadwise_study::look::follow::Share;
 use threadwise_study::plan::long::is_long;
-use threadwise_study::{
-    Alone, CpuLook, Look, Moment, QueryExecution, Run, RunStatus, SessionSlice, Slice, command, worklist,
-};
+use threadwise_study::{CpuLook, Look, Moment, QueryExecution, Run, Slice, command, worklist};
 
 /// All runs, those of long windows last.
 pub fn runs<'a>(facts: &Facts<'a>) -> impl Iterator<Item = &'a Run> {
@@ -28,14 +25,13 @@ pub fn runs<'a>(facts: &Facts<'a>) -> impl Iterator<Item = &'a Run> {
 pub fn runs_jsonl(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportError> {
     runs(facts).try_for_each(|run| {
         let mut shown = json!({
-            "version": VERSION, "cpus": run.cpus, "started_s": run.started_s, "prepare_ns": run.prepare_ns,
-            "slices": run.slices.len(), "readings": run.readings,
-            "other_cpu_times": run.other_cpu_times,
+            "cpus": run.cpus, "started_s": run.started_s, "prepare_ns": run.prepare_ns, "slices": run.slices.len(),
+            "readings": run.readings, "other_cpu_times": run.other_cpu_times,
         });
         if facts.study.runs_whole() {
             shown["metrics"] = said(run).map(|(name, value)| (name.to_owned(), json!(value))).collect();
         }
-        line(out, &merged(ended(run), shown))
+        line(out, merged(head(run), shown))
     })
 }
 
@@ -44,12 +40,13 @@ pub fn runs_jsonl(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportEr
 /// # Errors
 /// The writer's.
 pub fn slices_jsonl(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportError> {
-    runs(facts).try_for_each(|run| {
-        run.slices.iter().try_for_each(|slice| {
-            let sessions = slice.sessions.iter().map(session).collect::<Value>();
-            let more = json!({"version": VERSION, "sessions": sessions});
-            line(out, &merged(merged(head(run), json!(slice)), more))
-        })
+    let mut all = runs(facts).flat_map(|run| run.slices.iter().map(move |slice| (run, slice)));
+    all.try_for_each(|(run, slice)| {
+        let sessions = form::list(&slice.sessions, |session| {
+            let latency = Some(&session.latency).filter(|bytes| !bytes.is_empty());
+            json!({"latency_ns_hdr_v2_base64": latency.map(|bytes| BASE64_STANDARD.encode(bytes))})
+        });
+        line(out, merged(merged(head(run), json!(slice)), json!({"sessions": sessions})))
     })
 }
 
@@ -59,7 +56,7 @@ pub fn slices_jsonl(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), Report
 /// The writer's.
 pub fn queries_jsonl(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportError> {
     let mut all = facts.runs.iter().flat_map(executions);
-    all.try_for_each(|(fields, query)| line(out, &merged(fields, json!({"plan_text": query.plan}))))
+    all.try_for_each(|(fields, query)| line(out, merged(fields, json!({"plan_text": query.plan}))))
 }
 
 /// Every item of a work list in every run.
@@ -67,7 +64,7 @@ pub fn queries_jsonl(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), Repor
 /// # Errors
 /// The writer's.
 pub fn items_jsonl(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportError> {
-    facts.runs.iter().flat_map(items).try_for_each(|item| line(out, &item))
+    facts.runs.iter().flat_map(items).try_for_each(|item| line(out, item))
 }
 
 /// Every look around a slice, an object for each logical CPU.
@@ -75,56 +72,29 @@ pub fn items_jsonl(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportE
 /// # Errors
 /// The writer's.
 pub fn looks_jsonl(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportError> {
-    looks(facts).try_for_each(|(_, look)| line(out, &look))
+    looks(facts).try_for_each(|(_, look)| line(out, look))
 }
 
-fn line(out: &mut dyn Write, value: &Value) -> Result<(), ReportError> {
-    Ok(writeln!(out, "{}", escaped_json(&value.to_string()))?)
+fn line(out: &mut dyn Write, value: Value) -> Result<(), ReportError> {
+    Ok(writeln!(out, "{}", form::line(value))?)
 }
 
-/// What names a run, and its status.
+/// What names a run, and how it ended: `kind` and `message` are of one that does not count.
 pub fn head(run: &Run) -> Value {
-    let mut head = json!({
-        "run": run.id, "block": run.block, "attempt": run.attempt, "treatment": run.treatment,
-        "status": ending(&run.status).0,
-    });
+    let mut head = merged(
+        json!(run.status),
+        json!({"run": run.id, "block": run.block, "attempt": run.attempt, "treatment": run.treatment}),
+    );
     if is_long(run.block) {
         head["long_window"] = json!(true);
     }
     head
 }
 
-/// What names a run, and how it ended.
-pub fn ended(run: &Run) -> Value {
-    let (_, kind, message) = ending(&run.status);
-    let known = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-    merged(head(run), json!({"kind": known(kind), "message": known(message)}))
-}
-
-/// Status, kind and message of a run.
-fn ending(status: &RunStatus) -> (&'static str, &str, &str) {
-    match status {
-        RunStatus::Valid => ("valid", "", ""),
-        RunStatus::Failed { kind, message } => ("failed", kind, message),
-        RunStatus::Invalid { kind, message } => ("invalid", kind, message),
-        RunStatus::Superseded => ("superseded", "", ""),
-    }
-}
-
 /// The metrics of a run by name, of what its output said.
 pub fn said(run: &Run) -> impl Iterator<Item = (&str, Option<f64>)> {
     let readings = run.readings.iter().filter(|reading| reading.sampler == command::SAMPLER);
     readings.map(|reading| (reading.metric.as_str(), reading.value))
-}
-
-fn session(session: &SessionSlice) -> Value {
-    let latency = Some(&session.latency).filter(|bytes| !bytes.is_empty());
-    let latency = latency.map(|bytes| BASE64_STANDARD.encode(bytes));
-    let mut more = json!({"latency_ns_hdr_v2_base64": latency});
-    if !session.rows_by_piece.is_empty() {
-        more["rows_by_piece"] = json!(session.rows_by_piece);
-    }
-    merged(json!(session), more)
 }
 
 /// Every execution of a run in the order of storing, with its plan by the short name that the report gives it.
@@ -134,7 +104,7 @@ pub fn executions(run: &Run) -> impl Iterator<Item = (Value, &QueryExecution)> {
         streams.flat_map(move |(stream, session)| {
             session.queries.iter().map(move |query| {
                 let place = json!({
-                    "version": VERSION, "sequence": slice.sequence, "round": slice.round, "stream": stream,
+                    "sequence": slice.sequence, "round": slice.round, "stream": stream,
                     "window_start_ns": slice.start_ns, "plan": query.plan.as_deref().and_then(plan_name),
                 });
                 (merged(merged(head(run), json!(query)), place), query)
@@ -151,7 +121,7 @@ pub fn items(run: &Run) -> impl Iterator<Item = Value> {
     stored.map(move |reading| {
         let (index, name) = reading.metric.split_once(' ').unwrap_or(("", &reading.metric));
         let item = json!({
-            "version": VERSION, "index": index.parse::<u32>().ok(), "item": name,
+            "index": index.parse::<u32>().ok(), "item": name,
             "job": reading.value.filter(|job| *job >= 0.0).map(|job| job as u32),
             "started_ns": reading.start_ns.saturating_sub(window_ns),
             "elapsed_ns": reading.end_ns.saturating_sub(reading.start_ns),
@@ -189,31 +159,55 @@ fn seen<'f>(
     let place = merged(
         head(run),
         json!({
-            "version": VERSION, "sequence": slice.sequence, "round": slice.round, "moment": moment.word(),
+            "sequence": slice.sequence, "round": slice.round, "moment": moment.word(),
             "start_ns": look.start_ns, "took_ns": look.took_ns,
         }),
     );
     let cpu = |seen: &CpuLook| {
         let line = look.pairs.iter().find(|pair| [pair.a, pair.b].contains(&seen.cpu));
-        let share = share(seen.cpu);
-        let without = look.alone.and_then(|one| without(&one, seen.cpu));
-        let cpu = json!({
-            "cpu": seen.cpu, "state": share.map(Share::word), "with": share.and_then(Share::with),
-            "adds_per_step": seen.adds_per_step, "chain_ns": seen.chain_ns,
-            "line_to": line.map(|pair| if pair.a == seen.cpu { pair.b } else { pair.a }),
+        let alone = look.alone.filter(|one| [one.a, one.b].contains(&seen.cpu));
+        let more = json!({
+            "chain_ns": seen.chain_ns, "line_to": line.map(|pair| if pair.a == seen.cpu { pair.b } else { pair.a }),
             "line_ns": line.and_then(|pair| pair.line_ns),
-            "without": without.map(|(other, _)| other), "adds_per_step_without": without.map(|(_, adds)| adds),
+            "without": alone.map(|one| if one.a == seen.cpu { one.b } else { one.a }),
+            "adds_per_step_without":
+                alone.map(|one| if one.a == seen.cpu { one.a_adds_per_step } else { one.b_adds_per_step }),
         });
-        (run, merged(place.clone(), cpu))
+        (run, merged(merged(place.clone(), watched_cpu(seen, share(seen.cpu))), more))
     };
     look.cpus.iter().map(cpu).collect()
 }
 
-/// The other of a tested pair, and the width without it.
-fn without(one: &Alone, cpu: u32) -> Option<(u32, f64)> {
-    match one {
-        Alone { a, b, a_adds_per_step, .. } if cpu == *a => Some((*b, *a_adds_per_step)),
-        Alone { a, b, b_adds_per_step, .. } if cpu == *b => Some((*a, *b_adds_per_step)),
-        _ => None,
+fn watched_cpu(seen: &CpuLook, share: Option<Share>) -> Value {
+    json!({
+        "cpu": seen.cpu, "state": share.map(Share::word), "with": share.and_then(Share::with),
+        "adds_per_step": seen.adds_per_step,
+    })
+}
+
+/// A look of `threadwise watch --json`, as one line without its end.
+pub fn watched(utc: &str, look: &Look, shares: &[Share]) -> String {
+    let cpus = look.cpus.iter().zip(shares).map(|(seen, share)| watched_cpu(seen, Some(*share)));
+    form::line(
+        json!({"utc": utc, "took_ns": look.took_ns, "cpus": cpus.collect::<Value>(), "lines": look.pairs}),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadwise_study::look::PairLook;
+
+    #[test]
+    fn a_look_is_one_line_that_json_readers_take() {
+        let seen = CpuLook { cpu: 0, chain_ns: None, adds_per_step: Some(2.4) };
+        let lines = vec![PairLook { a: 0, b: 1, line_ns: None }];
+        let look = Look { took_ns: 20_000, cpus: vec![seen], pairs: lines, ..Look::default() };
+        let text = watched("2026-01-01T00:00:00Z", &look, &[Share::With(1)]);
+        assert!(!text.contains('\n'));
+        let look: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!((&look["version"], &look["took_ns"]), (&json!(1), &json!(20_000)));
+        assert_eq!((&look["cpus"][0]["state"], &look["cpus"][0]["with"]), (&json!("one-core"), &json!(1)));
+        assert_eq!(look["lines"][0], json!({"a": 0, "b": 1, "line_ns": null}));
     }
 }

@@ -1,7 +1,6 @@
 //! A machine as declared, and what was measured of it.
 
-use super::form::{VERSION, list, merged, pretty};
-use super::old_names;
+use super::form::{list, merged, pretty};
 use crate::layout::{CpuState, in_state};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -25,8 +24,7 @@ pub fn topology(topology: &Topology, placements: &[PlacementHere]) -> String {
     let cpus = topology.logical_cpus.iter().enumerate();
     let cpus = cpus.map(|(id, cpu)| merged(json!(cpu), json!({"id": id, "siblings": ids.of(&cpu.siblings)})));
     let groups = |groups: &[Group]| ids.numbered(groups, |group| &group.cpus);
-    pretty(&json!({
-        "version": VERSION,
+    pretty(json!({
         "counts": counts(topology),
         "logical_cpus": cpus.collect::<Value>(),
         "cores": ids.numbered(&topology.cores, |core| &core.cpus),
@@ -44,32 +42,29 @@ pub fn topology(topology: &Topology, placements: &[PlacementHere]) -> String {
 }
 
 fn placement(ids: &Ids<'_>, PlacementHere { placement, cpus }: &PlacementHere) -> Value {
-    let lacks = json!({"placement": placement, "lacks": cpus.as_ref().err()});
-    match cpus {
-        Ok(cpus) => merged(lacks, ids.members(cpus)),
-        Err(_) => merged(lacks, json!({"logical_cpus": null, "os_cpus": null})),
-    }
+    let found = cpus.as_ref().ok();
+    json!({
+        "placement": placement, "logical_cpus": found.map(|cpus| ids.of(cpus)), "os_cpus": found,
+        "lacks": cpus.as_ref().err(),
+    })
 }
 
 /// A probe: raw figures, what is declared beside what was measured, and the verdict.
 pub fn probe(topology: &Topology, probe: &Probe, hardware: &Hardware) -> String {
-    let head = json!({"version": VERSION, "machine": machine(topology)});
-    pretty(&merged(head, probed(topology, probe, Some(hardware))))
+    pretty(merged(probed(topology, probe, Some(hardware)), json!({"machine": machine(topology)})))
 }
 
 /// What was measured, beside what is declared.
 pub(super) fn probed(topology: &Topology, probe: &Probe, hardware: Option<&Hardware>) -> Value {
     let ids = Ids(topology);
     let pairs = list(&probe.pairs, |pair| json!({"declared": declared(topology, pair)}));
-    let mut figures = merged(json!(probe), json!({"pairs": pairs}));
-    old_names::beside(&mut figures);
+    let figures = merged(json!(probe), json!({"pairs": pairs}));
     let Some(hardware) = hardware else { return figures };
     let cores = |cores: &[CpuSet]| cores.iter().map(|core| ids.members(core)).collect::<Value>();
     let located = json!({
         "declared_cores": cores(&hardware.declared_cores), "measured_cores": cores(&hardware.measured_cores),
         "undecided": ids.members(&hardware.undecided),
         "differences": list(&hardware.differences, |difference| ids.members(&difference.cpus)),
-        "verdict": old_names::findings(&hardware.verdict),
     });
     merged(merged(figures, json!(hardware)), located)
 }

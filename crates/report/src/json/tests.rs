@@ -1,8 +1,9 @@
-//! JSON of a probe, read back by a parser.
+//! JSON of probes, lists and windows, read back by a parser.
 
 use super::*;
 use threadwise_analysis::hardware::compare;
 use threadwise_analysis::{BlockCovariates, Covariates};
+use threadwise_headroom::Scope;
 use threadwise_machine::topology::LogicalCpu;
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_study::probe::{
@@ -83,7 +84,6 @@ fn a_probe_has_figures_and_what_they_mean() {
     assert_eq!((&pair["wide"]["median"], &pair["chain"]), (&json!(1.98), &Value::Null));
     assert_eq!(value["latencies"][0]["cas"]["spread_ns"], Value::Null, "no number is null");
     assert_eq!(value["co_runners"][0]["busy_share"], Value::Null);
-    assert_eq!(value["strangers"], value["co_runners"], "the old name stays");
     assert_eq!(value["levels"][0]["groups"], json!(["2,5"]));
     assert_eq!(value["clocks"][0]["source"], "chain");
     assert_eq!(value["measured_cores"], json!([{"logical_cpus": [0, 1], "os_cpus": "2,5"}]));
@@ -109,9 +109,7 @@ fn every_field_of_a_probe_is_documented() {
     let text = include_str!("../../../../docs/JSON.md");
     let (value, mut fields) = (probed(), Vec::new());
     names(&value, &mut fields);
-    let mut covariates =
-        json!(Covariates { blocks: vec![BlockCovariates::default()], ..Covariates::default() });
-    old_names::beside(&mut covariates);
+    let covariates = json!(Covariates { blocks: vec![BlockCovariates::default()], ..Covariates::default() });
     names(&covariates, &mut fields);
     assert!(fields.len() > 90, "{}", fields.len());
     for field in fields {
@@ -119,4 +117,70 @@ fn every_field_of_a_probe_is_documented() {
         let named = field.strip_prefix("adds_per_step").unwrap_or(field);
         assert!(text.contains(&format!("`{named}`")) || named == "_p10", "docs/JSON.md lacks {field}");
     }
+}
+
+#[test]
+fn checks_are_counted_and_kept_whole() {
+    let row = DoctorRow {
+        name: "co-runner",
+        outcome_word: "warning",
+        found: "it is \"on\"",
+        source: "/sys/x",
+        remedy: None,
+    };
+    let value: Value = serde_json::from_str(&doctor(&[row, row])).unwrap();
+    assert_eq!((&value["counts"]["warning"], &value["counts"]["ok"]), (&json!(2), &json!(0)));
+    assert_eq!(value["checks"][1]["found"], "it is \"on\"");
+    assert_eq!(value["checks"][0]["name"], "co-runner");
+    assert_eq!(value["checks"][0]["remedy"], Value::Null);
+}
+
+#[test]
+fn an_engine_that_is_not_there_says_the_command() {
+    let entry = EngineEntry {
+        name: "duckdb".into(),
+        kind: "environment".into(),
+        state: "not installed".into(),
+        remedy: Some("threadwise engine add duckdb".into()),
+        packages: [("pyarrow".into(), "26.0.1".into())].into(),
+        path: "/opt/threadwise".into(),
+        ..EngineEntry::default()
+    };
+    let value: Value = serde_json::from_str(&engines(&[entry])).unwrap();
+    assert_eq!(value["engines"][0]["remedy"], "threadwise engine add duckdb");
+    assert_eq!(value["engines"][0]["packages"]["pyarrow"], "26.0.1");
+    assert_eq!(value["engines"][0]["engine_version"], Value::Null);
+}
+
+#[test]
+fn a_window_is_one_line_that_json_readers_take() {
+    let bounds = Bounds { low: 0.25, high: 0.5 };
+    let row = Row {
+        scope: Scope::Node(1),
+        logical_cpus: 4,
+        cores: 2,
+        busy_share: 0.5,
+        stolen_share: 0.0,
+        core_busy_share: bounds,
+        core_seconds: bounds,
+        capacity_used_share: bounds,
+        headroom_share: bounds,
+        is_traced: false,
+    };
+    let window = HeadroomWindow {
+        utc: Some("2026-01-01T00:00:00Z"),
+        window_ns: 1_500_000_000,
+        smt_yield: Bounds { low: 1.2, high: 1.3 },
+        yield_source: "given",
+        clock_ratio: None,
+        rows: &[row, Row { scope: Scope::Machine, is_traced: true, ..row }],
+    };
+    let text = headroom(&window);
+    assert!(!text.contains('\n'));
+    let read: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&read["window_ns"], &read["clock_ratio"]), (&json!(1_500_000_000), &Value::Null));
+    assert_eq!((&read["rows"][0]["scope"], &read["rows"][0]["id"]), (&json!("node"), &json!(1)));
+    assert_eq!((&read["rows"][0]["method"], &read["rows"][1]["method"]), (&json!("bounds"), &json!("exact")));
+    assert_eq!((&read["rows"][1]["scope"], &read["rows"][1]["id"]), (&json!("machine"), &Value::Null));
+    assert_eq!(read["rows"][0]["headroom_share"]["high"], json!(0.5));
 }

@@ -205,13 +205,8 @@ fn external((name, program): (String, PathBuf)) -> EngineEntry {
         name,
         kind: "program".to_owned(),
         state: "ready".to_owned(),
-        why: None,
-        remedy: None,
-        version: None,
-        python: None,
-        packages: Vec::new(),
         path: program.display().to_string(),
-        size_bytes: None,
+        ..EngineEntry::default()
     }
 }
 
@@ -237,7 +232,7 @@ fn entry(engine: &AnalyticsEngine, status: &Status) -> EngineEntry {
         remedy: can_add.then(|| format!("threadwise engine add {}", engine.name)),
         version: complete.and_then(|complete| complete.version(engine.package)).map(str::to_owned),
         python: complete.map(|complete| complete.python.clone()),
-        packages: complete.map(|complete| complete.packages.clone()).unwrap_or_default(),
+        packages: complete.into_iter().flat_map(|complete| complete.packages.clone()).collect(),
         path: status.folder.display().to_string(),
         size_bytes: status.size_bytes,
     }

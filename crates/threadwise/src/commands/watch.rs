@@ -13,7 +13,7 @@ use threadwise_probe::co_runner::FREE_ADDS;
 use threadwise_probe::look::MOVES_PER_READING;
 use threadwise_probe::look::live::Lookers;
 use threadwise_probe::whole;
-use threadwise_report::json::{self, WatchedCpu, WatchedLine};
+use threadwise_report::json;
 use threadwise_study::Look;
 use threadwise_study::look::SIBLINGS_AT_MOST_NS;
 use threadwise_study::look::follow::{Follower, Share};
@@ -46,7 +46,11 @@ pub fn watch(args: &WatchArgs) -> Result<(), AppError> {
     let mut looks = 0;
     while !stop.load(Ordering::Relaxed) && args.count.is_none_or(|count| looks < count) {
         let (look, shares) = one(&lookers, &mut follower, &cpus)?;
-        output::print(&if args.json { object(&look, &shares) } else { line(&look, &shares) })?;
+        let text = match args.json {
+            true => format!("{}\n", json::watched(&now_utc(), &look, &shares)),
+            false => line(&look, &shares),
+        };
+        output::print(&text)?;
         for (seen_cpu, share) in look.cpus.iter().zip(&shares) {
             *seen.entry(seen_cpu.cpu).or_default().entry(word(share)).or_default() += 1;
         }
@@ -172,24 +176,6 @@ fn lines(look: &Look) -> String {
         (Some(least), _) => format!("  line {}", numbers::nanoseconds(least)),
         _ => String::new(),
     }
-}
-
-/// The look as one JSON object on a line.
-fn object(look: &Look, shares: &[Share]) -> String {
-    let cpus: Vec<WatchedCpu> = look
-        .cpus
-        .iter()
-        .zip(shares)
-        .map(|(seen, share)| WatchedCpu {
-            cpu: seen.cpu,
-            state: share.word(),
-            with: share.with(),
-            adds_per_step: seen.adds_per_step,
-        })
-        .collect();
-    let lines: Vec<WatchedLine> =
-        look.pairs.iter().map(|pair| WatchedLine { a: pair.a, b: pair.b, line_ns: pair.line_ns }).collect();
-    format!("{}\n", json::watched(&now_utc(), look.took_ns, &cpus, &lines))
 }
 
 /// Shares of looks, a line a logical CPU.

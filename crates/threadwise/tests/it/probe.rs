@@ -114,7 +114,7 @@ fn the_doctor_tells_every_check_in_both_forms() {
     assert_eq!(counted as usize, checks.len());
     let text = lab.ok(&["doctor"]).stdout;
     for check in checks {
-        assert!(text.contains(check["check"].as_str().unwrap()), "{check}");
+        assert!(text.contains(check["name"].as_str().unwrap()), "{check}");
         assert!(!check["found"].as_str().unwrap().contains("not measured"), "{check}");
     }
     assert!(lab.files().is_empty() && lab.leftovers().is_empty());

@@ -2,6 +2,7 @@
 
 use crate::harness::{Lab, said};
 use serde_json::Value;
+use threadwise_process::programs;
 
 const COUNTS: [&str; 9] =
     ["spins", "--spins", "113,246,628", "--seconds", "10.434", "--ghz", "2.4", "--cpus", "5"];
@@ -41,14 +42,13 @@ fn a_process_is_sampled_with_its_children_by_perf() {
     let lab = Lab::new();
     let perf = lab.path().join("bin/perf");
     std::fs::create_dir(perf.parent().unwrap()).unwrap();
-    std::fs::write(
+    programs::write(
         &perf,
         "#!/bin/sh\nif [ \"$1\" = record ]; then echo \"$@\" > \"${0%/*}/args\"; exit 0; fi\n\
          for s in 1 2 3; do for n in 1 2 3 4 5 6 7 8 9; do echo \" $s.00000$n: ff heap_insert\"; done; \
          echo \" $s.5: ff s_lock\"; done\n",
     )
     .unwrap();
-    std::fs::set_permissions(&perf, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let path = format!("{}:/usr/bin:/bin", perf.parent().unwrap().display());
     let pid = std::process::id().to_string();
     let args = ["spins", "--pid", &pid, "--seconds", "1", "--json"];
@@ -64,10 +64,10 @@ fn a_process_is_sampled_with_its_children_by_perf() {
     assert!(given.contains("-e cpu-clock") && given.contains(&format!("-p {pid}")), "{given}");
     // A process that ends while it is sampled makes perf fail, and what was sampled counts.
     let ends = std::fs::read_to_string(&perf).unwrap().replace("exit 0", "exit 143");
-    std::fs::write(&perf, ends).unwrap();
+    programs::write(&perf, &ends).unwrap();
     let sampled = said(lab.command(&args).env("PATH", &path).output().unwrap());
     assert_eq!(sampled.code, Some(0), "{}", sampled.stderr);
-    std::fs::write(&perf, "#!/bin/sh\necho 'No permission to trace.' >&2; exit 255\n").unwrap();
+    programs::write(&perf, "#!/bin/sh\necho 'No permission to trace.' >&2; exit 255\n").unwrap();
     let refused = said(lab.command(&["spins", "--pid", &pid]).env("PATH", &path).output().unwrap());
     assert_eq!(refused.code, Some(1), "{}", refused.stdout);
     assert!(

@@ -1,11 +1,9 @@
 //! "Did it change?" as a document: the answer first, then treatments, comparisons, what differs, the studies.
 
-use super::obstacles::count_words;
-use super::sides::Sides;
 use super::{Change, Changed, Said};
-use crate::compare::differs;
+use crate::Direction;
+use crate::compare::{aspects, mind, studies_section};
 use crate::words::finding;
-use crate::{Direction, Facts};
 use threadwise_document::numbers::{self, counted};
 use threadwise_document::{
     Block, Cell, Column, Document, Finding, Prose, Says, Section, Shown, Table, prose,
@@ -14,31 +12,29 @@ use threadwise_document::{
 /// Most treatments that the answer names.
 const MAX_NAMED: usize = 4;
 
-/// The report of two sides, each study with its file as [`Facts::source`].
-pub fn document(sides: Sides<'_, '_>, change: &Change<'_>, program_version: &str) -> Document {
-    let all = sides.all();
-    let mut verdict = answer(change);
-    verdict.extend(change.cautions.iter().map(|line| finding("caution", prose!("Mind: {}.", line), &[])));
-    let labels = |side: &str, from: usize, count: usize| (side.to_owned(), (from..from + count).collect());
-    let columns =
-        [labels("before", 0, sides.before.len()), labels("after", sides.before.len(), sides.after.len())];
-    let mut sections = vec![Section::new("change", "After over before", treatments(change))];
-    if !change.comparisons.is_empty() {
-        let table = table("comparison", &change.comparisons, change, Says::Higher);
-        sections.push(Section::new("comparisons", "Ratios of the studies", vec![Block::Table(table)]));
-    }
-    sections.push(differs::section(&change.aspects, &columns));
-    sections.push(Section::new("studies", "Studies", vec![Block::Table(studies(sides))]));
-    sections.push(Section::new(
-        "method",
-        "How it is judged",
-        vec![Block::Text(method(change), Shown::Everywhere)],
-    ));
+/// The report of two sides.
+pub fn document(change: &Change<'_>, program_version: &str) -> Document {
+    let (before, after) = (change.studies_before as usize, change.studies_after as usize);
+    let columns = [
+        ("before".to_owned(), (0..before).collect()),
+        ("after".to_owned(), (before..before + after).collect()),
+    ];
+    let ratios = table("comparison", &change.comparisons, change, Says::Higher);
+    let headings = ["", "side", "result file", "begun", "engine", "blocks"];
+    let method = Block::Text(method(change), Shown::Everywhere);
+    let sections = [
+        Some(Section::new("change", "After over before", treatments(change))),
+        (!change.comparisons.is_empty())
+            .then(|| Section::new("comparisons", "Ratios of the studies", vec![Block::Table(ratios)])),
+        Some(aspects::section(&change.aspects, &columns)),
+        Some(studies_section(&change.studies, &headings)),
+        Some(Section::new("method", "How it is judged", vec![method])),
+    ];
     Document {
         title: format!("Did it change? {}, after over before", change.quantity.name),
-        simulated: all.iter().any(Facts::is_simulated),
-        verdict,
-        sections,
+        simulated: change.studies.iter().any(|study| study.simulated),
+        verdict: answer(change).into_iter().chain(mind(&change.cautions)).collect(),
+        sections: sections.into_iter().flatten().collect(),
         footer: format!("threadwise {program_version}"),
         ..Document::default()
     }
@@ -49,36 +45,45 @@ pub fn answer(change: &Change<'_>) -> Vec<Finding> {
     if !change.can_tell() {
         return cannot_tell(change);
     }
-    let total = change.treatments.len();
-    let treatments = || counted(total, "treatment");
+    let all = counted(change.treatments.len(), "treatment");
     let margin = numbers::set_percent(change.margin);
-    let (same, open) = (those(change, Said::Same), those(change, Said::Undecided));
-    let mut lines = shown(change);
-    if lines.is_empty() {
-        lines.push(match same.len() == total {
+    let those = |said: Said| -> Vec<&Changed<'_>> {
+        let found = change.treatments.iter().filter(|changed| changed.said == said);
+        found.filter(|changed| !changed.is_regression).collect()
+    };
+    let (worse, same, open) = (change.regressions(), those(Said::Same), those(Said::Undecided));
+    // What is shown, regressions first.
+    let mut heads = vec![(format!("It got worse: {} of {all} by {margin} or more", worse.len()), worse)];
+    for (said, words) in [
+        (Said::Worse, "worse by less"),
+        (Said::Better, "better"),
+        (Said::Higher, "higher"),
+        (Said::Lower, "lower"),
+    ] {
+        let found = those(said);
+        let is_first = heads.iter().all(|(_, before)| before.is_empty());
+        let start = if is_first { "It changed: " } else { "" };
+        heads.push((format!("{start}{} of {all} {words}", found.len()), found));
+    }
+    let mut lines = Vec::new();
+    if heads.iter().all(|(_, found)| found.is_empty()) {
+        lines.push(match open.is_empty() {
             true => {
-                let text = prose!(
-                    "It did not change: all {} are within the margin of {}.",
-                    treatments(),
-                    margin.clone()
-                );
-                line(text, &same)
+                line(prose!("It did not change: all {} are within the margin of {}.", all, margin), &same)
             }
-            false => {
-                line(prose!("No change is shown: {} of {} are undecided.", open.len(), treatments()), &open)
-            }
+            false => line(prose!("No change is shown: {} of {} are undecided.", open.len(), all), &open),
         });
     }
-    if same.len() < total && !same.is_empty() {
-        lines.push(line(prose!("Within the margin of {}: {}.", margin, named(&same)), &same));
+    let undecided = "Undecided, more studies a side decide it".to_owned();
+    let reach = reach_words(change, &open).map(|words| prose!("{}.", numbers::capital(&words)));
+    let reach = reach.map(|text| line(text, &open));
+    if same.len() < change.treatments.len() {
+        heads.push((format!("Within the margin of {}", numbers::set_percent(change.margin)), same));
     }
-    if !open.is_empty() {
-        lines.push(line(prose!("Undecided, more studies a side decide it: {}.", named(&open)), &open));
-        lines.extend(
-            reach_words(change, &open).map(|words| line(prose!("{}.", numbers::capital(&words)), &open)),
-        );
-    }
-    lines
+    heads.push((undecided, open));
+    let heads = heads.into_iter().filter(|(_, found)| !found.is_empty());
+    lines.extend(heads.map(|(head, found)| line(prose!("{}: {}.", head, named(&found)), &found)));
+    lines.into_iter().chain(reach).collect()
 }
 
 /// The smallest change that the studies could have shown of some treatments, and how many more would show the margin:
@@ -90,17 +95,23 @@ pub fn reach_words(change: &Change<'_>, open: &[&Changed<'_>]) -> Option<String>
         Direction::HigherIsBetter => numbers::ratio(1.0 / reach.smallest),
         Direction::LowerIsBetter | Direction::Neither => numbers::ratio(reach.smallest),
     };
-    let fewest = change.studies[0].min(change.studies[1]);
+    let fewest = change.studies_before.min(change.studies_after);
     let margin = numbers::set_percent(change.margin);
-    let more = match (reach.studies.map(|studies| studies.saturating_sub(fewest).max(1)), change.is_paired) {
-        (Some(1), false) => format!("about 1 more study a side shows one of {margin}"),
-        (Some(1), true) => format!("about 1 more pair shows one of {margin}"),
-        (Some(more), false) => format!("about {more} more studies a side show one of {margin}"),
-        (Some(more), true) => format!("about {more} more pairs show one of {margin}"),
-        (None, _) => format!(
+    let more = reach.studies.map(|studies| studies.saturating_sub(fewest).max(1));
+    let more = more.map(|more| {
+        let what = match (more, change.is_paired) {
+            (1, false) => "study a side shows",
+            (1, true) => "pair shows",
+            (_, false) => "studies a side show",
+            (_, true) => "pairs show",
+        };
+        format!("about {more} more {what} one of {margin}")
+    });
+    let more = more.unwrap_or_else(|| {
+        format!(
             "one of {margin} would take more than 1,000: run longer ones (--blocks), or all of them with a larger --margin"
-        ),
-    };
+        )
+    });
     Some(format!(
         "the smallest change of {} that these studies could have shown is {smallest}x; {more}",
         widest.name
@@ -109,54 +120,17 @@ pub fn reach_words(change: &Change<'_>, open: &[&Changed<'_>]) -> Option<String>
 
 /// What keeps the studies from telling, and what would.
 fn cannot_tell(change: &Change<'_>) -> Vec<Finding> {
-    let mut lines: Vec<Finding> = Vec::new();
-    for obstacle in &change.obstacles {
-        lines.push(match lines.is_empty() {
-            true => line(prose!("These studies cannot tell whether it changed: {}.", obstacle), &[]),
-            false => line(prose!("Besides, {}.", obstacle), &[]),
-        });
-    }
+    let obstacles = change.obstacles.iter().enumerate().map(|(at, obstacle)| match at {
+        0 => prose!("These studies cannot tell whether it changed: {}.", obstacle),
+        _ => prose!("Besides, {}.", obstacle),
+    });
+    let mut lines: Vec<Finding> = obstacles.map(|text| line(text, &[])).collect();
     let text = prose!(
         "Measure at least three times before and three times after, in turns: `threadwise compare --before A1 A2 A3 --after B1 \
          B2 B3`."
     );
     lines.push(line(text, &[]));
     lines
-}
-
-/// The changes that are shown, regressions first.
-fn shown(change: &Change<'_>) -> Vec<Finding> {
-    let treatments = counted(change.treatments.len(), "treatment");
-    let regressions = change.regressions();
-    let mut lines = Vec::new();
-    if !regressions.is_empty() {
-        let margin = numbers::set_percent(change.margin);
-        let (count, names) = (regressions.len(), named(&regressions));
-        let text =
-            prose!("It got worse: {} of {} by {} or more: {}.", count, treatments.clone(), margin, names);
-        lines.push(line(text, &regressions));
-    }
-    for (wanted, words) in [
-        (Said::Worse, "worse by less"),
-        (Said::Better, "better"),
-        (Said::Higher, "higher"),
-        (Said::Lower, "lower"),
-    ] {
-        let mut found = those(change, wanted);
-        found.retain(|changed| !changed.is_regression());
-        if !found.is_empty() {
-            let start = if lines.is_empty() { "It changed: " } else { "" };
-            let text =
-                prose!("{}{} of {} {}: {}.", start, found.len(), treatments.clone(), words, named(&found));
-            lines.push(line(text, &found));
-        }
-    }
-    lines
-}
-
-/// Treatments of which this is said.
-fn those<'c>(change: &'c Change<'_>, said: Said) -> Vec<&'c Changed<'c>> {
-    change.treatments.iter().filter(|changed| changed.said() == said).collect()
 }
 
 fn line(text: Prose, rests_on: &[&Changed<'_>]) -> Finding {
@@ -178,8 +152,8 @@ fn named(changes: &[&Changed<'_>]) -> Prose {
 fn treatments(change: &Change<'_>) -> Vec<Block> {
     let mut blocks = vec![Block::Table(table("treatment", &change.treatments, change, Says::Better))];
     if !change.left_out.is_empty() {
-        let lines =
-            change.left_out.iter().map(|(name, why)| Prose::from(format!("{name} is not compared: {why}")));
+        let lines = change.left_out.iter();
+        let lines = lines.map(|one| Prose::from(format!("{} is not compared: {}", one.name, one.reason)));
         blocks.push(Block::List(lines.collect(), Shown::Everywhere));
     }
     blocks
@@ -213,39 +187,18 @@ fn table(what: &str, changes: &[Changed<'_>], change: &Change<'_>, says: Says) -
     Table::new("", columns, changes.iter().map(row))
 }
 
-/// The studies by number and side.
-fn studies(sides: Sides<'_, '_>) -> Table {
-    let before = sides.before.iter().map(|facts| ("before", facts));
-    let after = sides.after.iter().map(|facts| ("after", facts));
-    let rows = (1u64..).zip(before.chain(after)).map(|(number, (side, facts))| {
-        let simulated = if facts.is_simulated() { "SIMULATED, " } else { "" };
-        let engine = format!("{simulated}{} {}", facts.study.engine, facts.engine_version);
-        vec![
-            Cell::Count(number),
-            Cell::text(side),
-            Cell::text(facts.source),
-            Cell::text(facts.created_utc),
-            Cell::text(engine.trim()),
-            Cell::Count(facts.analysis.blocks.into()),
-        ]
-    });
-    let columns = ["", "side", "result file", "begun", "engine"].map(Column::text);
-    Table::new("", columns.into_iter().chain([Column::figure("blocks")]).collect(), rows)
-}
-
 /// What intervals are made of and what is called a regression.
 fn method(change: &Change<'_>) -> Prose {
-    let margin = numbers::set_percent(change.margin);
-    let count = count_words(change.studies, change.is_paired);
-    let test = match (change.is_paired, change.studies) {
-        (true, _) => "Student's t over the differences of pairs",
-        (false, [1, 1]) => {
+    let (before, after) = (change.studies_before, change.studies_after);
+    let (count, test) = match change.is_paired {
+        true => (counted(before as usize, "pair"), "Student's t over the differences of pairs"),
+        false if (before, after) == (1, 1) => {
             return prose!(
                 "Of one study a side the interval is made from the blocks of both, unpaired: each is one boot at one time. It \
                  says how well these two studies know their rates, not how far another hour would be off."
             );
         }
-        (false, _) => "Welch's t over studies",
+        false => (format!("{before} before and {after} after"), "Welch's t over studies"),
     };
     prose!(
         "The study is the unit ({}): {}, of the means over blocks of the logarithm, adjusted for all treatments together \
@@ -253,6 +206,6 @@ fn method(change: &Change<'_>) -> Prose {
          worse side.",
         count,
         test,
-        margin
+        numbers::set_percent(change.margin)
     )
 }

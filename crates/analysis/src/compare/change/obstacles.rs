@@ -1,23 +1,32 @@
 //! What keeps studies from being compared, what keeps a claim of a change from being made, and what a reader must know.
 
-use super::sides::{MIN_STUDIES, Sides};
-use crate::compare::aspects::{Aspect, Part, alike, apart};
-use crate::compare::quantity::Quantity;
+use crate::compare::aspects::{Aspect, Part, apart};
+use crate::compare::rates::Quantity;
 use crate::{Direction, Facts, validity};
-use std::fmt;
 use threadwise_document::numbers::counted;
+use threadwise_study::Treatment;
 
-/// Why studies cannot be compared at all, in one line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unfit(pub String);
+/// Fewest studies a side, or pairs, that a change is claimed from: of two the t interval is too wide to be of use, and one
+/// has none.
+pub const MIN_STUDIES: usize = 3;
 
-impl fmt::Display for Unfit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+/// The studies of both sides, in the order in which they were given.
+#[derive(Debug, Clone, Copy)]
+pub struct Sides<'a, 's> {
+    /// Before.
+    pub before: &'s [Facts<'a>],
+    /// After.
+    pub after: &'s [Facts<'a>],
+    /// Whether the first of one side belongs to the first of the other, and so on.
+    pub is_paired: bool,
 }
 
-impl std::error::Error for Unfit {}
+impl<'a> Sides<'a, '_> {
+    /// All studies, those of before first.
+    pub fn all(&self) -> Vec<Facts<'a>> {
+        [self.before, self.after].concat()
+    }
+}
 
 /// Studies of a side that all begin within this many seconds share an hour.
 const ONE_HOUR_S: i64 = 3600;
@@ -25,17 +34,16 @@ const ONE_HOUR_S: i64 = 3600;
 /// What all studies of both sides are compared by.
 ///
 /// # Errors
-/// A side is empty, pairs are not of equal number, a study is given twice, engines or workloads differ, or a study does
+/// Why they cannot be, in one line: a side is empty, pairs are not of equal number, a study is given twice, engines or workloads differ, or a study does
 /// not have the metric.
-pub fn check(sides: Sides<'_, '_>, metric: Option<&str>) -> Result<Quantity, Unfit> {
-    let unfit = |text: String| Err(Unfit(text));
+pub fn check(sides: Sides<'_, '_>, metric: Option<&str>) -> Result<Quantity, String> {
     let all = sides.all();
-    let Some(first) = all.first().filter(|_| !sides.before.is_empty() && !sides.after.is_empty()) else {
-        return unfit("each side needs a study".to_owned());
+    let [before, after] = [sides.before.len(), sides.after.len()];
+    let Some(first) = all.first().filter(|_| before > 0 && after > 0) else {
+        return Err("each side needs a study".to_owned());
     };
-    if sides.is_paired && sides.before.len() != sides.after.len() {
-        let [before, after] = [sides.before.len(), sides.after.len()];
-        return unfit(format!(
+    if sides.is_paired && before != after {
+        return Err(format!(
             "pairs need as many studies after as before, and these are {before} and {after}"
         ));
     }
@@ -45,14 +53,14 @@ pub fn check(sides: Sides<'_, '_>, metric: Option<&str>) -> Result<Quantity, Unf
                 true => format!("{} is given twice", one.source),
                 false => format!("{} and {} are the same study", same.source, one.source),
             };
-            return unfit(format!("{why}: a study counts once"));
+            return Err(format!("{why}: a study counts once"));
         }
         for (what, [known, this]) in [
             ("engine", [&first.study.engine, &one.study.engine]),
             ("workload", [&first.study.workload, &one.study.workload]),
         ] {
             if known != this {
-                return unfit(format!(
+                return Err(format!(
                     "{} has the {what} {this}, and {} has {known}: what they do is not the same work",
                     one.source, first.source
                 ));
@@ -60,21 +68,30 @@ pub fn check(sides: Sides<'_, '_>, metric: Option<&str>) -> Result<Quantity, Unf
         }
     }
     if let Some(why) = all.iter().find_map(|one| other_work(first, one)) {
-        return unfit(why);
+        return Err(why);
     }
-    if let Some(fixed) = all.iter().find(|facts| metric.is_none() && takes_a_fixed_time(facts)) {
-        return unfit(format!(
+    let known = |facts: &Facts<'_>| {
+        Quantity::all(facts).into_iter().map(|one| one.metric).collect::<Vec<_>>().join(", ")
+    };
+    let takes_a_fixed_time = |facts: &&Facts<'_>| {
+        facts.analysis.commands.as_ref().is_some_and(|commands| commands.fixed_time.is_some())
+    };
+    if let Some(fixed) = all.iter().filter(|_| metric.is_none()).find(takes_a_fixed_time) {
+        return Err(format!(
             "{} is of a command that always takes the same time, which says nothing by its duration: name by --metric what is \
              compared; it has: {}",
             fixed.source,
             known(fixed)
         ));
     }
-    let Some(quantity) = Quantity::of(first, metric) else { return unfit(no_metric(first, metric)) };
-    let other = all.iter().find(|facts| Quantity::of(facts, metric).as_ref() != Some(&quantity));
-    match other {
-        Some(other) if metric.is_some() => unfit(no_metric(other, metric)),
-        Some(other) => unfit(format!("{} and {} are of different quantities", first.source, other.source)),
+    let lacks = |facts: &Facts<'_>| {
+        let metric = metric.unwrap_or("a headline");
+        Err(format!("{} is not compared by {metric}; it has: {}", facts.source, known(facts)))
+    };
+    let Some(quantity) = Quantity::of(first, metric) else { return lacks(first) };
+    match all.iter().find(|facts| Quantity::of(facts, metric).as_ref() != Some(&quantity)) {
+        Some(other) if metric.is_some() => lacks(other),
+        Some(other) => Err(format!("{} and {} are of different quantities", first.source, other.source)),
         None => Ok(quantity),
     }
 }
@@ -82,11 +99,11 @@ pub fn check(sides: Sides<'_, '_>, metric: Option<&str>) -> Result<Quantity, Unf
 /// Why nothing of two studies is the same work: no treatment that both have is alike in both, and what tells them apart.
 /// Two commands are measured in one study, where they take turns.
 fn other_work(one: &Facts<'_>, other: &Facts<'_>) -> Option<String> {
-    let treatments = one.study.treatments.iter();
-    let common: Vec<_> =
-        treatments.filter_map(|known| Some((known, other.study.treatment(&known.name)?.1))).collect();
-    let (known, this) = *common.first().filter(|_| common.iter().all(|(a, b)| !alike(a, b)))?;
-    let differences = apart(known, this);
+    let known = one.study.treatments.iter();
+    let common: Vec<(&Treatment, &Treatment)> =
+        known.filter_map(|known| Some((known, other.study.treatment(&known.name)?.1))).collect();
+    let all_differ = common.iter().all(|(known, this)| !apart(known, this).is_empty());
+    let (known, this) = *common.first().filter(|_| all_differ)?;
     let next = match [&known.options, &this.options].map(|options| options.get("command")) {
         [Some(before), Some(after)] if before != after => {
             format!("; two commands are measured in one study: threadwise ab -- {before} --- {after}")
@@ -97,22 +114,8 @@ fn other_work(one: &Facts<'_>, other: &Facts<'_>) -> Option<String> {
         "{} and {} differ in {}: what they do is not the same work{next}",
         one.source,
         other.source,
-        differences.join(", ")
+        apart(known, this).join(", ")
     ))
-}
-
-fn takes_a_fixed_time(facts: &Facts<'_>) -> bool {
-    facts.analysis.commands.as_ref().is_some_and(|commands| commands.fixed_time.is_some())
-}
-
-/// What a study can be compared by.
-fn known(facts: &Facts<'_>) -> String {
-    Quantity::all(facts).into_iter().map(|one| one.metric).collect::<Vec<_>>().join(", ")
-}
-
-fn no_metric(facts: &Facts<'_>, metric: Option<&str>) -> String {
-    let metric = metric.unwrap_or("a headline");
-    format!("{} is not compared by {metric}; it has: {}", facts.source, known(facts))
 }
 
 /// Whether two files hold one study: the same name, or the same start, seed and figures.
@@ -125,84 +128,70 @@ fn is_same_study(one: &Facts<'_>, other: &Facts<'_>) -> bool {
 /// What keeps a claim from being made, one line each.
 pub(super) fn obstacles(sides: Sides<'_, '_>, aspects: &[Aspect]) -> Vec<String> {
     let all = sides.all();
-    let mut lines = Vec::new();
-    let fewest = sides.before.len().min(sides.after.len());
-    if fewest < MIN_STUDIES {
-        let [before, after] = [sides.before.len(), sides.after.len()];
-        let have = match sides.is_paired {
-            true => format!("there are {} of at least {MIN_STUDIES}", counted(before, "pair")),
-            false => {
-                let studies = if before == 1 { "study" } else { "studies" };
-                format!(
-                    "there are {before} {studies} before and {after} after, of at least {MIN_STUDIES} a side"
-                )
-            }
-        };
-        lines.push(format!(
-            "{have}, and studies of one machine differ by 1 to 3% from hour to hour more than their own intervals say"
-        ));
-    }
-    let differing = |part: Part| aspects.iter().filter(move |aspect| aspect.part == part && aspect.differs());
-    let names: Vec<&str> = differing(Part::Machine).map(|aspect| aspect.name.as_str()).collect();
-    if !names.is_empty() {
-        lines.push(format!("the machines differ ({})", names.join(", ")));
-    }
-    let within = |aspect: &&Aspect| differs_within(aspect, sides.before.len());
-    let names: Vec<&str> =
-        differing(Part::Engine).filter(within).map(|aspect| aspect.name.as_str()).collect();
-    if !names.is_empty() {
-        lines.push(format!("studies of one side differ in {}", names.join(", ")));
-    }
-    if let Some(facts) = all.iter().find(|facts| facts.study.external.is_some()) {
-        lines.push(format!("{} is a study over boots, whose own report compares its arms", facts.source));
-    }
+    let [before, after] = [sides.before.len(), sides.after.len()];
+    let have = match sides.is_paired {
+        true => format!("there are {} of at least {MIN_STUDIES}", counted(before, "pair")),
+        false => {
+            let studies = if before == 1 { "study" } else { "studies" };
+            format!("there are {before} {studies} before and {after} after, of at least {MIN_STUDIES} a side")
+        }
+    };
+    let is_short = before.min(after) < MIN_STUDIES;
+    let machines = names(aspects, |aspect| aspect.part == Part::Machine && aspect.differs);
+    let engine = names(aspects, |aspect| aspect.part == Part::Engine && differs_within(aspect, before));
+    let over_boots = all.iter().find(|facts| facts.study.external.is_some());
     let invalid = all.iter().find_map(|facts| Some((facts.source, validity::problem(facts.analysis)?)));
-    lines.extend(invalid.map(|(source, why)| format!("{source} is not valid as a whole: {why}")));
-    if sides.is_paired && sides.before.len() > 1 && !are_in_turns(sides) {
-        lines.push(
+    let is_out_of_turn = sides.is_paired && before > 1 && !are_in_turns(sides);
+    let lines = [
+        is_short.then(|| {
+            format!(
+                "{have}, and studies of one machine differ by 1 to 3% from hour to hour more than their own intervals say"
+            )
+        }),
+        machines.map(|names| format!("the machines differ ({names})")),
+        engine.map(|names| format!("studies of one side differ in {names}")),
+        over_boots.map(|facts| {
+            format!("{} is a study over boots, whose own report compares its arms", facts.source)
+        }),
+        invalid.map(|(source, why)| format!("{source} is not valid as a whole: {why}")),
+        is_out_of_turn.then(|| {
             "by their dates the pairs were not run in turns: another study began between the two of a pair"
-                .to_owned(),
-        );
-    }
-    lines
+                .to_owned()
+        }),
+    ];
+    lines.into_iter().flatten().collect()
 }
 
 /// What a reader must know of a comparison that is made, one line each.
 pub(super) fn cautions(sides: Sides<'_, '_>, aspects: &[Aspect], direction: Direction) -> Vec<String> {
-    let all = sides.all();
-    let mut lines = Vec::new();
-    if all.iter().any(Facts::is_simulated) {
-        lines.push("some figures come from a model, not from a machine".to_owned());
-    }
     let is_within = |aspect: &&Aspect| {
         matches!(aspect.part, Part::System | Part::Study | Part::Program)
             && aspect.name != "begun"
             && differs_within(aspect, sides.before.len())
     };
-    let names: Vec<&str> = aspects.iter().filter(is_within).map(|aspect| aspect.name.as_str()).collect();
-    if !names.is_empty() {
-        lines.push(format!("studies of one side differ in {}", names.join(", ")));
-    }
     let shares_hour =
         |side: &[Facts<'_>]| span_s(side).is_some_and(|span| side.len() > 1 && span < ONE_HOUR_S);
     let is_apart = is_all_before(sides.before, sides.after) || is_all_before(sides.after, sides.before);
-    if !sides.is_paired && is_apart {
-        let hour = match shares_hour(sides.before) || shares_hour(sides.after) {
-            true => {
-                "the studies of a side began within an hour, so that what the hour did to them counts as a change"
-            }
-            false => {
-                "one side ran after the other, so that what the machine did in between counts as a change"
-            }
-        };
-        lines.push(format!("{hour}: run the sides in turns"));
-    }
-    if direction == Direction::Neither {
-        lines.push(
-            "neither side of 1 is better in what is compared, so nothing of it is a regression".to_owned(),
-        );
-    }
-    lines
+    let did = match shares_hour(sides.before) || shares_hour(sides.after) {
+        true => "the studies of a side began within an hour, so that what the hour did to them",
+        false => "one side ran after the other, so that what the machine did in between",
+    };
+    let is_simulated = sides.all().iter().any(Facts::is_simulated);
+    let lines = [
+        is_simulated.then(|| "some figures come from a model, not from a machine".to_owned()),
+        names(aspects, is_within).map(|names| format!("studies of one side differ in {names}")),
+        (!sides.is_paired && is_apart).then(|| format!("{did} counts as a change: run the sides in turns")),
+        (direction == Direction::Neither).then(|| {
+            "neither side of 1 is better in what is compared, so nothing of it is a regression".to_owned()
+        }),
+    ];
+    lines.into_iter().flatten().collect()
+}
+
+/// Names of some aspects; `None` of none.
+fn names(aspects: &[Aspect], is_meant: impl Fn(&&Aspect) -> bool) -> Option<String> {
+    let names: Vec<&str> = aspects.iter().filter(is_meant).map(|aspect| aspect.name.as_str()).collect();
+    (!names.is_empty()).then(|| names.join(", "))
 }
 
 /// Whether an aspect differs between studies of one side.
@@ -248,14 +237,6 @@ fn unix_s(time: &str) -> Option<i64> {
     let of_year = (153 * month + 2) / 5 + day - 1;
     let days = era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468;
     Some(((days * 24 + hour) * 60 + minute) * 60 + second)
-}
-
-/// How many studies, in words: `3 before and 4 after`, `3 pairs`.
-pub fn count_words([before, after]: [u32; 2], is_paired: bool) -> String {
-    match is_paired {
-        true => counted(before as usize, "pair"),
-        false => format!("{before} before and {after} after"),
-    }
 }
 
 #[cfg(test)]

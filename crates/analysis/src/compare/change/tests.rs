@@ -1,12 +1,11 @@
 //! Changes of made-up studies.
 
-use super::obstacles::count_words;
 use super::*;
 use crate::analyse_on;
 use crate::fixtures::{machine, run, study};
 use threadwise_document::{Block, Cell};
 use threadwise_machine::Topology;
-use threadwise_study::{OptionValue, Run};
+use threadwise_study::{OptionValue, Run, Study};
 
 /// A study that was analysed, with what a file says beside it.
 struct Made {
@@ -79,7 +78,8 @@ fn changed<T>(
 fn studies_are_the_unit() {
     changed(&three(0.8, 1.0), false, |change, answer| {
         let first = &change.treatments[0];
-        assert_eq!((first.name, change.studies, change.treatments.len()), ("A", [3, 3], 2));
+        assert_eq!((first.name, change.studies_before, change.studies_after), ("A", 3, 3));
+        assert_eq!(change.treatments.len(), 2);
         assert!((first.ratio.value - 0.8).abs() < 1e-3, "{first:?}");
         // Welch of 0, 1, -1% against the same: se = 1% * sqrt(2 / 3) = 0.816%, 4 degrees, t = 2.776.
         let half = (first.ratio.high / first.ratio.low).ln() / 2.0;
@@ -90,7 +90,7 @@ fn studies_are_the_unit() {
             "{answer:?}"
         );
         // The ratio of P to A has not changed.
-        assert_eq!(change.comparisons.iter().map(Changed::said).collect::<Vec<_>>(), [Said::Same]);
+        assert_eq!(change.comparisons.iter().map(|one| one.said).collect::<Vec<_>>(), [Said::Same]);
         assert_eq!(change.regressions().len(), 2);
     });
 }
@@ -253,7 +253,7 @@ fn other_machines_settings_and_dates_are_seen() {
         assert_eq!((change.obstacles.len(), change.cautions.len()), (0, 0));
         let option = change.aspects.iter().find(|aspect| aspect.name == "engine option cache").unwrap();
         assert_eq!(
-            (option.values[0].as_str(), option.values[5].as_str(), option.differs()),
+            (option.values[0].as_str(), option.values[5].as_str(), option.differs),
             ("not set", "3", true)
         );
     });
@@ -340,7 +340,7 @@ fn a_treatment_that_one_study_lacks_is_left_out() {
     sides.1[2].study.treatments[2].name = "Q".to_owned();
     changed(&sides, false, |change, _| {
         let left_out: Vec<(&str, &str)> =
-            change.left_out.iter().map(|(name, why)| (&**name, &**why)).collect();
+            change.left_out.iter().map(|one| (&*one.name, &*one.reason)).collect();
         assert_eq!(left_out, [("P", "not in all studies"), ("Q", "not in all studies")]);
         assert_eq!((change.treatments.len(), change.comparisons.len()), (1, 0));
     });
@@ -356,7 +356,7 @@ fn another_metric_has_its_own_direction() {
         (change.quantity.direction, change.treatments[0].before.unit.as_str()),
         (Direction::LowerIsBetter, "ns")
     );
-    assert_eq!(change.treatments[0].said(), Said::Same);
+    assert_eq!(change.treatments[0].said, Said::Same);
 }
 
 #[test]
@@ -365,7 +365,7 @@ fn the_document_has_the_answer_first() {
     let (before, after) = (facts(&before), facts(&after));
     let sides = Sides { before: &before, after: &after, is_paired: false };
     let change = change(sides, None).unwrap();
-    let made = document(sides, &change, "1.0");
+    let made = document(&change, "1.0");
     assert_eq!(made.title, "Did it change? rows/s, after over before");
     assert!(made.verdict[0].text().starts_with("It got worse: "));
     assert_eq!(made.verdict[0].evidence, ["A", "P"]);
@@ -383,6 +383,10 @@ fn the_document_has_the_answer_first() {
         same.to_string()
             .starts_with("The same: CPU model unknown; hypervisor none seen; packages 1; cores 2;")
     );
-    assert_eq!(count_words([3, 4], false), "3 before and 4 after");
-    assert_eq!(count_words([3, 3], true), "3 pairs");
+    let method = |is_paired, studies_after| {
+        let change = Change { is_paired, studies_after, ..change.clone() };
+        format!("{:?}", document(&change, "1.0").section("method").unwrap())
+    };
+    assert!(method(false, 4).contains("The study is the unit (3 before and 4 after): Welch's t"));
+    assert!(method(true, 3).contains("The study is the unit (3 pairs): Student's t"));
 }

@@ -24,8 +24,8 @@ fn intervals_cover_the_truth() {
         covered +=
             measured.queries.values().filter_map(|estimates| estimates.speed.as_ref()).map(has).sum::<u32>();
         all += measured.queries.len() as u32;
-        totals +=
-            has(measured.total.speed.as_ref().unwrap()) + has(measured.total.geometric.as_ref().unwrap());
+        totals += has(measured.total.ratios.speed.as_ref().unwrap())
+            + has(measured.total.ratios.geometric.as_ref().unwrap());
         whole += 2;
     }
     let share = f64::from(covered) / f64::from(all);
@@ -49,7 +49,8 @@ fn nothing_is_called_an_effect_where_there_is_none() {
         single += is_any(Box::new(measured.queries.values().map(|query| &query.speed)));
         cpu += is_any(Box::new(measured.queries.values().map(|query| &query.cpu)));
         let whole = &measured.total;
-        total += is_any(Box::new([&whole.speed, &whole.geometric, &whole.cpu].into_iter()));
+        total +=
+            is_any(Box::new([&whole.ratios.speed, &whole.ratios.geometric, &whole.ratios.cpu].into_iter()));
     }
     println!(
         "of 200 studies of nothing {single} report a difference in a query, {cpu} in its CPU time, {total} in a total"

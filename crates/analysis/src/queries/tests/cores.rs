@@ -1,6 +1,7 @@
 //! Core-seconds: bounds of small cases, worked by hand and by trying every schedule.
 
 use super::*;
+use crate::queries::cores::{CoreBounds, busy_bounds, straggler_bounds};
 
 fn bounds(cores: &[&[f64]], window: f64) -> CoreBounds {
     let cores: Vec<Vec<f64>> = cores.iter().map(|core| core.to_vec()).collect();

@@ -1,23 +1,23 @@
 //! Studies of queries with a known truth.
 
-mod beside;
 mod chance;
-mod comparisons;
 mod cores;
 mod damaged;
 mod heat;
 mod outliers;
+mod pairs;
 mod plans;
 mod published;
 mod ratios;
 mod sections;
 mod selection;
+mod short;
 mod steps;
 mod verdict;
 
 use super::*;
 use crate::fixtures::{machine, study};
-use crate::{Analysis, analyse_on};
+use crate::{Analysis, Interval, Ratio, analyse_on};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use threadwise_machine::{Pin, Topology};

@@ -1,6 +1,7 @@
 //! Plans: how they differ, whose they are, and what is said of it.
 
 use super::*;
+use crate::queries::plans::{change, side_by_side};
 
 const SERIAL: &str = "TOP_N 10 revenue\n  AGGREGATE sum(revenue) by orderkey\n    HASH_JOIN orderkey\n      SCAN orders\n      SCAN lineitem";
 const PARALLEL: &str = "~ GATHER\n  TOP_N 10 revenue\n    AGGREGATE sum(revenue) by orderkey\n      ~ Partial AGGREGATE sum(revenue) by orderkey\n        HASH_JOIN orderkey\n          ~ REPARTITION\n            SCAN orders\n          SCAN lineitem";
@@ -168,14 +169,14 @@ fn a_changed_plan_is_marked_and_totals_are_given_without_it() {
         let ratio = ratio.as_ref().unwrap();
         assert!((ratio.value / truth).ln().abs() < 0.002 && ratio.is_different(), "{ratio:?}, truth {truth}");
     };
-    near(&measured.total.speed, 2.0);
-    near(&measured.total.speed_same_plans, 1.25);
-    near(&measured.total.geometric, 2.5);
-    near(&measured.total.geometric_same_plans, 1.25);
+    near(&measured.total.ratios.speed, 2.0);
+    near(&measured.total.ratios.speed_same_plans, 1.25);
+    near(&measured.total.ratios.geometric, 2.5);
+    near(&measured.total.ratios.geometric_same_plans, 1.25);
     // U's plans are the baseline's, and its totals are given without query 2 all the same.
     let other = found.treatments.iter().find(|measured| measured.treatment == "U").unwrap();
     assert_eq!(other.queries[&2].plan_change, Change::Same);
-    near(&other.total.speed_same_plans, 1.25);
+    near(&other.total.ratios.speed_same_plans, 1.25);
 }
 
 #[test]
@@ -187,7 +188,7 @@ fn going_parallel_is_no_other_plan() {
     assert_eq!(found.changes[0].change, Change::ParallelOnly);
     let measured = found.treatments.iter().find(|measured| measured.treatment == "T").unwrap();
     assert_eq!(measured.queries[&2].plan_change, Change::ParallelOnly);
-    assert_eq!(measured.total.speed_same_plans, None);
+    assert_eq!(measured.total.ratios.speed_same_plans, None);
 }
 
 #[test]

@@ -35,9 +35,9 @@ fn ratios_and_core_seconds_of_the_article() {
     let topology = machine(1, 4, 2);
     let found = look(&study, Some(&topology), &runs).queries.unwrap();
     let (off, on) = (&found.treatments[0], &found.treatments[2]);
-    let speed = on.total.speed.as_ref().unwrap();
+    let speed = on.total.ratios.speed.as_ref().unwrap();
     assert!((speed.value - 1.238).abs() < 0.0005 && !speed.is_different(), "{speed:?}");
-    let cpu = on.total.cpu.as_ref().unwrap();
+    let cpu = on.total.ratios.cpu.as_ref().unwrap();
     assert!(
         (cpu.value - 1.498).abs() < 0.0005 && !cpu.is_different(),
         "one run each shows no effect: {cpu:?}"

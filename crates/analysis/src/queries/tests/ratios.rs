@@ -36,17 +36,17 @@ fn known_ratios_are_found() {
             "CPU follows time here: {cpu:?}"
         );
     }
-    let total = measured.total.speed.as_ref().unwrap();
+    let total = measured.total.ratios.speed.as_ref().unwrap();
     // (100 + 400) / (50 + 500).
     assert!((total.value / (500.0 / 550.0)).ln().abs() < 0.002 && total.is_different(), "{total:?}");
-    let geometric = measured.total.geometric.as_ref().unwrap();
+    let geometric = measured.total.ratios.geometric.as_ref().unwrap();
     assert!((geometric.value / 1.6_f64.sqrt()).ln().abs() < 0.002, "{geometric:?}");
     assert!((measured.total.elapsed_s.as_ref().unwrap().mean - 0.55).abs() < 0.002);
     assert!((measured.total.cpu_s.as_ref().unwrap().mean - 1.1).abs() < 0.004);
     let per_h = measured.total.queries_per_h.as_ref().unwrap();
     assert!((per_h.mean / (3600.0 * 2.0 / 0.55)).ln().abs() < 0.005 && per_h.unit == "1/h");
     assert_eq!(
-        (&measured.total.speed_same_plans, &measured.total.geometric_same_plans),
+        (&measured.total.ratios.speed_same_plans, &measured.total.ratios.geometric_same_plans),
         (&None, &None),
         "plans are equal"
     );
@@ -118,8 +118,8 @@ fn a_total_needs_every_query() {
     runs.iter_mut().find(|run| (run.block, run.treatment.as_str()) == (1, "A'")).unwrap().slices.pop();
     let found = queries_of(&study, &runs);
     let measured = treatment(&found, "T");
-    assert_eq!(measured.total.speed.as_ref().unwrap().blocks, 2);
-    assert_eq!(measured.total.geometric.as_ref().unwrap().blocks, 2);
+    assert_eq!(measured.total.ratios.speed.as_ref().unwrap().blocks, 2);
+    assert_eq!(measured.total.ratios.geometric.as_ref().unwrap().blocks, 2);
     assert_eq!(measured.queries[&1].speed.as_ref().unwrap().blocks, 4);
     assert_eq!(measured.queries[&2].speed.as_ref().unwrap().blocks, 2);
     assert_eq!(measured.blocks, 4);
@@ -160,7 +160,11 @@ fn missing_cpu_times_leave_times() {
     assert!(measured.queries[&1].cpu.is_none() && measured.queries[&1].cpu_ms.is_none());
     assert!(measured.queries[&1].planning_ms.is_none());
     assert!(measured.queries[&2].cpu.is_some());
-    assert!(measured.total.cpu.is_none() && measured.total.cpu_s.is_none() && measured.total.speed.is_some());
+    assert!(
+        measured.total.ratios.cpu.is_none()
+            && measured.total.cpu_s.is_none()
+            && measured.total.ratios.speed.is_some()
+    );
 }
 
 #[test]
@@ -187,18 +191,18 @@ fn streams_are_compared_by_queries_per_hour() {
     let found = queries_of(&study, &runs);
     let measured = treatment(&found, "T");
     assert!(found.is_throughput);
-    let speed = measured.total.speed.as_ref().unwrap();
+    let speed = measured.total.ratios.speed.as_ref().unwrap();
     assert!((speed.value / 2.0).ln().abs() < 0.01 && speed.is_different(), "{speed:?}");
-    let geometric = measured.total.geometric.as_ref().unwrap();
+    let geometric = measured.total.ratios.geometric.as_ref().unwrap();
     assert!((geometric.value / 0.5).ln().abs() < 0.01, "{geometric:?}");
     // 1.2 s for 8 queries against 0.3 s for 2.
     close(measured.total.cpu_s.as_ref().unwrap().mean, 1.2);
-    close(measured.total.cpu.as_ref().unwrap().value, 1.0);
+    close(measured.total.ratios.cpu.as_ref().unwrap().value, 1.0);
     assert!(measured.queries[&1].cpu.is_none());
     // A stream that lacks a query makes no total.
     runs.iter_mut().find(|run| run.treatment == "T").unwrap().slices[0].sessions[3].queries.pop();
     let found = queries_of(&study, &runs);
-    assert_eq!(treatment(&found, "T").total.speed.as_ref().unwrap().blocks, 7);
+    assert_eq!(treatment(&found, "T").total.ratios.speed.as_ref().unwrap().blocks, 7);
     assert_eq!(treatment(&found, "T").queries[&1].speed.as_ref().unwrap().blocks, 8);
 }
 
@@ -214,7 +218,7 @@ fn figures_of_the_baseline_divide_to_the_ratios() {
         one
     });
     let found = queries_of(&study, &runs);
-    let base = found.baseline("").unwrap();
+    let base = &found.baselines[0];
     assert_eq!((base.both.treatment.as_str(), base.twin.as_deref(), base.both.blocks), ("A", Some("A'"), 8));
     let measured = treatment(&found, "T");
     let divided = |base: &Interval, interval: &Interval| base.mean / interval.mean;
@@ -232,16 +236,16 @@ fn figures_of_the_baseline_divide_to_the_ratios() {
     }
     let (below, above) = (&base.both.total, &measured.total);
     let total = |estimates: &TotalEstimates| estimates.elapsed_s.clone().unwrap();
-    close(divided(&total(below), &total(above)), above.speed.as_ref().unwrap().value);
+    close(divided(&total(below), &total(above)), above.ratios.speed.as_ref().unwrap().value);
     let rate = |estimates: &TotalEstimates| estimates.queries_per_h.as_ref().unwrap().mean;
-    close(rate(above) / rate(below), above.speed.as_ref().unwrap().value);
+    close(rate(above) / rate(below), above.ratios.speed.as_ref().unwrap().value);
     // A alone does not.
     let alone = treatment(&found, "A").total.elapsed_s.as_ref().unwrap().mean;
     assert!((total(below).mean / alone / 1.1_f64.sqrt()).ln().abs() < 0.002);
     // A′ against A: what the floor says.
     let noise = base.noise.as_ref().unwrap();
     assert!((noise.value * 1.1).ln().abs() < 0.002, "{noise:?}");
-    assert_eq!(noise.floor, above.speed.as_ref().unwrap().floor);
+    assert_eq!(noise.floor, above.ratios.speed.as_ref().unwrap().floor);
 }
 
 #[test]

@@ -240,8 +240,8 @@ fn several_scale_factors_are_reported_together() {
     assert_eq!(
         text(&findings, "data-size").as_deref(),
         Some(
-            "Data: scale factors 1 and 10 (1 is 1 GB of rows as text): 0.058x to 0.58x memory (16 GiB), the \
-             last-level caches of unknown size."
+            "Data: scale factor 1, 1 GB of rows as text: 0.058x memory (16 GiB), the last-level caches of unknown size; \
+             scale factor 10, 10 GB of rows as text: 0.58x memory (16 GiB), the last-level caches of unknown size."
         )
     );
 }

@@ -91,7 +91,7 @@ fn trust_speaks_of_what_the_tables_mark() {
     let share = |floor: f64| threadwise_document::numbers::percent(floor - 1.0);
     let (low, high) =
         (floors.iter().copied().fold(9.0, f64::min), floors.iter().copied().fold(1.0, f64::max));
-    let total = queries.treatments[2].total.speed.as_ref().unwrap().floor.unwrap();
+    let total = queries.treatments[2].total.ratios.speed.as_ref().unwrap().floor.unwrap();
     let start = format!(
         "Trust: noise floor of totals ±{}, of queries ±{} to ±{}; shown to differ: 1 of 2 totals (1 undecided), 1 of \
          6 queries (1 undecided); 8 blocks; ",

@@ -142,12 +142,10 @@ impl Generator {
 mod tests {
     use super::super::tables::TABLES;
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
 
     fn generator(folder: &Path, script: &str) -> Generator {
         let program = folder.join("generator");
-        std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        threadwise_process::programs::write(&program, &format!("#!/bin/sh\n{script}\n")).unwrap();
         Generator::find("test", folder, 0.01).unwrap()
     }
 

@@ -207,7 +207,6 @@ fn json_has_the_documented_form() {
     let report: Value = serde_json::from_str(&fixture(8).json()).unwrap();
     let list = &report["worklist"];
     assert_eq!((&list["recipe"], &list["items"]), (&"firebird".into(), &40.into()));
-    assert_eq!(list["chain"], list["recipe"], "the old name stays");
     let series = &list["series"][1];
     assert_eq!((&series["label"], &series["placement"]), (&"all".into(), &"all".into()));
     let point = &series["points"][2];

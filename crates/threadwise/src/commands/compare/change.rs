@@ -21,10 +21,10 @@ pub fn change(args: &CompareArgs) -> Result<(), AppError> {
     if args.fail_on_regression {
         can_tell(&change)?;
     }
-    let document = change::document(sides, &change, env!("CARGO_PKG_VERSION"));
+    let document = change::document(&change, env!("CARGO_PKG_VERSION"));
     let style = output::style();
     let text = match args.json {
-        true => format!("{}\n", json::changed(sides, &change)),
+        true => format!("{}\n", json::changed(&change)),
         false => {
             format!("{}\n{}\n", terminal::verdict(&document, style), terminal::sections(&document, style))
         }

@@ -6,7 +6,7 @@ use crate::opened::Opened;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use threadwise_analysis::Facts;
-use threadwise_analysis::fleet::{Absence, Absent, Fleet, FleetStudy, Kind, Place, Price};
+use threadwise_analysis::fleet::{Absence, Absent, Fleet, FleetStudy, Kind, Price};
 use threadwise_fleet::cell::{CellId, CellRecord, Outcome, RECORD_FILE, STUDY_FILE};
 use threadwise_fleet::folder::{FleetFolder, read_record};
 use threadwise_fleet::plan::{PlannedKind, sha256};
@@ -52,7 +52,7 @@ fn planned(folder: &FleetFolder, kind: &PlannedKind) -> Kind {
         date: price.date,
         source: price.source,
     });
-    Kind { name: kind.name.clone(), price, machines_planned: machines as u32 }
+    Kind { name: kind.name.clone(), price, machines_planned: machines as u32, ..Kind::default() }
 }
 
 fn absence(state: &State) -> Absence {
@@ -82,18 +82,17 @@ fn planned_study(folder: &FleetFolder, record: &CellRecord, opened: &Opened) -> 
     let of_pool = || format!("{} {}", known(&record.machine_hash), known(&record.node));
     let source = format!("{}/{STUDY_FILE}", record.cell);
     let facts = Facts { source: &source, ..opened.facts() };
-    FleetStudy::of(
-        &facts,
-        Place {
-            kind: machine.map_or(&record.kind, |machine| &machine.kind),
-            machine: &named.clone().unwrap_or_else(of_pool),
-            node: &named.or_else(|| record.node.clone()).unwrap_or_else(|| record.cell.machine.clone()),
-            boot: &record.boot_id.clone().unwrap_or_else(|| record.cell.to_string()),
-            repeat: record.cell.repeat,
-            same_work: &same_work(&folder.hash, &facts),
-            traits: traits(record),
-        },
-    )
+    let mut study = FleetStudy {
+        kind: machine.map_or(&record.kind, |machine| &machine.kind).clone(),
+        machine: named.clone().unwrap_or_else(of_pool),
+        node: named.or_else(|| record.node.clone()).unwrap_or_else(|| record.cell.machine.clone()),
+        boot: record.boot_id.clone().unwrap_or_else(|| record.cell.to_string()),
+        repeat: record.cell.repeat,
+        same_work: same_work(&folder.hash, &facts),
+        ..FleetStudy::of(&facts)
+    };
+    study.add_traits(traits(record));
+    study
 }
 
 fn known(text: &Option<String>) -> &str {
@@ -208,14 +207,9 @@ fn bare_study(
         of_boot.into_iter().flatten().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?))),
     );
     let plan = record.map_or_else(String::new, |record| record.plan.clone());
-    let place = Place {
-        kind: &kind,
-        machine: &key,
-        node: &node,
-        boot: &boot,
-        repeat,
-        same_work: &same_work(&plan, &facts),
-        traits,
-    };
-    Ok(FleetStudy::of(&facts, place))
+    let same_work = same_work(&plan, &facts);
+    let mut study =
+        FleetStudy { kind, machine: key, node, boot, repeat, same_work, ..FleetStudy::of(&facts) };
+    study.add_traits(traits);
+    Ok(study)
 }

@@ -9,7 +9,7 @@ use crate::error::AppError;
 use crate::output;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use threadwise_headroom::exposition::{self, Totals, exposition};
-use threadwise_headroom::{SmtYield, screen, table};
+use threadwise_headroom::{Bounds, SmtYield, screen, table};
 use threadwise_machine::text::marked;
 use threadwise_report::json::{self, HeadroomWindow};
 
@@ -85,12 +85,13 @@ impl Sink {
             Self::Json => {
                 let about = HeadroomWindow {
                     utc: utc.as_deref(),
-                    length_s: window.length_s,
-                    smt_yield: setting.smt_yield,
+                    window_ns: (window.length_s * 1e9).round() as u64,
+                    smt_yield: Bounds { low: setting.smt_yield.low(), high: setting.smt_yield.high() },
                     yield_source: setting.yield_source,
                     clock_ratio: window.clock_ratio,
+                    rows: &window.rows,
                 };
-                output::print(&format!("{}\n", json::headroom(&about, &window.rows)))
+                output::print(&format!("{}\n", json::headroom(&about)))
             }
             Self::Screen(terminal, notes) => {
                 let title = format!("threadwise headroom  {}", time.unwrap_or_default());

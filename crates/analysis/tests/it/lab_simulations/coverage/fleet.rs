@@ -81,7 +81,7 @@ fn fleet(kinds: &[Planted], random: &mut Normal) -> Fleet {
     for (at, kind) in kinds.iter().enumerate() {
         let name = format!("kind-{at}");
         let price = Price { amount: kind.price, currency: "USD".to_owned(), ..Price::default() };
-        fleet.kinds.push(Kind { name: name.clone(), price: Some(price), machines_planned: 0 });
+        fleet.kinds.push(Kind { name: name.clone(), price: Some(price), ..Kind::default() });
         for number in 0..kind.machines {
             let shape = [2, 2];
             let ratios: Vec<Vec<Vec<f64>>> =
@@ -107,7 +107,6 @@ fn fleet(kinds: &[Planted], random: &mut Normal) -> Fleet {
                     repeat: (2 * boot + repeat + 1) as u32,
                     same_work: "same".to_owned(),
                     margin: MARGIN,
-                    level: LEVEL,
                     ratios: kind.ratios.iter().enumerate().map(ratio).collect(),
                     rates: (0..2).map(rate).collect(),
                     ..FleetStudy::default()
@@ -162,7 +161,7 @@ fn said(all: &[(Judged, Vec<String>)], words: &str) -> f64 {
 /// Whether any ratio of a kind is said to differ from 1.
 fn differs_from_1(judged: &Judged) -> bool {
     let cells = judged.comparisons.iter().flat_map(|one| &one.cells);
-    cells.filter_map(|cell| cell.mean.as_ref()).any(Ratio::is_different)
+    cells.filter_map(|cell| cell.ratio.as_ref()).any(Ratio::is_different)
 }
 
 /// Whether rates or rates per price of two kinds are said to differ.
@@ -218,7 +217,8 @@ fn what_differs_by_the_margin_is_seldom_called_the_same() {
             said(all, "comparison-0 is the same on all kinds"),
             said(all, "are the same within 3%."),
             share(
-                all.iter().map(|(judged, _)| judged.comparisons[0].cells[1].mean.as_ref().unwrap().is_same()),
+                all.iter()
+                    .map(|(judged, _)| judged.comparisons[0].cells[1].ratio.as_ref().unwrap().is_same()),
             ),
         ]
     };

@@ -8,7 +8,7 @@ use threadwise_analysis::analyse_on;
 use threadwise_analysis::choices::{Axis, Candidate, Choice};
 use threadwise_analysis::queries::{
     Baseline, Change, ComparedQuery, CoreSeconds, DataSize, DopStep, HeatCell, HeatMap, Outlier, Plateau,
-    Queries, QueryComparison, QueryEstimates, Reason, StepMark, TotalEstimates, TreatmentQueries,
+    Queries, QueryComparison, QueryEstimates, Reason, StepMark, Together, TotalEstimates, TreatmentQueries,
 };
 use threadwise_analysis::{
     Analysis, Covariates, Direction, Finding, Interval, NoiseFloor, Ratio, TreatmentSummary, plain_verdict,
@@ -145,11 +145,13 @@ fn treatment_queries(at: usize, point: &Point, throughput: bool) -> TreatmentQue
         total: TotalEstimates {
             elapsed_s: Some(around(elapsed, "s")),
             cpu_s: Some(around(logical, "s")),
-            speed: compared(ratio(serial / elapsed, 0.02)),
-            geometric: compared(ratio(mean, 0.02)),
-            cpu: compared(ratio(logical / serial, 0.02)),
-            speed_same_plans: compared(ratio(serial / elapsed * 0.95, 0.02)).filter(|_| !throughput),
-            geometric_same_plans: compared(ratio(mean * 0.96, 0.02)).filter(|_| !throughput),
+            ratios: Together {
+                speed: compared(ratio(serial / elapsed, 0.02)),
+                geometric: compared(ratio(mean, 0.02)),
+                cpu: compared(ratio(logical / serial, 0.02)),
+                speed_same_plans: compared(ratio(serial / elapsed * 0.95, 0.02)).filter(|_| !throughput),
+                geometric_same_plans: compared(ratio(mean * 0.96, 0.02)).filter(|_| !throughput),
+            },
             queries_per_h: Some(around(rate, "1/h")),
         },
         cores: Some(CoreSeconds {
@@ -258,11 +260,13 @@ fn comparisons(treatments: &[TreatmentQueries]) -> Vec<QueryComparison> {
             baseline: under.treatment.clone(),
             queries: queries.collect(),
             changed: vec![15],
-            speed: Some(ratio(1.1, 0.02)),
-            geometric: Some(ratio(1.08, 0.02)),
-            cpu: Some(ratio(1.3, 0.02)),
-            speed_same_plans: Some(ratio(1.06, 0.02)),
-            geometric_same_plans: Some(ratio(1.05, 0.02)),
+            ratios: Together {
+                speed: Some(ratio(1.1, 0.02)),
+                geometric: Some(ratio(1.08, 0.02)),
+                cpu: Some(ratio(1.3, 0.02)),
+                speed_same_plans: Some(ratio(1.06, 0.02)),
+                geometric_same_plans: Some(ratio(1.05, 0.02)),
+            },
         })
     });
     compared.collect()

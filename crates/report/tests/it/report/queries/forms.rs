@@ -119,7 +119,7 @@ fn a_page_has_its_sections_in_order() {
 fn a_page_has_every_answer() {
     let page = html::render(&fixture(6, false).document()).unwrap();
     for text in [
-        "scale 1: 1 GB of data, 0.029 x memory (32 GiB), 24 x the LLC (40 MiB)",
+        "scale factor 1, 1 GB of rows as text: 0.029x memory (32 GiB), 24x the last-level caches (40 MiB)",
         "<caption>Without Q2, Q15, whose plan is another one in a treatment</caption>",
         // Ratios by query and treatment, with the sign of another plan.
         "<th scope=\"row\">Q15</th><td class=\"n\">215 ms</td><td>1.84x<span class=\"interval\"> [1.79, 1.89]</span>",

@@ -133,7 +133,7 @@ pub fn estimates(study: &Study, queries: &Queries) -> Vec<Estimate> {
     let estimate = |comparison: &Comparison| {
         let measured =
             queries.treatments.iter().find(|measured| measured.treatment == comparison.treatment)?;
-        let mean = measured.total.geometric.as_ref()?;
+        let mean = measured.total.ratios.geometric.as_ref()?;
         Some(Estimate {
             name: comparison.name.clone(),
             kind: comparison.kind.clone(),

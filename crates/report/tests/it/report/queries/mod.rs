@@ -66,9 +66,10 @@ pub fn bare() -> Fixture {
         measured.blocks = 1;
         measured.cores = None;
         let total = &mut measured.total;
-        (total.cpu, total.cpu_s, total.speed_same_plans, total.geometric_same_plans) =
+        let ratios = &mut total.ratios;
+        (ratios.cpu, total.cpu_s, ratios.speed_same_plans, ratios.geometric_same_plans) =
             (None, None, None, None);
-        total.speed.iter_mut().chain(&mut total.geometric).for_each(infinite);
+        ratios.speed.iter_mut().chain(&mut ratios.geometric).for_each(infinite);
         total
             .elapsed_s
             .iter_mut()
@@ -103,16 +104,7 @@ pub fn empty() -> Fixture {
     for measured in both(queries) {
         (measured.blocks, measured.cores) = (0, None);
         measured.queries.clear();
-        measured.total = threadwise_analysis::queries::TotalEstimates {
-            elapsed_s: None,
-            cpu_s: None,
-            speed: None,
-            geometric: None,
-            cpu: None,
-            speed_same_plans: None,
-            geometric_same_plans: None,
-            queries_per_h: None,
-        };
+        measured.total = Default::default();
     }
     (queries.plans, queries.changes, queries.outliers) = (vec![], vec![], vec![]);
     queries.steps.clear();

@@ -61,7 +61,9 @@ fn treatments_queries_and_plan_changes() {
     Of queries that differ (Benjamini and Hochberg's method at 5%) intervals are adjusted for having
     been selected.  P another plan than serial  CPU: CPU seconds against the baseline's, above 1 is more
     core-s: seconds in which a physical core worked for the queries with one thread at least; two
-    figures are bounds  Data: scale 1: 1 GB of data, 0.029 x memory (32 GiB), 24 x the LLC (40 MiB)
+    figures are bounds
+    Data: scale factor 1, 1 GB of rows as text: 0.029x memory (32 GiB), 24x the last-level caches (40
+    MiB)
     ");
 }
 
@@ -116,7 +118,8 @@ fn equal_plans_show_no_plan_change() {
     let queries = fixture.analysis.queries.as_mut().unwrap();
     queries.changes.clear();
     for treatment in &mut queries.treatments {
-        (treatment.total.speed_same_plans, treatment.total.geometric_same_plans) = (None, None);
+        let ratios = &mut treatment.total.ratios;
+        (ratios.speed_same_plans, ratios.geometric_same_plans) = (None, None);
         let plans = treatment.queries.values_mut();
         plans.for_each(|query| query.plan_change = threadwise_analysis::queries::Change::Same);
     }
@@ -153,7 +156,7 @@ fn what_the_analysis_finds_is_shown() {
         format!("{}\n\n{}", verdict(&fixture.document(), UNICODE), sections(&fixture.document(), UNICODE));
     let queries = fixture.analysis.queries.as_ref().unwrap();
     assert_eq!(queries.changed(), super::fixture::CHANGED);
-    let speed = queries.treatments[3].total.speed.as_ref().unwrap();
+    let speed = queries.treatments[3].total.ratios.speed.as_ref().unwrap();
     let [value, low, high] = [speed.value, speed.low, speed.high].map(threadwise_document::numbers::ratio);
     let figures = format!("{value}x [{low}, {high}]");
     let row = text.lines().find(|line| line.starts_with("no-smt d4  ")).unwrap();

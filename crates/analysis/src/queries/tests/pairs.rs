@@ -71,11 +71,11 @@ fn the_total_stands_with_and_without_the_query_whose_plan_changed() {
         let value = ratio.as_ref().expect("a ratio").value;
         assert!((value / truth - 1.0).abs() < 0.01, "{value}, expected {truth}");
     };
-    near(&pair.speed, 22.0 / times);
-    near(&pair.speed_same_plans, 21.0 / (times - 0.25));
-    near(&pair.cpu, 1.5);
+    near(&pair.ratios.speed, 22.0 / times);
+    near(&pair.ratios.speed_same_plans, 21.0 / (times - 0.25));
+    near(&pair.ratios.cpu, 1.5);
     let logs: f64 = (1..=22).filter(|query| *query != 15).map(|query| gain(query).ln()).sum();
-    near(&pair.geometric_same_plans, (logs / 21.0).exp());
+    near(&pair.ratios.geometric_same_plans, (logs / 21.0).exp());
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a_pair_over_the_baseline_is_over_both_of_its_runs() {
     }
     let found = queries_of(&study, &runs);
     assert!(found.comparisons[0].queries.iter().all(|query| query.cpu.is_none()));
-    assert!(found.comparisons[0].speed.is_some());
+    assert!(found.comparisons[0].ratios.speed.is_some());
 }
 
 #[test]

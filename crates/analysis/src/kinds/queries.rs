@@ -1,25 +1,16 @@
 //! Queries of TPC-H: one by one in turn, or whole streams at once.
 
-mod beside;
-mod charts;
-mod cores;
-mod dop;
-mod findings;
-mod found;
-mod pairs;
-mod plans;
-mod single;
-mod treatments;
-
 use super::rate;
 use crate::Facts;
 use crate::estimate::{ROWS_PER_JOULE, THROUGHPUT};
 use crate::findings::{activity, trust};
 use crate::kind::Kind;
 use crate::parts::Parts;
-use crate::queries::{Baseline, short_reason};
+use crate::queries::{
+    Baseline, Found, PLAN_SIGN, cores, data_words, heat, outliers, pairs, plans, short, short_reason, steps,
+    treatments, verdict,
+};
 use crate::workload::Nouns;
-use found::{Found, PLAN_SIGN, data_words};
 use threadwise_document::chart::ChartWords;
 use threadwise_document::numbers::{counted, percent, set_percent};
 use threadwise_document::{Block, Fact, Mark, Prose, Section, Shown, prose};
@@ -95,13 +86,14 @@ impl Kind for Queries {
     }
 
     fn about(&self, facts: &Facts<'_>) -> Option<String> {
-        facts.analysis.queries.as_ref().and_then(data_words)
+        Some(data_words(facts.analysis.queries.as_ref()?)?.to_string())
     }
 
     /// That of totals, the widest of all groups.
     fn floor(&self, facts: &Facts<'_>) -> Option<Fact> {
         let queries = facts.analysis.queries.as_ref()?;
-        let floors = queries.treatments.iter().filter_map(|measured| measured.total.speed.as_ref()?.floor);
+        let floors =
+            queries.treatments.iter().filter_map(|measured| measured.total.ratios.speed.as_ref()?.floor);
         let widest = floors.max_by(f64::total_cmp).filter(|widest| widest.is_finite())?;
         let note = match queries.baselines.as_slice() {
             [Baseline { twin: Some(twin), both, .. }] => {
@@ -156,21 +148,18 @@ impl Kind for Queries {
     }
 
     fn findings(&self, facts: &Facts<'_>) -> Parts {
-        let found = facts.analysis.queries.as_ref().filter(|_| facts.throughput().next().is_some());
-        let Some(queries) = found else {
-            let mut parts = trust::nothing_found(facts, self);
-            if let Some(queries) = &facts.analysis.queries {
-                parts.limits = vec![findings::scope(facts, queries)];
-            }
-            return parts;
+        let found = facts.analysis.queries.as_ref().map(|queries| Found { facts: *facts, queries });
+        let Some(found) = found.filter(|_| facts.throughput().next().is_some()) else {
+            let limits = found.map(verdict::scope).into_iter().collect();
+            return Parts { limits, ..trust::nothing_found(facts, self) };
         };
-        let mut found = findings::queries(facts, queries);
-        found.extend(activity::of_queries(facts));
+        let mut findings = verdict::findings(found);
+        findings.extend(activity::of_queries(facts));
         Parts {
             validity: trust::validity(facts).into_iter().collect(),
-            found,
-            setting: findings::data_size(queries).into_iter().collect(),
-            limits: vec![findings::trust(facts, queries), findings::scope(facts, queries)],
+            found: findings,
+            setting: verdict::data_size(found.queries).into_iter().collect(),
+            limits: vec![verdict::trust(found), verdict::scope(found)],
             ..Parts::default()
         }
     }
@@ -181,16 +170,16 @@ impl Kind for Queries {
         let mut sections = vec![
             treatments::section(found),
             Section::new("comparison", "Treatments compared", rate::comparison(facts, self)),
-            single::section(found),
+            treatments::by_query_section(found),
         ];
         let others = [
-            beside::section(found),
+            short::section(found),
             pairs::section(found),
-            dop::steps(found),
-            dop::heat(found),
+            steps::section(found),
+            heat::section(found),
             cores::section(found),
             plans::section(found),
-            plans::outliers(found),
+            outliers::section(found),
         ];
         sections.extend(others.into_iter().flatten());
         // Behind all that a terminal shows of them.
@@ -242,11 +231,10 @@ fn legend(found: Found<'_>) -> Vec<Prose> {
     if !queries.changed().is_empty() {
         parts.push(prose!("{} another plan than {}", PLAN_SIGN, baseline));
     }
-    let used = treatments::Used::of(found);
-    if used.cpu {
+    if found.any(|measured| measured.total.ratios.cpu.is_some()) {
         parts.push(prose!("CPU: CPU seconds against the baseline's, above 1 is more"));
     }
-    if used.cores {
+    if found.any(|measured| measured.cores.is_some()) {
         parts.push(prose!(
             "core-s: seconds in which a physical core {} with one thread at least; two figures are bounds",
             cores::activity(found)

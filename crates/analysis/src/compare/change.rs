@@ -9,34 +9,38 @@
 
 mod document;
 mod obstacles;
-mod reach;
-mod sides;
 
 #[cfg(test)]
 mod tests;
 
 pub use document::{answer, document, reach_words};
-pub use obstacles::{Unfit, check};
-pub use reach::Reach;
-pub use sides::{MIN_STUDIES, Sides};
+pub use obstacles::{MIN_STUDIES, Sides, check};
 
-use super::aspects::{Aspect, alike, apart, aspects};
-use super::quantity::{Quantity, alpha};
+use super::aspects::{Aspect, apart, aspects};
+use super::rates::{Quantity, alpha};
+use super::{StudyLine, note};
 use crate::estimate::{Rule, judge};
 use crate::external_arms::differences;
-use crate::{Direction, Facts, Interval, Ratio};
+use crate::groups::distinct;
+use crate::{Answer, Direction, Facts, Interval, Ratio};
 use serde::Serialize;
-use threadwise_statistics::{MeanEstimate, geometric, welch_of};
-use threadwise_study::{Role, Study};
+use threadwise_statistics::{MeanEstimate, geometric, summary, t_two_sided_p, welch, welch_of};
+use threadwise_study::Role;
+
+/// Studies a side beyond which the number that would show the margin is not said.
+const MOST_STUDIES: u32 = 1000;
 
 /// What studies of two sides show.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change<'a> {
     /// What is compared.
     pub quantity: Quantity,
-    /// Studies before, and after.
-    pub studies: [u32; 2],
+    /// Studies before.
+    pub studies_before: u32,
+    /// Studies after.
+    pub studies_after: u32,
     /// Whether they are pairs.
+    #[serde(rename = "paired")]
     pub is_paired: bool,
     /// What is too small to matter, as a fraction: the largest of the studies.
     pub margin: f64,
@@ -46,14 +50,31 @@ pub struct Change<'a> {
     pub treatments: Vec<Changed<'a>>,
     /// Ratios of the study's comparisons, after over before, likewise.
     pub comparisons: Vec<Changed<'a>>,
-    /// Treatments that are not compared, each with the reason.
-    pub left_out: Vec<(String, String)>,
+    /// Treatments that are not compared.
+    pub left_out: Vec<LeftOut>,
     /// What keeps a claim from being made, one line each; empty where there is nothing.
     pub obstacles: Vec<String>,
     /// What a reader must know, one line each.
+    #[serde(skip)]
     pub cautions: Vec<String>,
     /// What is the same and what differs.
+    #[serde(skip)]
     pub aspects: Vec<Aspect>,
+    /// The studies, those of before first.
+    #[serde(skip)]
+    pub studies: Vec<StudyLine<'a>>,
+    /// What may be compared, and what may not.
+    #[serde(skip)]
+    pub note: &'static str,
+}
+
+/// A treatment that is not compared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// Its name.
+    pub name: String,
+    /// Why.
+    pub reason: String,
 }
 
 /// What is said of one treatment, or of one comparison.
@@ -75,7 +96,7 @@ pub enum Said {
 }
 
 /// A figure before and after.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Changed<'a> {
     /// Treatment or comparison.
     pub name: &'a str,
@@ -84,26 +105,16 @@ pub struct Changed<'a> {
     /// The same after.
     pub after: Interval,
     /// After over before; its `blocks` are studies, or pairs. Of one study a side the interval is that of its blocks.
+    #[serde(flatten)]
     pub ratio: Ratio,
-    /// What the studies could have shown of it; `None` of one study a side.
-    pub reach: Option<Reach>,
-}
-
-impl Changed<'_> {
-    /// What is said of it, where a claim may be made.
-    pub fn said(&self) -> Said {
-        said(&self.ratio)
-    }
-
+    /// What is said of it.
+    pub said: Said,
     /// Whether it is a regression ([`is_regression`]).
-    pub fn is_regression(&self) -> bool {
-        is_regression(&self.ratio)
-    }
-
-    /// Whether it may be a regression ([`may_be_regression`]).
-    pub fn may_be_regression(&self) -> bool {
-        may_be_regression(&self.ratio)
-    }
+    #[serde(rename = "regression")]
+    pub is_regression: bool,
+    /// What the studies could have shown of it; `None` of one study a side.
+    #[serde(flatten)]
+    pub reach: Option<Reach>,
 }
 
 /// What a ratio of after to before says.
@@ -139,66 +150,80 @@ pub fn may_be_regression(ratio: &Ratio) -> bool {
     reaches && !is_regression(ratio) && !ratio.is_same()
 }
 
-impl Change<'_> {
-    /// Whether it may be said whether something changed.
+impl<'a> Change<'a> {
+    /// Whether it may be said whether something changed; if not, all answers are undecided.
     pub fn can_tell(&self) -> bool {
         self.obstacles.is_empty()
     }
 
-    /// Treatments that got worse; none where nothing may be said.
-    pub fn regressions(&self) -> Vec<&Changed<'_>> {
-        let all = self.treatments.iter().filter(|changed| changed.is_regression());
-        if self.can_tell() { all.collect() } else { Vec::new() }
+    /// Treatments that got worse.
+    pub fn regressions(&self) -> Vec<&Changed<'a>> {
+        self.treatments.iter().filter(|changed| changed.is_regression).collect()
     }
 
     /// Treatments that may have got worse by the margin or more, which these studies do not show; none where nothing may be
     /// said.
-    pub fn undecided(&self) -> Vec<&Changed<'_>> {
-        let all = self.treatments.iter().filter(|changed| changed.may_be_regression());
-        if self.can_tell() { all.collect() } else { Vec::new() }
+    pub fn undecided(&self) -> Vec<&Changed<'a>> {
+        let is_open = |changed: &&Changed<'a>| self.can_tell() && may_be_regression(&changed.ratio);
+        self.treatments.iter().filter(is_open).collect()
     }
 }
 
 /// What studies of two sides show of a metric; without one of the headline.
 ///
 /// # Errors
-/// They cannot be compared at all: another engine, workload or metric, a study twice, unlike numbers of pairs, or no
+/// Why they cannot be compared at all, in one line: another engine, workload or metric, a study twice, unlike numbers of pairs, or no
 /// treatment in common.
-pub fn change<'a>(sides: Sides<'a, '_>, metric: Option<&str>) -> Result<Change<'a>, Unfit> {
+pub fn change<'a>(sides: Sides<'a, '_>, metric: Option<&str>) -> Result<Change<'a>, String> {
     let all = sides.all();
     let quantity = check(sides, metric)?;
     let aspects = aspects(&all);
+    let obstacles = obstacles::obstacles(sides, &aspects);
     let margin = all.iter().map(|facts| facts.study.design.margin).fold(0.0, f64::max);
     let alpha = all.iter().map(|facts| alpha(facts.study)).fold(1.0, f64::min);
     let rule = Rule { margin, alpha, direction: quantity.direction };
-    let Some(first) = all.first() else { return Err(Unfit("no study".to_owned())) };
+    let Some((first, rest)) = all.split_first() else { return Err("no study".to_owned()) };
     let mut left_out = Vec::new();
     let mut kept: Vec<(&'a str, Series)> = Vec::new();
-    for treatment in first.study.treatments.iter().filter(|one| one.role != Role::BaselineTwin) {
+    let once = |facts: &Facts<'a>| facts.study.treatments.iter().filter(|one| one.role != Role::BaselineTwin);
+    for treatment in once(first) {
         match of_treatment(sides, &treatment.name, &quantity) {
             Ok(series) => kept.push((&treatment.name, series)),
-            Err(reason) => left_out.push((treatment.name.clone(), reason)),
+            Err(reason) => left_out.push(LeftOut { name: treatment.name.clone(), reason }),
         }
     }
-    left_out.extend(elsewhere(&all).map(|name| (name, "not in all studies".to_owned())));
+    let elsewhere = rest.iter().flat_map(once).map(|one| &one.name);
+    let elsewhere = elsewhere.filter(|name| first.study.treatment(name).is_none());
+    left_out.extend(
+        distinct(elsewhere)
+            .into_iter()
+            .map(|name| LeftOut { name: name.clone(), reason: "not in all studies".to_owned() }),
+    );
     if kept.is_empty() {
-        let reasons: Vec<String> = left_out.iter().map(|(name, why)| format!("{name}: {why}")).collect();
-        return Err(Unfit(format!("the studies have no treatment in common ({})", reasons.join("; "))));
+        let reasons: Vec<String> =
+            left_out.iter().map(|one| format!("{}: {}", one.name, one.reason)).collect();
+        return Err(format!("the studies have no treatment in common ({})", reasons.join("; ")));
     }
     let names = first.study.comparisons.iter().map(|comparison| comparison.name.as_str());
     let comparisons =
         names.filter_map(|name| Some((name, of_comparison(sides, name, &quantity, &left_out)?)));
     let unit = all.iter().find_map(|facts| Some(quantity.interval(facts, kept[0].0)?.unit.clone()));
+    let judged = |family, unit: &str| judged(family, sides.is_paired, obstacles.is_empty(), unit, rule);
+    let line = |side| move |facts: &Facts<'a>| StudyLine { side: Some(side), ..StudyLine::of(facts) };
+    let lines = sides.before.iter().map(line("before")).chain(sides.after.iter().map(line("after")));
     Ok(Change {
-        studies: [sides.before.len() as u32, sides.after.len() as u32],
+        studies_before: sides.before.len() as u32,
+        studies_after: sides.after.len() as u32,
         is_paired: sides.is_paired,
         margin,
         level: 1.0 - alpha,
-        treatments: judged(kept, sides.is_paired, &unit.unwrap_or_default(), rule),
-        comparisons: judged(comparisons.collect(), sides.is_paired, "ratio", rule),
+        comparisons: judged(comparisons.collect(), "ratio"),
+        treatments: judged(kept, &unit.unwrap_or_default()),
         left_out,
-        obstacles: obstacles::obstacles(sides, &aspects),
         cautions: obstacles::cautions(sides, &aspects, quantity.direction),
+        studies: lines.collect(),
+        note: note(&all),
+        obstacles,
         quantity,
         aspects,
     })
@@ -217,8 +242,8 @@ fn of_treatment(sides: Sides<'_, '_>, name: &str, quantity: &Quantity) -> Result
     let all = sides.all();
     let known: Option<Vec<_>> = all.iter().map(|facts| Some(facts.study.treatment(name)?.1)).collect();
     let known = known.ok_or("not in all studies")?;
-    if let Some(two) = known.windows(2).find(|two| !alike(two[0], two[1])) {
-        return Err(format!("it differs in {}", apart(two[0], two[1]).join(", ")));
+    if let Some(apart) = known.windows(2).map(|two| apart(two[0], two[1])).find(|apart| !apart.is_empty()) {
+        return Err(format!("it differs in {}", apart.join(", ")));
     }
     let means = |side: &[Facts<'_>]| -> Option<Vec<MeanEstimate>> {
         side.iter().map(|facts| quantity.mean(facts, name)).collect()
@@ -233,48 +258,54 @@ fn of_treatment(sides: Sides<'_, '_>, name: &str, quantity: &Quantity) -> Result
     Ok(Series { before: values(before), after: values(after), by_blocks })
 }
 
-/// Names of treatments that some study has and the first has not.
-fn elsewhere(all: &[Facts<'_>]) -> impl Iterator<Item = String> {
-    let Some((first, rest)) = all.split_first() else { return Vec::new().into_iter() };
-    let known = |study: &Study, name: &str| study.treatment(name).is_some();
-    let others = rest.iter().flat_map(|facts| &facts.study.treatments);
-    let missing = others.filter(|one| one.role != Role::BaselineTwin && !known(first.study, &one.name));
-    crate::groups::distinct(missing.map(|one| one.name.clone())).into_iter()
-}
-
 /// A comparison of all studies; `None` where a study lacks it, or a side of it is left out.
 fn of_comparison(
     sides: Sides<'_, '_>,
     name: &str,
     quantity: &Quantity,
-    left_out: &[(String, String)],
+    left_out: &[LeftOut],
 ) -> Option<Series> {
     let ratio = |facts: &Facts<'_>| {
         let mut all = facts.analysis.estimates.iter();
         let found = all.find(|one| one.name == name && one.metric == quantity.metric)?;
-        let sides = std::iter::once(found.treatment.as_str()).chain(found.baseline.split(" and "));
-        let mut sides = sides.map(|side| left_out.iter().all(|(name, _)| name != side));
+        let mut sides = std::iter::once(found.treatment.as_str()).chain(found.baseline.split(" and "));
+        let is_kept = sides.all(|side| left_out.iter().all(|one| one.name != side));
         let d = found.ratio.value.ln();
-        (sides.all(|is_kept| is_kept) && d.is_finite()).then_some(d)
+        (is_kept && d.is_finite()).then_some(d)
     };
     let of_side = |side: &[Facts<'_>]| side.iter().map(ratio).collect::<Option<Vec<f64>>>();
     Some(Series { before: of_side(sides.before)?, after: of_side(sides.after)?, by_blocks: None })
 }
 
 /// A family of changes, judged together.
-fn judged<'a>(family: Vec<(&'a str, Series)>, is_paired: bool, unit: &str, rule: Rule) -> Vec<Changed<'a>> {
+fn judged<'a>(
+    family: Vec<(&'a str, Series)>,
+    is_paired: bool,
+    can_tell: bool,
+    unit: &str,
+    rule: Rule,
+) -> Vec<Changed<'a>> {
     let pairs: Vec<(Vec<f64>, Vec<f64>)> =
         family.iter().map(|(_, series)| (series.after.clone(), series.before.clone())).collect();
     let ratios = if is_paired { paired_differences(&pairs, rule) } else { differences(&pairs, rule) };
     let of_side = |logs: &[f64]| geometric(logs, 1.0, unit, rule.alpha);
     let all = family.into_iter().zip(ratios).filter_map(|((name, series), ratio)| {
-        let ratio = match series.by_blocks {
+        let mut ratio = match series.by_blocks {
             Some(mean) => judge(&[(mean, None)], rule).pop()?,
             None => ratio?,
         };
-        let reach = Reach::of(&series.before, &series.after, is_paired, &ratio);
-        let (before, after) = (of_side(&series.before)?, of_side(&series.after)?);
-        Some(Changed { name, before, after, ratio, reach })
+        if !can_tell {
+            ratio.answer = Answer::Undecided;
+        }
+        Some(Changed {
+            name,
+            before: of_side(&series.before)?,
+            after: of_side(&series.after)?,
+            said: said(&ratio),
+            is_regression: is_regression(&ratio),
+            reach: Reach::of(&series.before, &series.after, is_paired, &ratio),
+            ratio,
+        })
     });
     all.collect()
 }
@@ -285,11 +316,79 @@ fn judged<'a>(family: Vec<(&'a str, Series)>, is_paired: bool, unit: &str, rule:
 /// Degenerate cases: one pair has no interval; series of unlike length, or without a pair, have no ratio.
 pub fn paired_differences(series: &[(Vec<f64>, Vec<f64>)], rule: Rule) -> Vec<Option<Ratio>> {
     let mean = |(top, below): &(Vec<f64>, Vec<f64>)| {
-        let d: Vec<f64> = top.iter().zip(below).map(|(top, below)| top - below).collect();
-        MeanEstimate::correlated(&d, 0.0).filter(|_| top.len() == below.len())
+        MeanEstimate::correlated(&less(top, below), 0.0).filter(|_| top.len() == below.len())
     };
-    let means: Vec<Option<MeanEstimate>> = series.iter().map(mean).collect();
+    judge_known(&series.iter().map(mean).collect::<Vec<_>>(), rule)
+}
+
+/// Ratios of those of a family that are known, judged together, with a place for each.
+pub(crate) fn judge_known(means: &[Option<MeanEstimate>], rule: Rule) -> Vec<Option<Ratio>> {
     let family: Vec<_> = means.iter().flatten().map(|mean| (*mean, None)).collect();
     let mut judged = judge(&family, rule).into_iter();
     means.iter().map(|mean| mean.and_then(|_| judged.next())).collect()
+}
+
+fn less(top: &[f64], below: &[f64]) -> Vec<f64> {
+    top.iter().zip(below).map(|(top, below)| top - below).collect()
+}
+
+/// What studies of two sides could have shown of one treatment, and how many would show a change of the margin.
+///
+/// A change is shown where the interval that decides leaves 1 out, so the smallest that could have been is as far from 1
+/// as that interval is to one side. More studies narrow it by the root of their number and by the degrees of freedom of
+/// Student's t, with the spread of studies as these have it (Welch, Biometrika 34, 1947, of samples of equal size).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Reach {
+    /// The smallest measured change that is shown, as a ratio above 1: 1.8 is one to 1.8x or to 1 / 1.8.
+    #[serde(rename = "smallest_shown")]
+    pub smallest: f64,
+    /// Studies a side, or pairs, that would show a measured change of the margin; `None` beyond 1,000.
+    #[serde(rename = "studies_for_margin")]
+    pub studies: Option<u32>,
+}
+
+impl Reach {
+    /// Of logarithms by study and the ratio that was judged from them.
+    ///
+    /// Degenerate cases: `None` where a side has one study. Without any spread everything is shown.
+    pub fn of(before: &[f64], after: &[f64], is_paired: bool, ratio: &Ratio) -> Option<Self> {
+        let fewest = before.len().min(after.len()) as u32;
+        if fewest < 2 || !ratio.has_ends() {
+            return None;
+        }
+        // The variance of the difference of one study before and one after, and degrees of freedom for each study a side
+        // beyond the first.
+        let variance = |values: &[f64]| Some(summary(values)?.sd.powi(2));
+        let (variance, degrees) = match is_paired {
+            true => (variance(&less(after, before))?, 1.0),
+            false => {
+                let (one, other) = (variance(before)?, variance(after)?);
+                let squares = one.powi(2) + other.powi(2);
+                (one + other, if squares > 0.0 { (one + other).powi(2) / squares } else { 2.0 })
+            }
+        };
+        let of_studies = |studies: u32| MeanEstimate {
+            n: studies as usize,
+            mean: 0.0,
+            standard_error: (variance / f64::from(studies)).sqrt(),
+            correlation: 0.0,
+            degrees: degrees * (f64::from(studies) - 1.0),
+        };
+        let mean = if is_paired { of_studies(fewest) } else { welch(after, before)? };
+        if mean.standard_error <= 0.0 {
+            return Some(Self { smallest: 1.0, studies: Some(fewest) });
+        }
+        // The level at which it was judged, which Holm's steps make another one for each treatment.
+        let half = (ratio.holm_high / ratio.holm_low).ln() / 2.0;
+        let alpha = t_two_sided_p(half / mean.standard_error, mean.degrees)?;
+        let margin = ratio.margin.ln_1p();
+        let is_short = |studies: &u32| of_studies(*studies).half_width(alpha) > margin;
+        Some(Self { smallest: half.exp(), studies: fewest_of(MOST_STUDIES, is_short) })
+    }
+}
+
+/// The smallest number, from 2 on, that is not too small, where every larger one is not either; `None` beyond the most.
+pub(crate) fn fewest_of(most: u32, is_short: impl Fn(&u32) -> bool) -> Option<u32> {
+    let all: Vec<u32> = (2..=most).collect();
+    all.get(all.partition_point(is_short)).copied()
 }

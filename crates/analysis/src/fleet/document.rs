@@ -1,0 +1,432 @@
+//! A fleet as a document: the answer first, then comparisons by kind with a dot for each machine, rates and rates per
+//! price, machines, what is absent, and how it is judged.
+
+use super::verdict::{FASTEST, differs_in, half, odd_in, other_work, range, studies, verdict};
+use super::{
+    Absent, Basis, Between, Fleet, Judged, JudgedRow, Kind, LEVEL, MIN_MACHINES, OnKind, RECOMMENDED_MACHINES,
+};
+use crate::Interval;
+use crate::sections::cells::columns;
+use threadwise_document::chart::{RatioChart, RatioRow};
+use threadwise_document::numbers::{self, counted, p_value, percent, set_number, set_percent};
+use threadwise_document::{
+    Block, Cell, Chart, Column, Document, Fact, Figure, Mark, Prose, Row, Says, Section, Shown, Table, prose,
+};
+
+/// Most comparisons that are drawn; tables have all.
+const MAX_CHARTS: usize = 6;
+
+/// The report of a fleet.
+pub fn document(fleet: &Fleet, judged: &Judged, program_version: &str) -> Document {
+    let sum = |count: fn(&Kind) -> u32| judged.kinds.iter().map(count).sum::<u32>() as usize;
+    let [machines, boots, measured] =
+        [sum(|kind| kind.machines), sum(|kind| kind.boots), sum(|kind| kind.studies)];
+    let of_kinds = judged.kinds.iter().map(|kind| format!("{} of {}", kind.machines, kind.name));
+    let fact =
+        |name: &str, value: String, note: &str| Fact { name: name.to_owned(), value, note: note.to_owned() };
+    let kinds = counted(judged.kinds.len(), "kind");
+    let about = format!(
+        "{} of {kinds}, {}, {}",
+        counted(machines, "machine"),
+        counted(boots, "boot"),
+        studies(measured)
+    );
+    let sections = [
+        Some(comparisons(judged)),
+        (!judged.comparisons.is_empty()).then(|| charts(judged)),
+        rates(judged),
+        Some(machines_section(judged)),
+        absent(judged),
+        Some(method(judged)),
+    ];
+    Document {
+        title: if fleet.title.is_empty() { format!("Fleet: {}", fleet.study) } else { fleet.title.clone() },
+        about: vec![format!("study {}", fleet.study), about],
+        simulated: judged.simulated,
+        verdict: verdict(judged),
+        facts: vec![
+            fact("machines", machines.to_string(), &of_kinds.collect::<Vec<_>>().join(", ")),
+            fact("studies", measured.to_string(), &counted(boots, "boot")),
+            fact("absent", judged.absent.len().to_string(), "planned studies without a result"),
+            fact("margin", set_percent(judged.margin), "what is too small to matter"),
+        ],
+        sections: sections.into_iter().flatten().collect(),
+        footer: format!("threadwise {program_version}"),
+        ..Document::default()
+    }
+}
+
+/// A row a comparison or a rate, a column a kind.
+fn by_kind(
+    judged: &Judged,
+    caption: impl Into<Prose>,
+    what: &str,
+    rows: &[JudgedRow],
+    cell: impl Fn(&OnKind, &Kind) -> Cell,
+) -> Table {
+    let lines = rows.iter().map(|row| {
+        let cells = row.cells.iter().zip(&judged.kinds).map(|(one, kind)| match row.name.is_empty() {
+            // Of the fastest of each kind the treatment is named.
+            true if !one.treatment.is_empty() => {
+                let treatment = Cell::Text(format!("({})", one.treatment));
+                Cell::Both(Box::new(cell(one, kind)), Box::new(treatment))
+            }
+            _ => cell(one, kind),
+        });
+        std::iter::once(Cell::text(name(row))).chain(cells).collect()
+    });
+    let heading = |kind: &Kind| match what {
+        "comparison" => format!("{}, {}", kind.name, counted(kind.machines as usize, "machine")),
+        _ => kind.name.clone(),
+    };
+    let kinds = judged.kinds.iter().map(|kind| Column::text(heading(kind)).shorten_at(1));
+    Table::new(caption, std::iter::once(Column::text(what)).chain(kinds).collect(), lines)
+}
+
+fn name(row: &JudgedRow) -> &str {
+    if row.name.is_empty() { FASTEST } else { &row.name }
+}
+
+fn gap(one: &OnKind) -> Cell {
+    Cell::Gap(one.reason.clone().unwrap_or_default())
+}
+
+/// Ratios between kinds, row by row; `None` where no two kinds have intervals.
+fn between_kinds(
+    caption: &str,
+    what: &str,
+    rows: &[JudgedRow],
+    between: fn(&JudgedRow) -> &[Between],
+) -> Option<Block> {
+    let all = rows.iter().flat_map(|row| between(row).iter().map(move |one| (row, one)));
+    let lines = all.map(|(row, one)| {
+        let ends = [one.ratio.holm_low, one.ratio.holm_high].map(numbers::ratio);
+        vec![
+            Cell::text(name(row)),
+            Cell::Text(format!("{} / {}", one.kind, one.other)),
+            Cell::Ratio(one.ratio.clone(), Says::Higher),
+            Cell::Text(format!("[{}]", ends.join(", "))),
+        ]
+    });
+    let columns = vec![
+        Column::text(what),
+        Column::text("kinds"),
+        Column::text("ratio of means").shorten_at(1),
+        Column::text("adjusted, which decides").drop_at(2),
+    ];
+    let table = Table::new(caption, columns, lines);
+    let table = if what == "comparison" { table } else { table.shown(Shown::Page) };
+    (!table.rows.is_empty()).then_some(Block::Table(table))
+}
+
+/// Comparisons: means of kinds, what the next machine will measure, kinds against each other, and where the spread comes
+/// from.
+fn comparisons(judged: &Judged) -> Section {
+    let rows = &judged.comparisons;
+    let section = |blocks| Section::new("comparisons", "Comparisons by kind of machine", blocks);
+    if rows.is_empty() {
+        return section(vec![Block::Text("No study has a usable comparison.".into(), Shown::Everywhere)]);
+    }
+    let mean = |one: &OnKind, kind: &Kind| match &one.ratio {
+        Some(ratio) => {
+            let (cell, count) = (Cell::Ratio(ratio.clone(), Says::Higher), one.machines.len());
+            match count == kind.machines as usize {
+                true => cell,
+                false => Cell::Both(Box::new(cell), Box::new(Cell::Text(format!("({count})")))),
+            }
+        }
+        None if one.machines.is_empty() => gap(one),
+        // Of one machine or two their points.
+        None => {
+            let points = one.machines.iter().map(|machine| numbers::value(machine.value, "ratio"));
+            Cell::Text(points.collect::<Vec<_>>().join(" and "))
+        }
+    };
+    let caption = "Mean of the kind, with its interval over machines";
+    let mut blocks = vec![Block::Table(by_kind(judged, caption, "comparison", rows, mean))];
+    if rows.iter().flat_map(|row| &row.cells).any(|one| one.next_machine.is_some()) {
+        let next = |one: &OnKind, _: &Kind| match &one.next_machine {
+            Some(range) => Cell::Bounds { low: range.low, high: range.high, unit: "ratio" },
+            None => gap(one),
+        };
+        let caption = "What the next machine of the kind will measure";
+        blocks.push(Block::Table(by_kind(judged, caption, "comparison", rows, next)));
+        let text = prose!(
+            "Next machine: as many boots and repeats as these had, averaged. A single study there varies more, the \
+             machine's truth less."
+        );
+        blocks.push(Block::Text(text, Shown::Everywhere));
+    }
+    blocks.push(Block::Legend(Mark::ALL.into_iter().map(Prose::sign).collect(), Shown::Terminal));
+    blocks.extend(between_kinds("Kinds against each other", "comparison", rows, |row| &row.between));
+    blocks.extend(spread(judged).map(Block::Table));
+    section(blocks)
+}
+
+/// Where the spread comes from, and what would narrow intervals; of the page.
+fn spread(judged: &Judged) -> Option<Table> {
+    let mut rows = Vec::new();
+    for comparison in &judged.comparisons {
+        let known = comparison.cells.iter().filter_map(|one| Some((one, one.spread.as_ref()?)));
+        let lines: Vec<Row> = known
+            .map(|(one, spread)| {
+                let sds = spread.components.iter();
+                let sds = sds.map(|part| format!("{} {}", part.levels.join(" and "), percent(part.sd)));
+                let half = |width: Option<f64>| {
+                    width.map_or_else(Cell::none, |width| Cell::Text(half(width).to_string()))
+                };
+                let machines = spread.machines_for_margin.map_or_else(Cell::none, |needed| {
+                    Cell::Text(format!("{} ({} to {})", needed.about, needed.least, needed.most))
+                });
+                Row::Cells(vec![
+                    Cell::text(&one.kind),
+                    Cell::Text(sds.collect::<Vec<_>>().join(", ")),
+                    half(Some(spread.half_width)),
+                    half(Some(spread.with_twice_the_machines)),
+                    half(spread.with_twice_the_boots),
+                    half(spread.with_twice_the_repeats),
+                    machines,
+                ])
+            })
+            .collect();
+        if !lines.is_empty() {
+            rows.push(Row::Group(comparison.name.clone()));
+            rows.extend(lines);
+        }
+    }
+    let figures =
+        ["interval", "twice the machines", "twice the boots", "twice the repeats", "machines for the margin"];
+    let caption = "Where the spread comes from, and about what would narrow the interval";
+    let table =
+        Table { rows, ..Table::new(caption, columns(&["kind", "standard deviations"], &figures), []) };
+    (!table.rows.is_empty()).then(|| table.shown(Shown::Page))
+}
+
+/// A dot for each machine, by kind, below the kind's mean and what the next machine will measure: a chart a comparison.
+fn charts(judged: &Judged) -> Section {
+    let simulated = if judged.simulated { "SIMULATED · " } else { "" };
+    let margin = 1.0 + judged.margin;
+    let figure = |comparison: &JudgedRow| Figure {
+        wide: false,
+        title: format!("{simulated}{}", comparison.name),
+        description: format!(
+            "A dot for each machine. Above the machines of a kind stand its mean with the interval over machines, and the \
+             interval of what the next machine will measure. The band around 1 is the margin, ±{}.",
+            set_percent(judged.margin)
+        ),
+        table: by_machine(comparison),
+        chart: Chart::Ratios(RatioChart {
+            group: comparison.name.clone(),
+            what: Some("ratio".to_owned()),
+            margin_low: margin.recip(),
+            margin_high: margin,
+            rows: comparison.cells.iter().flat_map(dots).collect(),
+        }),
+    };
+    let drawn = judged.comparisons.iter().take(MAX_CHARTS);
+    let figures = drawn.map(|comparison| Block::Figure(Box::new(figure(comparison))));
+    Section::new("machines-by-kind", "Machine by machine", figures.collect())
+}
+
+/// The rows of a kind: mean, next machine, machines.
+fn dots(one: &OnKind) -> Vec<RatioRow> {
+    let machines = one.machines.iter().map(|machine| RatioRow {
+        label: machine.node.clone(),
+        against: one.kind.clone(),
+        value: machine.value,
+        low: machine.value,
+        high: machine.value,
+        mark: "one machine",
+        is_different: true,
+        figures: format!("{}, {}", numbers::value(machine.value, "ratio"), studies(machine.studies as usize)),
+    });
+    let Some(ratio) = &one.ratio else { return machines.collect() };
+    let mean = RatioRow {
+        label: one.kind.clone(),
+        against: format!("mean of {}", counted(one.machines.len(), "machine")),
+        value: ratio.value,
+        low: ratio.low,
+        high: ratio.high,
+        mark: ratio.words(Says::Higher),
+        is_different: ratio.is_different() && !ratio.is_same(),
+        figures: Prose::from(ratio).to_string(),
+    };
+    let next = one.next_machine.map(|next| RatioRow {
+        against: "next machine".to_owned(),
+        low: next.low,
+        high: next.high,
+        mark: "what as many boots and repeats will measure",
+        is_different: false,
+        figures: range(&next).to_string(),
+        ..mean.clone()
+    });
+    [mean].into_iter().chain(next).chain(machines).collect()
+}
+
+fn by_machine(comparison: &JudgedRow) -> Table {
+    let all = comparison.cells.iter().flat_map(|one| one.machines.iter().map(move |machine| (one, machine)));
+    let rows = all.map(|(one, machine)| {
+        vec![
+            Cell::text(&one.kind),
+            Cell::text(&machine.node),
+            Cell::Count(machine.boots.into()),
+            Cell::Count(machine.studies.into()),
+            Cell::Value { value: machine.value, unit: "ratio" },
+        ]
+    });
+    Table::new(&comparison.name, columns(&["kind", "machine"], &["boots", "studies", "ratio"]), rows)
+        .shown(Shown::Page)
+}
+
+/// Rates and rates per price; `None` where no study has a rate.
+fn rates(judged: &Judged) -> Option<Section> {
+    let mut blocks: Vec<Block> =
+        other_work(judged).into_iter().map(|text| Block::Text(text, Shown::Everywhere)).collect();
+    if let Some(first) = judged.rates.first() {
+        let cell = |one: &OnKind, _: &Kind| rate(one, one.rate.as_ref());
+        let caption = format!("Rates, {}", first.unit);
+        blocks.push(Block::Table(by_kind(judged, caption, "treatment", &judged.rates, cell)));
+        let caption = "Rates of kinds against each other";
+        blocks.extend(between_kinds(caption, "rate", &judged.rates, |row| &row.between));
+        blocks.extend(prices(judged, first));
+    }
+    (!blocks.is_empty()).then(|| Section::new("rates", "Rates by kind of machine", blocks))
+}
+
+fn rate(one: &OnKind, rate: Option<&Interval>) -> Cell {
+    match rate {
+        Some(interval) if interval.has_ends() => Cell::Interval(interval.clone()),
+        Some(interval) => Cell::Mean(interval.clone()),
+        None => gap(one),
+    }
+}
+
+/// What a unit of the currency buys, with where its prices are from.
+fn prices(judged: &Judged, first: &JudgedRow) -> Vec<Block> {
+    let priced = judged.kinds.iter().filter_map(|kind| Some((&kind.name, kind.price.as_ref()?)));
+    let sources = priced.clone().map(|(kind, price)| {
+        let amount = set_number(price.amount);
+        format!("{kind} {amount} {} an hour ({}, {})", price.currency, price.date, price.source)
+    });
+    let mut currencies: Vec<&str> = priced.map(|(_, price)| price.currency.as_str()).collect();
+    currencies.dedup();
+    let per = match currencies.as_slice() {
+        [] => return Vec::new(),
+        [one] => one,
+        _ => "unit of each kind's currency",
+    };
+    let counted = first.unit.strip_suffix("/s").unwrap_or(&first.unit);
+    let cell = |one: &OnKind, _: &Kind| match one.per_price.as_ref() {
+        None if one.rate.is_some() => Cell::Gap("no price".to_owned()),
+        per_price => rate(one, per_price),
+    };
+    let caption = format!("Rates per price, {counted} per {per}");
+    let mut blocks = vec![Block::Table(by_kind(judged, caption, "treatment", &judged.rates, cell))];
+    let caption = "Rates per price of kinds against each other";
+    blocks.extend(between_kinds(caption, "per price", &judged.rates, |row| &row.between_per_price));
+    let text = prose!("Prices as they were typed in: {}.", sources.collect::<Vec<_>>().join("; "));
+    blocks.push(Block::Text(text, Shown::Everywhere));
+    blocks
+}
+
+/// Kinds with their machines, odd machines, and in what machines of a kind are unlike.
+fn machines_section(judged: &Judged) -> Section {
+    let kinds = judged.kinds.iter().map(|kind| {
+        let planned = match kind.machines_planned {
+            0 => Cell::none(),
+            planned => Cell::Count(planned.into()),
+        };
+        let says = match kind.basis {
+            Basis::None => "not measured",
+            Basis::OneMachine => "nothing of others",
+            Basis::TwoMachines => "points, no verdict",
+            Basis::Intervals => "intervals",
+        };
+        vec![
+            Cell::text(&kind.name),
+            planned,
+            Cell::Count(kind.machines.into()),
+            Cell::Count(kind.boots.into()),
+            Cell::Count(kind.studies.into()),
+            Cell::text(says),
+        ]
+    });
+    let odd = judged.odd_machines.iter().map(|odd| {
+        vec![
+            Cell::text(&odd.kind),
+            Cell::text(&odd.node),
+            Cell::text(odd_in(odd)),
+            Cell::Text(numbers::value(odd.over_others, "ratio")),
+            Cell::Text(p_value(odd.adjusted_p)),
+            Cell::Text(differs_in(odd).unwrap_or_else(|| "nothing that is known".to_owned())),
+        ]
+    });
+    let unlike = judged.unlike.iter().map(|unlike| {
+        let values = unlike.values.iter().map(|one| format!("{} ({})", one.value, one.nodes.join(", ")));
+        let values = values.collect::<Vec<_>>().join("; ");
+        vec![Cell::text(&unlike.kind), Cell::text(&unlike.name), Cell::Text(values)]
+    });
+    let mut of_kinds = columns(&["kind"], &["planned", "machines", "boots", "studies"]);
+    of_kinds.push(Column::text("what it allows"));
+    let kinds = Table::new("Machines by kind", of_kinds, kinds);
+    let of_odd = columns(&["kind", "machine", "in", "over the others", "adjusted p", "it differs in"], &[]);
+    let odd = Table::new("Odd machines, which stay in all figures", of_odd, odd);
+    let of_unlike = columns(&["kind", "differs in", "values"], &[]);
+    let unlike = Table::new("Machines of one kind that are unlike", of_unlike, unlike);
+    let more = [odd, unlike.shown(Shown::Page)].into_iter().filter(|table| !table.rows.is_empty());
+    Section::new("kinds", "Machines", [kinds].into_iter().chain(more).map(Block::Table).collect())
+}
+
+/// Planned studies without a result, a row a kind and reason; `None` where there are none.
+fn absent(judged: &Judged) -> Option<Section> {
+    let group = |one: &Absent| (one.kind.clone(), one.reason);
+    let rows = judged.absent.chunk_by(|one, other| group(one) == group(other)).map(|absent| {
+        let which = absent.iter().map(|one| {
+            let node = if one.node.is_empty() { "a machine of the pool" } else { &one.node };
+            let why = if one.why.is_empty() { String::new() } else { format!(": {}", one.why) };
+            format!("{node} repeat {}{why}", one.repeat)
+        });
+        vec![
+            Cell::text(&absent[0].kind),
+            Cell::text(absent[0].reason.word()),
+            Cell::Count(absent.len() as u64),
+            Cell::Text(which.collect::<Vec<_>>().join("; ")),
+        ]
+    });
+    let columns =
+        vec![Column::text("kind"), Column::text("reason"), Column::figure("studies"), Column::text("which")];
+    let title = "Planned studies without a result";
+    let table = Table::new(title, columns, rows);
+    (!table.rows.is_empty()).then(|| Section::new("absent", title, vec![Block::Table(table)]))
+}
+
+/// How it is judged, in few lines.
+fn method(judged: &Judged) -> Section {
+    let level = set_percent(LEVEL);
+    let unit: Prose = prose!(
+        "A machine is one number: the mean over its boots of the mean of each boot's studies, in logarithms. Intervals are \
+         Student's t over machines at {}, from {} machines of a kind on; {} are recommended.",
+        level,
+        MIN_MACHINES,
+        RECOMMENDED_MACHINES
+    );
+    let questions: Prose = prose!(
+        "Two questions have two intervals. Mean of the kind: where the mean of all machines of the kind lies (t · s / √k). \
+         Next machine: what as many boots and repeats on one more machine will measure (t · s · √(1 + 1/k)). A single study \
+         there varies more than that, the machine's truth less."
+    );
+    let families: Prose = prose!(
+        "Kinds are compared by Welch's t on machine means, with fewer degrees of freedom where one kind has fewer machines. \
+         Comparisons against 1, comparisons between kinds, and rates \
+         between kinds are three families, adjusted by Holm, each at {}. Margin {}: what lies within it counts as the same.",
+        set_percent((1.0 - LEVEL) / 2.0),
+        set_percent(judged.margin)
+    );
+    let odd: Prose = prose!(
+        "A machine is called odd where it is farther from the others of its kind than chance has it in {} of fleets (Grubbs, \
+         over all machines and comparisons), from four machines on. It stays in all figures.",
+        set_percent(1.0 - LEVEL)
+    );
+    let blocks = [unit, questions, families, odd].map(|text| Block::Text(text, Shown::Everywhere));
+    Section::new("method", "How it is judged", blocks.into())
+}

@@ -1,0 +1,325 @@
+//! A study of queries with what was found of it: what its sections and findings ask of both, and how they name
+//! queries, treatments and ratios.
+
+use super::types::{Baseline, Change, Queries, TreatmentQueries};
+use super::words::grouped;
+use crate::{Facts, Interval};
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use threadwise_document::chart::{DopChart, DopLine, DopPoint};
+use threadwise_document::numbers::{self, counted};
+use threadwise_document::{Cell, Column, Prose, Ratio, Says, Shown, Table, prose};
+use threadwise_study::Role;
+
+/// Sign of a query whose plan is another one than the baseline's.
+pub const PLAN_SIGN: &str = "P";
+
+/// Treatments that a sentence names.
+const MAX_NAMES: usize = 4;
+
+/// Most queries that a list names.
+pub const MAX_QUERIES: usize = 6;
+
+/// Most treatments that one finding names.
+pub const MAX_SHOWN: usize = 3;
+
+/// Fewest treatments that one finding names, where there are so many.
+const MIN_SHOWN: usize = 2;
+
+/// A study of queries.
+#[derive(Debug, Clone, Copy)]
+pub struct Found<'a> {
+    /// The study.
+    pub facts: Facts<'a>,
+    /// Its estimates.
+    pub queries: &'a Queries,
+}
+
+impl<'a> Found<'a> {
+    /// Treatments by group, groups in study order. In the baseline's place stand its two runs of every block
+    /// together, which is what ratios are over; its twin follows, as noise.
+    pub fn by_group(self) -> Vec<(&'a str, Vec<&'a TreatmentQueries>)> {
+        let all = self.queries.treatments.iter().map(|measured| {
+            let both = self.baseline(measured).map(|baseline| &baseline.both);
+            both.filter(|both| both.treatment == measured.treatment).unwrap_or(measured)
+        });
+        grouped(all, |measured| self.facts.group_of(&measured.treatment))
+    }
+
+    /// The same without twins: treatments that have figures of their own to show.
+    pub fn measured(self) -> Vec<&'a TreatmentQueries> {
+        let all = self.by_group().into_iter().flat_map(|(_, members)| members);
+        all.filter(|measured| self.role(measured) != Role::BaselineTwin).collect()
+    }
+
+    /// A treatment's role.
+    pub fn role(self, measured: &TreatmentQueries) -> Role {
+        self.facts.study.treatment(&measured.treatment).map_or(Role::Compared, |(_, planned)| planned.role)
+    }
+
+    /// A treatment's name inside its group.
+    pub fn label(self, treatment: &str) -> String {
+        self.facts.label(treatment, self.facts.group_of(treatment)).to_owned()
+    }
+
+    /// A few treatments' names inside their groups; of many the first ones.
+    pub fn some_names(self, names: &[String]) -> String {
+        let names: Vec<String> = names.iter().map(|name| self.label(name)).collect();
+        match names.len().checked_sub(MAX_NAMES) {
+            Some(more) if more > 1 => format!("{} and {more} more", names[..MAX_NAMES].join(", ")),
+            _ => names.join(", "),
+        }
+    }
+
+    /// What a treatment is compared with.
+    pub fn baseline(self, measured: &TreatmentQueries) -> Option<&'a Baseline> {
+        let group = self.facts.group_of(&measured.treatment);
+        self.queries.baselines.iter().find(|baseline| baseline.group == group)
+    }
+
+    /// The name of the baseline, or that each group has its own.
+    pub fn baseline_name(self) -> &'a str {
+        match self.queries.baselines.as_slice() {
+            [one] => &one.both.treatment,
+            _ => "the baseline of its group",
+        }
+    }
+
+    /// Whether any treatment has something.
+    pub fn any(self, has: impl Fn(&TreatmentQueries) -> bool) -> bool {
+        self.queries.treatments.iter().any(has)
+    }
+
+    /// `, 2 streams` where treatments differ in their number of streams.
+    pub fn streams_words(self, streams: u32) -> String {
+        match self.any(|measured| measured.streams != streams) {
+            true => format!(", {}", counted(streams as usize, "stream")),
+            false => String::new(),
+        }
+    }
+
+    /// A line for each placement and number of streams over DOP, one chart a group; a baseline's second run is in its point.
+    pub fn over_dop(
+        self,
+        unit: &'static str,
+        value: impl Fn(&TreatmentQueries) -> Option<Interval>,
+    ) -> Vec<DopChart> {
+        let known = self.measured().into_iter().filter_map(|one| Some((one, one.dop?, value(one)?)));
+        let line = |(name, points): (String, Vec<(&TreatmentQueries, u32, Interval)>)| {
+            let point = |(one, dop, value): (&TreatmentQueries, u32, Interval)| {
+                let (low, high) = ends(value.low, value.high);
+                (dop, rounded(value.mean), low, high, self.label(&one.treatment))
+            };
+            let mut line = DopLine { name, points: points.into_iter().map(point).collect() };
+            line.points.sort_by_key(|point| point.0);
+            line
+        };
+        let charts = grouped(known, |(one, ..)| self.facts.group_of(&one.treatment)).into_iter();
+        let chart = charts.map(|(group, all)| {
+            let name = |one: &TreatmentQueries| one.placement.clone() + &self.streams_words(one.streams);
+            let lines = grouped(all, |(one, ..)| name(one)).into_iter().map(line).collect();
+            DopChart { group: group.to_owned(), unit, lines }
+        });
+        chart.collect()
+    }
+}
+
+/// What a chart over DOP shows, each figure so many times a unit.
+pub fn over_dop_table(chart: &DopChart, column: &str, factor: f64, unit: &str) -> Table {
+    let points = chart.lines.iter().flat_map(|line| line.points.iter().map(move |point| (line, point)));
+    let row = |(line, (dop, mean, low, high, treatment)): (&DopLine, &DopPoint)| {
+        let [low, high] = [low, high].map(|end| end.unwrap_or(f64::NAN));
+        let value = Interval { mean: *mean, low, high, unit: String::new() }.scaled(factor, unit);
+        vec![
+            (Column::text("placement"), Cell::text(&line.name)),
+            (Column::text("treatment"), Cell::text(treatment)),
+            (Column::figure("DOP"), Cell::Count((*dop).into())),
+            (Column::figure(column), Cell::Interval(value)),
+        ]
+    };
+    headed("", points.map(row)).shown(Shown::Page)
+}
+
+/// A table whose rows bring the headings of their cells along.
+pub fn headed(caption: impl Into<Prose>, rows: impl IntoIterator<Item = Vec<(Column, Cell)>>) -> Table {
+    let (mut columns, rows): (Vec<Vec<Column>>, Vec<Vec<Cell>>) =
+        rows.into_iter().map(|row| row.into_iter().unzip()).unzip();
+    Table::new(caption, columns.pop().unwrap_or_default(), rows)
+}
+
+/// A table of the page with queries or the like down, each with its name, and columns across.
+pub fn by_query<R: Copy, C>(
+    caption: impl Into<Prose>,
+    columns: &[(String, C)],
+    rows: impl IntoIterator<Item = (String, R)>,
+    cell: impl Fn(&C, R) -> Cell,
+) -> Table {
+    let row = |(name, row): (String, R)| {
+        let cells = columns.iter().map(|(name, column)| (Column::text(name), cell(column, row)));
+        [(Column::text("query"), Cell::text(name))].into_iter().chain(cells).collect()
+    };
+    headed(caption, rows.into_iter().map(row)).shown(Shown::Page)
+}
+
+/// With the four decimals that a chart shows.
+pub fn rounded(value: f64) -> f64 {
+    (value * 1e4).round() / 1e4
+}
+
+/// The same of what may have no value to draw.
+pub fn end(value: f64) -> Option<f64> {
+    (value.is_finite() && value > 0.0).then(|| rounded(value))
+}
+
+/// Both ends, or none: half an interval says nothing.
+pub fn ends(low: f64, high: f64) -> (Option<f64>, Option<f64>) {
+    end(low).zip(end(high)).unzip()
+}
+
+/// Placement, DOP and streams of a treatment.
+pub fn about(measured: &TreatmentQueries) -> String {
+    let dop = measured.dop.map(|dop| format!("DOP {dop}"));
+    let streams = (measured.streams != 1).then(|| counted(measured.streams as usize, "stream"));
+    [Some(measured.placement.clone()), dop, streams].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// How large the data is, over memory and over the last-level caches; `None` where no scale is known.
+pub fn data_words(queries: &Queries) -> Option<Prose> {
+    let size = |bytes: f64, whole: Option<u64>, name: &str| match whole.filter(|whole| *whole > 0) {
+        Some(whole) => {
+            let times = Prose::figure(format!("{}x", numbers::significant(bytes / whole as f64, 2)));
+            prose!("{} {} ({})", times, name, Prose::figure(numbers::bytes(whole)))
+        }
+        None => prose!("{} of unknown size", name),
+    };
+    let words = queries.data.iter().map(|data| {
+        let (bytes, scale) = (data.logical_bytes, data.scale.to_string());
+        let gigabytes = numbers::set_number(bytes / 1e9);
+        let memory = size(bytes, data.memory_bytes, "memory");
+        let llc = size(bytes, data.llc_bytes, "the last-level caches");
+        prose!("scale factor {}, {} GB of rows as text: {}, {}", scale, gigabytes, memory, llc)
+    });
+    let words = Prose::join(words, "; ");
+    (!words.is_empty()).then_some(words)
+}
+
+/// A ratio of speeds; a dash without one.
+pub fn speed(ratio: Option<&Ratio>) -> Cell {
+    Cell::ratio(ratio, Says::Higher)
+}
+
+/// A ratio without a judgement; a dash without one.
+pub fn bare(ratio: Option<&Ratio>) -> Cell {
+    or_none(ratio.cloned().map(Cell::BareRatio))
+}
+
+/// A cell; a dash without one.
+pub fn or_none(cell: Option<Cell>) -> Cell {
+    cell.unwrap_or_else(Cell::none)
+}
+
+/// A cell with the sign of another plan behind it, where there is one.
+pub fn with_sign(cell: Cell, change: Change) -> Cell {
+    match change {
+        Change::Different => Cell::Both(Box::new(cell), Box::new(Cell::text(PLAN_SIGN))),
+        _ => cell,
+    }
+}
+
+/// Which treatments a verdict names, and those that are left to the table.
+pub struct Choice<'a> {
+    /// At most [`MAX_SHOWN`], in study order: all where there are no more, else each placement's highest DOP, and of a
+    /// single placement the next one. Never by their speeds: intervals of those that were chosen by them would be too short.
+    pub named: Vec<&'a TreatmentQueries>,
+    /// The others in study order.
+    pub rest: Vec<&'a TreatmentQueries>,
+}
+
+impl<'a> Choice<'a> {
+    /// From the compared treatments that were measured.
+    pub fn of(found: Found<'a>) -> Self {
+        let is_compared = |one: &&TreatmentQueries| found.role(one) == Role::Compared && one.blocks > 0;
+        let all: Vec<&TreatmentQueries> = found.queries.treatments.iter().filter(is_compared).collect();
+        let mut by_size: Vec<usize> = (0..all.len()).collect();
+        by_size.sort_by_key(|at| Reverse((all[*at].dop, all[*at].streams)));
+        let mut places = BTreeSet::new();
+        let mut is_highest = |at: &usize| {
+            places.insert((found.facts.group_of(&all[*at].treatment), all[*at].placement.trim()))
+        };
+        let (mut chosen, others): (Vec<usize>, Vec<usize>) = by_size.into_iter().partition(&mut is_highest);
+        let most = if all.len() <= MAX_SHOWN { MAX_SHOWN } else { chosen.len().clamp(MIN_SHOWN, MAX_SHOWN) };
+        chosen.extend(others);
+        chosen.truncate(most);
+        let (named, rest): (Vec<usize>, Vec<usize>) = (0..all.len()).partition(|at| chosen.contains(at));
+        let only = |part: Vec<usize>| part.into_iter().map(|at| all[at]).collect();
+        Self { named: only(named), rest: only(rest) }
+    }
+
+    /// All of them, those that are named first.
+    pub fn all(&self) -> impl Iterator<Item = &'a TreatmentQueries> + '_ {
+        self.named.iter().chain(&self.rest).copied()
+    }
+
+    /// `; 9 more in the table (7 with a difference shown)`, or nothing where none is left.
+    pub fn more(&self, ratio_of: impl Fn(&TreatmentQueries) -> Option<&Ratio>) -> String {
+        let known: Vec<&Ratio> = self.rest.iter().filter_map(|measured| ratio_of(measured)).collect();
+        let shown = known.iter().filter(|ratio| ratio.is_different()).count();
+        match (known.len(), shown) {
+            (0, _) => String::new(),
+            (more, 0) => format!("; {more} more in the table"),
+            (more, shown) => format!("; {more} more in the table ({shown} with a difference shown)"),
+        }
+    }
+}
+
+/// A ratio with its name, as a finding lists it.
+pub struct NamedRatio {
+    name: String,
+    ratio: Ratio,
+    /// What stands behind it in brackets; may be empty.
+    more: Prose,
+}
+
+impl NamedRatio {
+    /// Of a treatment, a comparison or a query.
+    pub fn of(name: &str, ratio: &Ratio, more: impl Into<Prose>) -> Self {
+        Self { name: name.to_owned(), ratio: ratio.clone(), more: more.into() }
+    }
+
+    /// `d2 1.80x [1.75, 1.85] (6.11 s)`; the reason is left out where it is given for all.
+    fn text(&self, with_why: bool) -> Prose {
+        let why = self.ratio.why_not_shown().filter(|_| with_why).unwrap_or_default();
+        // That there is no interval is a reason, and given as such.
+        let figures = match self.ratio.has_ends() {
+            true => Prose::from(&self.ratio),
+            false => Prose::figure(format!("{}x", numbers::ratio(self.ratio.value))),
+        };
+        let parts = [self.more.clone(), why.into()].into_iter().filter(|part| !part.is_empty());
+        let brackets = Prose::join(parts, ", ");
+        match brackets.is_empty() {
+            true => prose!("{} {}", &self.name, figures),
+            false => prose!("{} {} ({})", &self.name, figures, brackets),
+        }
+    }
+}
+
+/// `a 1.80x [1.75, 1.85]; no difference shown: b 1.02x [0.97, 1.07], c 1.01x [0.96, 1.06]`: what is
+/// shown first. `None` without a ratio.
+pub fn judged(ratios: impl IntoIterator<Item = NamedRatio>) -> Option<Prose> {
+    let (shown, not): (Vec<NamedRatio>, Vec<NamedRatio>) =
+        ratios.into_iter().partition(|one| one.ratio.is_different());
+    let joined =
+        |part: &[NamedRatio], with_why: bool| Prose::join(part.iter().map(|one| one.text(with_why)), ", ");
+    let mut parts = Vec::new();
+    if !shown.is_empty() {
+        parts.push(joined(&shown, false));
+    }
+    if let [first, rest @ ..] = not.as_slice() {
+        // One reason of all of them is given once.
+        let why = first.ratio.why_not_shown();
+        let same = why.filter(|_| rest.iter().all(|one| one.ratio.why_not_shown() == why));
+        let reason = same.map_or_else(String::new, |why| format!(" ({why})"));
+        parts.push(prose!("no difference shown{}: {}", reason, joined(&not, same.is_none())));
+    }
+    (!parts.is_empty()).then(|| Prose::join(parts, "; "))
+}

@@ -1,0 +1,512 @@
+//! What stands out, the likeliest reason among what was measured, and what is said and shown of it.
+//!
+//! A single execution stands out where it took more than twice the median of its query and treatment,
+//! its modified z-score (Iglewicz, Hoaglin, *How to Detect and Handle Outliers*, 1993: 0.6745 · (x −
+//! median) / MAD, of logarithms) exceeds 3.5, and what it took beyond the median is 1% or more of all
+//! that its run took in the block. The factor alone would report every execution of a query that
+//! scatters; the score alone would report 3% in a query that does not; both together would report
+//! milliseconds that no total shows. Nothing that stands out is left out of any estimate.
+//!
+//! A disturbance is given as the reason of a slow execution only where it can explain a quarter of the
+//! excess: steal of 1% does not make a query twice as long, half of the threads make it twice as long at
+//! the most, and a share of others that is as large as ever explains nothing. Bytes cannot be turned into time without
+//! knowing the device, so for reads and spills the rule is that there were at least twice as many as
+//! usual, and at least a MiB. The first that applies is given: plan, threads, reads and spills, neighbours,
+//! clock.
+
+use super::executions::{BlockRun, Done, Executions};
+use super::found::Found;
+use super::plans::{self, Plans};
+use super::types::{Baseline, Change, Outlier, QueryEstimates, Reason, TreatmentQueries};
+use super::words::{grouped, query_list};
+use crate::Finding;
+use crate::estimate::{BUSY_FLAG_SHARE, CO_RUNNER_FLAG_SHARE, STEAL_FLAG_SHARE};
+use crate::words::{finding, share};
+use std::collections::{BTreeMap, BTreeSet};
+use threadwise_document::numbers::{self, counted, significant};
+use threadwise_document::{Block, Prose, Section, Shown, prose};
+use threadwise_machine::{CpuSet, Topology};
+use threadwise_statistics::{median, per};
+
+/// An execution that took no more than so many times the median is none that stands out.
+const MIN_TIMES: f64 = 2.0;
+
+/// Modified z-scores above this are outliers (Iglewicz, Hoaglin 1993).
+const MIN_SCORE: f64 = 3.5;
+
+/// Makes the median absolute deviation of a normal sample its standard deviation.
+const MAD_TO_SD: f64 = 0.6745;
+
+/// Least share of its run's time in the block that an execution lost.
+const MIN_LOST_SHARE: f64 = 0.01;
+
+/// Fewest executions of a query under a treatment of which a median says something.
+const MIN_EXECUTIONS: usize = 4;
+
+/// A query stands out among all where its speed is so many times the geometric mean, or its inverse.
+const MIN_APART: f64 = 1.25;
+
+/// Most that are listed, of both kinds together.
+const MAX_LISTED: usize = 20;
+
+/// Single executions leave so many places to queries.
+const FOR_QUERIES: usize = 8;
+
+/// Part of an excess that a disturbance must explain.
+const EXPLAINS_SHARE: f64 = 0.25;
+
+/// Less than two ticks of the kernel's accounting (10 ms each) is not told from nothing.
+const MIN_TAKEN_NS: f64 = 2e7;
+
+/// So many times the usual amount is more than usual.
+const MANY_TIMES: f64 = 2.0;
+
+/// Counters that tell of storage, with the least amount that counts, what it is called, and the cause.
+const STORAGE: [(&str, f64, &str, &str); 4] = [
+    ("spill_bytes", 1_048_576.0, "spilled", "spilling"),
+    ("read_bytes", 1_048_576.0, "read", "reads from storage"),
+    ("major_faults", 256.0, "faulted in", "pages faulted in"),
+    ("temp_bytes", 1_048_576.0, "wrote to temporary files", "temporary files"),
+];
+
+/// Who else may be at work around an execution, in the order in which they are given as a reason, which is that of
+/// [`Execution::shares`]: the cause, what had the share, the share that counts, and whether it is of the execution's own
+/// logical CPUs: then the time is known that was taken, and must explain the excess.
+const NEIGHBOURS: [(&str, &str, f64, bool); 5] = [
+    (STEAL, STEAL, STEAL_FLAG_SHARE, true),
+    ("others busy on the same logical CPUs", "others on its logical CPUs", BUSY_FLAG_SHARE, true),
+    ("others busy on siblings left free", "siblings left free busy", BUSY_FLAG_SHARE, false),
+    (
+        "a co-runner on the same cores",
+        "a co-runner on its cores around that block",
+        CO_RUNNER_FLAG_SHARE,
+        false,
+    ),
+    ("other logical CPUs busy", "other logical CPUs busy", BUSY_FLAG_SHARE, false),
+];
+
+const STEAL: &str = "steal";
+
+/// Most groups that a finding reports: single executions first, the last place for a query as a whole.
+const MAX_GROUPS: usize = 3;
+
+/// Most groups of queries as a whole.
+const MAX_WHOLE: usize = 2;
+
+/// With more letters than that the last group is left out.
+const MAX_TEXT: usize = 230;
+
+/// Most queries that a group names.
+const MAX_NAMED: usize = 3;
+
+/// Single executions first, by the share of the block's time that they lost, then queries, by how far
+/// they are apart; and how many there are beyond those that are listed.
+pub fn outliers(
+    table: &Executions<'_>,
+    plans: &Plans,
+    treatments: &[TreatmentQueries],
+    baselines: &[Baseline],
+) -> (Vec<Outlier>, usize) {
+    let mut single: Vec<(f64, Outlier)> = Vec::new();
+    let mut whole: Vec<Outlier> = Vec::new();
+    for (at, measured) in treatments.iter().enumerate() {
+        let mut by_query: BTreeMap<u8, Vec<Execution<'_, '_>>> = BTreeMap::new();
+        for one in executions(table, at) {
+            by_query.entry(one.done.execution.query).or_default().push(one);
+        }
+        single.extend(by_query.values().flat_map(|all| slow(&measured.treatment, plans, at, all)));
+        let group = &table.study.treatments[at].group;
+        let baseline = baselines.iter().find(|baseline| baseline.group == *group);
+        whole.extend(baseline.into_iter().flat_map(|baseline| apart(table, at, measured, &baseline.both)));
+    }
+    single.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    whole.sort_by(|a, b| b.times.ln().abs().total_cmp(&a.times.ln().abs()));
+    let all = single.len() + whole.len();
+    whole.truncate(FOR_QUERIES.max(MAX_LISTED.saturating_sub(single.len())));
+    single.truncate(MAX_LISTED.saturating_sub(whole.len()));
+    let listed: Vec<Outlier> = single.into_iter().map(|(_, outlier)| outlier).chain(whole).collect();
+    let left_out = all - listed.len();
+    (listed, left_out)
+}
+
+/// One execution with what surrounded it.
+struct Execution<'t, 'a> {
+    cell: &'t BlockRun<'a>,
+    done: Done<'a>,
+    /// Time of its own logical CPUs, scaled to it where its slice is longer.
+    total_ns: f64,
+    /// Shares of each of [`NEIGHBOURS`]; not a number where unknown.
+    shares: [f64; 5],
+}
+
+/// A treatment's executions.
+fn executions<'t, 'a>(table: &'t Executions<'a>, at: usize) -> impl Iterator<Item = Execution<'t, 'a>> {
+    table.of(at).flat_map(|cell| {
+        let assigned: CpuSet = cell.run.cpus.iter().copied().collect();
+        let siblings = table.topology.map_or_else(CpuSet::new, |topology| siblings(&assigned, topology));
+        cell.done.iter().map(move |done| execution(cell, *done, &assigned, &siblings))
+    })
+}
+
+fn siblings(assigned: &CpuSet, topology: &Topology) -> CpuSet {
+    let known = assigned.iter().filter_map(|cpu| topology.cpu(cpu));
+    known.flat_map(|cpu| cpu.siblings.iter()).collect()
+}
+
+fn execution<'t, 'a>(
+    cell: &'t BlockRun<'a>,
+    done: Done<'a>,
+    assigned: &CpuSet,
+    siblings: &CpuSet,
+) -> Execution<'t, 'a> {
+    let Done { slice, execution } = done;
+    let far = &slice.other_cpus;
+    // Own, left-over and free logical CPUs: busy, stolen, all.
+    let mut sums = [[0.0; 3], [0.0; 3], [far.busy_ns, far.steal_ns, far.total_ns].map(|ns| ns as f64)];
+    for times in &slice.cpu_times {
+        let is_own = assigned.contains(times.cpu);
+        let at = if is_own { 0 } else { 2 - usize::from(siblings.contains(times.cpu)) };
+        let parts = [times.busy_ns, times.steal_ns, times.total_ns];
+        sums[at].iter_mut().zip(parts).for_each(|(sum, part)| *sum += part as f64);
+    }
+    let [[busy, steal, total], left_over, free] = sums;
+    let all = slice.sessions.iter().flat_map(|session| &session.queries);
+    let planning: f64 = all.map(|one| one.planning_ns.unwrap_or(0) as f64).sum();
+    let others = match slice.cpu_ns() {
+        // What is not known to be ours is not known to be another's either.
+        0 => 0.0,
+        cpu => (busy - cpu as f64 - planning).max(0.0),
+    };
+    let share = |above: f64, below: f64| per(above, below).unwrap_or(0.0);
+    Execution {
+        cell,
+        done,
+        total_ns: total * share(execution.elapsed_ns as f64, slice.window_ns as f64).min(1.0),
+        shares: [
+            share(steal, total),
+            share(others, total),
+            share(left_over[0], left_over[2]),
+            cell.co_runner_share.unwrap_or(f64::NAN),
+            share(free[0], free[2]),
+        ],
+    }
+}
+
+/// What is usual for a query under a treatment: medians over its executions.
+struct Usual<'p> {
+    elapsed_ns: f64,
+    plan: Option<&'p str>,
+    dop: f64,
+    counters: [f64; 4],
+    shares: [f64; 5],
+    clock_mhz: Option<f64>,
+}
+
+/// Executions of one query under one treatment that took far longer than usual, each with the share of its run's time in the
+/// block that it lost.
+fn slow(treatment: &str, plans: &Plans, at: usize, all: &[Execution<'_, '_>]) -> Vec<(f64, Outlier)> {
+    let (Some(query), true) = (all.first().map(|one| one.done.execution.query), all.len() >= MIN_EXECUTIONS)
+    else {
+        return Vec::new();
+    };
+    let log = |one: &Execution<'_, '_>| (one.done.execution.elapsed_ns as f64).ln();
+    let Some(middle) = median(all.iter().map(log)) else { return Vec::new() };
+    let mad = median(all.iter().map(|one| (log(one) - middle).abs())).unwrap_or(0.0);
+    let usual_of = |value: &dyn Fn(&Execution<'_, '_>) -> f64| median(all.iter().map(value)).unwrap_or(0.0);
+    let usual = Usual {
+        elapsed_ns: middle.exp(),
+        plan: plans.majority(&[at], query).map(|plan| plans.text(plan)),
+        dop: usual_of(&|one| one.done.execution.dop.map_or(f64::NAN, f64::from)),
+        counters: STORAGE.map(|(name, ..)| usual_of(&|one| count(one, name))),
+        shares: std::array::from_fn(|share| usual_of(&|one| one.shares[share])),
+        clock_mhz: median(all.iter().filter_map(|one| one.cell.clock_mhz)),
+    };
+    let lost_share = |one: &Execution<'_, '_>| {
+        let of_run: f64 = one.cell.done.iter().map(|done| done.execution.elapsed_ns as f64).sum();
+        (one.done.execution.elapsed_ns as f64 - usual.elapsed_ns) / of_run
+    };
+    let is_out = |one: &&Execution<'_, '_>| {
+        let above = log(one) - middle;
+        above > MIN_TIMES.ln() && MAD_TO_SD * above > MIN_SCORE * mad && lost_share(one) >= MIN_LOST_SHARE
+    };
+    let tell = |one: &Execution<'_, '_>| {
+        let times = (log(one) - middle).exp();
+        let (block, Why { reason, cause, text: why }) = (one.cell.run.block, why_slow(one, &usual));
+        let figure = |ns: f64| Prose::figure(numbers::nanoseconds(ns));
+        let text = prose!(
+            "Q{} under {} took {} in block {}, {} times its median of {}: {}.",
+            u32::from(query),
+            treatment,
+            figure(one.done.execution.elapsed_ns as f64),
+            block,
+            significant(times, 2),
+            figure(usual.elapsed_ns),
+            why
+        );
+        let (treatment, block) = (treatment.to_owned(), Some(block));
+        (lost_share(one), Outlier { query, treatment, block, times, reason, cause, text })
+    };
+    all.iter().filter(is_out).map(tell).collect()
+}
+
+/// Queries whose speed under a treatment is apart from that of all of them together: by both
+/// intervals (that of the query adjusted for the queries), by [`MIN_APART`], and by more than the noise floor of the query itself.
+///
+/// Of streams only those as many as the baseline's: beside others every query takes longer, and which
+/// ones meet is drawn.
+fn apart(
+    table: &Executions<'_>,
+    at: usize,
+    measured: &TreatmentQueries,
+    baseline: &TreatmentQueries,
+) -> Vec<Outlier> {
+    let Some(mean) =
+        measured.total.ratios.geometric.as_ref().filter(|_| measured.streams == baseline.streams)
+    else {
+        return Vec::new();
+    };
+    let tell = |(query, estimates): (&u8, &QueryEstimates)| {
+        let speed = estimates.speed.as_ref()?;
+        let (floor, times) = (speed.floor?, speed.value / mean.value);
+        let is_apart = speed.holm_low > mean.high || speed.holm_high < mean.low;
+        if !is_apart || !times.is_finite() || times.ln().abs() < MIN_APART.max(floor).ln() {
+            return None;
+        }
+        let Why { reason, cause, text: why } = why_apart(table, at, *query, measured, baseline, times);
+        let text = prose!(
+            "Q{} under {} has {} of the baseline's speed, all queries {}: {}.",
+            u32::from(*query),
+            &measured.treatment,
+            speed,
+            mean,
+            why
+        );
+        let treatment = measured.treatment.clone();
+        Some(Outlier { query: *query, treatment, block: None, times, reason, cause, text })
+    };
+    measured.queries.iter().filter_map(tell).collect()
+}
+
+/// Why something stands out.
+struct Why {
+    /// Of which kind.
+    reason: Reason,
+    /// In a few words without figures.
+    cause: &'static str,
+    /// With the figures that it rests on.
+    text: Prose,
+}
+
+impl Why {
+    fn new(reason: Reason, cause: &'static str, text: impl Into<Prose>) -> Self {
+        Self { reason, cause, text: text.into() }
+    }
+}
+
+/// Why one execution took longer than usual.
+fn why_slow(one: &Execution<'_, '_>, usual: &Usual<'_>) -> Why {
+    let times = one.done.execution.elapsed_ns as f64 / usual.elapsed_ns;
+    other_plan(one, usual)
+        .or_else(|| fewer_threads(one, usual, times))
+        .or_else(|| storage(STORAGE.map(|(name, ..)| count(one, name)), usual.counters, true, ["", "mostly"]))
+        .or_else(|| neighbour(one, usual))
+        .or_else(|| lower_clock(one, usual, times))
+        .unwrap_or_else(|| {
+            Why::new(Reason::Unexplained, "unexplained", "nothing that was measured explains it")
+        })
+}
+
+fn other_plan(one: &Execution<'_, '_>, usual: &Usual<'_>) -> Option<Why> {
+    let plan = one.done.execution.plan.as_deref().and_then(plans::bare)?;
+    let text = match plans::change(usual.plan?, &plan) {
+        Change::Different => "another plan than its usual one",
+        Change::ParallelOnly => "its usual plan with other operators between threads",
+        Change::Same | Change::Unknown => return None,
+    };
+    Some(Why::new(Reason::Plan, text, text))
+}
+
+/// With n of m threads it takes m/n times as long at the most.
+fn fewer_threads(one: &Execution<'_, '_>, usual: &Usual<'_>, times: f64) -> Option<Why> {
+    let dop = f64::from(one.done.execution.dop?);
+    let is_cause = dop < usual.dop && usual.dop / dop - 1.0 >= EXPLAINS_SHARE * (times - 1.0);
+    let text = || format!("{dop} took part in it, mostly {} do", usual.dop);
+    is_cause.then(|| Why::new(Reason::Dop, "fewer threads took part than usual", text()))
+}
+
+fn count(one: &Execution<'_, '_>, name: &str) -> f64 {
+    one.done.execution.counters.get(name).copied().unwrap_or(0) as f64
+}
+
+/// More that was read or spilled makes no execution faster, and less makes none slower: `words` stand behind the amount now,
+/// and before what it is held against.
+fn storage(now: [f64; 4], usual: [f64; 4], is_slow: bool, words: [&str; 2]) -> Option<Why> {
+    STORAGE.iter().zip(now.into_iter().zip(usual)).find_map(|((name, least, verb, cause), (now, usual))| {
+        let (more, less) = if is_slow { (now, usual) } else { (usual, now) };
+        let [now, usual] = [now, usual].map(|value| amount(name, value));
+        let text = || prose!("it {} {}{} {}", *verb, now, words.join(", "), usual);
+        (more - less >= *least && more >= MANY_TIMES * less).then(|| Why::new(Reason::Io, cause, text()))
+    })
+}
+
+fn amount(name: &str, amount: f64) -> Prose {
+    let count = amount.round() as u64;
+    Prose::figure(match name.ends_with("_bytes") {
+        true => numbers::bytes(count),
+        false => format!("{} pages", numbers::grouped(count)),
+    })
+}
+
+fn neighbour(one: &Execution<'_, '_>, usual: &Usual<'_>) -> Option<Why> {
+    let excess_ns = one.done.execution.elapsed_ns as f64 - usual.elapsed_ns;
+    let shares = one.shares.into_iter().zip(usual.shares);
+    NEIGHBOURS.iter().zip(shares).find_map(|((cause, what, limit, takes_time), (now, usual))| {
+        let is_cause = match takes_time {
+            // Taken beyond what the usual share takes of as long a time.
+            true => (now - usual) * one.total_ns >= MIN_TAKEN_NS.max(EXPLAINS_SHARE * excess_ns),
+            false => now >= MANY_TIMES * usual,
+        };
+        let text = || prose!("{} {}, mostly {}", *what, share(now), share(usual));
+        (now > *limit && is_cause).then(|| Why::new(Reason::Neighbour, cause, text()))
+    })
+}
+
+fn lower_clock(one: &Execution<'_, '_>, usual: &Usual<'_>, times: f64) -> Option<Why> {
+    let (now, usual) = one.cell.clock_mhz.zip(usual.clock_mhz)?;
+    let mhz = |value: f64| significant(value, 3);
+    let text = || prose!("the clock was {} MHz in that block, mostly {}", mhz(now), mhz(usual));
+    ((usual / now).ln() >= EXPLAINS_SHARE * times.ln())
+        .then(|| Why::new(Reason::Clock, "a lower clock", text()))
+}
+
+/// Why a query gained more or less than all together.
+fn why_apart(
+    table: &Executions<'_>,
+    at: usize,
+    query: u8,
+    measured: &TreatmentQueries,
+    baseline: &TreatmentQueries,
+    times: f64,
+) -> Why {
+    let estimates = measured.queries.get(&query).zip(baseline.queries.get(&query));
+    let of_plan_and_counters = estimates.and_then(|(now, was)| {
+        let text = "another plan than the baseline's";
+        (now.plan_change == Change::Different)
+            .then(|| Why::new(Reason::Plan, text, text))
+            .or_else(|| serial(now, measured, times))
+            .or_else(|| {
+                let counters = |one: &QueryEstimates| {
+                    STORAGE.map(|(name, ..)| one.counters.get(name).copied().unwrap_or(0.0))
+                };
+                let words = [" an execution", "under the baseline"];
+                storage(counters(now), counters(was), times < 1.0, words)
+            })
+    });
+    let steal = |side: &[usize]| {
+        let all = side.iter().flat_map(|at| executions(table, *at));
+        let of_query = all.filter(|one| one.done.execution.query == query);
+        median(of_query.map(|one| one.shares[0])).unwrap_or(0.0)
+    };
+    // Steal lengthens a query by about its own share.
+    let of_steal = || {
+        let (now, was) = (steal(&[at]), steal(&table.below(at)));
+        let is_cause = now > STEAL_FLAG_SHARE && now - was >= EXPLAINS_SHARE * -times.ln();
+        let text = || prose!("steal {} of the time, under the baseline {}", share(now), share(was));
+        is_cause.then(|| Why::new(Reason::Neighbour, STEAL, text()))
+    };
+    let is_slower = estimates.is_some() && times < 1.0;
+    of_plan_and_counters.or_else(|| is_slower.then(of_steal)?).unwrap_or_else(|| {
+        let text = "plan, threads, reads, spills and steal do not tell why";
+        Why::new(Reason::Unexplained, "unexplained", text)
+    })
+}
+
+/// A slow query on fewer threads than its treatment asked for, where others had them.
+fn serial(estimates: &QueryEstimates, measured: &TreatmentQueries, times: f64) -> Option<Why> {
+    let (asked, most) = measured.dop.zip(estimates.dop_max)?;
+    let others_had_more =
+        measured.queries.values().any(|other| other.dop_max.is_some_and(|other| other > most));
+    let text = || format!("at most {most} of the {asked} that were asked for took part");
+    (times < 1.0 && most < asked && others_had_more)
+        .then(|| Why::new(Reason::Dop, "fewer threads took part than were asked for", text()))
+}
+
+/// What stands out, with the likeliest reason, executions that share block and cause together; `None` where nothing does.
+/// Queries of another plan are reported as such elsewhere.
+pub fn finding_of(found: Found<'_>) -> Option<Finding> {
+    let all = found.queries.outliers.iter();
+    let (single, whole): (Vec<&Outlier>, Vec<&Outlier>) = all
+        .filter(|one| one.block.is_some() || one.reason != Reason::Plan)
+        .partition(|one| one.block.is_some());
+    let all = single.len() + whole.len() + found.queries.outliers_left_out;
+    // Each group where its first one is.
+    let mut single = grouped(single, |one| (one.block, one.cause));
+    let mut whole = grouped(whole, |one| (one.query, one.cause));
+    single.truncate(MAX_GROUPS - whole.len().min(1));
+    whole.truncate(MAX_WHOLE.min(MAX_GROUPS - single.len()));
+    let mut texts: Vec<Prose> = single.iter().filter_map(|(_, group)| slow_group(group)).collect();
+    while texts.len() > 1 && texts.iter().map(|text| text.to_string().len()).sum::<usize>() > MAX_TEXT {
+        texts.pop();
+        single.pop();
+    }
+    let of_whole: Vec<Prose> = whole.iter().filter_map(|(_, group)| apart_group(group)).collect();
+    let mut sentences: Vec<Prose> = Vec::new();
+    for (words, texts) in [("Stands out", texts), ("Apart from the rest", of_whole)] {
+        sentences.extend((!texts.is_empty()).then(|| prose!("{}: {}.", words, Prose::join(texts, "; "))));
+    }
+    let single = single.into_iter().flat_map(|(_, group)| group);
+    let shown: Vec<&Outlier> = single.chain(whole.into_iter().flat_map(|(_, group)| group)).collect();
+    match all - shown.len() {
+        0 => {}
+        1 => sentences.push("1 more stands out less.".into()),
+        more => sentences.push(prose!("{} more stand out less.", more)),
+    }
+    let mut names: Vec<&str> = shown.iter().map(|one| one.treatment.as_str()).collect();
+    names.sort_unstable();
+    (!sentences.is_empty()).then(|| finding("outlier", Prose::join(sentences, " "), &names))
+}
+
+/// `Q4, Q6 and Q11 under d2 in block 3, 4.0 to 9.1 times their medians (steal)`.
+fn slow_group(group: &[&Outlier]) -> Option<Prose> {
+    let first = group.first()?;
+    let queries: BTreeSet<u8> = group.iter().map(|one| one.query).collect();
+    let queries = query_list(queries, MAX_NAMED);
+    let treatments: BTreeSet<&str> = group.iter().map(|one| one.treatment.as_str()).collect();
+    let under = match treatments.len() {
+        1 => first.treatment.clone(),
+        several => counted(several, "treatment"),
+    };
+    let times = || group.iter().map(|one| one.times);
+    let [low, high] = [times().fold(f64::INFINITY, f64::min), times().fold(0.0, f64::max)]
+        .map(|times| Prose::figure(significant(times, 2)));
+    let times = match group {
+        [_] => prose!("{} times its median", high),
+        _ => prose!("{} to {} times their medians", low, high),
+    };
+    Some(prose!("{} under {} in block {}, {} ({})", queries, under, first.block?, times, first.cause))
+}
+
+/// `Q6 under d4 and 2 more treatments slower (steal)`: by rank alone, since an interval of one that was chosen for being
+/// far from the others would not account for that.
+fn apart_group(group: &[&Outlier]) -> Option<Prose> {
+    let first = group.first()?;
+    let more = match group.len() - 1 {
+        0 => String::new(),
+        more => format!(" and {}", counted(more, "more treatment")),
+    };
+    let word = if first.times < 1.0 { "slower" } else { "faster" };
+    Some(prose!("Q{} under {}{} {} ({})", u32::from(first.query), &first.treatment, more, word, first.cause))
+}
+
+/// What stands out: whole queries first, then what is furthest from the usual; `None` where nothing does.
+pub fn section(found: Found<'_>) -> Option<Section> {
+    let mut all: Vec<&Outlier> = found.queries.outliers.iter().collect();
+    let distance = |outlier: &Outlier| outlier.times.ln().abs();
+    all.sort_by(|a, b| a.block.is_some().cmp(&b.block.is_some()).then(distance(b).total_cmp(&distance(a))));
+    let more = found.queries.outliers_left_out;
+    let more = (more > 0)
+        .then(|| Block::Text(prose!("{} more stand out less.", numbers::grouped(more as u64)), Shown::Page));
+    let lines = Block::List(all.iter().map(|outlier| outlier.text.clone()).collect(), Shown::Page);
+    let blocks = more.into_iter().chain([lines]).collect();
+    (!all.is_empty()).then(|| Section::new("outliers", "What stands out", blocks))
+}

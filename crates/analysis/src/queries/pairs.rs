@@ -1,0 +1,157 @@
+//! Pairs of treatments that a study compares with each other, query by query: both threads of every core over one at the
+//! same DOP, DOP of all logical CPUs over DOP of all cores, and whatever pairs a study names; and what is said and shown
+//! of them. What is compared with the baseline stands with each treatment, and one DOP over the next lower one in `steps`.
+//!
+//! The queries of a comparison are a family, as everywhere; a total is one of all comparisons (docs/METHODOLOGY.md,
+//! "Queries").
+
+use super::executions::{Executions, Pair};
+use super::found::{
+    Found, MAX_SHOWN, NamedRatio, PLAN_SIGN, bare, by_query, headed, judged, speed, with_sign,
+};
+use super::plans::Plans;
+use super::ratios::{self, together};
+use super::types::{Change, ComparedQuery, QueryComparison};
+use super::words::{query_name, query_names};
+use crate::estimate::Sides;
+use crate::findings::machine::has_allowed_siblings;
+use crate::findings::smt;
+use crate::words::{finding, names};
+use crate::{Estimate, Finding};
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use threadwise_document::{Block, Cell, Column, Prose, Section, Shown, Table, prose};
+use threadwise_study::Comparison;
+
+/// Kinds of comparisons that have their place elsewhere.
+const ELSEWHERE: [&str; 2] = ["baseline", "dop-step"];
+
+/// Comparisons that tell of siblings, with what they compare.
+const SMT_KINDS: [(&str, &str); 2] = [
+    ("smt-dop", "The same DOP, free to use both threads of each core, against one thread a core"),
+    ("both-threads", "Both threads of each core, at their DOP, against one thread a core at its own"),
+];
+
+fn is_smt(kind: &str) -> bool {
+    SMT_KINDS.iter().any(|(known, _)| *known == kind)
+}
+
+/// All of a study that have their place here, in its order; without those of which no block has both sides.
+pub fn comparisons(table: &Executions<'_>, plans: &Plans) -> Vec<QueryComparison> {
+    let placed = table.study.comparisons.iter().filter(|named| !ELSEWHERE.contains(&named.kind.as_str()));
+    let pair = |named: &'_ Comparison| {
+        let Sides { top, below } = Sides::of(table.study, named)?;
+        let mut pair = Pair { top: vec![top], below, changed: BTreeSet::new() };
+        let differs = |query: &u8| plans.between(&pair, *query) == Change::Different;
+        pair.changed = table.numbers.iter().copied().filter(differs).collect();
+        Some(pair)
+    };
+    let (named, pairs): (Vec<&Comparison>, Vec<Pair>) =
+        placed.filter_map(|named| Some((named, pair(named)?))).unzip();
+    let all = named.into_iter().zip(&pairs).zip(together(table, &pairs));
+    let each = all.map(|((named, pair), ratios)| QueryComparison {
+        name: named.name.clone(),
+        kind: named.kind.clone(),
+        treatment: named.treatment.clone(),
+        baseline: named.baseline.first().cloned().unwrap_or_default(),
+        queries: ratios::queries(table, plans, pair),
+        changed: pair.changed.iter().copied().collect(),
+        ratios,
+    });
+    each.filter(|comparison| !comparison.queries.is_empty() || comparison.ratios.speed.is_some()).collect()
+}
+
+/// What siblings bring, or why that cannot be reported.
+pub fn smt_findings(found: Found<'_>) -> Vec<Finding> {
+    let all: Vec<Finding> = SMT_KINDS.iter().filter_map(|(kind, text)| of_kind(found, kind, text)).collect();
+    if !all.is_empty() {
+        return all;
+    }
+    let is_asked = found.facts.study.comparisons.iter().any(|comparison| is_smt(&comparison.kind));
+    let text = match (has_allowed_siblings(found.facts.topology), is_asked) {
+        (false, _) => return vec![smt::not_measured(&found.facts)],
+        (true, true) => "SMT yield: not measured, no block has usable runs of both sides.",
+        (true, false) => "SMT yield: not part of this study; cores with siblings are there.",
+    };
+    vec![finding("not-measurable", text.to_owned(), &[])]
+}
+
+/// Comparisons of one kind, those of the highest DOPs.
+fn of_kind(found: Found<'_>, kind: &str, text: &str) -> Option<Finding> {
+    let mut estimates: Vec<&Estimate> =
+        found.facts.throughput().filter(|estimate| estimate.kind == kind).collect();
+    let all = estimates.len();
+    estimates.sort_by_key(|estimate| {
+        let mut treatments = found.queries.treatments.iter();
+        Reverse(treatments.find(|one| one.treatment == estimate.treatment).and_then(|one| one.dop))
+    });
+    estimates.truncate(MAX_SHOWN);
+    let clauses = judged(estimates.iter().map(|one| NamedRatio::of(&one.name, &one.ratio, "")))?;
+    let what = if found.queries.is_throughput { "queries per hour" } else { "geometric mean" };
+    let more = match all - estimates.len() {
+        0 => String::new(),
+        more => format!("; {more} more in the table"),
+    };
+    Some(finding(kind, prose!("{} ({}): {}{}.", text, what, clauses, more), &names(&estimates)))
+}
+
+/// The section; `None` where no pair is compared.
+pub fn section(found: Found<'_>) -> Option<Section> {
+    let pairs = &found.queries.comparisons;
+    let title = match pairs.iter().all(|pair| is_smt(&pair.kind)) {
+        true => "Second threads, query by query",
+        false => "Pairs of treatments, query by query",
+    };
+    let about = prose!(
+        "One treatment over another of the same blocks: speed above 1 is faster, CPU above 1 is more. The queries of a pair \
+         are judged together (see \"How it was measured\")."
+    );
+    let mut blocks = vec![Block::Text(about, Shown::Page), Block::Table(totals(pairs))];
+    blocks.push(Block::Table(across(found, "Speed of each query, pair by pair", |query| {
+        speed(Some(&query.speed))
+    })));
+    if pairs.iter().flat_map(|pair| &pair.queries).any(|query| query.cpu.is_some()) {
+        blocks.push(Block::Table(across(found, "CPU time of each query, pair by pair", |query| {
+            bare(query.cpu.as_ref())
+        })));
+    }
+    (!pairs.is_empty()).then(|| Section::new("pairs", title, blocks))
+}
+
+/// Pairs down: all queries together.
+fn totals(pairs: &[QueryComparison]) -> Table {
+    let any_cpu = pairs.iter().any(|pair| pair.ratios.cpu.is_some());
+    let any_changed = pairs.iter().any(|pair| !pair.changed.is_empty());
+    let row = |pair: &QueryComparison| {
+        let ratios = &pair.ratios;
+        let page = |name: &str| Column::text(name).shown(Shown::Page);
+        let mut cells = vec![
+            (Column::text("pair"), Cell::text(&pair.name)),
+            (Column::text("ratio of totals").shorten_at(3), speed(ratios.speed.as_ref())),
+            (Column::text("geo. mean").shorten_at(1).drop_at(4), speed(ratios.geometric.as_ref())),
+        ];
+        cells.extend(any_cpu.then(|| (Column::text("CPU").shorten_at(2), bare(ratios.cpu.as_ref()))));
+        if any_changed {
+            cells.push((page("other plans"), Cell::text(query_names(pair.changed.iter().copied()))));
+            cells.push((page("without these"), speed(ratios.speed_same_plans.as_ref())));
+        }
+        cells
+    };
+    headed("Pairs, all queries together", pairs.iter().map(row))
+}
+
+/// Queries down, pairs across; for the page, since a terminal shows every treatment's queries already.
+fn across(found: Found<'_>, caption: &str, cell: impl Fn(&ComparedQuery) -> Cell) -> Table {
+    let pairs = &found.queries.comparisons;
+    let columns: Vec<(String, &QueryComparison)> =
+        pairs.iter().map(|pair| (pair.name.clone(), pair)).collect();
+    let sign: Prose = match pairs.iter().any(|pair| !pair.changed.is_empty()) {
+        true => prose!("; {}: another plan", PLAN_SIGN),
+        false => Prose::default(),
+    };
+    let rows = found.queries.numbers.iter().map(|query| (query_name(*query), *query));
+    by_query(prose!("{}{}", caption, sign), &columns, rows, |pair, number| {
+        let query = pair.queries.iter().find(|query| query.query == number);
+        query.map_or_else(Cell::none, |query| with_sign(cell(query), query.plan_change))
+    })
+}

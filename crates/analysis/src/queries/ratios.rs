@@ -1,0 +1,130 @@
+//! Families of ratios: each with its t interval over blocks, judged together.
+//!
+//! Totals are few, and each has to hold: Holm's procedure. Single queries are many, of which some will be named: Benjamini
+//! and Hochberg's, with variances shrunk across the queries of a comparison (`statistics::moderated`).
+//! Sources: Student 1908, Smyth 2004, Holm 1979, Benjamini, Hochberg 1995, docs/METHODOLOGY.md ("Queries").
+
+use super::executions::{Executions, Pair, Quantity};
+use super::plans::Plans;
+use super::types::{ComparedQuery, Together};
+use crate::estimate::member::floor_of;
+use crate::estimate::{Rule, judge, judge_many};
+use crate::{Direction, Ratio};
+use std::collections::BTreeMap;
+use threadwise_statistics::{MeanEstimate, correlation, moderated};
+
+/// One ratio before it is judged: the mean of d, where above 0 is a ratio above 1, and what A/A showed of the same
+/// quantity, in logarithms; `None` where that is unknown.
+pub type Member = (MeanEstimate, Option<f64>);
+
+/// What of all queries together is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whole {
+    /// Queries per hour of the elapsed time.
+    Speed,
+    /// Geometric mean of the queries' ratios.
+    Geometric,
+    /// CPU per query.
+    Cpu,
+    /// The first without queries of another plan.
+    SpeedSamePlans,
+    /// The second without them.
+    GeometricSamePlans,
+}
+
+impl Whole {
+    /// d by block; above 0 is faster, of CPU more.
+    pub fn d(self, table: &Executions<'_>, pair: &Pair) -> Vec<f64> {
+        let rest: Vec<u8> =
+            table.asked.iter().copied().filter(|query| !pair.changed.contains(query)).collect();
+        match self {
+            Self::Speed => table.number(pair, |cell| Some(cell.total?.per_h().ln())),
+            Self::Geometric => table.queries(&pair.turned(), &table.asked),
+            Self::Cpu => table.number(pair, |cell| {
+                let total = cell.total?;
+                Some((total.cpu_s? / total.queries).ln())
+            }),
+            _ if pair.changed.is_empty() => Vec::new(),
+            Self::SpeedSamePlans if table.is_throughput => Vec::new(),
+            Self::SpeedSamePlans => {
+                table.number(&pair.turned(), |cell| Some(cell.sum(&rest)?.elapsed_s.ln()))
+            }
+            Self::GeometricSamePlans => table.queries(&pair.turned(), &rest),
+        }
+    }
+
+    fn direction(self) -> Direction {
+        if self == Self::Cpu { Direction::LowerIsBetter } else { Direction::HigherIsBetter }
+    }
+}
+
+/// What A/A showed in the group of a pair's top.
+pub fn floor(table: &Executions<'_>, pair: &Pair, d: impl Fn(&Pair) -> Vec<f64>) -> Option<f64> {
+    floor_of(MeanEstimate::of(&d(&table.twins(pair))), table.alpha)
+}
+
+/// One ratio of all queries together, pair by pair; `None` where a pair has no block.
+pub fn members(table: &Executions<'_>, pairs: &[Pair], whole: Whole) -> Vec<Option<Member>> {
+    let d = |pair: &Pair| whole.d(table, pair);
+    let member = |pair: &Pair| Some((MeanEstimate::of(&d(pair))?, floor(table, pair, d)));
+    pairs.iter().map(member).collect()
+}
+
+/// Judges a family, of which some may have no block: ratios in the places of their members.
+pub fn judged(members: &[Option<Member>], rule: Rule) -> Vec<Option<Ratio>> {
+    let known: Vec<Member> = members.iter().flatten().copied().collect();
+    let mut ratios = judge(&known, rule).into_iter();
+    members.iter().map(|member| member.and_then(|_| ratios.next())).collect()
+}
+
+/// All queries together, pair by pair: each kind of ratio is one family over the pairs.
+pub fn together(table: &Executions<'_>, pairs: &[Pair]) -> Vec<Together> {
+    let family =
+        |whole: Whole| judged(&members(table, pairs, whole), table.rule(whole.direction())).into_iter();
+    let [mut speed, mut geometric, mut cpu] = [Whole::Speed, Whole::Geometric, Whole::Cpu].map(family);
+    let [mut speed_same, mut geometric_same] = [Whole::SpeedSamePlans, Whole::GeometricSamePlans].map(family);
+    let of_pair = |_: &Pair| Together {
+        speed: speed.next().flatten(),
+        geometric: geometric.next().flatten(),
+        cpu: cpu.next().flatten(),
+        speed_same_plans: speed_same.next().flatten(),
+        geometric_same_plans: geometric_same.next().flatten(),
+    };
+    pairs.iter().map(of_pair).collect()
+}
+
+/// The queries of one comparison that have a block, with one coefficient for the correlation of blocks and variances
+/// shrunk across them; of times the other way round, as speeds.
+pub fn query_members(table: &Executions<'_>, pair: &Pair, quantity: Quantity) -> BTreeMap<u8, Member> {
+    let twins = table.twins(pair);
+    let top = if quantity == Quantity::Elapsed { pair.turned() } else { pair.clone() };
+    let d = |pair: &Pair| -> Vec<Vec<f64>> {
+        table.numbers.iter().map(|query| table.query(pair, *query, quantity)).collect()
+    };
+    let (series, noise) = (d(&top), d(&twins));
+    let every: Vec<&[f64]> = series.iter().chain(&noise).map(Vec::as_slice).collect();
+    let common = correlation::common(&every);
+    let mean = |d: &Vec<f64>| MeanEstimate::correlated(d, correlation::of_one(d, common));
+    let known = table.numbers.iter().zip(&noise).zip(&series);
+    let known: Vec<_> = known.filter_map(|(query, d)| Some((query, mean(d)?))).collect();
+    let means: Vec<MeanEstimate> = known.iter().map(|(_, mean)| *mean).collect();
+    let floor = |noise: &[f64]| floor_of(MeanEstimate::of(noise), table.alpha);
+    let members = known.iter().zip(moderated(&means));
+    members.map(|(((query, noise), _), mean)| (**query, (mean, floor(noise)))).collect()
+}
+
+/// The queries of one comparison, judged together.
+pub fn queries(table: &Executions<'_>, plans: &Plans, pair: &Pair) -> Vec<ComparedQuery> {
+    let judged = |quantity: Quantity, direction: Direction| {
+        let members = query_members(table, pair, quantity);
+        let family: Vec<Member> = members.values().copied().collect();
+        members.into_keys().zip(judge_many(&family, table.rule(direction)))
+    };
+    let mut cpus: BTreeMap<u8, Ratio> = judged(Quantity::Cpu, Direction::LowerIsBetter).collect();
+    let speeds = judged(Quantity::Elapsed, Direction::HigherIsBetter);
+    let compared = speeds.map(|(query, speed)| {
+        let plan_change = plans.between(pair, query);
+        ComparedQuery { query, speed, cpu: cpus.remove(&query), plan_change }
+    });
+    compared.collect()
+}
