@@ -76,12 +76,12 @@ const PARTS_LEFT_OUT: &str = "/program /study /machine /failures /notes /finding
     /looks/cpus /looks/taken /looks/coverage /diagnostics/numbers/pairs /diagnostics/numbers/least /diagnostics/numbers/most /external/order /external/arms /external/differing \
     /scaling_laws/left_out /long_windows/left_out";
 
-/// Numbers that name things, that count what went in, or that were set.
+/// Numbers that name things, that count what went in, that an interval says too, or that were set.
 const NUMBERS_LEFT_OUT: &str = "version cpu core package number query block first_block last_block start_s dop from_dop \
     to_dop streams jobs from_jobs to_jobs blocks boots baseline_boots runs failed excluded sessions cpus cores looked_at \
     rounds rounds_used samples windows windows_ns family level checks_level margin online_cpus planned planned_boots \
     window_ns items candidates tested dop_min dop_max plans_seen outliers_left_out blocks_of_unknown_boots ratio_blocks \
-    scans unsampled_scans";
+    scans unsampled_scans p floor";
 
 /// Fields whose words are answers.
 const ANSWERS: &str = "answer shown claim passed chosen gap not_tested alarm too_short within_margin fastest among \
