@@ -1,5 +1,5 @@
 //! Questions that are put to the observations of every study beside its own: whether what was measured can be trusted, and
-//! what else is in it. A question is a row of [`DIAGNOSTICS`] and a file: how its observations are taken, its family, what
+//! what else is in it. A question is a row of `DIAGNOSTICS` and a file: how its observations are taken, its family, what
 //! is said of the answer and from when on.
 
 pub mod clock;
