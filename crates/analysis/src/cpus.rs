@@ -9,8 +9,8 @@
 mod tests;
 
 use crate::Interval;
-use crate::estimate::amounts::{package_of, watts};
 use crate::estimate::readings::{Readings, per};
+use crate::estimate::readings::{package_of, watts};
 use crate::estimate::{Observed, left_over};
 use crate::setting::Setting;
 use serde::Serialize;

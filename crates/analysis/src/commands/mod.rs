@@ -6,18 +6,14 @@
 //! Holm's procedure; all other quantities with all their comparisons are one more family, since a
 //! reader looks through all of them for what stands out. docs/METHODOLOGY.md.
 
-mod cpu;
 mod figures;
-mod fixed_time;
-mod rate;
 mod ratios;
 mod types;
 
 #[cfg(test)]
 mod tests;
 
-pub use figures::elapsed_ns;
-pub use fixed_time::instead;
+pub use figures::{elapsed_ns, instead};
 pub use types::{
     BUSY_CPUS, Baseline, CPU, CPU_PER_UNIT, CPU_TOTAL, Commands, ELAPSED, FixedTime, Gap, IDLE_SHARE, MEMORY,
     Quantity, SAID, direction,
@@ -36,15 +32,15 @@ pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Obs
     if !study.runs_whole() {
         return;
     }
-    let rate = rate::rate(study);
+    let rate = figures::rate(study);
     let table = figures::Table::new(study, observed, runs, rate.as_ref());
     let (command, differs) = words(study);
     let is_per_session = is_per_session(study);
-    let cpu = cpu::quantity(study, &table, rate.as_ref());
+    let cpu = figures::quantity(study, &table, rate.as_ref());
     let quantities = quantities(study, is_per_session, cpu);
     let (mut estimates, floors, mut gaps) =
         ratios::ratios(setting, &table, &quantities, &analysis.covariates.flagged_blocks);
-    let fixed_time = fixed_time::fixed_time(study, &table, quantities.first());
+    let fixed_time = figures::fixed_time(study, &table, quantities.first());
     if fixed_time.is_some() {
         // A ratio of them would say that there is no difference, which nobody has measured.
         let (durations, rest): (Vec<_>, Vec<_>) =
@@ -54,7 +50,7 @@ pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Obs
             comparison: estimate.name,
             treatment: estimate.treatment,
             metric: estimate.metric,
-            reason: fixed_time::WHY.to_owned(),
+            reason: figures::WHY.to_owned(),
         }));
     }
     analysis.estimates = estimates;
@@ -78,7 +74,7 @@ pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Obs
         command,
         differs,
         is_per_session,
-        has_server: study.treatments.iter().any(rate::has_server),
+        has_server: study.treatments.iter().any(figures::has_server),
         baselines: groups
             .map(|(group, name)| Baseline {
                 group: name.clone(),
@@ -126,7 +122,7 @@ fn quantities(study: &Study, is_per_session: bool, cpu: Quantity) -> Vec<Quantit
         is_per_session
             .then(|| quantity(crate::estimate::THROUGHPUT, "runs per second", "1/s", Better::Higher)),
     );
-    for spec in rate::specs(study) {
+    for spec in figures::specs(study) {
         let known = all.iter().any(|quantity| quantity.is_said && quantity.name == spec.name);
         if !known {
             all.push(Quantity {

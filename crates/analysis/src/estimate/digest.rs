@@ -1,8 +1,8 @@
 //! One run boiled down to the numbers that the analysis uses.
 
-use super::amounts::Amounts;
-use super::halves::Halves;
+use super::readings::Amounts;
 use super::readings::Telemetry;
+use super::work::Halves;
 use super::work::Work;
 use crate::activity::sums::Sums;
 use threadwise_machine::{CpuSet, Topology};

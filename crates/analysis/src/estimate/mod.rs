@@ -4,15 +4,11 @@
 //! treatment one slice; d of a block is ln(treatment / baseline) of the sums over its rounds; the
 //! interval is Student's t over blocks (Georges et al. 2007; Kalibera and Jones 2013).
 
-pub(crate) mod amounts;
-mod best;
-mod bounded;
 mod choose;
 pub(crate) mod comparisons;
 pub(crate) mod covariates;
 mod digest;
 mod guess;
-mod halves;
 mod judge;
 pub(crate) mod lost_cpu;
 pub(crate) mod member;
@@ -20,7 +16,6 @@ mod observed;
 mod power;
 pub(crate) mod readings;
 pub(crate) mod sides;
-mod stopped;
 pub(crate) mod treatments;
 mod types;
 mod work;
@@ -28,27 +23,25 @@ mod work;
 #[cfg(test)]
 mod tests;
 
-pub use best::{Best, Fastest, best, near_best};
-pub use bounded::{Bounded, judge_bounded};
-pub use choose::{Chosen, Likeliest, choose};
+pub use choose::{Best, Chosen, Fastest, Likeliest, best, choose, near_best};
 pub use comparisons::block_difference;
 pub(crate) use comparisons::throughput_over;
 pub use covariates::{BUSY_FLAG_SHARE, CO_RUNNER_FLAG_SHARE, RUN_QUEUE_FLAG_SHARE, STEAL_FLAG_SHARE};
 pub(crate) use digest::{Digest, left_over};
 pub use digest::{MAX_EMPTY_SHARE, MIN_STEPS};
-pub use guess::Guess;
 pub(crate) use guess::standard_error;
-pub use halves::Halves;
+pub use guess::{Guess, level_at_worst};
+pub use judge::{
+    Bounded, Rule, equivalence_p, judge, judge_bounded, judge_many, paired, paired_difference, together,
+};
 pub(crate) use judge::{FAMILY_SHARE, family_alpha, largest};
-pub use judge::{Rule, equivalence_p, judge, judge_many, paired, paired_difference, together};
 pub use lost_cpu::{LostCpu, cpu_share, pseudo_values};
 pub(crate) use observed::{Block as ObservedBlock, Observed, first_reason, is_throttled, latest_attempts};
 pub use power::Power;
 pub(crate) use power::blocks_needed as blocks_for;
 pub use sides::Sides;
-pub use stopped::level_at_worst;
 pub use types::{
     Adjusted, Alarm, BlockCovariates, Covariates, Estimate, NoiseFloor, ROWS_PER_JOULE, THROUGHPUT,
     TreatmentSummary, Unflagged,
 };
-pub use work::Work;
+pub use work::{Halves, Work};

@@ -1,12 +1,11 @@
 //! The points of a study: throughput of each treatment by block, with what was busy.
 
 use super::fit::Draws;
-use super::load::Load;
+use super::load::{Load, Shape};
 use super::result::{SeriesLaw, laws};
-use super::series::{Clock, Series};
-use super::shape::Shape;
-use super::sweep::Measured;
-use crate::estimate::{Observed, readings::Telemetry};
+use super::sweep::{Clock, Measured, Series};
+use crate::estimate::Observed;
+use crate::estimate::readings::Telemetry;
 use crate::queries;
 use crate::setting::Setting;
 use std::collections::{BTreeMap, BTreeSet};

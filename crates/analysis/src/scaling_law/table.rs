@@ -5,8 +5,7 @@
 //! is in any unit; `series` sets several workloads or machines apart.
 
 use super::load::{Load, MAX_THREADS};
-use super::series::{Clock, Series};
-use super::sweep::Measured;
+use super::sweep::{Clock, Measured, Series};
 use std::collections::BTreeMap;
 use threadwise_machine::text::one_line;
 

@@ -8,8 +8,7 @@
 
 use super::law::{Law, Parameters};
 use super::load::Load;
-use super::plan::{Number, Plan, Prior};
-use super::solve::{FIRST_YIELD, KAPPA, RATE, SIGMA, Solution};
+use super::solve::{FIRST_YIELD, KAPPA, Number, Plan, Prior, RATE, SIGMA, Solution};
 use super::sweep::Sweep;
 
 /// What is left of a direction, as a share of it, below which it is one of those that are known: gradients are exact to

@@ -4,7 +4,7 @@ use crate::lab_simulations::coverage::noise::Normal;
 use crate::lab_simulations::coverage::rules::count;
 use threadwise_analysis::scaling_law::{
     Clock, Draws, Fit, Known, KnownTurns, Ladder, Law, Load, Measured, Outcome, Parameters, Plan, ScalingLaw,
-    Series, Sweep, Yields, laws, pool,
+    Series, Sweep, Yields, laws, plans,
 };
 
 /// Studies a line in CI.
@@ -255,7 +255,7 @@ fn a_series_with_few_points_has_an_interval_that_holds_its_own_truth() {
             let sparse = sweeps.remove(others);
             let points = sparse.points().iter().filter(|point| [2, 8].contains(&point.load.sessions));
             sweeps.push(Sweep::of_few(points.cloned().collect()).unwrap());
-            let plan = pool::plans(&sweeps).pop().unwrap();
+            let plan = plans(&sweeps).pop().unwrap();
             let fit = Fit::new(&sweeps[others], &plan, draws(study)).unwrap();
             let rate = fit.known(|law| law.rate_at(&whole)).unwrap();
             let true_rate = truths[others].rate_at(&whole);
