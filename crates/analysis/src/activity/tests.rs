@@ -252,7 +252,7 @@ fn changes_of_waits_are_paired_and_adjusted_for_all_names() {
     let none = summary_of(&waiting([110, 90, 130, 112]), "T").activity.waits.unwrap();
     assert!(!none.shares[1].change.as_ref().unwrap().is_different());
     let joint = &waits.shares[1];
-    assert!(joint.joint_low < joint.share.low && joint.joint_high > joint.share.high);
+    assert!(joint.joint.low < joint.share.low && joint.joint.high > joint.share.high);
 }
 
 #[test]

@@ -48,20 +48,11 @@ pub struct WaitShare {
     /// Share of samples.
     #[serde(flatten)]
     pub share: Interval,
-    /// Lower end of its interval at a level at which those of all names of the treatment hold together (Bonferroni),
-    /// whichever is named.
-    pub joint_low: f64,
-    /// Upper end.
-    pub joint_high: f64,
+    /// The same at a level at which the intervals of all names of the treatment hold together (Bonferroni), whichever is
+    /// named.
+    pub joint: Interval,
     /// Change against the baseline in percentage points; `None` of a baseline, or where either has too few samples.
     pub change: Option<Ratio>,
-}
-
-impl WaitShare {
-    /// The share with the interval that holds for all names together.
-    pub fn joint(&self) -> Interval {
-        Interval { low: self.joint_low, high: self.joint_high, ..self.share.clone() }
-    }
 }
 
 /// One engine counter.

@@ -75,13 +75,7 @@ pub(super) fn waits(runs: &[&Sums], names: &[String], alpha: f64) -> Option<Wait
             Some(share)
         };
         let joint = at_level(alpha / names.len() as f64)?;
-        Some(WaitShare {
-            name: name.clone(),
-            share: at_level(alpha)?,
-            joint_low: joint.low,
-            joint_high: joint.high,
-            change: None,
-        })
+        Some(WaitShare { name: name.clone(), share: at_level(alpha)?, joint, change: None })
     };
     let samples = samples(runs) as u64;
     let blocks = sampled.len() as u32;

@@ -101,9 +101,9 @@ fn against_baseline(changed: Option<Prose>) -> Prose {
 /// `alone: WALWrite 34% [30, 38], running 50% [47, 53]`.
 fn top(name: &str, waits: &Waits) -> Prose {
     let running = waits.shares.iter().find(|wait| wait.name == RUNNING);
-    let running = running.map(|wait| prose!(", running {}", &wait.joint())).unwrap_or_default();
+    let running = running.map(|wait| prose!(", running {}", &wait.joint)).unwrap_or_default();
     match waits.shares.iter().filter(|wait| is_wait(wait) && wait.share.mean > 0.0).max_by(by_mean) {
-        Some(wait) => prose!("{} most for {} {}{}", name, cut(&wait.name), &wait.joint(), running),
+        Some(wait) => prose!("{} most for {} {}{}", name, cut(&wait.name), &wait.joint, running),
         None => prose!("{} no wait seen{}", name, running),
     }
 }
@@ -122,13 +122,13 @@ fn change(facts: &Facts<'_>, summary: &TreatmentSummary, waits: &Waits) -> Optio
     let most = waits.shares.iter().filter(|wait| is_wait(wait)).max_by(by_mean);
     let most = most
         .filter(|most| most.name != wait.name)
-        .map(|most| prose!(" (most for {} {})", cut(&most.name), &most.joint()))
+        .map(|most| prose!(" (most for {} {})", cut(&most.name), &most.joint))
         .unwrap_or_default();
     Some(prose!(
         "{} {} {}, {}{}",
         &summary.name,
         cut(&wait.name),
-        &wait.joint(),
+        &wait.joint,
         &change.decisive().interval(),
         most
     ))

@@ -4,7 +4,7 @@
 
 use super::smt::{core_yield, keeps_busy, not_measured, whole_machine};
 use crate::shape::Shape;
-use crate::{Estimate, Facts};
+use crate::{Estimate, Facts, Interval};
 
 /// A yield with its interval.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,12 +13,8 @@ pub struct MeasuredYield {
     pub group: String,
     /// Whether it is of all cores together, and not of one.
     pub is_whole_machine: bool,
-    /// The ratio.
-    pub value: f64,
-    /// Lower end at the study's level.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
+    /// The ratio, with its interval at the study's level.
+    pub ratio: Interval,
     /// Clocks, where the study knows all of them.
     pub clocks: Option<YieldClocks>,
 }
@@ -45,13 +41,11 @@ pub fn measured_yields(facts: &Facts<'_>) -> Result<Vec<MeasuredYield>, String> 
         let whole = whole_machine(facts, group);
         let estimate = whole.or_else(|| core_yield(facts, group))?;
         let ratio = &estimate.ratio;
-        let is_usable = ratio.low > 0.0 && ratio.high.is_finite() && keeps_busy(facts, estimate);
+        let is_usable = ratio.has_ends() && keeps_busy(facts, estimate);
         is_usable.then(|| MeasuredYield {
             group: facts.group_words(group),
             is_whole_machine: whole.is_some(),
-            value: ratio.value,
-            low: ratio.low,
-            high: ratio.high,
+            ratio: ratio.interval(),
             clocks: clocks(facts, estimate, group),
         })
     };

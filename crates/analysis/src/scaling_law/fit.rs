@@ -12,6 +12,7 @@ use super::load::Load;
 use super::solve::{Number, Plan, Prior, Row, Solution};
 use super::sweep::{FEWEST_LOADS, Sweep, SweepError};
 use super::told::Told;
+use crate::Interval;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, Normal as Gauss};
 use threadwise_statistics::{Normal, mean, quantile, summary, t_quantile};
@@ -55,17 +56,6 @@ pub struct Fit {
     pub tail: f64,
     /// What of it the points tell.
     pub space: Told,
-}
-
-/// An estimate with its interval.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Known {
-    /// Estimate.
-    pub value: f64,
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
 }
 
 /// That points tell σ and κ apart, and have one more than what they tell where nothing else says how far they lie off.
@@ -170,7 +160,7 @@ impl Fit {
     }
 
     /// A number that follows from the law's, with its interval; `None` where too few fits of resampled data ended.
-    pub fn known(&self, number: impl Fn(&Parameters) -> f64) -> Option<Known> {
+    pub fn known(&self, number: impl Fn(&Parameters) -> f64) -> Option<Interval> {
         let mut values: Vec<f64> =
             self.replicates.iter().map(&number).filter(|value| value.is_finite()).collect();
         if values.len() * 2 < self.replicates.len() || values.is_empty() {
@@ -179,11 +169,11 @@ impl Fit {
         values.sort_by(f64::total_cmp);
         let value = number(&self.solution.parameters());
         let [low, high] = [self.tail, 1.0 - self.tail].map(|share| quantile(&values, share));
-        Some(Known { value, low: low?.min(value), high: high?.max(value) })
+        Some(Interval { mean: value, low: low?.min(value), high: high?.max(value), unit: "1".to_owned() })
     }
 
     /// The curve at one load.
-    pub fn rate_at(&self, load: &Load) -> Option<Known> {
+    pub fn rate_at(&self, load: &Load) -> Option<Interval> {
         self.known(|law| law.rate_at(load))
     }
 }

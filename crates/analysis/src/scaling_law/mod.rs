@@ -13,7 +13,7 @@ pub mod sweep;
 pub mod table;
 pub mod told;
 
-pub use fit::{Candidate, Draws, Fit, Known, REPLICATES, candidates, plans};
+pub use fit::{Candidate, Draws, Fit, REPLICATES, candidates, plans};
 pub use law::{Law, Parameters, Yields};
 pub use load::{Load, Shape, ShapeError};
 pub use of_study::of_study;

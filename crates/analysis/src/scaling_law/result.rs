@@ -1,6 +1,6 @@
 //! What laws say of series, in figures for reports.
 
-use super::fit::{Candidate, Draws, Fit, Known, candidates, plans};
+use super::fit::{Candidate, Draws, Fit, candidates, plans};
 use super::law::{Law, Parameters};
 use super::load::{Load, Shape};
 use super::solve::{Number, Plan};
@@ -156,8 +156,8 @@ pub struct Prediction {
     pub gap: Option<String>,
 }
 
-fn interval(known: Known, unit: &str) -> Interval {
-    Interval { mean: known.value, low: known.low, high: known.high, unit: unit.to_owned() }
+fn interval(known: Interval, unit: &str) -> Interval {
+    Interval { unit: unit.to_owned(), ..known }
 }
 
 /// Fits all series.
@@ -270,7 +270,7 @@ fn fitted(point: &Measured, sweep: &Sweep, fit: &Fit) -> Result<Fitted, SweepErr
         busy_cores: point.load.cores.clone(),
         clock_ratio: point.load.clock_ratio,
         rate_per_s: mean.exp(),
-        residual_share: mean.exp() / fitted.value - 1.0,
+        residual_share: mean.exp() / fitted.mean - 1.0,
         fitted_per_s: interval(fitted, "1/s"),
     })
 }
@@ -301,10 +301,8 @@ impl KnownTurns {
         }
         let turn = |part: &dyn Fn(&Turns) -> Option<u32>| {
             fit.known(|law| ladder.turns(law).and_then(|turns| part(&turns)).map_or(f64::NAN, f64::from))
-                .filter(|known| known.value.is_finite())
-                .map(|known| {
-                    interval(Known { low: known.low.round(), high: known.high.round(), ..known }, "1")
-                })
+                .filter(|known| known.mean.is_finite())
+                .map(|known| Interval { low: known.low.round(), high: known.high.round(), ..known })
         };
         let has_yield = fit.solution.law.has_yield();
         Some(Self {

@@ -13,7 +13,9 @@ fn a_sweep_gives_the_yield_of_all_cores_and_a_core_its_own() {
     let found = measured_yields(&Facts::new(&swept, &topology, &analysis)).unwrap();
     assert_eq!((found.len(), found[0].is_whole_machine, found[0].clocks), (1, true, None));
     assert!(
-        (found[0].value - 1.25).abs() < 0.01 && found[0].low <= 1.25 && found[0].high >= 1.24,
+        (found[0].ratio.mean - 1.25).abs() < 0.01
+            && found[0].ratio.low <= 1.25
+            && found[0].ratio.high >= 1.24,
         "{found:?}"
     );
 
@@ -23,7 +25,7 @@ fn a_sweep_gives_the_yield_of_all_cores_and_a_core_its_own() {
     let analysis = analyse_on(&paired, Some(&topology), &all, 1.0);
     let found = measured_yields(&Facts::new(&paired, &topology, &analysis)).unwrap();
     assert_eq!((found.len(), found[0].is_whole_machine), (1, false));
-    assert!((found[0].value - 1.27).abs() < 0.01, "{found:?}");
+    assert!((found[0].ratio.mean - 1.27).abs() < 0.01, "{found:?}");
 }
 
 #[test]

@@ -20,8 +20,7 @@ pub fn activity(shares: &[(&str, f64)]) -> Activity {
     let shares = shares.iter().map(|(name, share)| WaitShare {
         name: (*name).to_owned(),
         share: interval(*share, "share"),
-        joint_low: share * 0.85,
-        joint_high: share * 1.15,
+        joint: Interval { mean: *share, low: share * 0.85, high: share * 1.15, unit: "share".to_owned() },
         change: None,
     });
     let counter = |name: &str, row: f64, unit: &str| CounterRate {

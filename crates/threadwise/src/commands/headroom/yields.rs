@@ -101,11 +101,11 @@ fn of_study(path: &Path) -> Result<Chosen, AppError> {
 /// From the lowest end to the highest, scaled and kept to what can be a yield; `None` where none of them can.
 fn merged(found: &[MeasuredYield], scale: &dyn Fn(&MeasuredYield) -> f64) -> Option<SmtYield> {
     let is_yield =
-        |one: &MeasuredYield| (smt_yield::LEAST..=smt_yield::MOST).contains(&(one.value * scale(one)));
+        |one: &MeasuredYield| (smt_yield::LEAST..=smt_yield::MOST).contains(&(one.ratio.mean * scale(one)));
     let kept = |value: f64| value.clamp(smt_yield::LEAST, smt_yield::MOST);
     let all = || found.iter().filter(|one| is_yield(one));
-    let low = all().map(|one| kept(one.low * scale(one))).reduce(f64::min)?;
-    let high = all().map(|one| kept(one.high * scale(one))).reduce(f64::max)?;
+    let low = all().map(|one| kept(one.ratio.low * scale(one))).reduce(f64::min)?;
+    let high = all().map(|one| kept(one.ratio.high * scale(one))).reduce(f64::max)?;
     SmtYield::new(low, high).ok()
 }
 
@@ -119,9 +119,11 @@ fn nonsense(path: &Path) -> AppError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use threadwise_analysis::Interval;
 
-    fn measured(value: f64, low: f64, high: f64) -> MeasuredYield {
-        MeasuredYield { group: String::new(), is_whole_machine: false, value, low, high, clocks: None }
+    fn measured(mean: f64, low: f64, high: f64) -> MeasuredYield {
+        let ratio = Interval { mean, low, high, unit: "ratio".to_owned() };
+        MeasuredYield { group: String::new(), is_whole_machine: false, ratio, clocks: None }
     }
 
     #[test]

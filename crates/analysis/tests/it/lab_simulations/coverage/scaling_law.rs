@@ -2,8 +2,9 @@
 
 use crate::lab_simulations::coverage::noise::Normal;
 use crate::lab_simulations::coverage::rules::count;
+use threadwise_analysis::Interval;
 use threadwise_analysis::scaling_law::{
-    Clock, Draws, Fit, Known, KnownTurns, Ladder, Law, Load, Measured, Outcome, Parameters, Plan, ScalingLaw,
+    Clock, Draws, Fit, KnownTurns, Ladder, Law, Load, Measured, Outcome, Parameters, Plan, ScalingLaw,
     Series, Sweep, Yields, laws, plans,
 };
 
@@ -98,14 +99,14 @@ fn line(truth: &Parameters, cores: u32, noise: Noise) -> Line {
             &|law| law.rate_at(&twice),
         ];
         for (sum, number) in covered.iter_mut().zip(numbers) {
-            let Known { low, high, .. } = fit.known(number).unwrap();
+            let Interval { low, high, .. } = fit.known(number).unwrap();
             let true_value = number(truth);
             // The solver's own precision.
             let slack = 1e-6 * true_value.abs() + 1e-9;
             *sum += f64::from(u8::from(low - slack <= true_value && true_value <= high + slack));
         }
         let known = fit.known(of_two).unwrap();
-        errors.push((known.value / of_two(truth) - 1.0).abs());
+        errors.push((known.mean / of_two(truth) - 1.0).abs());
         widths.push((known.high - known.low) / of_two(truth));
     }
     let median = |values: &mut Vec<f64>| {
