@@ -34,7 +34,7 @@ fn failure(fault: &str) -> (String, String) {
 }
 
 #[test]
-fn a_million_notes_are_a_protocol_failure() {
+fn thousands_of_notes_are_a_protocol_failure() {
     if !common::has_python() {
         return;
     }
@@ -44,7 +44,7 @@ fn a_million_notes_are_a_protocol_failure() {
 }
 
 #[test]
-fn a_million_counters_are_a_protocol_failure() {
+fn thousands_of_counters_are_a_protocol_failure() {
     if !common::has_python() {
         return;
     }

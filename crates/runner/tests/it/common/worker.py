@@ -147,7 +147,7 @@ def go(request, fault, tids):
     if fault == "name":
         one["counters"]["x" * 300] = 1
     if fault == "many counters":
-        one["counters"] = {f"counter_{number}": 1 for number in range(1_000_000)}
+        one["counters"] = {f"counter_{number}": 1 for number in range(20_000)}
     if fault == "disk":
         one["counters"]["physical_reads"] = 40
     if fault == "late-mask" and request["sequence"] % 2 == 1:
@@ -189,7 +189,7 @@ def main():
             if fault == "asleep in prepare":
                 fall_asleep()
             if fault == "many notes":
-                say(type="ready", tids=tids, notes=[f"note {number}" for number in range(1_000_000)])
+                say(type="ready", tids=tids, notes=[f"note {number}" for number in range(20_000)])
             elif fault == "other notes":
                 notes = [f"{time.monotonic_ns()} \x1b[2J\u202e{number}" for number in range(90)]
                 say(type="ready", tids=tids, notes=notes)
