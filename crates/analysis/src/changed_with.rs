@@ -190,7 +190,7 @@ fn compared(setting: &Setting<'_>, observed: &Observed, pair: &Pair<'_>, known: 
             .map(move |(one, sides)| observed.differences(*top, below, &|run| sides.form(one, run)).d)
     });
     let twins: Vec<Vec<f64>> = twins.collect();
-    // No change is too small to be told.
+    // Each change is reported, however small.
     let rule = Rule { margin: 0.0, alpha: setting.alpha, direction: Direction::Neither };
     let changes = paired(&series, &twins, rule);
     let quantities = of_both.iter().zip(changes).filter_map(|((one, sides), change)| {

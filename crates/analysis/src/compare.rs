@@ -159,7 +159,7 @@ pub enum Compared<'a> {
         /// Whether A/A of its group is an alarm.
         a_a_alarm: bool,
     },
-    /// There is none.
+    /// No ratio, with the reason.
     Lacks {
         /// Why.
         reason: String,

@@ -38,7 +38,7 @@ impl Pairs<'_> {
         (0..self.by_block[*top].len()).filter_map(of_block).collect()
     }
 
-    /// Judges a family of changes in this unit, of which none is too small to be told.
+    /// Judges a family of changes in this unit, and reports each, however small.
     pub fn changes(&self, series: &[Vec<f64>], twins: &[Vec<f64>], unit: &'static str) -> Vec<Option<Ratio>> {
         let rule = Rule { margin: 0.0, alpha: self.alpha, direction: Direction::Neither };
         let judged = paired(series, twins, rule).into_iter();

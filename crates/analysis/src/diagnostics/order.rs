@@ -29,7 +29,7 @@ pub(super) const CARRY_OVER: Diagnostic =
 /// Most treatments of which predecessors are tested: the work grows by their third power.
 const MOST_TREATMENTS: usize = 100;
 
-/// A smaller shift of ratios is told as this: 0.1%.
+/// A shift of ratios below 0.1% is reported as this bound.
 const LEAST_SHIFT: f64 = 0.001;
 
 /// Rates of slices after a treatment over those after the others, adjusted for round and treatment; `None` where runs are

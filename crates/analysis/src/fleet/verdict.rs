@@ -140,13 +140,13 @@ fn pairs(between: &[Between]) -> Option<Prose> {
     limited(shown.into_iter().map(|one| larger(one, true)), MAX_KINDS)
 }
 
-/// `c7i over m6a is 1.14x [1.09, 1.19]`: the larger of two kinds over the other, with the interval that decides, and what
-/// is said of it.
+/// `c7i over m6a is 1.14x [1.09, 1.19]`: the larger of two kinds over the other, with the interval that decides, and its
+/// judgement.
 fn larger(between: &Between, is_judged: bool) -> Prose {
     let kind = if between.ratio.value < 1.0 { &between.other } else { &between.kind };
     let (other, ratio) = over(between, kind);
-    let said = if is_judged { answered(&ratio) } else { String::new() };
-    prose!("{} over {} is {}{}", kind, other, &ratio, said)
+    let judgement = if is_judged { answered(&ratio) } else { String::new() };
+    prose!("{} over {} is {}{}", kind, other, &ratio, judgement)
 }
 
 /// The other kind, and one over it with the interval that decides.

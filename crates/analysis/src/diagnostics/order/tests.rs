@@ -107,8 +107,8 @@ fn said(study: &Study, analysis: &Analysis) -> (String, Option<String>) {
     let topology = Topology::default();
     let facts = Facts::new(study, &topology, analysis);
     let paragraph = super::paragraph(&facts, &found(analysis)).unwrap().to_string();
-    let said = document(&facts).verdict.into_iter().find(|finding| finding.kind == "carry-over");
-    (paragraph, said.map(|finding| finding.line.to_string()))
+    let finding = document(&facts).verdict.into_iter().find(|finding| finding.kind == "carry-over");
+    (paragraph, finding.map(|finding| finding.line.to_string()))
 }
 
 #[test]

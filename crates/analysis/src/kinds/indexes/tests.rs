@@ -76,8 +76,8 @@ fn gains_are_compared_between_locks_and_nothing_else() {
     let gains = Gain::all(&study);
     // Of three treatments in five groups; `all : A` is the product of two others.
     assert_eq!(gains.len(), 15);
-    let of: Vec<&str> = gains.iter().map(|gain| gain.of.as_str()).collect();
-    assert!(of.contains(&"two : A") && of.contains(&"all : half") && !of.contains(&"all : A"));
+    let names: Vec<&str> = gains.iter().map(|gain| gain.of.as_str()).collect();
+    assert!(names.contains(&"two : A") && names.contains(&"all : half") && !names.contains(&"all : A"));
     // Three pairs of locks with key=r, one with key=s, of three gains.
     assert_eq!(analysis.found(LOCK_GAINS.name).unwrap().estimates.len(), 12);
     for (of, locks, truth) in [
