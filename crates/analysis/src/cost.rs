@@ -74,10 +74,10 @@ impl<'a> Threads<'a> {
 
 /// Whether both threads are cheaper, from their ratio to one and the break-even, by the interval that decides.
 pub fn cheaper(ratio: &Ratio, break_even: f64) -> Cheaper {
-    if ratio.holm_low > break_even {
+    if ratio.adjusted_low > break_even {
         return Cheaper::Both;
     }
-    if ratio.holm_high < break_even {
+    if ratio.adjusted_high < break_even {
         return Cheaper::One;
     }
     Cheaper::Open(Guess::beyond(ratio, break_even).map(|guess| (guess.is_above, guess.probability)))

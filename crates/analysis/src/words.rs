@@ -199,8 +199,12 @@ mod tests {
 
     #[test]
     fn what_is_named_for_what_it_turned_out_to_be_has_the_interval_that_decides() {
-        let ratio =
-            Ratio { holm_low: 0.98, holm_high: 1.10, answer: Answer::Undecided, ..made(1.04, 1.01, 1.07) };
+        let ratio = Ratio {
+            adjusted_low: 0.98,
+            adjusted_high: 1.10,
+            answer: Answer::Undecided,
+            ..made(1.04, 1.01, 1.07)
+        };
         assert_eq!(judged_decisive(&ratio).to_string(), "1.04x [0.98, 1.10], undecided");
         assert_eq!(change_decisive(&ratio).to_string(), "+4.0% [-2.0, 10.0], undecided");
         assert!(judged(&with(ratio)).to_string().starts_with("1.04x [1.01, 1.07], undecided (not after"));

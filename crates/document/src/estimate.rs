@@ -161,11 +161,9 @@ pub struct Ratio {
     pub unit: &'static str,
     /// Lower end of the interval that is adjusted for all members of the family (Holm, Bonferroni; of single queries for those
     /// that are selected) and for correlation of blocks, which decides (docs/METHODOLOGY.md).
-    #[serde(rename = "adjusted_low")]
-    pub holm_low: f64,
+    pub adjusted_low: f64,
     /// Its upper end.
-    #[serde(rename = "adjusted_high")]
-    pub holm_high: f64,
+    pub adjusted_high: f64,
     /// Blocks used.
     pub blocks: u32,
     /// Confidence level of `low` and `high`: of a query that is said to differ that of the selected ones.
@@ -207,8 +205,8 @@ impl Ratio {
             value: self.value.exp(),
             low: self.low.exp(),
             high: self.high.exp(),
-            holm_low: self.holm_low.exp(),
-            holm_high: self.holm_high.exp(),
+            adjusted_low: self.adjusted_low.exp(),
+            adjusted_high: self.adjusted_high.exp(),
             unit: RATIO,
             ..self
         }
@@ -236,8 +234,8 @@ impl Ratio {
             value: 1.0 / self.value,
             low: 1.0 / self.high,
             high: 1.0 / self.low,
-            holm_low: 1.0 / self.holm_high,
-            holm_high: 1.0 / self.holm_low,
+            adjusted_low: 1.0 / self.adjusted_high,
+            adjusted_high: 1.0 / self.adjusted_low,
             direction: match self.direction {
                 Direction::HigherIsBetter => Direction::LowerIsBetter,
                 Direction::LowerIsBetter => Direction::HigherIsBetter,
@@ -255,7 +253,7 @@ impl Ratio {
     /// The same with the interval that decides in the place of its own: what stands beside a ratio that is named for what
     /// it turned out to be, such as the step behind a knee.
     pub fn decisive(&self) -> Self {
-        Self { low: self.holm_low, high: self.holm_high, ..self.clone() }
+        Self { low: self.adjusted_low, high: self.adjusted_high, ..self.clone() }
     }
 
     /// Whether a difference from 1 is shown, of whatever size.
@@ -335,8 +333,8 @@ mod tests {
             value,
             low,
             high,
-            holm_low: low,
-            holm_high: high,
+            adjusted_low: low,
+            adjusted_high: high,
             unit: RATIO,
             blocks: 8,
             level: 0.95,

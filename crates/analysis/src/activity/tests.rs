@@ -242,7 +242,7 @@ fn changes_of_waits_are_paired_and_adjusted_for_all_names() {
     close(change.value, 21.0);
     close(change.low, 21.0 - 3.1824 * 1.29099);
     // The second of two equal p, Holm's level 1 − 0.025 and Bonferroni's 1 − 0.05 / 2: t(0.9875, 3) = 4.1765.
-    close(change.holm_high, 21.0 + 4.1765 * 1.29099);
+    close(change.adjusted_high, 21.0 + 4.1765 * 1.29099);
     assert_eq!((change.unit, change.blocks, change.family, change.is_different()), ("points", 4, 2, true));
     let running = waits.shares[0].change.clone().unwrap();
     close(running.value, -21.0);

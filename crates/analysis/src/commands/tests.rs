@@ -294,9 +294,12 @@ fn the_headline_is_what_the_user_named_and_a_family_of_its_own() {
     assert!(analysis.noise_floors.iter().all(|floor| floor.metric == "metric/tps"));
     // One comparison in the headline's family; five quantities are the other one, in which it was before.
     let (tps, before) = (find(&analysis, "metric/tps"), find(&plain, "metric/tps"));
-    assert!(before.ratio.holm_low < tps.ratio.holm_low && before.ratio.holm_high > tps.ratio.holm_high);
+    assert!(
+        before.ratio.adjusted_low < tps.ratio.adjusted_low
+            && before.ratio.adjusted_high > tps.ratio.adjusted_high
+    );
     let elapsed = find(&analysis, ELAPSED);
-    assert!(elapsed.ratio.holm_low < elapsed.ratio.low);
+    assert!(elapsed.ratio.adjusted_low < elapsed.ratio.low);
     // An unknown name is refused before the study; a file that has one gets elapsed time.
     study.treatments[0].options.insert("headline".to_owned(), OptionValue::Text("tpx".to_owned()));
     assert_eq!(analyse_on(&study, None, &runs, 1.0).headline(), ELAPSED);
@@ -313,7 +316,7 @@ fn what_a_a_shows_drops_no_difference() {
     }
     let analysis = analyse_on(&study, None, &runs, 1.0);
     let late = find(&analysis, "metric/late");
-    assert!(late.ratio.holm_low > 1.0 && late.ratio.is_different(), "{late:?}");
+    assert!(late.ratio.adjusted_low > 1.0 && late.ratio.is_different(), "{late:?}");
     let alarm = |metric: &str| {
         let floors = &analysis.commands.as_ref().unwrap().floors;
         floors.iter().find(|floor| floor.metric == metric).unwrap().alarm

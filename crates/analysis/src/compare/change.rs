@@ -143,8 +143,8 @@ pub fn is_regression(ratio: &Ratio) -> bool {
 pub fn may_be_regression(ratio: &Ratio) -> bool {
     let least = 1.0 + ratio.margin;
     let reaches = match ratio.direction {
-        Direction::HigherIsBetter => ratio.holm_low <= 1.0 / least,
-        Direction::LowerIsBetter => ratio.holm_high >= least,
+        Direction::HigherIsBetter => ratio.adjusted_low <= 1.0 / least,
+        Direction::LowerIsBetter => ratio.adjusted_high >= least,
         Direction::Neither => false,
     };
     reaches && !is_regression(ratio) && !ratio.is_same()
@@ -379,7 +379,7 @@ impl Reach {
             return Some(Self { smallest: 1.0, studies: Some(fewest) });
         }
         // The level at which it was judged, which Holm's steps make another one for each treatment.
-        let half = (ratio.holm_high / ratio.holm_low).ln() / 2.0;
+        let half = (ratio.adjusted_high / ratio.adjusted_low).ln() / 2.0;
         let alpha = t_two_sided_p(half / mean.standard_error, mean.degrees)?;
         let margin = ratio.margin.ln_1p();
         let is_short = |studies: &u32| of_studies(*studies).half_width(alpha) > margin;

@@ -37,7 +37,7 @@ fn ask(case: &Case<'_>) -> Option<Found> {
 /// How far the clock may be from the same in any of the comparisons, in logarithms: the furthest end of their adjusted
 /// intervals, which hold together. `None` without a comparison.
 pub fn furthest<'a>(ratios: impl Iterator<Item = &'a Ratio>) -> Option<f64> {
-    ratios.map(|one| one.holm_low.ln().abs().max(one.holm_high.ln().abs())).reduce(f64::max)
+    ratios.map(|one| one.adjusted_low.ln().abs().max(one.adjusted_high.ln().abs())).reduce(f64::max)
 }
 
 /// Whether the clock is shown to differ by what may be more than a margin, in logarithms.

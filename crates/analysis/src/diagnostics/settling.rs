@@ -167,7 +167,7 @@ mod tests {
                 (ratio.value - 0.9).abs() < 0.003 && ratio.is_different() && ratio.blocks == 8,
                 "{ratio:?}"
             );
-            assert!(ratio.holm_low < ratio.low && ratio.holm_high > ratio.high, "{ratio:?}");
+            assert!(ratio.adjusted_low < ratio.low && ratio.adjusted_high > ratio.high, "{ratio:?}");
         }
         let none = settling(&study, &runs(&study, 1.0, 8)).unwrap().estimates;
         assert!(none.iter().all(|one| (one.ratio.value - 1.0).abs() < 0.01), "{none:?}");

@@ -115,8 +115,8 @@ struct Levels {
 /// that does.
 fn estimate(mean: &MeanEstimate, levels: Levels, rule: Rule) -> Ratio {
     let (low, high) = mean.interval(levels.plain);
-    let (holm_low, holm_high) = mean.interval(levels.adjusted);
-    let answer = match Answer::by_interval(holm_low.exp(), holm_high.exp(), rule.margin) {
+    let (adjusted_low, adjusted_high) = mean.interval(levels.adjusted);
+    let answer = match Answer::by_interval(adjusted_low.exp(), adjusted_high.exp(), rule.margin) {
         Answer::Undecided if equivalence_p(mean, rule.margin.ln_1p()) <= rule.alpha => Answer::Equivalent,
         answer => answer,
     };
@@ -125,8 +125,8 @@ fn estimate(mean: &MeanEstimate, levels: Levels, rule: Rule) -> Ratio {
         low,
         high,
         unit: "1",
-        holm_low,
-        holm_high,
+        adjusted_low,
+        adjusted_high,
         blocks: mean.n as u32,
         level: 1.0 - levels.plain,
         p: mean.p(),
@@ -288,12 +288,14 @@ mod tests {
         for (ratio, (mean, _)) in many[..3].iter().zip(family) {
             assert!(
                 (ratio.level - 0.97).abs() < 1e-12
-                    && (ratio.low, ratio.high) == (ratio.holm_low, ratio.holm_high)
+                    && (ratio.low, ratio.high) == (ratio.adjusted_low, ratio.adjusted_high)
             );
             assert!((ratio.low.ln() - mean.interval(0.03).0).abs() < 1e-12 && ratio.low > 1.0);
         }
         // 0.023 has p = 0.055 and its interval at 95%; what decides is at that of the selected.
-        assert!((many[4].level - 0.95).abs() < 1e-12 && many[4].holm_low < many[4].low && many[4].low < 1.0);
+        assert!(
+            (many[4].level - 0.95).abs() < 1e-12 && many[4].adjusted_low < many[4].low && many[4].low < 1.0
+        );
         assert_eq!((many[3].answer, many[4].answer), (Answer::Equivalent, Answer::Undecided));
         // None is selected: the smallest p must be within alpha / m.
         assert!(judge_many(&family[2..], rule).iter().all(|ratio| !ratio.is_different()));
@@ -324,13 +326,13 @@ mod tests {
         let alone = paired(&series[..1], &[], CHANGES).remove(0).unwrap();
         // A family of one at half of alpha: t(0.9875, 4) = 3.4954.
         close(alone.low, 3.0 - 2.7764 * 0.5f64.sqrt());
-        close(alone.holm_high, 3.0 + 3.4954 * 0.5f64.sqrt());
+        close(alone.adjusted_high, 3.0 + 3.4954 * 0.5f64.sqrt());
         close(alone.adjusted_p, 2.0 * 0.01324);
         assert!(alone.is_different());
         let two = paired(&series, &[], CHANGES);
         let first = two[0].clone().unwrap();
         // t(0.99375, 4) = 4.3147 exceeds 4.243: among two it is not shown.
-        close(first.holm_high, 3.0 + 4.3147 * 0.5f64.sqrt());
+        close(first.adjusted_high, 3.0 + 4.3147 * 0.5f64.sqrt());
         close(first.adjusted_p, 4.0 * 0.01324);
         assert!(!first.is_different() && first.family == 2);
         assert_eq!(
@@ -346,7 +348,7 @@ mod tests {
         let series: Vec<Vec<f64>> = (0..10).map(clear).collect();
         for (d, one) in series.iter().zip(paired(&series, &[], CHANGES).into_iter().flatten()) {
             let (low, high) = MeanEstimate::correlated(d, one.correlation).unwrap().interval(0.05 / 10.0);
-            assert!(one.holm_low <= low && one.holm_high >= high);
+            assert!(one.adjusted_low <= low && one.adjusted_high >= high);
             assert_eq!(one.is_different(), one.adjusted_p <= 0.05);
         }
     }
@@ -357,7 +359,7 @@ mod tests {
         let got = paired(&series, &[], CHANGES);
         assert_eq!((&got[0], &got[1]), (&None, &None));
         let (one, flat) = (got[2].clone().unwrap(), got[3].clone().unwrap());
-        assert!(one.holm_low.is_infinite() && !one.is_different() && one.family == 2);
+        assert!(one.adjusted_low.is_infinite() && !one.is_different() && one.family == 2);
         assert!(!flat.is_different() && flat.adjusted_p == 1.0);
         assert_eq!((paired_difference(1.0, &[]), paired_difference(0.5, &[0.1, 0.3])), (None, Some(0.3)));
     }
@@ -370,7 +372,10 @@ mod tests {
         let ratios = judge(&means.map(|mean| (mean, None)), RULE);
         for (bounded, ratio) in judge_bounded(&means.map(|mean| (mean, mean)), RULE).iter().zip(ratios) {
             assert_eq!(bounded.answer, ratio.answer);
-            assert_eq!((bounded.adjusted_low, bounded.adjusted_high), (ratio.holm_low, ratio.holm_high));
+            assert_eq!(
+                (bounded.adjusted_low, bounded.adjusted_high),
+                (ratio.adjusted_low, ratio.adjusted_high)
+            );
         }
     }
 

@@ -191,7 +191,7 @@ fn unexplained(facts: &Facts<'_>, summary: &TreatmentSummary) -> Option<Prose> {
     let change = locks.spins_per_row_change.as_ref().filter(|change| change.is_different())?;
     let grew = change.unit == "ratio" && change.value > 1.0;
     let ratio = &facts.ratio(&summary.name).filter(|estimate| estimate.ratio.is_lower())?.ratio;
-    let (share, rate) = (locks.spinning_share_joint_high?, ratio.holm_high);
+    let (share, rate) = (locks.spinning_share_joint_high?, ratio.adjusted_high);
     let explained = explained_at_most(rate, share).filter(|_| grew)?;
     (explained < EXPLAINED_SHARE).then(|| {
         prose!(

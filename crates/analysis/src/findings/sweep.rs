@@ -87,7 +87,7 @@ impl<'a> Sweep<'a> {
     pub fn p99_doubled(&self) -> Option<(u32, &'a Ratio)> {
         let doubled = |point: &Point<'a>| {
             let ratio = &point.p99?.ratio;
-            (ratio.holm_low > 2.0).then_some((point.sessions(), ratio))
+            (ratio.adjusted_low > 2.0).then_some((point.sessions(), ratio))
         };
         self.points.iter().rev().map_while(doubled).last()
     }
@@ -99,7 +99,7 @@ impl<'a> Sweep<'a> {
         let costs_more = |point: &Point<'_>| {
             let both = point.step_p99.zip(point.step);
             both.is_some_and(|(p99, step)| {
-                p99.ratio.is_higher() && p99.ratio.holm_low > step.ratio.holm_high.max(1.0)
+                p99.ratio.is_higher() && p99.ratio.adjusted_low > step.ratio.adjusted_high.max(1.0)
             })
         };
         let first = self.points.iter().position(costs_more).unwrap_or(self.points.len());
@@ -151,11 +151,11 @@ fn point<'a>(facts: &Facts<'a>, treatment: &'a Treatment, before: Option<&Point<
         (Some(step), _) => growth_of(step),
         // Without a direct comparison only intervals that do not touch show a difference.
         (None, Some(before))
-            if alone.ratio.is_different() && alone.ratio.holm_low > before.ratio.holm_high =>
+            if alone.ratio.is_different() && alone.ratio.adjusted_low > before.ratio.adjusted_high =>
         {
             Growth::Grows
         }
-        (None, Some(before)) if alone.ratio.holm_high < before.ratio.holm_low => Growth::Falls,
+        (None, Some(before)) if alone.ratio.adjusted_high < before.ratio.adjusted_low => Growth::Falls,
         (None, _) => Growth::Unclear,
     };
     let p99 = facts.against_alone(treatment, "latency_ns_p99");

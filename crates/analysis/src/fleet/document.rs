@@ -100,7 +100,7 @@ fn between_kinds(
 ) -> Option<Block> {
     let all = rows.iter().flat_map(|row| between(row).iter().map(move |one| (row, one)));
     let lines = all.map(|(row, one)| {
-        let ends = [one.ratio.holm_low, one.ratio.holm_high].map(numbers::ratio);
+        let ends = [one.ratio.adjusted_low, one.ratio.adjusted_high].map(numbers::ratio);
         vec![
             Cell::text(name(row)),
             Cell::Text(format!("{} / {}", one.kind, one.other)),

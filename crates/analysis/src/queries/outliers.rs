@@ -268,7 +268,7 @@ fn apart(
     let tell = |(query, estimates): (&u8, &QueryEstimates)| {
         let speed = estimates.speed.as_ref()?;
         let (floor, times) = (speed.floor?, speed.value / mean.value);
-        let is_apart = speed.holm_low > mean.high || speed.holm_high < mean.low;
+        let is_apart = speed.adjusted_low > mean.high || speed.adjusted_high < mean.low;
         if !is_apart || !times.is_finite() || times.ln().abs() < MIN_APART.max(floor).ln() {
             return None;
         }

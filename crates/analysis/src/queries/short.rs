@@ -197,7 +197,7 @@ pub struct Step<'a> {
 /// above the lowest, ascending.
 pub fn limit(steps: &[Step<'_>], margin: f64) -> (Option<u32>, Option<u32>, Vec<u32>) {
     let is_raised = |step: &&Step<'_>| step.p99.is_some_and(Ratio::is_higher);
-    let keeps = |ratio: &Ratio| ratio.blocks >= 2 && ratio.holm_high <= 1.0 + margin;
+    let keeps = |ratio: &Ratio| ratio.blocks >= 2 && ratio.adjusted_high <= 1.0 + margin;
     let is_kept = |step: &&Step<'_>| step.p99.is_some_and(keeps);
     let raises = steps.iter().find(is_raised).map(|step| step.dop);
     let below = steps.iter().filter(|step| raises.is_none_or(|raises| step.dop < raises));
@@ -459,8 +459,12 @@ mod tests {
     #[test]
     fn what_is_not_known_is_not_decided() {
         assert_eq!(limit(&[Step { dop: 2, p99: None }], MARGIN), (None, None, vec![2]));
-        let alone =
-            Ratio { blocks: 1, holm_low: 0.0, holm_high: f64::INFINITY, ..ratios(&[(1.0, 0.1)]).remove(0) };
+        let alone = Ratio {
+            blocks: 1,
+            adjusted_low: 0.0,
+            adjusted_high: f64::INFINITY,
+            ..ratios(&[(1.0, 0.1)]).remove(0)
+        };
         assert_eq!(limit(&[Step { dop: 2, p99: Some(&alone) }], MARGIN), (None, None, vec![2]));
     }
 

@@ -127,7 +127,7 @@ fn estimates(facts: &Facts<'_>) -> Table {
         let value = Cell::Value { value: ratio.value, unit: "ratio" };
         let figures = [
             Cell::Both(Box::new(value), Box::new(ends(ratio.low, ratio.high))),
-            ends(ratio.holm_low, ratio.holm_high),
+            ends(ratio.adjusted_low, ratio.adjusted_high),
             Cell::text(numbers::p_value(ratio.p)),
             Cell::text(estimate.p_sign_flip.map_or_else(String::new, numbers::p_value)),
             Cell::text(numbers::correlation(ratio.correlation)),

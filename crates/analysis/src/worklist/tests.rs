@@ -464,8 +464,8 @@ fn why_no_difference_is_shown_and_what_is_not_decided() {
     let estimate = analysis.estimates.iter().find(|estimate| estimate.metric == ITEM_S).unwrap();
     // One comparison: Holm's ends are its own, upside down as well.
     assert_eq!(
-        (speed.holm_low, speed.holm_high),
-        (1.0 / estimate.ratio.holm_high, 1.0 / estimate.ratio.holm_low)
+        (speed.adjusted_low, speed.adjusted_high),
+        (1.0 / estimate.ratio.adjusted_high, 1.0 / estimate.ratio.adjusted_low)
     );
     let mut steady = analysis.clone();
     let point = &mut steady.worklist.as_mut().unwrap().series[0].steps[0];

@@ -149,7 +149,7 @@ fn what_studies_could_have_shown() {
     };
     let half = |count: u32| {
         let ratio = ratio_of(&many(count), &many(count), false);
-        (ratio.holm_high / ratio.holm_low).ln() / 2.0
+        (ratio.adjusted_high / ratio.adjusted_low).ln() / 2.0
     };
     let studies_needed = reach.studies.unwrap();
     assert!(
@@ -372,7 +372,7 @@ fn the_document_has_the_answer_first() {
     let Block::Table(table) = &made.section("change").unwrap().blocks[0] else { panic!("no table") };
     let row = table.cells().next().unwrap();
     assert!(
-        matches!(&row[3], Cell::Ratio(ratio, _) if ratio.low == change.treatments[0].ratio.holm_low),
+        matches!(&row[3], Cell::Ratio(ratio, _) if ratio.low == change.treatments[0].ratio.adjusted_low),
         "{row:?}"
     );
     let Block::Table(differs) = &made.section("differs").unwrap().blocks[0] else { panic!("no table") };

@@ -57,7 +57,7 @@ fn a_slow_first_half_is_a_finding() {
     let halves: Vec<&Ratio> = found(&analysis).estimates.iter().map(|one| &one.ratio).collect();
     let [b, c] = halves.as_slice() else { panic!("{halves:?}") };
     assert!(b.is_beyond() && b.low < 1.0 / 0.88 && 1.0 / 0.88 < b.high && b.blocks == 8, "{b:?}");
-    assert!(!c.is_beyond() && c.low < 1.0 && 1.0 < c.high && c.holm_low < c.low, "{c:?}");
+    assert!(!c.is_beyond() && c.low < 1.0 && 1.0 < c.high && c.adjusted_low < c.low, "{c:?}");
     let (paragraph, finding) = said(&study, &analysis);
     let finding = finding.unwrap();
     assert!(

@@ -90,7 +90,7 @@ fn gains_are_compared_between_locks_and_nothing_else() {
     ] {
         let ratio = ratio(&study, &analysis, of, "r", locks).unwrap();
         assert!(ratio.low < truth && truth < ratio.high && ratio.blocks == 8, "{of} {locks:?}: {ratio:?}");
-        assert!(ratio.holm_low < ratio.low && ratio.high < ratio.holm_high);
+        assert!(ratio.adjusted_low < ratio.low && ratio.high < ratio.adjusted_high);
         assert_eq!(ratio.is_different(), (truth - 1.0).abs() > 0.01, "{of} {locks:?}: {ratio:?}");
     }
     assert!(ratio(&study, &analysis, "two : A", "s", ("mcs", "spin")).is_some());

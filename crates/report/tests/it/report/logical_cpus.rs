@@ -53,8 +53,8 @@ fn change(value: f64) -> Ratio {
         low: value * 0.99,
         high: value * 1.01,
         unit: "ratio",
-        holm_low: value * 0.98,
-        holm_high: value * 1.02,
+        adjusted_low: value * 0.98,
+        adjusted_high: value * 1.02,
         blocks: 24,
         level: 0.95,
         p: 0.001,
@@ -109,7 +109,8 @@ pub fn fixture() -> Fixture {
     let mut fixture = Fixture::generated(8, 5);
     let first = fixture.study.comparisons[0].clone();
     let names: Vec<String> = fixture.study.treatments.iter().take(2).map(|one| one.name.clone()).collect();
-    let ratio = Ratio { low: 0.89, high: 0.91, holm_low: 0.88, holm_high: 0.92, blocks: 8, ..change(0.9) };
+    let ratio =
+        Ratio { low: 0.89, high: 0.91, adjusted_low: 0.88, adjusted_high: 0.92, blocks: 8, ..change(0.9) };
     let below = first.baseline.join(" and ");
     fixture.analysis.cpus =
         Some(Cpus { treatments: vec![cpus_of(&names[0], 3600.0, 117.0), cpus_of(&names[1], 3240.0, 113.0)] });

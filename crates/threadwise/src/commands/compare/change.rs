@@ -115,7 +115,7 @@ fn undecided(change: &Change<'_>) -> Result<(), AppError> {
 /// Names with the interval that decides.
 fn named(changes: &[&Changed<'_>]) -> String {
     let one = |changed: &&Changed<'_>| {
-        let ends = [changed.ratio.holm_low, changed.ratio.holm_high].map(ratio);
+        let ends = [changed.ratio.adjusted_low, changed.ratio.adjusted_high].map(ratio);
         format!("{} {}x [{}, {}]", changed.name, ratio(changed.ratio.value), ends[0], ends[1])
     };
     changes.iter().map(one).collect::<Vec<_>>().join(", ")

@@ -114,7 +114,7 @@ fn a_wait_that_changed_by_ten_points() {
             if let Some((name, one)) = largest {
                 let truth = if name == MOVED { 0.1 } else { 0.0 };
                 named += 1.0;
-                covered += f64::from(u8::from(one.holm_low <= truth && truth <= one.holm_high));
+                covered += f64::from(u8::from(one.adjusted_low <= truth && truth <= one.adjusted_high));
             }
             family[at].is_different()
         });

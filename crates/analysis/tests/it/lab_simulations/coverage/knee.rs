@@ -101,7 +101,7 @@ fn the_largest_carry_over_is_covered() {
             let truth = if at == 2 { truth } else { 0.0 };
             let covers = |low: f64, high: f64| f64::from(u8::from(low <= truth && truth <= high));
             plain += covers(largest.low, largest.high);
-            adjusted += covers(largest.holm_low, largest.holm_high);
+            adjusted += covers(largest.adjusted_low, largest.adjusted_high);
             named += 1.0;
         }
         println!(

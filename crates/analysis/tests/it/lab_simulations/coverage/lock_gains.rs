@@ -62,7 +62,7 @@ fn study(machine: &Machine, effect: f64, blocks: usize, seed: u64) -> Seen {
     let judged = paired(&pairs, &twins, CHANGES);
     let all = judged.iter().flatten().zip(&truths);
     let is_false = all.clone().any(|(one, truth)| *truth == 0.0 && one.is_different());
-    let covers = all.clone().all(|(one, truth)| one.holm_low <= *truth && *truth <= one.holm_high);
+    let covers = all.clone().all(|(one, truth)| one.adjusted_low <= *truth && *truth <= one.adjusted_high);
     let true_ones: Vec<bool> =
         all.filter(|(_, truth)| **truth != 0.0).map(|(one, _)| one.is_different()).collect();
     Seen { is_false, found: if true_ones.is_empty() { 0.0 } else { share(&true_ones) }, covers }

@@ -123,7 +123,7 @@ fn shares(name: &str, noise: Noise, blocks: usize, ratio: f64) -> [f64; 4] {
         let truths = PROCESSES.map(|processes| ratio * noise.shift(processes).exp());
         let both = || found.iter().zip(truths);
         covers.extend(both().map(|(one, truth)| one.low <= truth && truth <= one.high));
-        decides.push(both().all(|(one, truth)| one.holm_low <= truth && truth <= one.holm_high));
+        decides.push(both().all(|(one, truth)| one.adjusted_low <= truth && truth <= one.adjusted_high));
     }
     let all = [&any, &said, &covers, &decides].map(|one| share(one));
     println!(

@@ -53,7 +53,7 @@ fn is_said(blocks: usize, noise: Noise, explained: f64, random: &mut Normal) -> 
     let ratios = answers(&means(&series));
     ratios.iter().zip(&shares).any(|(ratio, shares)| {
         let share = arithmetic(shares, "share", ALPHA / COMPARED as f64);
-        let explained = share.and_then(|share| explained_at_most(ratio.holm_high, share.high));
+        let explained = share.and_then(|share| explained_at_most(ratio.adjusted_high, share.high));
         ratio.is_lower() && explained.is_some_and(|explained| explained < EXPLAINED_SHARE)
     })
 }

@@ -113,7 +113,7 @@ fn the_whole_analysis_gives_the_same_numbers() {
                 (got.ratio.value, expected.value),
                 (got.ratio.low, expected.low),
                 (got.ratio.high, expected.high),
-                (got.ratio.holm_low, expected.holm_low),
+                (got.ratio.adjusted_low, expected.adjusted_low),
             ] {
                 assert!((got / expected - 1.0).abs() < 1e-9, "study {seed}: {got} against {expected}");
             }

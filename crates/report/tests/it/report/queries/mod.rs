@@ -57,7 +57,7 @@ pub fn bare() -> Fixture {
     let infinite = |ratio: &mut threadwise_analysis::Ratio| {
         (ratio.low, ratio.high, ratio.answer, ratio.floor) =
             (0.0, f64::INFINITY, threadwise_analysis::Answer::Undecided, None);
-        (ratio.holm_low, ratio.holm_high, ratio.blocks) = (0.0, f64::INFINITY, 1);
+        (ratio.adjusted_low, ratio.adjusted_high, ratio.blocks) = (0.0, f64::INFINITY, 1);
     };
     queries.baselines.iter_mut().for_each(|baseline| {
         baseline.noise.iter_mut().chain(&mut baseline.noise_geometric).for_each(infinite);
