@@ -24,6 +24,9 @@ const LEAST_ADVISED_MS: u64 = 30;
 /// An advised warm-up is so many times the one that was too short.
 const LONGER: u64 = 4;
 
+/// Why nothing is compared where halves were recorded.
+const NO_BLOCK: &str = "no block has both";
+
 /// Above 1 second halves are faster, relative to the baseline.
 fn ask(case: &Case<'_>) -> Option<Found> {
     let (study, observed) = (case.study(), case.observed);
@@ -53,7 +56,10 @@ fn gap(study: &Study, observed: &Observed) -> &'static str {
     match study.is_simulated() {
         true => "a model has no warm-up",
         false if study.quota.is_some() => "slices are periods of a CPU quota",
-        false if runs.any(|run| run.totals.fixed.windows > 0.0) => "a fixed amount of work has no halves",
+        false if runs.clone().any(|run| run.totals.fixed.windows > 0.0) => {
+            "a fixed amount of work has no halves"
+        }
+        false if runs.all(|run| run.halves.is_some()) => NO_BLOCK,
         false => "they were not recorded",
     }
 }
@@ -87,7 +93,7 @@ fn furthest(found: &Found) -> Option<(&Estimate, usize)> {
 
 fn paragraph(facts: &Facts<'_>, found: &Found) -> Option<Prose> {
     let Some((largest, too_short)) = furthest(found) else {
-        let gap = found.gap.as_deref().unwrap_or("no block has both");
+        let gap = found.gap.as_deref().unwrap_or(NO_BLOCK);
         return Some(prose!("Halves of slices are not compared: {}.", gap));
     };
     let is_shown = match too_short {

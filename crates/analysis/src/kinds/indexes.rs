@@ -121,7 +121,7 @@ fn ask(case: &Case<'_>) -> Option<Found> {
             baseline: vec![below.to_owned()],
             kind: String::new(),
         };
-        Some((Gain::of(study, "", top, below)?, series(&comparison)?))
+        Some((Gain::of(study, below, top, below)?, series(&comparison)?))
     };
     let mut gains = Vec::new();
     for gain in Gain::all(study) {
@@ -130,7 +130,18 @@ fn ask(case: &Case<'_>) -> Option<Found> {
     }
     let pairs = alike(gains);
     let twins = alike(Sides::all_twins(study).iter().filter_map(of_twin).collect());
-    let twins: Vec<Vec<f64>> = twins.into_iter().map(|(.., d)| d).filter(|d| !d.is_empty()).collect();
+    // Against the first lock alone: what two others differ by follows from it.
+    let is_first = |name: &str| {
+        study
+            .treatment(name)
+            .and_then(|(_, one)| one.factors.get(FACTOR))
+            .is_some_and(|lock| lock == locks[0])
+    };
+    let twins: Vec<Vec<f64>> = twins
+        .into_iter()
+        .filter(|(.., below, d)| is_first(below) && !d.is_empty())
+        .map(|(.., d)| d)
+        .collect();
     let by_block: Vec<Vec<f64>> = pairs.iter().map(|(.., d)| d.clone()).collect();
     let judged = paired(&by_block, &twins, case.rule());
     let estimate = |((name, top, below, _), judged): (&(String, String, String, _), Option<Ratio>)| {

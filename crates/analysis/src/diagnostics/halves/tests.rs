@@ -96,6 +96,23 @@ fn what_slows_all_alike_is_no_difference() {
 }
 
 #[test]
+fn halves_without_a_row_were_recorded() {
+    let study = study();
+    let mut all = runs(&study, 1.0);
+    for run in all.iter_mut().filter(|run| run.treatment == "A") {
+        for slice in &mut run.slices {
+            slice.sessions[0].counters.insert(ROWS_FIRST_HALF.to_owned(), 0);
+        }
+    }
+    let analysis = analyse(&study, &all, 1.0);
+    assert_eq!(
+        (found(&analysis).estimates.len(), found(&analysis).gap.as_deref()),
+        (0, Some(super::NO_BLOCK))
+    );
+    assert_eq!(said(&study, &analysis).0, "Halves of slices are not compared: no block has both.");
+}
+
+#[test]
 fn what_was_not_recorded_is_said_so() {
     let mut study = study();
     let mut all = runs(&study, 0.5);
