@@ -40,6 +40,17 @@ pub fn write(path: &Path, text: &str) -> std::io::Result<()> {
     }
 }
 
+/// Copies a program so that the copy may be started at once, likewise.
+///
+/// # Errors
+/// The system's, or that the program could not be copied.
+pub fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    match Command::new("cp").arg("--").args([from, to]).status()?.success() {
+        true => Ok(()),
+        false => Err(std::io::Error::other(format!("{} was not copied", from.display()))),
+    }
+}
+
 /// Whether the path is a file that we may run.
 pub fn is_program(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|entry| entry.is_file()) && access(path, Access::EXEC_OK).is_ok()

@@ -165,7 +165,9 @@ fn what_may_not_be_read_is_unknown_and_says_what_would_help() {
     }
     // The folder of tests may be closed to others.
     let program = root.path().join("program");
-    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    // Another process writes it, so that none that a thread beside has just forked has it open (ETXTBSY, execve(2)).
+    let copied = Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&program).status().unwrap();
+    assert!(copied.success());
     let mut child = Command::new(&program);
     child.args(["--exact", "damage::what_may_not_be_read_is_unknown_and_says_what_would_help"]);
     child.env(FOLDER, root.path()).current_dir(root.path());

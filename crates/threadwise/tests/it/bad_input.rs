@@ -78,7 +78,7 @@ fn an_engine_that_is_not_installed_is_exit_code_3_of_every_command() {
     let lab = Lab::new();
     // A copy, beside which nothing of the build is.
     let program = lab.path().join("threadwise");
-    std::fs::copy(crate::harness::program(), &program).unwrap();
+    threadwise_process::programs::copy(crate::harness::program().as_ref(), &program).unwrap();
     for url in ["sqlserver://ada@127.0.0.1/shop", "oracle://ada@127.0.0.1/shop"] {
         for command in [
             &["run"][..],

@@ -86,7 +86,7 @@ fn a_list_says_what_is_missing_and_makes_nothing() {
 fn programs_of_others_are_listed() {
     let lab = Lab::new();
     let program = lab.path().join("threadwise-engine-mine");
-    std::fs::copy("/bin/true", &program).unwrap();
+    threadwise_process::programs::copy(std::path::Path::new("/bin/true"), &program).unwrap();
     let mut command = command(&lab, &["list", "--json"]);
     let list = said(command.env("PATH", lab.path()).output().unwrap()).stdout;
     let list: Value = serde_json::from_str(&list).unwrap();

@@ -2,9 +2,7 @@
 
 use crate::fleet_harness::{FleetLab, ONE, blocks, head, names, study, wait_for};
 use crate::harness::{Said, said};
-use std::fs::Permissions;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command};
 use threadwise_store::{EndState, Store};
 
@@ -40,8 +38,7 @@ fn tools(lab: &FleetLab, name: &str, script: &str) -> String {
     let tools = lab.lab.path().join("tools");
     std::fs::create_dir_all(&tools).unwrap();
     let tool = tools.join(name);
-    std::fs::write(&tool, script).unwrap();
-    std::fs::set_permissions(&tool, Permissions::from_mode(0o755)).unwrap();
+    threadwise_process::programs::write(&tool, script).unwrap();
     format!("{}:{}", tools.display(), std::env::var("PATH").unwrap())
 }
 
@@ -112,13 +109,13 @@ fn another_study_or_program_is_refused_and_measured_once_that_is_put_right() {
     assert_eq!((lab.exit("n1.1"), lab.record("n1.1")["outcome"].as_str()), ("3".to_owned(), Some("refused")));
     std::fs::write(&definition, text).unwrap();
     let program = lab.dir().join("threadwise");
-    let mut file = std::fs::OpenOptions::new().append(true).open(&program).unwrap();
-    file.write_all(b"x").unwrap();
-    drop(file);
+    // By another process: see `programs::write`.
+    let appended = Command::new("sh").args(["-c", "printf x >>\"$0\""]).arg(&program).status().unwrap();
+    assert!(appended.success());
     let said = lab.cell("n1.1");
     assert!(said.stderr.contains("this program is not the one"), "{}", said.stderr);
     std::fs::remove_file(&program).unwrap();
-    std::fs::copy(crate::harness::program(), &program).unwrap();
+    threadwise_process::programs::copy(crate::harness::program().as_ref(), &program).unwrap();
     assert_eq!(lab.cell("n1.1").code, Some(0));
     let record = lab.record("n1.1");
     let earlier: Vec<&str> =

@@ -5,7 +5,6 @@
 use crate::fleet_harness::{FleetLab, head, study};
 use crate::harness::{Said, said};
 use serde_json::{Value, json};
-use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 /// What stands for kubectl: it keeps what it was called with, and prints files of the test.
@@ -29,8 +28,7 @@ impl Cluster {
         let fleet = head(2, &options).replace("engine = \"slurm\"", "engine = \"kubernetes\"");
         let lab = FleetLab::planned(&study(2, 8), &format!("{fleet}{kind}"));
         let cluster = Self { lab };
-        cluster.write("kubectl", KUBECTL);
-        std::fs::set_permissions(cluster.path("kubectl"), std::fs::Permissions::from_mode(0o755)).unwrap();
+        threadwise_process::programs::write(&cluster.path("kubectl"), KUBECTL).unwrap();
         cluster.list(&[]);
         cluster.write("log", "");
         cluster

@@ -2,7 +2,6 @@
 
 use crate::fleet_harness::{FleetLab, head, study};
 use crate::harness::said;
-use std::os::unix::fs::PermissionsExt;
 
 /// What stands for Slurm's clients keeps the environment that it was given.
 #[test]
@@ -15,8 +14,7 @@ fn variables_that_would_override_a_plan_are_not_passed_on() {
     std::fs::create_dir(&bin).unwrap();
     for (name, prints) in [("sbatch", "echo 100"), ("squeue", ":")] {
         let script = format!("#!/bin/sh\nenv >>\"$STAGE/{name}\"\n{prints}\n");
-        std::fs::write(bin.join(name), script).unwrap();
-        std::fs::set_permissions(bin.join(name), std::fs::Permissions::from_mode(0o755)).unwrap();
+        threadwise_process::programs::write(&bin.join(name), &script).unwrap();
     }
     let mut command = lab.lab.command(&["fleet", "submit", "f"]);
     let path = std::env::var("PATH").unwrap_or_default();

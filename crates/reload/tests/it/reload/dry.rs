@@ -69,7 +69,7 @@ fn an_owner_that_cannot_be_given_is_reported_before() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
     both_refuse(&path, "everybody could swap what is in");
     let program = bench.path().join("tests");
-    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    threadwise_process::programs::copy(&std::env::current_exe().unwrap(), &program).unwrap();
     let output = Command::new(&program)
         .args(["--exact", "reload::dry::as_another_user", "--nocapture"])
         .env(PATH, &path)

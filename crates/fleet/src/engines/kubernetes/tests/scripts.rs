@@ -1,7 +1,6 @@
 //! The scripts of pods, of submitting and of collecting, run by this machine's shell.
 
 use crate::engines::kubernetes::manifest::POD_SCRIPT;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
@@ -23,9 +22,7 @@ impl Stage {
         }
         stage.write("f/kubernetes/collect.sh", include_str!("../collect.sh"));
         stage.write("f/kubernetes/place.sh", include_str!("../../place.sh"));
-        stage.write("bin/threadwise", program);
-        std::fs::set_permissions(stage.path("bin/threadwise"), std::fs::Permissions::from_mode(0o755))
-            .unwrap();
+        threadwise_process::programs::write(&stage.path("bin/threadwise"), program).unwrap();
         stage
     }
 
@@ -216,8 +213,7 @@ fn submitting_makes_the_config_map_once() {
     stage.write("f/submit.sh", include_str!("../submit.sh"));
     let kubectl = "#!/bin/sh\necho \"$@\" >>calls\ncase $1 in\n--namespace=b) shift;; esac\ncase $1 in\n\
         get) test -e made ;;\ncreate) : >made; echo configmap/x created ;;\napply) echo job.batch/j ;;\nesac\n";
-    stage.write("bin/kubectl", kubectl);
-    std::fs::set_permissions(stage.path("bin/kubectl"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    threadwise_process::programs::write(&stage.path("bin/kubectl"), kubectl).unwrap();
     let submit = || {
         let mut command = Command::new("sh");
         command.args(["submit.sh", "x", "m.json"]).arg(stage.path("bin/kubectl")).arg("--namespace=b");
