@@ -10,7 +10,7 @@ const SKIP_MARK: &str = "SKIPPED";
 
 /// Fewest tests at once, however few processors there are: on two of them the slowest program takes 147 s with four
 /// at once and 198 s with two.
-const LEAST_THREADS: usize = 8;
+const LEAST_THREADS: usize = 4;
 
 /// Runs all tests, then says what was skipped, and in one line how many and how long.
 pub fn run() -> Result<(), String> {

@@ -1,9 +1,22 @@
 //! Models too large for the suite.
 
-use crate::siblings::table;
+use crate::latency::inferred_is_full;
+use crate::siblings::{nasty_co_runners, table};
 
 #[test]
 #[ignore = "laboratory: simulations"]
 fn seven_hundred_sixty_eight_logical_cpus() {
     table(768, 1);
+}
+
+#[test]
+#[ignore = "laboratory: simulations"]
+fn nasty_co_runners_never_make_one_core_of_two_nor_two_of_one() {
+    nasty_co_runners(1500, 500);
+}
+
+#[test]
+#[ignore = "laboratory: simulations"]
+fn inference_equals_the_full_matrix_of_seven_hundred_sixty_eight_logical_cpus() {
+    inferred_is_full(&[(2, 12, 16, 2)]);
 }

@@ -235,7 +235,12 @@ fn levels_and_groups_of_known_machines_are_found() {
 
 #[test]
 fn inference_equals_the_full_matrix() {
-    for shape in [(2, 2, 8, 2), (2, 12, 16, 2)] {
+    inferred_is_full(&[(2, 2, 8, 2), (2, 4, 8, 2)]);
+}
+
+/// Machines of so many packages, caches of each, cores of each and threads of each.
+pub fn inferred_is_full(shapes: &[(u32, u32, u32, u32)]) {
+    for shape in shapes.iter().copied() {
         let truth = machine(shape);
         let pairs = (truth.len() * (truth.len() - 1) / 2) as usize;
         let full = probe(&mut Model::new(truth.clone(), 5), ProbeForm::Full, 5);

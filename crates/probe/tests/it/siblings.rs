@@ -181,7 +181,12 @@ fn nasty(seed: u64, same_core: bool) -> Machine {
 
 #[test]
 fn nasty_co_runners_never_make_one_core_of_two_nor_two_of_one() {
-    for (same_core, seeds) in [(false, 1500), (true, 500)] {
+    nasty_co_runners(300, 100);
+}
+
+/// So many machines whose two logical CPUs are on two cores, and on one.
+pub fn nasty_co_runners(apart: u64, together: u64) {
+    for (same_core, seeds) in [(false, apart), (true, together)] {
         let mut sum = Tally::default();
         for seed in 0..seeds {
             let mut machine = nasty(seed, same_core);

@@ -84,6 +84,11 @@ fn flipped_and_cut_files() {
 
 #[test]
 fn every_number_and_text_may_be_absurd() {
+    absurd_values(5);
+}
+
+/// Each column has one of every `step` absurd values, the next column the ones after it.
+pub fn absurd_values(step: usize) {
     let folder = tempfile::tempdir().unwrap();
     let whole = fs::read(valid(&folder)).unwrap();
     let path = folder.path().join("spoilt.tw");
@@ -109,8 +114,8 @@ fn every_number_and_text_may_be_absurd() {
         "NULL",
     ];
     let (mut refused, mut read) = (0, 0);
-    for (table, column) in &columns {
-        for value in values {
+    for (at, (table, column)) in columns.iter().enumerate() {
+        for value in values.iter().skip(at % step).step_by(step) {
             fs::write(&path, &whole).unwrap();
             let plain = Connection::open(&path).unwrap();
             plain.execute_batch("PRAGMA ignore_check_constraints=ON; PRAGMA foreign_keys=OFF").unwrap();
@@ -130,7 +135,7 @@ fn every_number_and_text_may_be_absurd() {
         }
     }
     println!("{refused} files refused, {read} read");
-    assert!(refused > 500 && read > 20, "{refused} {read}");
+    assert!(refused > 500 / step && read > 20 / step, "{refused} {read}");
 }
 
 /// The file with some SQL run on it by another program.

@@ -5,6 +5,7 @@
 mod boots;
 mod hostile;
 mod kill;
+mod lab_kills;
 mod long_windows;
 mod made;
 mod made_probe;
