@@ -464,6 +464,23 @@ pub(crate) fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
     (!evidence.is_empty()).then(|| finding("why", text, &evidence))
 }
 
+/// What moves with each ratio that something moves with: `the ratio of two falls with more time with a co-runner`.
+pub(crate) fn moved(changed: &ChangedWith) -> Vec<Prose> {
+    let of = |one: &&Compared| {
+        let shown = one.quantities.iter().filter_map(|quantity| {
+            let link = quantity.link.as_ref().filter(|link| link.shown)?;
+            Some(prose!("{} {}", direction(link.correlation.mean), &quantity.name))
+        });
+        Some(prose!("the ratio of {} {}", &one.treatment, limited(shown, MAX_NAMED)?))
+    };
+    with(changed, Explained::Moves).iter().filter_map(of).collect()
+}
+
+/// How a ratio goes with a figure whose rank correlation with it is this.
+fn direction(correlation: f64) -> &'static str {
+    if correlation > 0.0 { "rises with" } else { "falls with more" }
+}
+
 fn with(changed: &ChangedWith, answer: Explained) -> Vec<&Compared> {
     changed.comparisons.iter().filter(|one| one.answer == answer).collect()
 }
@@ -476,7 +493,7 @@ fn links(one: &Compared) -> usize {
 fn clause(one: &Compared) -> Prose {
     let named = one.quantities.iter().filter_map(|quantity| {
         let link = quantity.link.as_ref().filter(|link| link.shown)?;
-        let how = if link.correlation.mean > 0.0 { "rises with" } else { "falls with more" };
+        let how = direction(link.correlation.mean);
         Some(prose!("{} {} (rank correlation {})", how, &quantity.name, &link.correlation))
     });
     prose!("the ratio of {} {}", &one.treatment, limited(named, MAX_NAMED).unwrap_or_default())

@@ -2,6 +2,7 @@
 
 use crate::kind::Kind;
 use crate::kinds;
+use crate::screen::screen;
 use crate::sections::{
     activity, choices, failures, hardware, logical_cpus, looks, machine, method, readings, scaling_law,
     server_locks, time, usage,
@@ -47,13 +48,15 @@ pub fn document(facts: &Facts<'_>) -> Document {
         failures::section(facts, kind),
     ]);
     sections.extend(published::beside_same(facts).map(|beside| published::section(facts, &beside)));
+    let (verdict, advice) = (verdict(facts), advice::advice(facts));
     Document {
+        screen: screen(facts, &verdict, &advice, &sections),
         title: kind.title(study),
         about: about.into_iter().filter(|part| !part.is_empty()).map(str::to_owned).collect(),
         simulated: facts.is_simulated(),
-        advice: advice::advice(facts),
+        advice,
         picture: choices::picture(facts).or_else(|| first_figure(&sections)),
-        verdict: verdict(facts),
+        verdict,
         facts: figures(facts, kind),
         sections,
         footer: format!("threadwise {} · study {} · seed {}", facts.program_version, study.name, study.seed),

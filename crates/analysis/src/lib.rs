@@ -35,6 +35,7 @@ pub mod published;
 pub mod queries;
 mod quota;
 pub mod scaling_law;
+mod screen;
 mod sections;
 mod setting;
 mod shape;

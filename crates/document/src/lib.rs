@@ -9,6 +9,7 @@ pub mod chart;
 pub mod estimate;
 pub mod numbers;
 pub mod prose;
+pub mod screen;
 pub mod strip;
 pub mod table;
 
@@ -16,6 +17,7 @@ pub use advice::{Advice, Paste};
 pub use chart::{Chart, Figure};
 pub use estimate::{Answer, Direction, Interval, Mark, Ratio, Says};
 pub use prose::{Class, Prose, Span};
+pub use screen::Screen;
 pub use strip::Strip;
 pub use table::{Cell, Column, Narrow, Row, Shown, Table};
 
@@ -25,6 +27,8 @@ use threadwise_machine::{CpuSet, Topology};
 /// A report.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Document {
+    /// The answer on one screen.
+    pub screen: Screen,
     /// Heading.
     pub title: String,
     /// Engine, workload, data, date, file: what stands below the heading.

@@ -151,6 +151,14 @@ impl Prose {
         }
     }
 
+    /// The same without these words at its start.
+    pub fn without_start(mut self, words: &str) -> Self {
+        if let Some(first) = self.0.first_mut() {
+            first.text = first.text.strip_prefix(words).unwrap_or(&first.text).to_owned();
+        }
+        self
+    }
+
     /// The same with a capital at its start.
     pub fn capital(mut self) -> Self {
         if let Some(first) = self.0.first_mut().filter(|first| first.class == Class::Text) {

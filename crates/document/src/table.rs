@@ -104,6 +104,13 @@ pub enum Cell {
         /// Unit of both.
         unit: &'static str,
     },
+    /// A bar beside a figure, on a terminal alone.
+    Bar {
+        /// How much of it is filled, 0 to 1.
+        share: f64,
+        /// Its columns.
+        columns: usize,
+    },
     /// Several in one.
     Both(Box<Cell>, Box<Cell>),
     /// Nothing, and why: a dash, with its reason where there is room for one. The reason may be empty where it

@@ -57,14 +57,19 @@ pub fn looks(looks: &Looks, windows: &str) -> Finding {
     if !looks.widths_known {
         clauses.push(prose!("whether co-runners were there is not known"));
     }
-    let neighbours = looks.share(State::CoRunner);
-    let is_shown =
-        neighbours.is_some_and(|share| share.mean >= SHOWN_SHARE && !(share.has_ends() && share.low <= 0.0));
-    let hidden = match is_shown && !looks.has_declared_siblings {
+    let hidden = match shows_hidden_siblings(looks) {
         true => " The cores have second threads, which this system does not show and others use.",
         false => "",
     };
     finding("looks", prose!("{}.{}", Prose::join(clauses, "; ").capital(), hidden), &[])
+}
+
+/// Whether co-runners show that cores have second threads which the system does not declare.
+pub fn shows_hidden_siblings(looks: &Looks) -> bool {
+    let neighbours = looks.share(State::CoRunner);
+    let is_shown =
+        neighbours.is_some_and(|share| share.mean >= SHOWN_SHARE && !(share.has_ends() && share.low <= 0.0));
+    is_shown && !looks.has_declared_siblings
 }
 
 fn stretches(count: u32) -> String {

@@ -39,7 +39,7 @@ pub fn emulated(topology: &Topology) -> Option<Finding> {
 }
 
 /// A guest of a named hypervisor, or of one that only shows that it is there.
-fn guest(hypervisor: &str) -> String {
+pub fn guest(hypervisor: &str) -> String {
     if hypervisor.starts_with("unknown") {
         "Virtual machine".to_owned()
     } else {

@@ -4,7 +4,7 @@
 //! measurable here" is an answer. Figures carry their intervals; adjectives are left out.
 
 pub(crate) mod activity;
-mod facts;
+pub(crate) mod facts;
 pub(crate) mod looks;
 pub(crate) mod machine;
 pub mod measured_yields;

@@ -384,6 +384,7 @@ fn cell_parts(cell: &Cell) -> Vec<Part> {
         Cell::BareRatio(ratio) => ratio_parts(ratio),
         Cell::Bounds { low, high, unit } => words(crate::terminal::bounds(*low, *high, unit)),
         Cell::Both(first, second) => [cell_parts(first), words(" "), cell_parts(second)].concat(),
+        Cell::Bar { .. } => Vec::new(),
         Cell::Gap(_) => words("-"),
     }
 }

@@ -220,7 +220,7 @@ fn list(table: &Table, shown: &[usize], style: Style) -> Vec<String> {
 }
 
 /// A cell as text, its sign as a marker of one column ([`sign`]).
-fn cell_text(cell: &Cell, short: bool, style: Style) -> String {
+pub fn cell_text(cell: &Cell, short: bool, style: Style) -> String {
     let text = match cell {
         Cell::Text(text) => text.clone(),
         Cell::Named { name, about } if short || about.is_empty() || about == name => name.clone(),
@@ -241,12 +241,23 @@ fn cell_text(cell: &Cell, short: bool, style: Style) -> String {
         Cell::Ratio(ratio, says) => return judged(ratio, *says, short, style),
         Cell::BareRatio(ratio) => ratio_text(ratio, short),
         Cell::Bounds { low, high, unit } => bounds(*low, *high, unit),
+        Cell::Bar { share, columns } => return bar(*share, *columns, style),
         Cell::Both(first, second) => {
             return [first, second].map(|cell| cell_text(cell, short, style)).join(" ").trim_end().to_owned();
         }
         Cell::Gap(_) => NONE.to_owned(),
     };
     plain(&text, style.unicode)
+}
+
+/// A bar in eighths of a column (Unicode 16, Block Elements), without which in whole ones.
+fn bar(share: f64, columns: usize, style: Style) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let eighths = (share.clamp(0.0, 1.0) * columns as f64 * 8.0).round() as usize;
+    match style.unicode {
+        true => format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8]),
+        false => "#".repeat(eighths.div_ceil(8)),
+    }
 }
 
 /// A ratio with its sign, and what the sign means where that depends on the quantity.

@@ -13,6 +13,7 @@ mod lab_browser;
 mod lab_figures;
 mod opened;
 mod page;
+mod screens;
 mod structure;
 mod tree;
 

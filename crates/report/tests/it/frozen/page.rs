@@ -293,6 +293,7 @@ impl Search<'_> {
             }
             Cell::Both(first, second) => [first, second].into_iter().for_each(|cell| self.cell(cell)),
             Cell::Gap(_) => self.find("-"),
+            Cell::Bar { .. } => {}
         }
     }
 }

@@ -1,0 +1,181 @@
+//! The answer on one screen: what of a study's findings, advice and figures stands there, and in which words.
+//!
+//! Nothing is estimated here. A kind that has sentences and a table of its own for a screen has them in a file here;
+//! the others show the first sentences of their findings and the first rows of their table. One ratio has one interval
+//! in one place: the one that is adjusted for all comparisons of the study, and in the table only where the answer does
+//! not give it.
+
+mod rates;
+mod subject;
+mod table;
+mod trust;
+
+use crate::changed_with::{self, ChangedWith};
+use crate::findings::sweep::{is_the_question, sweeps};
+use crate::findings::trust::next;
+use crate::{Facts, Finding};
+use threadwise_document::screen::{Screen, Trust, TrustLevel};
+use threadwise_document::{Advice, Class, Prose, Section, Span, prose};
+
+/// The screen of a study, from what its document says.
+pub(crate) fn screen(
+    facts: &Facts<'_>,
+    verdict: &[Finding],
+    advice: &[Advice],
+    sections: &[Section],
+) -> Screen {
+    let trust = trust::trust(facts, verdict);
+    let answer = answer(facts, verdict, advice, &trust);
+    let table = match trust.level {
+        TrustLevel::None => None,
+        _ => rates::table(facts, &answer).or_else(|| table::first(sections, &answer)),
+    };
+    let set = set(advice, &trust);
+    Screen {
+        subject: subject::subject(facts),
+        answer,
+        table,
+        set,
+        why: why(facts),
+        next: next(facts, &sweeps(facts)).map_or_else(|| report_of(facts, "--html FILE"), Prose::capital),
+        files: prose!("everything: {}", report_of(facts, "--all")),
+        trust,
+    }
+    .fitted()
+}
+
+/// The command that shows a study again in another form.
+fn report_of(facts: &Facts<'_>, option: &str) -> Prose {
+    Prose::command(format!("threadwise report {} {option}", facts.source))
+}
+
+/// What the study says: the sentences of its kind, else those of its findings, and of its advice where a number was asked
+/// for.
+fn answer(facts: &Facts<'_>, verdict: &[Finding], advice: &[Advice], trust: &Trust) -> Vec<Prose> {
+    let of_findings = |kinds: fn(&str) -> bool| {
+        let found = verdict.iter().filter(move |finding| kinds(&finding.kind));
+        found.flat_map(|finding| plain(&finding.line).sentences()).collect::<Vec<Prose>>()
+    };
+    if trust.level == TrustLevel::None {
+        let mut sentences = of_findings(|kind| kind == "not-measurable");
+        sentences.insert(0, "None.".into());
+        return sentences;
+    }
+    let advised = advice.iter().flat_map(|advice| plain(&advice.line).sentences());
+    let own = rates::answer(facts);
+    match own.is_empty() || is_the_question(facts, &sweeps(facts)) {
+        true => advised.chain(of_findings(is_found)).collect(),
+        false => own.into_iter().chain(of_findings(|kind| kind == "sweep" || kind == "asked")).collect(),
+    }
+}
+
+/// Kinds of findings that say what was found, and not how far to trust it or what it is about.
+fn is_found(kind: &str) -> bool {
+    const OTHERS: [&str; 21] = [
+        "a-a-alarm",
+        "advice",
+        "data-size",
+        "drift",
+        "emulated",
+        "carry-over",
+        "warm-up",
+        "long-windows",
+        "looks",
+        "lost-cpu",
+        "machine",
+        "not-measurable",
+        "clock",
+        "outlier",
+        "plan-change",
+        "scope",
+        "settling",
+        "simulated",
+        "trust",
+        "validity",
+        "why",
+    ];
+    !OTHERS.contains(&kind)
+}
+
+/// What puts the advice into effect, where it may be followed.
+fn set(advice: &[Advice], trust: &Trust) -> Vec<Prose> {
+    let mut lines: Vec<Prose> = Vec::new();
+    for paste in advice.iter().filter(|advice| advice.is_decided).flat_map(|advice| &advice.paste) {
+        lines.push(prose!("{}   ({})", Prose::command(&paste.text), &paste.place));
+    }
+    match (trust.level.allows_setting(), lines.is_empty()) {
+        (true, _) | (_, true) => lines,
+        (false, false) => {
+            vec![prose!("nothing yet: see TRUST. It would be {}", Prose::join(lines, "; "))]
+        }
+    }
+}
+
+/// What moves with the ratios, from block to block.
+fn why(facts: &Facts<'_>) -> Vec<Prose> {
+    let changed = facts.analysis.get::<ChangedWith>();
+    changed
+        .into_iter()
+        .flat_map(changed_with::moved)
+        .map(|clause| prose!("{}.", plain(&clause)).capital())
+        .collect()
+}
+
+/// The same without what only a statistician needs: the figures stay.
+fn plain(line: &Prose) -> Prose {
+    let mut shorter = Prose::default();
+    for Span { class, text } in line.spans() {
+        match class {
+            Class::Text => shorter.push(Prose::of(Class::Text, plain_text(text))),
+            class => shorter.push(Prose::of(*class, text)),
+        }
+    }
+    shorter
+}
+
+fn plain_text(text: &str) -> String {
+    const LEFT_OUT: [&str; 5] = [
+        " after adjusting for all comparisons and for correlation",
+        " after adjusting for all comparisons",
+        " (not)",
+        " Intervals here are adjusted for all comparisons.",
+        " Intervals of steps are adjusted for all comparisons.",
+    ];
+    let shorter = LEFT_OUT.iter().fold(text.to_owned(), |text, words| text.replace(words, ""));
+    shorter.replace("undecided (not)", "undecided").replace(", undecided", ", which is not decided")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadwise_document::{Paste, prose};
+
+    #[test]
+    fn words_of_statistics_are_left_out_and_figures_are_not() {
+        let line = prose!(
+            "Two do {}, undecided (not after adjusting for all comparisons and for correlation).",
+            Prose::figure("1.85x")
+        );
+        assert_eq!(plain(&line).to_string(), "Two do 1.85x, which is not decided.");
+    }
+
+    #[test]
+    fn nothing_is_to_be_set_by_what_is_not_to_be_trusted() {
+        let paste =
+            vec![Paste { place: "pgbouncer.ini".to_owned(), text: "default_pool_size = 4".to_owned() }];
+        let advice = |is_decided| Advice {
+            about: "sessions",
+            line: "Four.".into(),
+            is_decided,
+            paste: paste.clone(),
+            evidence: Vec::new(),
+        };
+        let of = |level, is_decided| {
+            let lines = set(&[advice(is_decided)], &Trust { level, reasons: Vec::new() });
+            lines.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(of(TrustLevel::Fair, true), ["`default_pool_size = 4`   (pgbouncer.ini)"]);
+        assert!(of(TrustLevel::Fair, false).is_empty());
+        assert!(of(TrustLevel::Low, true)[0].starts_with("nothing yet: see TRUST. It would be `default"));
+    }
+}

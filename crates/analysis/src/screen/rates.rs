@@ -1,0 +1,176 @@
+//! Sessions at a rate: what more of them do, on siblings, cores and packages.
+
+use crate::estimate::THROUGHPUT;
+use crate::findings::facts::by_group;
+use crate::findings::looks::shows_hidden_siblings;
+use crate::findings::smt::core_yield;
+use crate::kinds;
+use crate::looks::states::State;
+use crate::shape::Shape;
+use crate::words::share;
+use crate::{Answer, Estimate, Facts, Ratio, TreatmentSummary};
+use threadwise_document::numbers::{self, count_word, set_percent};
+use threadwise_document::screen::ROWS;
+use threadwise_document::{Cell, Column, Prose, Table, prose};
+use threadwise_study::{Role, Treatment};
+
+/// What is said of two cores, of a core's second thread and of two packages; empty of studies without such treatments, and
+/// of other kinds.
+pub fn answer(facts: &Facts<'_>) -> Vec<Prose> {
+    if facts.study.is_fixed_work() || facts.study.external.is_some() || !facts.alone_is_one() {
+        return Vec::new();
+    }
+    let cores = |group: &str| facts.against_alone(facts.two_cores(group)?, THROUGHPUT);
+    let second = |group: &str| core_yield(facts, group);
+    let packages = |group: &str| facts.shapes(group, Shape::CrossPackage, Shape::SamePackage, THROUGHPUT);
+    let mut sentences: Vec<Prose> = Vec::new();
+    sentences.extend(
+        by_group(facts, |group| Some(of(cores(group)?)))
+            .map(|text| prose!("Two cores do {} the work of one.", text)),
+    );
+    sentences.extend(
+        by_group(facts, |group| Some(added(&second(group)?.ratio)))
+            .map(|text| prose!("A core's second thread adds {}.", text)),
+    );
+    sentences.extend(
+        by_group(facts, |group| Some(of(packages(group)?)))
+            .map(|text| prose!("Two packages do {} of two cores of one.", text)),
+    );
+    sentences.extend(hidden(facts));
+    sentences
+}
+
+/// `1.87x [1.83, 1.91]`, with what is not shown.
+fn of(estimate: &Estimate) -> Prose {
+    let ratio = estimate.ratio.decisive();
+    match ratio.answer {
+        Answer::Undecided => prose!("{} (not decided)", &ratio),
+        Answer::Equivalent | Answer::WithinMargin => {
+            prose!("{} (the same within {})", &ratio, set_percent(ratio.margin))
+        }
+        _ => Prose::from(&ratio),
+    }
+}
+
+/// What a yield adds: `29% [27, 31]`, or that nothing shows.
+fn added(ratio: &Ratio) -> Prose {
+    match ratio.is_different() {
+        true => Prose::change(&ratio.decisive()),
+        false => prose!("nothing that shows ({})", &ratio.decisive()),
+    }
+}
+
+/// That cores have second threads which the system does not show, where looks found others on them.
+fn hidden(facts: &Facts<'_>) -> Option<Prose> {
+    let looks = facts.analysis.looks.as_ref().filter(|looks| shows_hidden_siblings(looks))?;
+    let others = looks.share(State::CoRunner)?;
+    let seen = if others.has_ends() { Prose::from(others) } else { share(others.mean) };
+    Some(prose!(
+        "Your CPUs are threads of cores that others use too: they ran on the other thread in {} of the looks.",
+        seen
+    ))
+}
+
+/// Columns of a bar.
+const BAR: usize = 16;
+
+/// The treatments of one group: rate, ratio to the baseline and latency; `None` of other kinds of studies.
+pub fn table(facts: &Facts<'_>, answer: &[Prose]) -> Option<Table> {
+    if facts.study.is_fixed_work() || facts.study.external.is_some() {
+        return None;
+    }
+    let (group, members) = largest(facts)?;
+    let shown: Vec<&TreatmentSummary> =
+        members.into_iter().filter(|one| is_row(facts, one)).take(ROWS).collect();
+    let most = shown.iter().filter_map(|one| Some(one.metrics.get(THROUGHPUT)?.mean)).fold(0.0, f64::max);
+    let nouns = kinds::of(facts.study).nouns(facts.study);
+    let said = answer.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    let columns = vec![
+        Column::text(facts.group_words(group)),
+        Column::figure(nouns.rate),
+        Column::text(if facts.alone_is_one() { "of one" } else { "of the baseline" }.to_owned()),
+        Column::text("").drop_at(1),
+        Column::figure("p99").drop_at(2),
+        Column::text("").drop_at(3),
+    ];
+    let rows = shown.into_iter().map(|summary| {
+        let rate = summary.metrics.get(THROUGHPUT);
+        let ratio = facts.ratio(&summary.name).map(|estimate| estimate.ratio.decisive());
+        vec![
+            Cell::text(named(facts, summary, group)),
+            Cell::mean(rate),
+            Cell::text(ratio.as_ref().map_or_else(|| "1.00x".to_owned(), |ratio| ratio_text(ratio, &said))),
+            rate.map_or_else(Cell::none, |rate| Cell::Bar { share: rate.mean / most, columns: BAR }),
+            Cell::mean(summary.metrics.get("latency_ns_p99")),
+            Cell::text(ratio.as_ref().map_or_else(String::new, |ratio| remark(facts, summary, ratio))),
+        ]
+    });
+    Some(Table::new("", columns, rows))
+}
+
+/// The group with the most treatments, of several the first.
+fn largest<'a>(facts: &Facts<'a>) -> Option<(&'a str, Vec<&'a TreatmentSummary>)> {
+    let mut groups = facts.groups();
+    groups.reverse();
+    groups.into_iter().max_by_key(|(_, members)| members.len())
+}
+
+/// The baseline once, and whatever was measured.
+fn is_row(facts: &Facts<'_>, summary: &TreatmentSummary) -> bool {
+    let role = facts.study.treatment(&summary.name).map(|(_, treatment)| treatment.role);
+    role != Some(Role::BaselineTwin) && summary.metrics.contains_key(THROUGHPUT)
+}
+
+/// A ratio with its interval, unless the answer gives that.
+fn ratio_text(ratio: &Ratio, said: &str) -> String {
+    let whole = Prose::from(ratio).to_string();
+    match said.contains(&whole) || !ratio.has_ends() {
+        true => format!("{}x", numbers::ratio(ratio.value)),
+        false => whole,
+    }
+}
+
+/// What a treatment is to people.
+fn named(facts: &Facts<'_>, summary: &TreatmentSummary, group: &str) -> String {
+    let label = || facts.label(&summary.name, group).to_owned();
+    let Some((_, treatment)) = facts.study.treatment(&summary.name) else { return summary.name.clone() };
+    match Shape::of(treatment) {
+        Shape::Alone if facts.alone_is_one() => "one session".to_owned(),
+        Shape::OneCpu => "two on one CPU".to_owned(),
+        Shape::SameCore => "two on one core".to_owned(),
+        Shape::SamePackage => "two on two cores".to_owned(),
+        Shape::CrossPackage => "two in two packages".to_owned(),
+        Shape::Spread if is_only_count(facts, treatment) => {
+            format!("{} sessions", count_word(treatment.sessions))
+        }
+        _ => label(),
+    }
+}
+
+/// Whether no other treatment of the group has as many sessions spread over cores.
+fn is_only_count(facts: &Facts<'_>, treatment: &Treatment) -> bool {
+    let is_like = |other: &&Treatment| {
+        other.group == treatment.group
+            && other.sessions == treatment.sessions
+            && Shape::of(other) == Shape::Spread
+    };
+    facts.study.treatments.iter().filter(is_like).count() == 1
+}
+
+/// What is not shown of a ratio, or that a bound of latency is kept.
+fn remark(facts: &Facts<'_>, summary: &TreatmentSummary, ratio: &Ratio) -> String {
+    let bound = facts.asked.p99_ns.zip(summary.metrics.get("latency_ns_p99"));
+    if let Some((bound, p99)) = bound {
+        return match p99.high <= bound {
+            true => format!("within {}", numbers::nanoseconds(bound)),
+            false => "not shown within it".to_owned(),
+        };
+    }
+    let text = match ratio.answer {
+        Answer::Undecided => "not decided",
+        Answer::Equivalent | Answer::WithinMargin => "no gain shown",
+        Answer::Smaller => "less than one",
+        _ => "",
+    };
+    text.to_owned()
+}

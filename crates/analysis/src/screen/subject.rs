@@ -1,0 +1,46 @@
+//! What was run, on what, in one line.
+
+use crate::Facts;
+use crate::findings::machine::{declares_siblings, guest, has_allowed_siblings};
+use crate::kinds;
+use threadwise_document::numbers::counted;
+use threadwise_document::screen::WIDTH;
+use threadwise_machine::Topology;
+
+/// `Cached reads of two sessions on sqlite 3.54.1: KVM guest, AMD EPYC, 2 logical CPUs, siblings hidden`. The title loses
+/// what stands behind its colon where the line would be too long, and the machine its processor.
+pub fn subject(facts: &Facts<'_>) -> String {
+    let title = kinds::of(facts.study).title(facts.study);
+    let short = title.split_once(": ").map_or(title.as_str(), |(short, _)| short);
+    let whose = if facts.study.is_users_server() { "your " } else { "" };
+    let engine = format!("{whose}{} {}", facts.study.engine, facts.engine_version);
+    let engine = engine.trim();
+    let (whole, bare) = (machine(facts.topology, true), machine(facts.topology, false));
+    let lines = [
+        format!("{title} on {engine}: {whole}"),
+        format!("{short} on {engine}: {whole}"),
+        format!("{short} on {engine}: {bare}"),
+        format!("{short} on {engine}"),
+    ];
+    let fits = |line: &&String| line.chars().count() <= WIDTH;
+    match lines.iter().find(fits) {
+        Some(line) => line.clone(),
+        None => short.chars().take(WIDTH).collect(),
+    }
+}
+
+/// The machine in a few words.
+fn machine(topology: &Topology, with_processor: bool) -> String {
+    let identity = &topology.identity;
+    let mut parts: Vec<String> = identity.hypervisor.iter().map(|name| guest(name)).collect();
+    parts.extend(identity.cpu_model.clone().filter(|_| with_processor));
+    let (cpus, cores) = (topology.allowed().len(), topology.cores.len());
+    parts.push(counted(cpus, "logical CPU"));
+    parts.push(match () {
+        () if has_allowed_siblings(topology) => format!("{} with SMT", counted(cores, "core")),
+        () if declares_siblings(topology) => "one thread of each core".to_owned(),
+        () if identity.hypervisor.is_some() => "siblings hidden".to_owned(),
+        () => "no SMT".to_owned(),
+    });
+    parts.join(", ")
+}

@@ -1,0 +1,51 @@
+//! The first rows of a kind's own table, as far as a screen has room.
+
+use threadwise_document::numbers;
+use threadwise_document::{Block, Cell, Column, Prose, Row, Section, Shown, Table};
+
+/// The first table of a terminal that has ratios, else the first one; its headings of groups are left out.
+pub fn first(sections: &[Section], answer: &[Prose]) -> Option<Table> {
+    let blocks = sections.iter().flat_map(|section| &section.blocks);
+    let tables: Vec<&Table> = blocks
+        .filter_map(|block| match block {
+            Block::Table(table) if table.shown != Shown::Page && !table.is_plain => Some(table),
+            _ => None,
+        })
+        .collect();
+    let has_ratios = |table: &&&Table| table.cells().flatten().any(|cell| matches!(cell, Cell::Ratio(..)));
+    let table = tables.iter().find(has_ratios).or_else(|| tables.first())?;
+    let said = answer.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    let columns =
+        table.columns.iter().filter(|column| column.shown != Shown::Page).cloned().collect::<Vec<Column>>();
+    let places = table.places(Shown::on_terminal);
+    let rows = table.rows.iter().filter_map(|row| match row {
+        Row::Group(_) => None,
+        Row::Cells(cells) => Some(
+            places
+                .iter()
+                .map(|at| cells.get(*at).map_or_else(Cell::none, |cell| plain(cell, &said)))
+                .collect(),
+        ),
+    });
+    Some(Table::new("", columns, rows.collect::<Vec<Vec<Cell>>>()))
+}
+
+/// A cell without what a screen has no room for: intervals of rates, and intervals that the answer gives.
+fn plain(cell: &Cell, said: &str) -> Cell {
+    match cell {
+        Cell::Interval(interval) | Cell::Share(interval) => Cell::Mean(interval.clone()),
+        Cell::Ratio(ratio, _) => {
+            let decisive = ratio.decisive();
+            let whole = Prose::from(&decisive).to_string();
+            let figures = match said.contains(&whole) || !decisive.has_ends() {
+                true => format!("{}x", numbers::ratio(decisive.value)),
+                false => whole,
+            };
+            Cell::text(format!("{} {figures}", decisive.mark().sign()))
+        }
+        Cell::BareRatio(ratio) => Cell::text(format!("{}x", numbers::ratio(ratio.value))),
+        Cell::Named { name, .. } => Cell::text(name.clone()),
+        Cell::Both(first, _) => plain(first, said),
+        other => other.clone(),
+    }
+}

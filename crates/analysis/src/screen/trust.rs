@@ -1,0 +1,127 @@
+//! How far to trust an answer, in one of four words, by what the study's findings and covariates say.
+//!
+//! NONE: nothing can be compared. LOW: something may be wrong with the ratios themselves, so that nothing is to be set by
+//! them. FAIR: ratios hold, and rates or some of the ratios may not. GOOD: none of these (docs/METHODOLOGY.md, "Trust").
+
+use crate::estimate::{Alarm, BUSY_FLAG_SHARE, CO_RUNNER_FLAG_SHARE, STEAL_FLAG_SHARE};
+use crate::words::{plus_minus, share};
+use crate::{Answer, Facts, Finding, validity};
+use threadwise_document::numbers::{capital, counted};
+use threadwise_document::screen::{Trust, TrustLevel};
+use threadwise_document::{Prose, prose};
+use threadwise_study::study::MIN_BLOCKS;
+
+/// From this mean share of their time on sessions waited for a logical CPU that they were bound to alone: others had it.
+const WAITED_SHARE: f64 = 0.05;
+
+/// The word, and why.
+pub fn trust(facts: &Facts<'_>, verdict: &[Finding]) -> Trust {
+    if facts.throughput().next().is_none() || facts.analysis.blocks == 0 {
+        return Trust { level: TrustLevel::None, reasons: Vec::new() };
+    }
+    let mut reasons: Vec<(TrustLevel, Prose)> =
+        low(facts, verdict).into_iter().map(|why| (TrustLevel::Low, why)).collect();
+    reasons.extend(fair(facts, verdict).into_iter().map(|why| (TrustLevel::Fair, why)));
+    let level = reasons.iter().map(|(level, _)| *level).max().unwrap_or(TrustLevel::Good);
+    let holds = holds(facts).filter(|_| level <= TrustLevel::Fair);
+    Trust { level, reasons: holds.into_iter().chain(reasons.into_iter().map(|(_, why)| why)).collect() }
+}
+
+/// How far ratios hold: what the same treatment, run twice, differed by at the most.
+fn holds(facts: &Facts<'_>) -> Option<Prose> {
+    let floor = facts.widest_floor()?.floor.exp_m1();
+    floor.is_finite().then(|| prose!("Ratios hold to {}.", plus_minus(floor)))
+}
+
+/// What may be wrong with the ratios themselves.
+fn low(facts: &Facts<'_>, verdict: &[Finding]) -> Vec<Prose> {
+    let mut reasons: Vec<Prose> = Vec::new();
+    if facts.is_simulated() {
+        reasons.push("SIMULATED: the figures come from a model, not from a machine.".into());
+    }
+    if facts.topology.identity.is_emulated() {
+        reasons.push(
+            "EMULATED: QEMU computes what the processor does, so no figure says anything of a machine."
+                .into(),
+        );
+    }
+    reasons.extend(validity::problem(facts.analysis).map(|problem| prose!("{}.", capital(&problem))));
+    let covariates = &facts.analysis.covariates;
+    if covariates.others_busy_share >= BUSY_FLAG_SHARE {
+        let busy = share(covariates.others_busy_share);
+        reasons.push(prose!(
+            "Other programs kept the CPUs busy {} of the time: repeat on a quiet machine.",
+            busy
+        ));
+    }
+    let waits = covariates.blocks.iter().filter_map(|block| block.run_queue_wait_share);
+    if let Some(waited) = threadwise_statistics::mean(waits).filter(|waited| *waited >= WAITED_SHARE) {
+        reasons.push(prose!("Sessions waited {} of their time for a CPU that others had.", share(waited)));
+    }
+    if facts.analysis.blocks < MIN_BLOCKS {
+        let blocks = counted(facts.analysis.blocks as usize, "block");
+        reasons.push(prose!("Only {} of the {} that a study needs.", blocks, MIN_BLOCKS));
+    }
+    if facts.analysis.noise_floors.iter().any(|floor| floor.alarm == Some(Alarm::Different)) {
+        reasons.push("The same treatment, run twice, differed: something changed between runs.".into());
+    }
+    // What the verdict has before its answer: where a server ran, how the machine is declared.
+    let placed = verdict
+        .iter()
+        .take_while(|finding| finding.kind != "scope")
+        .filter(|finding| finding.kind == "trust");
+    let warnings =
+        placed.take(verdict.iter().filter(|finding| finding.kind == "trust").count().saturating_sub(1));
+    reasons.extend(warnings.filter_map(|finding| unlabelled(&finding.line)));
+    let diagnosed = verdict
+        .iter()
+        .filter(|finding| ["warm-up", "carry-over", "settling"].contains(&finding.kind.as_str()));
+    reasons.extend(diagnosed.filter_map(|finding| unlabelled(&finding.line)));
+    reasons
+}
+
+/// What may be wrong with rates, or with some ratios.
+fn fair(facts: &Facts<'_>, verdict: &[Finding]) -> Vec<Prose> {
+    let covariates = &facts.analysis.covariates;
+    let mut reasons: Vec<Prose> = Vec::new();
+    if facts.is_stopped {
+        reasons.push("It was stopped before the end of its plan.".into());
+    }
+    let open = facts.throughput().filter(|estimate| estimate.ratio.answer == Answer::Undecided).count();
+    if open > 0 {
+        let all = facts.throughput().count();
+        reasons.push(prose!(
+            "{} of {} not decided.",
+            open,
+            format!("{} {}", counted(all, "ratio"), if open == 1 { "is" } else { "are" })
+        ));
+    }
+    if let Some(co_runner) = covariates.co_runner_share.filter(|share| *share >= CO_RUNNER_FLAG_SHARE) {
+        reasons.push(prose!(
+            "Rates are only for today: others used the other threads of your cores {} of the time.",
+            share(co_runner)
+        ));
+    } else if covariates.steal_share >= STEAL_FLAG_SHARE {
+        let stolen = share(covariates.steal_share);
+        reasons.push(prose!("Rates are only for today: the hypervisor took {} of the CPU time.", stolen));
+    }
+    if verdict.iter().any(|finding| finding.kind == "drift") {
+        reasons.push("The rate of the baseline changed while it was measured: rates are means.".into());
+    }
+    if verdict.iter().any(|finding| finding.kind == "long-windows") {
+        reasons.push("Windows of seconds give other ratios than these slices.".into());
+    }
+    let is_wide = |floor: &&crate::NoiseFloor| floor.alarm == Some(Alarm::Wide);
+    if reasons.is_empty() && facts.analysis.noise_floors.iter().any(|floor| is_wide(&floor)) {
+        reasons.push(
+            "That is more than the margin: repeat it with more blocks, or on a quieter machine.".into(),
+        );
+    }
+    reasons
+}
+
+/// The first sentence of a finding without the word before its colon.
+fn unlabelled(line: &Prose) -> Option<Prose> {
+    let first = line.sentences().into_iter().next()?;
+    Some(first.without_start("Trust: ").capital())
+}

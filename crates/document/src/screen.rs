@@ -1,0 +1,225 @@
+//! The answer on one screen: what was run, the answer, how far to trust it, one table, what to set, why, what next, and
+//! where the rest is. At most [`LINES`] lines of [`WIDTH`] columns; everything else is for `--all` and the page.
+
+use crate::prose::{Class, Prose, Span};
+use crate::table::Table;
+use serde::Serialize;
+use std::fmt;
+
+/// Most columns of a line.
+pub const WIDTH: usize = 96;
+
+/// Most lines of a screen, empty ones included.
+pub const LINES: usize = 24;
+
+/// Columns of the word that stands before each part, with the space behind it.
+pub const LABEL: usize = 8;
+
+/// Most lines of each part.
+const ANSWER_LINES: usize = 3;
+const TRUST_LINES: usize = 2;
+const SET_LINES: usize = 2;
+const WHY_LINES: usize = 2;
+
+/// Most rows of the table, its headings apart.
+pub const ROWS: usize = 8;
+
+/// A screen, in the order in which it is read.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Screen {
+    /// What was run, on what.
+    pub subject: String,
+    /// The answer; where it is not known, that it is not, and what would make it known.
+    pub answer: Vec<Prose>,
+    /// How far to trust it.
+    pub trust: Trust,
+    /// The figures that the answer rests on.
+    #[serde(skip)]
+    pub table: Option<Table>,
+    /// What to set: empty where nothing is shown, or nothing has to be changed.
+    pub set: Vec<Prose>,
+    /// Why it is so.
+    pub why: Vec<Prose>,
+    /// The next command.
+    pub next: Prose,
+    /// Where the rest is.
+    pub files: Prose,
+}
+
+/// How far to trust an answer (docs/METHODOLOGY.md, "Trust").
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Trust {
+    /// One of four words.
+    pub level: TrustLevel,
+    /// Why it is no more than that; of a good one how far ratios hold.
+    pub reasons: Vec<Prose>,
+}
+
+/// The word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum TrustLevel {
+    /// Ratios and rates hold.
+    #[default]
+    Good,
+    /// Ratios hold; rates, or some of the ratios, may not.
+    Fair,
+    /// Something is wrong with the measurement: nothing is to be set by it.
+    Low,
+    /// Nothing can be said.
+    None,
+}
+
+impl TrustLevel {
+    /// Whether something may be set by such an answer.
+    pub fn allows_setting(self) -> bool {
+        self <= Self::Fair
+    }
+}
+
+impl fmt::Display for TrustLevel {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Good => "GOOD",
+            Self::Fair => "FAIR",
+            Self::Low => "LOW",
+            Self::None => "NONE",
+        })
+    }
+}
+
+impl Screen {
+    /// The same within its limits: of each part the sentences that fit, from its start, and of the table its first rows.
+    pub fn fitted(mut self) -> Self {
+        self.answer = fitting(self.answer, ANSWER_LINES, 0);
+        self.trust.reasons = fitting(self.trust.reasons, TRUST_LINES, self.trust.level.to_string().len() + 2);
+        self.set = fitting(self.set, SET_LINES, 0);
+        self.why = fitting(self.why, WHY_LINES, 0);
+        if let Some(table) = &mut self.table {
+            table.rows.truncate(ROWS);
+        }
+        self
+    }
+}
+
+/// The sentences, from the first, that fit into so many lines together, of which the first begins so far to the right.
+/// A first one that does not fit alone ends at the last semicolon, or at the last comma, before which it does.
+fn fitting(sentences: Vec<Prose>, lines: usize, indent: usize) -> Vec<Prose> {
+    let fits = |all: &[Prose]| lines_of(&joined(all), indent) <= lines;
+    let mut taken: Vec<Prose> = Vec::new();
+    for sentence in sentences {
+        taken.push(sentence);
+        if fits(&taken) {
+            continue;
+        }
+        let sentence = taken.pop().unwrap_or_default();
+        if taken.is_empty() {
+            let mut shorter = ["; ", ", "].into_iter().flat_map(|sign| sentence.cut_at(sign));
+            taken.extend(shorter.find(|shorter| fits(std::slice::from_ref(shorter))));
+        }
+        break;
+    }
+    taken
+}
+
+/// Sentences one behind the other.
+fn joined(sentences: &[Prose]) -> String {
+    sentences.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}
+
+/// Lines that a text takes beside a label.
+fn lines_of(text: &str, indent: usize) -> usize {
+    let (mut lines, mut at) = (1, indent);
+    for word in text.split(' ') {
+        let length = word.chars().filter(|sign| *sign != '`').count();
+        let needed = if at == 0 { length } else { at + 1 + length };
+        if needed > WIDTH - LABEL {
+            lines += 1;
+            at = length;
+        } else {
+            at = needed;
+        }
+    }
+    lines
+}
+
+impl Prose {
+    /// Its sentences: each ends with a full stop that a space and a capital letter follow.
+    pub fn sentences(&self) -> Vec<Self> {
+        let mut all = vec![Self::default()];
+        for Span { class, text } in self.spans() {
+            let mut rest = text.as_str();
+            while let Some(at) = (*class == Class::Text).then(|| end_of_sentence(rest)).flatten() {
+                if let Some(last) = all.last_mut() {
+                    last.push(Self::of(*class, &rest[..at]));
+                }
+                all.push(Self::default());
+                rest = rest[at..].trim_start();
+            }
+            if let Some(last) = all.last_mut() {
+                last.push(Self::of(*class, rest));
+            }
+        }
+        all.retain(|sentence| !sentence.is_empty());
+        all
+    }
+
+    /// It up to each of these signs in its words, the longest first, each with a full stop.
+    fn cut_at(&self, sign: &str) -> Vec<Self> {
+        let mut found = Vec::new();
+        let mut before = Self::default();
+        for Span { class, text } in self.spans() {
+            if *class == Class::Text {
+                for (at, _) in text.match_indices(sign) {
+                    let mut shorter = before.clone();
+                    shorter.push(Self::of(*class, &text[..at]));
+                    shorter.push(".");
+                    found.push(shorter);
+                }
+            }
+            before.push(Self::of(*class, text));
+        }
+        found.reverse();
+        found
+    }
+}
+
+/// Behind the first full stop that ends a sentence and has another one behind it.
+fn end_of_sentence(text: &str) -> Option<usize> {
+    let ends = text.match_indices(". ").map(|(at, _)| at + 1);
+    ends.into_iter().find(|at| text[*at..].trim_start().starts_with(|sign: char| sign.is_uppercase()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prose;
+
+    #[test]
+    fn sentences_end_at_full_stops_before_capitals() {
+        let text =
+            prose!("Two do {}. A third adds nothing. `run x.toml`. Next, e.g. this.", Prose::figure("1.87x"));
+        let texts: Vec<String> = text.sentences().iter().map(ToString::to_string).collect();
+        assert_eq!(texts, ["Two do 1.87x.", "A third adds nothing.", "`run x.toml`.", "Next, e.g. this."]);
+        assert!(Prose::default().sentences().is_empty());
+    }
+
+    #[test]
+    fn what_does_not_fit_is_left_out_from_the_end() {
+        let long = |count: usize| Prose::from(format!("{}.", ["word"; 20].join(" ").repeat(count)));
+        // 20 words of 4 letters and their spaces are 99 columns: over a line of 88.
+        assert_eq!(fitting(vec![long(1), long(1), "Short.".into()], 3, 0).len(), 1);
+        assert_eq!(fitting(vec!["One.".into(), "Two.".into()], 1, 0).len(), 2);
+        let cut = fitting(vec![format!("It is so; {}", ["word"; 80].join(" ")).into()], 2, 0);
+        assert_eq!(cut, [Prose::from("It is so.")]);
+        assert!(fitting(vec![["word"; 80].join(" ").into()], 2, 0).is_empty());
+        assert_eq!(lines_of(&"a".repeat(WIDTH - LABEL), 0), 1);
+        assert_eq!(lines_of(&"a".repeat(WIDTH - LABEL), 1), 2);
+    }
+
+    #[test]
+    fn words_of_trust_are_in_order() {
+        assert!(TrustLevel::Good < TrustLevel::Fair && TrustLevel::Low < TrustLevel::None);
+        assert_eq!([TrustLevel::Fair, TrustLevel::Low].map(TrustLevel::allows_setting), [true, false]);
+    }
+}
