@@ -278,6 +278,9 @@ pub struct ReportArgs {
     /// Write the self-contained HTML report there
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Print everything: findings, tables, what was read beside
+    #[arg(long, conflicts_with_all = ["json", "csv"])]
+    pub all: bool,
     /// Print the report as JSON (docs/JSON.md)
     #[arg(long, conflicts_with = "csv")]
     pub json: bool,
@@ -335,6 +338,9 @@ pub struct PublishedArgs {
     /// Name of a published study [default: a list of all]
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
+    /// Print everything: findings and tables
+    #[arg(long, conflicts_with = "json")]
+    pub all: bool,
     /// Print JSON (docs/JSON.md)
     #[arg(long)]
     pub json: bool,
@@ -366,6 +372,9 @@ pub struct ProbeArgs {
     /// Latency of every pair, and sharing of every pair up to 64 logical CPUs: minutes on a large machine
     #[arg(long)]
     pub full: bool,
+    /// Print everything: findings and tables
+    #[arg(long, conflicts_with = "json")]
+    pub all: bool,
     /// Print JSON (docs/JSON.md)
     #[arg(long)]
     pub json: bool,

@@ -187,7 +187,10 @@ mod tests {
         // The kernel keeps a page that it is about to move or to write (mm/truncate.c, `mapping_evict_folio`): soon it is not.
         let end = Instant::now() + Duration::from_secs(60);
         let mut after = evict(&[path.clone(), folder.path().join("gone")]).unwrap();
-        while after.cached_permille().is_some_and(|cached| cached > 0) && !after.in_memory && Instant::now() < end {
+        while after.cached_permille().is_some_and(|cached| cached > 0)
+            && !after.in_memory
+            && Instant::now() < end
+        {
             std::thread::sleep(Duration::from_millis(10));
             after = evict(&[path.clone(), folder.path().join("gone")]).unwrap();
         }

@@ -15,7 +15,7 @@ use crate::findings::sweep::{is_the_question, sweeps};
 use crate::findings::trust::next;
 use crate::{Facts, Finding};
 use threadwise_document::screen::{Screen, Trust, TrustLevel};
-use threadwise_document::{Advice, Class, Prose, Section, Span, prose};
+use threadwise_document::{Advice, Class, Document, Prose, Section, Span, prose};
 
 /// The screen of a study, from what its document says.
 pub(crate) fn screen(
@@ -50,22 +50,69 @@ fn report_of(facts: &Facts<'_>, option: &str) -> Prose {
 }
 
 /// What the study says: the sentences of its kind, else those of its findings, and of its advice where a number was asked
-/// for.
+/// for. Where nothing was found, that, and why.
 fn answer(facts: &Facts<'_>, verdict: &[Finding], advice: &[Advice], trust: &Trust) -> Vec<Prose> {
-    let of_findings = |kinds: fn(&str) -> bool| {
-        let found = verdict.iter().filter(move |finding| kinds(&finding.kind));
-        found.flat_map(|finding| plain(&finding.line).sentences()).collect::<Vec<Prose>>()
-    };
-    if trust.level == TrustLevel::None {
-        let mut sentences = of_findings(|kind| kind == "not-measurable");
-        sentences.insert(0, "None.".into());
-        return sentences;
-    }
+    let own = if trust.level == TrustLevel::None { Vec::new() } else { rates::answer(facts) };
     let advised = advice.iter().flat_map(|advice| plain(&advice.line).sentences());
-    let own = rates::answer(facts);
-    match own.is_empty() || is_the_question(facts, &sweeps(facts)) {
-        true => advised.chain(of_findings(is_found)).collect(),
-        false => own.into_iter().chain(of_findings(|kind| kind == "sweep" || kind == "asked")).collect(),
+    let sentences: Vec<Prose> = match own.is_empty() || is_the_question(facts, &sweeps(facts)) {
+        true => advised.chain(sentences_of(verdict, is_found)).collect(),
+        false => {
+            own.into_iter().chain(sentences_of(verdict, |kind| kind == "sweep" || kind == "asked")).collect()
+        }
+    };
+    match sentences.is_empty() {
+        true => std::iter::once("None.".into())
+            .chain(sentences_of(verdict, |kind| kind == "not-measurable"))
+            .collect(),
+        false => sentences,
+    }
+}
+
+/// The sentences of findings of some kinds, in their order.
+fn sentences_of(verdict: &[Finding], is_meant: fn(&str) -> bool) -> Vec<Prose> {
+    let found = verdict.iter().filter(|finding| is_meant(&finding.kind));
+    found.flat_map(|finding| plain(&finding.line).sentences()).collect()
+}
+
+/// The screen of a document that is not of one study: its findings, what it says of how far to trust it, its first table.
+/// `command` shows it again, `next` is what to do then.
+pub fn of_document(document: &Document, trust: Trust, next: Prose, command: &str) -> Screen {
+    let simulated = if document.simulated { "SIMULATED: " } else { "" };
+    let mut answer = sentences_of(&document.verdict, |kind| kind != "caution");
+    if answer.is_empty() {
+        answer.extend(document.about.iter().map(|line| prose!("{}.", line)));
+    }
+    if answer.is_empty() {
+        answer.push("The figures stand below.".into());
+    }
+    Screen {
+        subject: subject::cut(&format!("{simulated}{}", document.title)),
+        table: table::first(&document.sections, &answer),
+        answer,
+        trust,
+        set: Vec::new(),
+        why: Vec::new(),
+        next,
+        files: prose!("everything: {}", Prose::command(format!("{command} --all"))),
+    }
+    .fitted()
+}
+
+/// How far to trust what several studies say together: LOW where they are too few to tell, FAIR where something differs
+/// beside what is compared.
+pub fn of_cautions(document: &Document, can_tell: bool) -> Trust {
+    let cautions = document.verdict.iter().filter(|finding| finding.kind == "caution");
+    let reasons: Vec<Prose> =
+        cautions.map(|finding| finding.line.clone().without_start("Mind: ").capital()).collect();
+    match (can_tell, reasons.is_empty()) {
+        (false, _) => {
+            let few = vec!["Too few studies to tell.".into()];
+            Trust { level: TrustLevel::Low, reasons: [few, reasons].concat() }
+        }
+        (true, false) => Trust { level: TrustLevel::Fair, reasons },
+        (true, true) => {
+            Trust { level: TrustLevel::Good, reasons: vec!["Nothing else is known to differ.".into()] }
+        }
     }
 }
 

@@ -1,7 +1,6 @@
 //! Sessions at a rate: what more of them do, on siblings, cores and packages.
 
 use crate::estimate::THROUGHPUT;
-use crate::findings::facts::by_group;
 use crate::findings::looks::shows_hidden_siblings;
 use crate::findings::smt::core_yield;
 use crate::kinds;
@@ -24,39 +23,51 @@ pub fn answer(facts: &Facts<'_>) -> Vec<Prose> {
     let second = |group: &str| core_yield(facts, group);
     let packages = |group: &str| facts.shapes(group, Shape::CrossPackage, Shape::SamePackage, THROUGHPUT);
     let mut sentences: Vec<Prose> = Vec::new();
-    sentences.extend(
-        by_group(facts, |group| Some(of(cores(group)?)))
-            .map(|text| prose!("Two cores do {} the work of one.", text)),
-    );
-    sentences.extend(
-        by_group(facts, |group| Some(added(&second(group)?.ratio)))
-            .map(|text| prose!("A core's second thread adds {}.", text)),
-    );
-    sentences.extend(
-        by_group(facts, |group| Some(of(packages(group)?)))
-            .map(|text| prose!("Two packages do {} of two cores of one.", text)),
-    );
+    sentences.extend(sentence(facts, "Two cores do", cores, "the work of one"));
+    sentences.extend(sentence(facts, "Both threads of a core do", second, "what one does"));
+    sentences.extend(sentence(facts, "Two packages do", packages, "what two cores of one do"));
     sentences.extend(hidden(facts));
     sentences
+}
+
+/// `Two cores do 1.87x [1.83, 1.91] the work of one inside L2, 1.83x [1.78, 1.87] with 35 MiB a session.` Where no group
+/// decides it, that it is not known.
+fn sentence<'a>(
+    facts: &Facts<'a>,
+    head: &str,
+    find: impl Fn(&str) -> Option<&'a Estimate>,
+    what: &str,
+) -> Option<Prose> {
+    let groups = facts.study.groups();
+    let found: Vec<(&str, &Estimate)> =
+        groups.iter().filter_map(|group| Some((*group, find(group)?))).collect();
+    let is_open = |estimate: &Estimate| estimate.ratio.answer == Answer::Undecided;
+    let is_all_open = found.iter().all(|(_, estimate)| is_open(estimate));
+    let clauses = found.iter().enumerate().map(|(at, (group, estimate))| {
+        let place = facts.group_words(group);
+        let space = if place.is_empty() { "" } else { " " };
+        let what = if at == 0 && !is_all_open { format!(" {what}") } else { String::new() };
+        let open = if is_open(estimate) && !is_all_open { " (not decided)" } else { "" };
+        prose!("{}{}{}{}{}", of(estimate), what, space, place, open)
+    });
+    let clauses = Prose::join(clauses, ", ");
+    match (found.is_empty(), is_all_open) {
+        (true, _) => None,
+        (false, false) => Some(prose!("{} {}.", head, clauses)),
+        (false, true) => {
+            Some(prose!("How much of {} {} is not known: {}.", what, head.to_lowercase(), clauses))
+        }
+    }
 }
 
 /// `1.87x [1.83, 1.91]`, with what is not shown.
 fn of(estimate: &Estimate) -> Prose {
     let ratio = estimate.ratio.decisive();
     match ratio.answer {
-        Answer::Undecided => prose!("{} (not decided)", &ratio),
         Answer::Equivalent | Answer::WithinMargin => {
             prose!("{} (the same within {})", &ratio, set_percent(ratio.margin))
         }
         _ => Prose::from(&ratio),
-    }
-}
-
-/// What a yield adds: `29% [27, 31]`, or that nothing shows.
-fn added(ratio: &Ratio) -> Prose {
-    match ratio.is_different() {
-        true => Prose::change(&ratio.decisive()),
-        false => prose!("nothing that shows ({})", &ratio.decisive()),
     }
 }
 
@@ -135,7 +146,7 @@ fn named(facts: &Facts<'_>, summary: &TreatmentSummary, group: &str) -> String {
     let label = || facts.label(&summary.name, group).to_owned();
     let Some((_, treatment)) = facts.study.treatment(&summary.name) else { return summary.name.clone() };
     match Shape::of(treatment) {
-        Shape::Alone if facts.alone_is_one() => "one session".to_owned(),
+        Shape::Alone if facts.alone_is_one() && label() == "alone" => "one session".to_owned(),
         Shape::OneCpu => "two on one CPU".to_owned(),
         Shape::SameCore => "two on one core".to_owned(),
         Shape::SamePackage => "two on two cores".to_owned(),

@@ -15,17 +15,28 @@ pub fn subject(facts: &Facts<'_>) -> String {
     let whose = if facts.study.is_users_server() { "your " } else { "" };
     let engine = format!("{whose}{} {}", facts.study.engine, facts.engine_version);
     let engine = engine.trim();
+    let simulated = if facts.is_simulated() { "SIMULATED: " } else { "" };
+    // A command is an engine of its own.
+    let on = if facts.study.engine == facts.study.workload { String::new() } else { format!(" on {engine}") };
     let (whole, bare) = (machine(facts.topology, true), machine(facts.topology, false));
     let lines = [
-        format!("{title} on {engine}: {whole}"),
-        format!("{short} on {engine}: {whole}"),
-        format!("{short} on {engine}: {bare}"),
-        format!("{short} on {engine}"),
+        format!("{simulated}{title}{on}: {whole}"),
+        format!("{simulated}{short}{on}: {whole}"),
+        format!("{simulated}{short}{on}: {bare}"),
+        format!("{simulated}{short}{on}"),
     ];
     let fits = |line: &&String| line.chars().count() <= WIDTH;
     match lines.iter().find(fits) {
         Some(line) => line.clone(),
-        None => short.chars().take(WIDTH).collect(),
+        None => cut(&lines[lines.len() - 1]),
+    }
+}
+
+/// A line that is no longer than a screen is wide.
+pub fn cut(line: &str) -> String {
+    match line.chars().count() <= WIDTH {
+        true => line.to_owned(),
+        false => line.chars().take(WIDTH - 1).chain(['…']).collect(),
     }
 }
 

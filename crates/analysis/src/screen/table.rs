@@ -12,7 +12,9 @@ pub fn first(sections: &[Section], answer: &[Prose]) -> Option<Table> {
             _ => None,
         })
         .collect();
-    let has_ratios = |table: &&&Table| table.cells().flatten().any(|cell| matches!(cell, Cell::Ratio(..)));
+    let has_ratios = |table: &&&Table| {
+        table.cells().flatten().any(|cell| matches!(cell, Cell::Ratio(..) | Cell::BareRatio(..)))
+    };
     let table = tables.iter().find(has_ratios).or_else(|| tables.first())?;
     let said = answer.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     let columns =
@@ -20,28 +22,35 @@ pub fn first(sections: &[Section], answer: &[Prose]) -> Option<Table> {
     let places = table.places(Shown::on_terminal);
     let rows = table.rows.iter().filter_map(|row| match row {
         Row::Group(_) => None,
-        Row::Cells(cells) => Some(
-            places
-                .iter()
-                .map(|at| cells.get(*at).map_or_else(Cell::none, |cell| plain(cell, &said)))
-                .collect(),
-        ),
+        Row::Cells(cells) => Some(row_of(&places, cells, &said)),
     });
     Some(Table::new("", columns, rows.collect::<Vec<Vec<Cell>>>()))
+}
+
+/// A row's cells; of several ratios the first one has its interval.
+fn row_of(places: &[usize], cells: &[Cell], said: &str) -> Vec<Cell> {
+    let mut has_ratio = false;
+    let cell = |at: &usize| match cells.get(*at) {
+        None => Cell::none(),
+        Some(Cell::Ratio(ratio, _)) if std::mem::replace(&mut has_ratio, true) => {
+            plain(&Cell::BareRatio(ratio.clone()), said)
+        }
+        Some(cell) => plain(cell, said),
+    };
+    places.iter().map(cell).collect()
 }
 
 /// A cell without what a screen has no room for: intervals of rates, and intervals that the answer gives.
 fn plain(cell: &Cell, said: &str) -> Cell {
     match cell {
         Cell::Interval(interval) | Cell::Share(interval) => Cell::Mean(interval.clone()),
-        Cell::Ratio(ratio, _) => {
+        Cell::Ratio(ratio, says) => {
             let decisive = ratio.decisive();
-            let whole = Prose::from(&decisive).to_string();
-            let figures = match said.contains(&whole) || !decisive.has_ends() {
-                true => format!("{}x", numbers::ratio(decisive.value)),
-                false => whole,
-            };
-            Cell::text(format!("{} {figures}", decisive.mark().sign()))
+            let is_said = [&decisive, ratio].iter().any(|one| said.contains(&Prose::from(*one).to_string()));
+            match is_said {
+                true => Cell::text(format!("{}x", numbers::ratio(decisive.value))),
+                false => Cell::Ratio(decisive, *says),
+            }
         }
         Cell::BareRatio(ratio) => Cell::text(format!("{}x", numbers::ratio(ratio.value))),
         Cell::Named { name, .. } => Cell::text(name.clone()),

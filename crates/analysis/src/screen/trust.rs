@@ -36,9 +36,6 @@ fn holds(facts: &Facts<'_>) -> Option<Prose> {
 /// What may be wrong with the ratios themselves.
 fn low(facts: &Facts<'_>, verdict: &[Finding]) -> Vec<Prose> {
     let mut reasons: Vec<Prose> = Vec::new();
-    if facts.is_simulated() {
-        reasons.push("SIMULATED: the figures come from a model, not from a machine.".into());
-    }
     if facts.topology.identity.is_emulated() {
         reasons.push(
             "EMULATED: QEMU computes what the processor does, so no figure says anything of a machine."
@@ -46,6 +43,9 @@ fn low(facts: &Facts<'_>, verdict: &[Finding]) -> Vec<Prose> {
         );
     }
     reasons.extend(validity::problem(facts.analysis).map(|problem| prose!("{}.", capital(&problem))));
+    if facts.is_simulated() {
+        reasons.push("SIMULATED: the figures come from a model, not from a machine.".into());
+    }
     let covariates = &facts.analysis.covariates;
     if covariates.others_busy_share >= BUSY_FLAG_SHARE {
         let busy = share(covariates.others_busy_share);
@@ -54,8 +54,11 @@ fn low(facts: &Facts<'_>, verdict: &[Finding]) -> Vec<Prose> {
             busy
         ));
     }
+    // Where nothing is known of other programs, waits tell of them.
     let waits = covariates.blocks.iter().filter_map(|block| block.run_queue_wait_share);
-    if let Some(waited) = threadwise_statistics::mean(waits).filter(|waited| *waited >= WAITED_SHARE) {
+    if let Some(waited) = threadwise_statistics::mean(waits)
+        .filter(|waited| *waited >= WAITED_SHARE && covariates.others_busy_share < BUSY_FLAG_SHARE)
+    {
         reasons.push(prose!("Sessions waited {} of their time for a CPU that others had.", share(waited)));
     }
     if facts.analysis.blocks < MIN_BLOCKS {

@@ -2,7 +2,7 @@
 
 use super::lines::{Aligned, columns, wrap};
 use super::sheet::cell_text;
-use super::{BOLD, DIM, GREEN, RED, Style, YELLOW};
+use super::{BOLD, DIM, GREEN, RED, Style, YELLOW, sign};
 use crate::text::plain;
 use threadwise_document::screen::{LABEL, Screen, TrustLevel, WIDTH};
 use threadwise_document::{Prose, Table};
@@ -79,13 +79,13 @@ fn rows(table: &Table, style: Style) -> Vec<String> {
             at.iter().map(|at| plain(&table.columns[*at].name, style.unicode)).collect();
         let cells = table.cells().map(|cells| {
             at.iter()
-                .map(|at| cells.get(*at).map_or_else(String::new, |cell| cell_text(cell, true, style)))
+                .map(|at| cells.get(*at).map_or_else(String::new, |cell| cell_text(cell, false, style)))
                 .collect()
         });
         let left: Vec<usize> = (0..at.len()).filter(|column| !table.columns[at[*column]].is_figure).collect();
         let Aligned { rows, gap } =
             Aligned::new(std::iter::once(heading).chain(cells).collect(), &left, style.width);
-        rows.iter().map(|row| row.join(gap).trim_end().to_owned()).collect::<Vec<String>>()
+        rows.iter().map(|row| sign::painted(row.join(gap).trim_end(), style)).collect::<Vec<String>>()
     });
     let fits = |lines: &Vec<String>| lines.iter().all(|line| columns(line) <= style.width);
     made.find(fits).or_else(|| made.last()).unwrap_or_default()

@@ -6,14 +6,14 @@ mod change;
 
 pub use args::CompareArgs;
 
-use super::published;
+use super::{published, report};
 use crate::error::AppError;
 use crate::opened::Opened;
 use crate::output;
 use std::path::{Path, PathBuf};
 use threadwise_analysis::published::{beside_any, beside_document};
-use threadwise_analysis::{Facts, compare};
-use threadwise_report::{html, json, terminal};
+use threadwise_analysis::{Facts, compare, of_cautions};
+use threadwise_report::{html, json};
 
 /// What stands before the name of a published study; a file of such a name is `./published:…`.
 const PUBLISHED: &str = "published:";
@@ -69,12 +69,13 @@ fn side_by_side(args: &CompareArgs) -> Result<(), AppError> {
     let names: Vec<String> = args.files.iter().map(|file| file.display().to_string()).collect();
     let studies: Vec<Facts<'_>> =
         opened.iter().zip(&names).map(|(opened, file)| Facts { source: file, ..opened.facts() }).collect();
-    let document = compare::document(&studies, env!("CARGO_PKG_VERSION"));
-    let style = output::style();
+    let mut document = compare::document(&studies, env!("CARGO_PKG_VERSION"));
     let text = match args.json {
         true => format!("{}\n", json::compare(&studies)),
         false => {
-            format!("{}\n{}\n", terminal::verdict(&document, style), terminal::sections(&document, style))
+            let trust = of_cautions(&document, true);
+            let next = "threadwise compare --before A1 A2 A3 --after B1 B2 B3";
+            report::shown_of(&mut document, trust, next, &report::command_line(), args.all)
         }
     };
     let path = args.html.as_deref();
@@ -102,10 +103,13 @@ fn beside(args: &CompareArgs, name: &str, file: &Path) -> Result<(), AppError> {
             theirs.command
         )));
     }
-    let document = beside_document(&facts, &theirs, env!("CARGO_PKG_VERSION"));
+    let mut document = beside_document(&facts, &theirs, env!("CARGO_PKG_VERSION"));
     let text = match args.json {
         true => format!("{}\n", json::published_beside(&facts, &theirs)),
-        false => published::text(&document),
+        false => {
+            let (trust, next) = (published::trust(), format!("threadwise published {}", theirs.name));
+            report::shown_of(&mut document, trust, &next, &report::command_line(), args.all)
+        }
     };
     let path = args.html.as_deref();
     output::deliver(output::print(&text), path, false, || html::render(&document).map_err(AppError::failed))?;

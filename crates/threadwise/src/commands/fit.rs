@@ -1,6 +1,7 @@
 //! `threadwise fit`: a scaling law of a sweep, of a study's result file or of anybody's figures, and what it says of other
 //! machines.
 
+use crate::commands::report;
 use crate::error::AppError;
 use crate::opened::Opened;
 use crate::output;
@@ -11,9 +12,10 @@ use std::path::PathBuf;
 use threadwise_analysis::scaling_law::{Draws, Outcome, SeriesLaw, laws, of_study, table};
 use threadwise_analysis::{LawWords, UNNAMED, kinds, law_document};
 use threadwise_document::Document;
+use threadwise_document::screen::{Trust, TrustLevel};
 use threadwise_machine::given;
 use threadwise_machine::text::one_line;
-use threadwise_report::{html, json, terminal};
+use threadwise_report::{html, json};
 
 /// Arguments of `fit`.
 #[derive(Debug, Args)]
@@ -41,6 +43,9 @@ pub struct FitArgs {
     /// Write a self-contained HTML page there
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Print everything that is said of each series
+    #[arg(long, conflicts_with = "json")]
+    pub all: bool,
     /// Print JSON (docs/JSON.md)
     #[arg(long)]
     pub json: bool,
@@ -85,12 +90,23 @@ pub fn fit(args: &FitArgs) -> Result<(), AppError> {
         footer: format!("threadwise {}", env!("CARGO_PKG_VERSION")),
         ..Document::default()
     };
-    let document = law_document(&fitted.laws, fitted.words, &name, about);
+    let mut document = law_document(&fitted.laws, fitted.words, &name, about);
     let text = match args.json {
         true => {
             format!("{}\n", json::fitted(&args.file.display().to_string(), fitted.simulated, &fitted.laws))
         }
-        false => format!("{}\n", terminal::verdict(&document, output::style())),
+        false => {
+            let level = if fitted.simulated { TrustLevel::Low } else { TrustLevel::Fair };
+            let reasons = vec!["Fitted, not measured: what lies beyond the points is a prediction.".into()];
+            let again = report::command_line();
+            report::shown_of(
+                &mut document,
+                Trust { level, reasons },
+                &format!("{again} --html FILE"),
+                &again,
+                args.all,
+            )
+        }
     };
     let path = args.html.as_deref();
     output::deliver(output::print(&text), path, false, || html::render(&document).map_err(AppError::failed))?;

@@ -1,6 +1,7 @@
 //! `threadwise probe`: what the machine is, as measured.
 
 use crate::cli::ProbeArgs;
+use crate::commands::report;
 use crate::commands::{self, topology};
 use crate::engines;
 use crate::error::AppError;
@@ -12,6 +13,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 use threadwise_analysis::hardware::{self, Hardware};
 use threadwise_analysis::probe_document;
+use threadwise_document::screen::{Trust, TrustLevel};
+use threadwise_document::{numbers, prose};
 use threadwise_machine::Topology;
 use threadwise_probe::bench::ProbeError;
 use threadwise_probe::whole::{self, Request};
@@ -71,15 +74,36 @@ pub fn probe_error(error: ProbeError) -> AppError {
 
 fn tell(args: &ProbeArgs, topology: &Topology, probe: &Probe, hardware: &Hardware) -> Result<(), AppError> {
     let path = args.html.as_deref();
-    let printed = output::print(&match args.json {
-        true => format!("{}\n", json::probe(topology, probe, hardware)),
-        false => format!("{}\n", terminal::probe(topology, probe, hardware, output::style())),
+    let created_utc = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let mut document = probe_document(topology, probe, hardware, env!("CARGO_PKG_VERSION"), &created_utc);
+    let printed = output::print(&match (args.json, args.all) {
+        (true, _) => format!("{}\n", json::probe(topology, probe, hardware)),
+        (_, true) => format!("{}\n", terminal::probe(topology, probe, hardware, output::style())),
+        _ => {
+            let next = "threadwise watch";
+            report::shown_of(&mut document, trust(probe), next, &report::command_line(), false)
+        }
     });
-    output::deliver(printed, path, false, || {
-        let created_utc = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-        let version = env!("CARGO_PKG_VERSION");
-        let document = probe_document(topology, probe, hardware, version, &created_utc);
-        html::render(&document).map_err(AppError::failed)
-    })?;
+    output::deliver(printed, path, false, || html::render(&document).map_err(AppError::failed))?;
     output::name_page(path.filter(|_| !args.json))
+}
+
+/// How far to trust a probe: it tells of the seconds that it took.
+fn trust(probe: &Probe) -> Trust {
+    let seconds = numbers::seconds(probe.duration_s);
+    match probe.interrupted {
+        true => Trust {
+            level: TrustLevel::Low,
+            reasons: vec![
+                "It was stopped before its end: what stands here was measured, the rest was not.".into(),
+            ],
+        },
+        false => Trust {
+            level: TrustLevel::Good,
+            reasons: vec![prose!(
+                "As it was for {}; a hypervisor may move logical CPUs at any time.",
+                seconds
+            )],
+        },
+    }
 }

@@ -1,16 +1,18 @@
 //! `threadwise published`: what was published, figure by figure, and the command that redoes it.
 
 use crate::cli::PublishedArgs;
+use crate::commands::report;
 use crate::error::AppError;
 use crate::{output, suggest};
 use threadwise_analysis::published::{document, list_document};
+use threadwise_document::screen::{Trust, TrustLevel};
 use threadwise_published::{Published, PublishedError, all, find_plain, names};
 use threadwise_report::{Document, html, json, terminal};
 
 /// Prints the list, or one study with its page.
 pub fn published(args: &PublishedArgs) -> Result<(), AppError> {
     args.html.as_deref().map_or(Ok(()), output::check_new)?;
-    let (document, json) = match &args.name {
+    let (mut document, json) = match &args.name {
         None => {
             let all = all().map_err(AppError::failed)?;
             (list_document(&all), json::published_list(&all))
@@ -20,7 +22,14 @@ pub fn published(args: &PublishedArgs) -> Result<(), AppError> {
             (document(&one, env!("CARGO_PKG_VERSION")), json::published(&one))
         }
     };
-    let text = if args.json { format!("{json}\n") } else { text(&document) };
+    let text = match (args.json, &args.name) {
+        (true, _) => format!("{json}\n"),
+        (false, Some(name)) if !args.all => {
+            let next = named(name)?.command;
+            report::shown_of(&mut document, trust(), &next, &report::command_line(), false)
+        }
+        _ => text(&document),
+    };
     let path = args.html.as_deref();
     output::deliver(output::print(&text), path, false, || html::render(&document).map_err(AppError::failed))?;
     output::name_page(path.filter(|_| !args.json))
@@ -40,8 +49,13 @@ pub fn named(name: &str) -> Result<Published, AppError> {
     })
 }
 
+/// How far to trust what was published.
+pub fn trust() -> Trust {
+    Trust { level: TrustLevel::Fair, reasons: vec!["Published once, by one run, without intervals.".into()] }
+}
+
 /// A document without a verdict.
-pub fn text(document: &Document) -> String {
+fn text(document: &Document) -> String {
     let style = output::style();
     let about = match document.about.is_empty() {
         true => String::new(),

@@ -29,6 +29,7 @@ use prepare::Job;
 use std::path::Path;
 use std::time::Instant;
 use threadwise_analysis::{Facts, cost};
+use threadwise_document::{Prose, prose};
 use threadwise_machine::{Memory, Topology};
 use threadwise_report::{html, json, terminal};
 use threadwise_runner::{Outcome, Reason, guard};
@@ -59,7 +60,8 @@ pub fn run(args: &RunArgs) -> Result<(), AppError> {
         arms::confirm(&job.study, &topology, args.yes)?;
     }
     if !args.measure.json || args.measure.plan {
-        output::print(&opening(&job, &topology)?)?;
+        let whole = args.measure.plan || args.measure.all;
+        output::print(&if whole { opening(&job, &topology)? } else { brief(&job, &topology) })?;
     }
     if args.measure.plan {
         return Ok(());
@@ -90,10 +92,11 @@ pub fn run(args: &RunArgs) -> Result<(), AppError> {
 fn tell(args: &RunArgs, job: &Job) -> Result<Option<String>, AppError> {
     let opened = Opened::open(&job.output)?;
     let facts = Facts { asked: job.asked, ..opened.facts() };
-    let document = threadwise_analysis::document(&facts);
+    let mut document = threadwise_analysis::document(&facts);
+    document.screen.files = files(&job.output, job.html.as_deref());
     let text = match args.measure.json {
         true => format!("{}\n", json::report(&facts, &document)),
-        false => report::text(&document),
+        false => report::shown(&document, args.measure.all),
     };
     let page = || html::render(&document).map_err(AppError::failed);
     let may_replace = args.resume.is_some();
@@ -105,7 +108,7 @@ fn tell(args: &RunArgs, job: &Job) -> Result<Option<String>, AppError> {
             other => other,
         },
     )?;
-    if !args.measure.json {
+    if args.measure.all {
         output::print(&closing(&job.output, job.html.as_deref()))?;
     }
     Ok(opened.problem())
@@ -120,7 +123,33 @@ fn valid(problem: Option<String>, job: &Job) -> Result<(), AppError> {
     )))
 }
 
-/// What stands above the results: the machine, and who will run where.
+/// What stands above the results: the machine, what is measured on it, and how long.
+fn brief(job: &Job, topology: &Topology) -> String {
+    let all = &job.study.treatments;
+    let names: Vec<&str> = all.iter().map(|one| one.name.as_str()).take(MOST_NAMED).collect();
+    let more = all.len().saturating_sub(MOST_NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let left_out = match job.study.left_out.len() {
+        0 => String::new(),
+        some => format!("; {some} left out (--plan says why)"),
+    };
+    let line = terminal::topology_line(topology);
+    format!("{line}\n{}: {}{more}{left_out}\n{}\n\n", job.study.name, names.join(", "), job.price())
+}
+
+/// Most treatments that are named before a study.
+const MOST_NAMED: usize = 6;
+
+/// Where the rest is.
+fn files(store: &Path, html: Option<&Path>) -> Prose {
+    let again = Prose::command(format!("threadwise report {} --all", output::shell_word(store)));
+    match html {
+        Some(page) => prose!("page {} · everything: {}", page.display().to_string(), again),
+        None => prose!("everything: {}", again),
+    }
+}
+
+/// What stands above the results where all is asked for: the machine, and who will run where.
 fn opening(job: &Job, topology: &Topology) -> Result<String, AppError> {
     let style = output::style();
     let mut text =

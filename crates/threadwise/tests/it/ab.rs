@@ -114,7 +114,7 @@ fn studies_of_two_commands_name_what_differs_and_how_to_measure_it() {
         ];
         lab.ok(&[&quick[..], &[file, "--", "sh", "-c", command]].concat());
     }
-    let said = lab.run(&["compare", "--before", "old", "--after", "new"]);
+    let said = lab.run(&["compare", "--all", "--before", "old", "--after", "new"]);
     assert_eq!(said.code, Some(2), "{}", said.stderr);
     for part in [
         "the option 'command': sh -c 'exit 0' against sh -c 'exit 0; :'",

@@ -26,19 +26,19 @@ fn refused(lab: &Lab, args: &[&str], words: &[&str]) -> Said {
 #[test]
 fn unknown_names_are_refused_with_the_known_ones() {
     let lab = Lab::new();
-    refused(&lab, &["run", "fastest"], &["fastest", "placement", "session-sweep"]);
+    refused(&lab, &["run", "--all", "fastest"], &["fastest", "placement", "session-sweep"]);
     refused(&lab, &["run", "--engine", "oracle9", "--allow-busy"], &["oracle9", "sqlite"]);
     refused(&lab, &["run", "--placement", "moon", "--allow-busy"], &["moon", "same-core"]);
-    refused(&lab, &["run", "placment"], &["did you mean placement?"]);
-    refused(&lab, &["run", "postgresql"], &["threadwise run --engine postgres"]);
+    refused(&lab, &["run", "--all", "placment"], &["did you mean placement?"]);
+    refused(&lab, &["run", "--all", "postgresql"], &["threadwise run --engine postgres"]);
     for (typed, meant) in
         [("mysql", "mariadb"), ("pg", "postgres"), ("sqlite3", "sqlite"), ("duck", "duckdb")]
     {
         let words = format!("did you mean {meant}?");
         refused(&lab, &["run", "--engine", typed, "--allow-busy"], &[typed, &words]);
     }
-    refused(&lab, &["run", "work-list", "--engine", "mysql"], &["did you mean mariadb?"]);
-    refused(&lab, &["run", "pgbench", "-c", "4"], &["threadwise run command -- pgbench -c 4"]);
+    refused(&lab, &["run", "--all", "work-list", "--engine", "mysql"], &["did you mean mariadb?"]);
+    refused(&lab, &["run", "--all", "pgbench", "-c", "4"], &["threadwise run command -- pgbench -c 4"]);
     refused(&lab, &["run", "--set", "wrk_unit=4", "--allow-busy"], &["wrk_unit", "work_unit"]);
     refused(&lab, &["run", "--set", "work_unit=lots", "--allow-busy"], &["work_unit", "lots"]);
 }
@@ -48,7 +48,7 @@ fn unknown_names_are_refused_with_the_known_ones() {
 fn bad_input_is_refused_before_an_engine_is_looked_for() {
     let lab = Lab::new();
     let bad = |args: &[&str], words: &[&str]| {
-        let said = refused(&lab, &[&["run"], args, &["--allow-busy", "--no-probe"]].concat(), words);
+        let said = refused(&lab, &[&["run", "--all"], args, &["--allow-busy", "--no-probe"]].concat(), words);
         assert_eq!(said.code, Some(2), "{args:?}: {}", said.stderr);
     };
     for engine in ["postgres", "mariadb", "firebird", "sqlserver", "oracle"] {
@@ -81,11 +81,11 @@ fn an_engine_that_is_not_installed_is_exit_code_3_of_every_command() {
     threadwise_process::programs::copy(crate::harness::program().as_ref(), &program).unwrap();
     for url in ["sqlserver://ada@127.0.0.1/shop", "oracle://ada@127.0.0.1/shop"] {
         for command in [
-            &["run"][..],
-            &["pool"],
-            &["ab", "--a=work_unit=1", "--b=work_unit=2"],
-            &["maxdop"],
-            &["run", "concurrent-inserts"],
+            &["run", "--all"][..],
+            &["pool", "--all"],
+            &["ab", "--all", "--a=work_unit=1", "--b=work_unit=2"],
+            &["maxdop", "--all"],
+            &["run", "--all", "concurrent-inserts"],
         ] {
             let mut child = std::process::Command::new(&program);
             child.args(command).args(["--engine", url, "--allow-busy", "--no-probe"]).current_dir(lab.path());
@@ -130,22 +130,22 @@ fn impossible_numbers_are_refused() {
     refused(&lab, &["run", "--sessions", "0", "--allow-busy"], &["session"]);
     refused(&lab, &["run", "--budget", "2s", "--allow-busy"], &["budget", "8 blocks", "--budget"]);
     refused(&lab, &["run", "--rounds", "0", "--allow-busy"], &["round"]);
-    refused(&lab, &["run", "--budget", "90"], &["90s", "--help"]);
-    refused(&lab, &["run", "--sessions", "two"], &["--sessions", "'two' is not a whole number", "1,2,4"]);
-    refused(&lab, &["run", "parallel-queries", "--dop", "1,x"], &["--dop", "'x' is not a whole number"]);
-    refused(&lab, &["run", "--slice", "1ns"], &["--slice", "'1ns' is out of range", "1ms to 1h"]);
+    refused(&lab, &["run", "--all", "--budget", "90"], &["90s", "--help"]);
+    refused(&lab, &["run", "--all", "--sessions", "two"], &["--sessions", "'two' is not a whole number", "1,2,4"]);
+    refused(&lab, &["run", "--all", "parallel-queries", "--dop", "1,x"], &["--dop", "'x' is not a whole number"]);
+    refused(&lab, &["run", "--all", "--slice", "1ns"], &["--slice", "'1ns' is out of range", "1ms to 1h"]);
     refused(
         &lab,
-        &["run", "--jobs", "3"],
+        &["run", "--all", "--jobs", "3"],
         &["--jobs is for work lists", "threadwise run work-list --jobs 3", "--sessions 3"],
     );
-    refused(&lab, &["run", "--until", "200%"], &["200%", "50%"]);
-    refused(&lab, &["run", "--memory", "far"], &["far", "interleave"]);
-    refused(&lab, &["run", "--speed", "9"], &["--speed"]);
+    refused(&lab, &["run", "--all", "--until", "200%"], &["200%", "50%"]);
+    refused(&lab, &["run", "--all", "--memory", "far"], &["far", "interleave"]);
+    refused(&lab, &["run", "--all", "--speed", "9"], &["--speed"]);
     // Two names of one thing: neither may win silently.
     refused(
         &lab,
-        &["run", "tpch-streams", "--streams", "1,2", "--sessions", "2"],
+        &["run", "--all", "tpch-streams", "--streams", "1,2", "--sessions", "2"],
         &["--streams", "--sessions"],
     );
 }
@@ -192,9 +192,9 @@ fn files_that_are_no_studies_are_refused() {
     write("torn", b"SQLite format 3\0\x10\x00\x01\x01");
     std::fs::create_dir(lab.path().join("folder")).unwrap();
     for name in ["empty", "text", "torn", "folder", "absent"] {
-        refused(&lab, &["report", name], &[name]);
+        refused(&lab, &["report", "--all", name], &[name]);
         refused(&lab, &["export", name], &[name]);
-        refused(&lab, &["run", "--resume", name], &[name]);
+        refused(&lab, &["run", "--all", "--resume", name], &[name]);
     }
 }
 
@@ -213,9 +213,9 @@ fn a_truncated_or_newer_study_is_refused() {
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     let whole = std::fs::read(lab.path().join("s.threadwise")).unwrap();
     std::fs::write(lab.path().join("half.threadwise"), &whole[..whole.len() / 2]).unwrap();
-    refused(&lab, &["report", "half.threadwise"], &["half.threadwise"]);
+    refused(&lab, &["report", "--all", "half.threadwise"], &["half.threadwise"]);
     let mut newer = whole.clone();
     newer[60..64].copy_from_slice(&77_u32.to_be_bytes()); // user_version, SQLite file format section 1.3
     std::fs::write(lab.path().join("newer.threadwise"), newer).unwrap();
-    refused(&lab, &["report", "newer.threadwise"], &["77", "newer"]);
+    refused(&lab, &["report", "--all", "newer.threadwise"], &["77", "newer"]);
 }

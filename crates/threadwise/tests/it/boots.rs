@@ -43,13 +43,13 @@ fn open(lab: &Lab, name: &str) -> Store {
 fn stopped(lab: &Lab) {
     root(lab, 1, "on", "6.1.0-28");
     let args =
-        ["run", "--engine", "simulated", "--seed", "7", "--blocks=8", "--no-html", "-o", "s.threadwise"];
+        ["run", "--all", "--engine", "simulated", "--seed", "7", "--blocks=8", "--no-html", "-o", "s.threadwise"];
     ok(lab, &args);
     let plain = rusqlite::Connection::open(lab.path().join("s.threadwise")).unwrap();
     plain.execute_batch("UPDATE meta SET value = 'stopped' WHERE key = 'state'").unwrap();
 }
 
-const RESUME: [&str; 4] = ["run", "--resume", "s.threadwise", "--no-html"];
+const RESUME: [&str; 4] = ["run", "--all", "--resume", "s.threadwise", "--no-html"];
 
 #[test]
 fn after_another_boot_a_study_begins_a_new_file_and_leaves_the_old_one() {
@@ -181,8 +181,8 @@ fn four_boots_of_two_arms_come_to_a_report() {
     for (at, smt) in order.iter().enumerate() {
         let number = at as u32 + 1;
         let (right, wrong) = (format!("smt-{smt}"), format!("smt-{}", other(smt)));
-        let first = ["run", "arms.toml", "-o", "a.threadwise", "--arm"];
-        let next = ["run", "--resume", "a.threadwise", "--arm"];
+        let first = ["run", "--all", "arms.toml", "-o", "a.threadwise", "--arm"];
+        let next = ["run", "--all", "--resume", "a.threadwise", "--arm"];
         let with = |arm: &str, more: &[&str]| -> Vec<String> {
             let begin = if at == 0 { &first[..] } else { &next[..] };
             begin.iter().chain(&[arm]).chain(more).map(|word| (*word).to_owned()).collect()
@@ -228,7 +228,7 @@ fn four_boots_of_two_arms_come_to_a_report() {
         assert_eq!(store.boots().unwrap().len(), at + 1);
     }
     reported(&lab);
-    let said = ok(&lab, &["run", "--resume", "a.threadwise", "--arm", "smt-on", "--no-html"]);
+    let said = ok(&lab, &["run", "--all", "--resume", "a.threadwise", "--arm", "smt-on", "--no-html"]);
     assert!(said.stderr.contains("this study is complete"), "{}", said.stderr);
 }
 
@@ -275,9 +275,9 @@ fn one_boot_of_each_arm_is_said_to_be_confounded() {
         root(&lab, at as u32 + 1, smt, "6.1.0-28");
         let arm = format!("smt-{smt}");
         match at {
-            0 => ok(&lab, &["run", "arms.toml", "-o", "a.threadwise", "--no-html", "--arm", &arm]),
+            0 => ok(&lab, &["run", "--all", "arms.toml", "-o", "a.threadwise", "--no-html", "--arm", &arm]),
             _ => {
-                let said = ok(&lab, &["run", "--resume", "a.threadwise", "--no-html", "--arm", &arm]);
+                let said = ok(&lab, &["run", "--all", "--resume", "a.threadwise", "--no-html", "--arm", &arm]);
                 let words = said.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
                 assert!(
                     words.contains("one boot each: confounded with everything else that a boot changes"),
@@ -300,9 +300,9 @@ fn an_arm_has_to_be_named_and_to_be_one() {
         assert_eq!(said.code, Some(2), "{}{}", said.stdout, said.stderr);
         assert!(said.stderr.contains(why), "{}", said.stderr);
     };
-    bad(&["run", "arms.toml"], "--arm names the one that the machine is in");
-    bad(&["run", "arms.toml", "--arm", "smt"], "there is no arm 'smt': arms are smt-on, smt-off");
-    bad(&["run", "--engine", "simulated", "--arm", "x"], "--arm x: this study has no external arms");
+    bad(&["run", "--all", "arms.toml"], "--arm names the one that the machine is in");
+    bad(&["run", "--all", "arms.toml", "--arm", "smt"], "there is no arm 'smt': arms are smt-on, smt-off");
+    bad(&["run", "--all", "--engine", "simulated", "--arm", "x"], "--arm x: this study has no external arms");
     assert_eq!(lab.files(), ["arms.toml"]);
     // A seed that nobody gave is one under which the named arm begins.
     let text = ARMS.replace("seed = 1\n", "");
@@ -310,6 +310,6 @@ fn an_arm_has_to_be_named_and_to_be_one() {
     for smt in ["on", "off"] {
         root(&lab, 1, smt, "6.1.0-28");
         let (file, arm) = (format!("{smt}.threadwise"), format!("smt-{smt}"));
-        ok(&lab, &["run", "arms.toml", "--arm", &arm, "-o", &file, "--no-html"]);
+        ok(&lab, &["run", "--all", "arms.toml", "--arm", &arm, "-o", &file, "--no-html"]);
     }
 }

@@ -153,9 +153,9 @@ fn what_a_file_names_runs_only_when_it_is_allowed() {
     let mean = report["treatments"][2]["metrics"]["metric/n"]["mean"].as_f64().unwrap();
     assert!((mean - 5.0).abs() < 1e-9, "{mean}");
     for reader in [
-        &["report", "s.threadwise"][..],
+        &["report", "--all", "s.threadwise"][..],
         &["export", "s.threadwise"],
-        &["run", "--resume", "s.threadwise", "--no-html"],
+        &["run", "--all", "--resume", "s.threadwise", "--no-html"],
     ] {
         lab.ok(reader);
     }
@@ -254,21 +254,21 @@ fn what_cannot_be_is_refused_before_a_file_is_made() {
     let metric = "--metric=tps=tx/s higher regex:(";
     let both = "--metric=tps=tx/s higher regex:x";
     let cases: [(&[&str], &str); 14] = [
-        (&["run", "command"], "after --"),
-        (&["run", "command", "--", "no-such-program-here"], "on PATH"),
-        (&["run", "command", "--", "echo", "{cpu}"], "is no placeholder"),
-        (&["run", "command", "--setup=a | b", "--", "true"], "sh -c"),
-        (&["run", "command", metric, "--", "true"], "unclosed group"),
-        (&["run", "command", "--parse=pgbench", both, "--", "true"], "--metric tps and --parse pgbench both"),
+        (&["run", "--all", "command"], "after --"),
+        (&["run", "--all", "command", "--", "no-such-program-here"], "on PATH"),
+        (&["run", "--all", "command", "--", "echo", "{cpu}"], "is no placeholder"),
+        (&["run", "--all", "command", "--setup=a | b", "--", "true"], "sh -c"),
+        (&["run", "--all", "command", metric, "--", "true"], "unclosed group"),
+        (&["run", "--all", "command", "--parse=pgbench", both, "--", "true"], "--metric tps and --parse pgbench both"),
         // An option is named as it was typed.
-        (&["run", "command", "--setup=", "--", "true"], ": --setup: it is empty"),
-        (&["run", "command", "--teardown='", "--", "true"], ": --teardown: "),
-        (&["run", "command", "--set=setup=", "--", "true"], "--set setup="),
-        (&["run", "command", "--setup=true", "--set=setup=", "--", "true"], "--set setup="),
-        (&["run", "command", "--parse=oracle", "--", "true"], "parsers are pgbench"),
-        (&["run", "command", "--rounds=3", "--", "true"], "once in every block"),
-        (&["run", "command", "--slice=1s", "--", "true"], "timeout_s"),
-        (&["run", "concurrent-inserts", "--", "true"], "studies of commands"),
+        (&["run", "--all", "command", "--setup=", "--", "true"], ": --setup: it is empty"),
+        (&["run", "--all", "command", "--teardown='", "--", "true"], ": --teardown: "),
+        (&["run", "--all", "command", "--set=setup=", "--", "true"], "--set setup="),
+        (&["run", "--all", "command", "--setup=true", "--set=setup=", "--", "true"], "--set setup="),
+        (&["run", "--all", "command", "--parse=oracle", "--", "true"], "parsers are pgbench"),
+        (&["run", "--all", "command", "--rounds=3", "--", "true"], "once in every block"),
+        (&["run", "--all", "command", "--slice=1s", "--", "true"], "timeout_s"),
+        (&["run", "--all", "concurrent-inserts", "--", "true"], "studies of commands"),
     ];
     for (args, part) in cases {
         let said = lab.run(args);

@@ -46,7 +46,7 @@ pub fn printed(text: &str, (_, label, before): Place) -> f64 {
 #[test]
 fn an_unknown_parser_is_refused_with_the_known_ones() {
     let lab = Lab::new();
-    let said = lab.run(&["run", "command", "--parse", "oracle", "--", "true"]);
+    let said = lab.run(&["run", "--all", "command", "--parse", "oracle", "--", "true"]);
     assert_eq!(said.code, Some(2), "{}\n{}", said.stdout, said.stderr);
     assert!(said.stderr.contains("'oracle'") && said.stderr.contains("pgbench-progress"), "{}", said.stderr);
     assert_eq!(lab.files(), Vec::<String>::new());

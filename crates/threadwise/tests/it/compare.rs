@@ -32,7 +32,7 @@ fn six(lab: &Lab, after: &[&str]) {
     }
 }
 
-const SIDES: [&str; 9] = ["compare", "--before", "a0", "a1", "a2", "--after", "b0", "b1", "b2"];
+const SIDES: [&str; 9] = ["compare", "--all", "--before", "a0", "a1", "a2", "--after", "b0", "b1", "b2"];
 
 fn sides(lab: &Lab, more: &[&str]) -> Said {
     lab.run(&[&SIDES[..], more].concat())
@@ -71,11 +71,11 @@ fn a_regression_of_three_studies_a_side_ends_with_4() {
     assert!(!value["change"]["regressions"].as_array().unwrap().is_empty());
     assert_eq!(value["studies"][3]["side"], "after");
     let turned =
-        ["compare", "--before", "b0", "b1", "b2", "--after", "a0", "a1", "a2", "--fail-on-regression"];
+        ["compare", "--all", "--before", "b0", "b1", "b2", "--after", "a0", "a1", "a2", "--fail-on-regression"];
     let said = lab.ok(&turned);
     assert!(said.stdout.contains("It changed: ") && said.stdout.contains("better"), "{}", said.stdout);
     // With fewer the figures are shown, and no claim is made.
-    let two = ["compare", "--before", "a0", "a1", "--after", "b0", "b1"];
+    let two = ["compare", "--all", "--before", "a0", "a1", "--after", "b0", "b1"];
     let shown = lab.ok(&two).stdout;
     assert!(
         shown
@@ -140,7 +140,7 @@ fn no_change_ends_with_0_also_in_pairs() {
         assert!(!said.stdout.contains("It got worse"), "{}", said.stdout);
     }
     // Two studies alone: a ratio without a claim.
-    let shown = lab.ok(&["compare", "a0", "b0"]).stdout;
+    let shown = lab.ok(&["compare", "--all", "a0", "b0"]).stdout;
     assert!(
         shown.contains("One study each cannot show whether anything changed") && shown.contains("unpaired"),
         "{shown}"
@@ -172,25 +172,25 @@ fn what_cannot_be_compared_is_refused_in_one_line() {
     std::fs::copy(lab.path().join("a0"), lab.path().join("copy")).unwrap();
     study(&lab, "other", 9, &["--placement", "1c1t"]);
     for (args, part) in [
-        (&["compare", "a0"][..], "needs two result files or more"),
+        (&["compare", "--all", "a0"][..], "needs two result files or more"),
         (&["compare"], "needs two result files or more"),
         (&["compare", "--card"], "--card needs a result file"),
-        (&["compare", "a0", "b0", "--fail-on-regression"], "needs at least three studies a side"),
-        (&["compare", "--before", "a0", "a1", "--after", "b0", "a0"], "a0 is given twice"),
-        (&["compare", "--before", "a0", "a1", "--after", "b0", "copy"], "a0 and copy are the same study"),
-        (&["compare", "--before", "a0", "--after", "b0", "b1", "--pairs"], "as many studies after as before"),
-        (&["compare", "--before", "a0"], "--after"),
+        (&["compare", "--all", "a0", "b0", "--fail-on-regression"], "needs at least three studies a side"),
+        (&["compare", "--all", "--before", "a0", "a1", "--after", "b0", "a0"], "a0 is given twice"),
+        (&["compare", "--all", "--before", "a0", "a1", "--after", "b0", "copy"], "a0 and copy are the same study"),
+        (&["compare", "--all", "--before", "a0", "--after", "b0", "b1", "--pairs"], "as many studies after as before"),
+        (&["compare", "--all", "--before", "a0"], "--after"),
         (&["compare", "--card", "a0", "--json"], "--json"),
         // What belongs to --before is never passed over.
-        (&["compare", "a0", "b0", "--metric", "speed"], "--metric"),
-        (&["compare", "a0", "b0", "--pairs"], "--pairs"),
+        (&["compare", "--all", "a0", "b0", "--metric", "speed"], "--metric"),
+        (&["compare", "--all", "a0", "b0", "--pairs"], "--pairs"),
         (&["compare", "--card", "a0", "--metric", "speed"], "--metric"),
         (&["compare", "--card", "a0", "--pairs"], "--pairs"),
         (
-            &["compare", "--before", "a0", "--after", "b0", "--metric", "speed"],
+            &["compare", "--all", "--before", "a0", "--after", "b0", "--metric", "speed"],
             "is not compared by speed; it has: rows_per_s",
         ),
-        (&["compare", "--before", "a0", "--after", "gone"], "gone"),
+        (&["compare", "--all", "--before", "a0", "--after", "gone"], "gone"),
     ] {
         let line = refused(&lab, args);
         assert!(line.contains(part), "{args:?}: {line}");

@@ -20,7 +20,7 @@ fn sweep() -> String {
 fn a_law_of_figures_holds_what_they_were_made_with() {
     let lab = Lab::new();
     std::fs::write(lab.path().join("sweep.csv"), sweep()).unwrap();
-    let said = lab.ok(&["fit", "sweep.csv", "--predict", "8c1t", "--predict", "16c2t", "--html", "fit.html"]);
+    let said = lab.ok(&["fit", "--all", "sweep.csv", "--predict", "8c1t", "--predict", "16c2t", "--html", "fit.html"]);
     // Lines are cut to the terminal's width.
     let words = said.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("second threads of cores pay up to 16 sessions"), "{words}");
@@ -86,7 +86,7 @@ fn names_are_told_apart_to_their_end_and_a_machine_is_not_made_up() {
         }
     }
     std::fs::write(lab.path().join("long.csv"), text).unwrap();
-    let said = lab.ok(&["fit", "long.csv"]).stdout;
+    let said = lab.ok(&["fit", "--all", "long.csv"]).stdout;
     let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("… shared_buffers=1GB: Throughput of one session 100"), "{words}");
     assert!(words.contains("… shared_buffers=8GB: Throughput of one session 400"), "{words}");
@@ -102,7 +102,7 @@ fn names_are_told_apart_to_their_end_and_a_machine_is_not_made_up() {
         "{turns}"
     );
     std::fs::write(lab.path().join("sweep.csv"), sweep()).unwrap();
-    assert!(lab.ok(&["fit", "sweep.csv"]).stdout.contains("(all logical CPUs)"));
+    assert!(lab.ok(&["fit", "--all", "sweep.csv"]).stdout.contains("(all logical CPUs)"));
 }
 
 #[test]
@@ -113,14 +113,14 @@ fn what_cannot_be_fitted_is_refused_in_one_line() {
     std::fs::write(lab.path().join("bytes"), [0xff, 0xfe, 0x00]).unwrap();
     for (args, wanted) in [
         (
-            &["fit", "two.csv"][..],
+            &["fit", "--all", "two.csv"][..],
             "two.csv: a scaling law needs at least 3 different numbers of busy sessions, and these are 2: measure more",
         ),
-        (&["fit", "nan.csv"], "line 3, throughput: 'NaN' is not a number above 0"),
-        (&["fit", "bytes"], "neither a result file nor text"),
-        (&["fit", "absent.csv"], "absent.csv: No such file"),
-        (&["fit", "two.csv", "--predict", "8"], "'8' is no shape of a machine"),
-        (&["fit", "two.csv", "--html", "two.csv"], "exists and is not overwritten"),
+        (&["fit", "--all", "nan.csv"], "line 3, throughput: 'NaN' is not a number above 0"),
+        (&["fit", "--all", "bytes"], "neither a result file nor text"),
+        (&["fit", "--all", "absent.csv"], "absent.csv: No such file"),
+        (&["fit", "--all", "two.csv", "--predict", "8"], "'8' is no shape of a machine"),
+        (&["fit", "--all", "two.csv", "--html", "two.csv"], "exists and is not overwritten"),
     ] {
         let said = lab.run(args);
         assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{args:?}: {}", said.stderr);

@@ -12,7 +12,7 @@ fn every_form_says_that_it_is_simulated_and_agrees() {
     assert_eq!(lab.files(), ["s.html", "s.threadwise"]);
     assert_eq!(lab.leftovers(), Vec::<String>::new());
 
-    let again = lab.ok(&["report", "s.threadwise"]);
+    let again = lab.ok(&["report", "--all", "s.threadwise"]);
     assert!(
         said.stdout.contains(again.stdout.trim_end()),
         "the verdict changed:\n{}\n{}",
@@ -43,7 +43,7 @@ fn every_form_says_that_it_is_simulated_and_agrees() {
     assert_eq!(slices.lines().count() as u64, runs * 10);
     serde_json::from_str::<Value>(slices.lines().next().unwrap()).unwrap();
 
-    lab.ok(&["report", "s.threadwise", "--html", "again.html"]);
+    lab.ok(&["report", "--all", "s.threadwise", "--html", "again.html"]);
     let html = std::fs::read_to_string(lab.path().join("again.html")).unwrap();
     assert!(html.contains("SIMULATED") && html.contains("</html>"));
     assert!(!html.contains("src=\"http") && !html.contains("href=\"http"), "the report must work offline");
@@ -99,7 +99,7 @@ fn help_completions_and_manual_come_from_one_description() {
         assert!(lab.ok(&["completions", shell]).stdout.contains("threadwise"));
     }
     let man = lab.ok(&["man"]).stdout;
-    for word in ["run", "report", "topology"] {
+    for word in ["run", "--all", "report", "topology"] {
         assert!(man.contains(word));
         let help = lab.ok(&[word, "--help"]).stdout;
         assert!(help.contains("Examples"), "{word} --help has no examples");
@@ -120,11 +120,11 @@ fn a_study_files_seed_is_kept_and_a_resumed_complete_study_only_reports() {
     let file = "version = 1\nname = \"mine\"\nseed = 77\nengine = \"simulated\"\nworkload = \"logical-io\"\n\
                 [design]\nblocks = 4\n[baseline]\nplacement = \"1c1t\"\n[[treatment]]\nname = \"pair\"\nplacement = \"one-cpu\"\nsessions = 2\n";
     std::fs::write(lab.path().join("mine.toml"), file).unwrap();
-    lab.ok(&["run", "mine.toml", "--output", "s.threadwise"]);
+    lab.ok(&["run", "--all", "mine.toml", "--output", "s.threadwise"]);
     let json: Value = serde_json::from_str(&lab.ok(&["report", "s.threadwise", "--json"]).stdout).unwrap();
     assert_eq!(json["study"]["seed"], "77");
-    let before = lab.ok(&["report", "s.threadwise"]).stdout;
-    let again = lab.ok(&["run", "--resume", "s.threadwise"]);
+    let before = lab.ok(&["report", "--all", "s.threadwise"]).stdout;
+    let again = lab.ok(&["run", "--all", "--resume", "s.threadwise"]);
     assert!(
         again.stderr.contains("complete") && again.stdout.contains(before.trim_end()),
         "{}",
@@ -137,9 +137,9 @@ fn a_study_files_seed_is_kept_and_a_resumed_complete_study_only_reports() {
 fn the_report_of_a_resumed_study_is_replaced_and_a_foreign_one_is_not() {
     let lab = Lab::new();
     assert_eq!(lab.simulated("s.threadwise", &[]).code, Some(0));
-    lab.ok(&["run", "--resume", "s.threadwise"]);
+    lab.ok(&["run", "--all", "--resume", "s.threadwise"]);
     std::fs::write(lab.path().join("s.html"), "precious").unwrap();
-    let said = lab.run(&["run", "--resume", "s.threadwise"]);
+    let said = lab.run(&["run", "--all", "--resume", "s.threadwise"]);
     assert_eq!(said.code, Some(2), "{}", said.stderr);
     assert_eq!(std::fs::read_to_string(lab.path().join("s.html")).unwrap(), "precious");
 }

@@ -69,18 +69,18 @@ fn what_is_no_file_is_refused_in_one_line_wherever_a_name_is_taken() {
         let toml = format!("{name}.toml");
         let database = format!("database={}", at(name).display());
         let sqlite = ["pool", "--engine=sqlite", "--allow-busy", "--engine-option"];
-        refused(&lab, &["run", &toml], what);
+        refused(&lab, &["run", "--all", &toml], what);
         refused(&lab, &["fleet", "plan", &toml, "-o", "f"], what);
-        refused(&lab, &["report", name], what);
-        refused(&lab, &["compare", name, name], what);
-        refused(&lab, &["compare", "--before", name, "--after", name], "given twice");
+        refused(&lab, &["report", "--all", name], what);
+        refused(&lab, &["compare", "--all", name, name], what);
+        refused(&lab, &["compare", "--all", "--before", name, "--after", name], "given twice");
         refused(&lab, &["export", name], what);
-        refused(&lab, &["run", "--resume", name], what);
-        refused(&lab, &["fit", name], what);
+        refused(&lab, &["run", "--all", "--resume", name], what);
+        refused(&lab, &["fit", "--all", name], what);
         refused(&lab, &["headroom", "--recorded", name, name], what);
         refused(&lab, &[&sqlite[..], &["database=/x", "--transaction", name]].concat(), what);
         refused(&lab, &[&sqlite[..], &[&database, "--transaction=page.sql"]].concat(), what);
-        refused(&lab, &["run", "work-list", "--list", name, "--", "true"], "not a file");
+        refused(&lab, &["run", "--all", "work-list", "--list", name, "--", "true"], "not a file");
         refused(&lab, &["fleet", "report", name], if name == "folder" { "plan.json" } else { what });
     }
     // Files of an engine's own settings: a service that is asked for, and certificates.
@@ -108,11 +108,11 @@ fn a_study_is_read_through_a_link_and_up_to_a_bound() {
     let said = bounded(&lab, &["run", "link.toml", "--plan", "--allow-busy"]);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     std::fs::write(at("long.toml"), "#".repeat((1 << 20) + 1)).unwrap();
-    refused(&lab, &["run", "long.toml"], "longer than 1 MiB");
+    refused(&lab, &["run", "--all", "long.toml"], "longer than 1 MiB");
     // A file without an end in all but name.
     let huge = std::fs::File::create(at("huge.toml")).unwrap();
     huge.set_len(1 << 40).unwrap();
-    refused(&lab, &["run", "huge.toml"], "longer than 1 MiB");
+    refused(&lab, &["run", "--all", "huge.toml"], "longer than 1 MiB");
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn a_result_file_whose_journal_is_no_file_is_not_opened() {
     let lab = Lab::new();
     lab.simulated("s.threadwise", &["--no-html"]);
     mkfifo(&lab.path().join("s.threadwise-journal"));
-    refused(&lab, &["report", "s.threadwise"], "s.threadwise-journal is a pipe");
+    refused(&lab, &["report", "--all", "s.threadwise"], "s.threadwise-journal is a pipe");
     refused(&lab, &["run", "--resume", "s.threadwise", "--allow-busy"], "s.threadwise-journal is a pipe");
 }
 

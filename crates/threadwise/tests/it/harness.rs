@@ -84,6 +84,9 @@ impl Lab {
         if !more.iter().any(|arg| arg.starts_with("--blocks")) {
             args.push("--blocks=8");
         }
+        if !more.iter().any(|arg| ["--json", "--plan", "--all"].contains(arg)) {
+            args.push("--all");
+        }
         self.run(&args)
     }
 }

@@ -138,10 +138,10 @@ fn nothing_deceptive_of_a_study_comes_out_in_any_form() {
     let lines: Vec<&str> = page.lines().filter(|line| !line.starts_with("!function(t,")).collect();
     is_clean("html", &lines.join("\n"));
     let forms: [&[&str]; 12] = [
-        &["report", "s.threadwise"],
+        &["report", "--all", "s.threadwise"],
         &["report", "s.threadwise", "--json"],
         &["report", "s.threadwise", "--csv"],
-        &["compare", "s.threadwise", "s.threadwise"],
+        &["compare", "--all", "s.threadwise", "s.threadwise"],
         &["compare", "s.threadwise", "s.threadwise", "--json"],
         &["export", "s.threadwise", "--format", "csv", "--what", "runs"],
         &["export", "s.threadwise", "--format", "csv", "--what", "slices"],
@@ -149,7 +149,7 @@ fn nothing_deceptive_of_a_study_comes_out_in_any_form() {
         &["export", "s.threadwise", "--format", "jsonl", "--what", "slices"],
         &["list"],
         &["list", "--json"],
-        &["report", HOSTILE],
+        &["report", "--all", HOSTILE],
     ];
     for args in forms {
         let said = run(&lab, args);
@@ -181,11 +181,11 @@ fn names_and_arguments_that_deceive_are_shown_in_escapes() {
     }
     let output = format!("no such folder {HOSTILE}/s.threadwise");
     for args in [
-        &["run", HOSTILE][..],
-        &["run", "--engine", HOSTILE],
+        &["run", "--all", HOSTILE][..],
+        &["run", "--all", "--engine", HOSTILE],
         &["run", "--placement", HOSTILE, "--allow-busy"],
-        &["run", "--set", HOSTILE],
-        &["run", "--output", &output, "--engine", "simulated"],
+        &["run", "--all", "--set", HOSTILE],
+        &["run", "--all", "--output", &output, "--engine", "simulated"],
         &["topology", "--root", HOSTILE],
         &["doctor", "--root", HOSTILE],
         &["engine", "add", HOSTILE],

@@ -56,7 +56,7 @@ impl Drop for Busy {
 
 /// A study of a model that takes a moment.
 const SHORT: [&str; 8] =
-    ["run", "--engine", "simulated", "--seed=7", "--placement=2c1t", "--rounds=1", "--blocks=8", "--no-html"];
+    ["run", "--all", "--engine", "simulated", "--seed=7", "--placement=2c1t", "--rounds=1", "--blocks=8", "--no-html"];
 
 #[test]
 fn a_bound_server_is_put_back_by_the_next_command_that_runs_anything() {
@@ -72,7 +72,7 @@ fn a_bound_server_is_put_back_by_the_next_command_that_runs_anything() {
 
     killed_whole(&lab, &server);
     let bound = server.astray();
-    for args in [&["run", "--plan"][..], &["report", "old.threadwise"], &["list"], &["doctor"]] {
+    for args in [&["run", "--plan"][..], &["report", "--all", "old.threadwise"], &["list"], &["doctor"]] {
         let said = lab.ok(args);
         let names = format!(" ({})", "python3");
         assert!(said.stderr.contains("left bound by a study that was killed"), "{args:?}: {}", said.stderr);
@@ -87,9 +87,9 @@ fn a_bound_server_is_put_back_by_the_next_command_that_runs_anything() {
     assert_eq!(lab.ok(&["list"]).stderr, "");
 
     for (code, args) in [
-        (2, vec!["run", "no-such-preset"]),
-        (3, vec!["run", "--no-html"]),
-        (3, vec!["probe"]),
+        (2, vec!["run", "--all", "no-such-preset"]),
+        (3, vec!["run", "--all", "--no-html"]),
+        (3, vec!["probe", "--all"]),
         (0, [&simulated("new.threadwise")[..], &["--allow-busy", "--data-dir", "other"]].concat()),
     ] {
         killed_whole(&lab, &server);
@@ -114,7 +114,7 @@ fn nobody_unbinds_what_a_running_study_has_bound() {
     let bound = server.astray();
     assert_ne!(bound, []);
     let second = [&SHORT[..], &["--allow-busy", "--output=t.threadwise"]].concat();
-    for args in [&second[..], &["report", "t.threadwise"], &["doctor", "--restore"], &["list"]] {
+    for args in [&second[..], &["report", "--all", "t.threadwise"], &["doctor", "--restore"], &["list"]] {
         let said = lab.ok(args);
         assert!(!said.stderr.contains("study that was killed"), "{args:?}: {}", said.stderr);
         assert_eq!(server.astray(), bound, "{args:?}");

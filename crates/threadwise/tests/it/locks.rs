@@ -12,7 +12,7 @@ fn small() -> Vec<&'static str> {
     let shape =
         ["--blocks", "2", "--rounds", "1", "--slice", "100ms", "--rewarm", "1ms", "--set", "rows=20000"];
     let quiet = ["--allow-busy", "--no-html", "--no-probe", "--seed", "4", "-o", FILE];
-    ["run", "locks"].into_iter().chain(shape).chain(quiet).collect()
+    ["run", "--all", "locks"].into_iter().chain(shape).chain(quiet).collect()
 }
 
 fn text<'a>(value: &'a Value, name: &str) -> &'a str {

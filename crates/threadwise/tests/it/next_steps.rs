@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Commands that measure, and say with `--plan` what they would do.
-const PLANNED: [&str; 5] = ["run", "pool", "maxdop", "bind", "ab"];
+const PLANNED: [&str; 5] = ["run", "--all", "pool", "maxdop", "bind", "ab"];
 
 /// Runs a printed command line, which must be understood; one that measures only plans.
 fn assert_runs(lab: &Lab, line: &str) {
@@ -67,7 +67,7 @@ fn a_study_goes_on_by_the_line_that_is_printed() {
     let (option, path) = (format!("database={}", database.display()), database.display().to_string());
     let same = ["--allow-busy", "--no-probe", "--no-html", "--blocks=50", "--data-dir", "the data", "-o"];
     let writes = [
-        "pool",
+        "pool", "--all",
         "--transaction=page.sql",
         "--may-write",
         &path,
@@ -81,7 +81,7 @@ fn a_study_goes_on_by_the_line_that_is_printed() {
         assert!(line.contains(part), "{line}");
     }
     assert_runs(&lab, line);
-    let command = ["run", "command", "--placement=all"];
+    let command = ["run", "--all", "command", "--placement=all"];
     let said = interrupted(&lab, &[&command[..], &same, &["c.threadwise", "--", "sleep", "0.2"]].concat());
     assert_runs(&lab, behind(&said, "go on with: "));
 }
@@ -105,7 +105,7 @@ fn the_last_words_of_a_study_can_be_typed_again() {
         ];
         lab.ok(&[&quick[..], &[file, "--", "echo", word]].concat());
     }
-    let said = lab.run(&["compare", "--before", "old", "--after", "new"]);
+    let said = lab.run(&["compare", "--all", "--before", "old", "--after", "new"]);
     assert_runs(&lab, &format!("threadwise ab {}", behind(&said.stderr, "threadwise ab")));
 }
 
@@ -159,7 +159,7 @@ fn every_command_line_in_texts_names_commands_and_options_that_there_are() {
     {
         known.insert(word.to_owned(), options_of(&lab, &[word]).unwrap_or_default());
     }
-    known.insert("study".to_owned(), known["run"].clone());
+    known.insert("study".to_owned(), known["run", "--all"].clone());
     for (command, subs) in [
         ("fleet", &["plan", "submit", "status", "collect", "report", "cell"][..]),
         ("engine", &["add", "list", "remove"]),
@@ -249,8 +249,8 @@ fn what_advice_names_is_taken_by_the_command_that_was_run() {
         );
     }
     for (args, says) in [
-        (&["pool", "--connections-at-most", "1"][..], "2.."),
-        (&["pool", "--connections-at-most", "8", "--sessions", "1,2"], "cannot be used with"),
+        (&["pool", "--all", "--connections-at-most", "1"][..], "2.."),
+        (&["pool", "--all", "--connections-at-most", "8", "--sessions", "1,2"], "cannot be used with"),
     ] {
         let said = lab.run(args);
         assert!(said.code == Some(2) && said.stderr.contains(says), "{args:?}: {}", said.stderr);

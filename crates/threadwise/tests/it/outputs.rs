@@ -10,8 +10,8 @@ const OUTPUTS: [(&str, &[&str]); 8] = [
     ("run --html", &["run", "--engine", "simulated", "--allow-busy", "--html"]),
     ("run --plan --output", &["run", "--engine", "simulated", "--plan", "--no-html", "--output"]),
     ("run --plan --html", &["run", "--engine", "simulated", "--plan", "--html"]),
-    ("report --html", &["report", "s.threadwise", "--html"]),
-    ("compare --html", &["compare", "s.threadwise", "s.threadwise", "--html"]),
+    ("report --html", &["report", "--all", "s.threadwise", "--html"]),
+    ("compare --html", &["compare", "--all", "s.threadwise", "s.threadwise", "--html"]),
     ("probe --html", &["probe", "--short", "--allow-busy", "--html"]),
     ("topology --capture", &["topology", "--capture"]),
 ];
@@ -83,8 +83,8 @@ fn a_second_recording_and_a_second_page_are_refused_and_the_first_stay() {
     assert_eq!(lab.simulated("s.threadwise", &["--no-html"]).code, Some(0));
     for args in [
         &["topology", "--capture", "here"][..],
-        &["report", "s.threadwise", "--html", "r.html"],
-        &["compare", "s.threadwise", "s.threadwise", "--html", "c.html"],
+        &["report", "--all", "s.threadwise", "--html", "r.html"],
+        &["compare", "--all", "s.threadwise", "s.threadwise", "--html", "c.html"],
     ] {
         lab.ok(args);
         let before = everything(&lab);
@@ -103,8 +103,8 @@ fn a_file_is_written_though_nobody_reads_standard_output() {
     let lab = Lab::new();
     assert_eq!(lab.simulated("s.threadwise", &["--no-html"]).code, Some(0));
     for (name, args) in [
-        ("r.html", &["report", "s.threadwise"][..]),
-        ("c.html", &["compare", "s.threadwise", "s.threadwise"]),
+        ("r.html", &["report", "--all", "s.threadwise"][..]),
+        ("c.html", &["compare", "--all", "s.threadwise", "s.threadwise"]),
     ] {
         let (read, write) = std::io::pipe().unwrap();
         drop(read);

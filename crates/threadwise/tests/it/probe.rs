@@ -23,9 +23,9 @@ fn cpus_that_cannot_be_probed_are_refused_in_one_line() {
         assert!(said.stderr.contains(part) && said.stderr.lines().count() == 1, "{list}: {}", said.stderr);
         assert!(said.stdout.is_empty());
     }
-    let said = lab.run(&["probe", "--short", "--full"]);
+    let said = lab.run(&["probe", "--all", "--short", "--full"]);
     assert_eq!((said.code, said.stderr.lines().count()), (Some(2), 1), "{}", said.stderr);
-    let said = lab.run(&["probe", "--html", "nowhere/probe.html"]);
+    let said = lab.run(&["probe", "--all", "--html", "nowhere/probe.html"]);
     assert_eq!(said.code, Some(2), "{}", said.stderr);
     assert!(lab.files().is_empty());
 }
@@ -34,7 +34,7 @@ fn cpus_that_cannot_be_probed_are_refused_in_one_line() {
 fn errors_that_nobody_can_read_change_nothing() {
     let lab = Lab::new();
     let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let refused = lab.command(&["probe", "--cpus", "60000"]).stderr(full()).status().unwrap();
+    let refused = lab.command(&["probe", "--all", "--cpus", "60000"]).stderr(full()).status().unwrap();
     assert_eq!(refused.code(), Some(2));
     let mut probe = lab.command(&["probe", "--short", "--allow-busy"]);
     let said = said(probe.stdout(Stdio::piped()).stderr(full()).spawn().unwrap().wait_with_output().unwrap());

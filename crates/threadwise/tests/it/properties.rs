@@ -43,7 +43,7 @@ fn a_program_in_another_language_is_planned_and_reported_by_its_own_words() {
     let done = run(&lab, &[&args[..], &one].concat());
     assert!(done.stdout.contains("SIMULATED"), "{}\n{}", done.stdout, done.stderr);
     // Its own words are in the file, where nobody else knows the engine.
-    assert!(lab.ok(&["report", "s.threadwise"]).stdout.contains("SIMULATED"));
+    assert!(lab.ok(&["report", "--all", "s.threadwise"]).stdout.contains("SIMULATED"));
     let blocks = |lines: &str| lines.lines().find(|line| line.starts_with("blocks = ")).unwrap().to_owned();
     let stored = toml(&lab, "s.threadwise");
     assert!(stored.contains("block_bytes = 16384"), "{stored}");
@@ -59,11 +59,11 @@ fn a_file_from_before_gives_the_same_report() {
     let done = lab.simulated("s.threadwise", &["--placement=2c1t", "--blocks=2", "--no-html"]);
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     let reports = || {
-        lab.ok(&["report", "s.threadwise", "--html", "s.html"]);
+        lab.ok(&["report", "--all", "s.threadwise", "--html", "s.html"]);
         let html = std::fs::read_to_string(lab.path().join("s.html")).unwrap();
         std::fs::remove_file(lab.path().join("s.html")).unwrap();
         let json = lab.ok(&["report", "s.threadwise", "--json"]).stdout;
-        (lab.ok(&["report", "s.threadwise"]).stdout, json, html)
+        (lab.ok(&["report", "--all", "s.threadwise"]).stdout, json, html)
     };
     let now = reports();
     assert!(now.0.contains("SIMULATED"));
@@ -74,7 +74,7 @@ fn a_file_from_before_gives_the_same_report() {
     assert_eq!(connection.execute("UPDATE study SET toml = ?", [&older]).unwrap(), 1);
     drop(connection);
     assert!(!toml(&lab, "s.threadwise").contains("engine_properties"));
-    assert!(reports() == now, "{}", lab.ok(&["report", "s.threadwise"]).stdout);
+    assert!(reports() == now, "{}", lab.ok(&["report", "--all", "s.threadwise"]).stdout);
 }
 
 fn toml(lab: &Lab, name: &str) -> String {

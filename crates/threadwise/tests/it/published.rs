@@ -59,16 +59,16 @@ fn the_list_names_five_and_the_commands_that_redo_them() {
 #[test]
 fn one_is_shown_on_a_terminal_as_json_and_as_a_page() {
     let lab = Lab::new();
-    let text = lab.ok(&["published", "work-list", "--html", "w.html"]).stdout;
+    let text = lab.ok(&["published", "--all", "work-list", "--html", "w.html"]).stdout;
     for part in ["N = 8, HT on", "15:07 min", "-1.47%", "printed, a slip", "8 to 16 jobs", "--factor device="]
     {
         assert!(text.contains(part), "{part} in {text}");
     }
-    let queries = lab.ok(&["published", "parallel-queries"]).stdout;
+    let queries = lab.ok(&["published", "--all", "parallel-queries"]).stdout;
     assert!(queries.contains("No command can redo yet"), "{queries}");
     let page = std::fs::read_to_string(lab.path().join("w.html")).unwrap();
     assert!(page.contains("15:07 min") && page.contains("</html>") && !page.contains("src=\"http"));
-    let again = lab.run(&["published", "work-list", "--html", "w.html"]);
+    let again = lab.run(&["published", "--all", "work-list", "--html", "w.html"]);
     assert_eq!(again.code, Some(2), "a page is not overwritten: {}", again.stderr);
 
     let all = json(&lab.ok(&["published", "log-buffer", "--json"]).stdout);
@@ -84,10 +84,10 @@ fn one_is_shown_on_a_terminal_as_json_and_as_a_page() {
 #[test]
 fn unknown_names_are_refused_with_the_nearest() {
     let lab = Lab::new();
-    let said = lab.run(&["published", "cached-raeds"]);
+    let said = lab.run(&["published", "--all", "cached-raeds"]);
     assert_eq!(said.code, Some(2));
     assert!(said.stderr.contains("did you mean cached-reads?"), "{}", said.stderr);
-    assert_eq!(lab.run(&["published", "--html", "x.html"]).code, Some(2));
+    assert_eq!(lab.run(&["published", "--all", "--html", "x.html"]).code, Some(2));
     assert_eq!(lab.files(), Vec::<String>::new());
 }
 
@@ -108,7 +108,7 @@ fn a_report_ends_with_theirs_beside_yours() {
     ];
     let said = lab.run(&args);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
-    let text = lab.ok(&["report", "s.threadwise"]).stdout;
+    let text = lab.ok(&["report", "--all", "s.threadwise"]).stdout;
     let table = text.find("Theirs beside yours").unwrap_or_else(|| panic!("{text}"));
     let section = &text[table..];
     for part in [
@@ -138,7 +138,7 @@ fn a_report_ends_with_theirs_beside_yours() {
     let alone = json(&lab.ok(&["compare", "published:cached-reads", "s.threadwise", "--json"]).stdout);
     assert_eq!(alone["beside"]["rows"], report["published"]["rows"]);
     assert_eq!(alone["study"]["simulated"], true);
-    let shown = lab.ok(&["compare", "published:cached-reads", "s.threadwise", "--html", "c.html"]).stdout;
+    let shown = lab.ok(&["compare", "--all", "published:cached-reads", "s.threadwise", "--html", "c.html"]).stdout;
     assert!(shown.contains("SIMULATED") && shown.contains("1.316x"), "{shown}");
     assert_eq!(lab.files(), ["c.html", "s.html", "s.threadwise", "study.toml"]);
 }
@@ -155,12 +155,12 @@ fn what_does_not_match_is_refused_in_one_line() {
         assert_eq!((said.code, said.stderr.lines().count()), (Some(2), 1), "{}", said.stderr);
         said.stderr
     };
-    let other = refused(&["compare", "published:work-list", "s.threadwise"]);
+    let other = refused(&["compare", "--all", "published:work-list", "s.threadwise"]);
     assert!(other.contains("workload logical-io") && other.contains("threadwise run work-list"), "{other}");
-    let two = refused(&["compare", "published:work-list", "published:cached-reads"]);
+    let two = refused(&["compare", "--all", "published:work-list", "published:cached-reads"]);
     assert!(two.contains("published:NAME FILE"), "{two}");
     assert!(
-        refused(&["compare", "published:cached-raeds", "s.threadwise"])
+        refused(&["compare", "--all", "published:cached-raeds", "s.threadwise"])
             .contains("did you mean cached-reads?")
     );
     std::fs::write(
@@ -181,6 +181,6 @@ fn what_does_not_match_is_refused_in_one_line() {
         "o.threadwise",
     ];
     assert_eq!(lab.run(&args).code, Some(0));
-    let none = refused(&["compare", "published:cached-reads", "o.threadwise"]);
+    let none = refused(&["compare", "--all", "published:cached-reads", "o.threadwise"]);
     assert!(none.contains("core-of-two-threads; two-cores; two-packages"), "{none}");
 }

@@ -70,8 +70,8 @@ fn a_load_of_fixed_time_is_judged_by_its_metric() {
     let load = ["--", "sh", "-c", "echo p99=5 n=3"];
     let more =
         |file: &'static str, options: &[&'static str]| [&same[..], &[file], &p99, options, &load].concat();
-    let bind = lab.run(&[&["bind", &pid][..], &more("b", &[])].concat());
-    let other = lab.run(&[&["bind", &pid][..], &more("o", &["--headline", "n"])].concat());
+    let bind = lab.run(&[&["bind", "--all", &pid][..], &more("b", &[])].concat());
+    let other = lab.run(&[&["bind", "--all", &pid][..], &more("o", &["--headline", "n"])].concat());
     server.kill().unwrap();
     server.wait().unwrap();
     assert_eq!((bind.code, other.code), (Some(0), Some(0)), "{}{}", bind.stderr, other.stderr);
@@ -81,7 +81,7 @@ fn a_load_of_fixed_time_is_judged_by_its_metric() {
         ("named", &["--headline", "n"], "metric/n"),
         ("time", &["--headline", "elapsed"], "elapsed_ns"),
     ] {
-        let args = [&["run", "command", "--placement", "one-cpu"][..], &same, &[file], &p99, options, &load]
+        let args = [&["run", "--all", "command", "--placement", "one-cpu"][..], &same, &[file], &p99, options, &load]
             .concat();
         lab.ok(&args);
         assert_eq!(headline(&lab, file), wanted, "{file}");
@@ -93,11 +93,11 @@ fn a_load_of_fixed_time_is_judged_by_its_metric() {
         ),
         (&["--set", "headline=n"], "--set headline=n: give --headline n"),
     ] {
-        let said = lab.run(&[&["run", "command"][..], &same, &["x"], &p99, options, &load].concat());
+        let said = lab.run(&[&["run", "--all", "command"][..], &same, &["x"], &p99, options, &load].concat());
         assert_eq!(said.code, Some(2), "{}", said.stderr);
         assert!(said.stderr.contains(says), "{}", said.stderr);
     }
-    let said = lab.run(&["run", "placement", "--engine", "simulated", "--headline", "n"]);
+    let said = lab.run(&["run", "--all", "placement", "--engine", "simulated", "--headline", "n"]);
     assert!(
         said.code == Some(2) && said.stderr.contains("'headline' is for studies of commands"),
         "{}",
@@ -109,11 +109,11 @@ fn a_load_of_fixed_time_is_judged_by_its_metric() {
 fn what_cannot_be_asked_is_refused_before_anything_runs() {
     let lab = Lab::new();
     for (args, says) in [
-        (&["pool", "--slo", "10ms"][..], "write p99=10ms"),
-        (&["pool", "--slo", "p99=0s"], "more than 0"),
-        (&["bind", "port:x", "--", "true"], "port"),
-        (&["bind", "4711"], "CMD"),
-        (&["maxdop", "--streams", "0"], "1..=1000"),
+        (&["pool", "--all", "--slo", "10ms"][..], "write p99=10ms"),
+        (&["pool", "--all", "--slo", "p99=0s"], "more than 0"),
+        (&["bind", "--all", "port:x", "--", "true"], "port"),
+        (&["bind", "--all", "4711"], "CMD"),
+        (&["maxdop", "--all", "--streams", "0"], "1..=1000"),
     ] {
         let said = lab.run(args);
         assert_eq!(said.code, Some(2), "{args:?}: {}", said.stderr);
@@ -135,7 +135,7 @@ fn what_was_asked_first_is_said_by_every_report_after_it() {
     let model =
         ["--engine", "simulated", "--seed", "3", "--blocks", "8", "--allow-busy", "--no-probe", "--json"];
     let first =
-        lab.ok(&[&["pool"][..], &model, &["--slo", "p99=1s", "-o", "p", "--html", "p.html"]].concat());
+        lab.ok(&[&["pool", "--all"][..], &model, &["--slo", "p99=1s", "-o", "p", "--html", "p.html"]].concat());
     let first = advice(&first.stdout);
     assert!(first[0].contains("p99 within 1"), "{first:?}");
     assert_eq!(advice(&lab.ok(&["report", "p", "--json", "--html", "again.html"]).stdout), first);
@@ -152,8 +152,8 @@ fn what_was_asked_first_is_said_by_every_report_after_it() {
     assert!(other[0].contains("no number of sessions is shown to keep p99 within 1"), "{other:?}");
     assert_eq!(advice(&lab.ok(&["report", "p", "--json"]).stdout), first);
     let prices = ["--price-hour", "3.6", "--licence-hour", "0.5", "--licence-per", "core"];
-    lab.ok(&[&["run", "session-sweep"][..], &model, &["--no-html", "-o", "s"], &prices].concat());
-    let report = |options: &[&str]| lab.ok(&[&["report", "s"][..], options].concat()).stdout;
+    lab.ok(&[&["run", "--all", "session-sweep"][..], &model, &["--no-html", "-o", "s"], &prices].concat());
+    let report = |options: &[&str]| lab.ok(&[&["report", "--all", "s"][..], options].concat()).stdout;
     let words = report(&[]).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("a licence for every physical core"), "{words}");
     assert_eq!(report(&[]), report(&prices));
@@ -170,7 +170,7 @@ fn prices_are_put_beside_what_was_measured() {
         ["run", "session-sweep", "--engine", "simulated", "--seed", "7", "--blocks", "8", "--allow-busy"];
     lab.ok(&[&run[..], &["--no-html", "--no-probe", "-o", "s.threadwise"]].concat());
     let said = lab.ok(&[
-        "report",
+        "report", "--all",
         "s.threadwise",
         "--price-hour",
         "3.6",
@@ -190,7 +190,7 @@ fn prices_are_put_beside_what_was_measured() {
         (&["--licence-hour", "1"], "--licence-per"),
         (&["--price-hour", "0"], "nothing costs anything"),
     ] {
-        let said = lab.run(&[&["report", "s.threadwise"][..], args].concat());
+        let said = lab.run(&[&["report", "--all", "s.threadwise"][..], args].concat());
         assert_eq!(said.code, Some(2), "{args:?}: {}", said.stderr);
         assert!(said.stderr.contains(says), "{args:?}: {}", said.stderr);
     }

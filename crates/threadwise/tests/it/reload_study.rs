@@ -7,7 +7,7 @@ use crate::harness::Lab;
 const SMALL: [&str; 6] = ["--plan", "--seed=3", "--set", "files=2", "--set", "total_mib=1"];
 
 fn plan(lab: &Lab, args: &[&str]) -> String {
-    let said = lab.ok(&[&["run"], args, &SMALL].concat());
+    let said = lab.ok(&[&["run", "--all"], args, &SMALL].concat());
     assert!(lab.leftovers().is_empty(), "{:?}", lab.leftovers());
     said.stdout
 }
@@ -45,7 +45,7 @@ fn a_command_for_each_item_is_shown_and_needs_no_permission_of_its_own_words() {
     std::fs::write(lab.path().join("names"), "a\nb c\n").unwrap();
     let full = lab.path().join("names");
     let words = ["--plan", "--", "sh", "-c", "echo {item}"];
-    let said = lab.ok(&[&["run", "--list", "names", "--jobs", "1,2"], &words[..]].concat());
+    let said = lab.ok(&[&["run", "--all", "--list", "names", "--jobs", "1,2"], &words[..]].concat());
     for part in [
         &format!("items: the lines of {}", full.display()),
         "command  sh -c 'echo {item}'",
@@ -93,7 +93,7 @@ fn what_cannot_be_is_refused_before_a_file_is_made() {
         (&["reload-schedule", "--set", "order=given"], "take it out there"),
     ];
     for (args, part) in cases {
-        let said = lab.run(&[&["run"], args].concat());
+        let said = lab.run(&[&["run", "--all"], args].concat());
         assert!(said.code == Some(2) && said.stderr.contains(part), "{args:?}: {}", said.stderr);
         assert_eq!(said.stderr.lines().count(), 1, "{}", said.stderr);
     }

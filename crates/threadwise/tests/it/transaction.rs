@@ -17,7 +17,7 @@ fn shop(sql: &str) -> (Lab, PathBuf) {
 }
 
 fn pool<'a>(database: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    let first = ["pool", "--transaction", "page.sql", "--engine-option", database];
+    let first = ["pool", "--all", "--transaction", "page.sql", "--engine-option", database];
     let quiet = ["--allow-busy", "--no-probe", "--no-html", "--sessions", "1,2", "--seed", "3"];
     // A slice is longer than what else runs on this machine may keep a commit from its disk.
     let long = ["--slice", "500ms", "--rounds", "2"];
@@ -40,7 +40,7 @@ fn a_pool_is_sized_by_the_users_own_transactions() {
     let report: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
     let choice = report["choices"].as_array().unwrap().iter().find(|one| one["axis"] == "sessions").unwrap();
     assert_eq!(choice["candidates"].as_array().unwrap().len(), 2, "{choice}");
-    let shown = lab.ok(&["report", "p.threadwise"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown = lab.ok(&["report", "--all", "p.threadwise"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in ["transactions/s", "p99", "their answers were not checked"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
@@ -88,13 +88,13 @@ fn files_that_cannot_be_transactions_are_refused_with_their_line() {
         assert!(said.stderr.contains(says), "{args:?}: {}", said.stderr);
     };
     refused(&pool(&database, &[]), "--transaction page.sql: line 2: a statement begins with 'DROP'");
-    refused(&["pool", "--transaction", "none.sql"], "none.sql: cannot be read");
-    refused(&["pool", "--transaction", "shop.db"], "is not text in UTF-8");
+    refused(&["pool", "--all", "--transaction", "none.sql"], "none.sql: cannot be read");
+    refused(&["pool", "--all", "--transaction", "shop.db"], "is not text in UTF-8");
     std::fs::write(lab.path().join("page.sql"), "SELECT 1").unwrap();
-    refused(&["pool", "--transaction", "page.sql"], "--engine-option database=");
-    refused(&["pool", "--transaction", "page.sql", "--engine", "postgres"], "postgres://USER@HOST/DATABASE");
-    refused(&["run", "placement", "--transaction", "page.sql"], "workload logical-io");
-    refused(&["run", "transaction", "--engine-option", &database], "--transaction FILE.sql");
+    refused(&["pool", "--all", "--transaction", "page.sql"], "--engine-option database=");
+    refused(&["pool", "--all", "--transaction", "page.sql", "--engine", "postgres"], "postgres://USER@HOST/DATABASE");
+    refused(&["run", "--all", "placement", "--transaction", "page.sql"], "workload logical-io");
+    refused(&["run", "--all", "transaction", "--engine-option", &database], "--transaction FILE.sql");
     assert_eq!(lab.files(), ["page.sql", "shop.db"]);
 }
 

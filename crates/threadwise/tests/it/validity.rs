@@ -34,7 +34,7 @@ fn a_treatment_without_data_is_the_first_line_and_exit_code_1() {
         "{error}"
     );
     // Reading it again is no failure, and says the same.
-    let again = lab.ok(&["report", "s.threadwise"]);
+    let again = lab.ok(&["report", "--all", "s.threadwise"]);
     assert_eq!(first(&again.stdout), first(&said.stdout));
     // There is nothing left to do, and it is as invalid as before.
     let resumed = lab.run(&["run", "--resume", "s.threadwise", "--allow-busy", "--no-html"]);

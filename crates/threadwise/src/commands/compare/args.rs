@@ -65,6 +65,9 @@ pub struct CompareArgs {
     /// Write a self-contained HTML page there
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Print everything: findings and tables
+    #[arg(long, conflicts_with = "json")]
+    pub all: bool,
     /// Print JSON (docs/JSON.md)
     #[arg(long)]
     pub json: bool,

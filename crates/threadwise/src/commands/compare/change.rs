@@ -2,14 +2,15 @@
 
 use super::CompareArgs;
 use super::args::UndecidedArg;
+use crate::commands::report;
 use crate::error::AppError;
 use crate::opened::Opened;
 use crate::output;
 use std::path::PathBuf;
 use threadwise_analysis::compare::change::{self, Change, Changed, Sides};
-use threadwise_analysis::{Direction, Facts};
+use threadwise_analysis::{Direction, Facts, of_cautions};
 use threadwise_document::numbers::{counted, ratio, set_percent};
-use threadwise_report::{html, json, terminal};
+use threadwise_report::{html, json};
 
 /// Prints the answer, writes the page, and fails on a regression, or where none is excluded, if that was asked for.
 pub fn change(args: &CompareArgs) -> Result<(), AppError> {
@@ -21,12 +22,13 @@ pub fn change(args: &CompareArgs) -> Result<(), AppError> {
     if args.fail_on_regression {
         can_tell(&change)?;
     }
-    let document = change::document(&change, env!("CARGO_PKG_VERSION"));
-    let style = output::style();
+    let mut document = change::document(&change, env!("CARGO_PKG_VERSION"));
     let text = match args.json {
         true => format!("{}\n", json::changed(&change)),
         false => {
-            format!("{}\n{}\n", terminal::verdict(&document, style), terminal::sections(&document, style))
+            let trust = of_cautions(&document, change.can_tell());
+            let again = report::command_line();
+            report::shown_of(&mut document, trust, &format!("{again} --html FILE"), &again, args.all)
         }
     };
     let path = args.html.as_deref();

@@ -78,6 +78,9 @@ pub struct FleetReportArgs {
     /// Write the self-contained HTML report there
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Print everything: findings and tables
+    #[arg(long, conflicts_with = "json")]
+    pub all: bool,
     /// Print the report as JSON (docs/JSON.md)
     #[arg(long)]
     pub json: bool,

@@ -2,11 +2,12 @@
 
 use super::args::FleetReportArgs;
 use super::gather;
+use crate::commands;
 use crate::error::AppError;
 use crate::output;
 use std::path::Path;
-use threadwise_analysis::fleet;
-use threadwise_report::{html, json, terminal};
+use threadwise_analysis::{fleet, of_cautions};
+use threadwise_report::{html, json};
 
 /// Prints and writes the asked-for forms.
 pub fn report(args: &FleetReportArgs) -> Result<(), AppError> {
@@ -16,12 +17,22 @@ pub fn report(args: &FleetReportArgs) -> Result<(), AppError> {
         files => gather::of_files(files)?,
     };
     let judged = fleet::judge(&fleet);
-    let document = fleet::document(&fleet, &judged, env!("CARGO_PKG_VERSION"));
-    let style = output::style();
+    let mut document = fleet::document(&fleet, &judged, env!("CARGO_PKG_VERSION"));
     let text = match args.json {
         true => format!("{}\n", json::fleet(&fleet, &judged)),
         false => {
-            format!("{}\n\n{}\n", terminal::verdict(&document, style), terminal::sections(&document, style))
+            let trust = of_cautions(
+                &document,
+                judged.kinds.iter().all(|kind| kind.machines as usize >= fleet::MIN_MACHINES),
+            );
+            let again = commands::report::command_line();
+            commands::report::shown_of(
+                &mut document,
+                trust,
+                &format!("{again} --html FILE"),
+                &again,
+                args.all,
+            )
         }
     };
     let path = args.html.as_deref();

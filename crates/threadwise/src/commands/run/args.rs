@@ -45,6 +45,9 @@ pub struct MeasureArgs {
     /// Say what would be run, where and for how long, and stop
     #[arg(long, conflicts_with = "json")]
     pub plan: bool,
+    /// Print everything: the plan before, and after it findings, tables and what was read beside
+    #[arg(long, conflicts_with = "json")]
+    pub all: bool,
     /// Print the report as JSON on stdout
     #[arg(long)]
     pub json: bool,

@@ -60,7 +60,7 @@ fn both_workloads_run_on_firebird_and_stand_beside_sqlite() {
         assert_eq!((lab.leftovers(), living(&lab)), (Vec::new(), Vec::new()), "{workload}");
     }
     run(&lab, &study("sqlite", "logical-io", "blocks = 400\nwork_unit = 32"), "sqlite.threadwise");
-    let table = lab.ok(&["compare", "sqlite.threadwise", "logical-io.threadwise"]).stdout;
+    let table = lab.ok(&["compare", "--all", "sqlite.threadwise", "logical-io.threadwise"]).stdout;
     let row = table.lines().find(|line| line.starts_with("one-cpu : alone")).unwrap();
     assert_eq!(row.matches('x').count(), 2, "a ratio of each engine: {table}");
     assert!(table.contains("sqlite") && table.contains("firebird"), "{table}");
