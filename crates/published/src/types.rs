@@ -15,7 +15,7 @@ pub struct Published {
     /// What else it may be called on the command line.
     #[serde(skip_serializing)]
     pub also: Vec<String>,
-    /// Its section in docs/PUBLISHED.md.
+    /// Its section in evidence/published-studies.md.
     pub section: u32,
     /// What was measured, in a few words.
     pub short: String,

@@ -60,7 +60,7 @@ impl Options {
 
 /// With this variable the document of the machines is written after a run of all.
 const WRITE_DOCS: &str = "THREADWISE_WRITE_DOCS";
-const DOCUMENT: &str = "docs/MACHINES.md";
+const DOCUMENT: &str = "evidence/machines.md";
 
 /// A machine and how its checks ended.
 type Row = (&'static Machine, Vec<Outcome>);

@@ -64,7 +64,7 @@ mod tests {
     /// What the document says may be of earlier code, but not of other machines.
     #[test]
     fn the_document_has_all_machines_and_checks() {
-        let text = include_str!("../../../docs/MACHINES.md");
+        let text = include_str!("../../../evidence/machines.md");
         assert!(text.starts_with(HEAD));
         let head = text.lines().find(|line| line.starts_with("| machine ")).unwrap();
         assert!(CHECKS.iter().all(|check| head.contains(check.name())), "{head}");

@@ -1,4 +1,4 @@
-//! docs/PUBLISHED.md against `published/*.toml`: a row for every arm, figure and statement, with its command. What was
+//! evidence/published-studies.md against `published/*.toml`: a row for every arm, figure and statement, with its command. What was
 //! run is written there by hand, and is kept when the rest is written again:
 //! `THREADWISE_WRITE_DOCS=1 cargo test -p threadwise-published --test it document`.
 #![allow(clippy::unwrap_used)]
@@ -93,7 +93,7 @@ fn document(kept: &BTreeMap<(String, String), String>) -> String {
 
 #[test]
 fn the_document_has_every_arm_figure_and_statement_with_its_command() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/PUBLISHED.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../evidence/published-studies.md");
     let text = std::fs::read_to_string(&path).unwrap_or_default();
     let made = document(&states(&text));
     if std::env::var_os("THREADWISE_WRITE_DOCS").is_some() {
@@ -103,7 +103,7 @@ fn the_document_has_every_arm_figure_and_statement_with_its_command() {
     for (ours, theirs) in made.lines().zip(text.lines()) {
         assert_eq!(
             theirs, ours,
-            "docs/PUBLISHED.md is not what its data say: write it as this test's header says"
+            "evidence/published-studies.md is not what its data say: write it as this test's header says"
         );
     }
     assert_eq!(text.lines().count(), made.lines().count());
@@ -112,7 +112,7 @@ fn the_document_has_every_arm_figure_and_statement_with_its_command() {
 #[test]
 fn states_are_those_that_the_document_explains() {
     let rows: Vec<Line> = all().unwrap().iter().flat_map(lines).collect();
-    let kept = states(&document(&states(include_str!("../../../../docs/PUBLISHED.md"))));
+    let kept = states(&document(&states(include_str!("../../../../evidence/published-studies.md"))));
     assert_eq!(kept.len(), rows.len(), "two rows are alike");
     for (section, what, redo) in rows {
         let state = &kept[&(section.to_string(), what.clone())];
