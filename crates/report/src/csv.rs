@@ -6,6 +6,7 @@
 
 use crate::json::form::merged;
 use crate::json::lines;
+use crate::results::results;
 use crate::{Facts, ReportError};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,6 +48,19 @@ const QUERY_COUNTERS: [&str; 2] = ["read_bytes", "spill_bytes"];
 
 /// Columns of short queries, behind all others; none in a study without them.
 const SHORT_COLUMNS: [&str; 2] = ["short_queries", "short_latency_ns_p99"];
+
+/// Columns of every estimate.
+const RESULT_COLUMNS: &str = "\
+    family,figure,name,treatment,baseline,comparison,group,metric,query,arm,value,low,high,unit,adjusted_low,\
+    adjusted_high,level,blocks,p,adjusted_p,answer";
+
+/// Every estimate of the study ([`crate::results`]).
+///
+/// # Errors
+/// The writer's.
+pub fn results_csv(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportError> {
+    table(out, RESULT_COLUMNS, Vec::new(), results(facts).into_iter().map(|row| (row, Vec::new())))
+}
 
 /// Every run, those of long windows last, failed and superseded ones too; engine counters follow the fixed columns, then `metric/NAME`
 /// for each metric of a command's output, empty where a run has none.

@@ -49,6 +49,7 @@ pub fn report(facts: &Facts<'_>, document: &Document) -> String {
         "probe": facts.probe.map(|probe| machine::probed(facts.topology, probe, facts.hardware)),
         "failures": failed.map(lines::head).collect::<Value>(),
         "core_time": core_times(facts),
+        "screen": document.screen,
         "advice": document.advice,
         "findings": document.verdict,
         "notes": facts.notes,
@@ -56,11 +57,11 @@ pub fn report(facts: &Facts<'_>, document: &Document) -> String {
     if let Some(beside) = beside_same(facts) {
         report["published"] = json!(beside);
     }
-    pretty(merged(report, analysis(facts)))
+    pretty(merged(report, figures(facts)))
 }
 
 /// What was estimated, under the names that people and programs read.
-fn analysis(facts: &Facts<'_>) -> Value {
+pub(crate) fn figures(facts: &Facts<'_>) -> Value {
     let mut analysis = merged(json!(facts.analysis), json!({"noise_floor": facts.widest_floor()}));
     each_object(&mut analysis, &|fields| name_metrics(facts.study, fields));
     for treatment in analysis["treatments"].as_array_mut().into_iter().flatten() {

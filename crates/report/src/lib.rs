@@ -13,6 +13,7 @@ pub mod hardware;
 pub mod html;
 pub mod json;
 pub mod layout;
+pub mod results;
 pub mod terminal;
 pub mod text;
 

@@ -21,5 +21,5 @@ pub use crate::drawing::{drawing, topology_line};
 pub use doctor::{DoctorRow, doctor};
 pub use document::{sections, verdict};
 pub use probe::probe;
-pub use screen::screen;
+pub use screen::{screen, table};
 pub use style::Style;

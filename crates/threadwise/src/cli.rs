@@ -284,9 +284,12 @@ pub struct ReportArgs {
     /// Print the report as JSON (docs/JSON.md)
     #[arg(long, conflicts_with = "csv")]
     pub json: bool,
-    /// Print one line per run as CSV
+    /// Print every estimate as CSV, one a line; raw runs and slices are `threadwise export`
     #[arg(long)]
     pub csv: bool,
+    /// Print the answer as Markdown, for an issue or a pull request
+    #[arg(long, conflicts_with_all = ["json", "csv", "all"])]
+    pub markdown: bool,
     /// The 99th percentile that a step's latency has to keep, such as p99=10ms: the answer then has the most sessions that
     /// keep it [default: what the study was asked with; so with prices]
     #[arg(long, value_name = "p99=TIME", value_parser = crate::input::p99)]

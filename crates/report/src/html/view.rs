@@ -38,15 +38,18 @@ pub struct Page {
     footer: String,
 }
 
-/// What stands before all else: the answer, one picture, and lines to paste.
+/// What stands before all else: the screen, with its picture drawn.
 #[derive(Debug, Clone, Serialize)]
 struct Front {
-    /// What is wrong with the study, before the answer.
-    validity: Vec<Vec<Part>>,
     answer: Vec<Part>,
-    picture: FigureView,
-    /// Where each line goes, and the line.
-    paste: Vec<[String; 2]>,
+    /// The word of trust, in capitals.
+    level: String,
+    reasons: Vec<Part>,
+    picture: Option<FigureView>,
+    /// Lines to copy.
+    set: Vec<Vec<Part>>,
+    why: Vec<Part>,
+    next: Vec<Part>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -161,7 +164,7 @@ pub struct Filled {
 /// [`ReportError::Template`]: a chart cannot be written as JSON, a fault of the program.
 pub fn filled(document: &Document) -> Result<Filled, ReportError> {
     let mut charts = Charts::new(document)?;
-    let (front, before) = front(document, &mut charts)?;
+    let front = front(document, &mut charts)?;
     let mut sections = Vec::new();
     for section in &document.sections {
         let blocks = blocks(&section.blocks, &mut charts)?;
@@ -174,7 +177,7 @@ pub fn filled(document: &Document) -> Result<Filled, ReportError> {
         subtitle: document.about.join(" · "),
         simulated: document.simulated,
         front,
-        verdict: document.verdict.iter().skip(before).map(|finding| parts(&finding.line)).collect(),
+        verdict: document.verdict.iter().map(|finding| parts(&finding.line)).collect(),
         facts: document
             .facts
             .iter()
@@ -187,23 +190,23 @@ pub fn filled(document: &Document) -> Result<Filled, ReportError> {
     Ok(Filled { page, charts: charts.0 })
 }
 
-/// What stands before all else, and how many findings of the verdict it has: those about validity, and the answer, which
-/// is advice where there is any. Of a document without a picture the verdict is enough.
-fn front(document: &Document, charts: &mut Charts) -> Result<(Option<Front>, usize), ReportError> {
-    let is_validity =
-        |kind: &str| ["validity", "a-a-alarm", "simulated", "emulated", "trust"].contains(&kind);
-    let answer = document.verdict.iter().position(|finding| !is_validity(&finding.kind));
-    let (Some(at), Some(picture)) = (answer, document.picture.as_ref()) else { return Ok((None, 0)) };
-    let paste = document.advice.iter().flat_map(|advice| &advice.paste);
-    let mut picture = figure(picture, charts)?;
-    picture.wide = false;
-    let front = Front {
-        validity: document.verdict[..at].iter().map(|finding| parts(&finding.line)).collect(),
-        answer: parts(&document.verdict[at].line),
-        picture,
-        paste: paste.map(|paste| [paste.place.clone(), paste.text.clone()]).collect(),
-    };
-    Ok((Some(front), at + 1))
+/// What stands before all else; `None` of a document without a screen.
+fn front(document: &Document, charts: &mut Charts) -> Result<Option<Front>, ReportError> {
+    let screen = &document.screen;
+    if screen.subject.is_empty() {
+        return Ok(None);
+    }
+    let one_behind_the_other = |sentences: &[Prose]| parts(&Prose::join(sentences.iter().cloned(), " "));
+    let picture = document.picture.as_ref().map(|picture| figure(picture, charts)).transpose()?;
+    Ok(Some(Front {
+        answer: one_behind_the_other(&screen.answer),
+        level: screen.trust.level.to_string(),
+        reasons: one_behind_the_other(&screen.trust.reasons),
+        picture: picture.map(|picture| FigureView { wide: false, ..picture }),
+        set: screen.set.iter().map(parts).collect(),
+        why: one_behind_the_other(&screen.why),
+        next: parts(&screen.next),
+    }))
 }
 
 /// The machine in one line, from its section.

@@ -66,6 +66,11 @@ fn words(sentence: &Prose) -> String {
     sentence.spans().iter().map(|span| span.text.as_str()).collect()
 }
 
+/// The table of a screen, a line each; empty without one.
+pub fn table(screen: &Screen, style: Style) -> Vec<String> {
+    screen.table.as_ref().map_or_else(Vec::new, |table| rows(table, style))
+}
+
 /// A table without rules; columns that have no room are left out, the last step of narrowing first.
 fn rows(table: &Table, style: Style) -> Vec<String> {
     let steps = table.columns.iter().map(|column| column.narrow.drop_at).max().unwrap_or(0);

@@ -9,7 +9,7 @@ use threadwise_analysis::asked::Asked;
 use threadwise_analysis::{Facts, cost, of_document};
 use threadwise_document::Prose;
 use threadwise_document::screen::Trust;
-use threadwise_report::{Document, html, json, terminal};
+use threadwise_report::{Document, html, json, results, terminal};
 
 /// Prints or writes the asked-for forms.
 pub fn report(args: &ReportArgs) -> Result<(), AppError> {
@@ -27,12 +27,13 @@ pub fn report(args: &ReportArgs) -> Result<(), AppError> {
     let document = threadwise_analysis::document(&facts);
     let printed = match (args.json, args.csv) {
         (true, _) => output::print(&format!("{}\n", json::report(&facts, &document))),
-        (_, true) => output::stream(|out| threadwise_report::csv::runs_csv(&facts, out)),
+        (_, true) => output::stream(|out| threadwise_report::csv::results_csv(&facts, out)),
+        _ if args.markdown => output::print(&results::markdown(&document)),
         _ => output::print(&shown(&document, args.all)),
     };
     let path = args.html.as_deref();
     output::deliver(printed, path, false, || html::render(&document).map_err(AppError::failed))?;
-    output::name_page(path.filter(|_| !args.json && !args.csv))
+    output::name_page(path.filter(|_| !args.json && !args.csv && !args.markdown))
 }
 
 /// The answer on one screen, or all that a terminal has room for.

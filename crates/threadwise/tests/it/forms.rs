@@ -36,9 +36,15 @@ fn every_form_says_that_it_is_simulated_and_agrees() {
     }
     assert!(json["findings"].to_string().contains("SIMULATED"));
 
-    let csv = lab.ok(&["report", "s.threadwise", "--csv"]).stdout;
     let runs: u64 = treatments.iter().map(|treatment| treatment["runs"].as_u64().unwrap()).sum();
-    assert_eq!(csv.lines().count() as u64, 1 + runs, "one line per run and a header");
+    let exported = lab.ok(&["export", "s.threadwise"]).stdout;
+    assert_eq!(exported.lines().count() as u64, 1 + runs, "one line per run and a header");
+    let csv = lab.ok(&["report", "s.threadwise", "--csv"]).stdout;
+    let of_family = |family: &str| csv.lines().filter(|line| line.starts_with(family)).count();
+    assert_eq!(of_family("estimates,"), json["estimates"].as_array().unwrap().len(), "{csv}");
+    assert!(of_family("treatments,") > treatments.len(), "{csv}");
+    let markdown = lab.ok(&["report", "s.threadwise", "--markdown"]).stdout;
+    assert!(markdown.starts_with("### SIMULATED: ") && markdown.contains("**Trust: LOW.**"), "{markdown}");
     let slices = lab.ok(&["export", "s.threadwise", "--what", "slices", "--format", "jsonl"]).stdout;
     assert_eq!(slices.lines().count() as u64, runs * 10);
     serde_json::from_str::<Value>(slices.lines().next().unwrap()).unwrap();

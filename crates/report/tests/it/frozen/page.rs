@@ -317,8 +317,10 @@ pub fn check(what: &str, document: &Document) {
         .map(|finding| finding.line.spans().iter().map(|span| span.text.as_str()).collect::<String>());
     let facts =
         document.facts.iter().flat_map(|fact| [&fact.name, &fact.value, &fact.note].map(Clone::clone));
-    let pasted = document.advice.iter().flat_map(|advice| &advice.paste);
-    let pasted = pasted.flat_map(|paste| [paste.place.clone(), paste.text.clone()]);
+    // What is to be set is shown where it may be trusted, and named where it may not.
+    let decided =
+        document.advice.iter().filter(|advice| advice.is_decided && !document.screen.set.is_empty());
+    let pasted = decided.flat_map(|advice| &advice.paste).take(1).map(|paste| paste.text.clone());
     for text in lines.chain(facts).chain(pasted).chain([document.about.join(" · "), document.footer.clone()])
     {
         Search { what, text: head.text }.find(&text);
@@ -383,7 +385,7 @@ fn drawn_ends(data: &Value, into: &mut Vec<(f64, f64)>) {
 /// Every figure of the document has a chart with a title and data of its own, and the same figures as a table.
 fn charts(what: &str, document: &Document, page: &Page) {
     let is_front = page.elements.iter().any(|element| element.attribute("id") == Some("answer"));
-    assert!(is_front || document.picture.is_none() || document.verdict.is_empty(), "{what}: its picture");
+    assert_eq!(is_front, !document.screen.subject.is_empty(), "{what}: its answer");
     let blocks = document.sections.iter().flat_map(|section| &section.blocks);
     let of_sections = blocks.filter_map(|block| match block {
         Block::Figure(figure) => Some(figure),
