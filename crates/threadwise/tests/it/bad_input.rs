@@ -131,8 +131,16 @@ fn impossible_numbers_are_refused() {
     refused(&lab, &["run", "--budget", "2s", "--allow-busy"], &["budget", "8 blocks", "--budget"]);
     refused(&lab, &["run", "--rounds", "0", "--allow-busy"], &["round"]);
     refused(&lab, &["run", "--all", "--budget", "90"], &["90s", "--help"]);
-    refused(&lab, &["run", "--all", "--sessions", "two"], &["--sessions", "'two' is not a whole number", "1,2,4"]);
-    refused(&lab, &["run", "--all", "parallel-queries", "--dop", "1,x"], &["--dop", "'x' is not a whole number"]);
+    refused(
+        &lab,
+        &["run", "--all", "--sessions", "two"],
+        &["--sessions", "'two' is not a whole number", "1,2,4"],
+    );
+    refused(
+        &lab,
+        &["run", "--all", "parallel-queries", "--dop", "1,x"],
+        &["--dop", "'x' is not a whole number"],
+    );
     refused(&lab, &["run", "--all", "--slice", "1ns"], &["--slice", "'1ns' is out of range", "1ms to 1h"]);
     refused(
         &lab,

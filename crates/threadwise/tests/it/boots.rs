@@ -42,14 +42,24 @@ fn open(lab: &Lab, name: &str) -> Store {
 /// A study that was stopped on boot 1, in the file `s.threadwise`.
 fn stopped(lab: &Lab) {
     root(lab, 1, "on", "6.1.0-28");
-    let args =
-        ["run", "--all", "--engine", "simulated", "--seed", "7", "--blocks=8", "--no-html", "-o", "s.threadwise"];
+    let args = [
+        "run",
+        "--all",
+        "--engine",
+        "simulated",
+        "--seed",
+        "7",
+        "--blocks=8",
+        "--no-html",
+        "-o",
+        "s.threadwise",
+    ];
     ok(lab, &args);
     let plain = rusqlite::Connection::open(lab.path().join("s.threadwise")).unwrap();
     plain.execute_batch("UPDATE meta SET value = 'stopped' WHERE key = 'state'").unwrap();
 }
 
-const RESUME: [&str; 4] = ["run", "--all", "--resume", "s.threadwise", "--no-html"];
+const RESUME: [&str; 5] = ["run", "--all", "--resume", "s.threadwise", "--no-html"];
 
 #[test]
 fn after_another_boot_a_study_begins_a_new_file_and_leaves_the_old_one() {
@@ -277,7 +287,8 @@ fn one_boot_of_each_arm_is_said_to_be_confounded() {
         match at {
             0 => ok(&lab, &["run", "--all", "arms.toml", "-o", "a.threadwise", "--no-html", "--arm", &arm]),
             _ => {
-                let said = ok(&lab, &["run", "--all", "--resume", "a.threadwise", "--no-html", "--arm", &arm]);
+                let said =
+                    ok(&lab, &["run", "--all", "--resume", "a.threadwise", "--no-html", "--arm", &arm]);
                 let words = said.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
                 assert!(
                     words.contains("one boot each: confounded with everything else that a boot changes"),

@@ -259,7 +259,10 @@ fn what_cannot_be_is_refused_before_a_file_is_made() {
         (&["run", "--all", "command", "--", "echo", "{cpu}"], "is no placeholder"),
         (&["run", "--all", "command", "--setup=a | b", "--", "true"], "sh -c"),
         (&["run", "--all", "command", metric, "--", "true"], "unclosed group"),
-        (&["run", "--all", "command", "--parse=pgbench", both, "--", "true"], "--metric tps and --parse pgbench both"),
+        (
+            &["run", "--all", "command", "--parse=pgbench", both, "--", "true"],
+            "--metric tps and --parse pgbench both",
+        ),
         // An option is named as it was typed.
         (&["run", "--all", "command", "--setup=", "--", "true"], ": --setup: it is empty"),
         (&["run", "--all", "command", "--teardown='", "--", "true"], ": --teardown: "),

@@ -32,7 +32,7 @@ fn six(lab: &Lab, after: &[&str]) {
     }
 }
 
-const SIDES: [&str; 9] = ["compare", "--all", "--before", "a0", "a1", "a2", "--after", "b0", "b1", "b2"];
+const SIDES: [&str; 10] = ["compare", "--all", "--before", "a0", "a1", "a2", "--after", "b0", "b1", "b2"];
 
 fn sides(lab: &Lab, more: &[&str]) -> Said {
     lab.run(&[&SIDES[..], more].concat())
@@ -70,8 +70,19 @@ fn a_regression_of_three_studies_a_side_ends_with_4() {
     assert_eq!(value["change"]["treatments"][0]["said"], "worse");
     assert!(!value["change"]["regressions"].as_array().unwrap().is_empty());
     assert_eq!(value["studies"][3]["side"], "after");
-    let turned =
-        ["compare", "--all", "--before", "b0", "b1", "b2", "--after", "a0", "a1", "a2", "--fail-on-regression"];
+    let turned = [
+        "compare",
+        "--all",
+        "--before",
+        "b0",
+        "b1",
+        "b2",
+        "--after",
+        "a0",
+        "a1",
+        "a2",
+        "--fail-on-regression",
+    ];
     let said = lab.ok(&turned);
     assert!(said.stdout.contains("It changed: ") && said.stdout.contains("better"), "{}", said.stdout);
     // With fewer the figures are shown, and no claim is made.
@@ -177,8 +188,14 @@ fn what_cannot_be_compared_is_refused_in_one_line() {
         (&["compare", "--card"], "--card needs a result file"),
         (&["compare", "--all", "a0", "b0", "--fail-on-regression"], "needs at least three studies a side"),
         (&["compare", "--all", "--before", "a0", "a1", "--after", "b0", "a0"], "a0 is given twice"),
-        (&["compare", "--all", "--before", "a0", "a1", "--after", "b0", "copy"], "a0 and copy are the same study"),
-        (&["compare", "--all", "--before", "a0", "--after", "b0", "b1", "--pairs"], "as many studies after as before"),
+        (
+            &["compare", "--all", "--before", "a0", "a1", "--after", "b0", "copy"],
+            "a0 and copy are the same study",
+        ),
+        (
+            &["compare", "--all", "--before", "a0", "--after", "b0", "b1", "--pairs"],
+            "as many studies after as before",
+        ),
         (&["compare", "--all", "--before", "a0"], "--after"),
         (&["compare", "--card", "a0", "--json"], "--json"),
         // What belongs to --before is never passed over.

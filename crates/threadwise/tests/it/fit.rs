@@ -20,7 +20,17 @@ fn sweep() -> String {
 fn a_law_of_figures_holds_what_they_were_made_with() {
     let lab = Lab::new();
     std::fs::write(lab.path().join("sweep.csv"), sweep()).unwrap();
-    let said = lab.ok(&["fit", "--all", "sweep.csv", "--predict", "8c1t", "--predict", "16c2t", "--html", "fit.html"]);
+    let said = lab.ok(&[
+        "fit",
+        "--all",
+        "sweep.csv",
+        "--predict",
+        "8c1t",
+        "--predict",
+        "16c2t",
+        "--html",
+        "fit.html",
+    ]);
     // Lines are cut to the terminal's width.
     let words = said.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("second threads of cores pay up to 16 sessions"), "{words}");

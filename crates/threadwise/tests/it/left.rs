@@ -55,8 +55,17 @@ impl Drop for Busy {
 }
 
 /// A study of a model that takes a moment.
-const SHORT: [&str; 8] =
-    ["run", "--all", "--engine", "simulated", "--seed=7", "--placement=2c1t", "--rounds=1", "--blocks=8", "--no-html"];
+const SHORT: [&str; 9] = [
+    "run",
+    "--all",
+    "--engine",
+    "simulated",
+    "--seed=7",
+    "--placement=2c1t",
+    "--rounds=1",
+    "--blocks=8",
+    "--no-html",
+];
 
 #[test]
 fn a_bound_server_is_put_back_by_the_next_command_that_runs_anything() {

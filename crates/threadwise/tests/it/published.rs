@@ -138,7 +138,8 @@ fn a_report_ends_with_theirs_beside_yours() {
     let alone = json(&lab.ok(&["compare", "published:cached-reads", "s.threadwise", "--json"]).stdout);
     assert_eq!(alone["beside"]["rows"], report["published"]["rows"]);
     assert_eq!(alone["study"]["simulated"], true);
-    let shown = lab.ok(&["compare", "--all", "published:cached-reads", "s.threadwise", "--html", "c.html"]).stdout;
+    let shown =
+        lab.ok(&["compare", "--all", "published:cached-reads", "s.threadwise", "--html", "c.html"]).stdout;
     assert!(shown.contains("SIMULATED") && shown.contains("1.316x"), "{shown}");
     assert_eq!(lab.files(), ["c.html", "s.html", "s.threadwise", "study.toml"]);
 }

@@ -81,8 +81,15 @@ fn a_load_of_fixed_time_is_judged_by_its_metric() {
         ("named", &["--headline", "n"], "metric/n"),
         ("time", &["--headline", "elapsed"], "elapsed_ns"),
     ] {
-        let args = [&["run", "--all", "command", "--placement", "one-cpu"][..], &same, &[file], &p99, options, &load]
-            .concat();
+        let args = [
+            &["run", "--all", "command", "--placement", "one-cpu"][..],
+            &same,
+            &[file],
+            &p99,
+            options,
+            &load,
+        ]
+        .concat();
         lab.ok(&args);
         assert_eq!(headline(&lab, file), wanted, "{file}");
     }
@@ -135,7 +142,9 @@ fn what_was_asked_first_is_said_by_every_report_after_it() {
     let model =
         ["--engine", "simulated", "--seed", "3", "--blocks", "8", "--allow-busy", "--no-probe", "--json"];
     let first =
-        lab.ok(&[&["pool", "--all"][..], &model, &["--slo", "p99=1s", "-o", "p", "--html", "p.html"]].concat());
+        lab.ok(
+            &[&["pool", "--all"][..], &model, &["--slo", "p99=1s", "-o", "p", "--html", "p.html"]].concat()
+        );
     let first = advice(&first.stdout);
     assert!(first[0].contains("p99 within 1"), "{first:?}");
     assert_eq!(advice(&lab.ok(&["report", "p", "--json", "--html", "again.html"]).stdout), first);
@@ -170,7 +179,8 @@ fn prices_are_put_beside_what_was_measured() {
         ["run", "session-sweep", "--engine", "simulated", "--seed", "7", "--blocks", "8", "--allow-busy"];
     lab.ok(&[&run[..], &["--no-html", "--no-probe", "-o", "s.threadwise"]].concat());
     let said = lab.ok(&[
-        "report", "--all",
+        "report",
+        "--all",
         "s.threadwise",
         "--price-hour",
         "3.6",

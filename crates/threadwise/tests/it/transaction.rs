@@ -40,7 +40,8 @@ fn a_pool_is_sized_by_the_users_own_transactions() {
     let report: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
     let choice = report["choices"].as_array().unwrap().iter().find(|one| one["axis"] == "sessions").unwrap();
     assert_eq!(choice["candidates"].as_array().unwrap().len(), 2, "{choice}");
-    let shown = lab.ok(&["report", "--all", "p.threadwise"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown =
+        lab.ok(&["report", "--all", "p.threadwise"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in ["transactions/s", "p99", "their answers were not checked"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
@@ -92,7 +93,10 @@ fn files_that_cannot_be_transactions_are_refused_with_their_line() {
     refused(&["pool", "--all", "--transaction", "shop.db"], "is not text in UTF-8");
     std::fs::write(lab.path().join("page.sql"), "SELECT 1").unwrap();
     refused(&["pool", "--all", "--transaction", "page.sql"], "--engine-option database=");
-    refused(&["pool", "--all", "--transaction", "page.sql", "--engine", "postgres"], "postgres://USER@HOST/DATABASE");
+    refused(
+        &["pool", "--all", "--transaction", "page.sql", "--engine", "postgres"],
+        "postgres://USER@HOST/DATABASE",
+    );
     refused(&["run", "--all", "placement", "--transaction", "page.sql"], "workload logical-io");
     refused(&["run", "--all", "transaction", "--engine-option", &database], "--transaction FILE.sql");
     assert_eq!(lab.files(), ["page.sql", "shop.db"]);

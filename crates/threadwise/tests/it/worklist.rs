@@ -205,7 +205,19 @@ fn a_patch_is_checked_by_a_command_that_looks_at_one_item() {
     let measured = |name: &str, check: &str, patch: &str| {
         let quiet =
             ["--allow-busy", "--no-probe", "--no-html", "--blocks", "2", "--jobs", "1,2", "--seed", "5"];
-        let what = ["run", "--all", "work-list", "--list", list, "--set", "settle_s=0", "--check", check, "-o", name];
+        let what = [
+            "run",
+            "--all",
+            "work-list",
+            "--list",
+            list,
+            "--set",
+            "settle_s=0",
+            "--check",
+            check,
+            "-o",
+            name,
+        ];
         let words = ["--", "sh", "-c", patch, "sh", "{name}"];
         lab.run(&[&what[..], &quiet[..], &words[..]].concat())
     };
