@@ -184,10 +184,10 @@ impl Prose {
     }
 }
 
-/// Behind the first full stop that ends a sentence and has another one behind it.
+/// Behind the first full stop that ends a sentence and has something behind it: a capital letter, a figure or a command.
 fn end_of_sentence(text: &str) -> Option<usize> {
-    let ends = text.match_indices(". ").map(|(at, _)| at + 1);
-    ends.into_iter().find(|at| text[*at..].trim_start().starts_with(|sign: char| sign.is_uppercase()))
+    let begins = |rest: &str| rest.is_empty() || rest.starts_with(|sign: char| sign.is_uppercase());
+    text.match_indices(". ").map(|(at, _)| at + 1).find(|at| begins(text[*at..].trim_start()))
 }
 
 #[cfg(test)]
@@ -208,7 +208,7 @@ mod tests {
     fn what_does_not_fit_is_left_out_from_the_end() {
         let long = |count: usize| Prose::from(format!("{}.", ["word"; 20].join(" ").repeat(count)));
         // 20 words of 4 letters and their spaces are 99 columns: over a line of 88.
-        assert_eq!(fitting(vec![long(1), long(1), "Short.".into()], 3, 0).len(), 1);
+        assert_eq!(fitting(vec![long(1), long(1), "Short.".into()], 2, 0).len(), 1);
         assert_eq!(fitting(vec!["One.".into(), "Two.".into()], 1, 0).len(), 2);
         let cut = fitting(vec![format!("It is so; {}", ["word"; 80].join(" ")).into()], 2, 0);
         assert_eq!(cut, [Prose::from("It is so.")]);

@@ -23,20 +23,31 @@ pub fn answer(facts: &Facts<'_>) -> Vec<Prose> {
     let second = |group: &str| core_yield(facts, group);
     let packages = |group: &str| facts.shapes(group, Shape::CrossPackage, Shape::SamePackage, THROUGHPUT);
     let mut sentences: Vec<Prose> = Vec::new();
-    sentences.extend(sentence(facts, "Two cores do", cores, "the work of one"));
-    sentences.extend(sentence(facts, "Both threads of a core do", second, "what one does"));
-    sentences.extend(sentence(facts, "Two packages do", packages, "what two cores of one do"));
+    sentences.extend(sentence(
+        facts,
+        ["Two cores do", "the work of one", "two cores do more than one"],
+        cores,
+    ));
+    sentences.extend(sentence(
+        facts,
+        ["Both threads of a core do", "what one does", "a core's second thread adds anything"],
+        second,
+    ));
+    sentences.extend(sentence(
+        facts,
+        ["Two packages do", "what two cores of one do", "two packages do more than two cores of one"],
+        packages,
+    ));
     sentences.extend(hidden(facts));
     sentences
 }
 
 /// `Two cores do 1.87x [1.83, 1.91] the work of one inside L2, 1.83x [1.78, 1.87] with 35 MiB a session.` Where no group
-/// decides it, that it is not known.
+/// decides it: `Whether two cores do more than one is not known: 1.85x [0.85, 4.00].`
 fn sentence<'a>(
     facts: &Facts<'a>,
-    head: &str,
+    [head, what, question]: [&str; 3],
     find: impl Fn(&str) -> Option<&'a Estimate>,
-    what: &str,
 ) -> Option<Prose> {
     let groups = facts.study.groups();
     let found: Vec<(&str, &Estimate)> =
@@ -54,9 +65,7 @@ fn sentence<'a>(
     match (found.is_empty(), is_all_open) {
         (true, _) => None,
         (false, false) => Some(prose!("{} {}.", head, clauses)),
-        (false, true) => {
-            Some(prose!("How much of {} {} is not known: {}.", what, head.to_lowercase(), clauses))
-        }
+        (false, true) => Some(prose!("Whether {} is not known: {}.", question, clauses)),
     }
 }
 

@@ -19,12 +19,20 @@ pub fn trust(facts: &Facts<'_>, verdict: &[Finding]) -> Trust {
     if facts.throughput().next().is_none() || facts.analysis.blocks == 0 {
         return Trust { level: TrustLevel::None, reasons: Vec::new() };
     }
-    let mut reasons: Vec<(TrustLevel, Prose)> =
-        low(facts, verdict).into_iter().map(|why| (TrustLevel::Low, why)).collect();
-    reasons.extend(fair(facts, verdict).into_iter().map(|why| (TrustLevel::Fair, why)));
-    let level = reasons.iter().map(|(level, _)| *level).max().unwrap_or(TrustLevel::Good);
+    let (low, mut fair) = (low(facts, verdict), fair(facts, verdict));
+    let is_wide = facts.analysis.noise_floors.iter().any(|floor| floor.alarm == Some(Alarm::Wide));
+    if low.is_empty() && fair.is_empty() && is_wide {
+        fair.push(
+            "That is more than the margin: repeat it with more blocks, or on a quieter machine.".into(),
+        );
+    }
+    let level = match (low.is_empty(), fair.is_empty()) {
+        (false, _) => TrustLevel::Low,
+        (true, false) => TrustLevel::Fair,
+        (true, true) => TrustLevel::Good,
+    };
     let holds = holds(facts).filter(|_| level <= TrustLevel::Fair);
-    Trust { level, reasons: holds.into_iter().chain(reasons.into_iter().map(|(_, why)| why)).collect() }
+    Trust { level, reasons: holds.into_iter().chain(low).chain(fair).collect() }
 }
 
 /// How far ratios hold: what the same treatment, run twice, differed by at the most.
@@ -91,7 +99,8 @@ fn fair(facts: &Facts<'_>, verdict: &[Finding]) -> Vec<Prose> {
         reasons.push("It was stopped before the end of its plan.".into());
     }
     let open = facts.throughput().filter(|estimate| estimate.ratio.answer == Answer::Undecided).count();
-    if open > 0 {
+    // Of queries totals are judged, which is said of them.
+    if open > 0 && facts.analysis.queries.is_none() {
         let all = facts.throughput().count();
         reasons.push(prose!(
             "{} of {} not decided.",
@@ -113,12 +122,6 @@ fn fair(facts: &Facts<'_>, verdict: &[Finding]) -> Vec<Prose> {
     }
     if verdict.iter().any(|finding| finding.kind == "long-windows") {
         reasons.push("Windows of seconds give other ratios than these slices.".into());
-    }
-    let is_wide = |floor: &&crate::NoiseFloor| floor.alarm == Some(Alarm::Wide);
-    if reasons.is_empty() && facts.analysis.noise_floors.iter().any(|floor| is_wide(&floor)) {
-        reasons.push(
-            "That is more than the margin: repeat it with more blocks, or on a quieter machine.".into(),
-        );
     }
     reasons
 }
