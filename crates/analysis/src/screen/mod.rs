@@ -55,9 +55,10 @@ fn answer(facts: &Facts<'_>, verdict: &[Finding], advice: &[Advice], trust: &Tru
     let own = if trust.level == TrustLevel::None { Vec::new() } else { rates::answer(facts) };
     let advised = advice.iter().flat_map(|advice| plain(&advice.line).sentences());
     let sentences: Vec<Prose> = match own.is_empty() || is_the_question(facts, &sweeps(facts)) {
-        true => advised.chain(sentences_of(verdict, is_found)).collect(),
+        true => without_repeats(advised.chain(sentences_of(verdict, is_found))),
         false => {
-            own.into_iter().chain(sentences_of(verdict, |kind| kind == "sweep" || kind == "asked")).collect()
+            let more = sentences_of(verdict, |kind| kind == "sweep" || kind == "asked");
+            without_repeats(own.into_iter().chain(more))
         }
     };
     match sentences.is_empty() {
@@ -66,6 +67,22 @@ fn answer(facts: &Facts<'_>, verdict: &[Finding], advice: &[Advice], trust: &Tru
             .collect(),
         false => sentences,
     }
+}
+
+/// The same without sentences that give an interval again.
+fn without_repeats(sentences: impl Iterator<Item = Prose>) -> Vec<Prose> {
+    let of = |sentence: &Prose| -> Vec<String> {
+        let all = sentence.spans().iter().filter(|span| span.class == Class::Interval);
+        all.map(|span| span.text.clone()).collect()
+    };
+    let mut said: Vec<String> = Vec::new();
+    let mut is_new = |sentence: &Prose| {
+        let intervals = of(sentence);
+        let is_repeat = intervals.iter().any(|interval| said.contains(interval));
+        said.extend(intervals);
+        !is_repeat
+    };
+    sentences.filter(|sentence| is_new(sentence)).collect()
 }
 
 /// The sentences of findings of some kinds, in their order.

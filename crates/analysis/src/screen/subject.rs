@@ -23,7 +23,9 @@ pub fn subject(facts: &Facts<'_>) -> String {
         format!("{simulated}{title}{on}: {whole}"),
         format!("{simulated}{short}{on}: {whole}"),
         format!("{simulated}{short}{on}: {bare}"),
+        format!("{simulated}{short} on {}: {bare}", facts.study.engine),
         format!("{simulated}{short}{on}"),
+        format!("{simulated}{short}"),
     ];
     let fits = |line: &&String| line.chars().count() <= WIDTH;
     match lines.iter().find(fits) {

@@ -13,7 +13,7 @@ fn shown(screen: &Screen) -> String {
 
 /// Every ratio with an interval: its text, such as `1.27x [1.24, 1.30]`.
 fn ratios(text: &str) -> Vec<String> {
-    let words: Vec<&str> = text.split_whitespace().collect();
+    let words: Vec<&str> = text.split_whitespace().map(|word| word.trim_start_matches('(')).collect();
     let triples = words
         .windows(3)
         .filter(|words| words[0].ends_with('x') && words[1].starts_with('[') && words[2].contains(']'));
