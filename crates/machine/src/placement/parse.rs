@@ -1,4 +1,4 @@
-//! Placement texts to their meaning. The grammar: docs/GLOSSARY.md, "Placement".
+//! Placement texts to their meaning. The grammar: docs/PLACEMENTS.md.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,7 +1,7 @@
 //! The terminal while `headroom --live` fills it: the alternate screen, no cursor, no echo, and back to what it was at the
 //! end, also after Ctrl-C and a panic.
 //!
-//! Source: ECMA-48; `termios(3)` (ECHO, ICANON). No library: the sequences are four (ARCHITECTURE.md, "Libraries").
+//! Source: ECMA-48; `termios(3)` (ECHO, ICANON). No library: the sequences are four (evidence/decisions.md, "Libraries").
 
 use crate::error::AppError;
 use crate::output;
