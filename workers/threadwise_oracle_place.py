@@ -25,7 +25,7 @@ PROOF_NS = 1_000_000
 #: How often the proof is tried: its process may have been without a CPU.
 PROOFS = 5
 
-NO_JOURNAL = "nobody would put its masks back: there is no folder for a journal, set THREADWISE_STATE_DIR"
+NO_JOURNAL = "its masks would not be put back: there is no folder for a journal, set THREADWISE_STATE_DIR"
 
 
 def locate(connection: Connection, session: Session) -> tuple[int | None, str]:

@@ -385,7 +385,7 @@ fn ratios(studies: &[Facts<'_>], rows: &[Row<'_>]) -> Table {
 
 /// What the signs mean; the page has words for those of ratios.
 fn legend() -> Vec<Block> {
-    let sign: Prose = format!("{ALARM} A/A alarm").into();
+    let sign: Prose = format!("{ALARM} the same, run twice, differed").into();
     let signs = Mark::ALL.into_iter().map(Prose::sign).chain([sign.clone()]);
     vec![Block::Legend(signs.collect(), Shown::Terminal), Block::Legend(vec![sign], Shown::Page)]
 }

@@ -61,7 +61,7 @@ fn advice(code: &SqlState) -> Option<&'static str> {
             SqlState::CONFIGURATION_LIMIT_EXCEEDED,
             "raise spill_limit_mb, or settings.work_mem so that less is spilt",
         ),
-        (SqlState::ADMIN_SHUTDOWN, "somebody stopped the server"),
+        (SqlState::ADMIN_SHUTDOWN, "the server was stopped"),
         (SqlState::CRASH_SHUTDOWN, "a process of the server crashed: its log says which"),
     ];
     known.into_iter().find(|(known, _)| *known == code).map(|(_, advice)| advice)

@@ -151,7 +151,10 @@ fn cores_and_co_runners(
         probe.gaps.extend(found.gaps);
         unless_stopped(found.interrupted)?;
     } else {
-        probe.gaps.push("one logical CPU: nobody to share a core with, and no latency to another".to_owned());
+        probe.gaps.push(
+            "one logical CPU: there is no other one to share a core with or to measure a latency to"
+                .to_owned(),
+        );
     }
     observe(Phase::CoRunners, 0.0);
     // Our own siblings must not be taken for co-runners, whatever is declared.

@@ -57,7 +57,7 @@ use threadwise_machine::{CpuSet, pin};
 
 /// Why masks are left alone where [`new_path`] gave nothing.
 pub const NO_JOURNAL: &str =
-    "nobody would put its masks back: there is no folder for a journal, set THREADWISE_STATE_DIR";
+    "its masks would not be put back: there is no folder for a journal, set THREADWISE_STATE_DIR";
 
 /// A path for the journal of the calling process, which nobody else has, in the user's state folder. Nothing
 /// is made yet.

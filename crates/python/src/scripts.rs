@@ -63,7 +63,7 @@ fn ensure_files(home: &Path, files: &[(&str, &str)]) -> Result<PathBuf, Analytic
     match is_whole(&folder, files) {
         true => Ok(folder),
         false => Err(AnalyticsError::Install(format!(
-            "{} is changed by somebody while threadwise writes it: see who does, then try again",
+            "{} is changed by another process while threadwise writes it: find that process, then try again",
             folder.display()
         ))),
     }

@@ -157,7 +157,7 @@ impl Way<'_> {
         // ends in the work folder.
         if folder.inode(Place::Database)? != Some(original.inode) {
             return Err(ItemError::failed(format!(
-                "somebody gave the name to another file, which was left; the original is {}",
+                "another process gave the name to another file, which was left; the original is {}",
                 folder::kept_of(&reload.database).display()
             )));
         }
@@ -238,7 +238,7 @@ fn unchanged(reload: &Work, original: Identity, copying_writes: bool) -> Result<
     match same && found.st_nlink == 1 {
         true => Ok(()),
         false => Err(ItemError::failed(
-            "somebody replaced, linked or wrote the file while it was held; find out who, then try again",
+            "another process replaced, linked or wrote the file while it was held; find that process, then try again",
         )),
     }
 }

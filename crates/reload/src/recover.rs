@@ -139,7 +139,7 @@ fn recovered(
         }
         (Phase::Ready, Some((original, _))) if now.is_some_and(|now| now != original) => {
             return Err(ItemError::failed(format!(
-                "somebody else's file has the name; the original may be {}: put the right one there, then \
+                "another file has the name; the original may be {}: put the right one there, then \
                  remove {}",
                 folder::kept_of(database).display(),
                 folder.path().display()

@@ -91,7 +91,7 @@ pub fn clear(reload: &Work, folder: &Folder, original: Inode, new: Inode) -> Res
             })
         }
         Some(found) if found != new => {
-            undecided("somebody gave the name to another file right before the swap; that file")
+            undecided("another process gave the name to another file right before the swap; that file")
         }
         _ => Ok(()),
     }
@@ -127,7 +127,7 @@ mod tests {
         take_name().unwrap();
         assert_eq!((inode(&reload.new), inode(&reload.database)), (Some(original), Some(new)));
         let theirs = clear(new, new).unwrap_err().to_string();
-        assert!(theirs.contains("somebody gave the name"), "{theirs}");
+        assert!(theirs.contains("another process gave the name"), "{theirs}");
         assert_eq!(fs::read(&reload.new).unwrap(), b"original");
         fs::rename(&kept, root.path().join("elsewhere")).unwrap();
         let only = clear(original, new).unwrap_err().to_string();

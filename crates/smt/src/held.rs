@@ -163,8 +163,11 @@ impl<'k> Held<'k> {
         let now = State::read(self.kernel.roots())?;
         let lines = now.lines_beyond(&self.facts.first);
         if !lines.is_empty() {
-            let gone =
-                || SmtError::Refused("the journal was removed by somebody; nothing was changed".to_owned());
+            let gone = || {
+                SmtError::Refused(
+                    "the journal was removed by another process; nothing was changed".to_owned(),
+                )
+            };
             Locked::open(&self.journal)?.ok_or_else(gone)?.append(&lines)?;
             self.facts.first.extend(now);
         }
@@ -186,7 +189,7 @@ impl<'k> Held<'k> {
     /// # Errors
     /// The journal cannot be written; everything is put back.
     pub fn keep(mut self) -> Result<(), SmtError> {
-        let gone = || SmtError::Refused("the journal was removed by somebody".to_owned());
+        let gone = || SmtError::Refused("the journal was removed by another process".to_owned());
         Locked::open(&self.journal)?.ok_or_else(gone)?.append(&kept_line(true))?;
         self.is_done = true;
         Ok(())

@@ -141,7 +141,7 @@ fn definition() -> String {
 /// What is wrong with the last report.
 fn judged(machine: &Machine, report: &str) -> Vec<String> {
     let Ok(report) = serde_json::from_str::<Value>(report) else {
-        return vec![format!("the report is no JSON: {}", report.trim())];
+        return vec![format!("the report is not JSON: {}", report.trim())];
     };
     let external = &report["external"];
     let empty = Vec::new();

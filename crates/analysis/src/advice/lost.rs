@@ -34,7 +34,7 @@ pub fn line(facts: &Facts<'_>, choice: &Choice) -> Option<Prose> {
         )
     });
     Some(prose!(
-        "No advice on {}: {} lost {} of its time to {}, and {} {}.{} Measure again when nobody else works there, or elsewhere.",
+        "No advice on {}: {} lost {} of its time to {}, and {} {}.{} Measure again when nothing else runs there, or on another machine.",
         words::question(facts, choice),
         named(most),
         figure(lost),

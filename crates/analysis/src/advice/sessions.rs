@@ -158,7 +158,7 @@ fn in_all_instances(facts: &Facts<'_>) -> &'static str {
     }
 }
 
-/// What would show whether more do more, where the most that were tried are the best.
+/// What would show whether more do more, where the largest number tested are the best.
 fn more(facts: &Facts<'_>, choice: &Choice, chosen: &Candidate) -> Prose {
     if !is_most_tried(choice, chosen) {
         return Prose::default();

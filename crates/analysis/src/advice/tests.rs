@@ -76,7 +76,7 @@ fn the_most_that_were_tried_may_not_be_enough() {
     assert_eq!(
         texts(&got),
         [
-            "Busy sessions to run: eight or more, the most that were tried; 6.00x [5.99, 6.01] of one; more may do more, so \
+            "Busy sessions to run: eight or more, the largest number tested; 6.00x [5.99, 6.01] of one; more may do more, so \
           that there is no line to paste: measure them by `--sessions 8,16`."
         ]
     );

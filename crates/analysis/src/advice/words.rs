@@ -182,7 +182,7 @@ pub fn answer(facts: &Facts<'_>, choice: &Choice, chosen: &Candidate) -> Prose {
     prose!("{}{}", value(facts, choice, chosen), more)
 }
 
-/// Whether the most that were tried are better than all that were less, so that more may be better still.
+/// Whether the largest number tested are better than all that were less, so that more may be better still.
 pub fn is_most_tried(choice: &Choice, chosen: &Candidate) -> bool {
     let is_number = matches!(choice.axis, Axis::Sessions | Axis::Dop | Axis::Jobs);
     let near = choice.candidates.iter().filter(|one| one.within_margin).count();
@@ -228,7 +228,7 @@ pub fn of_numbers(facts: &Facts<'_>, choice: &Choice, chosen: &Candidate) -> Pro
     let up_to = as_good
         .map_or_else(Prose::default, |most| prose!(" (up to {} do as much)", value(facts, choice, most)));
     let tried = match is_most_tried(choice, chosen) {
-        true => ", the most that were tried".into(),
+        true => ", the largest number tested".into(),
         false => prose!(
             "{}, {} shown to be within {} of the best of {} to {}",
             up_to,

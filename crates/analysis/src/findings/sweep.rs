@@ -204,7 +204,7 @@ fn sentence(facts: &Facts<'_>, sweep: &Sweep<'_>, place: &str) -> Prose {
         let reached =
             last.alone.map(|alone| prose!(" ({} of {})", &alone.ratio.decisive(), one)).unwrap_or_default();
         return prose!(
-            "Throughput{} still grows at {} sessions{}, the most that were tried.",
+            "Throughput{} still grows at {} sessions{}, the largest number tested.",
             place,
             count_word(last.sessions()),
             reached

@@ -169,12 +169,12 @@ fn a_sweep_that_ends_too_early_asks_for_more() {
     let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &all, 1.0));
     assert_eq!(
         of_kind(&findings, "sweep"),
-        "Throughput still grows at four sessions (3.80x [3.79, 3.81] of one), the most that were tried. \
+        "Throughput still grows at four sessions (3.80x [3.79, 3.81] of one), the largest number tested. \
          Intervals here are adjusted for all comparisons."
     );
     assert_eq!(
         of_kind(&findings, "advice"),
-        "Busy sessions to run: four or more, the most that were tried; 3.80x [3.79, 3.80] of one; more may do more, so that \
+        "Busy sessions to run: four or more, the largest number tested; 3.80x [3.79, 3.80] of one; more may do more, so that \
          there is no line to paste: measure them by `--sessions 4,8`."
     );
 }

@@ -415,7 +415,7 @@ pub fn next(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Prose> {
 /// What decides the margin: more blocks, where a day holds them; else a quieter machine.
 fn narrower(facts: &Facts<'_>) -> Prose {
     if crowd(facts).is_some() {
-        return "the same when nobody else is at work here".into();
+        return "the same when nothing else runs here".into();
     }
     let margin = Prose::figure(format!("±{}", set_percent(facts.study.design.margin)));
     let Some(power) = Power::of(facts.analysis, facts.study).filter(|power| !power.decides()) else {
@@ -502,7 +502,7 @@ pub fn alarm(facts: &Facts<'_>) -> Option<Finding> {
             several => prose!("is not 1, as it should be, and so in {} of {} groups", several, floors.len()),
         };
         let text = prose!(
-            "A/A alarm: {} against itself{} {}: something changed between runs that differ in nothing, and may be in \
+            "The same treatment, run twice, differed: {} over itself{} {}. Something changed between runs, and may be in \
              every ratio.",
             name,
             place,
@@ -514,7 +514,8 @@ pub fn alarm(facts: &Facts<'_>) -> Option<Finding> {
     let (name, place) = named(worst);
     let half_width = ((worst.ratio.high / worst.ratio.low).sqrt()) - 1.0;
     let text = prose!(
-        "A/A alarm: {} against itself{} is known to {} only, wider than the margin of {}: sizes are known no better.",
+        "The same treatment, run twice, is uncertain: {} over itself{} to {}, more than the margin of {}. Sizes are uncertain by as \
+         much.",
         name,
         place,
         plus_minus(half_width),

@@ -184,7 +184,7 @@ fn steps(facts: &Facts<'_>, list: &Worklist) -> Option<Finding> {
 fn end(facts: &Facts<'_>, series: &Series) -> String {
     let Some(Step { from, to, speed }) = series.steps.get(knee(series)) else {
         let most = series.points.last().map_or(0, |point| point.jobs);
-        return format!("Speed still grows at {}, the most that were tried.", jobs_words(most));
+        return format!("Speed still grows at {}, the largest number tested.", jobs_words(most));
     };
     match speed {
         Some(speed) if speed.is_lower() => format!("{} are slower than {from}.", jobs_words(*to)),

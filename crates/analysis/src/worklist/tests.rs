@@ -360,7 +360,7 @@ fn growth_to_the_end_and_a_fall() {
         of_kind(&findings, "jobs-step")[0].clone()
     };
     assert!(
-        say(&TWO).contains("Speed still grows at 2 jobs, the most that were tried. Intervals"),
+        say(&TWO).contains("Speed still grows at 2 jobs, the largest number tested. Intervals"),
         "{}",
         say(&TWO)
     );
@@ -451,7 +451,7 @@ fn what_more_blocks_would_not_fix_is_not_answered_with_more_blocks() {
     assert!(scope.contains("Next: the same") && scope.contains("would take too many blocks"), "{scope}");
     let [trust, scope] = found(0.4);
     assert!(trust.contains("others kept the list's logical CPUs 40% busy"), "{trust}");
-    assert!(scope.ends_with("Next: the same when nobody else is at work here."), "{scope}");
+    assert!(scope.ends_with("Next: the same when nothing else runs here."), "{scope}");
 }
 
 #[test]

@@ -194,7 +194,7 @@ fn refused(target: &Target, cause: &Error) -> EngineError {
             absent(text, *kind)
         }
         (None, Error::DriverError(DriverError::CouldNotConnect(None) | DriverError::ConnectTimeout)) => {
-            "nobody answers; check host, port and firewall".to_owned()
+            "no answer; check host, port and firewall".to_owned()
         }
         (None, Error::DriverError(DriverError::TlsNotSupported)) => {
             "the server has no TLS; ssl-mode=disabled goes without".to_owned()

@@ -345,11 +345,11 @@ impl<'a> Settings<'a> {
         };
         if mode != SslMode::VerifyFull && by_system {
             let why =
-                "sslrootcert is system, with which anybody's certificate would do: set sslmode=verify-full";
+                "sslrootcert is system, which accepts a certificate for any host: set sslmode=verify-full";
             return Err(refuse("sslmode", why));
         }
         if mode == SslMode::VerifyCa && self.ssl_root()?.is_none() {
-            let why = "there is no file of an authority, and anybody's certificate of the system's would do: name one \
+            let why = "there is no file of an authority, and any certificate that the system trusts would be accepted: name one \
                        by PGSSLROOTCERT, or set sslmode=verify-full";
             return Err(refuse("sslmode", why));
         }

@@ -356,7 +356,7 @@ fn exported(facts: &Facts<'_>, export: Export) -> Result<String, String> {
 
 fn is_json(what: &str, text: &str) -> Result<(), String> {
     let read = serde_json::from_str::<serde_json::Value>(text);
-    read.map_err(|error| format!("{what} is no JSON: {error}"))?;
+    read.map_err(|error| format!("{what} is not JSON: {error}"))?;
     is_clean(what, text)
 }
 

@@ -96,7 +96,7 @@ fn lock(file: &File, wait: Duration) -> io::Result<()> {
         match fcntl_lock(file, FlockOperation::NonBlockingLockExclusive) {
             Err(Errno::AGAIN | Errno::ACCESS) if Instant::now() < until => std::thread::sleep(BETWEEN_TRIES),
             Err(Errno::AGAIN | Errno::ACCESS) => {
-                return Err(io::Error::other("somebody reads it all the time; end what uses it"));
+                return Err(io::Error::other("another process reads it all the time; end that process"));
             }
             locked => return Ok(locked?),
         }

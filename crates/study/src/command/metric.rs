@@ -170,7 +170,7 @@ fn pointer(text: &str) -> Result<String, String> {
         return Ok(text.to_owned());
     }
     Err(format!(
-        "'{}' is no JSON pointer: it begins with /, such as /results/0/tps (~0 is ~, ~1 is /)",
+        "'{}' is not a JSON pointer: it begins with /, such as /results/0/tps (~0 is ~, ~1 is /)",
         shown(text)
     ))
 }

@@ -62,7 +62,7 @@ fn a_sweep_past_a_baseline_of_two_sessions() {
     let findings = verdict_of(&study, &machine(1, 4, 1), &all);
     assert_eq!(
         of_kind(&findings, "sweep"),
-        "Throughput still grows at four sessions (1.90x [1.90, 1.90] of two (2 sessions on 2c1t)), the most that were tried. \
+        "Throughput still grows at four sessions (1.90x [1.90, 1.90] of two (2 sessions on 2c1t)), the largest number tested. \
          Intervals here are adjusted for all comparisons."
     );
 }

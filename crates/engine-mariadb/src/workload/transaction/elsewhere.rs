@@ -33,7 +33,7 @@ pub(super) fn check(connection: &mut Conn, transaction: &Transaction) -> Result<
         Some((line, other)) => Err(refuse(
             SQL,
             format!(
-                "line {line}: it names the database '{other}', and only '{named}' may be written to; an alias of that \
+                "line {line} is about the database '{other}', and only '{named}' may be written to; an alias of that \
                  name needs another one"
             ),
         )),

@@ -30,7 +30,7 @@ pub(super) struct Plan {
 /// # Errors
 /// It is not what EXPLAIN says.
 pub(super) fn read(json: &str) -> Result<Plan, String> {
-    let all: Value = serde_json::from_str(json).map_err(|cause| format!("the plan is no JSON: {cause}"))?;
+    let all: Value = serde_json::from_str(json).map_err(|cause| format!("the plan is not JSON: {cause}"))?;
     let one = all.get(0).ok_or("EXPLAIN returned no plan")?;
     let root = one.get("Plan").ok_or("EXPLAIN returned no plan")?;
     let planning_ms =

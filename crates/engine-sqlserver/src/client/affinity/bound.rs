@@ -86,8 +86,12 @@ impl Bound {
 /// The journal of a study at work on this server.
 fn living(folder: &Path, server: &str) -> Result<Locked, EngineError> {
     let kind = &kind(server);
-    let gone =
-        || failed(ACTION, "nobody would put it back: what holds its affinity for this study has ended");
+    let gone = || {
+        failed(
+            ACTION,
+            "it would not be put back: the process that holds its affinity for this study has ended",
+        )
+    };
     let refused = |error: threadwise_process::journal::JournalError| failed(ACTION, error);
     for written in lasting(folder, kind).map_err(refused)? {
         let Some(journal) = Locked::open(&written.path).map_err(refused)? else { continue };

@@ -166,26 +166,24 @@ fn refused(target: &Target, cause: &Fault) -> EngineError {
             ErrorKind::TimedOut if message.contains(LOGGING_IN) => {
                 let plain = match target.options.tls {
                     Tls::Off => {
-                        " One without TLS takes --engine-option tls=plain, which sends the password as anybody on the way \
-                         can read it"
+                        " One without TLS takes --engine-option tls=plain, which sends the password unencrypted"
                     }
                     _ => "",
                 };
                 format!("it takes connections and says nothing; is that a port of SQL Server?{plain}")
             }
-            ErrorKind::TimedOut => "nobody answers; check host, port and firewall".to_owned(),
+            ErrorKind::TimedOut => "no answer; check host, port and firewall".to_owned(),
             _ if message.contains("certificate") => no_tls(target.options.tls, message),
             ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => {
                 "the connection was closed before the login; is that a port of SQL Server, and does it have TLS? One without takes \
-                 --engine-option tls=plain, which sends the password as anybody on the way can read it"
+                 --engine-option tls=plain, which sends the password unencrypted"
                     .to_owned()
             }
             _ => format!("what answers there does not speak to clients of SQL Server ({})", one_line(message)),
         },
         // The library's words where the server says that it cannot encrypt and we want it to.
         (None, Fault::Protocol(cause)) if cause.contains("encryption level") => {
-            "no TLS: the server has none; have its owner set it up, or give --engine-option tls=plain, which sends the password \
-             as anybody on the way can read it"
+            "no TLS: the server has none; have its owner set it up, or give --engine-option tls=plain, which sends the password unencrypted"
                 .to_owned()
         }
         (None, other) => format!("what answers there does not speak to clients of SQL Server ({})", advice(other)),
@@ -205,7 +203,7 @@ fn no_tls(tls: Tls, cause: &str) -> String {
         Tls::Trust => format!("no TLS: {cause}; --engine-option tls=off encrypts the login alone"),
         Tls::Off => format!(
             "no TLS: {cause}; the login needs it: have the server's owner set it up, or give --engine-option tls=plain, \
-             which sends the password as anybody on the way can read it"
+             which sends the password unencrypted"
         ),
         Tls::Plain => format!("no TLS: {cause}; the server wants it: --engine-option tls=trust"),
     }

@@ -18,7 +18,7 @@ const SET: [(&str, &str); 17] = [
     ("tags", "nothing: every task is needed"),
     ("skip-tags", "nothing: every task is needed"),
     ("start-at-task", "nothing: a second submit does what is missing"),
-    ("step", "nothing: nobody is asked while it runs"),
+    ("step", "nothing: no question is asked while it runs"),
     ("check", "nothing: it would measure nothing"),
     ("syntax-check", "nothing: submit does it first"),
     ("list-hosts", "nothing: it would measure nothing"),

@@ -134,7 +134,10 @@ fn what_had_the_name_in_the_last_moment_is_reported_and_stays() {
             assert!(report.left_behind, "{report:?}");
             if goes_on {
                 let Outcome::Failed(why) = &report.outcome else { panic!("{:?}", report.outcome) };
-                assert!(why.contains("somebody gave the name") && why.contains("db.before-reload"), "{why}");
+                assert!(
+                    why.contains("another process gave the name") && why.contains("db.before-reload"),
+                    "{why}"
+                );
             }
             // However often, and by the next run too.
             for _ in 0..2 {

@@ -82,7 +82,7 @@ fn a_table_of_three_engines() {
     cross-package/l2 : alone  ▲ 1.94x [1.90, 1.98]  -                       ▲ 1.94x [1.90, 1.98]
     smt-yield/l2              ▲ 1.29x [1.26, 1.34]  ▲ 1.29x [1.26, 1.34] ~  ▲ 1.29x [1.26, 1.34]
     2 -: one package  3 -: crash: gone
-    ▲ higher  ▼ lower  = within the margin  ? undecided  ~ A/A alarm
+    ▲ higher  ▼ lower  = within the margin  ? undecided  ~ the same, run twice, differed
     Ratios may be compared side by side: each is of an engine to itself. Rows per second are not: each
     engine's rows are its own work.
     ");

@@ -24,7 +24,7 @@ impl Terminal {
     pub fn enter() -> Result<Self, AppError> {
         if !io::stdout().is_terminal() {
             return Err(AppError::Input(
-                "--live needs a terminal, and standard output is none: leave it out for lines, or use --json"
+                "--live needs a terminal, and standard output is not one: leave it out for lines, or use --json"
                     .to_owned(),
             ));
         }

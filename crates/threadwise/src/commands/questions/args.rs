@@ -33,7 +33,7 @@ pub struct PoolArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = crate::input::count)]
     pub sessions: Option<Vec<u32>>,
     /// The most connections that are tried, in all application instances together [default: four times the logical CPUs,
-    /// but 16 to 64, or twice the logical CPUs where that is more]. Where the most that were tried do more than all fewer,
+    /// but 16 to 64, or twice the logical CPUs where that is more]. Where the largest number tested do more than all fewer,
     /// nothing is given to paste, and the answer has the next bound to try
     #[arg(long, value_name = "NUMBER", conflicts_with = "sessions", value_parser = clap::value_parser!(u32).range(2..=i64::from(MAX_SESSIONS)))]
     pub connections_at_most: Option<u32>,

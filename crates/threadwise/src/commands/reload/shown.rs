@@ -89,7 +89,7 @@ pub fn text(reports: &[Report], seconds: f64, engine: &str) -> String {
     let _ = writeln!(text, "{} of {all} in {seconds:.1} s{sizes}", parts.join(", "));
     if let Some(kept) = reports.iter().find_map(|report| report.kept.as_ref()) {
         let state = match engine {
-            threadwise_reload::firebird::NAME => "shut down, so that nobody can open them",
+            threadwise_reload::firebird::NAME => "shut down, so that no client can open them",
             _ => "read-only",
         };
         let _ = writeln!(
@@ -202,6 +202,6 @@ mod tests {
         assert_eq!(lines, ["skipped     a: in use; note: of two lines", sum]);
         let done = |engine| text(&[report(Outcome::Done, Some("a.before-reload"))], 1.0, engine);
         assert!(done("sqlite").contains("kept, read-only,"), "{}", done("sqlite"));
-        assert!(done("firebird").contains("nobody can open them"), "{}", done("firebird"));
+        assert!(done("firebird").contains("no client can open them"), "{}", done("firebird"));
     }
 }

@@ -211,7 +211,7 @@ pub fn confirm(question: &str, yes: bool) -> Result<(), AppError> {
         return Ok(());
     }
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        return Err(AppError::Refused(format!("{question}: nobody can be asked here; give --yes")));
+        return Err(AppError::Refused(format!("{question}: there is no terminal to ask on; give --yes")));
     }
     output::tell(&format!("{question}. Go on? [y/N]"));
     let mut answer = String::new();
