@@ -256,7 +256,7 @@ Passwords of servers: PGPASSWORD or ~/.pgpass for PostgreSQL; docs/ENGINES.md ha
 The default run keeps all allowed logical CPUs busy. It refuses when other load is above 5% or a
 database server is running (--allow-busy goes on all the same).")]
 pub struct RunArgs {
-    /// Preset (see `threadwise list`) or study definition [default: placement]
+    /// Preset (`threadwise list`) or study definition [default: placement]
     ///
     /// A study definition is a file whose name ends in .toml (docs/STUDY.md).
     #[arg(value_name = "PRESET|STUDY.toml")]

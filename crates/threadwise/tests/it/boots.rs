@@ -49,7 +49,7 @@ fn stopped(lab: &Lab) {
     plain.execute_batch("UPDATE meta SET value = 'stopped' WHERE key = 'state'").unwrap();
 }
 
-const RESUME: [&str; 4] = ["run", "--all", "--resume", "s.threadwise", "--no-html"];
+const RESUME: [&str; 5] = ["run", "--all", "--resume", "s.threadwise", "--no-html"];
 
 #[test]
 fn after_another_boot_a_study_begins_a_new_file_and_leaves_the_old_one() {

@@ -32,7 +32,7 @@ fn six(lab: &Lab, after: &[&str]) {
     }
 }
 
-const SIDES: [&str; 9] = ["compare", "--all", "--before", "a0", "a1", "a2", "--after", "b0", "b1", "b2"];
+const SIDES: [&str; 10] = ["compare", "--all", "--before", "a0", "a1", "a2", "--after", "b0", "b1", "b2"];
 
 fn sides(lab: &Lab, more: &[&str]) -> Said {
     lab.run(&[&SIDES[..], more].concat())

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Commands that measure, and say with `--plan` what they would do.
-const PLANNED: [&str; 5] = ["run", "--all", "pool", "maxdop", "bind", "ab"];
+const PLANNED: [&str; 5] = ["run", "pool", "maxdop", "bind", "ab"];
 
 /// Runs a printed command line, which must be understood; one that measures only plans.
 fn assert_runs(lab: &Lab, line: &str) {
@@ -159,7 +159,7 @@ fn every_command_line_in_texts_names_commands_and_options_that_there_are() {
     {
         known.insert(word.to_owned(), options_of(&lab, &[word]).unwrap_or_default());
     }
-    known.insert("study".to_owned(), known["run", "--all"].clone());
+    known.insert("study".to_owned(), known["run"].clone());
     for (command, subs) in [
         ("fleet", &["plan", "submit", "status", "collect", "report", "cell"][..]),
         ("engine", &["add", "list", "remove"]),

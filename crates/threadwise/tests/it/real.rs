@@ -53,8 +53,8 @@ fn a_short_study_on_sqlite_counts_what_it_reads() {
         assert!((1.0..3.2).contains(&reads), "{treatment}");
     }
     // The hardware was probed first, and looked at before and after every slice.
-    assert_eq!(json["probe", "--all"]["form"], "short");
-    assert_eq!(json["probe", "--all"]["interrupted"], false);
+    assert_eq!(json["probe"]["form"], "short");
+    assert_eq!(json["probe"]["interrupted"], false);
     let runs = lab.ok(&["export", "s.threadwise", "--format", "jsonl"]).stdout;
     for run in runs.lines() {
         let run: Value = serde_json::from_str(run).unwrap();

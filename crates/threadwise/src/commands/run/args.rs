@@ -86,9 +86,9 @@ pub struct SliceArgs {
 /// Options of `run` and `ab` for the workload `command`.
 #[derive(Debug, Clone, Args, Default)]
 pub struct CommandArgs {
-    /// Command to measure: `threadwise run command -- CMD ARGS`
+    /// Command to measure, with its arguments
     ///
-    /// No shell runs it (sh -c '…' does). {sessions} {session} {cpus} {out} {seed} {treatment} {block} are filled in, {{
+    /// `threadwise run command -- CMD ARGS` measures one, `threadwise ab -- CMD_A --- CMD_B` compares two. No shell runs it (sh -c '…' does). {sessions} {session} {cpus} {out} {seed} {treatment} {block} are filled in, {{
     /// and }} are braces. The command is stored in the result file and shown in the report: put passwords into the
     /// environment.
     #[arg(last = true, value_name = "CMD")]

@@ -20,7 +20,7 @@ const ATTACKER: u32 = 12_345;
 const ROUNDS: u32 = 40;
 /// Every name that a reload makes in its work folder.
 const NAMES: [&str; 13] = [
-    "probe", "--all",
+    "probe",
     "marker",
     "marker.next",
     "lock",

@@ -129,7 +129,7 @@ fn the_smallest_study_runs_on_servers_that_people_have_today() {
 #[ignore = "laboratory: servers"]
 fn killed_with_a_server_at_work_nothing_lives_on() {
     for engine in SERVERS {
-        for restart in ["run", "--all", "study"] {
+        for restart in ["run", "study"] {
             let lab = lab();
             let options = "blocks = 400";
             let long = study(engine, "logical-io", options).replace("blocks = 2\n", "blocks = 500\n");
