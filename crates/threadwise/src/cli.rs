@@ -373,7 +373,7 @@ pub struct RunArgs {
     /// Others are schema=bench, bin=/opt/pgsql/bin and settings.wal_buffers=16MB; docs/ENGINES.md has more.
     #[arg(long, value_name = "KEY=VALUE", value_parser = crate::input::key_value, help_heading = "Servers")]
     pub engine_option: Vec<(String, String)>,
-    /// Where service threads run: near or far from sessions, or there
+    /// Service threads: near or far from sessions, or in a placement
     ///
     /// Service threads of the engine are its log writer and its checkpointer. They run near or far from the sessions, or
     /// in a placement. Treatments that name a place keep it. [default: the study's own, which is the sessions' logical

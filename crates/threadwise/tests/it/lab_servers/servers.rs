@@ -212,7 +212,8 @@ fn the_example_of_two_settings_of_a_server_runs() {
     let help = lab.ok(&["ab", "--help"]).stdout;
     let at = help.find("threadwise ab --engine postgres --study").unwrap();
     let example = help[at..].split("\n\n").next().unwrap();
-    let words: Vec<&str> = example.split_whitespace().skip(1).collect();
+    // Its lines end with what continues them in a shell.
+    let words: Vec<&str> = example.split_whitespace().skip(1).filter(|word| *word != "\\").collect();
     let quick =
         ["--allow-busy", "--no-probe", "--no-html", "--blocks=1", "--rounds=1", "--slice=100ms", "-o", "s"];
     let said = lab.run(&[&words[..], &quick].concat());
