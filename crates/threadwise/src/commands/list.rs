@@ -30,6 +30,12 @@ const QUESTIONS: [(&str, &str); 4] = [
     ("ab", "which of two versions of a program, or of two settings, does more"),
 ];
 
+/// Kind of an entry that `run` takes.
+const PRESET: &str = "preset";
+
+/// Width of the column of names.
+const NAME_WIDTH: usize = 18;
+
 /// Presets by the question that each answers.
 const PRESETS: [(&str, &[&str]); 7] = [
     (
@@ -92,12 +98,6 @@ fn by_question(entries: &[ListEntry]) -> String {
     }
     text
 }
-
-/// Kind of an entry that `run` takes.
-const PRESET: &str = "preset";
-
-/// Longest name that leaves the column of what it does alone.
-const NAME_WIDTH: usize = 18;
 
 fn entries(topology: &Topology) -> Result<Vec<ListEntry>, AppError> {
     let entry =
