@@ -13,16 +13,88 @@ use crate::commands::smt::{SmtArgs, SmtWatchdogArgs};
 use crate::commands::spins::SpinsArgs;
 use crate::commands::worklist::{WorklistRunArgs, WorklistSqliteArgs};
 use crate::prices::PriceArgs;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Arg, ArgAction, Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use threadwise_analysis::asked::Asked;
 use threadwise_machine::placement::Service;
 use threadwise_machine::{CpuSet, Memory};
 
+/// The help of the program: commands by what they are for, which clap has no groups for. A test compares it with the
+/// subcommands.
+const HELP: &str = "\
+{about-with-newline}
+{usage-heading} {usage}
+
+Measure:
+  run          Run a preset or a study definition, and print the answer
+  ab           Compare two versions of a program, or two settings of an engine: B over A
+
+Decide:
+  pool         Measure how many connections a pool should have
+  maxdop       Measure which degree of parallelism queries should have
+  bind         Measure what binding a running server to fewer logical CPUs costs
+  compare      Compare studies: side by side, before and after, or with published ones
+  fit          Fit a scaling law to a sweep, and predict other machines
+
+Look:
+  topology     Show the machine: packages, NUMA nodes, caches, cores, logical CPUs and limits
+  probe        Measure the machine: who shares a core, co-runners, latencies, clocks
+  watch        Show live who shares a core with whom, and where co-runners are
+  headroom     Show live how much capacity is used and left: what \"50% busy\" really is
+  doctor       List what would spoil a measurement here, and how to change it
+  check        List what a server lets a login do, and try a small study of each workload
+  published    Show published measurements, and the command that redoes each
+  spins        Compute what counted spins cost, or sample how much a running server spins
+
+Operate:
+  engine       Add, list or remove engines on Python packages of their own, such as DuckDB
+  smt          Switch SMT off and on, restore the machine, or show what can be switched
+  reload       Back up, restore, check and swap many database files, so that none is ever lost
+  fleet        Run a study on many machines (Slurm and others), and judge kinds of machines
+  report       Print the answer of a study again, or write its other forms
+  export       Write the raw runs or slices of a study
+  list         List presets, engines, workloads and the placements that this machine can do
+
+  completions  Print a shell completion script
+  man          Print the manual page (roff)
+  help         Print this message or the help of the given subcommand(s)
+
+Options:
+{options}{after-help}";
+
+/// `-h` and `--help` print what most need, `--help-all` everything. Every command takes them.
+fn help_flags() -> [Arg; 2] {
+    let flag = |name: &'static str| Arg::new(name).long(name).global(true).help_heading("Help");
+    [
+        flag("help").short('h').action(ArgAction::HelpShort).display_order(990).help("Print the help"),
+        flag("help-all")
+            .action(ArgAction::HelpLong)
+            .display_order(991)
+            .help("Print the help with all options and details"),
+    ]
+}
+
 /// What hyper-threads, cores, sockets and parallelism do to your database, with error bars.
 #[derive(Debug, Parser)]
 #[command(name = "threadwise", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(disable_help_flag = true, args = help_flags(), help_template = HELP)]
 #[command(after_help = "\
+Examples:
+  threadwise run                    measure this machine with embedded SQLite, about 70 s
+  threadwise run session-sweep      how throughput grows with sessions
+  threadwise doctor                 what would spoil a measurement here
+  threadwise report FILE --html R.html
+  threadwise run --help-all         all options of a command
+
+Exit codes (docs/EXIT-CODES.md):
+  0    done
+  1    failed; of run also: the study is not valid as a whole
+  2    bad input; nothing was touched
+  3    refused, and nothing was touched; or a study was stopped because others had to wait
+  4    of compare --fail-on-regression: a treatment got worse
+  5    of compare --fail-on-regression: a treatment may have got worse, which is not shown
+  130  interrupted; what finished is stored")]
+#[command(after_long_help = "\
 Examples:
   threadwise run                       measure this machine with embedded SQLite, about 70 s
   threadwise run session-sweep         how throughput grows with sessions
@@ -30,15 +102,17 @@ Examples:
   threadwise probe                     what the machine is: who shares a core, as measured
   threadwise doctor                    what would spoil a measurement here
   threadwise report FILE --html R.html the report of an earlier study
+  threadwise run --help-all            all options of a command
 
 Exit codes (docs/EXIT-CODES.md):
   0    done
-  1    failed; of run also: measured, but more than a tenth of the runs failed or were left out, or a
-       treatment has no data
+  1    failed; of run also: measured, but more than a tenth of the runs failed or were left out,
+       or a treatment has no data
   2    bad input; nothing was touched
   3    refused, and nothing was touched; or a study was stopped because others had to wait for it
   4    of compare --fail-on-regression: a treatment got worse
-  5    of compare --fail-on-regression: a treatment may have got worse, and the studies do not show it
+  5    of compare --fail-on-regression: a treatment may have got worse, and the studies do not
+       show it
   130  interrupted; what finished is stored")]
 pub struct Cli {
     /// What to do.
@@ -49,7 +123,9 @@ pub struct Cli {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Measure: run a preset or a study definition and print its verdict
+    /// Run a preset or a study definition, and print the answer
+    ///
+    /// `threadwise study` is another name of this command.
     #[command(visible_alias = "study")]
     Run(Box<RunArgs>),
     /// Measure how many connections a pool should have
@@ -60,33 +136,48 @@ pub enum Command {
     Bind(Box<BindArgs>),
     /// Compare two versions of a program, or two settings of an engine: B over A
     Ab(Box<AbArgs>),
-    /// Print the verdict of a study again, or write its other forms
+    /// Print the answer of a study again, or write its other forms
     Report(ReportArgs),
-    /// Put several studies side by side, say whether something changed between two sides, or print cards
+    /// Compare studies: side by side, before and after, or with published ones
+    ///
+    /// It puts several studies side by side, says whether something changed between two sides, shows published ratios
+    /// beside those of a study, or prints cards.
     Compare(CompareArgs),
-    /// Run the same study on many machines, by Slurm and others, and judge kinds of machines (docs/FLEETS.md)
+    /// Run a study on many machines (Slurm and others), and judge kinds of machines
+    ///
+    /// docs/FLEETS.md has the format of a fleet, and what each engine needs.
     Fleet(FleetArgs),
-    /// Show published measurements, figure by figure, and the command that redoes each
+    /// Show published measurements, and the command that redoes each
+    ///
+    /// It shows them figure by figure.
     Published(PublishedArgs),
     /// Show the machine: packages, NUMA nodes, caches, cores, logical CPUs and limits
     Topology(TopologyArgs),
-    /// Measure the machine: who shares a core, co-runners on siblings, latencies, clocks
+    /// Measure the machine: who shares a core, co-runners, latencies, clocks
+    ///
+    /// Co-runners are other programs or guests on the same core.
     Probe(ProbeArgs),
-    /// Look at the machine live: who shares a core with whom now, and where co-runners are
+    /// Show live who shares a core with whom, and where co-runners are
     Watch(WatchArgs),
-    /// Show live how much of the machine's capacity is used and left: what "50% busy" really is
+    /// Show live how much capacity is used and left: what "50% busy" really is
     Headroom(HeadroomArgs),
-    /// Say what a server of yours lets a login do, and try a small study of each workload there
+    /// List what a server lets a login do, and try a small study of each workload
     Check(CheckArgs),
-    /// Say what would spoil a measurement here and how to change it; changes nothing itself
+    /// List what would spoil a measurement here, and how to change it
+    ///
+    /// It changes nothing itself, except with --restore.
     Doctor(DoctorArgs),
-    /// Fit a scaling law to a sweep, of a study or of a CSV file, and say what another machine would do
+    /// Fit a scaling law to a sweep, and predict other machines
+    ///
+    /// The sweep is in the result file of a study, or in a CSV file.
     Fit(FitArgs),
-    /// Say what counted spins can have cost, or how much of a running server's CPU time is spinning
+    /// Compute what counted spins cost, or sample how much a running server spins
+    ///
+    /// It says what counted spins can have cost, or how much of a running server's CPU time is spinning.
     Spins(SpinsArgs),
-    /// Switch SMT off and on for this machine, put everything back, or say what can be done here
+    /// Switch SMT off and on, restore the machine, or show what can be switched
     Smt(SmtArgs),
-    /// Add, list or remove engines that run on their own Python packages, such as DuckDB
+    /// Add, list or remove engines on Python packages of their own, such as DuckDB
     Engine(EngineArgs),
     /// Back up, restore, check and swap many database files, so that none is ever lost
     Reload(Box<ReloadArgs>),
@@ -125,6 +216,19 @@ pub enum Command {
 #[derive(Debug, Args, Default)]
 #[command(after_help = "\
 Examples:
+  threadwise run                                     this machine, embedded SQLite, about 70 s
+  threadwise run --until 2% --budget 10m             stop when every interval is within ±2%
+  threadwise run cached-reads --engine postgres      also firebird, mariadb
+  threadwise run concurrent-inserts --engine postgres://app@db.example/shop
+  threadwise run command --parse pgbench -- pgbench -n -c {sessions} -T 10 bench
+  threadwise run --resume night.threadwise           go on with an interrupted study
+
+The default run keeps all allowed logical CPUs busy. It refuses when other load is above 5% or a
+database server is running (--allow-busy goes on all the same).
+
+All options and more examples: threadwise run --help-all")]
+#[command(after_long_help = "\
+Examples:
   threadwise run
   threadwise run --budget 5m --output night.threadwise
   threadwise run --until 2% --budget 10m       stop when every interval is within ±2%
@@ -132,10 +236,10 @@ Examples:
   threadwise run --set data_mib=1024 --set work_unit=16
   threadwise run --memory interleave
   threadwise run cached-reads --engine postgres                 also firebird, mariadb
-  threadwise run concurrent-inserts --engine postgres://app@db.example/shop  password: PGPASSWORD, ~/.pgpass
+  threadwise run concurrent-inserts --engine postgres://app@db.example/shop
   threadwise run concurrent-inserts --engine mariadb --set rows_per_session=2000000
   threadwise run concurrent-inserts --service near
-  threadwise run --price-hour 3.20 --licence-hour 0.50 --licence-per core       what second threads cost
+  threadwise run --price-hour 3.20 --licence-hour 0.50 --licence-per core
   threadwise run smt-off --smt mask,offline --yes                       as root
   threadwise run parallel-queries --set scale=10 --dop 1,2,4 --placement no-smt --placement all
   threadwise run parallel-queries --engine postgres --set scale=0.1
@@ -146,113 +250,157 @@ Examples:
   threadwise run work-list --list names.txt -- psql -d {item} -f patch.sql
   threadwise run my-study.toml
   threadwise run --resume night.threadwise     go on with an interrupted study
-  threadwise run smt-boots --arm smt-on        a study over several boots: the words at its end say what is next
+  threadwise run smt-boots --arm smt-on        over several boots: its last lines say what is next
+
+Passwords of servers: PGPASSWORD or ~/.pgpass for PostgreSQL; docs/ENGINES.md has those of others.
 
 The default run keeps all allowed logical CPUs busy. It refuses when other load is above 5% or a
 database server is running (--allow-busy goes on all the same).")]
 pub struct RunArgs {
-    /// A preset (see `threadwise list`) or a study definition ending in .toml [default: placement]
+    /// Preset (`threadwise list`) or study definition [default: placement]
+    ///
+    /// A study definition is a file whose name ends in .toml (docs/STUDY.md).
     #[arg(value_name = "PRESET|STUDY.toml")]
     pub study: Option<String>,
-    /// Engine: sqlite, native, firebird (embedded, from its packages), postgres, mariadb (a server of our own
-    /// for the study), the address of a running server (postgres://USER@HOST:PORT/DB, mariadb://…,
-    /// sqlserver://…, oracle://…), one on a Python package such as duckdb (see `threadwise engine list`), simulated, or a program
-    /// threadwise-engine-NAME on PATH. Of a work list its recipe: sqlite, firebird, postgres, mariadb
-    #[arg(long, value_name = "NAME|URL")]
+    /// Engine by its name (sqlite, postgres, ...), or a server's address
+    ///
+    /// Names: sqlite, native, firebird (embedded, from its packages), postgres and mariadb (a private server for the
+    /// study), simulated, an engine on a Python package such as duckdb (see `threadwise engine list`), or a program
+    /// threadwise-engine-NAME on PATH. Addresses of running servers: postgres://USER@HOST:PORT/DB, mariadb://…,
+    /// sqlserver://…, oracle://…. Of a work list it is the recipe: sqlite, firebird, postgres or mariadb.
+    #[arg(long, value_name = "NAME|URL", help_heading = "What is measured")]
     pub engine: Option<String>,
-    /// Engine option, such as restart=study, schema=bench, bin=/opt/pgsql/bin or
-    /// settings.wal_buffers=16MB; may be given several times
-    #[arg(long, value_name = "KEY=VALUE", value_parser = crate::input::key_value)]
-    pub engine_option: Vec<(String, String)>,
-    /// Go on until every interval's half-width is within this share, such as 2%
-    #[arg(long, value_name = "PERCENT", value_parser = crate::input::share, conflicts_with = "blocks")]
-    pub until: Option<f64>,
-    /// Windows of 10 s beside the slices, in which stalls and limits of turbo clocks are seen that slices miss: so many
-    /// of each treatment, 3 where no number is given, 0 for none [default: none, from 10 minutes on as many as a
-    /// sixth of the time holds, and at least 3]
-    #[arg(long, value_name = "NUMBER", num_args = 0..=1, require_equals = true, default_missing_value = "3")]
-    pub long_windows: Option<u32>,
-    /// Go on with this interrupted study, after a boot or on another machine in a new result file beside it; its own
-    /// settings apply, and the hardware is probed if its first part was. --allow-busy, --data-dir, --budget and, where it runs commands, --allow-commands are those
-    /// of each start
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["study", "engine", "output", "seed", "sessions", "sweep", "compare", "streams", "dop", "jobs", "list", "placement", "memory", "service", "smt", "turbo", "governor", "factor", "engine_option", "set", "transaction", "rounds", "slice", "rewarm", "blocks", "until", "margin", "long_windows", "command", "each", "metric", "parse", "headline", "setup", "warmup", "before", "after", "check", "teardown"])]
-    pub resume: Option<PathBuf>,
-    /// External arm that the machine is in now, for a study over several boots (`[external]` in docs/STUDY.md); it must
-    /// be the one that is due
-    #[arg(long, value_name = "NAME")]
-    pub arm: Option<String>,
-    /// Numbers of sessions to measure instead of the preset's, such as 1,2,4
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = crate::input::count)]
+    /// Workload option, such as data_mib=512; may be repeated
+    ///
+    /// Others are work_unit=16 and update_pct=10; docs/STUDY.md has all of them.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = crate::input::key_value, help_heading = "What is measured")]
+    pub set: Vec<(String, String)>,
+    /// Numbers of sessions, such as 1,2,4, instead of the preset's
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = crate::input::count, help_heading = "What is measured")]
     pub sessions: Option<Vec<u32>>,
-    /// Sweep sessions in these orders of logical CPUs: spread (cores first), packed (siblings first), or both,
-    /// also where the study has no sweep; with --sessions at these points
-    #[arg(long, value_name = "ORDERS", value_delimiter = ',', conflicts_with = "placement")]
+    /// Sweep sessions in these orders of logical CPUs: spread, packed
+    ///
+    /// spread takes cores first, packed takes siblings first, and spread,packed measures both. It also works where the
+    /// study has no sweep. With --sessions it sweeps at these points.
+    #[arg(
+        long,
+        value_name = "ORDERS",
+        value_delimiter = ',',
+        conflicts_with = "placement",
+        hide_short_help = true,
+        help_heading = "What is measured"
+    )]
     pub sweep: Option<Vec<String>>,
-    /// The same for streams of queries: another name of --sessions
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = crate::input::count, conflicts_with = "sessions")]
+    /// Numbers of streams of queries: another name of --sessions
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = crate::input::count, conflicts_with = "sessions", hide_short_help = true, help_heading = "What is measured")]
     pub streams: Option<Vec<u32>>,
-    /// Degrees of parallelism to measure for every placement of a study of queries, such as 1,2,4
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = crate::input::count)]
+    /// Degrees of parallelism of queries, such as 1,2,4
+    ///
+    /// Each is measured for every placement of a study of queries.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = crate::input::count, help_heading = "What is measured")]
     pub dop: Option<Vec<u32>>,
-    /// Numbers of jobs to measure for every placement of a work list, such as 1,2,4
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = crate::input::count)]
-    pub jobs: Option<Vec<u32>>,
-    /// The items of a work list: a text file, one item a line. Database files are copied first, and the
-    /// originals left alone; for a command after -- lines are taken as they are [default: a list is made]
-    #[arg(long, value_name = "FILE")]
-    pub list: Option<PathBuf>,
-    /// Placement to measure instead of the preset's; may be given several times
-    #[arg(long, value_name = "PLACEMENT")]
-    pub placement: Option<Vec<String>>,
-    /// Where the memory of treatments lies that have no policy of their own: local (each session's own NUMA node), remote (a node
-    /// without a logical CPU of the placement), interleave (all nodes in turn), or nodes such as 0-1
-    /// [default: the study's own, which is local in presets]
-    #[arg(long, value_name = "POLICY")]
-    pub memory: Option<Memory>,
-    /// Compare two treatments of the study by name, such as all:no-smt; may be given several times
-    #[arg(long, value_name = "A:B")]
+    /// Factor with several levels, such as cache=warm,cold; may be repeated
+    ///
+    /// Every treatment is measured under each level, in one study. A factor is an option of the workload
+    /// (cache=warm,cold), an option of the engine
+    /// (engine.bin=/usr/lib/postgresql/16/bin,/usr/lib/postgresql/17/bin), or folders on two devices
+    /// (device=/mnt/ssd,/mnt/disk).
+    #[arg(long, value_name = "NAME=LIST", value_parser = crate::input::key_value, hide_short_help = true, help_heading = "What is measured")]
+    pub factor: Vec<(String, String)>,
+    /// Compare two treatments, such as all:no-smt; may be repeated
+    ///
+    /// The treatments are named as in the study.
+    #[arg(long, value_name = "A:B", hide_short_help = true, help_heading = "What is measured")]
     pub compare: Vec<String>,
-    /// Where the engine's service threads run (log writer, checkpointer): near or far from the sessions,
-    /// or a placement; treatments that name a place keep it [default: the study's own, which is the sessions' logical CPUs in most presets]
-    #[arg(long, value_name = "near|far|PLACEMENT")]
-    pub service: Option<Service>,
-    /// How SMT is taken away, several ways in one study: mask (siblings idle), offline (siblings of the used cores),
-    /// system (smt/control). All but mask switch the machine inside each block, as root, and put it back (docs/SMT.md)
-    /// [default: the study's own, which is mask in most]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    /// Go on with this interrupted study
+    ///
+    /// After a boot, or on another machine, it goes on in a new result file beside this one. The settings of the study
+    /// apply, and the hardware is probed if its first part was. These are not kept, since they hold for one start:
+    /// --allow-busy, --data-dir, --budget and, where it runs commands, --allow-commands.
+    #[arg(long, value_name = "FILE", help_heading = "What is measured", conflicts_with_all = ["study", "engine", "output", "seed", "sessions", "sweep", "compare", "streams", "dop", "jobs", "list", "placement", "memory", "service", "smt", "turbo", "governor", "factor", "engine_option", "set", "transaction", "rounds", "slice", "rewarm", "blocks", "until", "margin", "long_windows", "command", "each", "metric", "parse", "headline", "setup", "warmup", "before", "after", "check", "teardown"])]
+    pub resume: Option<PathBuf>,
+    /// External arm that the machine is in now, of a study over boots
+    ///
+    /// A study over several boots names its arms in `[external]` (docs/STUDY.md). The arm must be the one that is due.
+    #[arg(long, value_name = "NAME", hide_short_help = true, help_heading = "What is measured")]
+    pub arm: Option<String>,
+    /// Placement to measure instead of the preset's; may be repeated
+    ///
+    /// docs/PLACEMENTS.md has all placements; `threadwise list` says which of them this machine can do.
+    #[arg(long, value_name = "PLACEMENT", help_heading = "Where")]
+    pub placement: Option<Vec<String>>,
+    /// NUMA nodes of the memory: local, remote, interleave, or 0-1
+    ///
+    /// It applies to treatments that have no policy of their own. local is each session's own NUMA node, remote a node
+    /// without a logical CPU of the placement, interleave all nodes in turn; or give nodes, such as 0-1.
+    /// [default: the study's own, which is local in presets]
+    #[arg(long, value_name = "POLICY", help_heading = "Where")]
+    pub memory: Option<Memory>,
+    /// How SMT is taken away: mask, offline, system, or several of them
+    ///
+    /// mask leaves siblings idle, offline takes the siblings of the used cores offline, system uses smt/control. Several
+    /// are measured in one study. All but mask switch the machine inside each block, as root, and put it back
+    /// (docs/SMT.md). [default: the study's own, which is mask in most]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Where")]
     pub smt: Option<Vec<String>>,
     /// Turbo clocks: on, off, or on,off for both in one study
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', hide_short_help = true, help_heading = "Where")]
     pub turbo: Option<Vec<String>>,
-    /// Governors of the clock in one study, such as performance,powersave
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    /// Governors of the clock, such as performance,powersave, in one study
+    #[arg(long, value_name = "LIST", value_delimiter = ',', hide_short_help = true, help_heading = "Where")]
     pub governor: Option<Vec<String>>,
-    /// A factor with several levels, each of which every treatment runs under in one study: a workload option
-    /// (cache=warm,cold), an option of the engine (engine.bin=/usr/lib/postgresql/16/bin,/usr/lib/postgresql/17/bin), or
-    /// folders on two devices (device=/mnt/ssd,/mnt/disk); may be given several times
-    #[arg(long, value_name = "NAME=LIST", value_parser = crate::input::key_value)]
-    pub factor: Vec<(String, String)>,
-    /// Switch the machine for --smt, --turbo and --governor without asking
-    #[arg(long)]
+    /// Switch the machine (--smt, --turbo, --governor) without asking
+    #[arg(long, help_heading = "Where")]
     pub yes: bool,
-    /// Workload option, such as work_unit=16, update_pct=10 or data_mib=512; may be given several times
-    #[arg(long, value_name = "KEY=VALUE", value_parser = crate::input::key_value)]
-    pub set: Vec<(String, String)>,
-    /// The slices of a block.
-    #[command(flatten)]
-    pub slices: SliceArgs,
     /// How long, how exactly, and where results go.
     #[command(flatten)]
     pub measure: MeasureArgs,
-    /// What it costs.
+    /// Measure until intervals are within this half-width, such as 2%
+    ///
+    /// It goes on until every interval's half-width is within this share.
+    #[arg(long, value_name = "PERCENT", value_parser = crate::input::share, conflicts_with = "blocks", help_heading = "How long")]
+    pub until: Option<f64>,
+    /// The slices of a block.
     #[command(flatten)]
-    pub prices: PriceArgs,
+    pub slices: SliceArgs,
+    /// Windows of 10 s beside the slices: so many of each treatment
+    ///
+    /// They show stalls and limits of turbo clocks that slices miss. It takes 3 of each treatment where no number is
+    /// given, and none for 0. [default: none; from 10 minutes on as many as a sixth of the time holds, and at least 3]
+    #[arg(long, value_name = "NUMBER", num_args = 0..=1, require_equals = true, default_missing_value = "3", hide_short_help = true, help_heading = "How long")]
+    pub long_windows: Option<u32>,
+    /// Engine option, such as restart=study; may be repeated
+    ///
+    /// Others are schema=bench, bin=/opt/pgsql/bin and settings.wal_buffers=16MB; docs/ENGINES.md has more.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = crate::input::key_value, help_heading = "Servers")]
+    pub engine_option: Vec<(String, String)>,
+    /// Service threads: near or far from sessions, or in a placement
+    ///
+    /// Service threads of the engine are its log writer and its checkpointer. They run near or far from the sessions, or
+    /// in a placement. Treatments that name a place keep it. [default: the study's own, which is the sessions' logical
+    /// CPUs in most presets]
+    #[arg(long, value_name = "near|far|PLACEMENT", help_heading = "Servers")]
+    pub service: Option<Service>,
+    /// Numbers of jobs of a work list, such as 1,2,4
+    ///
+    /// Each is measured for every placement of the work list.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = crate::input::count, help_heading = "Commands and lists")]
+    pub jobs: Option<Vec<u32>>,
+    /// Items of a work list: a text file, one item a line
+    ///
+    /// Database files are copied first, and the originals are left alone. For a command after -- lines are taken as they
+    /// are. [default: a list is made]
+    #[arg(long, value_name = "FILE", help_heading = "Commands and lists")]
+    pub list: Option<PathBuf>,
     /// What a study of commands runs.
     #[command(flatten)]
     pub commands: CommandArgs,
     /// The user's own transactions.
     #[command(flatten)]
     pub transactions: TransactionArgs,
+    /// What it costs.
+    #[command(flatten)]
+    pub prices: PriceArgs,
     /// What is asked of its report.
     #[arg(skip)]
     pub asked: Asked,
@@ -364,32 +512,36 @@ Examples:
 
 It keeps up to all allowed logical CPUs busy for milliseconds at a time, and stops early on Ctrl-C
 with what it has. Like `run` it refuses on a busy machine (--allow-busy goes on all the same, and
-others' work may then hide answers).")]
+others' work may then hide answers).
+
+All options: threadwise probe --help-all")]
 pub struct ProbeArgs {
     /// Logical CPUs to probe, such as 0-3,8 [default: all that are allowed]
-    #[arg(long, value_name = "LIST", value_parser = crate::input::cpu_list)]
+    #[arg(long, value_name = "LIST", value_parser = crate::input::cpu_list, help_heading = "What is measured")]
     pub cpus: Option<CpuSet>,
     /// The short form, under 10 s on a small machine
-    #[arg(long, conflicts_with = "full")]
+    #[arg(long, conflicts_with = "full", help_heading = "How long")]
     pub short: bool,
-    /// Latency of every pair, and sharing of every pair up to 64 logical CPUs: minutes on a large machine
-    #[arg(long)]
+    /// Every pair: minutes on a large machine
+    ///
+    /// It measures the latency of every pair, and sharing of every pair up to 64 logical CPUs.
+    #[arg(long, help_heading = "How long")]
     pub full: bool,
+    /// Probe although the machine is busy or a database server runs
+    #[arg(long, help_heading = "The machine")]
+    pub allow_busy: bool,
+    /// Seed of every order [default: drawn]
+    #[arg(long, value_name = "NUMBER", hide_short_help = true, help_heading = "The machine")]
+    pub seed: Option<u64>,
     /// Print everything: findings and tables
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
     pub all: bool,
     /// Print JSON (docs/JSON.md)
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub json: bool,
     /// Write a self-contained HTML page with the heat map
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
-    /// Seed of every order [default: drawn]
-    #[arg(long, value_name = "NUMBER")]
-    pub seed: Option<u64>,
-    /// Probe although the machine is busy or a database server is running
-    #[arg(long)]
-    pub allow_busy: bool,
 }
 
 /// Arguments of `watch`.
@@ -519,4 +671,138 @@ pub struct WorkerArgs {
 pub struct JanitorArgs {
     /// The folder to remove when stdin ends
     pub folder: PathBuf,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    /// Longest short help of a command, and of the program.
+    const MOST_LINES: [usize; 2] = [80, 60];
+    /// Width of the terminal.
+    const WIDTH: usize = 100;
+    /// Longest first line of an option.
+    const FIRST_LINE: usize = 70;
+    /// Commands whose options are in groups, with details in `--help-all` alone.
+    const GROUPED: [&str; 9] = ["run", "pool", "maxdop", "bind", "ab", "compare", "probe", "fit", "fleet"];
+
+    fn program() -> clap::Command {
+        let mut program = Cli::command().term_width(WIDTH);
+        program.build();
+        program
+    }
+
+    /// Every command at any depth but `help`, with its words.
+    fn all_commands(command: &clap::Command, words: &[String]) -> Vec<(Vec<String>, clap::Command)> {
+        let mut all = vec![(words.to_vec(), command.clone())];
+        for one in command.get_subcommands().filter(|one| one.get_name() != "help") {
+            all.extend(all_commands(one, &[words, &[one.get_name().to_owned()]].concat()));
+        }
+        all
+    }
+
+    fn commands() -> Vec<(Vec<String>, clap::Command)> {
+        let all = all_commands(&program(), &[]);
+        assert!(all.len() > 30, "{}", all.len());
+        all
+    }
+
+    fn is_grouped(words: &[String]) -> bool {
+        words.first().is_some_and(|word| GROUPED.contains(&word.as_str()))
+    }
+
+    #[test]
+    fn every_command_stands_once_in_the_help_of_the_program() {
+        let mut program = program();
+        let help = program.render_help().to_string();
+        let lines: Vec<&str> = help.lines().collect();
+        let groups = lines.iter().take_while(|line| **line != "Options:");
+        let mut listed: Vec<&str> = groups.copied().filter(|line| line.starts_with("  ")).collect();
+        let mut visible: Vec<String> = program
+            .get_subcommands()
+            .filter(|one| !one.is_hide_set())
+            .map(|one| {
+                let about = one.get_about().unwrap_or_else(|| panic!("{} has no line", one.get_name()));
+                format!("  {:<12} {about}", one.get_name())
+            })
+            .collect();
+        listed.sort_unstable();
+        visible.sort_unstable();
+        assert_eq!(listed, visible);
+        for words in ["Measure:", "Decide:", "Look:", "Operate:", "--help-all", "--version", "Examples:"] {
+            assert!(help.contains(words), "{words} is not in\n{help}");
+        }
+        assert!(lines.len() <= MOST_LINES[1], "{} lines\n{help}", lines.len());
+        assert!(lines.iter().all(|line| line.chars().count() <= WIDTH), "{help}");
+    }
+
+    #[test]
+    fn no_short_help_is_longer_than_two_screens() {
+        for (words, mut command) in commands() {
+            let help = command.render_help().to_string();
+            let lines = help.lines().count();
+            assert!(lines <= MOST_LINES[0], "{words:?} has {lines} lines\n{help}");
+            let hides = command.get_arguments().any(clap::Arg::is_hide_short_help_set);
+            if hides || is_grouped(&words) {
+                let last = help.lines().last().unwrap_or_default();
+                assert!(last.contains("--help-all"), "{words:?} ends with '{last}'");
+            }
+        }
+    }
+
+    #[test]
+    fn every_option_is_in_the_long_help() {
+        for (words, mut command) in commands() {
+            let help = command.render_long_help().to_string();
+            let names: Vec<String> = command
+                .get_arguments()
+                .filter(|option| !option.is_hide_set())
+                .filter_map(|option| Some(format!("--{}", option.get_long()?)))
+                .collect();
+            let is_end = |c: char| !(c.is_ascii_alphanumeric() || c == '-');
+            let heads: Vec<&str> = help
+                .lines()
+                .filter(|line| line.trim_start().starts_with('-'))
+                .flat_map(|line| line.split(is_end))
+                .collect();
+            for name in names {
+                assert!(heads.contains(&name.as_str()), "{words:?} lacks {name}\n{help}");
+            }
+        }
+    }
+
+    #[test]
+    fn options_begin_with_a_short_line_and_are_in_groups() {
+        for (words, command) in commands().iter().filter(|(words, _)| is_grouped(words)) {
+            for option in command.get_arguments() {
+                let name = option.get_id();
+                let first = option.get_help().map(ToString::to_string).unwrap_or_default();
+                let length = first.chars().count();
+                assert!((1..=FIRST_LINE).contains(&length), "{words:?} {name}: {length} in '{first}'");
+                assert!(
+                    option.is_positional() || option.get_help_heading().is_some(),
+                    "{words:?} {name} is in no group"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_long_help_is_asked_for() {
+        let said = |words: &[&str]| match Cli::try_parse_from(words) {
+            Err(error) => (error.kind(), error.to_string()),
+            Ok(_) => panic!("{words:?} is no request for help"),
+        };
+        for words in [&["threadwise", "run", "-h"][..], &["threadwise", "run", "--help"]] {
+            let (kind, text) = said(words);
+            assert_eq!(kind, clap::error::ErrorKind::DisplayHelp);
+            assert!(text.contains("--budget") && !text.contains("--teardown"), "{text}");
+        }
+        let (kind, text) = said(&["threadwise", "run", "--help-all"]);
+        assert_eq!(kind, clap::error::ErrorKind::DisplayHelp);
+        assert!(text.contains("--teardown"), "{text}");
+        // A command that is measured keeps its own.
+        assert!(Cli::try_parse_from(["threadwise", "run", "command", "--", "true", "--help"]).is_ok());
+    }
 }

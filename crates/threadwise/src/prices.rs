@@ -10,16 +10,14 @@ pub struct PriceArgs {
     #[arg(long, value_name = "PRICE", value_parser = crate::input::price, help_heading = "Prices")]
     pub price_hour: Option<f64>,
     /// What a licence costs an hour, in the same currency
+    ///
+    /// It needs --licence-per.
     #[arg(long, value_name = "PRICE", value_parser = crate::input::price, requires = "licence_per", help_heading = "Prices")]
     pub licence_hour: Option<f64>,
     /// What licences are counted by
-    #[arg(
-        long,
-        value_enum,
-        value_name = "vcpu|core|machine",
-        requires = "licence_hour",
-        help_heading = "Prices"
-    )]
+    ///
+    /// It needs --licence-hour.
+    #[arg(long, value_enum, value_name = "UNIT", requires = "licence_hour", help_heading = "Prices")]
     pub licence_per: Option<LicenceArg>,
 }
 

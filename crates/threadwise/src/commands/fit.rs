@@ -32,22 +32,26 @@ column series several workloads or machines are fitted together, and share what 
 
 What the points do not tell apart is not known, and machines that need it are not predicted: one
 session and the yield where every core has both threads busy, several packages where no point is
-known to have as many.")]
+known to have as many.
+
+All options: threadwise fit --help-all")]
 pub struct FitArgs {
-    /// Result file of a study, or a CSV file; - reads CSV from standard input
+    /// Result file of a study, or CSV file; - reads CSV from standard input
     pub file: PathBuf,
-    /// Another machine by packages, cores on each and logical CPUs of each core, as 2s16c2t or 8c1t; may be
-    /// given several times
-    #[arg(long, value_name = "SHAPE")]
+    /// Another machine, such as 2s16c2t or 8c1t; may be repeated
+    ///
+    /// It is given by packages, cores on each and logical CPUs of each core: 2s16c2t has 2 packages of 16 cores of 2
+    /// logical CPUs, 8c1t one of 8 cores of 1.
+    #[arg(long, value_name = "SHAPE", help_heading = "What is predicted")]
     pub predict: Vec<threadwise_analysis::scaling_law::Shape>,
     /// Write a self-contained HTML page there
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
     /// Print everything that is said of each series
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
     pub all: bool,
     /// Print JSON (docs/JSON.md)
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub json: bool,
 }
 

@@ -30,6 +30,29 @@ const QUESTIONS: [(&str, &str); 4] = [
     ("ab", "which of two versions of a program, or of two settings, does more"),
 ];
 
+/// Kind of an entry that `run` takes.
+const PRESET: &str = "preset";
+
+/// Width of the column of names.
+const NAME_WIDTH: usize = 18;
+
+/// Presets by the question that each answers.
+const PRESETS: [(&str, &[&str]); 7] = [
+    (
+        "What do second threads and further cores add?",
+        &["placement", "cached-reads", "concurrent-inserts", "smt-off", "smt-boots"],
+    ),
+    ("How many sessions or connections?", &["session-sweep", "pool", "transaction"]),
+    (
+        "Which degree of parallelism?",
+        &["maxdop", "parallel-queries", "parallel-workers", "tpch-streams", "mixed-load"],
+    ),
+    ("What do locks and the log writer cost?", &["log-buffer", "log-buffer-memory", "locks"]),
+    ("How many jobs for a list of files or databases?", &["work-list", "reload-schedule"]),
+    ("What does binding a running server cost?", &["bind"]),
+    ("What do cores and second threads add to a command of yours?", &["command"]),
+];
+
 /// Prints questions, presets, engines, workloads and placements.
 pub fn list(args: &ListArgs) -> Result<(), AppError> {
     if args.schema {
@@ -39,16 +62,41 @@ pub fn list(args: &ListArgs) -> Result<(), AppError> {
     if args.json {
         return output::print(&format!("{}\n", json::listing(&entries)));
     }
+    output::print(&text(&entries))
+}
+
+/// The list for people: presets by question, everything else as it comes.
+fn text(entries: &[ListEntry]) -> String {
     let mut text = String::new();
     let mut kind = "";
-    for entry in &entries {
-        if entry.kind != kind {
+    for entry in entries {
+        let is_first = entry.kind != kind;
+        if is_first {
             kind = &entry.kind;
             text.push_str(&format!("{}{kind}s\n", if text.is_empty() { "" } else { "\n" }));
         }
-        text.push_str(&format!("  {:<16} {}\n", entry.name, entry.about));
+        match (kind, is_first) {
+            (PRESET, true) => text.push_str(&by_question(entries)),
+            (PRESET, false) => {}
+            _ => text.push_str(&format!("  {:<NAME_WIDTH$} {}\n", entry.name, entry.about)),
+        }
     }
-    output::print(&text)
+    text
+}
+
+/// Presets under their questions; one of a published study is marked.
+fn by_question(entries: &[ListEntry]) -> String {
+    let published = threadwise_published::names();
+    let mut text = String::new();
+    for (question, names) in PRESETS {
+        text.push_str(&format!("  {question}\n"));
+        let entry = |name: &&str| entries.iter().find(|entry| entry.kind == PRESET && entry.name == *name);
+        for entry in names.iter().filter_map(entry) {
+            let mark = if published.contains(&entry.name.as_str()) { " (published)" } else { "" };
+            text.push_str(&format!("    {:<NAME_WIDTH$} {}{mark}\n", entry.name, entry.about));
+        }
+    }
+    text
 }
 
 fn entries(topology: &Topology) -> Result<Vec<ListEntry>, AppError> {
@@ -59,7 +107,7 @@ fn entries(topology: &Topology) -> Result<Vec<ListEntry>, AppError> {
         entries.push(entry("question", name, format!("{about} (threadwise {name} --help)")));
     }
     for (name, title) in threadwise_study::presets::names() {
-        entries.push(entry("preset", name, (*title).to_owned()));
+        entries.push(entry(PRESET, name, (*title).to_owned()));
     }
     for engine in engines::all() {
         let version = engine.version(&Options::new()).unwrap_or_else(|error| format!("not here: {error}"));
@@ -95,4 +143,41 @@ fn here(name: &str, topology: &Topology) -> Result<String, AppError> {
         Ok(cpus) => format!("here, for example: logical CPUs {cpus}"),
         Err(lacks) => format!("not here: {lacks}"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The presets as they are listed in JSON.
+    fn presets() -> Vec<ListEntry> {
+        let all = threadwise_study::presets::names().into_iter();
+        all.map(|(name, title)| ListEntry { kind: PRESET.into(), name: name.into(), about: title.into() })
+            .collect()
+    }
+
+    #[test]
+    fn every_preset_answers_one_question() {
+        let mut known: Vec<String> = presets().into_iter().map(|entry| entry.name).collect();
+        let mut grouped: Vec<&str> = PRESETS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        known.sort_unstable();
+        grouped.sort_unstable();
+        assert_eq!(grouped, known);
+        let longest = known.iter().map(String::len).max();
+        assert!(longest.is_some_and(|longest| longest <= NAME_WIDTH), "{longest:?}");
+    }
+
+    #[test]
+    fn presets_of_published_studies_are_marked() {
+        let shown = text(&presets());
+        assert!(shown.starts_with("presets\n  What do second threads and further cores add?\n"), "{shown}");
+        let marked: Vec<&str> = shown
+            .lines()
+            .filter(|line| line.ends_with(" (published)"))
+            .filter_map(|line| line.split_whitespace().next())
+            .collect();
+        let five = ["cached-reads", "concurrent-inserts", "parallel-queries", "log-buffer", "work-list"];
+        assert_eq!(marked, five);
+        assert_eq!(shown.lines().count(), 1 + PRESETS.len() + presets().len());
+    }
 }

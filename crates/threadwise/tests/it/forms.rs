@@ -105,7 +105,7 @@ fn help_completions_and_manual_come_from_one_description() {
         assert!(lab.ok(&["completions", shell]).stdout.contains("threadwise"));
     }
     let man = lab.ok(&["man"]).stdout;
-    for word in ["run", "--all", "report", "topology"] {
+    for word in ["run", "report", "topology"] {
         assert!(man.contains(word));
         let help = lab.ok(&[word, "--help"]).stdout;
         assert!(help.contains("Examples"), "{word} --help has no examples");

@@ -112,7 +112,7 @@ fn the_last_words_of_a_study_can_be_typed_again() {
 
 /// What options of ours a command takes, by what its help says.
 fn options_of(lab: &Lab, command: &[&str]) -> Option<BTreeSet<String>> {
-    let said = lab.run(&[command, &["--help"]].concat());
+    let said = lab.run(&[command, &["--help-all"]].concat());
     let usage = said.stdout.split("Examples:").next().unwrap_or_default().to_owned();
     let is_option = |c: char| c.is_ascii_lowercase() || c == '-' || c.is_ascii_digit();
     let found =
@@ -151,7 +151,7 @@ fn every_command_line_in_texts_names_commands_and_options_that_there_are() {
         sources(&root.join(folder), &mut files);
     }
     let help = lab.ok(&["--help"]).stdout;
-    let listed = help.split("Commands:").nth(1).unwrap().split("Options:").next().unwrap();
+    let listed = help.split("Usage:").nth(1).unwrap().split("Options:").next().unwrap();
     let mut known: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for word in listed
         .lines()
@@ -187,7 +187,8 @@ fn every_command_line_in_texts_names_commands_and_options_that_there_are() {
             let options: Vec<&str> =
                 line.split([' ', '=', '.', ':']).filter(|word| word.starts_with("--")).collect();
             let Some(takes) = known.get(&name) else {
-                if options.iter().any(|option| *option != "--help") && name != "worker" {
+                if options.iter().any(|option| !["--help", "--help-all"].contains(option)) && name != "worker"
+                {
                     wrong.push(format!("{}: threadwise {line}", file.display()));
                 }
                 continue;
@@ -209,16 +210,18 @@ fn every_command_line_in_texts_names_commands_and_options_that_there_are() {
 fn every_help_has_its_examples_under_their_own_heading() {
     let lab = Lab::new();
     let help = lab.ok(&["--help"]).stdout;
-    let listed = help.split("Commands:").nth(1).unwrap().split("Options:").next().unwrap();
+    let listed = help.split("Usage:").nth(1).unwrap().split("Options:").next().unwrap();
     let names = listed.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
     let mut seen = 0;
     for name in names.filter(|name| !name.is_empty() && *name != "help") {
-        let said = lab.ok(&[name, "--help"]).stdout;
-        let headings: Vec<&str> = said.lines().filter(|line| line.contains("Examples")).collect();
-        assert!(headings.iter().all(|line| *line == "Examples:"), "{name}: {headings:?}");
-        seen += headings.len();
+        for form in ["--help", "--help-all"] {
+            let said = lab.ok(&[name, form]).stdout;
+            let headings: Vec<&str> = said.lines().filter(|line| line.contains("Examples")).collect();
+            assert!(headings.iter().all(|line| *line == "Examples:"), "{name} {form}: {headings:?}");
+            seen += headings.len();
+        }
     }
-    assert!(seen > 15, "{seen}");
+    assert!(seen > 30, "{seen}");
 }
 
 /// What advice tells to try is taken by the commands whose reports have it.

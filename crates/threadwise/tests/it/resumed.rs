@@ -85,7 +85,7 @@ fn a_study_that_was_killed_before_its_first_run_is_still_not_probed() {
 
 #[test]
 fn what_has_to_be_given_again_is_in_the_help() {
-    let help = Lab::new().ok(&["run", "--help"]).stdout;
+    let help = Lab::new().ok(&["run", "--help-all"]).stdout;
     let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         words.contains("--allow-busy, --data-dir, --budget and, where it runs commands, --allow-commands"),

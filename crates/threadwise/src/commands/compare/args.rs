@@ -8,6 +8,19 @@ use std::path::PathBuf;
 #[command(after_help = "\
 Examples:
   threadwise compare sqlite.threadwise postgres.threadwise mariadb.threadwise
+  threadwise compare old.threadwise new.threadwise --html side-by-side.html
+  threadwise compare --before a1 a2 a3 --after b1 b2 b3      did it change?
+  threadwise compare --before a1 a2 a3 --after b1 b2 b3 --fail-on-regression     for CI
+  threadwise compare --card *.threadwise                     a line a study, for sharing
+  threadwise compare published:cached-reads FILE     published ratios beside those of a file
+
+Whether something changed needs three studies a side or three pairs: studies of one machine
+differ by 1 to 3% from hour to hour more than their own intervals say.
+
+All options and exit codes: threadwise compare --help-all")]
+#[command(after_long_help = "\
+Examples:
+  threadwise compare sqlite.threadwise postgres.threadwise mariadb.threadwise
   threadwise compare *.threadwise --json
   threadwise compare old.threadwise new.threadwise --html side-by-side.html
   threadwise compare --before a1 a2 a3 --after b1 b2 b3      did it change?
@@ -31,45 +44,59 @@ pass makes it 0. With fewer than three studies a side, or those of different mac
 --card prints one line of JSON a study: processor, engine, size of the data, what second
 threads add. It names no machine, file or person. Nothing is sent anywhere.")]
 pub struct CompareArgs {
-    /// Two or more result files; one and more with --card; or published:NAME (`threadwise published`) and one
+    /// Result files, or published:NAME and one result file
+    ///
+    /// Two or more result files; one and more with --card; or published:NAME (`threadwise published`) and one.
     #[arg(value_name = "FILE", conflicts_with_all = ["before", "after"])]
     pub files: Vec<PathBuf>,
-    /// Result files of before: each study is one number a treatment
-    #[arg(long, value_name = "FILE", num_args = 1.., requires = "after")]
+    /// Result files of before
+    ///
+    /// Each study is one number a treatment.
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "after", help_heading = "Before and after")]
     pub before: Vec<PathBuf>,
     /// Result files of after
-    #[arg(long, value_name = "FILE", num_args = 1.., requires = "before")]
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "before", help_heading = "Before and after")]
     pub after: Vec<PathBuf>,
-    /// The first of before and the first of after are a pair that was run in turns, and so on
-    #[arg(long, requires = "before", conflicts_with_all = ["files", "card"])]
+    /// The first of each side are a pair that was run in turns, and so on
+    ///
+    /// The first of before and the first of after are a pair, the second of both are the next, and so on.
+    #[arg(long, requires = "before", conflicts_with_all = ["files", "card"], help_heading = "Before and after")]
     pub pairs: bool,
-    /// Exit with 4 where a treatment got worse, with 5 where one may have and the studies do not show it, and with 2
-    /// where they cannot be judged
-    #[arg(long)]
+    /// What is compared [default: the rate, or a command's headline]
+    ///
+    /// Such as latency_ns_p99 or cpu_ns_per_row.
+    #[arg(long, value_name = "NAME", requires = "before", conflicts_with_all = ["files", "card"], help_heading = "Before and after")]
+    pub metric: Option<String>,
+    /// Exit with 4 where a treatment got worse, and 5 where it may have
+    ///
+    /// It is 5 where a treatment may have got worse and the studies do not show it, and 2 where they cannot be judged.
+    #[arg(long, help_heading = "Before and after")]
     pub fail_on_regression: bool,
-    /// Whether --fail-on-regression lets pass, or fails with 5, where a regression is neither shown nor excluded
+    /// Whether an undecided regression passes, or fails with 5
+    ///
+    /// It is undecided where --fail-on-regression finds a regression neither shown nor excluded. It needs
+    /// --fail-on-regression.
     #[arg(
         long,
         value_enum,
         value_name = "pass|fail",
         default_value = "fail",
-        requires = "fail_on_regression"
+        requires = "fail_on_regression",
+        hide_short_help = true,
+        help_heading = "Before and after"
     )]
     pub undecided: UndecidedArg,
-    /// What is compared, such as latency_ns_p99 or cpu_ns_per_row [default: the rate, or a command's headline]
-    #[arg(long, value_name = "NAME", requires = "before", conflicts_with_all = ["files", "card"])]
-    pub metric: Option<String>,
     /// Print one line of JSON a study, for sharing (docs/JSON.md)
-    #[arg(long, conflicts_with_all = ["json", "html", "before", "after", "fail_on_regression"])]
+    #[arg(long, conflicts_with_all = ["json", "html", "before", "after", "fail_on_regression"], help_heading = "Output")]
     pub card: bool,
     /// Write a self-contained HTML page there
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
     /// Print everything: findings and tables
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
     pub all: bool,
     /// Print JSON (docs/JSON.md)
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub json: bool,
 }
 

@@ -14,7 +14,9 @@ Examples:
   threadwise fleet report fleet --html fleet.html
   threadwise fleet report n1=a.threadwise n2=b.threadwise n3=c.threadwise     results from anywhere
 
-docs/FLEETS.md has fleet.toml, and what each engine needs.")]
+docs/FLEETS.md has fleet.toml, and what each engine needs.
+
+All options of a step: threadwise fleet STEP --help-all")]
 pub struct FleetArgs {
     /// What to do.
     #[command(subcommand)]
@@ -24,9 +26,13 @@ pub struct FleetArgs {
 /// Steps of a fleet.
 #[derive(Debug, Subcommand)]
 pub enum FleetAction {
-    /// Read fleet.toml, draw the order, write a folder with everything, and show it; nothing is started
+    /// Read fleet.toml, and write and show the plan; nothing is started
+    ///
+    /// It draws the order, and writes a folder with everything that the other steps need.
     Plan(PlanArgs),
-    /// Submit the cells that are missing: never submitted, lost, stopped, refused or failed
+    /// Submit the cells that are missing
+    ///
+    /// Missing are those that were never submitted, were lost or stopped, were refused, or failed.
     Submit(FolderArgs),
     /// Say what became of each cell
     Status(StatusArgs),
@@ -44,8 +50,10 @@ pub struct PlanArgs {
     /// The fleet (docs/FLEETS.md)
     #[arg(value_name = "fleet.toml")]
     pub file: PathBuf,
-    /// Folder to make, where all nodes have it if the engine shares a folder; one that has the same plan is completed
-    #[arg(long, short, value_name = "DIR")]
+    /// Folder to make for the plan
+    ///
+    /// All nodes must have it there if the engine shares a folder. One that has the same plan is completed.
+    #[arg(long, short, value_name = "DIR", help_heading = "Output")]
     pub output: PathBuf,
 }
 
@@ -64,25 +72,26 @@ pub struct StatusArgs {
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
     /// Print it as JSON (docs/JSON.md)
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub json: bool,
 }
 
 /// Arguments of `fleet report`.
 #[derive(Debug, Args)]
 pub struct FleetReportArgs {
-    /// A folder that `fleet plan` made, or result files of one study: NAME=FILE says on which machine it was measured,
-    /// FILE alone is taken for a machine of its own
+    /// Folder that `fleet plan` made, or result files of one study
+    ///
+    /// NAME=FILE says on which machine a file was measured; FILE alone is taken for a machine of its own.
     #[arg(value_name = "DIR|[NAME=]FILE", required = true)]
     pub sources: Vec<String>,
     /// Write the self-contained HTML report there
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
     /// Print everything: findings and tables
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
     pub all: bool,
     /// Print the report as JSON (docs/JSON.md)
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub json: bool,
 }
 
@@ -90,15 +99,15 @@ pub struct FleetReportArgs {
 #[derive(Debug, Args)]
 pub struct CellArgs {
     /// The fleet's folder, as this machine has it
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "What is measured")]
     pub dir: PathBuf,
     /// Which cell of the plan
-    #[arg(long, value_name = "MACHINE.REPEAT")]
+    #[arg(long, value_name = "MACHINE.REPEAT", help_heading = "What is measured")]
     pub cell: String,
     /// The engine's id of the job, for the record
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", help_heading = "For the record")]
     pub job: Option<String>,
     /// The engine's name of this machine, for the record
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = "For the record")]
     pub node: Option<String>,
 }

@@ -4,52 +4,66 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use threadwise_study::command;
 
-/// Options of `run`, `pool`, `maxdop` and `bind`: how long, how exactly, and where results go.
+/// Options of `run`, `pool`, `maxdop`, `bind` and `ab`: how long, how exactly, and where results go.
 #[derive(Debug, Clone, Args, Default)]
 pub struct MeasureArgs {
-    /// Most time that this start may take, from the probe and setting up to the end, such as 90s, 5m or 1h.
-    /// A budget that cannot hold 8 blocks ends the study as soon as that is known, with one that can.
-    /// [default: no limit; at least 8 blocks, and as many as the preset's own budget holds]
-    #[arg(long, value_name = "TIME", value_parser = crate::input::seconds)]
+    /// Longest time that this start may take, such as 90s, 5m or 1h
+    ///
+    /// It counts from the probe and setting up to the end. A budget that cannot hold 8 blocks ends the study as soon as
+    /// that is known, and the message has one that can. [default: no limit; at least 8 blocks, and as many as the
+    /// preset's own budget holds]
+    #[arg(long, value_name = "TIME", value_parser = crate::input::seconds, help_heading = "How long")]
     pub budget: Option<f64>,
     /// Exactly this many blocks, however long they take
-    #[arg(long, value_name = "NUMBER", conflicts_with = "budget")]
+    ///
+    /// It cannot be given with --budget.
+    #[arg(long, value_name = "NUMBER", conflicts_with = "budget", help_heading = "How long")]
     pub blocks: Option<u32>,
-    /// Difference that is too small to matter: every comparison is judged by it [default: 3%, or the study's]
-    #[arg(long, value_name = "PERCENT", value_parser = crate::input::share)]
+    /// Difference that is too small to matter [default: 3%, or the study's]
+    ///
+    /// Every comparison is judged by it.
+    #[arg(long, value_name = "PERCENT", value_parser = crate::input::share, help_heading = "How long")]
     pub margin: Option<f64>,
-    /// Result file to write [default: NAME-TIME.threadwise in this folder]
-    #[arg(long, short, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// HTML report to write [default: beside the result file]
-    #[arg(long, value_name = "FILE", conflicts_with = "no_html")]
-    pub html: Option<PathBuf>,
-    /// Write no HTML report
-    #[arg(long)]
-    pub no_html: bool,
-    /// Folder for the data while the study runs; ours is made inside it and removed at the end
-    /// [default: the system's temporary folder]
-    #[arg(long, value_name = "DIR")]
+    /// Measure although the machine is busy or a database server runs
+    ///
+    /// It holds for this start only, so that `run --resume` needs it again.
+    #[arg(long, help_heading = "The machine")]
+    pub allow_busy: bool,
+    /// Do not probe the hardware first
+    ///
+    /// The probe measures who shares a core, co-runners, latencies and clocks. Without it threadwise does not look at
+    /// where slices run either, and `run --resume` does not probe the study later.
+    #[arg(long, hide_short_help = true, help_heading = "The machine")]
+    pub no_probe: bool,
+    /// Folder for the data while the study runs
+    ///
+    /// threadwise makes its own folder inside it, and removes that at the end. [default: the system's temporary folder]
+    #[arg(long, value_name = "DIR", help_heading = "The machine")]
     pub data_dir: Option<PathBuf>,
     /// Seed of every shuffle and draw [default: drawn, and stored]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", hide_short_help = true, help_heading = "The machine")]
     pub seed: Option<u64>,
-    /// Measure although the machine is busy or a database server is running; for this start only, so that
-    /// `run --resume` needs it again
-    #[arg(long)]
-    pub allow_busy: bool,
-    /// Do not probe the hardware first (who shares a core, co-runners, latencies, clocks), nor look at where
-    /// slices run; a study that was started so is not probed by `run --resume` either
-    #[arg(long)]
-    pub no_probe: bool,
-    /// Say what would be run, where and for how long, and stop
-    #[arg(long, conflicts_with = "json")]
+    /// Result file [default: NAME-TIME.threadwise in this folder]
+    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// HTML report to write [default: beside the result file]
+    #[arg(long, value_name = "FILE", conflicts_with = "no_html", help_heading = "Output")]
+    pub html: Option<PathBuf>,
+    /// Write no HTML report
+    #[arg(long, hide_short_help = true, help_heading = "Output")]
+    pub no_html: bool,
+    /// Print what would be run, where and for how long, and stop
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
     pub plan: bool,
-    /// Print everything: the plan before, and after it findings, tables and what was read beside
-    #[arg(long, conflicts_with = "json")]
+    /// Print everything: the plan, all findings and all tables
+    ///
+    /// The plan comes before the measurement. Findings, tables and what was read beside come after it.
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
     pub all: bool,
-    /// Print the report as JSON on stdout
-    #[arg(long)]
+    /// Print the report as JSON (docs/JSON.md)
+    ///
+    /// It goes to standard output.
+    #[arg(long, help_heading = "Output")]
     pub json: bool,
 }
 
@@ -57,80 +71,103 @@ pub struct MeasureArgs {
 #[derive(Debug, Clone, Args, Default)]
 pub struct SliceArgs {
     /// Rounds in a block
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", hide_short_help = true, help_heading = "How long")]
     pub rounds: Option<u32>,
     /// Window of one slice, such as 50ms; 1ms to 1h
-    #[arg(long, value_name = "TIME", value_parser = crate::input::slice)]
+    #[arg(long, value_name = "TIME", value_parser = crate::input::slice, hide_short_help = true, help_heading = "How long")]
     pub slice: Option<f64>,
-    /// Time before each slice in which its treatment runs and is not measured, such as 30ms; 0s to
-    /// 60s [default: measured for each treatment before the first block]
-    #[arg(long, value_name = "TIME", value_parser = crate::input::rewarm)]
+    /// Warm-up of a treatment before each slice, such as 30ms; 0s to 60s
+    ///
+    /// The treatment runs in this time and is not measured. [default: measured for each treatment before the first block]
+    #[arg(long, value_name = "TIME", value_parser = crate::input::rewarm, hide_short_help = true, help_heading = "How long")]
     pub rewarm: Option<f64>,
 }
 
-/// Options of `run` for the workload `command`.
+/// Options of `run` and `ab` for the workload `command`.
 #[derive(Debug, Clone, Args, Default)]
 pub struct CommandArgs {
-    /// The command to measure, with its arguments: `threadwise run command -- CMD ARGS`. No shell runs it
-    /// (sh -c '…' does). {sessions} {session} {cpus} {out} {seed} {treatment} {block} are filled in, {{ and
-    /// }} are braces. It is stored in the result file and shown in the report: passwords belong into the
-    /// environment
+    /// Command to measure, with its arguments
+    ///
+    /// `threadwise run command -- CMD ARGS` measures one, `threadwise ab -- CMD_A --- CMD_B` compares two. No shell runs it (sh -c '…' does). {sessions} {session} {cpus} {out} {seed} {treatment} {block} are filled in, {{
+    /// and }} are braces. The command is stored in the result file and shown in the report: put passwords into the
+    /// environment.
     #[arg(last = true, value_name = "CMD")]
     pub command: Vec<String>,
-    /// One process for the whole treatment, or one for each session, all started at once
-    #[arg(long, value_enum, value_name = "treatment|session", help_heading = "Commands")]
+    /// One process for the whole treatment, or one for each session
+    ///
+    /// Those of sessions are all started at once.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "treatment|session",
+        hide_short_help = true,
+        help_heading = "Commands and lists"
+    )]
     pub each: Option<EachArg>,
-    /// A number of the command's output: NAME='UNIT BETTER KIND:PATTERN' with BETTER higher, lower or none,
-    /// KIND regex (first group, last match) or json (a pointer); @stderr or @file=NAME (in {out}) after KIND
-    /// for other places; such as --metric tps='tx/s higher regex:tps = ([0-9.]+)'. May be given several
-    /// times
-    #[arg(long, value_name = "NAME=SPEC", value_parser = metric, help_heading = "Commands")]
-    pub metric: Vec<(String, String)>,
-    /// Metrics of a known tool (see `threadwise list`), such as pgbench or sysbench
-    #[arg(long, value_name = "NAME", help_heading = "Commands")]
+    /// Metrics of a known tool, such as pgbench (see `threadwise list`)
+    #[arg(long, value_name = "NAME", help_heading = "Commands and lists")]
     pub parse: Option<String>,
-    /// What the verdict speaks of: one of the metrics, or elapsed for the duration [default: the parser's own, else the
-    /// first --metric, else the duration]
-    #[arg(long, value_name = "NAME", help_heading = "Commands")]
+    /// A number of the command's output; may be repeated
+    ///
+    /// NAME='UNIT BETTER KIND:PATTERN' with BETTER higher, lower or none, and KIND regex (first group, last match) or
+    /// json (a pointer); @stderr or @file=NAME (in {out}) after KIND for other places. Such as
+    /// --metric tps='tx/s higher regex:tps = ([0-9.]+)'.
+    #[arg(long, value_name = "NAME=SPEC", value_parser = metric, help_heading = "Commands and lists")]
+    pub metric: Vec<(String, String)>,
+    /// Metric of the answer, or elapsed for the duration
+    ///
+    /// [default: the parser's own, else the first --metric, else the duration]
+    #[arg(long, value_name = "NAME", hide_short_help = true, help_heading = "Commands and lists")]
     pub headline: Option<String>,
-    /// Command before everything else of a treatment's run in a block; what it starts in the background
-    /// lives until teardown
-    #[arg(long, value_name = "CMD", help_heading = "Commands")]
+    /// Command before everything else of a treatment's run in a block
+    ///
+    /// What it starts in the background lives until teardown.
+    #[arg(long, value_name = "CMD", hide_short_help = true, help_heading = "Commands and lists")]
     pub setup: Option<String>,
     /// Command after setup
-    #[arg(long, value_name = "CMD", help_heading = "Commands")]
+    #[arg(long, value_name = "CMD", hide_short_help = true, help_heading = "Commands and lists")]
     pub warmup: Option<String>,
     /// Command right before the run, outside of its time
-    #[arg(long, value_name = "CMD", help_heading = "Commands")]
+    #[arg(long, value_name = "CMD", hide_short_help = true, help_heading = "Commands and lists")]
     pub before: Option<String>,
     /// Command after the run, outside of its time
-    #[arg(long, value_name = "CMD", help_heading = "Commands")]
+    #[arg(long, value_name = "CMD", hide_short_help = true, help_heading = "Commands and lists")]
     pub after: Option<String>,
-    /// Command that looks at what the run did: another exit code than 0 fails the run
-    #[arg(long, value_name = "CMD", help_heading = "Commands")]
+    /// Command that checks what the run did
+    ///
+    /// Another exit code than 0 fails the run.
+    #[arg(long, value_name = "CMD", hide_short_help = true, help_heading = "Commands and lists")]
     pub check: Option<String>,
     /// Command at the very end, whatever happened
-    #[arg(long, value_name = "CMD", help_heading = "Commands")]
+    #[arg(long, value_name = "CMD", hide_short_help = true, help_heading = "Commands and lists")]
     pub teardown: Option<String>,
-    /// A server that is already running: its process number, port:N, the path of its socket, or its systemd
-    /// unit. All its threads are bound to each treatment's logical CPUs for its runs, those that it starts
-    /// later too, and have their own again after each, also when threadwise is killed
-    #[arg(long, value_name = "PID|port:N|UNIT", value_parser = server, help_heading = "Commands")]
-    pub pin_server: Option<String>,
-    /// Run the commands that a study definition names, after they were shown
-    #[arg(long, help_heading = "Commands")]
+    /// Run the commands that a study definition names
+    ///
+    /// They are shown before.
+    #[arg(long, help_heading = "Commands and lists")]
     pub allow_commands: bool,
+    /// Running server to bind to each treatment's logical CPUs
+    ///
+    /// It is named by its process number, port:N, the path of its socket, or its systemd unit. All its threads are bound
+    /// to each treatment's logical CPUs for its runs, those that it starts later too, and have their own again after
+    /// each, also when threadwise is killed.
+    #[arg(long, value_name = "PID|port:N|UNIT", value_parser = server, help_heading = "Servers")]
+    pub pin_server: Option<String>,
 }
 
 /// Options of `run` and `pool` for the workload `transaction`.
 #[derive(Debug, Clone, Args, Default)]
 pub struct TransactionArgs {
-    /// Statements of yours, done again and again as one transaction on your own database, by a client that waits for
-    /// each; begun read-only. A line -- :NAME 1..1000 in the file's head has :NAME drawn for each of them. The file is stored
-    /// in the result file and shown in the report; answers are not checked
+    /// Your own statements: one transaction on your own database
+    ///
+    /// A client repeats the statements of the file as one transaction and waits for each; it is begun read-only. A line
+    /// -- :NAME 1..1000 in the file's head has :NAME drawn for each transaction. The file is stored in the result file
+    /// and shown in the report. Answers are not checked.
     #[arg(long, value_name = "FILE.sql", help_heading = "Transactions")]
     pub transaction: Option<PathBuf>,
-    /// Let the transactions write, to the database of this name (of a file: its path) and to no other
+    /// Let the transactions write to this database, and to no other
+    ///
+    /// Give the name of the database, or of a file its path.
     #[arg(long, value_name = "DATABASE", help_heading = "Transactions")]
     pub may_write: Option<String>,
 }

@@ -129,7 +129,7 @@ fn the_smallest_study_runs_on_servers_that_people_have_today() {
 #[ignore = "laboratory: servers"]
 fn killed_with_a_server_at_work_nothing_lives_on() {
     for engine in SERVERS {
-        for restart in ["run", "--all", "study"] {
+        for restart in ["run", "study"] {
             let lab = lab();
             let options = "blocks = 400";
             let long = study(engine, "logical-io", options).replace("blocks = 2\n", "blocks = 500\n");
@@ -212,7 +212,8 @@ fn the_example_of_two_settings_of_a_server_runs() {
     let help = lab.ok(&["ab", "--help"]).stdout;
     let at = help.find("threadwise ab --engine postgres --study").unwrap();
     let example = help[at..].split("\n\n").next().unwrap();
-    let words: Vec<&str> = example.split_whitespace().skip(1).collect();
+    // Its lines end with what continues them in a shell.
+    let words: Vec<&str> = example.split_whitespace().skip(1).filter(|word| *word != "\\").collect();
     let quick =
         ["--allow-busy", "--no-probe", "--no-html", "--blocks=1", "--rounds=1", "--slice=100ms", "-o", "s"];
     let said = lab.run(&[&words[..], &quick].concat());
