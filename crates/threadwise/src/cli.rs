@@ -427,7 +427,7 @@ pub struct ReportArgs {
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Print everything: findings, tables, what was read beside
-    #[arg(long, conflicts_with_all = ["json", "csv"])]
+    #[arg(long)]
     pub all: bool,
     /// Print the report as JSON (docs/JSON.md)
     #[arg(long, conflicts_with = "csv")]
@@ -490,7 +490,7 @@ pub struct PublishedArgs {
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
     /// Print everything: findings and tables
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long)]
     pub all: bool,
     /// Print JSON (docs/JSON.md)
     #[arg(long)]
@@ -534,7 +534,7 @@ pub struct ProbeArgs {
     #[arg(long, value_name = "NUMBER", hide_short_help = true, help_heading = "The machine")]
     pub seed: Option<u64>,
     /// Print everything: findings and tables
-    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    #[arg(long, help_heading = "Output")]
     pub all: bool,
     /// Print JSON (docs/JSON.md)
     #[arg(long, help_heading = "Output")]

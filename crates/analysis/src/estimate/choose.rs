@@ -330,6 +330,18 @@ mod tests {
     }
 
     #[test]
+    fn near_the_best_is_shown_for_all_candidates_together() {
+        // d = 1..5: mean 3, standard error 0.7071, 4 degrees. t(0.9875) = 3.495 and t(0.975) = 2.776: the lower ends are 0.53
+        // for two candidates together, and 1.04 for one alone.
+        let d = |one: usize, other: usize| -> Vec<f64> {
+            let sign = if one > other { 1.0 } else { -1.0 };
+            (1..=5).map(|block| sign * f64::from(block)).collect()
+        };
+        assert_eq!(near_best(2, d, -0.5, 0.05), [false, true]);
+        assert_eq!(near_best(2, d, -0.8, 0.05), [false, false]);
+    }
+
+    #[test]
     fn too_little_to_choose() {
         assert_eq!(best(3, |_, _| Vec::new(), 0.05), None);
         assert_eq!(best(0, |_, _| vec![1.0], 0.05), None);

@@ -173,6 +173,15 @@ fn the_budget_that_is_named_is_then_accepted() {
 }
 
 #[test]
+fn of_the_first_block_the_others_may_be_longer() {
+    // 98 s are usable: 8 blocks of 12 s are 96, and 7 more that are a tenth longer do not fit; after two blocks the mean counts.
+    let one = Progress { blocks_here: 1, ..at(1, None, 12.0, 12.0) };
+    assert!(shortfall(limit(BUDGET, 100.0), &one, BlockTime::Measured).is_some());
+    let two = Progress { blocks_here: 2, ..at(2, None, 24.0, 12.0) };
+    assert_eq!(shortfall(limit(BUDGET, 100.0), &two, BlockTime::Measured), None);
+}
+
+#[test]
 fn the_first_starts_speak_only_where_they_leave_no_doubt() {
     // The servers of the report: 5 to 22 s each, 4 after another, 90 s.
     let progress = Progress { setup_s: 15.0, ..at(0, None, 15.0, 0.0) };

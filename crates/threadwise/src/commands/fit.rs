@@ -48,7 +48,7 @@ pub struct FitArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
     /// Print everything that is said of each series
-    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    #[arg(long, help_heading = "Output")]
     pub all: bool,
     /// Print JSON (docs/JSON.md)
     #[arg(long, help_heading = "Output")]

@@ -108,7 +108,7 @@ fn tell(args: &RunArgs, job: &Job) -> Result<Option<String>, AppError> {
             other => other,
         },
     )?;
-    if args.measure.all {
+    if args.measure.all && !args.measure.json {
         output::print(&closing(&job.output, job.html.as_deref()))?;
     }
     Ok(opened.problem())

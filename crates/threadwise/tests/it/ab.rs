@@ -7,7 +7,7 @@ use serde_json::Value;
 const QUICK: [&str; 7] = ["ab", "--allow-busy", "--no-probe", "--no-html", "--blocks=8", "--seed=7", "-o"];
 
 fn measured(lab: &Lab, file: &str, more: &[&str]) -> Said {
-    lab.ok(&[&QUICK[..], &[file], more].concat())
+    lab.ok(&[&QUICK[..1], &["--all"], &QUICK[1..], &[file], more].concat())
 }
 
 fn report(lab: &Lab, file: &str) -> Value {

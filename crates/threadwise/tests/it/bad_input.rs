@@ -38,7 +38,7 @@ fn unknown_names_are_refused_with_the_known_ones() {
         refused(&lab, &["run", "--engine", typed, "--allow-busy"], &[typed, &words]);
     }
     refused(&lab, &["run", "--all", "work-list", "--engine", "mysql"], &["did you mean mariadb?"]);
-    refused(&lab, &["run", "--all", "pgbench", "-c", "4"], &["threadwise run command -- pgbench -c 4"]);
+    refused(&lab, &["run", "pgbench", "-c", "4"], &["threadwise run command -- pgbench -c 4"]);
     refused(&lab, &["run", "--set", "wrk_unit=4", "--allow-busy"], &["wrk_unit", "work_unit"]);
     refused(&lab, &["run", "--set", "work_unit=lots", "--allow-busy"], &["work_unit", "lots"]);
 }

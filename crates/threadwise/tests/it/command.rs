@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const QUICK: [&str; 7] = ["run", "command", "--allow-busy", "--no-probe", "--blocks", "8", "--seed=7"];
 
 fn quick(lab: &Lab, output: &str, more: &[&str]) -> Said {
-    lab.run(&[&QUICK[..], &["--output", output], more].concat())
+    lab.run(&[&QUICK[..], &["--all", "--output", output], more].concat())
 }
 
 fn report(lab: &Lab, file: &str) -> Value {

@@ -36,7 +36,7 @@ fn errors_that_nobody_can_read_change_nothing() {
     let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let refused = lab.command(&["probe", "--all", "--cpus", "60000"]).stderr(full()).status().unwrap();
     assert_eq!(refused.code(), Some(2));
-    let mut probe = lab.command(&["probe", "--short", "--allow-busy"]);
+    let mut probe = lab.command(&["probe", "--all", "--short", "--allow-busy"]);
     let said = said(probe.stdout(Stdio::piped()).stderr(full()).spawn().unwrap().wait_with_output().unwrap());
     assert_eq!(said.code, Some(0));
     assert!(said.stdout.contains("short form"), "{}", said.stdout);
@@ -82,7 +82,7 @@ fn a_short_probe_answers_every_pair_and_leaves_a_page() {
 #[test]
 fn an_interrupted_probe_tells_what_it_has() {
     let lab = Lab::new();
-    let mut command = lab.command(&["probe", "--allow-busy"]);
+    let mut command = lab.command(&["probe", "--all", "--allow-busy"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     // The first line comes when it measures: from then on signals are caught.

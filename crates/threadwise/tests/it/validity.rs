@@ -11,7 +11,7 @@ fn study(lab: &Lab, blocks: u32, broken: &str) -> Said {
          placement = \"one-cpu\"\nsessions = 3\n"
     );
     std::fs::write(lab.path().join("short.toml"), text).unwrap();
-    lab.run(&["run", "short.toml", "--allow-busy", "--seed", "3", "--no-html", "-o", "s.threadwise"])
+    lab.run(&["run", "--all", "short.toml", "--allow-busy", "--seed", "3", "--no-html", "-o", "s.threadwise"])
 }
 
 /// The first numbered line of a verdict.

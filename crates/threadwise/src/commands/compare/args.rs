@@ -93,7 +93,7 @@ pub struct CompareArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
     /// Print everything: findings and tables
-    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    #[arg(long, help_heading = "Output")]
     pub all: bool,
     /// Print JSON (docs/JSON.md)
     #[arg(long, help_heading = "Output")]

@@ -88,7 +88,7 @@ pub struct FleetReportArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
     /// Print everything: findings and tables
-    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    #[arg(long, help_heading = "Output")]
     pub all: bool,
     /// Print the report as JSON (docs/JSON.md)
     #[arg(long, help_heading = "Output")]

@@ -58,7 +58,7 @@ pub struct MeasureArgs {
     /// Print everything: the plan, all findings and all tables
     ///
     /// The plan comes before the measurement. Findings, tables and what was read beside come after it.
-    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    #[arg(long, help_heading = "Output")]
     pub all: bool,
     /// Print the report as JSON (docs/JSON.md)
     ///
