@@ -58,6 +58,12 @@ fn answer(facts: &Facts<'_>, verdict: &[Finding], advice: &[Advice], trust: &Tru
         true => without_repeats(advised.chain(sentences_of(verdict, is_found))),
         false => {
             let more = sentences_of(verdict, |kind| kind == "sweep" || kind == "asked");
+            // What a kind's own sentences say of two sessions a sweep says again.
+            let is_said = |text: &str| own.iter().flat_map(|own| own.spans()).any(|span| span.text == text);
+            let is_new = |sentence: &Prose| {
+                !sentence.spans().iter().any(|span| span.class == Class::Interval && is_said(&span.text))
+            };
+            let more: Vec<Prose> = more.into_iter().filter(is_new).collect();
             without_repeats(own.into_iter().chain(more))
         }
     };
@@ -69,20 +75,25 @@ fn answer(facts: &Facts<'_>, verdict: &[Finding], advice: &[Advice], trust: &Tru
     }
 }
 
-/// The same without sentences that give an interval again.
+/// The same without intervals that stand in an earlier sentence: a ratio has one, in one place.
 fn without_repeats(sentences: impl Iterator<Item = Prose>) -> Vec<Prose> {
-    let of = |sentence: &Prose| -> Vec<String> {
-        let all = sentence.spans().iter().filter(|span| span.class == Class::Interval);
-        all.map(|span| span.text.clone()).collect()
-    };
     let mut said: Vec<String> = Vec::new();
-    let mut is_new = |sentence: &Prose| {
-        let intervals = of(sentence);
-        let is_repeat = intervals.iter().any(|interval| said.contains(interval));
-        said.extend(intervals);
-        !is_repeat
+    let once = |sentence: Prose| {
+        let mut shorter = Prose::default();
+        let spans = sentence.spans();
+        for (at, Span { class, text }) in spans.iter().enumerate() {
+            let is_said = |span: &Span| span.class == Class::Interval && said.contains(&span.text);
+            if is_said(&spans[at]) {
+                continue;
+            }
+            let goes_on = !spans.get(at + 1).is_some_and(is_said);
+            let text = if goes_on { text } else { text.trim_end() };
+            shorter.push(Prose::of(*class, text));
+        }
+        said.extend(spans.iter().filter(|span| span.class == Class::Interval).map(|span| span.text.clone()));
+        shorter
     };
-    sentences.filter(|sentence| is_new(sentence)).collect()
+    sentences.map(once).collect()
 }
 
 /// The sentences of findings of some kinds, in their order.
@@ -221,6 +232,17 @@ mod tests {
             Prose::figure("1.85x")
         );
         assert_eq!(plain(&line).to_string(), "Two do 1.85x, which is not decided.");
+    }
+
+    #[test]
+    fn an_interval_stands_once() {
+        let interval = || Prose::of(Class::Interval, "[1.83, 1.91]");
+        let ratio = || prose!("{} {}", Prose::figure("1.87x"), interval());
+        let said = without_repeats(
+            [prose!("Two do {} of one.", ratio()), prose!("Both do {}, which pays.", ratio())].into_iter(),
+        );
+        let said: Vec<String> = said.iter().map(ToString::to_string).collect();
+        assert_eq!(said, ["Two do 1.87x [1.83, 1.91] of one.", "Both do 1.87x, which pays."]);
     }
 
     #[test]
