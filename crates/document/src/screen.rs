@@ -88,6 +88,11 @@ impl fmt::Display for TrustLevel {
     }
 }
 
+/// The sentences of an answer that a screen has room for, from the first: what a table beside it need not say again.
+pub fn answer_fitting(sentences: Vec<Prose>) -> Vec<Prose> {
+    fitting(sentences, ANSWER_LINES, 0)
+}
+
 impl Screen {
     /// The same within its limits: of each part the sentences that fit, from its start, and of the table its first rows.
     pub fn fitted(mut self) -> Self {

@@ -11,10 +11,11 @@ mod table;
 mod trust;
 
 use crate::changed_with::{self, ChangedWith};
+use crate::findings::looks::shows_hidden_siblings;
 use crate::findings::sweep::{is_the_question, sweeps};
 use crate::findings::trust::next;
 use crate::{Facts, Finding};
-use threadwise_document::screen::{Screen, Trust, TrustLevel};
+use threadwise_document::screen::{Screen, Trust, TrustLevel, answer_fitting};
 use threadwise_document::{Advice, Class, Document, Prose, Section, Span, prose};
 
 /// The screen of a study, from what its document says.
@@ -25,7 +26,7 @@ pub(crate) fn screen(
     sections: &[Section],
 ) -> Screen {
     let trust = trust::trust(facts, verdict);
-    let answer = answer(facts, verdict, advice, &trust);
+    let answer = answer_fitting(answer(facts, verdict, advice, &trust));
     let table = match trust.level {
         TrustLevel::None => None,
         _ => rates::table(facts, &answer).or_else(|| table::first(sections, &answer)),
@@ -37,11 +38,22 @@ pub(crate) fn screen(
         table,
         set,
         why: why(facts),
-        next: next(facts, &sweeps(facts)).map_or_else(|| report_of(facts, "--html FILE"), Prose::capital),
+        next: next(facts, &sweeps(facts)).map_or_else(|| otherwise(facts, &trust), Prose::capital),
         files: prose!("everything: {}", report_of(facts, "--all")),
         trust,
     }
     .fitted()
+}
+
+/// What to do where the study leaves nothing open: look at what spoilt it, or at who is on the cores now, or read on.
+fn otherwise(facts: &Facts<'_>, trust: &Trust) -> Prose {
+    if trust.level == TrustLevel::Low {
+        return prose!("`threadwise doctor`, then the same again.");
+    }
+    match facts.analysis.looks.as_ref().is_some_and(shows_hidden_siblings) {
+        true => prose!("`threadwise watch`   who uses the other threads of your cores now"),
+        false => report_of(facts, "--html FILE"),
+    }
 }
 
 /// The command that shows a study again in another form.
@@ -113,6 +125,7 @@ pub fn of_document(document: &Document, trust: Trust, next: Prose, command: &str
     if answer.is_empty() {
         answer.push("The figures stand below.".into());
     }
+    let answer = answer_fitting(answer);
     Screen {
         subject: subject::cut(&format!("{simulated}{}", document.title)),
         table: table::first(&document.sections, &answer),
