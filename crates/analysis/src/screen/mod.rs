@@ -51,7 +51,7 @@ fn otherwise(facts: &Facts<'_>, trust: &Trust) -> Prose {
         return prose!("`threadwise doctor`, then the same again.");
     }
     match facts.analysis.looks.as_ref().is_some_and(shows_hidden_siblings) {
-        true => prose!("`threadwise watch`   who uses the other threads of your cores now"),
+        true => prose!("`threadwise watch`: who uses the other threads of your cores now"),
         false => report_of(facts, "--html FILE"),
     }
 }
@@ -189,7 +189,7 @@ fn is_found(kind: &str) -> bool {
 fn set(advice: &[Advice], trust: &Trust) -> Vec<Prose> {
     let mut lines: Vec<Prose> = Vec::new();
     for paste in advice.iter().filter(|advice| advice.is_decided).flat_map(|advice| &advice.paste) {
-        lines.push(prose!("{}   ({})", Prose::command(&paste.text), &paste.place));
+        lines.push(prose!("{} ({})", Prose::command(&paste.text), &paste.place));
     }
     match (trust.level.allows_setting(), lines.is_empty()) {
         (true, _) | (_, true) => lines,
@@ -273,7 +273,7 @@ mod tests {
             let lines = set(&[advice(is_decided)], &Trust { level, reasons: Vec::new() });
             lines.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
-        assert_eq!(of(TrustLevel::Fair, true), ["`default_pool_size = 4`   (pgbouncer.ini)"]);
+        assert_eq!(of(TrustLevel::Fair, true), ["`default_pool_size = 4` (pgbouncer.ini)"]);
         assert!(of(TrustLevel::Fair, false).is_empty());
         assert!(of(TrustLevel::Low, true)[0].starts_with("nothing yet: see TRUST. It would be `default"));
     }
