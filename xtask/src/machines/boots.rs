@@ -224,6 +224,6 @@ mod tests {
         assert_eq!(judged([on, off, off, on], json!(1.2)), Vec::<String>::new());
         assert_eq!(judged([on, off, off, ("smt-on", 7)], json!(1.2)).len(), 1);
         assert_eq!(judged([off, on, on, off], json!(null)).len(), 2);
-        assert!(super::judged(&MACHINES[0], "threadwise: no")[0].contains("no JSON"));
+        assert!(super::judged(&MACHINES[0], "threadwise: no")[0].contains("not JSON"));
     }
 }

@@ -117,7 +117,7 @@ fn a_study_that_is_killed_is_cleared_up_by_its_watchdog() {
     assert_ends_badly(measuring, &message);
     let mut late = worker(&bench);
     let message = failed(late.ask(&prepare(&load)), "engine");
-    assert!(message.contains("nobody would put it back"), "{message}");
+    assert!(message.contains("it would not be put back"), "{message}");
     assert_ends_badly(late, &message);
     assert_eq!(bench.state().affinity, None);
     bench.assert_over();
@@ -280,7 +280,7 @@ fn a_treatment_that_nobody_would_put_back_is_not_started() {
     let bench = Bench::new(Settings::default());
     let load = load(&bench);
     let message = Client.start(&start(&load)).err().unwrap().to_string();
-    assert!(message.contains("nobody would put it back"), "{message}");
+    assert!(message.contains("it would not be put back"), "{message}");
     assert_eq!(bench.state().affinities, [""; 0]);
     bench.assert_over();
 }

@@ -93,5 +93,5 @@ fn rows(table: &Table, style: Style) -> Vec<String> {
         rows.iter().map(|row| sign::painted(row.join(gap).trim_end(), style)).collect::<Vec<String>>()
     });
     let fits = |lines: &Vec<String>| lines.iter().all(|line| columns(line) <= style.width);
-    made.find(fits).or_else(|| made.last()).unwrap_or_default()
+    made.find(fits).or_else(|| made.next_back()).unwrap_or_default()
 }

@@ -98,7 +98,7 @@ fn a_file_that_somebody_put_in_its_place_is_not_touched() {
     fs::write(bench.path().join("theirs"), "theirs").unwrap();
     fs::rename(bench.path().join("theirs"), &path).unwrap();
     let error = recover(&path, &settings()).unwrap_err().to_string();
-    assert!(error.contains("somebody else's file") && error.contains("db.before-reload"), "{error}");
+    assert!(error.contains("another file has the name") && error.contains("db.before-reload"), "{error}");
     assert_eq!(fs::read(&path).unwrap(), b"theirs");
     assert_eq!(rows(&bench.path().join("db.before-reload")), {
         let modes = ["wal", "delete"].map(|mode| vec![Value::Text(mode.into())]);
