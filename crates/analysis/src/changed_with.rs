@@ -466,14 +466,14 @@ pub(crate) fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
 
 /// What moves with each ratio that something moves with: `the ratio of two falls with more time with a co-runner`.
 pub(crate) fn moved(changed: &ChangedWith) -> Vec<Prose> {
-    let of = |one: &&Compared| {
+    let clause = |one: &&Compared| {
         let shown = one.quantities.iter().filter_map(|quantity| {
             let link = quantity.link.as_ref().filter(|link| link.shown)?;
             Some(prose!("{} {}", direction(link.correlation.mean), &quantity.name))
         });
         Some(prose!("the ratio of {} {}", &one.treatment, limited(shown, MAX_NAMED)?))
     };
-    with(changed, Explained::Moves).iter().filter_map(of).collect()
+    with(changed, Explained::Moves).iter().filter_map(clause).collect()
 }
 
 /// How a ratio goes with a figure whose rank correlation with it is this.

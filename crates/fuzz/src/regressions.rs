@@ -24,7 +24,7 @@ fn inputs_of_repaired_faults_do_no_harm() {
     assert!(tried > 0, "no input in {}", folder.display());
 }
 
-/// The first kind of each three: the laboratory has all.
+/// One kind of each three: the laboratory has all.
 #[test]
 fn an_input_is_the_same_again() {
     same_again(3);
@@ -50,7 +50,7 @@ fn same_again(step: usize) {
     };
     std::thread::scope(|scope| {
         TARGETS.chunks(TARGETS.len().div_ceil(2)).for_each(|half| {
-            scope.spawn(move || half.iter().step_by(step).for_each(check));
+            scope.spawn(move || half.iter().skip(step / 2).step_by(step).for_each(check));
         });
     });
 }

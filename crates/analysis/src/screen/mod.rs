@@ -64,19 +64,19 @@ fn report_of(facts: &Facts<'_>, option: &str) -> Prose {
 /// What the study says: the sentences of its kind, else those of its findings, and of its advice where a number was asked
 /// for. Where nothing was found, that, and why.
 fn answer(facts: &Facts<'_>, verdict: &[Finding], advice: &[Advice], trust: &Trust) -> Vec<Prose> {
-    let own = if trust.level == TrustLevel::None { Vec::new() } else { rates::answer(facts) };
+    let of_kind = if trust.level == TrustLevel::None { Vec::new() } else { rates::answer(facts) };
     let advised = advice.iter().flat_map(|advice| plain(&advice.line).sentences());
-    let sentences: Vec<Prose> = match own.is_empty() || is_the_question(facts, &sweeps(facts)) {
+    let sentences: Vec<Prose> = match of_kind.is_empty() || is_the_question(facts, &sweeps(facts)) {
         true => without_repeats(advised.chain(sentences_of(verdict, is_found))),
         false => {
             let more = sentences_of(verdict, |kind| kind == "sweep" || kind == "asked");
             // What a kind's own sentences say of two sessions a sweep says again.
-            let is_said = |text: &str| own.iter().flat_map(|own| own.spans()).any(|span| span.text == text);
+            let is_said = |text: &str| of_kind.iter().flat_map(Prose::spans).any(|span| span.text == text);
             let is_new = |sentence: &Prose| {
                 !sentence.spans().iter().any(|span| span.class == Class::Interval && is_said(&span.text))
             };
             let more: Vec<Prose> = more.into_iter().filter(is_new).collect();
-            without_repeats(own.into_iter().chain(more))
+            without_repeats(of_kind.into_iter().chain(more))
         }
     };
     match sentences.is_empty() {

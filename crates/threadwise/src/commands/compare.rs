@@ -6,7 +6,7 @@ mod change;
 
 pub use args::CompareArgs;
 
-use super::{published, report};
+use super::{published, screen};
 use crate::error::AppError;
 use crate::opened::Opened;
 use crate::output;
@@ -75,7 +75,7 @@ fn side_by_side(args: &CompareArgs) -> Result<(), AppError> {
         false => {
             let trust = of_cautions(&document, true);
             let next = "threadwise compare --before A1 A2 A3 --after B1 B2 B3";
-            report::shown_of(&mut document, trust, next, &report::command_line(), args.all)
+            screen::shown_of(&mut document, trust, next, &screen::command_line(), args.all)
         }
     };
     let path = args.html.as_deref();
@@ -108,7 +108,7 @@ fn beside(args: &CompareArgs, name: &str, file: &Path) -> Result<(), AppError> {
         true => format!("{}\n", json::published_beside(&facts, &theirs)),
         false => {
             let (trust, next) = (published::trust(), format!("threadwise published {}", theirs.name));
-            report::shown_of(&mut document, trust, &next, &report::command_line(), args.all)
+            screen::shown_of(&mut document, trust, &next, &screen::command_line(), args.all)
         }
     };
     let path = args.html.as_deref();

@@ -1,7 +1,7 @@
 //! `threadwise fit`: a scaling law of a sweep, of a study's result file or of anybody's figures, and what it says of other
 //! machines.
 
-use crate::commands::report;
+use crate::commands::screen;
 use crate::error::AppError;
 use crate::opened::Opened;
 use crate::output;
@@ -102,8 +102,8 @@ pub fn fit(args: &FitArgs) -> Result<(), AppError> {
         false => {
             let level = if fitted.simulated { TrustLevel::Low } else { TrustLevel::Fair };
             let reasons = vec!["Fitted, not measured: what lies beyond the points is a prediction.".into()];
-            let again = report::command_line();
-            report::shown_of(
+            let again = screen::command_line();
+            screen::shown_of(
                 &mut document,
                 Trust { level, reasons },
                 &format!("{again} --html FILE"),

@@ -17,6 +17,7 @@ pub mod questions;
 pub mod reload;
 pub mod report;
 pub mod run;
+pub mod screen;
 pub mod smt;
 pub mod spins;
 pub mod topology;

@@ -1,7 +1,7 @@
 //! `threadwise probe`: what the machine is, as measured.
 
 use crate::cli::ProbeArgs;
-use crate::commands::report;
+use crate::commands::screen;
 use crate::commands::{self, topology};
 use crate::engines;
 use crate::error::AppError;
@@ -81,7 +81,7 @@ fn tell(args: &ProbeArgs, topology: &Topology, probe: &Probe, hardware: &Hardwar
         (_, true) => format!("{}\n", terminal::probe(topology, probe, hardware, output::style())),
         _ => {
             let next = "threadwise watch";
-            report::shown_of(&mut document, trust(probe), next, &report::command_line(), false)
+            screen::shown_of(&mut document, trust(probe), next, &screen::command_line(), false)
         }
     });
     output::deliver(printed, path, false, || html::render(&document).map_err(AppError::failed))?;

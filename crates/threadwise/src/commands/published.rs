@@ -1,7 +1,7 @@
 //! `threadwise published`: what was published, figure by figure, and the command that redoes it.
 
 use crate::cli::PublishedArgs;
-use crate::commands::report;
+use crate::commands::screen;
 use crate::error::AppError;
 use crate::{output, suggest};
 use threadwise_analysis::published::{document, list_document};
@@ -26,7 +26,7 @@ pub fn published(args: &PublishedArgs) -> Result<(), AppError> {
         (true, _) => format!("{json}\n"),
         (false, Some(name)) if !args.all => {
             let next = named(name)?.command;
-            report::shown_of(&mut document, trust(), &next, &report::command_line(), false)
+            screen::shown_of(&mut document, trust(), &next, &screen::command_line(), false)
         }
         _ => text(&document),
     };

@@ -18,7 +18,7 @@ mod watch;
 mod worklist;
 
 use crate::cli::RunArgs;
-use crate::commands::{self, report, topology};
+use crate::commands::{self, screen, topology};
 use crate::engines;
 use crate::error::AppError;
 use crate::opened::Opened;
@@ -96,7 +96,7 @@ fn tell(args: &RunArgs, job: &Job) -> Result<Option<String>, AppError> {
     document.screen.files = files(&job.output, job.html.as_deref());
     let text = match args.measure.json {
         true => format!("{}\n", json::report(&facts, &document)),
-        false => report::shown(&document, args.measure.all),
+        false => screen::shown(&document, args.measure.all),
     };
     let page = || html::render(&document).map_err(AppError::failed);
     let may_replace = args.resume.is_some();

@@ -2,7 +2,7 @@
 
 use super::CompareArgs;
 use super::args::UndecidedArg;
-use crate::commands::report;
+use crate::commands::screen;
 use crate::error::AppError;
 use crate::opened::Opened;
 use crate::output;
@@ -27,8 +27,8 @@ pub fn change(args: &CompareArgs) -> Result<(), AppError> {
         true => format!("{}\n", json::changed(&change)),
         false => {
             let trust = of_cautions(&document, change.can_tell());
-            let again = report::command_line();
-            report::shown_of(&mut document, trust, &format!("{again} --html FILE"), &again, args.all)
+            let again = screen::command_line();
+            screen::shown_of(&mut document, trust, &format!("{again} --html FILE"), &again, args.all)
         }
     };
     let path = args.html.as_deref();

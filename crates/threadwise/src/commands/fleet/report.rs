@@ -25,8 +25,8 @@ pub fn report(args: &FleetReportArgs) -> Result<(), AppError> {
                 &document,
                 judged.kinds.iter().all(|kind| kind.machines as usize >= fleet::MIN_MACHINES),
             );
-            let again = commands::report::command_line();
-            commands::report::shown_of(
+            let again = commands::screen::command_line();
+            commands::screen::shown_of(
                 &mut document,
                 trust,
                 &format!("{again} --html FILE"),
