@@ -67,7 +67,7 @@ const LISTS: &[(&str, &str, &[&str])] = &[
 ];
 
 /// Parts of the report without figures, and those that say once more what others say.
-const PARTS_LEFT_OUT: &str = "/program /study /machine /failures /notes /findings /advice /published /excluded_blocks \
+const PARTS_LEFT_OUT: &str = "/program /study /machine /screen /failures /notes /findings /advice /published /excluded_blocks \
     /noise_floor /probe /treatments/options /treatments/factors /treatments/counters/per_s \
     /changed_with/comparisons/quantities/treatment_value /covariates/blocks /covariates/flagged_blocks /drift/blocks \
     /commands/quantities /commands/gaps /commands/command /logical_cpus/gaps /choices/lost /choices/candidates/lost \
