@@ -26,6 +26,8 @@ pub struct Span {
     pub class: Class,
     /// Its text; a command without its backticks.
     pub text: String,
+    /// Of the interval of a ratio, the ends that decide, where they are others.
+    decides: Option<String>,
 }
 
 /// A sentence, or a few.
@@ -67,7 +69,31 @@ impl Prose {
             return ratio.into();
         }
         let ends = || numbers::change_ends(ratio.low, ratio.high, ratio.value);
-        Self::with_ends(numbers::change(ratio.value), ratio.has_ends().then(ends))
+        let prose = Self::with_ends(numbers::change(ratio.value), ratio.has_ends().then(ends));
+        prose.decided_by(ratio, Self::change)
+    }
+
+    /// The text of a ratio, which knows the ends that decide in the same form.
+    fn decided_by(mut self, ratio: &Ratio, form: fn(&Ratio) -> Self) -> Self {
+        if (ratio.low, ratio.high) == (ratio.adjusted_low, ratio.adjusted_high) {
+            return self;
+        }
+        let decisive = form(&ratio.decisive());
+        let ends = decisive.0.into_iter().find(|span| span.class == Class::Interval);
+        if let Some(span) = self.0.iter_mut().find(|span| span.class == Class::Interval) {
+            span.decides = ends.map(|ends| ends.text);
+        }
+        self
+    }
+
+    /// The same with the ends that decide, adjusted for all comparisons, in the place of a ratio's own.
+    pub fn decisive(mut self) -> Self {
+        for span in &mut self.0 {
+            if let Some(ends) = span.decides.take() {
+                span.text = ends;
+            }
+        }
+        self
     }
 
     fn with_ends(figure: String, ends: Option<String>) -> Self {
@@ -89,8 +115,11 @@ impl Prose {
 
     /// Adds what follows.
     pub fn push(&mut self, more: impl Into<Self>) {
-        for span in more.into().0 {
-            self.push_span(span.class, &span.text);
+        for Span { class, text, decides } in more.into().0 {
+            self.push_span(class, &text);
+            if let Some(last) = self.0.last_mut().filter(|_| decides.is_some()) {
+                last.decides = decides;
+            }
         }
     }
 
@@ -98,7 +127,7 @@ impl Prose {
         match self.0.last_mut().filter(|last| last.class == class) {
             _ if text.is_empty() => {}
             Some(last) => last.text.push_str(text),
-            None => self.0.push(Span { class, text: text.to_owned() }),
+            None => self.0.push(Span { class, text: text.to_owned(), decides: None }),
         }
     }
 
@@ -219,7 +248,8 @@ impl From<&Ratio> for Prose {
     /// `1.27x [1.24, 1.30]`; with one block `1.27x (1 block, no interval)`.
     fn from(ratio: &Ratio) -> Self {
         let ends = || format!("[{}, {}]", numbers::ratio(ratio.low), numbers::ratio(ratio.high));
-        Self::with_ends(numbers::value(ratio.value, "ratio"), ratio.has_ends().then(ends))
+        let prose = Self::with_ends(numbers::value(ratio.value, "ratio"), ratio.has_ends().then(ends));
+        prose.decided_by(ratio, |ratio| ratio.into())
     }
 }
 
@@ -315,6 +345,9 @@ mod tests {
             classes(&Prose::change(&ratio)),
             [(Class::Figure, "+60%"), (Class::Text, " "), (Class::Interval, "[52, 69]")]
         );
+        let own = prose!("It is {}.", &Ratio { adjusted_low: 1.4, adjusted_high: 1.8, ..ratio.clone() });
+        assert_eq!(own.to_string(), "It is 1.60x [1.52, 1.69].");
+        assert_eq!(own.decisive().to_string(), "It is 1.60x [1.40, 1.80].");
         ratio.value = 3.5;
         assert_eq!(Prose::change(&ratio).to_string(), "3.50x [1.52, 1.69]");
         (ratio.value, ratio.low, ratio.high) = (1.6, 0.0, f64::INFINITY);

@@ -1,10 +1,12 @@
 //! The answer on one screen: what was run, the answer, how far to trust it, one table, what to set, why, what next, and
 //! where the rest is. At most [`LINES`] lines of [`WIDTH`] columns; everything else is for `--all` and the page.
 
+use crate::numbers::counted;
 use crate::prose::{Class, Prose, Span};
 use crate::table::Table;
 use serde::Serialize;
 use std::fmt;
+use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
 /// Most columns of a line.
 pub const WIDTH: usize = 96;
@@ -98,7 +100,15 @@ impl Screen {
     pub fn fitted(mut self) -> Self {
         self.answer = fitting(self.answer, ANSWER_LINES, 0);
         self.trust.reasons = fitting(self.trust.reasons, TRUST_LINES, self.trust.level.to_string().len() + 2);
-        self.set = fitting(self.set, SET_LINES, 0);
+        // A line to set is whole or not there, and one of several may be of no use alone.
+        let room = |line: &Prose| joined(std::slice::from_ref(line)).chars().count() <= WIDTH - LABEL;
+        if self.trust.level.allows_setting() && (self.set.len() > SET_LINES || !self.set.iter().all(room)) {
+            let lines = counted(self.set.len(), "line");
+            self.set = vec![format!("{lines} to paste, with where each goes: --all").into()];
+        }
+        if !self.trust.level.allows_setting() {
+            self.set = fitting(self.set, SET_LINES, 0);
+        }
         self.why = fitting(self.why, WHY_LINES, 0);
         if let Some(table) = &mut self.table {
             table.rows.truncate(ROWS);
@@ -110,7 +120,9 @@ impl Screen {
 /// The sentences, from the first, that fit into so many lines together, of which the first begins so far to the right.
 /// A first one that does not fit alone ends at the last semicolon, or at the last comma, before which it does.
 fn fitting(sentences: Vec<Prose>, lines: usize, indent: usize) -> Vec<Prose> {
-    let fits = |all: &[Prose]| lines_of(&joined(all), indent) <= lines;
+    // A word of as many columns stands for what is before the first one.
+    let before = "x".repeat(indent.saturating_sub(1));
+    let fits = |all: &[Prose]| wrap(&format!("{before} {}", joined(all)), WIDTH - LABEL).len() <= lines;
     let mut taken: Vec<Prose> = Vec::new();
     for sentence in sentences {
         taken.push(sentence);
@@ -127,32 +139,29 @@ fn fitting(sentences: Vec<Prose>, lines: usize, indent: usize) -> Vec<Prose> {
     taken
 }
 
-/// Sentences one behind the other.
+/// Sentences one behind the other, commands without the signs around them.
 fn joined(sentences: &[Prose]) -> String {
-    sentences.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+    let words = |sentence: &Prose| sentence.spans().iter().map(|span| span.text.as_str()).collect::<String>();
+    sentences.iter().map(words).collect::<Vec<_>>().join(" ")
 }
 
-/// Lines that a text takes beside a label.
-fn lines_of(text: &str, indent: usize) -> usize {
-    let (mut lines, mut at) = (1, indent);
-    for word in text.split(' ') {
-        let length = word.chars().filter(|sign| *sign != '`').count();
-        let needed = if at == 0 { length } else { at + 1 + length };
-        if needed > WIDTH - LABEL {
-            lines += 1;
-            at = length;
-        } else {
-            at = needed;
-        }
-    }
-    lines
+/// Breaks at spaces; a word longer than the width stays whole.
+pub fn wrap(line: &str, width: usize) -> Vec<String> {
+    let options = Options::new(width)
+        .break_words(false)
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation)
+        .wrap_algorithm(WrapAlgorithm::FirstFit);
+    // Single spaces, whatever was given.
+    let line = line.split_whitespace().collect::<Vec<&str>>().join(" ");
+    textwrap::wrap(&line, options).into_iter().map(std::borrow::Cow::into_owned).collect()
 }
 
 impl Prose {
     /// Its sentences: each ends with a full stop that a space and a capital letter follow.
     pub fn sentences(&self) -> Vec<Self> {
         let mut all = vec![Self::default()];
-        for Span { class, text } in self.spans() {
+        for Span { class, text, .. } in self.spans() {
             let mut rest = text.as_str();
             while let Some(at) = (*class == Class::Text).then(|| end_of_sentence(rest)).flatten() {
                 if let Some(last) = all.last_mut() {
@@ -173,7 +182,7 @@ impl Prose {
     fn cut_at(&self, sign: &str) -> Vec<Self> {
         let mut found = Vec::new();
         let mut before = Self::default();
-        for Span { class, text } in self.spans() {
+        for Span { class, text, .. } in self.spans() {
             if *class == Class::Text {
                 for (at, _) in text.match_indices(sign) {
                     let mut shorter = before.clone();
@@ -218,8 +227,20 @@ mod tests {
         let cut = fitting(vec![format!("It is so; {}", ["word"; 80].join(" ")).into()], 2, 0);
         assert_eq!(cut, [Prose::from("It is so.")]);
         assert!(fitting(vec![["word"; 80].join(" ").into()], 2, 0).is_empty());
-        assert_eq!(lines_of(&"a".repeat(WIDTH - LABEL), 0), 1);
-        assert_eq!(lines_of(&"a".repeat(WIDTH - LABEL), 1), 2);
+        let whole: Prose = "a".repeat(WIDTH - LABEL).into();
+        assert_eq!(fitting(vec![whole.clone()], 1, 0).len(), 1);
+        assert!(fitting(vec![whole], 1, 2).is_empty());
+    }
+
+    #[test]
+    fn lines_to_set_are_whole_or_not_there() {
+        let with = |set: Vec<Prose>| Screen { set, ..Screen::default() }.fitted().set;
+        let line = || Prose::command("default_pool_size = 4");
+        assert_eq!(with(vec![line(), line()]), [line(), line()]);
+        let many = with(vec![line(), line(), line()]);
+        assert_eq!(many, [Prose::from("3 lines to paste, with where each goes: --all")]);
+        let long = with(vec![Prose::command("x, ".repeat(60))]);
+        assert_eq!(long, [Prose::from("1 line to paste, with where each goes: --all")]);
     }
 
     #[test]

@@ -1,13 +1,6 @@
 //! Words as a POSIX shell takes them (POSIX.1-2017, Shell Command Language, 2.2.2 Single-Quotes).
 
-/// A word that a shell reads as exactly this text.
-pub fn shell(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%,".contains(c);
-    match !text.is_empty() && text.chars().all(plain) {
-        true => text.to_owned(),
-        false => format!("'{}'", text.replace('\'', "'\\''")),
-    }
-}
+pub use threadwise_machine::text::shell_word as shell;
 
 /// A command with its arguments, for a shell or for people who copy it.
 pub fn command<'a>(words: impl IntoIterator<Item = &'a str>) -> String {

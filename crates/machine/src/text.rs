@@ -113,6 +113,16 @@ pub fn escaped_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
+/// A word that a POSIX shell reads as exactly this text (POSIX.1-2017, Shell Command Language, 2.2.2 Single-Quotes), for
+/// commands that are copied.
+pub fn shell_word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%,".contains(c);
+    match !text.is_empty() && text.chars().all(plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

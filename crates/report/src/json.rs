@@ -1,4 +1,4 @@
-//! The JSON forms that others build on: version 1, documented in docs/JSON.md, only ever added to.
+//! The JSON forms that others build on: version 1, documented in docs/JSON.md.
 //!
 //! Fields are those of the values themselves, which derive `Serialize`; what is here are the forms of whole
 //! documents, and fields that are made from several values. Unknown is `null`; a number that is not finite is

@@ -7,8 +7,8 @@
 use crate::terminal::{self, Style};
 use crate::{Document, Facts, json};
 use serde_json::{Map, Value};
-use threadwise_document::Class;
-use threadwise_document::screen::{Screen, TrustLevel, WIDTH};
+use threadwise_document::screen::{TrustLevel, WIDTH};
+use threadwise_document::{Class, Prose, Span};
 
 /// Fields of an object that say what the estimates inside it are of.
 const CONTEXT: [&str; 8] = ["name", "treatment", "baseline", "comparison", "group", "metric", "query", "arm"];
@@ -69,11 +69,9 @@ pub fn markdown(document: &Document) -> String {
             sentences(&screen.trust.reasons)
         ));
     }
-    let table = Screen { table: screen.table.clone(), ..Screen::default() };
-    let style = Style { color: false, unicode: true, width: WIDTH };
-    let rows = terminal::table(&table, style);
+    let rows = terminal::table(screen, Style { color: false, unicode: true, width: WIDTH });
     if !rows.is_empty() {
-        text.push_str(&format!("\n```\n{}\n```\n", rows.join("\n")));
+        text.push_str(&format!("\n```\n{}\n```\n", rows.join("\n").replace("```", "'''")));
     }
     for line in &screen.set {
         text.push_str(&format!("\n**Set:** {}\n", sentences(std::slice::from_ref(line))));
@@ -86,8 +84,8 @@ pub fn markdown(document: &Document) -> String {
 }
 
 /// Sentences one behind the other, commands between backticks and nothing that Markdown would take for its own.
-fn sentences(all: &[threadwise_document::Prose]) -> String {
-    let span = |span: &threadwise_document::Span| {
+fn sentences(all: &[Prose]) -> String {
+    let span = |span: &Span| {
         let text = crate::text::plain(&span.text, true);
         match span.class {
             Class::Command => format!("`{}`", text.replace('`', "'")),
@@ -102,6 +100,6 @@ fn sentences(all: &[threadwise_document::Prose]) -> String {
                 .collect(),
         }
     };
-    let one = |prose: &threadwise_document::Prose| prose.spans().iter().map(span).collect::<String>();
+    let one = |prose: &Prose| prose.spans().iter().map(span).collect::<String>();
     all.iter().map(one).collect::<Vec<_>>().join(" ")
 }

@@ -145,15 +145,7 @@ pub fn shell_word(path: &Path) -> String {
     quoted(&path.display().to_string())
 }
 
-/// A word as a shell takes it.
-pub fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%,".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
-}
+pub use threadwise_machine::text::shell_word as quoted;
 
 /// Refuses a name for an output before anything else is done, so that nothing fails for it at the end of a long
 /// run.

@@ -9,6 +9,7 @@ mod sessions;
 mod threads;
 pub(crate) mod words;
 
+pub(crate) use sessions::most_within;
 pub use sessions::{keep, to_use};
 
 use crate::Facts;

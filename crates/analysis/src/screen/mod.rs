@@ -17,6 +17,7 @@ use crate::findings::trust::next;
 use crate::{Facts, Finding};
 use threadwise_document::screen::{Screen, Trust, TrustLevel, answer_fitting};
 use threadwise_document::{Advice, Class, Document, Prose, Section, Span, prose};
+use threadwise_machine::text::shell_word;
 
 /// The screen of a study, from what its document says.
 pub(crate) fn screen(
@@ -58,7 +59,7 @@ fn otherwise(facts: &Facts<'_>, trust: &Trust) -> Prose {
 
 /// The command that shows a study again in another form.
 fn report_of(facts: &Facts<'_>, option: &str) -> Prose {
-    Prose::command(format!("threadwise report {} {option}", facts.source))
+    Prose::command(format!("threadwise report {} {option}", shell_word(facts.source)))
 }
 
 /// What the study says: the sentences of its kind, else those of its findings, and of its advice where a number was asked
@@ -71,38 +72,43 @@ fn answer(facts: &Facts<'_>, verdict: &[Finding], advice: &[Advice], trust: &Tru
         false => {
             let more = sentences_of(verdict, |kind| kind == "sweep" || kind == "asked");
             // What a kind's own sentences say of two sessions a sweep says again.
-            let is_said = |text: &str| of_kind.iter().flat_map(Prose::spans).any(|span| span.text == text);
-            let is_new = |sentence: &Prose| {
-                !sentence.spans().iter().any(|span| span.class == Class::Interval && is_said(&span.text))
-            };
+            let known: Vec<String> = of_kind.iter().flat_map(ratios).collect();
+            let is_new = |sentence: &Prose| !ratios(sentence).iter().any(|ratio| known.contains(ratio));
             let more: Vec<Prose> = more.into_iter().filter(is_new).collect();
             without_repeats(of_kind.into_iter().chain(more))
         }
     };
     match sentences.is_empty() {
-        true => std::iter::once("None.".into())
-            .chain(sentences_of(verdict, |kind| kind == "not-measurable"))
-            .collect(),
+        true => sentences_of(verdict, |kind| kind == "not-measurable"),
         false => sentences,
     }
 }
 
-/// The same without intervals that stand in an earlier sentence: a ratio has one, in one place.
+/// The figures of a sentence that have an interval, each with it.
+fn ratios(sentence: &Prose) -> Vec<String> {
+    let spans = sentence.spans();
+    (0..spans.len()).filter_map(|at| ratio_at(spans, at)).collect()
+}
+
+/// The figure before an interval, with it: `1.87x [1.83, 1.91]`.
+fn ratio_at(spans: &[Span], at: usize) -> Option<String> {
+    let interval = spans.get(at).filter(|span| span.class == Class::Interval)?;
+    let figure = spans[..at].iter().rev().find(|span| span.class == Class::Figure)?;
+    Some(format!("{} {}", figure.text, interval.text))
+}
+
+/// The same without intervals of figures that stand with them in an earlier sentence: a ratio has one, in one place.
 fn without_repeats(sentences: impl Iterator<Item = Prose>) -> Vec<Prose> {
-    let mut said: Vec<String> = Vec::new();
+    let mut known: Vec<String> = Vec::new();
     let once = |sentence: Prose| {
         let mut shorter = Prose::default();
         let spans = sentence.spans();
-        for (at, Span { class, text }) in spans.iter().enumerate() {
-            let is_said = |span: &Span| span.class == Class::Interval && said.contains(&span.text);
-            if is_said(&spans[at]) {
-                continue;
-            }
-            let goes_on = !spans.get(at + 1).is_some_and(is_said);
-            let text = if goes_on { text } else { text.trim_end() };
+        let is_known = |at: usize| ratio_at(spans, at).is_some_and(|ratio| known.contains(&ratio));
+        for (at, Span { class, text, .. }) in spans.iter().enumerate().filter(|(at, _)| !is_known(*at)) {
+            let text = if is_known(at + 1) { text.trim_end() } else { text };
             shorter.push(Prose::of(*class, text));
         }
-        said.extend(spans.iter().filter(|span| span.class == Class::Interval).map(|span| span.text.clone()));
+        known.extend(ratios(&sentence));
         shorter
     };
     sentences.map(once).collect()
@@ -115,8 +121,8 @@ fn sentences_of(verdict: &[Finding], is_meant: fn(&str) -> bool) -> Vec<Prose> {
 }
 
 /// The screen of a document that is not of one study: its findings, what it says of how far to trust it, its first table.
-/// `command` shows it again, `next` is what to do then.
-pub fn of_document(document: &Document, trust: Trust, next: Prose, command: &str) -> Screen {
+/// `next` is what to do then, `files` where the rest is.
+pub fn of_document(document: &Document, trust: Trust, next: Prose, files: Prose) -> Screen {
     let simulated = if document.simulated { "SIMULATED: " } else { "" };
     let mut answer = sentences_of(&document.verdict, |kind| kind != "caution");
     if answer.is_empty() {
@@ -134,13 +140,12 @@ pub fn of_document(document: &Document, trust: Trust, next: Prose, command: &str
         set: Vec::new(),
         why: Vec::new(),
         next,
-        files: prose!("everything: {}", Prose::command(format!("{command} --all"))),
+        files,
     }
     .fitted()
 }
 
-/// How far to trust what several studies say together: LOW where they are too few to tell, FAIR where something differs
-/// beside what is compared.
+/// How far to trust what several studies say together: LOW where they are too few to tell, FAIR where a caution applies.
 pub fn of_cautions(document: &Document, can_tell: bool) -> Trust {
     let cautions = document.verdict.iter().filter(|finding| finding.kind == "caution");
     let reasons: Vec<Prose> =
@@ -151,9 +156,7 @@ pub fn of_cautions(document: &Document, can_tell: bool) -> Trust {
             Trust { level: TrustLevel::Low, reasons: [few, reasons].concat() }
         }
         (true, false) => Trust { level: TrustLevel::Fair, reasons },
-        (true, true) => {
-            Trust { level: TrustLevel::Good, reasons: vec!["Nothing else is known to differ.".into()] }
-        }
+        (true, true) => Trust { level: TrustLevel::Good, reasons: vec!["No caution applies.".into()] },
     }
 }
 
@@ -205,14 +208,14 @@ fn why(facts: &Facts<'_>) -> Vec<Prose> {
     changed
         .into_iter()
         .flat_map(changed_with::moved)
-        .map(|clause| prose!("{}.", plain(&clause)).capital())
+        .map(|clause| prose!("From block to block {}.", clause))
         .collect()
 }
 
-/// The same without what only a statistician needs: the figures stay.
+/// The same without what only a statistician needs: the figures stay, and ratios have the intervals that decide.
 fn plain(line: &Prose) -> Prose {
     let mut shorter = Prose::default();
-    for Span { class, text } in line.spans() {
+    for Span { class, text, .. } in line.clone().decisive().spans() {
         match class {
             Class::Text => shorter.push(Prose::of(Class::Text, plain_text(text))),
             class => shorter.push(Prose::of(*class, text)),
@@ -251,11 +254,14 @@ mod tests {
     fn an_interval_stands_once() {
         let interval = || Prose::of(Class::Interval, "[1.83, 1.91]");
         let ratio = || prose!("{} {}", Prose::figure("1.87x"), interval());
-        let said = without_repeats(
+        let shown = without_repeats(
             [prose!("Two do {} of one.", ratio()), prose!("Both do {}, which pays.", ratio())].into_iter(),
         );
-        let said: Vec<String> = said.iter().map(ToString::to_string).collect();
-        assert_eq!(said, ["Two do 1.87x [1.83, 1.91] of one.", "Both do 1.87x, which pays."]);
+        let shown: Vec<String> = shown.iter().map(ToString::to_string).collect();
+        assert_eq!(shown, ["Two do 1.87x [1.83, 1.91] of one.", "Both do 1.87x, which pays."]);
+        let other = prose!("{} {}", Prose::figure("1.86x"), interval());
+        let both = without_repeats([ratio(), other.clone()].into_iter());
+        assert_eq!(both, [ratio(), other], "another figure with the same ends keeps them");
     }
 
     #[test]
@@ -269,12 +275,14 @@ mod tests {
             paste: paste.clone(),
             evidence: Vec::new(),
         };
-        let of = |level, is_decided| {
+        let lines_at = |level, is_decided| {
             let lines = set(&[advice(is_decided)], &Trust { level, reasons: Vec::new() });
             lines.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
-        assert_eq!(of(TrustLevel::Fair, true), ["`default_pool_size = 4` (pgbouncer.ini)"]);
-        assert!(of(TrustLevel::Fair, false).is_empty());
-        assert!(of(TrustLevel::Low, true)[0].starts_with("nothing yet: see TRUST. It would be `default"));
+        assert_eq!(lines_at(TrustLevel::Fair, true), ["`default_pool_size = 4` (pgbouncer.ini)"]);
+        assert!(lines_at(TrustLevel::Fair, false).is_empty());
+        assert!(
+            lines_at(TrustLevel::Low, true)[0].starts_with("nothing yet: see TRUST. It would be `default")
+        );
     }
 }

@@ -1,5 +1,7 @@
 //! Sessions at a rate: what more of them do, on siblings, cores and packages.
 
+use crate::advice::most_within;
+use crate::choices::Axis;
 use crate::estimate::THROUGHPUT;
 use crate::findings::looks::shows_hidden_siblings;
 use crate::findings::smt::core_yield;
@@ -13,40 +15,56 @@ use threadwise_document::screen::ROWS;
 use threadwise_document::{Cell, Column, Prose, Table, prose};
 use threadwise_study::{Role, Treatment};
 
+/// Whether the baseline is one session alone, wherever an engine's service threads are.
+fn is_one_alone(facts: &Facts<'_>) -> bool {
+    facts.alone("").is_empty()
+}
+
+/// A comparison in words.
+struct Words {
+    /// What stands before the ratio.
+    head: &'static str,
+    /// What stands behind it.
+    over: &'static str,
+    /// What is asked, where it is not known.
+    question: &'static str,
+}
+
+const CORES: Words =
+    Words { head: "Two cores do", over: "the work of one", question: "two cores do more than one" };
+const THREADS: Words = Words {
+    head: "Both threads of a core do",
+    over: "of what one does",
+    question: "a core's second thread adds anything",
+};
+const PACKAGES: Words = Words {
+    head: "Two packages do",
+    over: "of what two cores of one do",
+    question: "two packages do as much as two cores of one",
+};
+
 /// What is said of two cores, of a core's second thread and of two packages; empty of studies without such treatments, and
 /// of other kinds.
 pub fn answer(facts: &Facts<'_>) -> Vec<Prose> {
-    if facts.study.is_fixed_work() || facts.study.external.is_some() || !facts.alone_is_one() {
+    if facts.study.is_fixed_work() || facts.study.external.is_some() || !is_one_alone(facts) {
         return Vec::new();
     }
     let cores = |group: &str| facts.against_alone(facts.two_cores(group)?, THROUGHPUT);
-    let second = |group: &str| core_yield(facts, group);
+    let threads = |group: &str| core_yield(facts, group);
     let packages = |group: &str| facts.shapes(group, Shape::CrossPackage, Shape::SamePackage, THROUGHPUT);
-    let mut sentences: Vec<Prose> = Vec::new();
-    sentences.extend(sentence(
-        facts,
-        ["Two cores do", "the work of one", "two cores do more than one"],
-        cores,
-    ));
-    sentences.extend(sentence(
-        facts,
-        ["Both threads of a core do", "what one does", "a core's second thread adds anything"],
-        second,
-    ));
-    sentences.extend(sentence(
-        facts,
-        ["Two packages do", "what two cores of one do", "two packages do more than two cores of one"],
-        packages,
-    ));
-    sentences.extend(hidden(facts));
-    sentences
+    let sentences = [
+        sentence(facts, &CORES, cores),
+        sentence(facts, &THREADS, threads),
+        sentence(facts, &PACKAGES, packages),
+    ];
+    sentences.into_iter().chain([hidden(facts)]).flatten().collect()
 }
 
 /// `Two cores do 1.87x [1.83, 1.91] the work of one inside L2, 1.83x [1.78, 1.87] with 35 MiB a session.` Where no group
 /// decides it: `Whether two cores do more than one is not known: 1.85x [0.85, 4.00].`
 fn sentence<'a>(
     facts: &Facts<'a>,
-    [head, what, question]: [&str; 3],
+    words: &Words,
     find: impl Fn(&str) -> Option<&'a Estimate>,
 ) -> Option<Prose> {
     let groups = facts.study.groups();
@@ -57,27 +75,29 @@ fn sentence<'a>(
     let clauses = found.iter().enumerate().map(|(at, (group, estimate))| {
         let place = facts.group_words(group);
         let space = if place.is_empty() { "" } else { " " };
-        let what = if at == 0 && !is_all_open { format!(" {what}") } else { String::new() };
+        let over = if at == 0 && !is_all_open { format!(" {}", words.over) } else { String::new() };
         let open = if is_open(estimate) && !is_all_open { " (not decided)" } else { "" };
-        prose!("{}{}{}{}{}", of(estimate), what, space, place, open)
+        prose!("{}{}{}{}{}", judged(&estimate.ratio), over, space, place, open)
     });
     let clauses = Prose::join(clauses, ", ");
     match (found.is_empty(), is_all_open) {
         (true, _) => None,
-        (false, false) => Some(prose!("{} {}.", head, clauses)),
-        (false, true) => Some(prose!("Whether {} is not known: {}.", question, clauses)),
+        (false, false) => Some(prose!("{} {}.", words.head, clauses)),
+        (false, true) => Some(prose!("Whether {} is not known: {}.", words.question, clauses)),
     }
 }
 
-/// `1.87x [1.83, 1.91]`, with what is not shown.
-fn of(estimate: &Estimate) -> Prose {
-    let ratio = estimate.ratio.decisive();
-    match ratio.answer {
-        Answer::Equivalent | Answer::WithinMargin => {
-            prose!("{} (the same within {})", &ratio, set_percent(ratio.margin))
-        }
-        _ => Prose::from(&ratio),
+/// `1.87x [1.83, 1.91]`, with that it is the same where it is.
+fn judged(ratio: &Ratio) -> Prose {
+    let ratio = ratio.decisive();
+    match ratio.is_same() {
+        true => prose!("{} ({})", &ratio, same(&ratio)),
+        false => Prose::from(&ratio),
     }
+}
+
+fn same(ratio: &Ratio) -> String {
+    format!("the same within {}", set_percent(ratio.margin))
 }
 
 /// That cores have second threads which the system does not show, where looks found others on them.
@@ -104,11 +124,13 @@ pub fn table(facts: &Facts<'_>, answer: &[Prose]) -> Option<Table> {
         members.into_iter().filter(|one| is_row(facts, one)).take(ROWS).collect();
     let most = shown.iter().filter_map(|one| Some(one.metrics.get(THROUGHPUT)?.mean)).fold(0.0, f64::max);
     let nouns = kinds::of(facts.study).nouns(facts.study);
-    let said = answer.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    let one = if is_one_alone(facts) { "one" } else { facts.baseline_label(group) };
+    let bounded = bounded(facts, group);
+    let given = answer.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     let columns = vec![
         Column::text(facts.group_words(group)),
         Column::figure(nouns.rate),
-        Column::text(if facts.alone_is_one() { "of one" } else { "of the baseline" }.to_owned()),
+        Column::text(format!("of {one}")),
         Column::text("").drop_at(1),
         Column::figure("p99").drop_at(2),
         Column::text("").drop_at(3),
@@ -119,10 +141,14 @@ pub fn table(facts: &Facts<'_>, answer: &[Prose]) -> Option<Table> {
         vec![
             Cell::text(named(facts, summary, group)),
             Cell::mean(rate),
-            Cell::text(ratio.as_ref().map_or_else(|| "1.00x".to_owned(), |ratio| ratio_text(ratio, &said))),
+            Cell::text(ratio.as_ref().map_or_else(|| "1.00x".to_owned(), |ratio| ratio_text(ratio, &given))),
             rate.map_or_else(Cell::none, |rate| Cell::Bar { share: rate.mean / most, columns: BAR }),
             Cell::mean(summary.metrics.get("latency_ns_p99")),
-            Cell::text(ratio.as_ref().map_or_else(String::new, |ratio| remark(facts, summary, ratio))),
+            Cell::text(match (&bounded, &ratio) {
+                (Some(bounded), _) => bounded.remark(&summary.name),
+                (None, Some(ratio)) => remark(ratio, one),
+                (None, None) => String::new(),
+            }),
         ]
     });
     Some(Table::new("", columns, rows))
@@ -142,9 +168,9 @@ fn is_row(facts: &Facts<'_>, summary: &TreatmentSummary) -> bool {
 }
 
 /// A ratio with its interval, unless the answer gives that.
-fn ratio_text(ratio: &Ratio, said: &str) -> String {
+fn ratio_text(ratio: &Ratio, given: &str) -> String {
     let whole = Prose::from(ratio).to_string();
-    match said.contains(&whole) || !ratio.has_ends() {
+    match given.contains(&whole) || !ratio.has_ends() {
         true => format!("{}x", numbers::ratio(ratio.value)),
         false => whole,
     }
@@ -155,7 +181,7 @@ fn named(facts: &Facts<'_>, summary: &TreatmentSummary, group: &str) -> String {
     let label = || facts.label(&summary.name, group).to_owned();
     let Some((_, treatment)) = facts.study.treatment(&summary.name) else { return summary.name.clone() };
     match Shape::of(treatment) {
-        Shape::Alone if facts.alone_is_one() && label() == "alone" => "one session".to_owned(),
+        Shape::Alone if is_one_alone(facts) => "one session".to_owned(),
         Shape::OneCpu => "two on one CPU".to_owned(),
         Shape::SameCore => "two on one core".to_owned(),
         Shape::SamePackage => "two on two cores".to_owned(),
@@ -177,20 +203,41 @@ fn is_only_count(facts: &Facts<'_>, treatment: &Treatment) -> bool {
     facts.study.treatments.iter().filter(is_like).count() == 1
 }
 
-/// What is not shown of a ratio, or that a bound of latency is kept.
-fn remark(facts: &Facts<'_>, summary: &TreatmentSummary, ratio: &Ratio) -> String {
-    let bound = facts.asked.p99_ns.zip(summary.metrics.get("latency_ns_p99"));
-    if let Some((bound, p99)) = bound {
-        return match p99.high <= bound {
-            true => format!("within {}", numbers::nanoseconds(bound)),
-            false => "not shown within it".to_owned(),
-        };
+/// What is not shown of a ratio.
+fn remark(ratio: &Ratio, one: &str) -> String {
+    match ratio.answer {
+        Answer::Undecided => "not decided".to_owned(),
+        Answer::Equivalent | Answer::WithinMargin => same(ratio),
+        Answer::Smaller => format!("less than {one}"),
+        Answer::Larger | Answer::SizeOpen => String::new(),
     }
-    let text = match ratio.answer {
-        Answer::Undecided => "not decided",
-        Answer::Equivalent | Answer::WithinMargin => "no gain shown",
-        Answer::Smaller => "less than one",
-        _ => "",
-    };
-    text.to_owned()
+}
+
+/// Which numbers of sessions are shown to keep a bound of latency, as the advice tests it.
+struct Bounded {
+    bound: String,
+    /// Treatments in the order in which they were tested, and how many of them keep it.
+    candidates: Vec<String>,
+    kept: usize,
+}
+
+/// `None` where no bound was asked for, or the group has no choice of sessions.
+fn bounded(facts: &Facts<'_>, group: &str) -> Option<Bounded> {
+    let bound = numbers::nanoseconds(facts.asked.p99_ns?);
+    let mut choices = facts.analysis.choices.iter();
+    let choice = choices.find(|choice| choice.axis == Axis::Sessions && choice.group == group)?;
+    let most = most_within(facts, choice)?;
+    let candidates: Vec<String> = choice.candidates.iter().map(|one| one.treatment.clone()).collect();
+    let last = most.and_then(|(most, _)| candidates.iter().position(|one| *one == most.treatment));
+    Some(Bounded { bound, candidates, kept: last.map_or(0, |last| last + 1) })
+}
+
+impl Bounded {
+    fn remark(&self, treatment: &str) -> String {
+        match self.candidates.iter().position(|one| one == treatment) {
+            Some(at) if at < self.kept => format!("within {}", self.bound),
+            Some(_) => "not shown".to_owned(),
+            None => String::new(),
+        }
+    }
 }

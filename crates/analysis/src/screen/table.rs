@@ -16,45 +16,48 @@ pub fn first(sections: &[Section], answer: &[Prose]) -> Option<Table> {
         table.cells().flatten().any(|cell| matches!(cell, Cell::Ratio(..) | Cell::BareRatio(..)))
     };
     let table = tables.iter().find(has_ratios).or_else(|| tables.first())?;
-    let said = answer.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    let given = answer.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     let columns =
         table.columns.iter().filter(|column| column.shown != Shown::Page).cloned().collect::<Vec<Column>>();
     let places = table.places(Shown::on_terminal);
     let rows = table.rows.iter().filter_map(|row| match row {
         Row::Group(_) => None,
-        Row::Cells(cells) => Some(row_of(&places, cells, &said)),
+        Row::Cells(cells) => Some(row_of(&places, cells, &given)),
     });
     Some(Table::new("", columns, rows.collect::<Vec<Vec<Cell>>>()))
 }
 
 /// A row's cells; of several ratios the first one has its interval.
-fn row_of(places: &[usize], cells: &[Cell], said: &str) -> Vec<Cell> {
+fn row_of(places: &[usize], cells: &[Cell], given: &str) -> Vec<Cell> {
     let mut has_ratio = false;
     let cell = |at: &usize| match cells.get(*at) {
         None => Cell::none(),
         Some(Cell::Ratio(ratio, _)) if std::mem::replace(&mut has_ratio, true) => {
-            plain(&Cell::BareRatio(ratio.clone()), said)
+            plain(&Cell::BareRatio(ratio.clone()), given)
         }
-        Some(cell) => plain(cell, said),
+        Some(cell) => plain(cell, given),
     };
     places.iter().map(cell).collect()
 }
 
 /// A cell without what a screen has no room for: intervals of rates, and intervals that the answer gives.
-fn plain(cell: &Cell, said: &str) -> Cell {
+fn plain(cell: &Cell, given: &str) -> Cell {
     match cell {
         Cell::Interval(interval) | Cell::Share(interval) => Cell::Mean(interval.clone()),
         Cell::Ratio(ratio, says) => {
             let decisive = ratio.decisive();
-            let is_said = [&decisive, ratio].iter().any(|one| said.contains(&Prose::from(*one).to_string()));
-            match is_said {
+            // An answer in speeds gives what a table in times has.
+            let is_given = [decisive.clone(), decisive.inverse()]
+                .iter()
+                .any(|one| given.contains(&Prose::from(one).to_string()));
+            match is_given {
                 true => Cell::text(format!("{}x", numbers::ratio(decisive.value))),
                 false => Cell::Ratio(decisive, *says),
             }
         }
         Cell::BareRatio(ratio) => Cell::text(format!("{}x", numbers::ratio(ratio.value))),
         Cell::Named { name, .. } => Cell::text(name.clone()),
-        Cell::Both(first, _) => plain(first, said),
+        Cell::Both(first, _) => plain(first, given),
         other => other.clone(),
     }
 }

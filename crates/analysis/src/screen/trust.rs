@@ -4,6 +4,7 @@
 //! them. FAIR: ratios hold, and rates or some of the ratios may not. GOOD: none of these (docs/METHODOLOGY.md, "Trust").
 
 use crate::estimate::{Alarm, BUSY_FLAG_SHARE, CO_RUNNER_FLAG_SHARE, STEAL_FLAG_SHARE};
+use crate::findings::trust;
 use crate::words::{plus_minus, share};
 use crate::{Answer, Facts, Finding, validity};
 use threadwise_document::numbers::{capital, counted};
@@ -11,7 +12,7 @@ use threadwise_document::screen::{Trust, TrustLevel};
 use threadwise_document::{Prose, prose};
 use threadwise_study::study::MIN_BLOCKS;
 
-/// From this mean share of their time on sessions waited for a logical CPU that they were bound to alone: others had it.
+/// From this mean share of their time on sessions waited for a logical CPU that they were bound to alone.
 const WAITED_SHARE: f64 = 0.05;
 
 /// The word, and why.
@@ -31,14 +32,14 @@ pub fn trust(facts: &Facts<'_>, verdict: &[Finding]) -> Trust {
         (true, false) => TrustLevel::Fair,
         (true, true) => TrustLevel::Good,
     };
-    let holds = holds(facts).filter(|_| level <= TrustLevel::Fair);
-    Trust { level, reasons: holds.into_iter().chain(low).chain(fair).collect() }
+    let agrees = agrees(facts).filter(|_| level <= TrustLevel::Fair);
+    Trust { level, reasons: agrees.into_iter().chain(low).chain(fair).collect() }
 }
 
-/// How far ratios hold: what the same treatment, run twice, differed by at the most.
-fn holds(facts: &Facts<'_>) -> Option<Prose> {
+/// How well the same treatment, run twice, agrees with itself: the noise floor.
+fn agrees(facts: &Facts<'_>) -> Option<Prose> {
     let floor = facts.widest_floor()?.floor.exp_m1();
-    floor.is_finite().then(|| prose!("Ratios hold to {}.", plus_minus(floor)))
+    floor.is_finite().then(|| prose!("Run twice, the same treatment agrees to {}.", plus_minus(floor)))
 }
 
 /// What may be wrong with the ratios themselves.
@@ -58,7 +59,7 @@ fn low(facts: &Facts<'_>, verdict: &[Finding]) -> Vec<Prose> {
     if covariates.others_busy_share >= BUSY_FLAG_SHARE {
         let busy = share(covariates.others_busy_share);
         reasons.push(prose!(
-            "Other programs kept the CPUs busy {} of the time: repeat on a quiet machine.",
+            "Logical CPUs that the study left free were busy {} of the time: repeat on a quiet machine.",
             busy
         ));
     }
@@ -67,7 +68,10 @@ fn low(facts: &Facts<'_>, verdict: &[Finding]) -> Vec<Prose> {
     if let Some(waited) = threadwise_statistics::mean(waits)
         .filter(|waited| *waited >= WAITED_SHARE && covariates.others_busy_share < BUSY_FLAG_SHARE)
     {
-        reasons.push(prose!("Sessions waited {} of their time for a CPU that others had.", share(waited)));
+        reasons.push(prose!(
+            "Sessions waited {} of their time for a logical CPU of their own: repeat on a quiet machine.",
+            share(waited)
+        ));
     }
     if facts.analysis.blocks < MIN_BLOCKS {
         let blocks = counted(facts.analysis.blocks as usize, "block");
@@ -76,13 +80,8 @@ fn low(facts: &Facts<'_>, verdict: &[Finding]) -> Vec<Prose> {
     if facts.analysis.noise_floors.iter().any(|floor| floor.alarm == Some(Alarm::Different)) {
         reasons.push("The same treatment, run twice, differed: something changed between runs.".into());
     }
-    // What the verdict has before its answer: where a server ran, how the machine is declared.
-    let placed = verdict
-        .iter()
-        .take_while(|finding| finding.kind != "scope")
-        .filter(|finding| finding.kind == "trust");
-    let warnings =
-        placed.take(verdict.iter().filter(|finding| finding.kind == "trust").count().saturating_sub(1));
+    let placed = trust::not_placed(facts.notes);
+    let warnings = placed.into_iter().chain(facts.hardware.and_then(trust::declared_wrongly));
     reasons.extend(warnings.filter_map(|finding| unlabelled(&finding.line)));
     let diagnosed = verdict
         .iter()
@@ -118,7 +117,7 @@ fn fair(facts: &Facts<'_>, verdict: &[Finding]) -> Vec<Prose> {
         reasons.push(prose!("Rates are only for today: the hypervisor took {} of the CPU time.", stolen));
     }
     if verdict.iter().any(|finding| finding.kind == "drift") {
-        reasons.push("The rate of the baseline changed while it was measured: rates are means.".into());
+        reasons.push("The rate of the baseline changed while it was measured, so rates are means.".into());
     }
     if verdict.iter().any(|finding| finding.kind == "long-windows") {
         reasons.push("Windows of seconds give other ratios than these slices.".into());

@@ -46,8 +46,10 @@ struct Front {
     level: String,
     reasons: Vec<Part>,
     picture: Option<FigureView>,
-    /// Lines to copy.
-    set: Vec<Vec<Part>>,
+    /// Lines to copy, each behind where it goes.
+    paste: Vec<[String; 2]>,
+    /// Why nothing is to be set yet.
+    set: Vec<Part>,
     why: Vec<Part>,
     next: Vec<Part>,
 }
@@ -198,12 +200,16 @@ fn front(document: &Document, charts: &mut Charts) -> Result<Option<Front>, Repo
     }
     let one_behind_the_other = |sentences: &[Prose]| parts(&Prose::join(sentences.iter().cloned(), " "));
     let picture = document.picture.as_ref().map(|picture| figure(picture, charts)).transpose()?;
+    // All lines to copy stand here, also those that a screen has no room for.
+    let paste = document.advice.iter().filter(|advice| advice.is_decided).flat_map(|advice| &advice.paste);
+    let is_trusted = screen.trust.level.allows_setting();
     Ok(Some(Front {
         answer: one_behind_the_other(&screen.answer),
         level: screen.trust.level.to_string(),
         reasons: one_behind_the_other(&screen.trust.reasons),
         picture: picture.map(|picture| FigureView { wide: false, ..picture }),
-        set: screen.set.iter().map(parts).collect(),
+        paste: paste.filter(|_| is_trusted).map(|paste| [paste.place.clone(), paste.text.clone()]).collect(),
+        set: if is_trusted { Vec::new() } else { one_behind_the_other(&screen.set) },
         why: one_behind_the_other(&screen.why),
         next: parts(&screen.next),
     }))

@@ -3,9 +3,9 @@
 
 use super::Style;
 use crate::text::plain;
-use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 use threadwise_analysis::Finding;
 use threadwise_document::numbers::counted;
+pub use threadwise_document::screen::wrap;
 use unicode_width::UnicodeWidthStr;
 
 /// Up to this many logical CPUs each pair has a cell and each CPU a line.
@@ -14,18 +14,6 @@ pub(super) const SMALL: usize = 16;
 /// Columns that a text takes.
 pub fn columns(text: &str) -> usize {
     text.width()
-}
-
-/// Breaks at spaces; a word longer than the width stays whole.
-pub fn wrap(line: &str, width: usize) -> Vec<String> {
-    let options = Options::new(width)
-        .break_words(false)
-        .word_separator(WordSeparator::AsciiSpace)
-        .word_splitter(WordSplitter::NoHyphenation)
-        .wrap_algorithm(WrapAlgorithm::FirstFit);
-    // Single spaces, whatever was given.
-    let line = line.split_whitespace().collect::<Vec<&str>>().join(" ");
-    textwrap::wrap(&line, options).into_iter().map(std::borrow::Cow::into_owned).collect()
 }
 
 /// Parts on as few lines as hold them, two spaces between; a part breaks where it is wider alone.

@@ -31,11 +31,15 @@ pub fn screen(screen: &Screen, style: Style) -> String {
         lines.extend(rows(table, style));
         lines.push(String::new());
     }
-    // A line to set is not wrapped with others: it is copied.
     let set = screen.set.iter().enumerate();
-    lines.extend(
-        set.flat_map(|(at, line)| part(if at == 0 { "SET" } else { "" }, std::slice::from_ref(line), style)),
-    );
+    lines.extend(set.flat_map(|(at, line)| {
+        let label = if at == 0 { "SET" } else { "" };
+        match screen.trust.level.allows_setting() {
+            // It is copied, which a line that is wrapped cannot be.
+            true => vec![format!("{label:LABEL$}{}", plain(&words(line), style.unicode))],
+            false => part(label, std::slice::from_ref(line), style),
+        }
+    }));
     lines.extend(part("WHY", &screen.why, style));
     lines.extend(part("NEXT", std::slice::from_ref(&screen.next), style));
     lines.extend(

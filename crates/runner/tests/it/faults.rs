@@ -96,14 +96,14 @@ fn last_words_count_though_the_worker_is_gone_when_they_are_read() {
         return;
     }
     // Line and end of the pipe come together in some of the blocks and apart in others.
-    let study = study(&["farewell"], 8);
+    let study = study(&["farewell"], 24);
     let bench = Bench::new(GOOD);
     let mut store = bench.create(&study);
     bench.run(&mut store).unwrap();
     let runs = store.runs().unwrap();
     let said: Vec<_> = runs.iter().filter(|run| run.treatment == "farewell").map(|run| &run.status).collect();
     let expected = RunStatus::Failed { kind: "engine".into(), message: "gone at once".into() };
-    assert_eq!(said, vec![&expected; 8]);
+    assert_eq!(said, vec![&expected; 24]);
 }
 
 #[test]

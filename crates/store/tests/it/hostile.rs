@@ -88,7 +88,7 @@ fn every_number_and_text_may_be_absurd() {
 }
 
 /// Each column has one of every `step` absurd values, the next column the ones after it.
-pub fn absurd_values(step: usize) {
+fn absurd_values(step: usize) {
     let folder = tempfile::tempdir().unwrap();
     let whole = fs::read(valid(&folder)).unwrap();
     let path = folder.path().join("spoilt.tw");
@@ -291,4 +291,14 @@ fn pages_linked_in_a_circle() {
     fs::write(&path, &bytes).unwrap();
     let error = read_all(&path).unwrap_err();
     assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
+}
+
+mod lab_kills {
+    use super::*;
+
+    #[test]
+    #[ignore = "laboratory: kills"]
+    fn every_number_and_text_may_be_any_absurd_one() {
+        absurd_values(1);
+    }
 }

@@ -5,7 +5,6 @@
 mod boots;
 mod hostile;
 mod kill;
-mod lab_kills;
 mod long_windows;
 mod made;
 mod made_probe;

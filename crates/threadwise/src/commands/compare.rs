@@ -13,6 +13,8 @@ use crate::output;
 use std::path::{Path, PathBuf};
 use threadwise_analysis::published::{beside_any, beside_document};
 use threadwise_analysis::{Facts, compare, of_cautions};
+use threadwise_document::Prose;
+use threadwise_document::screen::{Trust, TrustLevel};
 use threadwise_report::{html, json};
 
 /// What stands before the name of a published study; a file of such a name is `./published:…`.
@@ -69,14 +71,14 @@ fn side_by_side(args: &CompareArgs) -> Result<(), AppError> {
     let names: Vec<String> = args.files.iter().map(|file| file.display().to_string()).collect();
     let studies: Vec<Facts<'_>> =
         opened.iter().zip(&names).map(|(opened, file)| Facts { source: file, ..opened.facts() }).collect();
-    let mut document = compare::document(&studies, env!("CARGO_PKG_VERSION"));
+    let document = compare::document(&studies, env!("CARGO_PKG_VERSION"));
+    let untested = "Whether studies differ is not tested here: that takes three studies a side.";
+    let reasons = [vec![untested.into()], of_cautions(&document, true).reasons].concat();
+    let next = Prose::command("threadwise compare --before A1 A2 A3 --after B1 B2 B3");
+    let document = screen::with_screen(document, Trust { level: TrustLevel::Fair, reasons }, next);
     let text = match args.json {
         true => format!("{}\n", json::compare(&studies)),
-        false => {
-            let trust = of_cautions(&document, true);
-            let next = "threadwise compare --before A1 A2 A3 --after B1 B2 B3";
-            screen::shown_of(&mut document, trust, next, &screen::command_line(), args.all)
-        }
+        false => screen::shown(&document, args.all),
     };
     let path = args.html.as_deref();
     output::deliver(output::print(&text), path, false, || html::render(&document).map_err(AppError::failed))?;
@@ -103,13 +105,12 @@ fn beside(args: &CompareArgs, name: &str, file: &Path) -> Result<(), AppError> {
             theirs.command
         )));
     }
-    let mut document = beside_document(&facts, &theirs, env!("CARGO_PKG_VERSION"));
+    let document = beside_document(&facts, &theirs, env!("CARGO_PKG_VERSION"));
+    let next = Prose::command(format!("threadwise published {}", theirs.name));
+    let document = screen::with_screen(document, published::trust(), next);
     let text = match args.json {
         true => format!("{}\n", json::published_beside(&facts, &theirs)),
-        false => {
-            let (trust, next) = (published::trust(), format!("threadwise published {}", theirs.name));
-            screen::shown_of(&mut document, trust, &next, &screen::command_line(), args.all)
-        }
+        false => screen::shown(&document, args.all),
     };
     let path = args.html.as_deref();
     output::deliver(output::print(&text), path, false, || html::render(&document).map_err(AppError::failed))?;

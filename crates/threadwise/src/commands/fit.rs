@@ -11,8 +11,8 @@ use std::path::Path;
 use std::path::PathBuf;
 use threadwise_analysis::scaling_law::{Draws, Outcome, SeriesLaw, laws, of_study, table};
 use threadwise_analysis::{LawWords, UNNAMED, kinds, law_document};
-use threadwise_document::Document;
 use threadwise_document::screen::{Trust, TrustLevel};
+use threadwise_document::{Document, Prose};
 use threadwise_machine::given;
 use threadwise_machine::text::one_line;
 use threadwise_report::{html, json};
@@ -94,23 +94,16 @@ pub fn fit(args: &FitArgs) -> Result<(), AppError> {
         footer: format!("threadwise {}", env!("CARGO_PKG_VERSION")),
         ..Document::default()
     };
-    let mut document = law_document(&fitted.laws, fitted.words, &name, about);
+    let document = law_document(&fitted.laws, fitted.words, &name, about);
+    let level = if fitted.simulated { TrustLevel::Low } else { TrustLevel::Fair };
+    let reasons = vec!["Fitted, not measured: what lies beyond the points is a prediction.".into()];
+    let next = Prose::command(screen::again("--html FILE"));
+    let document = screen::with_screen(document, Trust { level, reasons }, next);
     let text = match args.json {
         true => {
             format!("{}\n", json::fitted(&args.file.display().to_string(), fitted.simulated, &fitted.laws))
         }
-        false => {
-            let level = if fitted.simulated { TrustLevel::Low } else { TrustLevel::Fair };
-            let reasons = vec!["Fitted, not measured: what lies beyond the points is a prediction.".into()];
-            let again = screen::command_line();
-            screen::shown_of(
-                &mut document,
-                Trust { level, reasons },
-                &format!("{again} --html FILE"),
-                &again,
-                args.all,
-            )
-        }
+        false => screen::shown(&document, args.all),
     };
     let path = args.html.as_deref();
     output::deliver(output::print(&text), path, false, || html::render(&document).map_err(AppError::failed))?;

@@ -12,9 +12,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 use threadwise_analysis::hardware::{self, Hardware};
-use threadwise_analysis::probe_document;
+use threadwise_analysis::{of_document, probe_document};
+use threadwise_document::numbers::{self, counted, grouped};
 use threadwise_document::screen::{Trust, TrustLevel};
-use threadwise_document::{numbers, prose};
+use threadwise_document::{Prose, prose};
 use threadwise_machine::Topology;
 use threadwise_probe::bench::ProbeError;
 use threadwise_probe::whole::{self, Request};
@@ -76,34 +77,32 @@ fn tell(args: &ProbeArgs, topology: &Topology, probe: &Probe, hardware: &Hardwar
     let path = args.html.as_deref();
     let created_utc = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let mut document = probe_document(topology, probe, hardware, env!("CARGO_PKG_VERSION"), &created_utc);
+    let files = prose!("everything, measured again: {}", Prose::command(screen::again("--all")));
+    let next = Prose::command("threadwise watch");
+    document.screen = of_document(&document, trust(probe, hardware), next, files);
     let printed = output::print(&match (args.json, args.all) {
         (true, _) => format!("{}\n", json::probe(topology, probe, hardware)),
         (_, true) => format!("{}\n", terminal::probe(topology, probe, hardware, output::style())),
-        _ => {
-            let next = "threadwise watch";
-            screen::shown_of(&mut document, trust(probe), next, &screen::command_line(), false)
-        }
+        _ => screen::shown(&document, false),
     });
     output::deliver(printed, path, false, || html::render(&document).map_err(AppError::failed))?;
     output::name_page(path.filter(|_| !args.json))
 }
 
-/// How far to trust a probe: it tells of the seconds that it took.
-fn trust(probe: &Probe) -> Trust {
-    let seconds = numbers::seconds(probe.duration_s);
-    match probe.interrupted {
-        true => Trust {
-            level: TrustLevel::Low,
-            reasons: vec![
-                "It was stopped before its end: what stands here was measured, the rest was not.".into(),
-            ],
-        },
-        false => Trust {
-            level: TrustLevel::Good,
-            reasons: vec![prose!(
-                "As it was for {}; a hypervisor may move logical CPUs at any time.",
-                seconds
-            )],
-        },
+/// How far to trust a probe: it tells of the seconds that it took, and of the pairs that it could decide.
+fn trust(probe: &Probe, hardware: &Hardware) -> Trust {
+    if probe.interrupted {
+        let stopped = "It was stopped before its end: what stands here was measured, the rest was not.";
+        return Trust { level: TrustLevel::Low, reasons: vec![stopped.into()] };
     }
+    let seconds = numbers::seconds(probe.duration_s);
+    let when = prose!("As it was for {}; a hypervisor may move logical CPUs at any time.", seconds);
+    let pairs = hardware.pairs;
+    let open = pairs.all() - pairs.agree - pairs.differ;
+    if open == 0 {
+        return Trust { level: TrustLevel::Good, reasons: vec![when] };
+    }
+    let pairs = counted(pairs.all() as usize, "pair");
+    let open = prose!("{} of {} could not be compared with what is declared.", grouped(open), pairs);
+    Trust { level: TrustLevel::Fair, reasons: vec![open, when] }
 }

@@ -5,6 +5,7 @@ use crate::commands::screen;
 use crate::error::AppError;
 use crate::{output, suggest};
 use threadwise_analysis::published::{document, list_document};
+use threadwise_document::Prose;
 use threadwise_document::screen::{Trust, TrustLevel};
 use threadwise_published::{Published, PublishedError, all, find_plain, names};
 use threadwise_report::{Document, html, json, terminal};
@@ -12,22 +13,21 @@ use threadwise_report::{Document, html, json, terminal};
 /// Prints the list, or one study with its page.
 pub fn published(args: &PublishedArgs) -> Result<(), AppError> {
     args.html.as_deref().map_or(Ok(()), output::check_new)?;
-    let (mut document, json) = match &args.name {
+    let (document, json) = match &args.name {
         None => {
             let all = all().map_err(AppError::failed)?;
             (list_document(&all), json::published_list(&all))
         }
         Some(name) => {
             let one = named(name)?;
-            (document(&one, env!("CARGO_PKG_VERSION")), json::published(&one))
+            let document = document(&one, env!("CARGO_PKG_VERSION"));
+            let next = Prose::command(&one.command);
+            (screen::with_screen(document, trust(), next), json::published(&one))
         }
     };
     let text = match (args.json, &args.name) {
         (true, _) => format!("{json}\n"),
-        (false, Some(name)) if !args.all => {
-            let next = named(name)?.command;
-            screen::shown_of(&mut document, trust(), &next, &screen::command_line(), false)
-        }
+        (false, Some(_)) if !args.all => screen::shown(&document, false),
         _ => text(&document),
     };
     let path = args.html.as_deref();

@@ -1,10 +1,11 @@
 //! What a document is on a terminal: its screen, or all of it.
 
 use crate::output;
+use std::ffi::OsString;
 use std::path::Path;
 use threadwise_analysis::of_document;
-use threadwise_document::Prose;
 use threadwise_document::screen::Trust;
+use threadwise_document::{Prose, prose};
 use threadwise_report::{Document, terminal};
 
 /// The answer on one screen, or all that a terminal has room for.
@@ -15,21 +16,48 @@ pub fn shown(document: &Document, all: bool) -> String {
     }
 }
 
-/// The same of a document that is not of one study; `command` is what shows it again.
-pub fn shown_of(document: &mut Document, trust: Trust, next: &str, command: &str, all: bool) -> String {
-    document.screen = of_document(document, trust, Prose::command(next), command);
-    shown(document, all)
+/// A document that is not of one study with a screen, for the terminal and the page.
+pub fn with_screen(document: Document, trust: Trust, next: Prose) -> Document {
+    let all = prose!("everything: {}", Prose::command(again("--all")));
+    Document { screen: of_document(&document, trust, next, all), ..document }
 }
 
-/// The words of a command line: how to run it again.
-pub fn command_line() -> String {
-    let words: Vec<String> =
-        std::env::args_os().skip(1).map(|word| output::shell_word(Path::new(&word))).collect();
-    format!("threadwise {}", words.join(" "))
+/// This command again in another form: the same words, but for those that say in which form, and this option.
+pub fn again(option: &str) -> String {
+    again_of(std::env::args_os().skip(1), option)
+}
+
+fn again_of(words: impl Iterator<Item = OsString>, option: &str) -> String {
+    let mut kept = vec!["threadwise".to_owned()];
+    let mut words = words;
+    while let Some(word) = words.next() {
+        match word.to_str() {
+            // A page that exists is not overwritten.
+            Some("--html") => drop(words.next()),
+            Some("--all" | "--json") => {}
+            Some(word) if word.starts_with("--html=") => {}
+            _ => kept.push(output::shell_word(Path::new(&word))),
+        }
+    }
+    kept.push(option.to_owned());
+    kept.join(" ")
 }
 
 /// Verdict and tables.
 fn text(document: &Document) -> String {
     let style = output::style();
     format!("{}\n\n{}\n", terminal::verdict(document, style), terminal::sections(document, style))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_told_again_without_its_form() {
+        let again = |words: &str| again_of(words.split(' ').map(OsString::from), "--all");
+        assert_eq!(again("compare a b"), "threadwise compare a b --all");
+        assert_eq!(again("compare --html p.html a b --json"), "threadwise compare a b --all");
+        assert_eq!(again("compare a$b --html=p.html c --all"), "threadwise compare 'a$b' c --all");
+    }
 }

@@ -317,10 +317,17 @@ pub fn check(what: &str, document: &Document) {
         .map(|finding| finding.line.spans().iter().map(|span| span.text.as_str()).collect::<String>());
     let facts =
         document.facts.iter().flat_map(|fact| [&fact.name, &fact.value, &fact.note].map(Clone::clone));
-    // What is to be set is shown where it may be trusted, and named where it may not.
-    let decided =
-        document.advice.iter().filter(|advice| advice.is_decided && !document.screen.set.is_empty());
-    let pasted = decided.flat_map(|advice| &advice.paste).take(1).map(|paste| paste.text.clone());
+    // What may be set stands there whole; of what may not be trusted at least what it would be.
+    let is_trusted = document.screen.trust.level.allows_setting();
+    let advised = document.advice.iter().filter(|_| is_trusted).flat_map(|advice| &advice.paste);
+    let pasted = advised.flat_map(|paste| [paste.place.clone(), paste.text.clone()]);
+    let not_yet: Option<String> = document
+        .screen
+        .set
+        .first()
+        .filter(|_| !is_trusted)
+        .map(|line| line.spans().iter().map(|span| span.text.as_str()).collect());
+    let pasted = pasted.chain(not_yet);
     for text in lines.chain(facts).chain(pasted).chain([document.about.join(" · "), document.footer.clone()])
     {
         Search { what, text: head.text }.find(&text);

@@ -1,11 +1,15 @@
-//! The screen of every frozen study: within its limits, the answer first, and no two intervals for one ratio.
+//! The screen of every frozen study: within its limits, the answer first, and each ratio with one interval, the one that decides.
 
 use crate::frozen::STUDIES;
 use crate::frozen::opened::Opened;
 use std::collections::BTreeSet;
 use threadwise_analysis::document;
+use threadwise_document::Prose;
 use threadwise_document::screen::{LINES, Screen, TrustLevel, WIDTH};
 use threadwise_report::terminal::{self, Style};
+
+/// Most words of a screen: half a printed page.
+const WORDS: usize = 200;
 
 fn shown(screen: &Screen) -> String {
     terminal::screen(screen, Style { color: false, unicode: true, width: 120 })
@@ -33,6 +37,8 @@ fn the_screen_of_every_study_is_within_its_limits() {
         assert!(lines.len() <= LINES, "{study}: {} lines\n{text}", lines.len());
         let widest = lines.iter().map(|line| line.chars().count()).max().unwrap();
         assert!(widest <= WIDTH, "{study}: {widest} columns\n{text}");
+        let words = text.split_whitespace().count();
+        assert!(words <= WORDS, "{study}: {words} words\n{text}");
         let answer = lines.iter().position(|line| line.starts_with("ANSWER")).unwrap();
         assert!(answer < 4, "{study}: the answer is on line {}", answer + 1);
         assert!(!screen.answer.is_empty(), "{study}: no answer\n{text}");
@@ -43,7 +49,16 @@ fn the_screen_of_every_study_is_within_its_limits() {
         );
         assert!(lines.iter().any(|line| line.starts_with("NEXT")), "{study}: no next command\n{text}");
         let all = ratios(&text);
+        let estimates = opened.analysis.estimates.iter();
+        let decisives: BTreeSet<String> =
+            estimates.map(|estimate| Prose::from(&estimate.ratio).decisive().to_string()).collect();
         let distinct: BTreeSet<&String> = all.iter().collect();
         assert_eq!(distinct.len(), all.len(), "{study}: an interval stands twice\n{text}");
+        for estimate in &opened.analysis.estimates {
+            let own = Prose::from(&estimate.ratio);
+            let decisive = own.clone().decisive().to_string();
+            let is_own = all.contains(&own.to_string()) && !decisives.contains(&own.to_string());
+            assert!(!is_own, "{study}: {own} is not adjusted, {decisive} is\n{text}");
+        }
     }
 }

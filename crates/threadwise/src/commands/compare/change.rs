@@ -9,6 +9,7 @@ use crate::output;
 use std::path::PathBuf;
 use threadwise_analysis::compare::change::{self, Change, Changed, Sides};
 use threadwise_analysis::{Direction, Facts, of_cautions};
+use threadwise_document::Prose;
 use threadwise_document::numbers::{counted, ratio, set_percent};
 use threadwise_report::{html, json};
 
@@ -22,14 +23,12 @@ pub fn change(args: &CompareArgs) -> Result<(), AppError> {
     if args.fail_on_regression {
         can_tell(&change)?;
     }
-    let mut document = change::document(&change, env!("CARGO_PKG_VERSION"));
+    let document = change::document(&change, env!("CARGO_PKG_VERSION"));
+    let trust = of_cautions(&document, change.can_tell());
+    let document = screen::with_screen(document, trust, Prose::command(screen::again("--html FILE")));
     let text = match args.json {
         true => format!("{}\n", json::changed(&change)),
-        false => {
-            let trust = of_cautions(&document, change.can_tell());
-            let again = screen::command_line();
-            screen::shown_of(&mut document, trust, &format!("{again} --html FILE"), &again, args.all)
-        }
+        false => screen::shown(&document, args.all),
     };
     let path = args.html.as_deref();
     let printed = output::deliver(output::print(&text), path, false, || {

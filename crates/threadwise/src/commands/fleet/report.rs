@@ -2,11 +2,12 @@
 
 use super::args::FleetReportArgs;
 use super::gather;
-use crate::commands;
+use crate::commands::screen;
 use crate::error::AppError;
 use crate::output;
 use std::path::Path;
 use threadwise_analysis::{fleet, of_cautions};
+use threadwise_document::Prose;
 use threadwise_report::{html, json};
 
 /// Prints and writes the asked-for forms.
@@ -17,23 +18,13 @@ pub fn report(args: &FleetReportArgs) -> Result<(), AppError> {
         files => gather::of_files(files)?,
     };
     let judged = fleet::judge(&fleet);
-    let mut document = fleet::document(&fleet, &judged, env!("CARGO_PKG_VERSION"));
+    let document = fleet::document(&fleet, &judged, env!("CARGO_PKG_VERSION"));
+    let can_tell = judged.kinds.iter().all(|kind| kind.machines as usize >= fleet::MIN_MACHINES);
+    let trust = of_cautions(&document, can_tell);
+    let document = screen::with_screen(document, trust, Prose::command(screen::again("--html FILE")));
     let text = match args.json {
         true => format!("{}\n", json::fleet(&fleet, &judged)),
-        false => {
-            let trust = of_cautions(
-                &document,
-                judged.kinds.iter().all(|kind| kind.machines as usize >= fleet::MIN_MACHINES),
-            );
-            let again = commands::screen::command_line();
-            commands::screen::shown_of(
-                &mut document,
-                trust,
-                &format!("{again} --html FILE"),
-                &again,
-                args.all,
-            )
-        }
+        false => screen::shown(&document, args.all),
     };
     let path = args.html.as_deref();
     output::deliver(output::print(&text), path, false, || html::render(&document).map_err(AppError::failed))?;
