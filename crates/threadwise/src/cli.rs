@@ -6,11 +6,11 @@ use crate::commands::engine::EngineArgs;
 use crate::commands::fit::FitArgs;
 use crate::commands::fleet::args::FleetArgs;
 use crate::commands::headroom::args::HeadroomArgs;
+use crate::commands::probe::spins::SpinsArgs;
 use crate::commands::questions::{AbArgs, BindArgs, MaxdopArgs, PoolArgs};
 use crate::commands::reload::{ReloadArgs, ReloadWatchdogArgs};
 use crate::commands::run::{CommandArgs, MeasureArgs, SliceArgs, TransactionArgs};
 use crate::commands::smt::{SmtArgs, SmtWatchdogArgs};
-use crate::commands::spins::SpinsArgs;
 use crate::commands::worklist::{WorklistRunArgs, WorklistSqliteArgs};
 use crate::prices::PriceArgs;
 use clap::{Arg, ArgAction, Args, Parser, Subcommand, ValueEnum};
@@ -44,7 +44,6 @@ Look:
   doctor       List what would spoil a measurement here, and how to change it
   check        List what a server lets a login do, and try a small study of each workload
   published    Show published measurements, and the command that redoes each
-  spins        Compute what counted spins cost, or sample how much a running server spins
 
 Operate:
   engine       Add, list or remove engines on Python packages of their own, such as DuckDB
@@ -171,10 +170,6 @@ pub enum Command {
     ///
     /// The sweep is in the result file of a study, or in a CSV file.
     Fit(FitArgs),
-    /// Compute what counted spins cost, or sample how much a running server spins
-    ///
-    /// It says what counted spins can have cost, or how much of a running server's CPU time is spinning.
-    Spins(SpinsArgs),
     /// Switch SMT off and on, restore the machine, or show what can be switched
     Smt(SmtArgs),
     /// Add, list or remove engines on Python packages of their own, such as DuckDB
@@ -500,6 +495,13 @@ pub struct PublishedArgs {
     pub html: Option<PathBuf>,
 }
 
+/// What `probe` measures of a running server.
+#[derive(Debug, Subcommand)]
+pub enum ProbeCommand {
+    /// Sample how much CPU time a running server spends spinning, or compute what counted spins cost
+    Spins(SpinsArgs),
+}
+
 /// Arguments of `probe`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -509,13 +511,18 @@ Examples:
   threadwise probe --cpus 0,1,64            only these logical CPUs
   threadwise probe --full --html probe.html every pair, with a heat map
   threadwise probe --json | jq .pairs
+  threadwise probe spins --pid 4711         how much of a running server's CPU time is spinning
 
 It keeps up to all allowed logical CPUs busy for milliseconds at a time, and stops early on Ctrl-C
 with what it has. Like `run` it refuses on a busy machine (--allow-busy goes on all the same, and
 others' work may then hide answers).
 
 All options: threadwise probe --help-all")]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct ProbeArgs {
+    /// What else is measured.
+    #[command(subcommand)]
+    pub of: Option<ProbeCommand>,
     /// Logical CPUs to probe, such as 0-3,8 [default: all that are allowed]
     #[arg(long, value_name = "LIST", value_parser = crate::input::cpu_list, help_heading = "What is measured")]
     pub cpus: Option<CpuSet>,

@@ -40,7 +40,6 @@ fn main() -> ExitCode {
         Command::Report(args) => commands::report::report(args),
         Command::Compare(args) => commands::compare::compare(args),
         Command::Fit(args) => commands::fit::fit(args),
-        Command::Spins(args) => commands::spins::spins(args),
         Command::Fleet(args) => commands::fleet::fleet(args),
         Command::Published(args) => commands::published::published(args),
         Command::Topology(args) => commands::topology::topology(args),

@@ -11,7 +11,7 @@ use crate::shape::Shape;
 use crate::words::share;
 use crate::{Answer, Estimate, Facts, Ratio, TreatmentSummary};
 use threadwise_document::numbers::{self, count_word, set_percent};
-use threadwise_document::screen::ROWS;
+use threadwise_document::screen::{BAR, ROWS};
 use threadwise_document::{Cell, Column, Prose, Table, prose};
 use threadwise_study::{Role, Treatment};
 
@@ -110,9 +110,6 @@ fn hidden(facts: &Facts<'_>) -> Option<Prose> {
         seen
     ))
 }
-
-/// Columns of a bar.
-const BAR: usize = 16;
 
 /// The treatments of one group: rate, ratio to the baseline and latency; `None` of other kinds of studies.
 pub fn table(facts: &Facts<'_>, answer: &[Prose]) -> Option<Table> {

@@ -19,7 +19,6 @@ pub mod report;
 pub mod run;
 pub mod screen;
 pub mod smt;
-pub mod spins;
 pub mod topology;
 pub mod watch;
 pub mod worker;

@@ -45,7 +45,7 @@ mod reload_input;
 mod reload_study;
 mod resumed;
 mod smt;
-mod spins;
+mod probe_spins;
 mod tpch;
 mod transaction;
 mod validity;

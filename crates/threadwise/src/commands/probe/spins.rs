@@ -1,4 +1,4 @@
-//! `threadwise spins`: what spins can have cost, from counts of anybody's server, and how much of a running server's CPU
+//! `threadwise probe spins`: what spins can have cost, from counts of anybody's server, and how much of a running server's CPU
 //! time lies in spinning.
 //!
 //! A server is sampled by `perf`, whose event `cpu-clock` is a timer of the kernel and needs no counter of the processor,
@@ -20,10 +20,10 @@ use threadwise_report::json;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  threadwise spins --spins 113,246,628 --seconds 10.434 --ghz 2.4 --cpus 5
-  threadwise spins --spins 6692284057 --backoffs 1e6 --seconds 18.388 --ghz 2.4 --cpus 5 --share 0.26%
-  threadwise spins --pid $(pgrep -o postgres)             sample a running server for 10 s, with perf
-  threadwise spins --pid 4711 --seconds 60 --json
+  threadwise probe spins --spins 113,246,628 --seconds 10.434 --ghz 2.4 --cpus 5
+  threadwise probe spins --spins 6692284057 --backoffs 1e6 --seconds 18.388 --ghz 2.4 --cpus 5 --share 0.26%
+  threadwise probe spins --pid $(pgrep -o postgres)             sample a running server for 10 s, with perf
+  threadwise probe spins --pid 4711 --seconds 60 --json
 
 Cycles a spin are an upper bound, as if all the time had been spent spinning; with the sampled share of
 spinning they are an estimate. Siblings share their core's cycles: give cores, and the clock that they
