@@ -167,7 +167,7 @@ impl Work {
             if clock::monotonic_ns() > end_ns {
                 let done = rows - left;
                 let why =
-                    format!("{done} of {rows} rows were done at the end of the time; lower rows_per_session");
+                    format!("{done} of {rows} rows were done when the time was up; lower rows_per_session");
                 return Err(failed("finish its transaction", why));
             }
         }

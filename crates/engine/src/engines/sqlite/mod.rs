@@ -104,7 +104,7 @@ impl Workload {
             return Err(refuse("workload", why));
         }
         if request.sessions == 0 {
-            return Err(refuse("sessions", "it must be at least 1".into()));
+            return Err(refuse("sessions", "0 sessions; at least 1 is needed".into()));
         }
         if request.workload == transaction_workload::NAME {
             return transaction::Spec::of(request).map(Self::Transaction);

@@ -199,7 +199,7 @@ fn a_session_says_which_key_was_wrong() {
     for (absent_pct, spoilt, part) in [
         (0, None, "did not find the key"),
         (100, Some(true), "was never stored"),
-        (0, Some(false), "has a value that is not its own"),
+        (0, Some(false), "has the value of another key"),
     ] {
         let options = [
             ("absent_pct", OptionValue::Integer(absent_pct)),

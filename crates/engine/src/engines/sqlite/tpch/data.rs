@@ -64,7 +64,7 @@ pub(super) fn find(request: &LoadRequest, spec: &Spec) -> Result<Facts, EngineEr
 /// Opens it for reading.
 ///
 /// # Errors
-/// SQLite's.
+/// An error of SQLite.
 pub(super) fn open(file: &Path) -> Result<Connection, EngineError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     Connection::open_with_flags(file, flags)
