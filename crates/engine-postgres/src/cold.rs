@@ -90,7 +90,7 @@ pub fn expect_storage(data_dir: &Path) -> Result<(), EngineError> {
 /// Makes or finds the data on a server that is there only meanwhile.
 ///
 /// # Errors
-/// The server's, or the file system's.
+/// An error of the server, or the file system's.
 pub fn load(home: &Home, programs: &Programs, request: &LoadRequest) -> Result<Loaded, EngineError> {
     let _turn = turn(home)?;
     repair(home, programs)?;
@@ -158,7 +158,7 @@ impl Cold {
     /// Tries the treatment on a server that is stopped again: settings, texts and places.
     ///
     /// # Errors
-    /// The server's; data that was not loaded; several sessions.
+    /// An error of the server; data that was not loaded; several sessions.
     pub fn start(
         request: &StartRequest,
         suffix: String,

@@ -36,7 +36,7 @@ WHERE r.rolname = session_user AND d.datname = current_database()";
 /// left out.
 ///
 /// # Errors
-/// The server's.
+/// An error of the server.
 pub(crate) fn ask(server: &Server) -> Result<Vec<Limit>, EngineError> {
     let mut client = server.connect("threadwise limits")?;
     let fail = |cause: postgres::Error| query("count its connections", &cause);

@@ -35,7 +35,7 @@ impl AtWork {
     /// started. Without `treatment_server` a note says that its memory was placed earlier.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub fn start(
         server: &Server,
         request: &StartRequest,
@@ -70,7 +70,7 @@ impl AtWork {
     /// Opens a session of queries, for whoever hands it to its thread.
     ///
     /// # Errors
-    /// The server's, or its process cannot be bound.
+    /// An error of the server, or its process cannot be bound.
     pub(crate) fn open_stream(&self, request: &SessionRequest) -> Result<QuerySession, EngineError> {
         let stream = self.treatment.open_stream(request)?;
         self.bind_session(request)?;

@@ -120,7 +120,7 @@ fn make(client: &mut Client, schema: &str) -> Result<(), EngineError> {
 /// Writes down what is going to be made, before it is made.
 ///
 /// # Errors
-/// The server's.
+/// An error of the server.
 pub fn record(client: &mut Client, schema: &str, objects: &Objects) -> Result<(), EngineError> {
     let tables = objects.tables.iter().map(|name| ("table", name));
     let procedures = objects.procedures.iter().map(|name| ("procedure", name));

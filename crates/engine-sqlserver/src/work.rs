@@ -34,7 +34,7 @@ impl Inserts {
     /// Reads and checks the options.
     ///
     /// # Errors
-    /// The first that cannot be.
+    /// The first option that is impossible.
     pub(crate) fn parse(options: &Options) -> Result<Self, EngineError> {
         let spec = Insert::parse(options, &MORE)?;
         let in_memory = word(options, "storage", &["disk", "memory-optimised"])? == 1;
@@ -89,10 +89,10 @@ impl Work {
     /// Reads and checks a request's workload options.
     ///
     /// # Errors
-    /// The first that cannot be.
+    /// The first option that is impossible.
     pub(crate) fn parse(load: &LoadRequest) -> Result<Self, EngineError> {
         if load.sessions == 0 {
-            return Err(refuse("sessions", "0 sessions do no work; ask for at least 1".into()));
+            return Err(refuse("sessions", "0 sessions; at least 1 is needed".into()));
         }
         let place = place_of_loop(&load.options)?;
         let spec = match load.workload.as_str() {

@@ -69,7 +69,7 @@ pub(crate) fn make(
 /// Writes down that the folder is whole.
 ///
 /// # Errors
-/// The file system's.
+/// An error of the file system.
 pub(crate) fn finish(home: &Path, listed: &Listed) -> Result<(), EngineError> {
     let path = home.join(LISTED);
     let write = || {

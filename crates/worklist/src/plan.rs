@@ -108,7 +108,7 @@ pub struct Span {
 /// Writes anything of this module into a file as JSON.
 ///
 /// # Errors
-/// The file system's.
+/// An error of the file system.
 pub(crate) fn write(path: &Path, what: &impl Serialize) -> io::Result<()> {
     fs::write(path, serde_json::to_string(what)?)
 }

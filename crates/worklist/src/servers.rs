@@ -35,7 +35,7 @@ impl Server {
     /// Starts the server of a list on the calling thread, and drops what an earlier one left.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub fn start(place: &Place<'_>) -> Result<Self, EngineError> {
         let server = match place.kind {
             Kind::Mariadb => Self::Mariadb(Mariadb::start(place)?),
@@ -80,7 +80,7 @@ impl Server {
     /// Drops the databases that recipes restored.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub fn drop_restored(&self) -> Result<(), EngineError> {
         let said = match self {
             Self::Postgres(server) => server.drop_restored(),
@@ -115,7 +115,7 @@ impl Server {
 /// Makes a server's data directory with a database of each size, and stops the server.
 ///
 /// # Errors
-/// The server's, or a program is missing.
+/// An error of the server, or a program is missing.
 pub(crate) fn fill(
     home: &Path,
     kind: Kind,

@@ -32,7 +32,7 @@ pub fn home(data_dir: &Path, kind: &str, identity: &str) -> Home {
 /// Says that no server runs on it but while somebody needs it.
 ///
 /// # Errors
-/// The file system's.
+/// An error of the file system.
 pub fn rest(home: &Home) -> Result<(), EngineError> {
     let path = home.file(RESTING);
     fs::write(&path, "").map_err(|cause| failed(format!("write {}", path.display()), cause))

@@ -39,7 +39,7 @@ impl ServerClock {
     /// Measures the offset.
     ///
     /// # Errors
-    /// The server's, or a local server that never answers fast enough for windows to mean the same on
+    /// An error of the server, or a local server that never answers fast enough for windows to mean the same on
     /// both sides.
     pub fn measure(client: &mut postgres::Client, is_local: bool) -> Result<Self, EngineError> {
         let action = "read the server's clock";

@@ -89,7 +89,7 @@ pub fn check(load: &LoadRequest) -> Result<(), EngineError> {
     if load.sessions == 0 {
         return Err(EngineError::Option {
             option: "sessions".into(),
-            why: "0 sessions do no work; ask for at least 1".into(),
+            why: "0 sessions; at least 1 is needed".into(),
         });
     }
     Work::parse(load).map(drop)
@@ -216,7 +216,7 @@ pub fn objects(load: &LoadRequest, suffix: &str) -> Result<Objects, EngineError>
 /// Makes the data of one treatment in the server's schema, which exists, or finds that it is there.
 ///
 /// # Errors
-/// The server's, or a table that does not come out as one row a block.
+/// An error of the server, or a table that does not come out as one row a block.
 pub fn load(
     control: &mut Client,
     server: &Server,

@@ -161,7 +161,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// step, whatever the server's configuration and statistics are; a parked session must not be ended.
 ///
 /// # Errors
-/// The server's, or a setting that it does not take.
+/// An error of the server, or a setting that it does not take.
 pub(super) fn settle(
     client: &mut postgres::Client,
     version_num: u32,
@@ -198,7 +198,7 @@ pub(super) fn settle(
 /// What a setting of the session is.
 ///
 /// # Errors
-/// The server's.
+/// An error of the server.
 pub(crate) fn setting(client: &mut postgres::Client, name: &str) -> Result<String, EngineError> {
     let action = format!("read the setting {name}");
     let row = client
@@ -224,7 +224,7 @@ pub(super) fn expect(
 /// The process id of the connection's backend.
 ///
 /// # Errors
-/// The server's.
+/// An error of the server.
 pub(super) fn backend_pid(client: &mut postgres::Client) -> Result<u32, EngineError> {
     let action = "learn the process id of its backend";
     let row = client.query_one("SELECT pg_backend_pid()", &[]).map_err(|cause| query(action, &cause))?;
@@ -235,7 +235,7 @@ pub(super) fn backend_pid(client: &mut postgres::Client) -> Result<u32, EngineEr
 /// Has the backend hand over its statistics now, where the version can.
 ///
 /// # Errors
-/// The server's.
+/// An error of the server.
 pub(super) fn flush_statistics(client: &mut postgres::Client, version_num: u32) -> Result<(), EngineError> {
     if version_num < FORCED_FLUSH {
         return Ok(());

@@ -65,7 +65,7 @@ impl Stats {
     /// Prepares the reading.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub fn prepare(client: &mut Client, version_num: u32) -> Result<Self, EngineError> {
         let had: Vec<&Counter> = COUNTERS
             .iter()
@@ -81,7 +81,7 @@ impl Stats {
     /// Reads them before a slice.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub fn begin(&mut self, client: &mut Client) -> Result<(), EngineError> {
         self.first = self.now(client)?;
         Ok(())
@@ -90,7 +90,7 @@ impl Stats {
     /// What came since `begin`; empty where that was not called.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub fn end(&mut self, client: &mut Client) -> Result<Counters, EngineError> {
         if self.first.is_empty() {
             return Ok(Counters::new());

@@ -65,7 +65,7 @@ impl Treatment {
     /// thrown away afterwards; otherwise rows that an interrupted run left are removed first.
     ///
     /// # Errors
-    /// The server's, or data that is not what was loaded.
+    /// An error of the server, or data that is not what was loaded.
     pub fn start(
         server: &Server,
         load: &LoadRequest,
@@ -158,7 +158,7 @@ impl Treatment {
     /// Opens a session on the calling thread.
     ///
     /// # Errors
-    /// The server's, or a plan that is not the wanted one.
+    /// An error of the server, or a plan that is not the wanted one.
     pub fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
         let shared = Arc::clone(&self.shared);
         Ok(match &self.workload {
@@ -187,7 +187,7 @@ impl Treatment {
     /// Opens a session of queries.
     ///
     /// # Errors
-    /// The server's, or the workload has none.
+    /// An error of the server, or the workload has none.
     pub(crate) fn open_stream(&self, request: &SessionRequest) -> Result<QuerySession, EngineError> {
         match &self.workload {
             Work::Tpch(workload) => self.stream(workload, request),
@@ -223,7 +223,7 @@ impl Treatment {
     /// Before a slice: the clock where it is old, and statistics.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub fn before(&self) -> Result<(), EngineError> {
         let mut control = lock(&self.control);
         let Control { client, stats, counters, cpu_ns, reads, looks, .. } = &mut *control;
@@ -247,7 +247,7 @@ impl Treatment {
     /// During a slice: samples what the sessions wait for, or where the processes of a scan are.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub fn during(&self, window: &Window) -> Result<(), EngineError> {
         let mut control = lock(&self.control);
         let Control { client, sampler, counters, looks, .. } = &mut *control;
@@ -261,7 +261,7 @@ impl Treatment {
     /// After a slice: its counters.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub fn after(&self, sessions: &mut [SessionSlice]) -> Result<Counters, EngineError> {
         let mut control = lock(&self.control);
         let Control { client, stats, counters, cpu_ns, reads, looks, .. } = &mut *control;

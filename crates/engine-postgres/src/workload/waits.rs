@@ -32,7 +32,7 @@ impl Sampler {
     /// Prepares sampling; the seed draws the phases.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub fn prepare(client: &mut Client, seed: u64) -> Result<Self, EngineError> {
         let look = client.prepare(SQL).map_err(|cause| query("prepare the sampling of waits", &cause))?;
         Ok(Self { look, phase: ChaCha8Rng::seed_from_u64(seed) })
@@ -42,7 +42,7 @@ impl Sampler {
     /// `waits/TYPE:EVENT`, `waits/running` and `waits_sampled` are added to `counters`.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub(super) fn watch(
         &mut self,
         client: &mut Client,
@@ -73,7 +73,7 @@ impl Sampler {
     /// The waits of the processes now, by the server's time.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub fn sample(
         &self,
         client: &mut Client,

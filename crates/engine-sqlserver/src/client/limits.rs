@@ -13,7 +13,7 @@ use crate::client::statements::whole;
 /// The limit of the server, where it says one.
 ///
 /// # Errors
-/// The server's.
+/// An error of the server.
 pub(crate) fn ask(server: &Server) -> Result<Vec<Limit>, EngineError> {
     let mut connection = server.connect("threadwise limits")?;
     let rows = connection.rows(include_str!("../sql/limits.sql"));

@@ -85,7 +85,7 @@ fn has_table(control: &mut Connection, action: &str, schema: &str, table: &str) 
 /// Drops what is on our list and the schema, when nothing else is in it; otherwise nothing.
 ///
 /// # Errors
-/// Something that we did not make lies there, and is named; or the server's.
+/// Something that we did not make lies there, and is named; or an error of the server.
 pub(crate) fn drop_ours(control: &mut Connection, schema: &str) -> Result<(), EngineError> {
     let action = format!("drop its schema '{schema}'");
     let listed: Vec<(String, String)> = match has_table(control, &action, schema, TABLES[1])? {
@@ -133,7 +133,7 @@ fn foreign(there: &[(String, String)], listed: &[(String, String)]) -> Vec<Strin
 /// Writes down what is about to be made, and drops what an interrupted load left of it.
 ///
 /// # Errors
-/// The server's, or the schema is not ours.
+/// An error of the server, or the schema is not ours.
 pub(crate) fn announce(
     control: &mut Connection,
     server: &Server,
@@ -156,7 +156,7 @@ pub(crate) fn announce(
 /// What an earlier load of the same data said, if it was finished.
 ///
 /// # Errors
-/// The server's: the schema is not there.
+/// An error of the server: the schema is not there.
 pub(crate) fn loaded(
     control: &mut Connection,
     schema: &str,
@@ -177,7 +177,7 @@ pub(crate) fn loaded(
 /// Writes down that data is whole.
 ///
 /// # Errors
-/// The server's.
+/// An error of the server.
 pub(crate) fn finished(
     control: &mut Connection,
     schema: &str,

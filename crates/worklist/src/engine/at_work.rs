@@ -60,7 +60,7 @@ impl AtWork {
     /// Starts the server, if there is one, and makes everything ready for a run.
     ///
     /// # Errors
-    /// The server's, or a folder or file of the run cannot be made.
+    /// An error of the server, or a folder or file of the run cannot be made.
     pub fn start(
         asked: Asked,
         home: PathBuf,

@@ -46,7 +46,7 @@ pub(super) fn files(
 /// Makes databases in a private server, which is stopped then.
 ///
 /// # Errors
-/// The server's, or the disk is too small.
+/// An error of the server, or the disk is too small.
 pub(super) fn databases(
     home: &Path,
     options: &WorklistOptions,

@@ -55,7 +55,7 @@ impl InsertSession {
     /// Connects and prepares.
     ///
     /// # Errors
-    /// The server's, or a durability that it does not give.
+    /// An error of the server, or a durability that it does not give.
     pub(in crate::workload) fn open(
         server: &Server,
         request: &SessionRequest,

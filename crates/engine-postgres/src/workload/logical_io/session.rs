@@ -68,7 +68,7 @@ impl IoSession {
     /// Connects, sets what plans depend on, and checks the plans.
     ///
     /// # Errors
-    /// The server's, or a plan that does not read each row by the index.
+    /// An error of the server, or a plan that does not read each row by the index.
     pub(in crate::workload) fn open(
         server: &Server,
         request: &SessionRequest,

@@ -49,7 +49,7 @@ impl ScanSession {
     /// Connects, sets what the plan depends on, and checks the plan.
     ///
     /// # Errors
-    /// The server's, or a plan with another number of workers than asked for.
+    /// An error of the server, or a plan with another number of workers than asked for.
     pub(in super::super) fn open(
         server: &Server,
         request: &SessionRequest,

@@ -21,7 +21,7 @@ impl Reads {
     /// Of the tables in a schema.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub(in super::super) fn so_far(client: &mut Client, schema: &str) -> Result<Self, EngineError> {
         let sql = "SELECT coalesce(sum(heap_blks_read + coalesce(idx_blks_read, 0)), 0)::bigint, \
                    coalesce(sum(heap_blks_hit + coalesce(idx_blks_hit, 0)), 0)::bigint \

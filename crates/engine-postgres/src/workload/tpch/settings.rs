@@ -266,7 +266,7 @@ pub(super) fn expect_room(client: &mut Client, workers: Workers) -> Result<(), E
 /// the tables, which treatments share and which they set in turn.
 ///
 /// # Errors
-/// The server's.
+/// An error of the server.
 pub(in super::super) fn hold_tables(
     client: &mut Client,
     schema: &str,

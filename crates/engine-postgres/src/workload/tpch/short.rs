@@ -41,7 +41,7 @@ impl ShortSession {
     /// Opens a connection and settles it.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub(in super::super) fn open(
         server: &Server,
         request: &SessionRequest,

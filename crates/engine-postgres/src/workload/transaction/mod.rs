@@ -42,7 +42,7 @@ pub(super) fn parse(load: &LoadRequest) -> Result<Transaction, EngineError> {
 /// is measured.
 ///
 /// # Errors
-/// The server's, with the line of the statement; the database is not the one that may be written to.
+/// An error of the server, with the line of the statement; the database is not the one that may be written to.
 pub(crate) fn load(server: &Server, request: &LoadRequest) -> Result<Loaded, EngineError> {
     let transaction = parse(request)?;
     let mut client = connect(server, "threadwise loader", &transaction)?;

@@ -36,7 +36,7 @@ impl TransactionSession {
     /// Connects and prepares the statements.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub(in crate::workload) fn open(
         server: &Server,
         request: &SessionRequest,

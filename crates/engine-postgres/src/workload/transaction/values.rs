@@ -22,7 +22,7 @@ impl Prepared {
     /// that holds a whole number, the parameter is a bigint, which the server then converts or refuses.
     ///
     /// # Errors
-    /// The server's; a range that the type does not hold.
+    /// An error of the server; a range that the type does not hold.
     pub(super) fn new(
         client: &mut Client,
         statement: &Statement,
@@ -54,7 +54,7 @@ impl Prepared {
     /// Executes it and reads all of its rows, one after another; `statement` is what it was prepared of.
     ///
     /// # Errors
-    /// The server's, with the line of the statement; or its answer is too large, and it was cancelled.
+    /// An error of the server, with the line of the statement; or its answer is too large, and it was cancelled.
     pub(super) fn execute(
         &self,
         statement: &Statement,

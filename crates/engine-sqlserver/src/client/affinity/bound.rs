@@ -28,7 +28,7 @@ impl Bound {
     /// Will bind the server to these logical CPUs; changes nothing yet.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub(crate) fn to(server: &Server, cpus: &CpuSet) -> Result<Self, EngineError> {
         let refused = |why: String| failed(ACTION, why);
         let mut connection = server.connect("threadwise affinity")?;

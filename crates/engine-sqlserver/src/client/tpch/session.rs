@@ -52,7 +52,7 @@ impl QuerySession {
     /// Opens a connection and finds out what the server says of queries.
     ///
     /// # Errors
-    /// The server's, or a missing query.
+    /// An error of the server, or a missing query.
     pub(super) fn open(
         open: Open,
         request: &SessionRequest,

@@ -89,7 +89,7 @@ pub(crate) fn objects(workload: &Work, sessions: u32, suffix: &str) -> Objects {
 /// Makes the data of one treatment in the server's schema, which is there already.
 ///
 /// # Errors
-/// The server's, or data that did not come out as it has to be.
+/// An error of the server, or data that did not come out as it has to be.
 pub(crate) fn load(
     control: &mut Connection,
     server: &Server,

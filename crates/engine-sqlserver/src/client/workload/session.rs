@@ -158,8 +158,7 @@ impl SqlserverSession {
         if wanted > 0 {
             let ended_us = number(5)?;
             if call.all_rows() < wanted || ended_us > end_us {
-                let why =
-                    format!("{} of {wanted} rows were inserted when the time was over", call.all_rows());
+                let why = format!("{} of {wanted} rows were inserted when the time was up", call.all_rows());
                 return Err(failed("finish its part", why));
             }
             slice.finished_ns = Some(u64::try_from((ended_us - start_us) * 1000).unwrap_or(0).max(1));
@@ -295,7 +294,7 @@ impl Session for SqlserverSession {
 /// The clock that the loops read, microseconds since 2020.
 ///
 /// # Errors
-/// The server's.
+/// An error of the server.
 pub(super) fn now(connection: &mut Connection) -> Result<Option<i64>, EngineError> {
     let rows = connection.rows(include_str!("../../sql/now.sql"));
     let rows = rows.map_err(|cause| query("compare the server's clock", &cause))?;

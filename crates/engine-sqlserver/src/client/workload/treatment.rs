@@ -38,7 +38,7 @@ impl Treatment {
     /// Connects, and finds the data as it was loaded; what a killed run left is put back.
     ///
     /// # Errors
-    /// The server's; or data that is not what was loaded.
+    /// An error of the server; or data that is not what was loaded.
     pub(crate) fn start(
         server: &Server,
         workload: Work,
@@ -74,7 +74,7 @@ impl Treatment {
     /// Opens a session on the calling thread.
     ///
     /// # Errors
-    /// The server's; a clock that cannot be known.
+    /// An error of the server; a clock that cannot be known.
     pub(crate) fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
         let mut connection = self.server.connect(&format!("threadwise session {}", request.session))?;
         let shared = matches!(self.workload.spec, Spec::LogicalIo(spec) if spec.shared);

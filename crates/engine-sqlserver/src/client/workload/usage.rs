@@ -24,7 +24,7 @@ impl Usage {
     /// Asks for what the session of this connection used so far.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub(super) fn read(connection: &mut Connection) -> Result<Self, EngineError> {
         let rows = connection.rows(SQL).map_err(|cause| query("read what a session used", &cause))?;
         let number =

@@ -32,7 +32,7 @@ pub(crate) fn may_look(control: &mut Connection) -> Result<(), String> {
 /// sessions are done. With `client` a session without a request waits for its client.
 ///
 /// # Errors
-/// The server's.
+/// An error of the server.
 pub(super) fn sample(
     control: &mut Connection,
     sessions: &[i64],

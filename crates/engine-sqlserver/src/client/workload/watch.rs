@@ -103,7 +103,7 @@ impl Watch {
     /// Samples waits during a slice.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub(crate) fn during(&self, window: &Window) -> Result<(), EngineError> {
         if !self.looks {
             return Ok(());
