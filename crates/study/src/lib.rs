@@ -1,7 +1,7 @@
-//! What is asked and what was seen: study, plan, run. Pure data and its seeded expansion.
+//! Study, plan and run: pure data, and its seeded expansion.
 //!
-//! The vocabulary is that of the design of experiments (Montgomery, *Design and Analysis of
-//! Experiments*): factor, level, treatment, block; and docs/GLOSSARY.md for the rest.
+//! Terms are those of the design of experiments (Montgomery, *Design and Analysis of Experiments*): factor, level,
+//! treatment, block. Others: docs/GLOSSARY.md.
 
 pub mod arm;
 pub mod asked;

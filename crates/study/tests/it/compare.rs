@@ -58,7 +58,7 @@ fn what_is_no_pair_is_refused_with_the_nearest_names() {
     assert!(why("all").contains("two treatments with a colon between them are needed"));
     assert!(why(":all").contains("two treatments with a colon"));
     assert!(why("all:all").contains("both sides are the same treatment"));
-    assert!(why("alone:all").contains("'alone' is the baseline; it stands on the right: all:alone"));
+    assert!(why("alone:all").contains("'alone' is the baseline; put it on the right: all:alone"));
 }
 
 #[test]
@@ -99,6 +99,6 @@ fn placements_keep_what_still_makes_sense() {
         study
             .left_out
             .iter()
-            .any(|line| line == "comparison both-threads: its sides have other numbers of sessions")
+            .any(|line| line == "comparison both-threads: its sides have different numbers of sessions")
     );
 }

@@ -205,7 +205,7 @@ fn four_boots_of_two_arms_come_to_a_report() {
             refused_with(&right, "every part needs a boot of its own");
         }
         root(&lab, number, other(smt), "6.1.0-28");
-        refused_with(&right, &format!("SMT is {} and has to be {smt}", other(smt)));
+        refused_with(&right, &format!("SMT is {} and must be {smt}", other(smt)));
         root(&lab, number, smt, if at == 2 { "6.1.0-29" } else { "6.1.0-28" });
         refused_with(&wrong, &format!("arm {right} is due (boot {number} of 4), not {wrong}"));
         let args = with(&right, if at == 0 { &["--allow-commands"] } else { &[] });

@@ -90,7 +90,7 @@ fn what_cannot_be_is_refused_before_a_file_is_made() {
         (&["work-list", "--setup", "true"], "'setup' is for studies of commands"),
         (&["work-list", "--", "true"], "'list': it is missing"),
         (&["reload-schedule", "--jobs", "1,2"], "the preset work-list"),
-        (&["reload-schedule", "--set", "order=given"], "take it out there"),
+        (&["reload-schedule", "--set", "order=given"], "change it there"),
     ];
     for (args, part) in cases {
         let said = lab.run(&[&["run", "--all"], args].concat());
