@@ -372,7 +372,12 @@ fn agreement(rows: &[Row<'_>], studies: usize) -> Option<Prose> {
         count => format!("{count} in opposite directions ({})", opposite.join(", ")),
     };
     let count = numbers::counted(common.len(), "common comparison");
-    Some(prose!("Of {}, {} have the same sign in all studies; {}.", count, same.count().to_string(), opposite))
+    Some(prose!(
+        "Of {}, {} have the same sign in all studies; {}.",
+        count,
+        same.count().to_string(),
+        opposite
+    ))
 }
 
 /// What the ratios are of: the unit that all studies have in common.

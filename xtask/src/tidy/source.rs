@@ -32,7 +32,8 @@ impl<'a> SourceFile<'a> {
 
     /// Comments and strings, with the code replaced by spaces.
     pub fn prose(&self) -> String {
-        let kept = |(written, code): (u8, u8)| if written == code && written != b'\n' { b' ' } else { written };
+        let kept =
+            |(written, code): (u8, u8)| if written == code && written != b'\n' { b' ' } else { written };
         let prose = self.text.bytes().zip(self.code.bytes()).map(kept).collect();
         String::from_utf8(prose).unwrap_or_default()
     }

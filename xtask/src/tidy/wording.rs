@@ -12,7 +12,8 @@ const FORMS: [(&str, &str); 1] = [("somebody", "name what acts: another process,
 /// Such forms in a file of Rust, of a document or of data.
 pub fn check(path: &str, text: &str) -> Vec<Violation> {
     let is_read = [".rs", ".md", ".toml", ".py"].iter().any(|end| path.ends_with(end));
-    let is_past = path == "CHANGELOG.md" || path.starts_with("evidence/") || path.ends_with("tidy/wording.rs");
+    let is_past =
+        path == "CHANGELOG.md" || path.starts_with("evidence/") || path.ends_with("tidy/wording.rs");
     if !is_read || is_past {
         return Vec::new();
     }

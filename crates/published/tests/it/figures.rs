@@ -54,7 +54,10 @@ fn every_answer_has_figures_and_no_name_of_one() {
         assert!(published.answer.contains('{') && !answer.contains(['{', '}']), "{answer}");
     }
     let reads = find("cached-reads").unwrap().answer();
-    assert!(reads.starts_with("Two siblings of one core do 1.316x the reads of one logical CPU. "), "{reads}");
+    assert!(
+        reads.starts_with("Two siblings of one core do 1.316x the reads of one logical CPU. "),
+        "{reads}"
+    );
 }
 
 #[test]

@@ -109,7 +109,9 @@ pub fn fill(word: &str, values: &Values) -> Result<String, String> {
         }
         let inside = brace.strip_prefix('{').and_then(|inside| inside.split_once('}'));
         let Some((name, after)) = inside else {
-            return Err("a single brace: write {{ or }} for a brace that is not part of a placeholder".to_owned());
+            return Err(
+                "a single brace: write {{ or }} for a brace that is not part of a placeholder".to_owned()
+            );
         };
         filled.push_str(&value(name, values)?);
         rest = after;
@@ -193,7 +195,7 @@ mod tests {
         let word = "{sessions}/{session}/{cpus}/{out}/{seed}/{treatment}/{block}/{{x}}";
         assert_eq!(fill(word, &values).unwrap(), "4/1/0-2,8//tmp/o/7/same-core/3/{x}");
         assert_eq!(fill("plain", &values).unwrap(), "plain");
-        assert!(fill("{print $1}", &values).unwrap_err().contains("{print $1} is no placeholder"));
+        assert!(fill("{print $1}", &values).unwrap_err().contains("{print $1} is not a placeholder"));
         for alone in ["{", "}", "a{b", "a}b", "{{}", "{cpus}}"] {
             assert!(fill(alone, &values).is_err(), "{alone}");
         }

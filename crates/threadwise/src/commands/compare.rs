@@ -74,7 +74,9 @@ fn side_by_side(args: &CompareArgs) -> Result<(), AppError> {
     let document = compare::document(&studies, env!("CARGO_PKG_VERSION"));
     let cautions = of_cautions(&document, true);
     let reasons = match cautions.level {
-        TrustLevel::Good => vec!["Each ratio holds within its interval; whether two differ is not tested.".into()],
+        TrustLevel::Good => {
+            vec!["Each ratio holds within its interval; whether two differ is not tested.".into()]
+        }
         _ => cautions.reasons,
     };
     let next = Prose::command("threadwise compare --before A1 A2 A3 --after B1 B2 B3");

@@ -4,7 +4,7 @@ use crate::harness::{Lab, said};
 use serde_json::Value;
 use threadwise_process::programs;
 
-const COUNTS: [&str; 9] =
+const COUNTS: [&str; 10] =
     ["probe", "spins", "--spins", "113,246,628", "--seconds", "10.434", "--ghz", "2.4", "--cpus", "5"];
 
 #[test]
