@@ -137,8 +137,8 @@ mod tests {
         let text = |text: &str| OptionValue::Text(text.to_owned());
         assert!(check("engine.url", &text("postgres://x")).unwrap_err().contains("threadwise compare"));
         assert!(check("engine.", &text("x")).unwrap_err().contains("does not name an engine option"));
-        assert!(check("device", &text("mnt")).unwrap_err().contains("full path"));
-        assert!(check("device", &OptionValue::Integer(1)).unwrap_err().contains("full path"));
+        assert!(check("device", &text("mnt")).unwrap_err().contains("absolute path"));
+        assert!(check("device", &OptionValue::Integer(1)).unwrap_err().contains("absolute path"));
         assert!(check("engine.bin", &text("/x")).is_ok() && check("device", &text("/mnt")).is_ok());
     }
 

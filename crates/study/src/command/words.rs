@@ -193,7 +193,7 @@ mod tests {
         let word = "{sessions}/{session}/{cpus}/{out}/{seed}/{treatment}/{block}/{{x}}";
         assert_eq!(fill(word, &values).unwrap(), "4/1/0-2,8//tmp/o/7/same-core/3/{x}");
         assert_eq!(fill("plain", &values).unwrap(), "plain");
-        assert!(fill("{print $1}", &values).unwrap_err().contains("{print $1} is no placeholder"));
+        assert!(fill("{print $1}", &values).unwrap_err().contains("{print $1} is not a placeholder"));
         for alone in ["{", "}", "a{b", "a}b", "{{}", "{cpus}}"] {
             assert!(fill(alone, &values).is_err(), "{alone}");
         }

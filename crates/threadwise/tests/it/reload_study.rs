@@ -17,7 +17,7 @@ fn a_plan_shows_recipe_list_and_jobs() {
     let lab = Lab::new();
     let text = plan(&lab, &["work-list", "--jobs", "1,3"]);
     for part in
-        ["all j1'", "all j3", "  3 jobs", "  1 job ", "Work list:\n", "items: 2 made for the study, 1 MiB"]
+        ["all j1'", "all j3", "  3 jobs", "  1 job ", "Work list:\n", "items: 2 generated for the study, 1 MiB"]
     {
         assert!(text.contains(part), "no '{part}' in\n{text}");
     }

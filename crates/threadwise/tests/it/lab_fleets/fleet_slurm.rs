@@ -50,7 +50,7 @@ fn three_nodes_come_to_a_report_and_nothing_is_started_twice() {
     assert!(submitted.stdout.contains("not submitted: tw9: sbatch: "), "{}", submitted.stdout);
     let first = queue(&cluster).len();
     let again = fleet(&lab, &cluster, "submit", &[]);
-    assert!(again.stdout.contains("nothing to do for 6 cells"), "{}", again.stdout);
+    assert!(again.stdout.contains("nothing to submit for 6 cells"), "{}", again.stdout);
     assert!(
         !again.stdout.contains("\nsubmitted: ") && !again.stdout.starts_with("submitted: "),
         "{}",
