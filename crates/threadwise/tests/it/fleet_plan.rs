@@ -96,7 +96,7 @@ fn slurm_says_what_it_cannot_express() {
     let pool = format!("{}[[kind]]\nname = \"k\"\nmachines = 2\n", head(1, ""));
     let lab = FleetLab::new(&study(2, 2), &pool);
     let said = lab.lab.run(&["fleet", "plan", "fleet.toml", "-o", "f"]);
-    assert!(said.stderr.contains("give a selector"), "{}", said.stderr);
+    assert!(said.stderr.contains("a pool without a selector"), "{}", said.stderr);
 }
 
 #[test]
