@@ -115,7 +115,10 @@ impl<'a> Case<'a> {
         }
         // If /proc hides processes of others (`hidepid`), it hides process 1 too.
         let first = self.tree.line("proc/1/comm").ok().filter(|_| !self.sees_all_processes())?;
-        Some((format!("process 1 is {first}, and the kernel's own processes are missing"), "/proc/1 and /proc/2"))
+        Some((
+            format!("process 1 is {first}, and the kernel's own processes are missing"),
+            "/proc/1 and /proc/2",
+        ))
     }
 }
 

@@ -37,7 +37,10 @@ pub fn submit(folder: &FleetFolder, say: &mut dyn FnMut(&str)) -> Result<Submitt
     let mut journal = Journal::take(&folder.dir)?;
     let around = around(folder, engine, true)?;
     if !around.without.is_empty() {
-        say(&format!("environment variables removed, since the plan decides them: {}", around.without.join(", ")));
+        say(&format!(
+            "environment variables removed, since the plan decides them: {}",
+            around.without.join(", ")
+        ));
     }
     // The list before the disk: what ends between the two is then found on the disk.
     let seen = listed(folder, engine, &around)

@@ -87,7 +87,8 @@ impl Plan {
         if plan.version != VERSION {
             return Err(broken(format!("its version is {}, but this program reads {VERSION}", plan.version)));
         }
-        plan.fault().map_or(Ok(()), |why| Err(broken(format!("{why}; create it with threadwise fleet plan"))))?;
+        plan.fault()
+            .map_or(Ok(()), |why| Err(broken(format!("{why}; create it with threadwise fleet plan"))))?;
         Ok((plan, sha256(text.as_bytes())))
     }
 

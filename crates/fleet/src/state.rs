@@ -84,7 +84,9 @@ impl State {
         match self {
             Self::Ended(record, _) => record.reason.clone(),
             Self::Seen(seen) => Some(format!("job {}, {}", seen.job, seen.remark)),
-            Self::Stopped => Some("its results so far are kept, and the next submit continues from them".to_owned()),
+            Self::Stopped => {
+                Some("its results so far are kept, and the next submit continues from them".to_owned())
+            }
             Self::Lost(what) | Self::NotSubmitted(what) | Self::Broken(what) => Some(what.clone()),
             Self::Unknown => Some("it is unknown whether it runs, waits or is lost".to_owned()),
             Self::Missing => None,

@@ -82,7 +82,9 @@ impl Arm {
             "smt" => self.smt = level.parse()?,
             "turbo" => self.turbo = Some(on_or_off(level)?),
             "governor" => self.governor = Some(governor(level)?),
-            _ => return Err(format!("'{}' is not an arm; {} are", factor.escape_debug(), FACTORS.join(", "))),
+            _ => {
+                return Err(format!("'{}' is not an arm; {} are", factor.escape_debug(), FACTORS.join(", ")));
+            }
         }
         Ok(())
     }

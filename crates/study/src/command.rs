@@ -274,8 +274,7 @@ pub fn option_fault(key: &str, value: &OptionValue) -> Option<String> {
     }
     if key.starts_with(CAP_PREFIX) {
         let is_number = text.parse().is_ok_and(f64::is_finite);
-        return (!is_number)
-            .then(|| format!("'{text}' is not a number from which on the metric is a bound"));
+        return (!is_number).then(|| format!("'{text}' is not a number from which on the metric is a bound"));
     }
     match key {
         _ if COMMANDS.contains(&key) => split(&text).map_or_else(Some, |words| {

@@ -94,7 +94,9 @@ impl Properties {
             .or_else(|| {
                 let strange = self.dialect.as_ref().is_some_and(|name| !is_word(name));
                 strange.then(|| {
-                    format!("dialect is not a word of at most {MAX_DIALECT_CHARS} letters, digits, '-' and '_'")
+                    format!(
+                        "dialect is not a word of at most {MAX_DIALECT_CHARS} letters, digits, '-' and '_'"
+                    )
                 })
             })
     }

@@ -67,8 +67,10 @@ pub(crate) fn check(factor: &str, level: &OptionValue) -> Result<(), String> {
     if let Some(option) = factor.strip_prefix(ENGINE_FACTOR) {
         return match option {
             "" => Err(format!("'{factor}' does not name an engine option, such as engine.bin")),
-            URL => Err("a study measures one server; for two, run one study each, then: threadwise compare A B"
-                .to_owned()),
+            URL => {
+                Err("a study measures one server; for two, run one study each, then: threadwise compare A B"
+                    .to_owned())
+            }
             _ => Ok(()),
         };
     }

@@ -30,11 +30,7 @@ pub(super) fn thermal(case: &Case<'_>) -> Answer {
             Answer::warning(format!("{text}: near its limit"), format!("/{ZONES}")).remedied(REMEDY)
         }
         (_, Some(throttled)) if throttled.most > 0 => Answer::warning(
-            format!(
-                "heat slowed {} since boot, one of them {} times",
-                cpus(&throttled.cpus),
-                throttled.most
-            ),
+            format!("heat slowed {} since boot, one of them {} times", cpus(&throttled.cpus), throttled.most),
             format!("/{CPU}/cpu*/thermal_throttle"),
         )
         .remedied(REMEDY),

@@ -33,7 +33,9 @@ pub(super) fn irqbalance(case: &Case<'_>) -> Answer {
     let container = case.container().filter(|_| !case.sees_all_processes());
     match (pid, container) {
         (Some(pid), _) => Answer::warning(
-            format!("irqbalance is running (process {pid}) and moves interrupts during measurements{whereto}"),
+            format!(
+                "irqbalance is running (process {pid}) and moves interrupts during measurements{whereto}"
+            ),
             PROCESSES,
         )
         .remedied(case.changed("systemctl stop irqbalance", Some("systemctl start irqbalance".to_owned()))),

@@ -72,9 +72,7 @@ pub(super) fn database_server(case: &Case<'_>) -> Answer {
             ),
             SOURCE,
         )
-        .remedied(
-            "stop it, or measure on another machine; threadwise run --allow-busy measures anyway",
-        ),
+        .remedied("stop it, or measure on another machine; threadwise run --allow-busy measures anyway"),
     }
 }
 

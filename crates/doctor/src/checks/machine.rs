@@ -16,7 +16,9 @@ pub(super) fn virtual_machine(case: &Case<'_>) -> Answer {
     let source = if asked { "the processor (CPUID)" } else { "/proc/cpuinfo and /sys/class/dmi/id" };
     match (case.hypervisor(), &case.topology.identity.cpu_model) {
         (Some(name), _) => Answer::warning(
-            format!("a virtual machine on {name}: siblings, caches and clocks may differ from what it reports"),
+            format!(
+                "a virtual machine on {name}: siblings, caches and clocks may differ from what it reports"
+            ),
             source,
         )
         .remedied("threadwise probe measures what is shared; repeat it, as the host may move vCPUs"),

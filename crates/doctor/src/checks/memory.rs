@@ -32,7 +32,9 @@ pub(super) fn numa_balancing(case: &Case<'_>) -> Answer {
         (Ok(mode @ 1..=3), 2..) => {
             let set = |value: i64| format!("sysctl -w kernel.numa_balancing={value}");
             Answer::warning(
-                format!("on (mode {mode}) with {nodes} NUMA nodes: pages and threads move during measurements"),
+                format!(
+                    "on (mode {mode}) with {nodes} NUMA nodes: pages and threads move during measurements"
+                ),
                 source,
             )
             .remedied(case.changed(&set(0), Some(set(mode))))

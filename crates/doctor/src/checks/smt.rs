@@ -45,9 +45,7 @@ pub(super) fn smt(case: &Case<'_>) -> Answer {
         number if number.parse::<u32>().is_ok() => {
             Answer::ok(format!("SMT is on with {number} logical CPUs a core"), source)
         }
-        other => {
-            Answer::unknown(format!("the file reads '{other}', which is not a known value"), source)
-        }
+        other => Answer::unknown(format!("the file reads '{other}', which is not a known value"), source),
     }
 }
 

@@ -39,7 +39,8 @@ pub(super) fn checked(raw: RawFleet, source: &Source, engines: &[&str]) -> Resul
         (Some(limit), budget_s) => {
             let limit_s = seconds(&limit, LEAST_LIMIT_S, source)?;
             if budget_s.is_some_and(|budget_s| limit_s < budget_s + 60.0) {
-                let why = "time_limit must be a minute longer than budget, or the engine ends every cell early";
+                let why =
+                    "time_limit must be a minute longer than budget, or the engine ends every cell early";
                 return Err(source.at(limit.span(), why));
             }
             limit_s
@@ -162,14 +163,14 @@ fn one_kind(raw: RawKind, machines: Machines, source: &Source) -> Result<FleetKi
 fn checked_price(raw: RawPrice, source: &Source) -> Result<PlannedPrice, FleetError> {
     let amount = *raw.amount.get_ref();
     if !(amount.is_finite() && amount > 0.0) {
-        return Err(source.at(raw.amount.span(), "amount must be the price of an hour of one machine, above 0"));
+        return Err(
+            source.at(raw.amount.span(), "amount must be the price of an hour of one machine, above 0")
+        );
     }
     for part in [&raw.currency, &raw.date, &raw.source] {
         text(part, source)?;
         if part.get_ref().trim().is_empty() {
-            return Err(
-                source.at(part.span(), "it must not be empty: a price needs a date and a source")
-            );
+            return Err(source.at(part.span(), "it must not be empty: a price needs a date and a source"));
         }
     }
     let (currency, date) = (raw.currency.into_inner(), raw.date.into_inner());
@@ -233,9 +234,8 @@ fn scalars(raw: RawOptions, source: &Source) -> Result<BTreeMap<String, String>,
             Value::Float(number) => number.to_string(),
             Value::Boolean(flag) => flag.to_string(),
             _ => {
-                return Err(
-                    source.at(place, "an option of the study's engine must be a text, a number, true or false")
-                );
+                return Err(source
+                    .at(place, "an option of the study's engine must be a text, a number, true or false"));
             }
         };
         names::text_fault(&value).map_or(Ok(()), |why| Err(source.at(place, why)))?;

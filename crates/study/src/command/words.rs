@@ -109,7 +109,9 @@ pub fn fill(word: &str, values: &Values) -> Result<String, String> {
         }
         let inside = brace.strip_prefix('{').and_then(|inside| inside.split_once('}'));
         let Some((name, after)) = inside else {
-            return Err("a single brace: write {{ or }} for a brace that is not part of a placeholder".to_owned());
+            return Err(
+                "a single brace: write {{ or }} for a brace that is not part of a placeholder".to_owned()
+            );
         };
         filled.push_str(&value(name, values)?);
         rest = after;

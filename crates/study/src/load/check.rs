@@ -124,7 +124,9 @@ fn design(design: &RawDesign, source: &Source) -> Result<(), LoadError> {
     if let Some(blocks) = &design.blocks
         && (design.budget_s.is_some() || design.until.is_some())
     {
-        return Err(source.at(blocks.span(), "blocks is given together with budget_s or until; keep one of them"));
+        return Err(
+            source.at(blocks.span(), "blocks is given together with budget_s or until; keep one of them")
+        );
     }
     Ok(())
 }
@@ -190,9 +192,8 @@ fn factors(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
             return Err(source.at(levels.span(), format!("factor '{factor}' has no levels")));
         }
         if raw.options.contains_key(factor) {
-            return Err(
-                source.at(levels.span(), format!("'{factor}' is both a factor and an option; keep one of them"))
-            );
+            return Err(source
+                .at(levels.span(), format!("'{factor}' is both a factor and an option; keep one of them")));
         }
         expect_no_study_wide(raw, factor, levels.span(), source)?;
         let mut seen: Vec<OptionValue> = Vec::new();

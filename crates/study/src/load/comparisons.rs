@@ -148,7 +148,8 @@ pub(super) fn add(
     let same = named.iter().position(is_same);
     let is_taken = |(at, other): (usize, &Comparison)| other.name == comparison.name && Some(at) != same;
     if named.iter().enumerate().any(is_taken) {
-        let message = format!("comparison '{}' has the name of a built-in one; rename it", raw.name.get_ref());
+        let message =
+            format!("comparison '{}' has the name of a built-in one; rename it", raw.name.get_ref());
         return Err(file.source.at(raw.name.span(), message));
     }
     match same {

@@ -169,7 +169,10 @@ fn caches(topology: &Topology, lines: &mut Vec<String>) -> Caches {
     let last = topology.caches.iter().map(|cache| cache.level).max().filter(|&level| level >= 2);
     let llc = last.and_then(|level| Some((sizes(level).min()?, sizes(level).max()?)));
     let (smallest_llc, largest_llc) = llc.unwrap_or_else(|| {
-        lines.push(format!("the system does not report the size of the LLC: {} is assumed", size(ASSUMED_LLC_BYTES)));
+        lines.push(format!(
+            "the system does not report the size of the LLC: {} is assumed",
+            size(ASSUMED_LLC_BYTES)
+        ));
         (ASSUMED_LLC_BYTES, ASSUMED_LLC_BYTES)
     });
     Caches { l2, largest_l2, smallest_llc, largest_llc }

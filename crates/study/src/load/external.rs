@@ -111,7 +111,9 @@ fn expected(expect: &RawExpect, source: &Source) -> Result<(), LoadError> {
         return Err(source.at(kernel.span(), "kernel is empty; give a release such as 6.1"));
     }
     match &expect.cpus {
-        Some(cpus) if *cpus.get_ref() == 0 => Err(source.at(cpus.span(), "cpus is 0; at least 1 must be online")),
+        Some(cpus) if *cpus.get_ref() == 0 => {
+            Err(source.at(cpus.span(), "cpus is 0; at least 1 must be online"))
+        }
         _ => Ok(()),
     }
 }
@@ -143,7 +145,9 @@ fn refused(raw: &RawStudy) -> Option<String> {
     .into_iter()
     .find(|(_, is_there)| *is_there)
     .map(|(what, _)| {
-        format!("{what} cannot be combined with [external], whose boots have their own blocks; remove one of them")
+        format!(
+            "{what} cannot be combined with [external], whose boots have their own blocks; remove one of them"
+        )
     })
 }
 

@@ -184,7 +184,9 @@ pub(super) fn check(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
         return Err(source.at(place, "a work list has [jobs], or a [sweep] of sessions; keep one of them"));
     }
     if jobs.placements.get_ref().is_empty() {
-        return Err(source.at(place, "placements of [jobs]: the list is empty; add a placement such as \"all\""));
+        return Err(
+            source.at(place, "placements of [jobs]: the list is empty; add a placement such as \"all\"")
+        );
     }
     list_of(jobs.levels.as_ref(), source, LEVELS, MAX_JOBS)?;
     sites::check(&jobs.placements, source)

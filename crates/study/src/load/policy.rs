@@ -59,7 +59,7 @@ impl<'a> Policies<'a> {
         ];
         let Some(option) = unused.into_iter().flatten().next() else { return Ok(()) };
         let way = if has_section { "" } else { ", or name placements with --placement" };
-            let why = format!("all treatments of this study set their own; change it there{way}");
+        let why = format!("all treatments of this study set their own; change it there{way}");
         Err(LoadError::Override { option, why })
     }
 

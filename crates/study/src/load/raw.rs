@@ -166,10 +166,7 @@ pub(super) fn read(source: &Source) -> Result<RawStudy, LoadError> {
     let located = |error: toml::de::Error| source.at(error.span().unwrap_or(0..0), plain(error.message()));
     let head: VersionOnly = toml::from_str(&source.text).map_err(located)?;
     match head.version {
-        None => Err(source.at(
-            0..0,
-            format!("the key 'version' is missing; add version = {FILE_VERSION}"),
-        )),
+        None => Err(source.at(0..0, format!("the key 'version' is missing; add version = {FILE_VERSION}"))),
         Some(version) if *version.get_ref() != FILE_VERSION => Err(source.at(
             version.span(),
             format!("version is {}, but this program reads version {FILE_VERSION}", version.get_ref()),

@@ -112,7 +112,9 @@ fn the_default_study_on_a_server_offers_the_sweep_with_its_price() {
     // 2 levels x (A, A' and 2, 4, 8, 16, 32, 48 sessions) x 20 x 54 ms x 8 = 138.2 s.
     assert_eq!(
         study.left_out,
-        ["session sweep: left out for time, on 32 logical CPUs; `threadwise run session-sweep` takes about 139 s"]
+        [
+            "session sweep: left out for time, on 32 logical CPUs; `threadwise run session-sweep` takes about 139 s"
+        ]
     );
     assert_eq!(
         (blocks(&study, "alone/l2"), blocks(&study, "alone/memory")),

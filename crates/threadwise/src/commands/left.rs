@@ -99,9 +99,7 @@ pub fn restore_only() -> Result<(), AppError> {
     let done = journal::put_left_back(&folder).map_err(AppError::failed)?;
     let said = [switched, lines(&done)].concat();
     match done.failed.is_empty() {
-        true if said.is_empty() => {
-            output::print("Killed processes left nothing bound or switched.\n")
-        }
+        true if said.is_empty() => output::print("Killed processes left nothing bound or switched.\n"),
         true => output::print(&format!("{}\n", said.join("\n"))),
         false => Err(AppError::Failed(said.join("; "))),
     }

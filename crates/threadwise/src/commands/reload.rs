@@ -117,8 +117,9 @@ fn originals(args: &ReloadArgs) -> Originals {
 
 /// This program as the watchdog of its own run.
 fn start(args: &ReloadArgs) -> Result<Start, AppError> {
-    let program = std::env::current_exe()
-        .map_err(|error| AppError::Failed(format!("cannot find the threadwise program for the watchdog: {error}")))?;
+    let program = std::env::current_exe().map_err(|error| {
+        AppError::Failed(format!("cannot find the threadwise program for the watchdog: {error}"))
+    })?;
     let mut words: Vec<OsString> =
         vec!["reload-watchdog".into(), "--wait".into(), format!("{}ms", (args.wait * 1e3).ceil()).into()];
     for (key, value) in &args.engine_option {

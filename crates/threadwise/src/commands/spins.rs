@@ -83,8 +83,7 @@ fn of_counts(args: &SpinsArgs) -> Result<(), AppError> {
         (args.spins, args.seconds, args.ghz, args.cpus)
     else {
         return Err(AppError::Input(
-            "give --spins, --seconds, --ghz and --cpus together, or --pid of a running server"
-                .to_owned(),
+            "give --spins, --seconds, --ghz and --cpus together, or --pid of a running server".to_owned(),
         ));
     };
     let counted = Counted { spins, backoffs: args.backoffs, seconds, ghz, cores, spinning_share: args.share };

@@ -65,8 +65,8 @@ impl InProgram {
     }
 
     fn beside_or_on_path(&self) -> Result<PathBuf, String> {
-        let this =
-            std::env::current_exe().map_err(|error| format!("cannot find the threadwise program: {error}"))?;
+        let this = std::env::current_exe()
+            .map_err(|error| format!("cannot find the threadwise program: {error}"))?;
         let path = std::env::var_os("PATH").unwrap_or_default();
         let name = self.known.name();
         find(name, &this, &path).ok_or_else(|| {

@@ -147,12 +147,8 @@ fn text(options: &EngineOptions, key: &str) -> Result<Option<String>, FleetError
 fn needed(options: &EngineOptions, key: &str) -> Result<String, FleetError> {
     let why = match key {
         "image" => "a container image by its digest, with a shell and this program in it",
-        "cpu" => {
-            "the CPUs of a pod, a little less than a node's allocatable ones (kubectl describe node)"
-        }
-        _ => {
-            "the memory of a pod, a little less than a node's allocatable memory (kubectl describe node)"
-        }
+        "cpu" => "the CPUs of a pod, a little less than a node's allocatable ones (kubectl describe node)",
+        _ => "the memory of a pod, a little less than a node's allocatable memory (kubectl describe node)",
     };
     text(options, key)?.ok_or_else(|| refused(format!("engine_options needs {key}: {why}")))
 }
@@ -219,7 +215,9 @@ fn minor(options: &EngineOptions) -> Result<Option<u32>, FleetError> {
     let Some(version) = text(options, "cluster")? else { return Ok(None) };
     let minor =
         version.strip_prefix("1.").and_then(|minor| minor.parse().ok()).filter(|minor| *minor >= OLDEST);
-    let why = format!("give the cluster's version as a text, such as \"1.{OLDEST}\", which is the oldest supported");
+    let why = format!(
+        "give the cluster's version as a text, such as \"1.{OLDEST}\", which is the oldest supported"
+    );
     minor.map(Some).ok_or_else(|| wrong("cluster", &version, &why))
 }
 
@@ -244,9 +242,8 @@ fn node_selector(plan: &Plan, machine: &PlannedMachine) -> Result<Map<String, Va
             labels.insert(HOSTNAME.to_owned(), Value::String(node.clone()));
         }
         Some(node) => {
-            let why = format!(
-                "give the node's label {HOSTNAME}: lower-case letters, digits, '-', '.', at most 63"
-            );
+            let why =
+                format!("give the node's label {HOSTNAME}: lower-case letters, digits, '-', '.', at most 63");
             return Err(wrong("a node", node, &why));
         }
         None if labels.is_empty() => {

@@ -128,7 +128,9 @@ fn switches(about: &About<'_>) -> String {
         }
         None => "exact: task switches tell when siblings were busy together".to_owned(),
         Some(why) => {
-            format!("ranges: busy times do not tell whether siblings were busy together; for exact values: {why}")
+            format!(
+                "ranges: busy times do not tell whether siblings were busy together; for exact values: {why}"
+            )
         }
     }
 }

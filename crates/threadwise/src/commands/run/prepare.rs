@@ -303,7 +303,8 @@ impl Job {
         let treatments = self.study.treatments.len();
         if self.study.runs_whole() {
             let seed = self.study.seed;
-            let what = if self.study.workload == LIST { "processes the whole list" } else { "runs the command" };
+            let what =
+                if self.study.workload == LIST { "processes the whole list" } else { "runs the command" };
             return format!("{treatments} treatments, each {what} once in a block, {stopping}; seed {seed}");
         }
         if self.study.workload == tpch::WORKLOAD {

@@ -180,7 +180,7 @@ fn settings(second: &Found) -> Result<QuerySettings, AppError> {
         )
     })?;
     let generator = second.generator.clone().ok_or_else(|| {
-            let why = "has no data generator in its environment; report this";
+        let why = "has no data generator in its environment; report this";
         AppError::Failed(format!("engine {} {why}", second.engine.name))
     })?;
     let dialect = Dialect::named(second.engine.dialect);

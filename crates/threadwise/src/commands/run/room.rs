@@ -84,11 +84,9 @@ fn line(key: Key, room: &Room, loaded: u64, data_root: &Path) -> String {
     };
     match loaded {
         0 => set,
-        loaded => format!(
-            "{set}; loading it takes {} in {} during the study",
-            bytes(loaded),
-            data_root.display()
-        ),
+        loaded => {
+            format!("{set}; loading it takes {} in {} during the study", bytes(loaded), data_root.display())
+        }
     }
 }
 

@@ -138,7 +138,11 @@ fn items(options: &WorklistOptions) -> String {
             format!("items: copies of those in {}; the originals are left alone", list.display())
         }
         (None, _) => {
-            format!("items: {} generated for the study, {} together", options.files, bytes(options.total_bytes))
+            format!(
+                "items: {} generated for the study, {} together",
+                options.files,
+                bytes(options.total_bytes)
+            )
         }
     }
 }

@@ -184,5 +184,9 @@ fn repeats_apart_wait_for_each_other_and_a_controller_that_is_gone_stops_everyth
     assert!(asked.stderr.contains("nothing was submitted"), "{}", asked.stderr);
     let status = fleet(&lab, &cluster, "status", &[]);
     assert!(status.stdout.contains("2 submitted, 1 measured"), "{}", status.stdout);
-    assert!(status.stdout.contains("slurm: the running and waiting cells are unknown: squeue"), "{}", status.stdout);
+    assert!(
+        status.stdout.contains("slurm: the running and waiting cells are unknown: squeue"),
+        "{}",
+        status.stdout
+    );
 }
