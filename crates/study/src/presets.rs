@@ -29,7 +29,7 @@ const PRESETS: [(&str, &str, &str); 20] = [
     ),
     (
         "locks",
-        "Lookups and inserts in a B-tree under a spinlock, a queue lock and without one: cores and siblings",
+        "Lookups and inserts in a B-tree with a spinlock, a queue lock and without one: cores and siblings",
         include_str!("../../../studies/locks.toml"),
     ),
     (

@@ -1,7 +1,6 @@
 //! `threadwise`: what hyper-threads, cores and sockets do to your database.
 //!
-//! The binary parses the command line, calls one function per subcommand and prints errors: the
-//! only place that does.
+//! The binary parses the command line, calls one function per subcommand, and is the only place that prints errors.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod cli;

@@ -1,5 +1,5 @@
-//! `threadwise compare`: several studies side by side, studies before and after, published ones beside those of a
-//! study, and cards.
+//! `threadwise compare`: several studies side by side, studies before and after, published studies beside a result
+//! file, and cards.
 
 mod args;
 mod change;
@@ -17,7 +17,7 @@ use threadwise_document::Prose;
 use threadwise_document::screen::{Trust, TrustLevel};
 use threadwise_report::{html, json};
 
-/// What stands before the name of a published study; a file of such a name is `./published:…`.
+/// Prefix of the name of a published study; for a file of such a name, write `./published:…`.
 const PUBLISHED: &str = "published:";
 
 /// Prints the table, and writes the page.
@@ -55,7 +55,7 @@ pub fn compare(args: &CompareArgs) -> Result<(), AppError> {
     }
 }
 
-/// A line of JSON a study.
+/// One line of JSON per study.
 fn cards(args: &CompareArgs) -> Result<(), AppError> {
     if args.files.is_empty() {
         return Err(AppError::Input("--card needs a result file: threadwise compare --card FILE".to_owned()));
@@ -98,14 +98,14 @@ fn beside(args: &CompareArgs, name: &str, file: &Path) -> Result<(), AppError> {
     let facts = Facts { source: &source, ..opened.facts() };
     if facts.study.workload != theirs.workload {
         return Err(AppError::Input(format!(
-            "{source} has the workload {}, and published:{name} is of {}: redo it by `{}`",
+            "{source} has the workload {}, and published:{name} is of {}: repeat it with `{}`",
             facts.study.workload, theirs.workload, theirs.command
         )));
     }
     let found = beside_any(&facts, &theirs);
     if found.rows.is_empty() {
         return Err(AppError::Input(format!(
-            "{source} has no comparison of published:{name} ({}): redo it by `{}`",
+            "{source} has no comparison of published:{name} ({}): repeat it with `{}`",
             found.only_published.join("; "),
             theirs.command
         )));

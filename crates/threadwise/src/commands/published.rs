@@ -1,4 +1,4 @@
-//! `threadwise published`: what was published, figure by figure, and the command that redoes it.
+//! `threadwise published`: published figures, and the command that repeats each study.
 
 use crate::cli::PublishedArgs;
 use crate::commands::screen;
@@ -34,7 +34,7 @@ pub fn published(args: &PublishedArgs) -> Result<(), AppError> {
 /// The published study of a name.
 ///
 /// # Errors
-/// There is none, with the nearest name.
+/// It does not exist; the error suggests the nearest name.
 pub fn named(name: &str) -> Result<Published, AppError> {
     find_plain(name).map_err(|error| match (&error, suggest::nearest(name, &names())) {
         (PublishedError::Unknown { .. }, Some(meant)) => {

@@ -12,7 +12,7 @@ fn published_counts_give_cycles_a_spin() {
     let lab = Lab::new();
     let said_text = said(lab.command(&COUNTS).output().unwrap());
     assert_eq!(said_text.code, Some(0), "{}", said_text.stderr);
-    assert!(said_text.stdout.starts_with("1,106 cycles a spin at most: "), "{}", said_text.stdout);
+    assert!(said_text.stdout.starts_with("at most 1,106 cycles a spin: "), "{}", said_text.stdout);
     let json = said(lab.command(&COUNTS).arg("--json").output().unwrap());
     let json: Value = serde_json::from_str(&json.stdout).unwrap();
     assert!((json["cycles_per_spin_bound"].as_f64().unwrap() - 1105.62).abs() < 0.01, "{json}");
@@ -23,12 +23,12 @@ fn published_counts_give_cycles_a_spin() {
 fn counts_are_needed_together_and_processes_have_to_be_there() {
     let lab = Lab::new();
     for (args, why) in [
-        (&["probe", "spins"][..], "are needed together"),
-        (&["probe", "spins", "--spins", "5", "--ghz", "2"], "are needed together"),
+        (&["probe", "spins"][..], "give --spins, --seconds, --ghz and --cpus together"),
+        (&["probe", "spins", "--spins", "5", "--ghz", "2"], "give --spins, --seconds"),
         (&["probe", "spins", "--spins", "0"], "not a number above 0"),
-        (&["probe", "spins", "--spins", "5", "--share", "120%"], "more than all of it"),
+        (&["probe", "spins", "--spins", "5", "--share", "120%"], "more than 100%"),
         (&["probe", "spins", "--pid", "4294967295"], "no such process"),
-        (&["probe", "spins", "--pid", "1", "--seconds", "3601"], "an hour at most"),
+        (&["probe", "spins", "--pid", "1", "--seconds", "3601"], "at most an hour"),
     ] {
         let said = said(lab.command(args).output().unwrap());
         assert_eq!(said.code, Some(2), "{args:?} {}", said.stderr);
