@@ -6,6 +6,7 @@ use crate::commands::engine::EngineArgs;
 use crate::commands::fit::FitArgs;
 use crate::commands::fleet::args::FleetArgs;
 use crate::commands::headroom::args::HeadroomArgs;
+use crate::commands::neighbours::NeighboursArgs;
 use crate::commands::probe::spins::SpinsArgs;
 use crate::commands::questions::{AbArgs, BindArgs, MaxdopArgs, PoolArgs};
 use crate::commands::reload::{ReloadArgs, ReloadWatchdogArgs};
@@ -38,6 +39,7 @@ Decide:
 Look:
   topology     Show the machine: packages, NUMA nodes, caches, cores, logical CPUs and limits
   probe        Measure the machine: which logical CPUs share a core, co-runners, latencies, clocks
+  neighbours   Measure how often something else runs on the other threads of your cores
   watch        Show live which logical CPUs share a core, and where co-runners are
   headroom     Show live how much capacity is used and left: what \"50% busy\" really is
   doctor       List what would spoil a measurement here, and how to change it
@@ -155,6 +157,10 @@ pub enum Command {
     ///
     /// Co-runners are other programs or guests on the same core.
     Probe(ProbeArgs),
+    /// Measure how often something else runs on the other threads of your cores
+    ///
+    /// On virtual machines these are other guests. With --engine it measures what they cost a database.
+    Neighbours(NeighboursArgs),
     /// Show live which logical CPUs share a core, and where co-runners are
     Watch(WatchArgs),
     /// Show live how much capacity is used and left: what "50% busy" really is

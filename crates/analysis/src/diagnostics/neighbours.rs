@@ -25,11 +25,6 @@ pub(crate) const ELSEWHERE: &str = "idle logical CPU elsewhere";
 pub(crate) const PREVALENCE: &str = "share of the time";
 pub(crate) const GAMMA: &str = "exposure inside slices";
 
-/// A cost is claimed where this much of a rate, or less, is left at the upper end.
-const CLAIMED_BELOW: f64 = 0.95;
-/// And where shifts of exposures give as large a slope no more often than this.
-const MOST_P_SHIFT: f64 = 0.05;
-
 fn ask(case: &Case<'_>) -> Option<Found> {
     let study = case.study();
     if study.runs_whole() || case.slices.iter().all(|slice| slice.looks.is_empty()) {
@@ -109,12 +104,9 @@ fn agreed(seen: &Observations) -> Option<MeanEstimate> {
     (blocks.len() as f64 >= neighbours::LEAST_BLOCKS).then(|| pooled(&blocks)).flatten()
 }
 
-/// An estimate that is undecided where the checks do not stand: the session's own core must cost more than others', and
-/// shifted exposures must not cost as much.
+/// An estimate that is undecided where its checks do not stand.
 fn claimed(ratio: Ratio, found: &neighbours::Found, alpha: f64) -> Ratio {
-    let is_own = found.own_less_elsewhere.is_none_or(|one| one.interval(alpha).1 < 0.0);
-    let stands = is_own && found.p_shift <= MOST_P_SHIFT && ratio.adjusted_high < CLAIMED_BELOW;
-    match stands {
+    match found.is_claimed(ratio.adjusted_high, alpha) {
         true => ratio,
         false => Ratio { answer: Answer::Undecided, ..ratio },
     }

@@ -22,7 +22,7 @@ const LEAST_GAMMA: f64 = 0.2;
 /// Least number of rows of a cell.
 const LEAST_ROWS: usize = 3;
 /// Circular shifts that are drawn.
-const SHIFTS: u32 = 499;
+const SHIFTS: u32 = 199;
 
 /// What was found. Means of ratios are logarithms of what is left of a session's rate.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,6 +48,20 @@ pub struct Found {
     pub blocks: usize,
     /// As how many equal ones these count.
     pub effective_blocks: f64,
+}
+
+/// A cost is claimed where this much of a rate, or less, is left at the upper end.
+const CLAIMED_BELOW: f64 = 0.95;
+/// And where shifts of exposures give as large a slope no more often than this.
+const MOST_P_SHIFT: f64 = 0.05;
+
+impl Found {
+    /// Whether a cost is claimed of which this much of a rate is left at the upper end: the session's own core must cost more
+    /// than others', at level 1 − `alpha`, and exposures that are shifted must not cost as much.
+    pub fn is_claimed(&self, high: f64, alpha: f64) -> bool {
+        let is_own = self.own_less_elsewhere.is_none_or(|one| one.interval(alpha).1 < 0.0);
+        is_own && self.p_shift <= MOST_P_SHIFT && high < CLAIMED_BELOW
+    }
 }
 
 /// Sums of a block over its cells. z is a session's exposure, e that of idle logical CPUs on other cores, y the rate over the

@@ -6,7 +6,11 @@
 
 mod cost;
 mod rows;
+mod watched;
+mod words;
 
 pub use cost::{Found, LEAST_BLOCKS, cost};
 pub(crate) use rows::observations;
 pub use rows::{DuringLook, Observations, Row};
+pub use watched::{PARTS, Watched, WatchedCpu, watched};
+pub use words::{exposition, line, screen as neighbours_screen};

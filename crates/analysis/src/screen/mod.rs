@@ -6,7 +6,7 @@
 //! not give it.
 
 mod rates;
-mod subject;
+pub mod subject;
 mod table;
 mod trust;
 

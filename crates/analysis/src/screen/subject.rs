@@ -34,8 +34,8 @@ pub fn subject(facts: &Facts<'_>) -> String {
     }
 }
 
-/// The machine in a few words.
-fn machine(topology: &Topology, with_processor: bool) -> String {
+/// The machine in a few words, with or without its processor.
+pub fn machine(topology: &Topology, with_processor: bool) -> String {
     let identity = &topology.identity;
     let mut parts: Vec<String> = identity.hypervisor.iter().map(|name| guest(name)).collect();
     parts.extend(identity.cpu_model.clone().filter(|_| with_processor));
