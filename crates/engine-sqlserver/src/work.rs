@@ -59,7 +59,6 @@ impl Inserts {
         self.spec.rows_per_tx == 0
     }
 
-    /// Rows of a step.
     #[cfg(feature = "client")]
     pub(crate) fn rows_per_step(&self) -> u64 {
         self.spec.rows_per_tx.max(1)

@@ -29,7 +29,6 @@ impl Default for Options {
 
 /// The connection's interface to the script: a request is recorded and answered.
 pub trait Script {
-    /// The replies to a request.
     fn replies(&self, session: &Session, request: &Request, reset: bool) -> Vec<Reply>;
 }
 

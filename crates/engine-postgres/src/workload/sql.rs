@@ -17,7 +17,6 @@ pub(super) fn execute(client: &mut Client, action: &str, sql: &str) -> Result<()
     client.batch_execute(sql).map_err(|cause| query(action, &cause))
 }
 
-/// Prepares a statement.
 pub(super) fn prepare(client: &mut Client, sql: &str) -> Result<postgres::Statement, EngineError> {
     client.prepare(sql).map_err(|cause| query("prepare a statement", &cause))
 }

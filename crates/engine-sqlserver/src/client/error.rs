@@ -62,7 +62,6 @@ fn hint(code: u32) -> Option<&'static str> {
     })
 }
 
-/// A text on one line.
 pub(crate) fn one_line(text: &str) -> String {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }

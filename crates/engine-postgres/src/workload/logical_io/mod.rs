@@ -47,7 +47,6 @@ impl Work {
         tables * self.io.blocks * (PG_BLOCK_BYTES + INDEX_ENTRY_BYTES)
     }
 
-    /// The table of a session.
     pub(super) fn table(&self, session: u32, suffix: &str) -> String {
         let number = if self.io.shared { 0 } else { session };
         match suffix {

@@ -235,7 +235,8 @@ pub(super) fn settle_jit(client: &mut Client, asked: Option<bool>, ours: bool) -
     let available: bool =
         client.query_one("SELECT pg_jit_available()", &[]).map_err(fail)?.try_get(0).map_err(fail)?;
     if asked == Some(true) && !available {
-        let why = "the server has no just-in-time compilation: install it (Red Hat: postgresql-llvmjit) or use jit=false";
+        let why = "the server has no just-in-time compilation: install it (Red Hat: postgresql-llvmjit), or set \
+                   jit=false";
         return Err(refuse("jit", why.into()));
     }
     Ok(on && available)
