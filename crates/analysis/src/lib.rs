@@ -30,6 +30,7 @@ pub mod kind;
 pub mod kinds;
 pub mod long_windows;
 pub mod looks;
+pub mod neighbours;
 pub mod parts;
 pub mod published;
 pub mod queries;

@@ -1,11 +1,11 @@
-//! What a check function gives back, and the words that several of them use.
+//! The result of a check function, and texts that several of them use.
 
 use crate::check::Outcome;
 use crate::tree::Gap;
 use threadwise_machine::CpuSet;
 use threadwise_machine::text::one_line;
 
-/// A check less its name.
+/// A check without its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) outcome: Outcome,
@@ -19,27 +19,27 @@ impl Answer {
         Self { outcome, found: found.into(), source: source.into(), remedy: None }
     }
 
-    /// Nothing in the way.
+    /// No problem.
     pub(crate) fn ok(found: impl Into<String>, source: impl Into<String>) -> Self {
         Self::new(Outcome::Ok, found, source)
     }
 
-    /// It is not known; `found` says why.
+    /// Unknown; `found` says why.
     pub(crate) fn unknown(found: impl Into<String>, source: impl Into<String>) -> Self {
         Self::new(Outcome::Unknown, found, source)
     }
 
-    /// It may disturb.
+    /// It may disturb a measurement.
     pub(crate) fn warning(found: impl Into<String>, source: impl Into<String>) -> Self {
         Self::new(Outcome::Warning, found, source)
     }
 
-    /// It will spoil.
+    /// It will spoil a measurement.
     pub(crate) fn problem(found: impl Into<String>, source: impl Into<String>) -> Self {
         Self::new(Outcome::Problem, found, source)
     }
 
-    /// A file that says nothing: what it would have said, and why it does not.
+    /// An unreadable file: what it would have shown, and why it is not available.
     pub(crate) fn gap(gap: &Gap, path: &str, missing: &str) -> Self {
         let source = format!("/{path}");
         match gap {
@@ -50,19 +50,19 @@ impl Answer {
         }
     }
 
-    /// The measurement that was not made.
+    /// A measurement that was not made.
     pub(crate) fn not_measured(source: impl Into<String>) -> Self {
         Self::unknown("not measured", source)
     }
 
-    /// With how to change it.
+    /// Adds the remedy.
     pub(crate) fn remedied(mut self, remedy: impl Into<String>) -> Self {
         self.remedy = Some(remedy.into());
         self
     }
 }
 
-/// A set of logical CPUs in a few words: `CPU 3`, `CPUs 0-3,8`, `12 CPUs (0,2,4,…)`.
+/// A short text for a set of logical CPUs: `CPU 3`, `CPUs 0-3,8`, `12 CPUs (0,2,4,…)`.
 pub(crate) fn cpus(set: &CpuSet) -> String {
     const LONGEST: usize = 40;
     let list = set.to_string();
@@ -78,7 +78,7 @@ pub(crate) fn cpus(set: &CpuSet) -> String {
     }
 }
 
-/// A share for people: `0.4%`, `37%`.
+/// A share as text: `0.4%`, `37%`.
 pub(crate) fn percent(share: f64) -> String {
     match share * 100.0 {
         percent if percent >= 10.0 => format!("{percent:.0}%"),
@@ -86,16 +86,16 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
-/// A value from a file, fit to stand in a command that somebody pastes into a shell; `None` where it
-/// is anything but a plain word or number, as it may be somebody else's file.
+/// A value from a file, safe to paste into a shell; `None` for anything but a plain word or number, since the file may
+/// come from someone else.
 pub(crate) fn plain(word: &str) -> Option<&str> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '+' | '.');
-    // A leading dash would be an option, but for a negative number.
+    // A leading dash would be an option, except for a negative number.
     let safe = word.parse::<i64>().is_ok() || !word.starts_with('-');
     (!word.is_empty() && word.len() <= 40 && safe && word.chars().all(fits)).then_some(word)
 }
 
-/// A path fit for a shell; `None` where its text would not survive a terminal.
+/// A path quoted for a shell; `None` if a terminal cannot show it unchanged.
 pub(crate) fn shell_path(path: &str) -> Option<String> {
     let bare = |c: char| c.is_ascii_alphanumeric() || "_-+./:@=,".contains(c);
     if one_line(path, usize::MAX) != path {

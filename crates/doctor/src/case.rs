@@ -1,14 +1,14 @@
-//! What the checks are given, and questions that several of them ask.
+//! Inputs of the checks, and facts that several of them need.
 
 use crate::live::Live;
 use crate::tree::Tree;
 use std::path::Path;
 use threadwise_machine::{CpuSet, Topology};
 
-/// What is known about a machine.
+/// Facts about a machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
-    /// `/`, or the folder of a recorded machine; nothing outside of it is read.
+    /// `/`, or the folder of a recorded machine; nothing outside it is read.
     pub root: &'a Path,
     /// The machine's topology.
     pub topology: &'a Topology,
@@ -16,7 +16,7 @@ pub struct Facts<'a> {
     pub live: Option<&'a Live>,
 }
 
-/// The facts, made ready for the checks.
+/// The facts, prepared for the checks.
 pub(crate) struct Case<'a> {
     pub(crate) tree: Tree,
     pub(crate) topology: &'a Topology,
@@ -35,7 +35,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// A command that needs root, with a word about it where the user is not root.
+    /// A command that needs root; says so if the user is not root.
     pub(crate) fn as_root(&self, command: &str) -> String {
         match self.live.is_some_and(|live| live.is_root) {
             true => command.to_owned(),
@@ -43,46 +43,46 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// A command that needs root, and the one that puts back what was there; `back` is `None` where
-    /// the old value is not fit for a command.
+    /// A command that needs root, and the one that restores the old value; `back` is `None` if that is not safe in a
+    /// command.
     pub(crate) fn changed(&self, command: &str, back: Option<String>) -> String {
         let command = self.as_root(command);
         match back {
-            Some(back) => format!("{command}; to put it back: {back}"),
+            Some(back) => format!("{command}; to restore it: {back}"),
             None => command,
         }
     }
 
-    /// The hypervisor, by the processor or by what the system declares.
+    /// The hypervisor, by the processor or the system.
     pub(crate) fn hypervisor(&self) -> Option<&str> {
         let asked = self.live.and_then(|live| live.hypervisor.as_deref());
         asked.or(self.topology.identity.hypervisor.as_deref())
     }
 
-    /// Whether the processes of the whole system show: the kernel's own ones do so in its first
-    /// name space of processes only (`pid_namespaces(7)`), where the second is always kthreadd.
+    /// Whether all processes of the system are visible: the kernel's own ones are only in its first PID namespace
+    /// (`pid_namespaces(7)`), where process 2 is always kthreadd.
     pub(crate) fn sees_all_processes(&self) -> bool {
         self.tree.line("proc/2/comm").is_ok_and(|name| name == "kthreadd")
     }
 
-    /// What shows that we are in a container, with the file; `None` where nothing does.
+    /// Evidence of a container, with the file; `None` if there is none.
     pub(crate) fn container(&self) -> Option<(String, &'static str)> {
         self.declared_container().or_else(|| self.shown_container())
     }
 
-    /// A container that says what it is.
+    /// A container with a name.
     ///
-    /// Sources: Docker and Podman leave `/.dockerenv` and `/run/.containerenv`, systemd-nspawn and LXC
-    /// `/run/systemd/container` (systemd's "Container Interface"); names of control groups come from
-    /// the container managers; Kubernetes names its service to every container (its documentation,
+    /// Sources: Docker and Podman create `/.dockerenv` and `/run/.containerenv`, systemd-nspawn and LXC
+    /// `/run/systemd/container` (systemd's "Container Interface"); container managers name control groups; Kubernetes
+    /// tells every container its service (its documentation,
     /// "Accessing the Kubernetes API from a Pod").
     fn declared_container(&self) -> Option<(String, &'static str)> {
         if let Ok(name) = self.tree.line("run/systemd/container") {
             return Some((name, "/run/systemd/container"));
         }
         for (file, source, name) in [
-            (".dockerenv", "/.dockerenv", "Docker or alike"),
-            ("run/.containerenv", "/run/.containerenv", "Podman or alike"),
+            (".dockerenv", "/.dockerenv", "Docker or similar"),
+            ("run/.containerenv", "/run/.containerenv", "Podman or similar"),
         ] {
             if self.tree.has(file) {
                 return Some((name.to_owned(), source));
@@ -97,9 +97,8 @@ impl<'a> Case<'a> {
         in_pod.then(|| ("Kubernetes".to_owned(), "KUBERNETES_SERVICE_HOST in /proc/self/environ"))
     }
 
-    /// What runc, crun and others cannot hide, though they leave no name: where their root and their
-    /// control groups are mounted from (`proc_pid_mountinfo(5)`), and process numbers of their own
-    /// (`pid_namespaces(7)`).
+    /// Evidence that containers without a name (runc, crun and others) cannot hide: the sources of their root and
+    /// control group mounts (`proc_pid_mountinfo(5)`), and a PID namespace (`pid_namespaces(7)`).
     fn shown_container(&self) -> Option<(String, &'static str)> {
         const MOUNTS: &str = "/proc/self/mountinfo";
         let mounts = self.tree.text("proc/self/mountinfo").unwrap_or_default();
@@ -109,23 +108,26 @@ impl<'a> Case<'a> {
         {
             return Some((named(root.root, "its control groups have a root of their own"), MOUNTS));
         }
-        // Systems that run from a read-only medium have an overlay as their root, too.
+        // A system that runs from a read-only medium has an overlay as its root, too.
         let overlay = mounts.iter().rfind(|mount| mount.point == "/" && mount.kind == "overlay");
         if let Some(name) = overlay.and_then(|mount| manager(mount.options)) {
             return Some((name.to_owned(), MOUNTS));
         }
-        // Where /proc hides the processes of others (`hidepid`), it hides the first one as well.
+        // If /proc hides processes of others (`hidepid`), it hides process 1 too.
         let first = self.tree.line("proc/1/comm").ok().filter(|_| !self.sees_all_processes())?;
-        Some((format!("process 1 is {first}, without the kernel's own beside it"), "/proc/1 and /proc/2"))
+        Some((
+            format!("process 1 is {first}, and the kernel's own processes are missing"),
+            "/proc/1 and /proc/2",
+        ))
     }
 }
 
-/// The container manager whose name stands in a path or in mount options.
+/// The container manager named in a path or in mount options.
 fn manager(text: &str) -> Option<&'static str> {
     const NAMES: [(&str, &str); 7] = [
         ("kubepods", "Kubernetes"),
         ("libpod", "Podman"),
-        ("containers/storage", "Podman or alike"),
+        ("containers/storage", "Podman or similar"),
         ("docker", "Docker"),
         ("containerd", "containerd"),
         ("machine.slice/", "systemd-nspawn or libvirt"),
@@ -136,7 +138,7 @@ fn manager(text: &str) -> Option<&'static str> {
 
 /// A line of mountinfo.
 struct Mount<'a> {
-    /// What of its file system is mounted.
+    /// The mounted part of its file system.
     root: &'a str,
     point: &'a str,
     kind: &'a str,

@@ -1,11 +1,11 @@
-//! What a check says.
+//! The result of a check.
 
 use std::fmt;
 
-/// How a check went.
+/// Outcome of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
-    /// Nothing in the way.
+    /// No problem.
     Ok,
     /// It could not be read; the line says why.
     Unknown,
@@ -32,20 +32,20 @@ impl Outcome {
 pub struct Check {
     /// Short stable name, such as `governor`; what scripts look for.
     pub name: &'static str,
-    /// How it went.
+    /// Outcome.
     pub outcome: Outcome,
-    /// What was found, with its figure, in one line.
+    /// What was found, with numbers, in one line.
     pub found: String,
     /// Where it was read, such as `/sys/devices/system/cpu/smt/control`.
     pub source: String,
-    /// How to change it; `None` where there is nothing to change.
+    /// How to change it; `None` if there is nothing to change.
     pub remedy: Option<String>,
 }
 
-/// How many checks went which way.
+/// Number of checks by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Summary {
-    /// Nothing in the way.
+    /// No problem.
     pub ok: usize,
     /// Could not be read.
     pub unknown: usize,
@@ -56,7 +56,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Counts them.
+    /// Counts outcomes.
     pub fn of(checks: &[Check]) -> Self {
         let count = |outcome| checks.iter().filter(|check| check.outcome == outcome).count();
         Self {

@@ -1,5 +1,5 @@
-//! What would spoil a measurement on this machine: one line a check, and how to change it. It reads
-//! below a given root and changes nothing; what must be measured is handed in as [`Live`].
+//! What would spoil a measurement on this machine: one line a check, with a remedy. Reads below a given root and
+//! changes nothing; measured facts are passed in as [`Live`].
 
 mod answer;
 mod case;

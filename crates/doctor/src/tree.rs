@@ -1,6 +1,6 @@
-//! Bounded reading of small files below a root, and of nothing else.
+//! Bounded reading of small files below a root, and nowhere else.
 //!
-//! Paths: see [`threadwise_machine::below`]. Only plain files are opened, and every read has a limit.
+//! Paths: see [`threadwise_machine::below`]. Only regular files are opened, and every read has a limit.
 
 use std::fs;
 use std::io::{self, Read};
@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 use threadwise_machine::below;
 use threadwise_machine::text::one_line;
 
-/// Limit of a file. The longest that is read here is /proc/swaps or a CPU list of a large machine.
+/// Maximum bytes of a file. The longest ones are /proc/swaps and CPU lists of large machines.
 const LIMIT_BYTES: u64 = 256 * 1024;
-/// Most characters of a text that are kept for a line of the report.
+/// Maximum characters of a text in a line of the report.
 const SHOWN_CHARS: usize = 100;
 
-/// Why a file says nothing.
+/// Why a file gives no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Gap {
-    /// It is not there.
+    /// It does not exist.
     Missing,
     /// This user may not read it.
     Denied,
-    /// It is there and says nothing that can be used; why.
+    /// Its content is not usable; why.
     Damaged(String),
 }
 
@@ -40,8 +40,7 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// Takes the root; links on the way to it are the caller's own. Below a root that is not there,
-    /// everything is missing.
+    /// A root; links on the way to it are the caller's own. If it does not exist, everything below is missing.
     pub(crate) fn new(root: &Path) -> Self {
         Self { root: root.canonicalize().unwrap_or_else(|_| root.to_owned()) }
     }
@@ -49,9 +48,9 @@ impl Tree {
     /// A whole file.
     pub(crate) fn text(&self, path: &str) -> Result<String, Gap> {
         let path = self.resolve(path)?;
-        // A pipe or a device would keep us waiting.
+        // A pipe or a device would block.
         if !fs::symlink_metadata(&path)?.is_file() {
-            return Err(Gap::Damaged("is not a plain file".to_owned()));
+            return Err(Gap::Damaged("is not a regular file".to_owned()));
         }
         let mut bytes = Vec::new();
         below::open(&path)?.take(LIMIT_BYTES + 1).read_to_end(&mut bytes)?;
@@ -61,7 +60,7 @@ impl Tree {
         }
     }
 
-    /// A file's first line, fit for a terminal.
+    /// A file's first line, safe for a terminal.
     pub(crate) fn line(&self, path: &str) -> Result<String, Gap> {
         let text = self.text(path)?;
         match one_line(text.lines().next().unwrap_or(""), SHOWN_CHARS) {
@@ -76,7 +75,7 @@ impl Tree {
         line.parse().map_err(|_| not(&line, "a number"))
     }
 
-    /// What is in a folder, sorted.
+    /// The entries of a folder, sorted.
     pub(crate) fn names(&self, folder: &str) -> Result<Vec<String>, Gap> {
         let entries = fs::read_dir(self.resolve(folder)?)?;
         let mut names: Vec<String> =
@@ -85,7 +84,7 @@ impl Tree {
         Ok(names)
     }
 
-    /// The entries of a folder that are `prefix` and a number, in the order of the numbers.
+    /// The entries of a folder that are `prefix` and a number, in numeric order.
     pub(crate) fn numbered(&self, folder: &str, prefix: &str) -> Result<Vec<u32>, Gap> {
         let number = |name: String| name.strip_prefix(prefix)?.parse().ok();
         let mut numbers: Vec<u32> = self.names(folder)?.into_iter().filter_map(number).collect();
@@ -93,7 +92,7 @@ impl Tree {
         Ok(numbers)
     }
 
-    /// Whether there is anything under this name.
+    /// Whether this name exists.
     pub(crate) fn has(&self, path: &str) -> bool {
         self.resolve(path).is_ok_and(|path| path.exists())
     }
@@ -103,7 +102,7 @@ impl Tree {
     }
 }
 
-/// A file that says something else than it should.
+/// A file with unexpected content.
 pub(crate) fn not(line: &str, expected: &str) -> Gap {
     Gap::Damaged(format!("reads '{}', not {expected}", one_line(line, 40)))
 }
@@ -144,8 +143,8 @@ mod tests {
             Err(Gap::Damaged(why)) => why,
             other => panic!("{path}: {other:?}"),
         };
-        assert_eq!(why("pipe"), "is not a plain file");
-        assert_eq!(why("folder"), "is not a plain file");
+        assert_eq!(why("pipe"), "is not a regular file");
+        assert_eq!(why("folder"), "is not a regular file");
         assert_eq!(why("large"), "is larger than 262144 bytes");
         assert_eq!(why("empty"), "is empty");
         assert_eq!(tree.line("none"), Err(Gap::Missing));

@@ -1,5 +1,5 @@
-//! CPU times of logical CPUs and processes, between two looks. The caller waits in between and does
-//! nothing, so that all that was busy is others.
+//! CPU times of logical CPUs and processes between two snapshots. The caller is idle in between, so that all busy time
+//! belongs to others.
 //!
 //! Source: `proc_pid_stat(5)` (utime, stime and starttime, in ticks), `proc_stat(5)`.
 
@@ -11,7 +11,7 @@ use std::path::Path;
 use threadwise_study::CpuTimes;
 use threadwise_telemetry::proc_stat::{self, CpuTicks, ProcStat, TICK_NS};
 
-/// CPU times since the start of the machine.
+/// CPU times since boot.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Snapshot {
     cpus: Vec<CpuTicks>,
@@ -26,17 +26,17 @@ struct Process {
 }
 
 impl Snapshot {
-    /// Looks at /proc/stat last, as the first look before a wait.
+    /// Reads /proc/stat last: the first snapshot, before a wait.
     ///
     /// # Errors
-    /// proc/stat below `root` cannot be read. Processes that cannot be read are left out.
+    /// proc/stat below `root` cannot be read. Unreadable processes are left out.
     pub fn before(root: &Path) -> io::Result<Self> {
         let processes = processes(root);
         Ok(Self { cpus: cpus(root)?, processes })
     }
 
-    /// Looks at /proc/stat first, as the look after a wait: what our own reading of thousands of
-    /// processes costs is then outside of the watched time.
+    /// Reads /proc/stat first: the snapshot after a wait. The cost of reading thousands of processes is then outside
+    /// the watched time.
     ///
     /// # Errors
     /// As [`Snapshot::before`].
@@ -45,14 +45,13 @@ impl Snapshot {
         Ok(Self { cpus, processes: processes(root) })
     }
 
-    /// Times of the logical CPUs between this look and a later one.
+    /// Times of the logical CPUs between this snapshot and a later one.
     pub fn cpu_times(&self, later: &Self) -> Vec<CpuTimes> {
         proc_stat::difference(&self.cpus, &later.cpus)
     }
 
-    /// CPU time of every process that used some between this look and a later one, most first; the
-    /// process `own_pid` is left out. A process that started in between counts from its start; one
-    /// that ended is not seen.
+    /// CPU time of every process that used some between this snapshot and a later one, most first; without the process
+    /// `own_pid`. A process that started in between counts from its start; one that ended is not included.
     pub fn process_loads(&self, later: &Self, own_pid: u32) -> Vec<ProcessLoad> {
         let used = |(pid, process): (&u32, &Process)| {
             let same = |earlier: &&Process| earlier.start_ticks == process.start_ticks;
@@ -78,14 +77,14 @@ fn processes(root: &Path) -> BTreeMap<u32, Process> {
     let Ok(entries) = fs::read_dir(root.join("proc")) else { return BTreeMap::new() };
     let one = |entry: fs::DirEntry| {
         let pid = entry.file_name().to_str()?.parse().ok()?;
-        // Processes end while we look at them.
+        // Processes end while they are read.
         let text = fs::read(entry.path().join("stat")).ok()?;
         Some((pid, parse(&String::from_utf8_lossy(&text))?))
     };
     entries.flatten().filter_map(one).collect()
 }
 
-/// `PID (NAME) STATE …`; the name may hold blanks and brackets. After the state, which is field 3,
+/// Parses `PID (NAME) STATE …`; the name may contain blanks and brackets. After the state, which is field 3,
 /// utime and stime are fields 14 and 15, starttime is field 22.
 fn parse(stat: &str) -> Option<Process> {
     let (head, rest) = stat.rsplit_once(") ")?;

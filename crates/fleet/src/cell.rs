@@ -1,7 +1,7 @@
-//! One study on one machine: its name, its folder and what it says of where it was measured.
+//! One study on one machine: its name, its folder and its record.
 //!
-//! A cell's folder is `cells/MACHINE.REPEAT` with `study.threadwise` (where anything was measured), `cell.json` and
-//! `exit`. It comes by a rename, so that whoever sees it sees all of it (rename(2)).
+//! A cell's folder is `cells/MACHINE.REPEAT` with `study.threadwise` (if anything was measured), `cell.json` and
+//! `exit`. It is created by a rename, so it is complete as soon as it is visible (rename(2)).
 
 use crate::names;
 use serde::{Deserialize, Serialize};
@@ -12,12 +12,12 @@ use std::str::FromStr;
 pub const VERSION: u32 = 1;
 /// Name of the result file in a cell's folder.
 pub const STUDY_FILE: &str = "study.threadwise";
-/// Name of the file that says where a cell was measured.
+/// Name of the file that records where a cell was measured.
 pub const RECORD_FILE: &str = "cell.json";
-/// Name of the file with the exit code of a cell (docs/EXIT-CODES.md), in digits.
+/// Name of the file with a cell's exit code (docs/EXIT-CODES.md), in digits.
 pub const EXIT_FILE: &str = "exit";
 
-/// A machine of the plan, and which of its repeats.
+/// A machine of the plan, and the number of a repeat.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct CellId {
@@ -67,7 +67,7 @@ impl FromStr for CellId {
     }
 }
 
-/// What a cell says of itself: `cell.json`. A fact that is unknown is `null`.
+/// The record of a cell: `cell.json`. An unknown fact is `null`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellRecord {
     /// [`VERSION`].
@@ -80,50 +80,50 @@ pub struct CellRecord {
     pub kind: String,
     /// Version of the program.
     pub program: String,
-    /// SHA-256 of the machine's id, salted with the plan's hash: it tells machines of one fleet apart and names none.
+    /// SHA-256 of the machine's id, salted with the plan's hash: it distinguishes machines of one fleet and names none.
     pub machine_hash: Option<String>,
-    /// Random id of the boot.
+    /// Random boot id.
     pub boot_id: Option<String>,
-    /// Name of the node, as its system has it.
+    /// Host name of the node.
     pub node: Option<String>,
     /// Instance type, or the product name of the firmware.
     pub machine_type: Option<String>,
     /// Kernel release.
     pub kernel: Option<String>,
-    /// Revision of the microcode.
+    /// Microcode revision.
     pub microcode: Option<String>,
-    /// The engine's id of the job.
+    /// The engine's job id.
     pub job: Option<String>,
-    /// Start of the last attempt in UTC, RFC 3339.
+    /// Start of the last attempt, UTC, RFC 3339.
     pub started_utc: String,
     /// Its end.
     pub ended_utc: String,
     /// Online logical CPUs, as a list such as `0-3`.
     pub online_cpus: Option<String>,
-    /// Those on which the cell was allowed to run.
+    /// Logical CPUs that the cell was allowed to use.
     pub allowed_cpus: Option<String>,
-    /// What speaks for the machine having been the cell's alone, one line each.
+    /// Evidence that the cell had the machine to itself, one line each.
     pub exclusivity: Vec<String>,
     /// How it ended.
     pub outcome: Outcome,
-    /// Why it was refused or failed, in one line; `null` where it was measured.
+    /// Why it was refused or failed, one line; `null` if it was measured.
     pub reason: Option<String>,
     /// Remarks, one line each: files of earlier boots, what could not be checked.
     pub notes: Vec<String>,
-    /// Attempts before the last one that left something, oldest first.
+    /// Earlier attempts that left something, oldest first.
     pub earlier: Vec<Attempt>,
 }
 
 /// An attempt that did not end with a measured study.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
-    /// Its start in UTC, RFC 3339.
+    /// Start, UTC, RFC 3339.
     pub started_utc: String,
     /// Node that it ran on.
     pub node: Option<String>,
-    /// The engine's id of its job.
+    /// The engine's job id.
     pub job: Option<String>,
-    /// How it ended, in one line.
+    /// How it ended, one line.
     pub how: String,
 }
 
@@ -135,14 +135,14 @@ pub enum Outcome {
     Measured,
     /// The study is complete, and not valid as a whole (docs/EXIT-CODES.md).
     Invalid,
-    /// The machine was not fit, or not the cell's alone.
+    /// The machine was not suitable, or used by others.
     Refused,
     /// Something failed.
     Failed,
 }
 
 impl Outcome {
-    /// Whether the same cell may end otherwise when it is submitted again.
+    /// Whether submitting the cell again may change the outcome.
     pub fn may_pass(self) -> bool {
         matches!(self, Self::Refused | Self::Failed)
     }

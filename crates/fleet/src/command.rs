@@ -1,8 +1,8 @@
-//! Starting an engine's commands. A question has a time limit; what changes something has none, as nobody would know
-//! afterwards whether it was done.
+//! Runs an engine's commands. A query has a time limit; a command that changes something has none, since after a kill
+//! it would be unknown whether it was done.
 //!
-//! What a command prints goes to files in memory (`memfd_create(2)`): nothing waits for an end of file that a process
-//! left behind by the command holds open.
+//! Output goes to files in memory (`memfd_create(2)`), so that nothing waits for a leftover child process that holds a
+//! pipe open.
 
 use crate::engine::Call;
 use rustix::fs::MemfdFlags;
@@ -14,48 +14,48 @@ use std::time::Duration;
 use threadwise_machine::text::one_line;
 use threadwise_process::{Signal, proc, stopping};
 
-/// Longest time of a question. Longer than Slurm's clients take to give up by themselves: squeue that finds no
-/// controller took half a minute.
+/// Time limit of a query. It exceeds the time after which Slurm's clients give up: squeue without a controller took
+/// half a minute.
 pub const QUESTION: Duration = Duration::from_secs(120);
-/// Longest text of a command's error that is kept, characters.
+/// Maximum length of a command's error text, characters.
 const MOST_WHY: usize = 300;
 
-/// Where a command runs, and what of our environment it does not get.
+/// Where a command runs, and which environment variables it does not inherit.
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {
     /// The folder.
     pub dir: PathBuf,
-    /// Variables that are taken out.
+    /// Variables that are removed.
     pub without: Vec<String>,
 }
 
 impl Surroundings {
-    /// A folder, with all of the environment.
+    /// A folder, with the whole environment.
     pub fn folder(dir: &Path) -> Self {
         Self { dir: dir.to_owned(), without: Vec::new() }
     }
 }
 
-/// Runs a question in a folder and gives what it printed.
+/// Runs a query in a folder and returns its output.
 ///
 /// # Errors
-/// In one line: it could not be started, ended badly, or was killed after `limit`.
+/// One line: it could not be started, failed, or was killed after `limit`.
 pub fn ask(call: &Call, around: &Surroundings, limit: Duration) -> Result<String, String> {
     kept(call, around, Some(limit))
 }
 
-/// Runs a command in a folder to its end, however long that takes, and gives what it printed.
+/// Runs a command in a folder without a time limit, and returns its output.
 ///
 /// # Errors
-/// In one line: it could not be started, or ended badly.
+/// One line: it could not be started, or failed.
 pub fn run(call: &Call, around: &Surroundings) -> Result<String, String> {
     kept(call, around, None)
 }
 
-/// Runs a command in a folder to its end; its output goes where ours goes.
+/// Runs a command in a folder to its end, with inherited output.
 ///
 /// # Errors
-/// In one line: it could not be started, or ended badly.
+/// One line: it could not be started, or failed.
 pub fn show(call: &Call, around: &Surroundings) -> Result<(), String> {
     let status = prepared(call, around).status().map_err(|error| not_started(call, &error))?;
     match status.success() {
@@ -104,7 +104,7 @@ fn kept(call: &Call, around: &Surroundings, limit: Option<Duration>) -> Result<S
     }
 }
 
-/// Waits for the end; `None` where it was killed after the limit.
+/// Waits for the end; `None` if it was killed after the limit.
 fn ended(child: &mut Child, limit: Option<Duration>) -> std::io::Result<Option<ExitStatus>> {
     let Some(limit) = limit else { return child.wait().map(Some) };
     let status = stopping::wait(child, limit)?;
@@ -114,7 +114,7 @@ fn ended(child: &mut Child, limit: Option<Duration>) -> std::io::Result<Option<E
     Ok(status)
 }
 
-/// Kills it, and then what it has started: a client may be a shell script around another one.
+/// Kills it, and then its children: a client may be a shell script around another one.
 fn end_with_descendants(child: &mut Child) -> std::io::Result<()> {
     let mut found = vec![child.id()];
     let mut at = 0;
@@ -127,7 +127,7 @@ fn end_with_descendants(child: &mut Child) -> std::io::Result<()> {
     child.kill()?;
     child.wait()?;
     for (pid, start) in below {
-        // One of another user's is not ours to end.
+        // A process of another user cannot be killed.
         let _ = proc::signal_if(pid, Signal::KILL, || start.is_some() && started(pid) == start);
     }
     Ok(())

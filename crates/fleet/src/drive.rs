@@ -1,4 +1,4 @@
-//! Submitting what is missing and asking what runs, the same way for all engines. Starts the engine's commands.
+//! Submits missing cells and queries the engine, in the same way for all engines. Runs the engine's commands.
 
 use crate::FleetError;
 use crate::cell::CellId;
@@ -11,35 +11,38 @@ use crate::paths::TARGET;
 use crate::state::{State, states};
 use threadwise_machine::text::one_line;
 
-/// What `submit` did.
+/// Result of `submit`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Submitted {
-    /// Batches that were taken: label, cells, job.
+    /// Accepted batches: label, cells, job.
     pub taken: Vec<(String, Vec<CellId>, Option<String>)>,
-    /// Batches that were not, and why.
+    /// Rejected batches, and why.
     pub refused: Vec<(String, String)>,
-    /// Batches that the engine's command ran itself and that ended badly, and how.
+    /// Batches that the engine's command ran itself and that failed, and why.
     pub ended_badly: Vec<(String, String)>,
     /// Cells that need nothing: measured, running or waiting.
     pub needless: usize,
-    /// Cells whose folder has to be looked at before they can be submitted, and why.
+    /// Cells whose folder must be checked before they can be submitted, and why.
     pub broken: Vec<(CellId, String)>,
 }
 
-/// Submits what is due. `say` gets a line before each command.
+/// Submits missing cells. `say` gets a line before each command.
 ///
 /// # Errors
-/// Another submit is at work, or it cannot be known what runs already; nothing is submitted then. A batch that the engine
-/// does not take is no error: it is in [`Submitted::refused`].
+/// Another submit is running, or the engine's jobs are unknown; nothing is submitted then. A batch that the engine
+/// rejects is not an error: it is in [`Submitted::refused`].
 pub fn submit(folder: &FleetFolder, say: &mut dyn FnMut(&str)) -> Result<Submitted, FleetError> {
     let engine = folder.engine()?;
     engine.check(&folder.plan, &folder.place)?;
     let mut journal = Journal::take(&folder.dir)?;
     let around = around(folder, engine, true)?;
     if !around.without.is_empty() {
-        say(&format!("not passed on, since the plan decides it: {}", around.without.join(", ")));
+        say(&format!(
+            "environment variables removed, since the plan decides them: {}",
+            around.without.join(", ")
+        ));
     }
-    // The list first and the disk after it: what ends between the two is seen on the disk.
+    // The list before the disk: what ends between the two is then found on the disk.
     let seen = listed(folder, engine, &around)
         .map_err(|error| FleetError::Failed(format!("{error}; nothing was submitted")))?;
     let states = states(&folder.plan, &folder.found()?, Some(&seen), &journal.entries);
@@ -94,10 +97,10 @@ pub fn submit(folder: &FleetFolder, say: &mut dyn FnMut(&str)) -> Result<Submitt
     Ok(submitted)
 }
 
-/// What the engine has of the plan.
+/// The plan's cells in the engine's list.
 ///
 /// # Errors
-/// Its list cannot be had.
+/// The list is not available.
 pub fn seen(folder: &FleetFolder, engine: &dyn FleetEngine) -> Result<Vec<Seen>, FleetError> {
     listed(folder, engine, &around(folder, engine, false)?)
 }
@@ -110,12 +113,12 @@ fn listed(
     let Some(call) = engine.running(&folder.plan, &folder.place) else { return Ok(Vec::new()) };
     let printed = command::ask(&call, around, QUESTION).map_err(|why| FleetError::Engine {
         engine: engine.name(),
-        why: format!("what runs or waits is not known: {why}"),
+        why: format!("the running and waiting cells are unknown: {why}"),
     })?;
     engine.read_running(&folder.plan, &printed)
 }
 
-/// Brings results of cells that are not here yet. Gives what failed, one line each.
+/// Fetches results that are not here yet. Returns failures, one line each.
 ///
 /// # Errors
 /// The folder of results cannot be read.
@@ -142,17 +145,17 @@ fn checked(around: &Surroundings, batch: &Batch, before: Option<&str>) -> Result
     command::ask(&filled(check, before), around, QUESTION).map(drop)
 }
 
-/// Where the engine's commands run and what they do not get of our environment. Only who submits settles where a fleet
-/// goes: a look before that may have been at another cluster.
+/// Where the engine's commands run, and the variables that they do not inherit. Only `submit` fixes a fleet's cluster:
+/// an earlier query may have been to another one.
 ///
 /// # Errors
-/// They would go elsewhere than those that submitted first: cells that are there would be missed, and submitted twice.
+/// They would go to another cluster than the first submit: its cells would be missed, and submitted twice.
 fn around(folder: &FleetFolder, engine: &dyn FleetEngine, submits: bool) -> Result<Surroundings, FleetError> {
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     let mut without: Vec<String> = names.filter(|name| engine.overrides(name)).collect();
     without.sort();
     let around = Surroundings { dir: folder.dir.clone(), without };
-    // What cannot be asked is found by the commands themselves.
+    // The commands themselves report a cluster that cannot be queried.
     let asked = engine.target(&folder.plan).and_then(|call| command::ask(&call, &around, QUESTION).ok());
     let Some(target) =
         asked.map(|printed| one_line(&printed, MOST_TARGET)).filter(|target| !target.is_empty())
@@ -170,7 +173,7 @@ fn around(folder: &FleetFolder, engine: &dyn FleetEngine, submits: bool) -> Resu
     match first.trim() == target {
         true => Ok(around),
         false => Err(FleetError::Failed(format!(
-            "this fleet went to '{}', and {} goes to '{target}' now: switch back, or give context and kubeconfig in \
+            "this fleet was submitted to '{}', and {} now uses '{target}': switch back, or give context and kubeconfig in \
              fleet.toml and plan again in a new folder; nothing was done",
             first.trim(),
             engine.name()
@@ -178,10 +181,10 @@ fn around(folder: &FleetFolder, engine: &dyn FleetEngine, submits: bool) -> Resu
     }
 }
 
-/// Longest name of a target, characters.
+/// Maximum length of a target's name, characters.
 const MOST_TARGET: usize = 1000;
 
-/// A call with the job before it; an argument that needs one is left out where there is none.
+/// A call after an earlier job; without one, the argument for it is left out.
 fn filled(call: &Call, before: Option<&str>) -> Call {
     let filled = call.args.iter().filter_map(|arg| match (arg.contains(PREVIOUS_JOB), before) {
         (false, _) => Some(arg.clone()),

@@ -1,5 +1,5 @@
-//! Files that are whole or not there, also after a power cut: written aside, synced, renamed, and the folder synced
-//! (fsync(2), rename(2); Pillai et al., "All file systems are not created equal", OSDI 2014).
+//! Files that are complete or absent, even after a power cut: written to another name, synced, renamed, and the folder
+//! synced (fsync(2), rename(2); Pillai et al., "All file systems are not created equal", OSDI 2014).
 
 use crate::FleetError;
 use std::fs::{File, OpenOptions};
@@ -9,14 +9,14 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use threadwise_machine::given;
 
-/// Writes a file, in place of one of that name. Another process sees the old one or the new one.
+/// Writes or replaces a file. Other processes see the old or the new one.
 ///
 /// # Errors
-/// [`FleetError::File`]; what was there before is there still.
+/// [`FleetError::File`]; an old file is unchanged.
 pub fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FleetError> {
     let aside = aside(path);
     let failed = |action: &'static str, error: std::io::Error| {
-        // A part of a file helps nobody, and its room may be wanted.
+        // An incomplete file is useless, and its space may be needed.
         let _ = std::fs::remove_file(&aside);
         FleetError::file(action, path, &error)
     };
@@ -31,13 +31,13 @@ pub fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FleetError> {
     sync_folder_of(path)
 }
 
-/// A name beside a file that only this process uses.
+/// A temporary name beside a file, unique to this process.
 fn aside(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.{}.new", std::process::id()))
 }
 
-/// Renames a file or folder, for good.
+/// Renames a file or folder durably.
 ///
 /// # Errors
 /// [`FleetError::File`].
@@ -46,7 +46,7 @@ pub fn rename(from: &Path, to: &Path) -> Result<(), FleetError> {
     sync_folder_of(to)
 }
 
-/// Makes what was renamed, made or removed in a file's folder last.
+/// Syncs a file's folder, so that a rename, creation or removal is durable.
 ///
 /// # Errors
 /// [`FleetError::File`].
@@ -54,7 +54,7 @@ pub fn sync_folder_of(path: &Path) -> Result<(), FleetError> {
     sync(path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(".")))
 }
 
-/// Makes a file or folder last.
+/// Syncs a file or folder.
 ///
 /// # Errors
 /// [`FleetError::File`].
@@ -62,7 +62,7 @@ pub fn sync(path: &Path) -> Result<(), FleetError> {
     let synced = File::open(path).and_then(|file| file.sync_all());
     match synced {
         Ok(()) => Ok(()),
-        // Some network file systems refuse to sync a folder; there is nothing more to be done then.
+        // Some network file systems refuse to sync a folder; nothing else can be done.
         Err(error)
             if path.is_dir() && error.raw_os_error() == Some(rustix::io::Errno::INVAL.raw_os_error()) =>
         {
@@ -72,13 +72,13 @@ pub fn sync(path: &Path) -> Result<(), FleetError> {
     }
 }
 
-/// Reads a text of at most so many bytes; longer ones are not ours.
+/// Reads a text of at most this many bytes; longer ones are invalid.
 ///
 /// # Errors
-/// [`FleetError::File`], or [`FleetError::Broken`] where it is too long or no UTF-8.
+/// [`FleetError::File`], or [`FleetError::Broken`] if it is too long or not UTF-8.
 pub fn read_text(path: &Path, most_bytes: u64) -> Result<String, FleetError> {
     given::text(path, most_bytes).map_err(|error| match error.kind() {
-        // What it is instead of a text of ours.
+        // What it is instead of a valid text.
         ErrorKind::InvalidInput | ErrorKind::InvalidData => FleetError::broken(path, error.to_string()),
         _ => FleetError::file("read", path, &error),
     })

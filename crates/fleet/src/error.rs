@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-/// Why something of a fleet cannot be had.
+/// An error of a fleet.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FleetError {
-    /// Something in fleet.toml, with its place.
+    /// An error in fleet.toml, with its position.
     #[error("{source_name}:{line}:{column}: {message}")]
     At {
         /// File as the user named it.
@@ -20,14 +20,14 @@ pub enum FleetError {
     /// A file or folder cannot be read, written or renamed.
     #[error("cannot {action} {}: {why}", path.display())]
     File {
-        /// What was to be done: `read`, `write`, `rename`.
+        /// The failed action: `read`, `write`, `rename`.
         action: &'static str,
-        /// On what.
+        /// File or folder.
         path: PathBuf,
-        /// The system's words, and what to do where that is known.
+        /// The system's message, and what to do if known.
         why: String,
     },
-    /// A file of the fleet says what it cannot say.
+    /// A file of the fleet has invalid content.
     #[error("{}: {why}", path.display())]
     Broken {
         /// The file.
@@ -35,28 +35,28 @@ pub enum FleetError {
         /// What is wrong, and what to do.
         why: String,
     },
-    /// The engine cannot express something that was asked for, or did not do it.
+    /// The engine cannot express something that was requested, or failed.
     #[error("{engine}: {why}")]
     Engine {
         /// Name of the engine.
         engine: &'static str,
-        /// What, and what to do.
+        /// What failed, and what to do.
         why: String,
     },
     /// The machine, or the state of the fleet, does not allow it now.
     #[error("{0}")]
     Refused(String),
-    /// Anything else that failed while working.
+    /// Any other failure.
     #[error("{0}")]
     Failed(String),
 }
 
 impl FleetError {
-    /// A file that cannot be read, written or renamed; a full disk says what to do.
+    /// A file that cannot be read, written or renamed; for a full disk it says what to do.
     pub fn file(action: &'static str, path: &Path, error: &std::io::Error) -> Self {
         let hint = match error.kind() {
             std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
-                "; make room there and submit again, nothing that was measured before is lost"
+                "; free some space there and submit again, earlier measurements are kept"
             }
             std::io::ErrorKind::StaleNetworkFileHandle => "; is the shared folder still mounted?",
             _ => "",
@@ -64,7 +64,7 @@ impl FleetError {
         Self::File { action, path: path.to_owned(), why: format!("{error}{hint}") }
     }
 
-    /// A file of a fleet that cannot be what it claims to be.
+    /// A file of a fleet with invalid content.
     pub fn broken(path: &Path, why: impl Into<String>) -> Self {
         Self::Broken { path: path.to_owned(), why: why.into() }
     }

@@ -1,14 +1,13 @@
-//! Whether a machine is a cell's alone: what the system says (allowed against online CPUs, a quota), and what the engine
-//! says. A pure judge of what was read.
+//! Whether a cell has the machine to itself: by the system (allowed and online CPUs, a quota), and by the engine. Pure.
 
 use crate::engine::OnNode;
 use crate::file::Measures;
 use threadwise_machine::CpuSet;
 
-/// What the system says of this process.
+/// Facts of the system about this process.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Cpus {
-    /// Online logical CPUs; `None` is unknown.
+    /// Online logical CPUs; `None` if unknown.
     pub online: Option<CpuSet>,
     /// Those that this process may use.
     pub allowed: Option<CpuSet>,
@@ -16,10 +15,10 @@ pub struct Cpus {
     pub quota_cpus: Option<f64>,
 }
 
-/// What speaks for the machine being the cell's alone, one line each; or in one line why it is not.
+/// The evidence that the cell has the machine to itself, one line each; or in one line why it does not.
 ///
 /// # Errors
-/// The refusal, which says what to do.
+/// The refusal, with what to do.
 pub fn judged(cpus: &Cpus, on_node: &OnNode, measures: Measures) -> Result<Vec<String>, String> {
     let mut evidence = Vec::new();
     let mut against = Vec::new();
@@ -32,10 +31,10 @@ pub fn judged(cpus: &Cpus, on_node: &OnNode, measures: Measures) -> Result<Vec<S
             allowed,
             online
         )),
-        _ => evidence.push("whether all online logical CPUs are allowed could not be read".to_owned()),
+        _ => evidence.push("it is unknown whether all online logical CPUs are allowed".to_owned()),
     }
     if let Some(quota) = cpus.quota_cpus {
-        against.push(format!("a CPU quota of {quota} holds this job: run it without a CPU limit"));
+        against.push(format!("a CPU quota of {quota} limits this job: run it without a CPU limit"));
     }
     against.extend(on_node.against.clone());
     evidence.extend(on_node.evidence.clone());

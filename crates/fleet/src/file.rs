@@ -1,5 +1,5 @@
-//! fleet.toml: which study, on which machines, how often, by which engine. A strict reader: what it does not know is an
-//! error with line and column, and so is everything that could say more than a name in a script (docs/FLEETS.md).
+//! fleet.toml: which study, on which machines, how often, by which engine. A strict reader: an unknown key is an error
+//! with line and column, and so is any text that could be more than a name in a script (docs/FLEETS.md).
 
 mod check;
 mod raw;
@@ -12,11 +12,10 @@ pub use types::{
 };
 
 impl FleetFile {
-    /// Reads and checks the text of a fleet.toml. `source_name` stands in errors; `engines` are the names of those that
-    /// there are.
+    /// Reads and checks the text of a fleet.toml. Errors show `source_name`; `engines` are the known names.
     ///
     /// # Errors
-    /// [`FleetError::At`]: the first thing that is wrong, and what is allowed.
+    /// [`FleetError::At`]: the first error, and what is allowed.
     pub fn parse(text: &str, source_name: &str, engines: &[&str]) -> Result<Self, FleetError> {
         let source = raw::Source { name: source_name.to_owned(), text: text.to_owned() };
         check::checked(raw::read(&source)?, &source, engines)

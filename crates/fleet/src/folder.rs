@@ -1,4 +1,5 @@
-//! A fleet's folder: `plan.json`, `study.toml`, the program, the engine's files, `cells/`, `logs/` and `submitted.jsonl`.
+//! A fleet's folder: `plan.json`, `study.toml`, the program, the engine's files, `cells/`, `logs/` and
+//! `submitted.jsonl`.
 
 use crate::cell::{CellId, CellRecord, EXIT_FILE, Outcome, RECORD_FILE, STUDY_FILE, VERSION};
 use crate::durable;
@@ -11,9 +12,9 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use threadwise_machine::given;
 
-/// Longest plan, bytes.
+/// Maximum bytes of a plan.
 const MOST_PLAN_BYTES: u64 = 64 << 20;
-/// Longest cell.json, bytes.
+/// Maximum bytes of cell.json.
 const MOST_RECORD_BYTES: u64 = 1 << 20;
 
 /// A fleet's folder with its plan.
@@ -21,7 +22,7 @@ const MOST_RECORD_BYTES: u64 = 1 << 20;
 pub struct FleetFolder {
     /// The folder, absolute.
     pub dir: PathBuf,
-    /// The same for scripts.
+    /// Its location, for scripts.
     pub place: Place,
     /// The plan.
     pub plan: Plan,
@@ -29,26 +30,26 @@ pub struct FleetFolder {
     pub hash: String,
 }
 
-/// A cell's folder, as it is on the disk.
+/// A cell's folder on the disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
-    /// There is none.
+    /// It does not exist.
     Nothing,
-    /// An attempt lies aside: it is running, or was stopped, and the next one goes on with it.
+    /// An attempt has a work folder: it is running, or was stopped, and the next one continues it.
     Aside(PathBuf),
-    /// It is whole.
+    /// It is complete.
     Whole(Box<CellRecord>, i32),
-    /// It is there and cannot be used; in one line that says what to do.
+    /// It exists and cannot be used; one line that says what to do.
     Broken(String),
 }
 
 impl FleetFolder {
-    /// Opens a folder that `fleet plan` made.
+    /// Opens a folder that `fleet plan` created.
     ///
     /// # Errors
-    /// It has no plan, or one that this program cannot use.
+    /// It has no plan, or an unusable one.
     pub fn open(dir: &Path) -> Result<Self, FleetError> {
-        const MAKE: &str = "make one by threadwise fleet plan FILE -o DIR";
+        const MAKE: &str = "create one with threadwise fleet plan FILE -o DIR";
         let dir = dir
             .canonicalize()
             .map_err(|error| FleetError::broken(dir, format!("it cannot be opened ({error}): {MAKE}")))?;
@@ -63,7 +64,7 @@ impl FleetFolder {
     /// The engine of its plan.
     ///
     /// # Errors
-    /// This program has none of that name.
+    /// It is unknown to this program.
     pub fn engine(&self) -> Result<&'static dyn FleetEngine, FleetError> {
         let known = || {
             format!("the plan's engine '{}' is not one of {}", self.plan.engine, engines::names().join(", "))
@@ -76,12 +77,12 @@ impl FleetFolder {
         self.dir.join(CELLS)
     }
 
-    /// Folder of a cell, where it is whole.
+    /// Folder of a complete cell.
     pub fn cell(&self, cell: &CellId) -> PathBuf {
         self.cells().join(cell.to_string())
     }
 
-    /// What is on the disk of every cell of the plan.
+    /// The state on the disk of every cell of the plan.
     ///
     /// # Errors
     /// The folder of results cannot be read.
@@ -106,7 +107,7 @@ impl FleetFolder {
     }
 }
 
-/// Reads `cell.json` and `exit` of a cell's folder, and looks whether they can be of this plan.
+/// Reads `cell.json` and `exit` of a cell's folder, and checks that they belong to this plan.
 ///
 /// # Errors
 /// Why they cannot be used.
@@ -115,10 +116,10 @@ pub fn read_cell(path: &Path, cell: &CellId, plan_hash: &str) -> Result<(CellRec
     let record = read_record(&file)?;
     let broken = |why: &str| FleetError::broken(&file, why);
     if record.plan != plan_hash {
-        return Err(broken("it is of another plan"));
+        return Err(broken("it belongs to another plan"));
     }
     if record.cell != *cell {
-        return Err(broken("it is of another cell"));
+        return Err(broken("it belongs to another cell"));
     }
     let exit_path = path.join(EXIT_FILE);
     let exit = durable::read_text(&exit_path, 100)?;
@@ -127,13 +128,13 @@ pub fn read_cell(path: &Path, cell: &CellId, plan_hash: &str) -> Result<(CellRec
     if has_study && !path.join(STUDY_FILE).is_file() {
         return Err(FleetError::broken(
             &path.join(STUDY_FILE),
-            "it is not there, though the cell was measured",
+            "it does not exist, though the cell was measured",
         ));
     }
     Ok((record, exit))
 }
 
-/// Reads a cell.json by itself.
+/// Reads a cell.json alone.
 ///
 /// # Errors
 /// It cannot be read, or is of another version.
@@ -145,12 +146,12 @@ pub fn read_record(file: &Path) -> Result<CellRecord, FleetError> {
         VERSION => Ok(record),
         version => Err(FleetError::broken(
             file,
-            format!("its version is {version}, and this program reads {VERSION}"),
+            format!("its version is {version}, but this program reads {VERSION}"),
         )),
     }
 }
 
-/// Attempts that lie aside, `.MACHINE.REPEAT.XXXX`, by their cell.
+/// Work folders of attempts, `.MACHINE.REPEAT.XXXX`, by their cell.
 fn asides(cells: &Path) -> Result<BTreeMap<CellId, PathBuf>, FleetError> {
     let failed = |error: std::io::Error| FleetError::file("read", cells, &error);
     let mut found = BTreeMap::new();
@@ -165,7 +166,7 @@ fn asides(cells: &Path) -> Result<BTreeMap<CellId, PathBuf>, FleetError> {
     Ok(found)
 }
 
-/// A plan that can be written into a folder.
+/// A plan to be written into a folder.
 pub struct NewFolder<'a> {
     /// The plan.
     pub plan: &'a Plan,
@@ -173,15 +174,15 @@ pub struct NewFolder<'a> {
     pub study: &'a str,
     /// The program that measures.
     pub binary: &'a Path,
-    /// The summary for people.
+    /// The summary as text.
     pub summary: &'a str,
 }
 
-/// Makes a fleet's folder, or completes one of the same plan that was cut off. `plan.json` comes last: a folder that has
-/// one has everything.
+/// Creates a fleet's folder, or completes an interrupted one of the same plan. `plan.json` comes last: a folder with it
+/// is complete.
 ///
 /// # Errors
-/// The folder has something else, or cannot be written; the engine cannot express the plan.
+/// The folder has other content, or cannot be written; the engine cannot express the plan.
 pub fn make(dir: &Path, new: &NewFolder<'_>) -> Result<FleetFolder, FleetError> {
     let text = new.plan.text()?;
     check_folder(dir, &text)?;
@@ -203,7 +204,7 @@ pub fn make(dir: &Path, new: &NewFolder<'_>) -> Result<FleetFolder, FleetError> 
     Ok(FleetFolder { dir, place, hash: sha256(text.as_bytes()), plan: new.plan.clone() })
 }
 
-/// Refuses a folder with files that are not of this plan.
+/// Refuses a folder with files of something else.
 ///
 /// # Errors
 /// [`FleetError::Broken`].
@@ -220,21 +221,21 @@ pub fn check_folder(dir: &Path, plan_text: &str) -> Result<(), FleetError> {
         true if durable::read_text(&path, MOST_PLAN_BYTES)? == plan_text => Ok(()),
         true => Err(FleetError::broken(
             dir,
-            "it has another plan: take a new folder, or fleet report for that one",
+            "it has another plan: use a new folder, or fleet report for that one",
         )),
-        // Cut off before the plan was written, so that nothing was submitted.
+        // Interrupted before the plan was written, so nothing was submitted.
         false if names.iter().all(|name| is_ours(name)) => Ok(()),
         false => {
             let first = names.iter().find(|name| !is_ours(name)).cloned().unwrap_or_default();
             Err(FleetError::broken(
                 dir,
-                format!("it is not empty (it has {}): take a new folder", quote::shell(&first)),
+                format!("it is not empty (it has {}): use a new folder", quote::shell(&first)),
             ))
         }
     }
 }
 
-/// What a plan that was cut off may have left.
+/// What an interrupted plan may have left.
 fn is_ours(name: &str) -> bool {
     [CELLS, LOGS, BINARY, STUDY_DEFINITION, SUMMARY].contains(&name)
         || engines::ALL.iter().any(|engine| engine.name() == name)
@@ -244,7 +245,7 @@ fn is_ours(name: &str) -> bool {
 /// Writes an engine's files below the folder.
 ///
 /// # Errors
-/// A path that leads out of the folder, or a file that cannot be written.
+/// A path outside the folder, or a file that cannot be written.
 pub fn write_files(dir: &Path, files: &[GeneratedFile]) -> Result<(), FleetError> {
     for file in files {
         let relative = Path::new(&file.path);
@@ -262,10 +263,10 @@ pub fn write_files(dir: &Path, files: &[GeneratedFile]) -> Result<(), FleetError
     Ok(())
 }
 
-/// Most bytes of the program that are read.
+/// Maximum bytes of the program.
 const MOST_PROGRAM_BYTES: u64 = 1 << 30;
 
-/// Puts the program beside the plan, where it is not there yet, and looks at what arrived.
+/// Copies the program beside the plan, if missing, and checks the copy.
 fn copy_binary(from: &Path, to: &Path, sha: &str) -> Result<(), FleetError> {
     let is_there =
         |path: &Path| given::bytes(path, MOST_PROGRAM_BYTES).is_ok_and(|bytes| sha256(&bytes) == sha);
@@ -274,7 +275,7 @@ fn copy_binary(from: &Path, to: &Path, sha: &str) -> Result<(), FleetError> {
     }
     let bytes = std::fs::read(from).map_err(|error| FleetError::file("read", from, &error))?;
     if sha256(&bytes) != sha {
-        return Err(FleetError::broken(from, "the program changed while the plan was made: plan again"));
+        return Err(FleetError::broken(from, "the program changed while the plan was created: plan again"));
     }
     durable::write(to, &bytes, 0o755)
 }

@@ -1,5 +1,5 @@
-//! What was submitted: `submitted.jsonl`, a line before and a line after each submission, synced each. Who submits twice
-//! asks the engine's own list what is there; this file says what was tried, for people and for jobs that left nothing.
+//! The journal of submissions: `submitted.jsonl`, a synced line before and after each. A second submit relies on the
+//! engine's own list; this file records what was tried, for the user and for jobs that left nothing.
 
 use crate::FleetError;
 use crate::cell::CellId;
@@ -12,12 +12,12 @@ use threadwise_machine::given;
 
 /// Name of the file.
 const NAME: &str = "submitted.jsonl";
-/// Name of the file whose lock a `submit` holds.
+/// Name of the lock file of `submit`.
 const LOCK: &str = "submit.lock";
-/// How often a lock is tried, and how long is waited in between.
+/// Number of attempts to lock, and the pause between them.
 const TRIES: usize = 5;
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(40);
-/// Longest file, bytes.
+/// Maximum bytes of the file.
 const MOST_BYTES: u64 = 256 << 20;
 
 /// One line.
@@ -25,7 +25,7 @@ const MOST_BYTES: u64 = 256 << 20;
 pub struct Entry {
     /// Number of the submission of this plan, from 1.
     pub attempt: u32,
-    /// Time in UTC, RFC 3339.
+    /// Time, UTC, RFC 3339.
     pub utc: String,
     /// Cells.
     pub cells: Vec<CellId>,
@@ -39,24 +39,24 @@ pub struct Entry {
 pub enum Event {
     /// They are about to be submitted.
     Submitting,
-    /// The engine has taken them, as this job where it has ids.
+    /// The engine has accepted them, as this job if it has ids.
     Submitted {
         /// The engine's id.
         job: Option<String>,
     },
-    /// What ran them itself has ended badly; those that left something have more to say.
+    /// The command that ran them itself has failed; cells that left something have their own record.
     EndedBadly {
-        /// How, in one line.
+        /// How, one line.
         why: String,
     },
-    /// The engine has not.
+    /// The engine has rejected them.
     NotSubmitted {
-        /// Why, in one line.
+        /// Why, one line.
         why: String,
     },
 }
 
-/// The journal of a folder, taken for this process.
+/// The journal of a folder, locked by this process.
 pub struct Journal {
     path: PathBuf,
     _lock: File,
@@ -65,24 +65,24 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Takes the journal; another `submit` of the same folder is refused meanwhile.
+    /// Opens and locks the journal; another `submit` of the same folder is refused.
     ///
     /// # Errors
-    /// [`FleetError::Refused`] where another one runs, or the journal cannot be read.
+    /// [`FleetError::Refused`] if another one runs, or the journal cannot be read.
     pub fn take(dir: &Path) -> Result<Self, FleetError> {
         let lock_path = dir.join(LOCK);
-        // Reading too, so that a pipe of that name does not wait for its reader; the folder may come from others.
+        // Read access too, so that opening a pipe of that name does not block; the folder may come from others.
         let lock = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&lock_path);
         let lock = lock.map_err(|error| FleetError::file("open", &lock_path, &error))?;
         let kind = lock.metadata().map_err(|error| FleetError::file("open", &lock_path, &error))?.file_type();
         if let Some(what) = given::instead(kind) {
-            return Err(FleetError::broken(&lock_path, format!("it is {what} and no file")));
+            return Err(FleetError::broken(&lock_path, format!("it is {what}, not a file")));
         }
         match patiently(&lock) {
             Ok(()) => {}
             Err(std::fs::TryLockError::WouldBlock) => {
                 let why =
-                    "another threadwise fleet submit of this folder is at work: wait until it has ended";
+                    "another threadwise fleet submit of this folder is running: wait until it has ended";
                 return Err(FleetError::Refused(format!("{}: {why}", dir.display())));
             }
             Err(std::fs::TryLockError::Error(error)) if has_no_locks(&error) => {}
@@ -93,7 +93,7 @@ impl Journal {
         Ok(Self { path: dir.join(NAME), _lock: lock, entries: read(dir)? })
     }
 
-    /// Whether a `submit` of this folder is at work; not known to be where there are no locks.
+    /// Whether a `submit` of this folder is running; false on file systems without locks.
     pub fn is_taken(dir: &Path) -> bool {
         let lock = given::open(&dir.join(LOCK));
         lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock)))
@@ -104,7 +104,7 @@ impl Journal {
         self.entries.iter().map(|entry| entry.attempt).max().unwrap_or(0).saturating_add(1)
     }
 
-    /// Adds a line, for good.
+    /// Appends a line durably.
     ///
     /// # Errors
     /// It cannot be written.
@@ -115,7 +115,7 @@ impl Journal {
         line.push('\n');
         let mut file =
             OpenOptions::new().create(true).append(true).read(true).open(&self.path).map_err(failed)?;
-        // A line that was cut off by a full disk must not run into the next one.
+        // A line that a full disk cut off must not run into the next one.
         if !ends_with_line(&self.path) {
             line.insert(0, '\n');
         }
@@ -126,7 +126,7 @@ impl Journal {
     }
 }
 
-/// Takes a lock, which whoever asks for it only to see whether it is taken holds for a moment.
+/// Locks a file, with retries: a query of the lock holds it for a moment.
 fn patiently(lock: &File) -> Result<(), std::fs::TryLockError> {
     for _ in 0..TRIES {
         match lock.try_lock() {
@@ -150,7 +150,7 @@ fn ends_with_line(path: &Path) -> bool {
     last().map_or(true, |byte| byte == b'\n')
 }
 
-/// Whether a file system has no locks at all, so that nothing is known of others.
+/// Whether a file system has no locks at all, so that other processes are not detected.
 pub fn has_no_locks(error: &std::io::Error) -> bool {
     use rustix::io::Errno;
     [Errno::NOLCK, Errno::NOSYS, Errno::OPNOTSUPP, Errno::INVAL]
@@ -158,11 +158,10 @@ pub fn has_no_locks(error: &std::io::Error) -> bool {
         .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
-/// All lines that can be read: one that was cut off is passed over, since nothing follows from its absence but a word
-/// for people.
+/// All readable lines: a line that was cut off is skipped, since it only affects messages.
 ///
 /// # Errors
-/// The file is there and cannot be read.
+/// The file exists and cannot be read.
 pub fn read(dir: &Path) -> Result<Vec<Entry>, FleetError> {
     let path = dir.join(NAME);
     if path.symlink_metadata().is_err() {
@@ -172,7 +171,7 @@ pub fn read(dir: &Path) -> Result<Vec<Entry>, FleetError> {
     Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
 }
 
-/// The last line that each cell is in.
+/// The last line of each cell.
 pub fn last_of(entries: &[Entry]) -> BTreeMap<&CellId, &Entry> {
     entries.iter().flat_map(|entry| entry.cells.iter().map(move |cell| (cell, entry))).collect()
 }

@@ -1,9 +1,9 @@
-//! Fleets: the same study on many machines, placed by an engine that people already have.
+//! Fleets: the same study on many machines, placed by an engine that users already have.
 //!
-//! `file` reads a fleet.toml; `plan` draws from it which machine measures when, and is what everything else is a
-//! function of; `cell` is one study on one machine, with what is said of it; `engine` is the trait of what places cells
-//! (Slurm and others, in `engines`): a pure function from a plan to files and commands. `folder` is a fleet's folder on
-//! the disk, and `drive` submits what is missing. Nothing here measures.
+//! `file` reads a fleet.toml; `plan` draws from it which machine measures when, and determines everything else; `cell`
+//! is one study on one machine, with its record; `engine` is the trait of what places cells (Slurm and others, in
+//! `engines`): a pure function from a plan to files and commands. `folder` is a fleet's folder on the disk, and `drive`
+//! submits missing cells. Nothing here measures.
 
 pub mod cell;
 pub mod command;

@@ -1,16 +1,16 @@
-//! Names of machines, kinds and repeats, strict enough to stand in file names, in shell scripts, in Slurm's host lists
-//! and in inventories without quoting: whoever writes a plan must not be able to say more than a name.
+//! Names of machines, kinds and repeats, strict enough for file names, shell scripts, Slurm's host lists and
+//! inventories without quoting: a plan must not be able to inject anything.
 //!
 //! Source: RFC 1123, 2.1 (host names), with `_`, which clusters use.
 
 use threadwise_machine::text::is_deceptive;
 
-/// Longest name, characters: with a repeat and a suffix it has to be a file name.
+/// Maximum length of a name, characters: with a repeat and a suffix it must be a file name.
 pub const MOST_NAME: usize = 120;
-/// Longest free text of a fleet.toml, characters.
+/// Maximum length of free text in a fleet.toml, characters.
 pub const MOST_TEXT: usize = 200;
 
-/// What is wrong with a name of a machine, node or kind; `None` where nothing is.
+/// The error of a name of a machine, node or kind, if any.
 pub fn fault(name: &str) -> Option<String> {
     let is_first = |c: char| c.is_ascii_alphanumeric();
     let is_plain = |c: char| is_first(c) || matches!(c, '.' | '_' | '-');
@@ -23,14 +23,14 @@ pub fn fault(name: &str) -> Option<String> {
     }
     if !name.starts_with(is_first) || !name.chars().all(is_plain) || name.contains("..") {
         return Some(format!(
-            "'{}' is not a name: letters, digits, '.', '_' and '-' are allowed, and a letter or digit comes first",
+            "'{}' is not a name: letters, digits, '.', '_' and '-' are allowed, beginning with a letter or digit",
             shown()
         ));
     }
     None
 }
 
-/// What is wrong with a text that people read, such as the source of a price; `None` where nothing is.
+/// The error of a free text, such as the source of a price, if any.
 pub fn text_fault(text: &str) -> Option<String> {
     if text.chars().any(is_deceptive) {
         return Some("line breaks, control and format characters are not allowed here".to_owned());

@@ -1,4 +1,4 @@
-//! Names of what is in a fleet's folder.
+//! Names of files in a fleet's folder.
 
 /// Name of the plan.
 pub const PLAN_FILE: &str = "plan.json";
@@ -8,9 +8,9 @@ pub const STUDY_DEFINITION: &str = "study.toml";
 pub const BINARY: &str = "threadwise";
 /// Folder of results.
 pub const CELLS: &str = "cells";
-/// Folder of what jobs print.
+/// Folder of the jobs' output.
 pub const LOGS: &str = "logs";
-/// Name of the summary for people.
+/// Name of the summary.
 pub const SUMMARY: &str = "README.txt";
-/// To where the engine's commands went when cells were submitted first, where that depends on settings.
+/// Name of the file with the cluster of the first submit, if that depends on settings.
 pub const TARGET: &str = "target";

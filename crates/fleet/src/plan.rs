@@ -1,5 +1,5 @@
 //! The plan of a fleet: which machine measures when. A pure function of fleet.toml, the study's text, the program's
-//! SHA-256 and a seed (ChaCha8); its text is `plan.json`, and the SHA-256 of that text stands in every cell.
+//! SHA-256 and a seed (ChaCha8); its text is `plan.json`, and every cell records the SHA-256 of that text.
 
 mod order;
 mod types;
@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use threadwise_machine::text::is_deceptive;
 
-/// Longest time in a plan, seconds: beyond what fleet.toml may say, and within what engines can hold.
+/// Maximum time in a plan, seconds: beyond what fleet.toml allows, and within what engines support.
 const MOST_TIME_S: u64 = 1 << 30;
 
 pub use types::{Plan, PlannedKind, PlannedMachine, PlannedStudy, VERSION};
@@ -25,7 +25,7 @@ pub fn sha256(bytes: &[u8]) -> String {
 }
 
 impl Plan {
-    /// The plan of a fleet. The title of its study stands in for one that is not given.
+    /// Plans a fleet. The default title is its study's.
     pub fn new(file: &FleetFile, study: PlannedStudy, binary_sha256: &str, program: &str, seed: u64) -> Self {
         let mut machines = Vec::new();
         for kind in &file.kinds {
@@ -68,30 +68,31 @@ impl Plan {
     /// The canonical text, which is plan.json.
     ///
     /// # Errors
-    /// A value that JSON does not have, such as a number that is not finite.
+    /// A value that JSON does not have, such as an infinite number.
     pub fn text(&self) -> Result<String, FleetError> {
         serde_json::to_string_pretty(self)
             .map(|text| text + "\n")
             .map_err(|error| FleetError::Failed(format!("cannot write the plan as JSON: {error}")))
     }
 
-    /// Reads a plan.json, with its hash. What it says is checked as fleet.toml is: names end up in paths and scripts.
+    /// Reads a plan.json, with its hash. It is checked like fleet.toml: names are used in paths and scripts.
     ///
     /// # Errors
-    /// [`FleetError::Broken`]: it is no plan, of another version, or says what no plan can say.
+    /// [`FleetError::Broken`]: it is not a plan, of another version, or has invalid values.
     pub fn parse(text: &str, path: &Path) -> Result<(Self, String), FleetError> {
         let broken = |why: String| FleetError::broken(path, why);
         let plan: Self = serde_json::from_str(text).map_err(|error| {
-            broken(format!("it is no plan of a fleet: {error}; make it by threadwise fleet plan"))
+            broken(format!("it is not a plan of a fleet: {error}; create it with threadwise fleet plan"))
         })?;
         if plan.version != VERSION {
-            return Err(broken(format!("its version is {}, and this program reads {VERSION}", plan.version)));
+            return Err(broken(format!("its version is {}, but this program reads {VERSION}", plan.version)));
         }
-        plan.fault().map_or(Ok(()), |why| Err(broken(format!("{why}; make it by threadwise fleet plan"))))?;
+        plan.fault()
+            .map_or(Ok(()), |why| Err(broken(format!("{why}; create it with threadwise fleet plan"))))?;
         Ok((plan, sha256(text.as_bytes())))
     }
 
-    /// What is wrong with a plan that could be read.
+    /// The error in a readable plan, if any.
     fn fault(&self) -> Option<String> {
         if !(1..=MOST_REPEATS).contains(&self.repeats) || self.machines.len() > MOST_MACHINES {
             return Some(format!(
@@ -101,7 +102,7 @@ impl Plan {
         if self.time_limit_s.max(self.apart_s) > MOST_TIME_S {
             return Some(format!("a time is longer than {MOST_TIME_S} s"));
         }
-        // What stands in scripts and arguments; titles are for people, and escaped where they are shown.
+        // Texts in scripts and arguments; titles are only displayed, and escaped then.
         if deceives(&json!([self.engine_options, self.kinds, self.machines, self.run])) {
             return Some("an option has line breaks, control or format characters".to_owned());
         }
@@ -113,10 +114,10 @@ impl Plan {
             return Some(why);
         }
         if kinds.len() != self.kinds.len() || machines.len() != self.machines.len() {
-            return Some("a kind or machine is there twice".to_owned());
+            return Some("a kind or machine appears twice".to_owned());
         }
         if let Some(machine) = self.machines.iter().find(|machine| !kinds.contains(machine.kind.as_str())) {
-            return Some(format!("the machine {} is of a kind that is not there", machine.name));
+            return Some(format!("the machine {} has an unknown kind", machine.name));
         }
         let is_digest = |text: &str| text.len() == 64 && text.chars().all(|c| c.is_ascii_hexdigit());
         if !is_digest(&self.binary_sha256) || !is_digest(&self.study.sha256) {
@@ -144,15 +145,15 @@ impl Plan {
         first.filter_map(|cell| self.machine(&cell.machine)).collect()
     }
 
-    /// Options of the engine for a machine: those of its kind over those for all.
+    /// Options of the engine for a machine: those of its kind override those for all.
     pub fn engine_options_of(&self, machine: &PlannedMachine) -> EngineOptions {
         let mut options = self.engine_options.clone();
         options.extend(self.kind(&machine.kind).map(|kind| kind.engine_options.clone()).unwrap_or_default());
         options
     }
 
-    /// Seed of a cell's study: drawn from the plan's seed and the cell's name, so that the studies of a fleet differ in
-    /// their orders, and the same cell always has the same. Below 2^53, so that JSON keeps it whole.
+    /// Seed of a cell's study: drawn from the plan's seed and the cell's name, so that studies of a fleet have
+    /// different orders, and a cell always has the same one. Below 2^53, so that it is exact in JSON.
     pub fn seed_of(&self, cell: &CellId) -> u64 {
         let digest = Sha256::digest(format!("{} {cell}", self.seed));
         u64::from_le_bytes([
@@ -160,7 +161,7 @@ impl Plan {
         ]) >> 11
     }
 
-    /// Machine time of all cells at most, seconds.
+    /// Maximum machine time of all cells, seconds.
     pub fn machine_time_s(&self) -> f64 {
         let each_s = self.budget_s.unwrap_or(self.time_limit_s as f64);
         each_s * self.order.len() as f64

@@ -1,8 +1,8 @@
-//! Words as a POSIX shell takes them (POSIX.1-2017, Shell Command Language, 2.2.2 Single-Quotes).
+//! Quoting for a POSIX shell (POSIX.1-2017, Shell Command Language, 2.2.2 Single-Quotes).
 
 pub use threadwise_machine::text::shell_word as shell;
 
-/// A command with its arguments, for a shell or for people who copy it.
+/// A command with its arguments, for a shell or for copying.
 pub fn command<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     words.into_iter().map(shell).collect::<Vec<_>>().join(" ")
 }

@@ -1,4 +1,4 @@
-//! Where a fleet stands: what became of each cell, from the disk, the journal and the engine's list.
+//! The state of a fleet's cells, from the disk, the journal and the engine's list.
 
 use crate::FleetError;
 use crate::cell::{CellId, CellRecord};
@@ -14,17 +14,17 @@ use threadwise_machine::text::escaped_json;
 /// Version of [`Standing::json`].
 const VERSION: u32 = 1;
 
-/// What became of a fleet's cells.
+/// The state of a fleet's cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
     /// The states of cells, in the plan's order.
     pub states: Vec<(CellId, State)>,
-    /// Why it is not known what the engine has, where that matters.
+    /// Why the engine's list is unknown, if that matters.
     pub unknown: Option<String>,
 }
 
 impl Standing {
-    /// Reads the disk and the journal, and asks the engine; where that does not answer, [`Standing::unknown`] says why.
+    /// Reads the disk and the journal, and queries the engine; if that fails, [`Standing::unknown`] says why.
     ///
     /// # Errors
     /// The folder or its journal cannot be read.
@@ -33,28 +33,28 @@ impl Standing {
         let seen = drive::seen(folder, engine);
         let entries = journal::read(&folder.dir)?;
         let found = folder.found()?;
-        // What runs inside of a submit is in nobody's list.
+        // Cells that run inside a submit are in no list.
         let is_hidden =
             engine.running(&folder.plan, &folder.place).is_none() && Journal::is_taken(&folder.dir);
         let known = seen.as_deref().ok().filter(|_| !is_hidden);
         let states = states(&folder.plan, &found, known, &entries);
-        // Of cells that have ended nobody has to be asked.
+        // No query is needed if all cells have ended.
         let is_unknown = states.iter().any(|(_, state)| *state == State::Unknown);
         let unknown = seen.err().filter(|_| is_unknown).map(|error| error.to_string());
         Ok(Self { states, unknown })
     }
 
-    /// The records of cells that ended.
+    /// The records of ended cells.
     pub fn records(&self) -> Vec<&CellRecord> {
         self.states.iter().filter_map(|(_, state)| state.record()).collect()
     }
 
-    /// Lines on machines that have one id.
+    /// Remarks on machines with the same id.
     pub fn clones(&self) -> Vec<String> {
         clones(&self.records())
     }
 
-    /// Number of cells by the word of their state, the most frequent first.
+    /// Number of cells by state, the most frequent first.
     pub fn counts(&self) -> Vec<(&'static str, usize)> {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for (_, state) in &self.states {
@@ -65,7 +65,7 @@ impl Standing {
         counts
     }
 
-    /// The step that comes next.
+    /// The next step.
     pub fn next(&self) -> Next {
         let has = |is: fn(&State) -> bool| self.states.iter().any(|(_, state)| is(state));
         match (has(State::is_due), has(|state| matches!(state, State::Seen(_) | State::Unknown))) {
@@ -75,7 +75,7 @@ impl Standing {
         }
     }
 
-    /// All of it as JSON (docs/JSON.md).
+    /// All states as JSON (docs/JSON.md).
     pub fn json(&self, plan: &Plan) -> String {
         let kind = |cell: &CellId| {
             plan.machines.iter().find(|machine| machine.name == cell.machine).map(|machine| &machine.kind)
@@ -104,12 +104,12 @@ impl Standing {
     }
 }
 
-/// What to do with a fleet as it stands.
+/// The next step of a fleet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// Submit what is missing.
+    /// Submit missing cells.
     Submit,
-    /// Wait for what runs or waits.
+    /// Wait for running or waiting cells.
     Wait,
     /// Collect and report: nothing is missing.
     Collect,

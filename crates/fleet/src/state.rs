@@ -1,4 +1,4 @@
-//! What became of every cell: from what is on the disk, what the engine's list has, and what was submitted. Pure.
+//! The state of every cell: from the disk, the engine's list, and the journal. Pure.
 
 use crate::cell::{CellId, CellRecord, Outcome};
 use crate::engine::Seen;
@@ -7,22 +7,22 @@ use crate::journal::{Entry, Event, last_of};
 use crate::plan::Plan;
 use std::collections::BTreeMap;
 
-/// What became of a cell.
+/// The state of a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
     /// Measured, refused or failed.
     Ended(Box<CellRecord>, i32),
-    /// The engine has it.
+    /// In the engine's list.
     Seen(Seen),
-    /// An attempt was stopped; the next one goes on with it.
+    /// An attempt was stopped; the next one continues it.
     Stopped,
-    /// It was submitted and left nothing: the engine no longer has it. In words: when, and as which job.
+    /// Submitted, without any result, and no longer in the engine's list. When, and as which job.
     Lost(String),
-    /// The engine did not take it, and why.
+    /// The engine rejected it, and why.
     NotSubmitted(String),
-    /// It was submitted and has not ended; whether the engine still has it could not be asked.
+    /// Submitted and not ended; the engine could not be queried.
     Unknown,
-    /// It was never submitted.
+    /// Never submitted.
     Missing,
     /// Its folder cannot be used, and why.
     Broken(String),
@@ -38,7 +38,7 @@ impl State {
         }
     }
 
-    /// Its word for people.
+    /// The display word.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Ended(record, _) => match record.outcome {
@@ -58,7 +58,7 @@ impl State {
         }
     }
 
-    /// What the cell says of itself, where it ended.
+    /// The cell's record, if it ended.
     pub fn record(&self) -> Option<&CellRecord> {
         match self {
             Self::Ended(record, _) => Some(record),
@@ -66,7 +66,7 @@ impl State {
         }
     }
 
-    /// The engine's id of its job, where there is one.
+    /// The engine's job id, if any.
     pub fn job(&self) -> Option<&str> {
         match self {
             Self::Seen(seen) => Some(&seen.job),
@@ -79,20 +79,22 @@ impl State {
         self.record()?.node.as_deref()
     }
 
-    /// More in one line, where there is more.
+    /// A remark, one line, if any.
     pub fn remark(&self) -> Option<String> {
         match self {
             Self::Ended(record, _) => record.reason.clone(),
             Self::Seen(seen) => Some(format!("job {}, {}", seen.job, seen.remark)),
-            Self::Stopped => Some("what it has is kept, and the next submit goes on with it".to_owned()),
+            Self::Stopped => {
+                Some("its results so far are kept, and the next submit continues from them".to_owned())
+            }
             Self::Lost(what) | Self::NotSubmitted(what) | Self::Broken(what) => Some(what.clone()),
-            Self::Unknown => Some("whether it runs, waits or is lost is not known".to_owned()),
+            Self::Unknown => Some("it is unknown whether it runs, waits or is lost".to_owned()),
             Self::Missing => None,
         }
     }
 }
 
-/// The states of a plan's cells, in its order. `seen` is `None` where the engine's list could not be had.
+/// The states of a plan's cells, in its order. `seen` is `None` if the engine's list is unknown.
 pub fn states(
     plan: &Plan,
     found: &BTreeMap<CellId, Found>,
@@ -103,7 +105,7 @@ pub fn states(
     let one = |cell: &CellId| {
         let known = seen.unwrap_or_default().iter().find(|seen| seen.cell == *cell);
         let state = match (found.get(cell), known) {
-            // A job that has ended its cell may be in the list for some seconds more.
+            // An ended cell's job may stay in the list for some seconds.
             (Some(Found::Whole(record, exit)), known) if known.is_none() || !record.outcome.may_pass() => {
                 State::Ended(record.clone(), *exit)
             }
@@ -121,7 +123,7 @@ pub fn states(
     plan.order.iter().map(one).collect()
 }
 
-/// A cell of which only the journal knows.
+/// A cell that only the journal knows.
 fn submitted(entry: Option<&Entry>) -> State {
     let Some(entry) = entry else { return State::Missing };
     let at = &entry.utc;
@@ -136,8 +138,8 @@ fn submitted(entry: Option<&Entry>) -> State {
     }
 }
 
-/// Machines that have one id, though their nodes differ: copies of one image, or one machine under several names, which
-/// the boot tells apart.
+/// Remarks on machines with the same id and different nodes: copies of one image, or one machine under several names,
+/// which the boot distinguishes.
 pub fn clones(records: &[&CellRecord]) -> Vec<String> {
     let mut by_hash: BTreeMap<&str, Vec<&CellRecord>> = BTreeMap::new();
     for record in records {
@@ -166,7 +168,7 @@ fn cloned(same: &[&CellRecord]) -> Option<String> {
     Some(match is_one {
         true => format!(
             "{names} measured on one boot, so they are one machine under several names: they count as different machines, \
-             and intervals over machines say nothing then"
+             and intervals over machines are then meaningless"
         ),
         false => format!(
             "{names} have the same machine id, as copies of one image do: they count as different machines by their names; \

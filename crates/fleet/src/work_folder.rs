@@ -1,8 +1,8 @@
-//! Where a cell works until it is whole: `cells/.MACHINE.REPEAT.XXXX`, which one process has at a time, which outlives
-//! it, and which becomes `cells/MACHINE.REPEAT` by a rename.
+//! The work folder of a cell: `cells/.MACHINE.REPEAT.XXXX`, which one process locks at a time, which outlives it, and
+//! which a rename makes `cells/MACHINE.REPEAT`.
 //!
-//! Whatever ends a cell (a signal, the end of a time limit, the loss of the node, a full disk), its folder stays aside
-//! with the study as far as it came, and the next attempt takes it.
+//! Whatever ends a cell (a signal, the end of a time limit, the loss of the node, a full disk), its work folder stays
+//! with the study so far, and the next attempt takes it.
 
 use crate::cell::{Attempt, CellId, CellRecord, EXIT_FILE, RECORD_FILE, STUDY_FILE};
 use crate::folder::{read_cell, read_record};
@@ -12,18 +12,18 @@ use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Name of the file whose lock the process at work holds.
+/// Name of the lock file of the working process.
 const LOCK: &str = "lock";
 /// Name of the file with a line for each attempt.
 const ATTEMPTS: &str = "attempts.jsonl";
-/// What stands for the end of an attempt that wrote none.
+/// The end of an attempt that recorded none.
 const NO_END: &str = "it did not come to an end: killed, or the node was lost";
-/// How often a folder is looked for that another process has just renamed.
+/// Maximum retries for a folder that another process has just renamed.
 const TRIES: usize = 20;
-/// Longest file of attempts, bytes.
+/// Maximum bytes of the file of attempts.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// A folder that this process has.
+/// A work folder that this process has locked.
 #[derive(Debug)]
 pub struct WorkFolder {
     /// The folder.
@@ -38,28 +38,28 @@ pub struct WorkFolder {
     now: Option<Attempt>,
 }
 
-/// What there is to do for a cell.
+/// The work to do for a cell.
 #[derive(Debug)]
 pub enum Taken {
-    /// It is measured already.
+    /// None: it is already measured.
     Whole(Box<CellRecord>, i32),
-    /// It is this process's.
+    /// This process has locked it.
     Ours(Box<WorkFolder>),
 }
 
 impl Drop for WorkFolder {
     fn drop(&mut self) {
-        // Closing it would not do as long as a child that has just been forked has it open.
+        // Closing is not enough while a just forked child has it open.
         let _ = self.lock.unlock();
     }
 }
 
 impl WorkFolder {
-    /// Takes the folder of a cell: the one that an earlier attempt left, or a new one. A cell that was refused or failed
-    /// is begun again from what it left.
+    /// Locks the work folder of a cell: that of an earlier attempt, or a new one. A cell that was refused or failed
+    /// continues from what it left.
     ///
     /// # Errors
-    /// Another process has it, its folder is not usable, or nothing can be written.
+    /// Another process has locked it, its folder is unusable, or nothing can be written.
     pub fn take(cells: &Path, cell: &CellId, plan_hash: &str) -> Result<Taken, FleetError> {
         for _ in 0..TRIES {
             let whole = cells.join(cell.to_string());
@@ -71,7 +71,7 @@ impl WorkFolder {
                 let aside = new_name(cells, cell)?;
                 match std::fs::rename(&whole, &aside) {
                     Ok(()) => durable::sync_folder_of(&aside)?,
-                    // Somebody else was quicker.
+                    // Another process was faster.
                     Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
                     Err(error) => return Err(FleetError::file("rename", &whole, &error)),
                 }
@@ -81,7 +81,7 @@ impl WorkFolder {
                 None => made(cells, cell)?,
             };
             let Some(lock) = locked(&path, cell)? else { continue };
-            // It was finished by another process between the first look and the lock.
+            // Another process finished it between the first check and the lock.
             if whole.symlink_metadata().is_ok() {
                 continue;
             }
@@ -99,12 +99,12 @@ impl WorkFolder {
             return Ok(Taken::Ours(Box::new(folder)));
         }
         Err(FleetError::Failed(format!(
-            "{}: the folder of {cell} changes again and again: submit again",
+            "{}: the folder of {cell} changes repeatedly: submit again",
             cells.display()
         )))
     }
 
-    /// The record of an attempt that was refused or failed becomes a line of the attempts.
+    /// Turns the record of a refused or failed attempt into a line of the attempts.
     fn put_record_away(&mut self) -> Result<(), FleetError> {
         let (record_path, exit_path) = (self.path.join(RECORD_FILE), self.path.join(EXIT_FILE));
         if let Ok(record) = read_record(&record_path) {
@@ -124,7 +124,7 @@ impl WorkFolder {
         Ok(())
     }
 
-    /// Says, durably, that an attempt begins.
+    /// Records durably that an attempt starts.
     ///
     /// # Errors
     /// It cannot be written.
@@ -145,7 +145,7 @@ impl WorkFolder {
         Ok(())
     }
 
-    /// Says how this attempt was stopped; its folder stays aside.
+    /// Records how this attempt was stopped; its work folder stays.
     ///
     /// # Errors
     /// It cannot be written.
@@ -160,11 +160,11 @@ impl WorkFolder {
         let line = serde_json::to_string(attempt)
             .map_err(|error| FleetError::Failed(format!("cannot write a line of {ATTEMPTS}: {error}")))?;
         let mut file = OpenOptions::new().create(true).append(true).open(&path).map_err(failed)?;
-        // The line break in front ends a line that was cut off.
+        // The leading line break ends a line that was cut off.
         file.write_all(format!("\n{line}\n").as_bytes()).and_then(|()| file.sync_all()).map_err(failed)
     }
 
-    /// Attempts, of which a later line of one start counts.
+    /// Attempts; the last line of a start counts.
     fn read_attempts(&self) -> Result<Vec<Attempt>, FleetError> {
         let path = self.path.join(ATTEMPTS);
         if path.symlink_metadata().is_err() {
@@ -182,7 +182,7 @@ impl WorkFolder {
         Ok(attempts)
     }
 
-    /// The result file that is to be gone on with, if there is one: the newest, where boots lie between.
+    /// The result file to continue, if any: the newest, if there were boots in between.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -191,7 +191,7 @@ impl WorkFolder {
         Ok(newest.map(|(_, path)| path))
     }
 
-    /// Where a new result file goes.
+    /// Path of a new result file.
     pub fn new_study(&self) -> PathBuf {
         self.path.join(STUDY_FILE)
     }
@@ -213,7 +213,7 @@ impl WorkFolder {
         Ok(found)
     }
 
-    /// Puts a result file aside that cannot be read, so that a new one can be begun.
+    /// Renames an unreadable result file, so that a new one can be created.
     ///
     /// # Errors
     /// It cannot be renamed.
@@ -222,7 +222,7 @@ impl WorkFolder {
         let target = free.into_iter().find(|path| path.symlink_metadata().is_err()).ok_or_else(|| {
             FleetError::broken(
                 &self.path,
-                "it has 999 result files that cannot be read: look at them, and remove them",
+                "it has 999 result files that cannot be read: check and remove them",
             )
         })?;
         durable::rename(study, &target)?;
@@ -231,21 +231,20 @@ impl WorkFolder {
             name.push("-journal");
             PathBuf::from(name)
         };
-        // A journal belongs to its file and to no other.
+        // A journal belongs to its file only.
         if beside(study).symlink_metadata().is_ok() {
             durable::rename(&beside(study), &beside(&target))?;
         }
         let name = target.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        self.notes.push(format!("a result file could not be gone on with and is kept as {name}: {why}"));
+        self.notes.push(format!("a result file could not be continued and is kept as {name}: {why}"));
         Ok(())
     }
 
-    /// Makes the folder the cell's: the record and the exit code are written, everything is synced, and the rename comes
-    /// last. A complete result file of a later boot gets the name that readers expect, and those before it are kept and
-    /// named.
+    /// Makes this the cell's folder: writes the record and the exit code, syncs everything, and renames last. A
+    /// complete result file of a later boot gets the name that readers expect; earlier ones are kept and noted.
     ///
     /// # Errors
-    /// Something cannot be written or renamed; the folder stays aside with what it has.
+    /// Something cannot be written or renamed; the work folder stays with its content.
     pub fn finish(mut self, mut record: CellRecord, exit: i32) -> Result<PathBuf, FleetError> {
         self.name_studies()?;
         record.notes.append(&mut self.notes);
@@ -261,7 +260,7 @@ impl WorkFolder {
         let whole = self.cells.join(self.cell.to_string());
         let may_pass = record.outcome.may_pass();
         durable::rename(&self.path, &whole)?;
-        // Of use to nobody any more; after the rename, so that nobody takes the folder for one without an owner.
+        // No longer needed; after the rename, so that the folder is never without an owner.
         let _ = std::fs::remove_file(whole.join(LOCK));
         if !may_pass {
             let _ = std::fs::remove_file(whole.join(ATTEMPTS));
@@ -278,7 +277,7 @@ impl WorkFolder {
             durable::rename(path, &kept)?;
             let name = kept.file_name().unwrap_or_default().to_string_lossy().into_owned();
             self.notes.push(format!(
-                "the study began on an earlier boot or another machine: what it had there is kept as {name}, and the result is \
+                "the study began on an earlier boot or another machine: its results there are kept as {name}, and the result is \
                  of the last boot alone"
             ));
         }
@@ -286,7 +285,7 @@ impl WorkFolder {
     }
 }
 
-/// A name that nothing has: the time in nanoseconds and the process, in 36 digits.
+/// An unused name: the time in nanoseconds and the process, in 36 digits.
 fn new_name(cells: &Path, cell: &CellId) -> Result<PathBuf, FleetError> {
     let since =
         std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -302,7 +301,7 @@ fn new_name(cells: &Path, cell: &CellId) -> Result<PathBuf, FleetError> {
     (0..1000)
         .map(named)
         .find(|path| path.symlink_metadata().is_err())
-        .ok_or_else(|| FleetError::broken(cells, format!("no name for a folder of {cell} is free")))
+        .ok_or_else(|| FleetError::broken(cells, format!("no unused name for a folder of {cell}")))
 }
 
 fn made(cells: &Path, cell: &CellId) -> Result<PathBuf, FleetError> {
@@ -311,7 +310,7 @@ fn made(cells: &Path, cell: &CellId) -> Result<PathBuf, FleetError> {
     Ok(path)
 }
 
-/// The folder that an earlier attempt left: the one with a study, where there are several.
+/// The work folder of an earlier attempt: the one with a study, if there are several.
 fn aside(cells: &Path, cell: &CellId) -> Result<Option<PathBuf>, FleetError> {
     let failed = |error: std::io::Error| FleetError::file("read", cells, &error);
     let prefix = format!(".{cell}.");
@@ -329,7 +328,7 @@ fn aside(cells: &Path, cell: &CellId) -> Result<Option<PathBuf>, FleetError> {
     Ok(found.into_iter().next())
 }
 
-/// Locks a folder. `None` where it was renamed meanwhile.
+/// Locks a folder. `None` if it was renamed meanwhile.
 fn locked(path: &Path, cell: &CellId) -> Result<Option<File>, FleetError> {
     let lock_path = path.join(LOCK);
     let lock = match OpenOptions::new().create(true).truncate(false).write(true).open(&lock_path) {

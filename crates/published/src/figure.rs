@@ -1,4 +1,4 @@
-//! Figures: a number as it was given, and how it follows from others.
+//! Figures: a number as given, and how it follows from others.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,55 +8,55 @@ use serde::{Deserialize, Serialize};
 pub struct Figure {
     /// Name inside the file.
     pub id: String,
-    /// Arm that it belongs to; `None` of the study.
+    /// Its arm; `None` for the whole study.
     pub arm: Option<String>,
-    /// Query that it belongs to; `None` of all.
+    /// Its query; `None` for all.
     pub query: Option<u8>,
     /// What it is.
     pub what: String,
-    /// What is to be known of it beside that.
+    /// A remark.
     pub note: Option<String>,
-    /// The number with the digits that are given, commas between groups of three; `15:07` is minutes and seconds.
+    /// The number with the given digits, commas between groups of three; `15:07` is minutes and seconds.
     pub value: String,
-    /// Upper end, where it is a range.
+    /// Upper end of a range.
     pub to: Option<String>,
-    /// Unit, as it stands behind the number; empty where none was given.
+    /// Unit, as it follows the number; empty if none was given.
     pub unit: String,
-    /// Units of the base in one unit: 1e9 for GHz where others count in Hz.
+    /// Base units in one unit: 1e9 for GHz if others are in Hz.
     #[serde(default = "one")]
     pub scale: f64,
-    /// Size of the last digit that counts, where it is not that of the text: 100 of `121,200`.
+    /// Size of the last significant digit, if the text does not show it: 100 of `121,200`.
     pub rounded_to: Option<f64>,
-    /// Whether the article prints it; without a formula it does.
+    /// Whether the article prints it; default: yes without a formula.
     #[serde(default)]
     printed: bool,
     /// How it follows from other figures.
     pub formula: Option<Formula>,
-    /// Command that redoes it, where it is another than its arm's.
+    /// Command that repeats it, if it is not its arm's.
     pub command: Option<String>,
-    /// Why no command can redo it.
+    /// Why no command can repeat it.
     pub missing: Option<String>,
 }
 
-/// How a figure follows from others, which are named. Either a quotient, or one of the last three.
+/// How a figure follows from others, by their names. Either a quotient, or one of the last three.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Formula {
-    /// Factors above the line.
+    /// Factors of the numerator.
     pub numerator: Vec<String>,
-    /// Factors of a product that is added to these.
+    /// Factors of a product added to it.
     pub plus: Vec<String>,
-    /// Factors of a product that is taken from these.
+    /// Factors of a product subtracted from it.
     pub minus: Vec<String>,
-    /// Factors below the line.
+    /// Factors of the denominator.
     pub denominator: Vec<String>,
     /// Whether the quotient is in percent.
     pub percent: bool,
-    /// So many percent faster, as a ratio of speed: 1.20 of 20.
+    /// This many percent faster, as a ratio of speed: 1.20 for 20.
     pub faster: Option<String>,
-    /// So many percent more time, as a ratio of speed: 1 / 1.13 of 13.
+    /// This many percent more time, as a ratio of speed: 1 / 1.13 for 13.
     pub slower: Option<String>,
-    /// The largest of these without their signs, which the figure must not be below.
+    /// The largest absolute value of these; the figure must not be below it.
     pub within: Vec<String>,
 }
 
@@ -70,18 +70,18 @@ impl Figure {
         self.printed || self.formula.is_none()
     }
 
-    /// Its number in the base unit; `None` where its text is none. Of a range the lower end.
+    /// Its number in the base unit; `None` if its text is not a number. The lower end of a range.
     pub fn number(&self) -> Option<f64> {
         Some(number(&self.value)? * self.scale)
     }
 
-    /// By how much its number may be off because it was rounded, in the base unit.
+    /// Maximum rounding error of its number, in the base unit.
     pub fn rounding(&self) -> f64 {
         let decimals = self.value.split_once('.').map_or(0, |(_, decimals)| decimals.len() as i32);
         self.rounded_to.unwrap_or_else(|| 10_f64.powi(-decimals)) / 2.0 * self.scale
     }
 
-    /// Number and unit as they were given: `955,750 reads/s`, `0–65% faster`, `1.316x`.
+    /// Number and unit as given: `955,750 reads/s`, `0–65% faster`, `1.316x`.
     pub fn text(&self) -> String {
         let ends = self.to.as_ref().map_or_else(|| self.value.clone(), |to| format!("{}–{to}", self.value));
         match self.unit.as_str() {
@@ -94,7 +94,7 @@ impl Figure {
     }
 }
 
-/// A number of an article: `6,692,284,057`, `-1.47`, `15:07` (seconds).
+/// Parses a number of an article: `6,692,284,057`, `-1.47`, `15:07` (seconds).
 fn number(text: &str) -> Option<f64> {
     let plain = |text: &str| text.replace(',', "").parse::<f64>().ok();
     match text.split_once(':') {
@@ -111,7 +111,7 @@ impl Formula {
         lists.into_iter().flatten().chain(&self.faster).chain(&self.slower)
     }
 
-    /// Its value; `part` gives those of the parts. `None` where one is missing or it divides by 0.
+    /// Its value; `part` returns those of the parts. `None` if one is missing or it divides by 0.
     pub fn value(&self, part: &dyn Fn(&str) -> Option<f64>) -> Option<f64> {
         let product = |names: &[String]| names.iter().map(|name| part(name)).product::<Option<f64>>();
         let sum = |names: &[String]| if names.is_empty() { Some(0.0) } else { product(names) };
@@ -129,7 +129,7 @@ impl Formula {
         Some(value).filter(|value| value.is_finite())
     }
 
-    /// It in words, with `text` for each part.
+    /// The formula as text, with `text` for each part.
     pub fn words(&self, text: &dyn Fn(&str) -> String) -> String {
         let product = |names: &[String]| names.iter().map(|name| text(name)).collect::<Vec<_>>().join(" · ");
         if let Some(percent) = &self.faster {

@@ -1,7 +1,7 @@
-//! Published measurements that the program can redo, as data (`published/*.toml`): source, machine, arms, every
-//! figure, what follows from it, slips, and what was said without a measurement. Pure: texts in, values out.
+//! Published measurements that the program can repeat, as data (`published/*.toml`): source, machine, arms, figures and
+//! their formulas, slips, and claims without a measurement. Pure: texts in, values out.
 //!
-//! Figures that were recomputed have the figures from which they follow, so that a test recomputes each of them.
+//! Recomputed figures name the figures that they follow from, so that a test recomputes each of them.
 
 mod figure;
 mod reader;

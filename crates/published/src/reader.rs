@@ -1,12 +1,12 @@
-//! Reads the files of `published/`, which are part of the program.
+//! Reads the built-in files of `published/`.
 
 use crate::types::Published;
 use std::collections::BTreeSet;
 
-/// Version of the form of the files.
+/// Version of the file format.
 const VERSION: u32 = 1;
 
-/// Name and text of each study, in the order in which they are shown.
+/// Name and text of each study, in display order.
 const STUDIES: [(&str, &str); 5] = [
     ("parallel-queries", include_str!("../../../published/parallel-queries.toml")),
     ("log-buffer", include_str!("../../../published/log-buffer.toml")),
@@ -15,10 +15,10 @@ const STUDIES: [(&str, &str); 5] = [
     ("cached-reads", include_str!("../../../published/cached-reads.toml")),
 ];
 
-/// Why a published study cannot be had.
+/// An unknown, ambiguous or broken published study.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PublishedError {
-    /// There is none of this name.
+    /// No study has this name.
     #[error("there is no published study '{name}': there are {known}; `threadwise published` lists them")]
     Unknown {
         /// The name.
@@ -26,17 +26,17 @@ pub enum PublishedError {
         /// The names that exist.
         known: String,
     },
-    /// A plain name fits several.
-    #[error("'{name}' fits several published studies: {fitting}; name one")]
+    /// A plain name matches several.
+    #[error("'{name}' matches several published studies: {fitting}; give one of them")]
     Several {
         /// The name.
         name: String,
-        /// Those that it fits.
+        /// The matching studies.
         fitting: String,
     },
-    /// Its file, which is part of the program, is not of the form that it has to be.
+    /// Its built-in file is invalid.
     #[error(
-        "the published study '{name}' that comes with threadwise is broken: {message}; this is a fault of \
+        "the built-in published study '{name}' is broken: {message}; this is a bug in \
          the program, please report it"
     )]
     Broken {
@@ -47,12 +47,12 @@ pub enum PublishedError {
     },
 }
 
-/// Names of all published studies, in the order in which they are shown.
+/// Names of all published studies, in display order.
 pub fn names() -> Vec<&'static str> {
     STUDIES.iter().map(|(name, _)| *name).collect()
 }
 
-/// All published studies, in the order in which they are shown.
+/// All published studies, in display order.
 ///
 /// # Errors
 /// [`PublishedError::Broken`].
@@ -63,7 +63,7 @@ pub fn all() -> Result<Vec<Published>, PublishedError> {
 /// The published study of this name.
 ///
 /// # Errors
-/// [`PublishedError`]: there is none, or it is broken.
+/// [`PublishedError`]: it does not exist, or is broken.
 pub fn find(name: &str) -> Result<Published, PublishedError> {
     let known = STUDIES.iter().find(|(known, _)| *known == name);
     let unknown = || PublishedError::Unknown { name: name.to_owned(), known: names().join(", ") };
@@ -71,10 +71,10 @@ pub fn find(name: &str) -> Result<Published, PublishedError> {
     read(name, text)
 }
 
-/// The published study that a plain name fits: its name, a part of that, what else it is called, or a word of what it is about.
+/// The published study that a plain name matches: its name or a part of it, an alias, or a word of its title.
 ///
 /// # Errors
-/// [`PublishedError`]: none fits, several do, or one is broken.
+/// [`PublishedError`]: none matches, several do, or one is broken.
 pub fn find_plain(typed: &str) -> Result<Published, PublishedError> {
     let plain = |text: &str| text.to_lowercase().replace(['-', '_', ' '], "");
     let word = plain(typed);
@@ -99,7 +99,7 @@ pub fn find_plain(typed: &str) -> Result<Published, PublishedError> {
     }
 }
 
-/// SMT yields of all published studies: the name of the study and the ratio.
+/// SMT yields of all published studies: name of the study and ratio.
 ///
 /// # Errors
 /// [`PublishedError::Broken`].
@@ -125,10 +125,10 @@ fn read(name: &str, text: &str) -> Result<Published, PublishedError> {
     }
 }
 
-/// The first thing that is wrong with a file beyond its form.
+/// The first error in a file's content, if any.
 fn fault(published: &Published, name: &str) -> Option<String> {
     if (published.version, published.name.as_str()) != (VERSION, name) {
-        return Some(format!("it says version {} and name '{}'", published.version, published.name));
+        return Some(format!("its version is {} and its name '{}'", published.version, published.name));
     }
     let ids: Vec<&str> = published.figures.iter().map(|figure| figure.id.as_str()).collect();
     if ids.iter().collect::<BTreeSet<_>>().len() != ids.len() {
@@ -141,17 +141,16 @@ fn fault(published: &Published, name: &str) -> Option<String> {
     if let Some(lost) =
         published.figures.iter().filter_map(|figure| figure.arm.as_deref()).find(|arm| !arms.contains(arm))
     {
-        return Some(format!("a figure names the arm '{lost}', which is not there"));
+        return Some(format!("a figure names the unknown arm '{lost}'"));
     }
     let named = published.slips.iter().map(|slip| &slip.figure);
     let named = named.chain(published.comparisons.iter().map(|comparison| &comparison.figure));
     let mut named = named.chain(published.charts.iter().flat_map(|chart| &chart.figures));
     if let Some(lost) = named.find(|id| !ids.contains(&id.as_str())) {
-        return Some(format!("it names the figure '{lost}', which is not there"));
+        return Some(format!("it names the unknown figure '{lost}'"));
     }
     let without = ids.iter().find(|id| published.computed(id).is_none());
-    without
-        .map(|id| format!("the figure '{id}' has no number, or does not follow from figures that are there"))
+    without.map(|id| format!("the figure '{id}' has no number, or does not follow from the other figures"))
 }
 
 #[cfg(test)]

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// Version of the form, 1.
+    /// Version of the format, 1.
     pub version: u32,
-    /// Name; the preset that redoes the study has the same.
+    /// Name, which is also that of the preset that repeats the study.
     pub name: String,
-    /// What else it may be called on the command line.
+    /// Aliases on the command line.
     #[serde(skip_serializing)]
     pub also: Vec<String>,
     /// Its section in evidence/published-studies.md.
@@ -21,11 +21,14 @@ pub struct Published {
     pub short: String,
     /// The same in one line.
     pub about: String,
-    /// What its ratios are of; they are turned into ratios of rates.
+    /// The answer that it gave, in two sentences at most; `{ID}` stands for the text of a figure.
+    #[serde(skip_serializing)]
+    pub answer: String,
+    /// Quantity of its ratios, which are converted to ratios of rates.
     pub ratios_of: String,
-    /// Workload of the studies that redo it.
+    /// Workload of the studies that repeat it.
     pub workload: String,
-    /// Command that redoes it, for each part that names no other one.
+    /// Command that repeats it, unless a part names another one.
     pub command: String,
     /// How it was measured, one sentence each.
     pub setup: Vec<String>,
@@ -46,18 +49,18 @@ pub struct Published {
     /// Printed figures that do not follow from the others.
     #[serde(rename(deserialize = "slip"), default)]
     pub slips: Vec<Slip>,
-    /// What was said, asked, or shown without a figure.
+    /// Claims, questions, and results that are only drawn.
     #[serde(rename(deserialize = "statement"), default)]
     pub statements: Vec<Statement>,
-    /// Ratios that a study can be put beside.
+    /// Ratios to compare a study with.
     #[serde(rename(deserialize = "comparison"))]
     pub comparisons: Vec<Comparison>,
-    /// Which figures are drawn.
+    /// Charts.
     #[serde(rename(deserialize = "chart"), skip_serializing)]
     pub charts: Vec<Chart>,
 }
 
-/// Where a study was published; what its text does not say is not there.
+/// Source of a study, as far as its text tells.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
@@ -67,9 +70,9 @@ pub struct Source {
     pub title: Option<String>,
     /// Year.
     pub year: Option<u32>,
-    /// Address.
+    /// URL.
     pub url: Option<String>,
-    /// What it is about, in other words than its own.
+    /// Subject, paraphrased.
     pub subject: String,
 }
 
@@ -95,7 +98,7 @@ pub struct Engine {
     pub name: String,
 }
 
-/// A size.
+/// A size of data or work.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Size {
@@ -103,7 +106,7 @@ pub struct Size {
     pub about: String,
 }
 
-/// One thing that was run.
+/// One arm of the study.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Arm {
@@ -111,7 +114,7 @@ pub struct Arm {
     pub id: String,
     /// Its name as published.
     pub name: String,
-    /// Our placement.
+    /// Placement in threadwise.
     pub placement: String,
     /// Sessions.
     pub sessions: Option<u32>,
@@ -119,11 +122,11 @@ pub struct Arm {
     pub dop: Option<u32>,
     /// Jobs.
     pub jobs: Option<u32>,
-    /// Whether SMT was on, and how it was taken away.
+    /// Whether SMT was on, and how it was switched off.
     pub smt: String,
-    /// Command that redoes it, where it is another than the study's.
+    /// Command that repeats it, if it is not the study's.
     pub command: Option<String>,
-    /// Why no command can redo it.
+    /// Why no command can repeat it.
     pub missing: Option<String>,
 }
 
@@ -133,27 +136,27 @@ pub struct Arm {
 pub struct Slip {
     /// The printed figure; its formula gives what follows from the others.
     pub figure: String,
-    /// What does not agree.
+    /// The contradiction.
     pub text: String,
 }
 
-/// What a statement is.
+/// Kind of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Said and not measured.
+    /// A claim without a measurement.
     Claim,
-    /// Asked, and open.
+    /// An open question.
     Question,
-    /// Measured, with figures in a picture alone.
+    /// Measured, with the figures only in a picture.
     Picture,
 }
 
-/// Something that was said, asked or drawn.
+/// A claim, question or picture.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Statement {
-    /// What it is.
+    /// Kind.
     pub kind: Kind,
     /// A sentence.
     pub text: String,
@@ -163,38 +166,38 @@ pub struct Statement {
     pub missing: Option<String>,
 }
 
-/// A published ratio of rates that a measured one can stand beside.
+/// A published ratio of rates to compare with a measured one.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Comparison {
-    /// Name of the comparison in the preset, or what is compared where presets make names of their own.
+    /// Name of the comparison in the preset, or what is compared if presets generate names.
     pub name: String,
-    /// What tells it from others of the same name.
+    /// What distinguishes it from others of the same name.
     pub says: Option<String>,
     /// Figure with the ratio, treatment over baseline.
     pub figure: String,
     /// Workload options that a treatment must not contradict.
     #[serde(default)]
     pub options: BTreeMap<String, String>,
-    /// What the treatment is, where a comparison of another name is meant too.
+    /// The treatment, if a comparison of another name may match too.
     pub treatment: Option<Side>,
-    /// What the baseline is.
+    /// The baseline.
     pub baseline: Option<Side>,
 }
 
-/// What one side of a comparison is.
+/// One side of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Side {
     /// Placement text.
     pub placement: String,
-    /// Sessions or jobs; as the placement gives where it is not said.
+    /// Sessions or jobs; default: as the placement gives.
     pub sessions: Option<u32>,
     /// Degree of parallelism.
     pub dop: Option<Dop>,
 }
 
-/// A degree of parallelism: a number below the number of cores, or what it was on the machine.
+/// A degree of parallelism: a number below the number of cores, or relative to the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dop {
@@ -207,7 +210,7 @@ pub enum Dop {
     Number(u32),
 }
 
-/// Figures that are drawn together.
+/// A chart.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Chart {
@@ -215,14 +218,20 @@ pub struct Chart {
     pub title: String,
     /// Quantity with its unit, for the axis.
     pub what: String,
-    /// Figures, from above.
+    /// Figures, from top to bottom.
     pub figures: Vec<String>,
-    /// What stands beside each; the arm's name, or what it is, where none are given.
+    /// Their labels; default: the arm's name, or what it is.
     #[serde(default)]
     pub labels: Vec<String>,
 }
 
 impl Published {
+    /// The answer with the texts of its figures; a name that is no figure's stays as it is.
+    pub fn answer(&self) -> String {
+        let put = |text: String, figure: &Figure| text.replace(&format!("{{{}}}", figure.id), &figure.text());
+        self.figures.iter().fold(self.answer.clone(), put)
+    }
+
     /// A figure by its name inside the file.
     pub fn figure(&self, id: &str) -> Option<&Figure> {
         self.figures.iter().find(|figure| figure.id == id)
@@ -238,19 +247,18 @@ impl Published {
         self.slips.iter().find(|slip| slip.figure == figure)
     }
 
-    /// A figure's number in its base unit, as it is given; of a range its lower end.
+    /// A figure's number in its base unit, as given; the lower end of a range.
     pub fn given(&self, id: &str) -> Option<f64> {
         self.figure(id)?.number()
     }
 
-    /// What follows for a figure from others, unrounded; a figure without formula is what it is. `None` where a part
-    /// is missing, divides by 0 or refers to itself.
+    /// A figure's value computed from others, unrounded; without a formula its own number. `None` if a part is missing,
+    /// divides by 0 or refers to itself.
     pub fn computed(&self, id: &str) -> Option<f64> {
         self.followed(id, self.figures.len())
     }
 
-    /// The same over so many steps at the most. A printed figure is taken as it is printed where another one refers
-    /// to it.
+    /// The same with a limit of steps. A figure that another one refers to is used as printed.
     fn followed(&self, id: &str, steps: usize) -> Option<f64> {
         let figure = self.figure(id)?;
         let part = |name: &str| {
@@ -263,12 +271,12 @@ impl Published {
         figure.formula.as_ref().map_or_else(|| figure.number(), |formula| formula.value(&part))
     }
 
-    /// How a figure follows from others, with their numbers: `(22.41 - 22.95) / 22.41`.
+    /// A figure's formula with the numbers: `(22.41 - 22.95) / 22.41`.
     pub fn formula_words(&self, formula: &Formula) -> String {
         formula.words(&|name| self.figure(name).map_or_else(String::new, Figure::text))
     }
 
-    /// The command that redoes an arm.
+    /// The command that repeats an arm.
     ///
     /// # Errors
     /// Why there is none.
@@ -276,7 +284,7 @@ impl Published {
         redo(arm.command.as_deref(), arm.missing.as_deref(), Ok(&self.command))
     }
 
-    /// The command that redoes a figure: its own, that of its arm, or the study's.
+    /// The command that repeats a figure: its own, that of its arm, or the study's.
     ///
     /// # Errors
     /// Why there is none.
@@ -294,7 +302,7 @@ impl Published {
         redo(statement.command.as_deref(), statement.missing.as_deref(), Ok(&self.command))
     }
 
-    /// What no command can redo, with the reason, once each.
+    /// What no command can repeat, with the reason, once each.
     pub fn cannot_redo(&self) -> Vec<(String, &str)> {
         let arms = self.arms.iter().filter_map(|arm| Some((arm.name.clone(), self.redo_arm(arm).err()?)));
         let figures = self
@@ -310,7 +318,7 @@ impl Published {
         all
     }
 
-    /// A figure in words: arm, query, what it is.
+    /// A figure as text: arm, query, what it is.
     pub fn name_of(&self, figure: &Figure) -> String {
         let arm = figure.arm.as_deref().and_then(|id| self.arm(id)).map(|arm| arm.name.clone());
         let query = figure.query.map(|query| format!("Q{query}"));

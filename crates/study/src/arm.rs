@@ -1,22 +1,22 @@
-//! Arms: states of the machine that treatments are compared in, beyond which logical CPUs they use.
+//! Arms: machine states (SMT, turbo, governor) that treatments are compared in.
 //!
 //! A mask leaves siblings online and idle; taking them offline or switching SMT off gives the core to one thread, and
-//! may leave clocks and interrupts otherwise. That a mask is as good is a claim that a study can test by having both in
-//! each block. Source of the ways: kernel `Documentation/admin-guide/cputopology.rst`,
-//! `Documentation/ABI/testing/sysfs-devices-system-cpu` (`smt/control`), `Documentation/admin-guide/pm/cpufreq.rst`.
+//! may change clocks and interrupts. A study tests whether a mask is as good by having both in each block. Sources:
+//! kernel `Documentation/admin-guide/cputopology.rst`, `Documentation/ABI/testing/sysfs-devices-system-cpu`
+//! (`smt/control`), `Documentation/admin-guide/pm/cpufreq.rst`.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// How long the treatments of an arm run unmeasured after a switch, nanoseconds, in turns: clocks and caches settle in
-/// that time. What a package may draw beyond its lasting power settles over tens of seconds (Intel SDM vol. 3B, "RAPL",
-/// PL1's time window) and is not waited for; the analysis holds first rounds against later ones.
+/// How long the treatments of an arm run unmeasured after a switch, in turns, nanoseconds: clocks and caches settle in
+/// that time. The package power limit PL1 settles over tens of seconds (Intel SDM vol. 3B, "RAPL") and is not waited
+/// for; the analysis compares first rounds with later ones.
 pub const SETTLE_NS: u64 = 1_000_000_000;
 
-/// How SMT is taken away from treatments that use one logical CPU of a core.
+/// How SMT is kept from treatments that use one logical CPU of a core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum SmtWay {
-    /// By the placement alone: siblings are online, and idle. It needs no rights.
+    /// By the placement alone: siblings are online and idle. It needs no privileges.
     #[default]
     Mask,
     /// The siblings of the arm's logical CPUs are offline (`cpuN/online`).
@@ -26,10 +26,10 @@ pub enum SmtWay {
 }
 
 impl SmtWay {
-    /// All, in the order of words in messages.
+    /// All, in the order in which messages list them.
     pub const ALL: [Self; 3] = [Self::Mask, Self::Offline, Self::System];
 
-    /// Its word in study definitions and tables.
+    /// The word in study definitions and tables.
     pub fn word(self) -> &'static str {
         match self {
             Self::Mask => "mask",
@@ -48,24 +48,24 @@ impl FromStr for SmtWay {
     }
 }
 
-/// What a treatment wants of the machine. What it does not name stays as it was found.
+/// The machine state that a treatment needs. What it does not name is left as found.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Arm {
     /// How SMT is taken away.
     pub smt: SmtWay,
-    /// Whether clocks may rise above the nominal one.
+    /// Whether clocks may exceed the nominal frequency.
     pub turbo: Option<bool>,
     /// Governor of all clock policies.
     pub governor: Option<String>,
 }
 
 impl Arm {
-    /// Whether nothing has to be switched for it.
+    /// Whether the treatment needs no switch.
     pub fn is_as_found(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Factor and level of whatever it names.
+    /// Factor and level of each setting that is set.
     pub fn levels(&self) -> impl Iterator<Item = (&'static str, String)> {
         let smt = (self.smt != SmtWay::Mask).then(|| self.smt.word().to_owned());
         let turbo = self.turbo.map(|is_on| if is_on { "on" } else { "off" }.to_owned());
@@ -76,19 +76,21 @@ impl Arm {
     /// Sets the level of an arm factor.
     ///
     /// # Errors
-    /// The level is none of that factor's; one line without a place.
+    /// The factor has no such level; one line without a position.
     pub(crate) fn set(&mut self, factor: &str, level: &str) -> Result<(), String> {
         match factor {
             "smt" => self.smt = level.parse()?,
             "turbo" => self.turbo = Some(on_or_off(level)?),
             "governor" => self.governor = Some(governor(level)?),
-            _ => return Err(format!("'{}' is no arm; {} are", factor.escape_debug(), FACTORS.join(", "))),
+            _ => {
+                return Err(format!("'{}' is not an arm; {} are", factor.escape_debug(), FACTORS.join(", ")));
+            }
         }
         Ok(())
     }
 }
 
-/// Factors of a study that are arms and no options of the workload.
+/// Factors of a study that are arms, not options of the workload.
 pub const FACTORS: [&str; 3] = ["smt", "turbo", "governor"];
 
 fn on_or_off(level: &str) -> Result<bool, String> {
@@ -112,7 +114,7 @@ fn governor(level: &str) -> Result<String, String> {
 }
 
 impl fmt::Display for Arm {
-    /// As its factors: `smt=offline, turbo=off`; `as found`.
+    /// The factors with their levels, `smt=offline, turbo=off`, or `as found`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts: Vec<String> = self.levels().map(|(factor, level)| format!("{factor}={level}")).collect();
         f.write_str(&if parts.is_empty() { "as found".to_owned() } else { parts.join(", ") })

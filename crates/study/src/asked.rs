@@ -1,39 +1,39 @@
-//! What is asked of a report beyond what the study says: prices, and a bound for latency. Neither changes an estimate, and
-//! the result file keeps them, so that its report says later what it said first.
+//! What a report is given beyond the study: prices and a latency bound. Neither changes an estimate. The result file
+//! keeps them, so that a later report is the same.
 
-/// What is asked.
+/// Prices and a latency bound.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Asked {
-    /// What machine and licences cost.
+    /// Cost of machine and licences.
     pub prices: Option<Prices>,
-    /// The 99th percentile of a step's latency is to stay within this, nanoseconds.
+    /// Upper bound for the 99th percentile of a step's latency, nanoseconds.
     pub p99_ns: Option<f64>,
 }
 
 impl Asked {
-    /// What is asked now, and where nothing is, what was asked before.
+    /// These values, completed by earlier ones.
     pub fn over(self, before: Self) -> Self {
         Self { prices: self.prices.or(before.prices), p99_ns: self.p99_ns.or(before.p99_ns) }
     }
 }
 
-/// What a licence is counted by.
+/// The unit that licences are counted in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LicencePer {
     /// Every logical CPU that the database may use.
     Vcpu,
     /// Every physical core with a logical CPU that it may use.
     Core,
-    /// The machine, whatever it has.
+    /// The machine, regardless of its size.
     Machine,
 }
 
 impl LicencePer {
-    /// All of them, with their words in a result file and on the command line.
+    /// All, with their words in a result file and on the command line.
     pub const WORDS: [(&'static str, Self); 3] =
         [("vcpu", Self::Vcpu), ("core", Self::Core), ("machine", Self::Machine)];
 
-    /// Licences of so many cores, each with so many busy threads.
+    /// Number of licences for this many cores, each with this many busy threads.
     pub fn count(self, cores: u32, threads: u32) -> f64 {
         match self {
             Self::Vcpu => f64::from(cores) * f64::from(threads),
@@ -55,16 +55,16 @@ impl LicencePer {
 /// Prices, all in one currency.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prices {
-    /// Of the machine, an hour.
+    /// Price of the machine per hour.
     pub machine_per_h: f64,
-    /// Of a licence, an hour.
+    /// Price of a licence per hour.
     pub licence_per_h: f64,
-    /// What licences are counted by.
+    /// Unit of licences.
     pub per: LicencePer,
 }
 
 impl Prices {
-    /// What an hour costs.
+    /// Total cost per hour.
     pub fn per_h(&self, cores: u32, threads: u32) -> f64 {
         self.machine_per_h + self.licence_per_h * self.per.count(cores, threads)
     }

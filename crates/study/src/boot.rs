@@ -1,19 +1,19 @@
-//! On which boot of which machine a part of a study was measured. Pure data, and what differs between two.
+//! The boot and machine that a part of a study was measured on, and how two of them differ. Pure data.
 //!
-//! What changes at a boot is confounded with everything else that a boot changes: where the kernel lays code and data,
-//! which physical pages there are, what the firmware has trained (Kalibera, Jones, "Rigorous benchmarking in reasonable
-//! time", ISMM 2013; Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!", ASPLOS 2009).
+//! A boot changes several things at once: where the kernel lays code and data, which physical pages are used, what the
+//! firmware has trained (Kalibera, Jones, "Rigorous benchmarking in reasonable time", ISMM 2013; Mytkowicz et al.,
+//! "Producing wrong data without doing anything obviously wrong!", ASPLOS 2009).
 
 use serde::Serialize;
 
-/// A start of a study on another boot or machine. `None` is unknown.
+/// A start of a study on another boot or machine. `None` means unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Boot {
-    /// Its number in the result file, from 1.
+    /// Number in the result file, from 1.
     pub number: u32,
-    /// Random id that the kernel drew.
+    /// The kernel's random boot id.
     pub boot_id: Option<String>,
-    /// Salted hash of the machine's id. The salt is the file's, so that hashes of two files cannot be compared.
+    /// Hash of the machine id, salted per file, so that hashes of two files cannot be compared.
     pub machine_hash: Option<String>,
     /// Date and time of the start in UTC, RFC 3339.
     pub started_utc: String,
@@ -21,19 +21,19 @@ pub struct Boot {
     pub arm: Option<String>,
     /// Kernel release.
     pub kernel: Option<String>,
-    /// Revision of the microcode.
+    /// Microcode revision.
     pub microcode: Option<String>,
     /// Whether any core had two online siblings.
     pub smt_active: Option<bool>,
-    /// Word of `smt/control`.
+    /// Content of `smt/control`.
     pub smt_control: Option<String>,
     /// Number of online logical CPUs.
     pub online_cpus: Option<u32>,
     /// Version of the engine.
     pub engine_version: String,
-    /// Instance type of a cloud.
+    /// Cloud instance type.
     pub instance_type: Option<String>,
-    /// Kernel parameters that decide over SMT and mitigations.
+    /// Kernel parameters that control SMT and mitigations.
     pub parameters: Option<String>,
 }
 
@@ -47,7 +47,7 @@ pub fn smt_word(active: Option<bool>) -> &'static str {
 }
 
 impl Boot {
-    /// What is known of it and may differ from another, in words: name and value.
+    /// Names and values of what may differ between boots.
     pub fn attributes(&self) -> [(&'static str, String); 9] {
         let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
         let parameters = known(&self.parameters);
@@ -66,13 +66,13 @@ impl Boot {
     }
 }
 
-/// What differs between two boots, one line each: `kernel was 6.1.0-28 and is 6.1.0-29`.
+/// Differences between two boots, one line each: `kernel was 6.1.0-28 and is 6.1.0-29`.
 pub fn changes(before: &Boot, now: &Boot) -> Vec<String> {
     let pairs = before.attributes().into_iter().zip(now.attributes());
     let different = pairs.filter(|((_, was), (_, is))| was != is);
     different
         .map(|((name, was), (_, is))| match name {
-            // A hash says nothing to people.
+            // The hash itself tells a reader nothing.
             "machine" if [&was, &is].iter().any(|hash| **hash == "unknown") => {
                 "whether it is the same machine is not known".to_owned()
             }

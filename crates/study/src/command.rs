@@ -1,9 +1,9 @@
-//! The workload `command`: any command as a whole run. Its options, read and checked without a
+//! The workload `command`: any command as a whole run. Its options are read and checked without a
 //! machine and without starting anything.
 //!
-//! Everything is ordinary workload options, so that a study definition, `--set`, the store and the worker
-//! protocol need nothing of their own. `words` splits and fills the commands, `metric` says what is
-//! read from their output, `parsers` what known tools print.
+//! All are ordinary workload options, so that study definitions, `--set`, the store and the worker protocol need no
+//! special case. `words` splits and fills commands, `metric` specifies what is read from their output, `parsers` has
+//! the output of known tools.
 
 pub mod metric;
 pub mod parsers;
@@ -21,113 +21,111 @@ pub use words::{Values, fill, quote, split};
 /// Name of the workload.
 pub const WORKLOAD: &str = "command";
 
-/// Name of the sampler under which a run's metrics are stored: one reading for each, whose metric is
-/// the metric's name.
+/// Sampler under which a run's metrics are stored: one reading for each, named as the metric.
 pub const SAMPLER: &str = "command";
 
-/// Counter of a slice: the most memory that the processes of a run had together, as far as it was
-/// seen.
+/// Counter of a slice: peak memory of all processes of a run together, as sampled.
 pub const PEAK_RSS_BYTES: &str = "peak_rss_bytes";
 
-/// Most metrics of a treatment.
+/// Maximum number of metrics of a treatment.
 pub const MAX_METRICS: usize = 32;
 
-/// Longest time that a run may be given, seconds: the longest window of a worker.
+/// Longest time limit of a run, seconds: the longest window of a worker.
 pub const MAX_TIMEOUT_S: u64 = 3600;
 
-/// Time before a run in which its processes are made ready, up to where their programs begin,
-/// milliseconds: to put one into a control group was seen to take up to 10.
+/// Time before a run to prepare its processes, up to the start of their programs, milliseconds. Putting one into a
+/// control group took up to 10.
 pub const LEAD_MS: f64 = 50.0;
 
-/// Most output of a process that may be allowed, MiB: it is read into memory as a whole.
+/// Maximum output limit of a process, MiB: all of it is read into memory.
 pub const MAX_OUTPUT_MIB: u64 = 1024;
 
-/// Output of a process that is allowed where nobody says, MiB.
+/// Default output limit of a process, MiB.
 const OUTPUT_MIB: u64 = 16;
 
-/// How the names of metric options begin.
+/// Prefix of metric options.
 pub const METRIC_PREFIX: &str = "metric.";
 
-/// How the names of options begin that are expressions of which none may be found in what a run wrote.
+/// Prefix of options with an expression that must not match a run's output.
 pub const FAILS_PREFIX: &str = "fails.";
 
-/// How the names of options begin that say from which value on a metric is a bound and no value.
+/// Prefix of options with the value from which a metric is only a bound.
 pub const CAP_PREFIX: &str = "cap.";
 
 /// Options that are commands, in the order in which they run.
 pub const COMMANDS: [&str; 7] = ["setup", "warmup", "before", "command", "check", "after", "teardown"];
 
-/// Further options; `metric.NAME` comes to them.
+/// Further options, without `metric.NAME`.
 const OTHERS: [&str; 7] =
     ["each", "timeout_s", "output_limit_mib", "success", HEADLINE, "folder", PIN_SERVER];
 
-/// Option that names the metric that the verdict speaks of.
+/// Option: the metric that the verdict is about.
 pub const HEADLINE: &str = "headline";
 
-/// Option that names a server that is already running and is bound to the placement too.
+/// Option: a running server that is bound to the placement too.
 pub const PIN_SERVER: &str = "pin_server";
 
-/// Counter of a slice: CPU time that such a server used during the run.
+/// Counter of a slice: CPU time of such a server during the run.
 pub const SERVER_CPU_NS: &str = "server_cpu_ns";
 
-/// Option that the runner adds for `{block}`; nobody else sets it.
+/// Option that the runner sets for `{block}`; users cannot set it.
 pub const BLOCK: &str = "block";
 
-/// What is wrong with an option.
+/// An invalid option.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("option '{option}': {why}")]
 pub struct Fault {
-    /// Its name.
+    /// Name of the option.
     pub option: String,
     /// What is wrong, and what is allowed.
     pub why: String,
 }
 
-/// What one process stands for.
+/// What one process runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Each {
     /// The whole treatment: it may use every logical CPU of the placement.
     Treatment,
-    /// One session: one process for each, all started at once.
+    /// One session: one process for each, all started at the same time.
     Session,
 }
 
 /// The options of a treatment, checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommandOptions {
-    /// What is measured, as words with placeholders.
+    /// The measured command, as words with placeholders.
     pub command: Vec<String>,
-    /// What one process stands for.
+    /// What one process runs.
     pub each: Each,
-    /// Once, before the first run.
+    /// Runs once, before the first run.
     pub setup: Option<Vec<String>>,
-    /// Once, after `setup`.
+    /// Runs once, after `setup`.
     pub warmup: Option<Vec<String>>,
-    /// Before every run, outside of its time.
+    /// Runs before every run, not timed.
     pub before: Option<Vec<String>>,
-    /// After every run, outside of its time.
+    /// Runs after every run, not timed.
     pub after: Option<Vec<String>>,
-    /// After every run, before `after`: an exit code other than 0 is a wrong answer.
+    /// Runs after every run, before `after`: an exit code other than 0 is a wrong answer.
     pub check: Option<Vec<String>>,
-    /// At the end, whatever happened.
+    /// Runs at the end, even after failures.
     pub teardown: Option<Vec<String>>,
-    /// Most seconds of a run, and of each of the other commands.
+    /// Time limit of a run, and of each of the other commands, seconds.
     pub timeout_s: u64,
-    /// Most bytes of output of one process.
+    /// Output limit of one process, bytes.
     pub output_limit_bytes: u64,
-    /// Exit codes that are a success.
+    /// Exit codes that mean success.
     pub success: Vec<i32>,
-    /// What is read from the output.
+    /// Metrics that are read from the output.
     pub metrics: Vec<MetricSpec>,
-    /// Regular expressions with their names: a run whose output has one of them failed, whatever its exit code.
+    /// Regular expressions by name: a run whose output matches one has failed, whatever its exit code.
     pub fails: Vec<(String, String)>,
-    /// The end of a tool's own scale by metric: from there on a value is a bound, and left out.
+    /// End of a tool's scale by metric: from there on a value is a bound, and is left out.
     pub caps: BTreeMap<String, f64>,
-    /// The metric that the verdict speaks of; `None` for elapsed time.
+    /// The metric that the verdict is about; `None` for elapsed time.
     pub headline: Option<String>,
-    /// Folder in which all commands run; `None` for the run's own output folder.
+    /// Working folder of all commands; `None` for the run's own output folder.
     pub folder: Option<PathBuf>,
-    /// A server that runs already and is bound to the placement as well.
+    /// A running server that is bound to the placement too.
     pub pin_server: Option<ServerName>,
 }
 
@@ -135,7 +133,7 @@ impl CommandOptions {
     /// Reads the options of one treatment.
     ///
     /// # Errors
-    /// The first unknown or impossible option.
+    /// The first unknown or invalid option.
     pub fn read(options: &Options) -> Result<Self, Fault> {
         for (key, value) in options {
             if let Some(why) = option_fault(key, value).filter(|_| key != BLOCK) {
@@ -148,7 +146,7 @@ impl CommandOptions {
         };
         let command = hook("command")?.ok_or_else(|| Fault {
             option: "command".to_owned(),
-            why: "it is missing: which command is to be measured? On the command line it stands after --"
+            why: "it is missing: which command is to be measured? On the command line, give it after --"
                 .to_owned(),
         })?;
         let read = Self {
@@ -177,7 +175,7 @@ impl CommandOptions {
         read.agree().map(|()| read)
     }
 
-    /// The commands that there are, by option name, in the order in which they run.
+    /// The commands that are set, by option name, in the order in which they run.
     pub fn commands(&self) -> Vec<(&'static str, &[String])> {
         let all = [
             self.setup.as_deref(),
@@ -191,7 +189,7 @@ impl CommandOptions {
         COMMANDS.into_iter().zip(all).filter_map(|(name, words)| Some((name, words?))).collect()
     }
 
-    /// What no option can be blamed for alone.
+    /// Checks that involve several options.
     fn agree(&self) -> Result<(), Fault> {
         let fault = |option: &str, why: String| Err(Fault { option: option.to_owned(), why });
         if self.metrics.len() > MAX_METRICS {
@@ -222,7 +220,7 @@ impl CommandOptions {
         Ok(())
     }
 
-    /// Whether a command knows which session it is for.
+    /// Whether a command uses `{session}`.
     pub fn has_session(&self, name: &str) -> bool {
         self.each == Each::Session && name == WORKLOAD
     }
@@ -231,7 +229,7 @@ impl CommandOptions {
 /// The word for elapsed time in the option `headline`.
 pub(crate) const ELAPSED: &str = "elapsed";
 
-/// What one process stands for; an unknown word is refused by [`option_fault`].
+/// The value of `each`; [`option_fault`] refuses an unknown word.
 pub fn each(options: &Options) -> Each {
     match text(options, "each").as_deref() {
         Some("session") => Each::Session,
@@ -239,20 +237,19 @@ pub fn each(options: &Options) -> Each {
     }
 }
 
-/// The metrics that a treatment's options name, by name. Those that cannot be read are left out:
-/// [`option_fault`] refuses them.
+/// The metrics of a treatment's options, by name. Invalid ones are skipped: [`option_fault`] refuses them.
 pub fn metrics(options: &Options) -> Vec<MetricSpec> {
     let metrics = named(options, METRIC_PREFIX);
     metrics.filter_map(|(name, value)| MetricSpec::parse(name, &value.to_string()).ok()).collect()
 }
 
-/// Options whose names begin so, without that.
+/// Options with this prefix, without the prefix.
 fn named<'o>(options: &'o Options, prefix: &'o str) -> impl Iterator<Item = (&'o str, &'o OptionValue)> {
     options.iter().filter_map(move |(key, value)| Some((key.strip_prefix(prefix)?, value)))
 }
 
-/// The metrics of a treatment's run, by name: what its sessions said, combined as each metric asks. A
-/// metric that any process with an output did not give is left out.
+/// The metrics of a treatment's run, by name: its sessions' values, combined as each metric specifies. A metric that
+/// is missing from any process with output is left out.
 pub fn combined(specs: &[MetricSpec], sessions: &[SessionSlice]) -> Vec<(String, f64)> {
     let value_of = |spec: &MetricSpec| {
         // Sessions without a process of their own have no step.
@@ -266,7 +263,7 @@ pub fn combined(specs: &[MetricSpec], sessions: &[SessionSlice]) -> Vec<(String,
     specs.iter().filter_map(|spec| Some((spec.name.clone(), value_of(spec)?))).collect()
 }
 
-/// Why one option cannot be, or nothing.
+/// The error of one option, if any.
 pub fn option_fault(key: &str, value: &OptionValue) -> Option<String> {
     let text = value.to_string();
     if let Some(name) = key.strip_prefix(METRIC_PREFIX) {
@@ -277,8 +274,7 @@ pub fn option_fault(key: &str, value: &OptionValue) -> Option<String> {
     }
     if key.starts_with(CAP_PREFIX) {
         let is_number = text.parse().is_ok_and(f64::is_finite);
-        return (!is_number)
-            .then(|| format!("'{text}' is not a number, from which on the metric is a bound"));
+        return (!is_number).then(|| format!("'{text}' is not a number from which on the metric is a bound"));
     }
     match key {
         _ if COMMANDS.contains(&key) => split(&text).map_or_else(Some, |words| {
@@ -290,7 +286,7 @@ pub fn option_fault(key: &str, value: &OptionValue) -> Option<String> {
         "output_limit_mib" => range(value, 1, MAX_OUTPUT_MIB, "MiB"),
         "success" => codes(&text)
             .is_none()
-            .then(|| format!("'{text}' is no list of exit codes; 0 to 255 are allowed, such as 0 or 0,3")),
+            .then(|| format!("'{text}' is not a list of exit codes; 0 to 255 are allowed, such as 0 or 0,3")),
         HEADLINE => text.is_empty().then(|| "it is empty; give a metric's name".to_owned()),
         PIN_SERVER => ServerName::parse(&text).err(),
         "folder" => (!text.starts_with('/')).then(|| format!("'{text}' is not an absolute path")),
@@ -309,8 +305,7 @@ pub fn command_texts(options: &Options) -> Vec<(&'static str, String)> {
     COMMANDS.into_iter().filter_map(|name| Some((name, text(options, name)?))).collect()
 }
 
-/// The name of a word that seems to hold a password, such as `--password` of `--password=x`; never
-/// the password.
+/// The name of a word that seems to hold a password, such as `--password` of `--password=x`; never the password.
 pub fn password_word(words: &[String]) -> Option<String> {
     const NAMES: [&str; 5] = ["PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "TOKEN"];
     let is_name = |name: &str| NAMES.iter().any(|part| name.to_ascii_uppercase().contains(part));
@@ -324,14 +319,14 @@ pub fn password_word(words: &[String]) -> Option<String> {
     option.or_else(address).or_else(|| {
         words.iter().find_map(|word| {
             let (name, value) = word.split_once('=')?;
-            // In a script the name stands behind other words.
+            // In a script the name follows other words.
             let name = name.rsplit(|c: char| c.is_whitespace() || matches!(c, ';' | '\'' | '"')).next()?;
             (is_name(name) && !value.is_empty()).then(|| name.to_owned())
         })
     })
 }
 
-/// Whether a word has `scheme://user:password@` in it.
+/// Whether a word contains `scheme://user:password@`.
 fn has_password(word: &str) -> bool {
     let Some((_, rest)) = word.split_once("://") else { return false };
     let authority = rest.split(['/', '?']).next().unwrap_or(rest);
@@ -339,7 +334,7 @@ fn has_password(word: &str) -> bool {
     user.and_then(|user| user.split_once(':')).is_some_and(|(_, password)| !password.is_empty())
 }
 
-/// Any option as text: `--set success=0` is a number, and means the same.
+/// Any option as text: `--set success=0` is a number with the same meaning.
 fn text(options: &Options, key: &str) -> Option<String> {
     options.get(key).map(ToString::to_string)
 }
@@ -348,17 +343,17 @@ fn number(options: &Options, key: &str) -> Option<u64> {
     whole(options.get(key)?)
 }
 
-/// An option as a whole number of at least 0.
+/// An option as a non-negative whole number.
 pub(crate) fn whole(value: &OptionValue) -> Option<u64> {
     match value {
         OptionValue::Integer(whole) => u64::try_from(*whole).ok(),
-        // Numbers lose their type in some languages' JSON.
+        // JSON of some languages has floats alone.
         OptionValue::Number(number) if number.fract() == 0.0 && *number >= 0.0 => Some(*number as u64),
         _ => None,
     }
 }
 
-/// Why an option is no whole number between two, or nothing.
+/// The error if an option is not a whole number between two bounds.
 pub(crate) fn range(value: &OptionValue, least: u64, most: u64, unit: &str) -> Option<String> {
     let fits = whole(value).is_some_and(|number| (least..=most).contains(&number));
     (!fits).then(|| format!("'{value}' is not a whole number of {unit} from {least} to {most}"))

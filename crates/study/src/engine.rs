@@ -1,62 +1,61 @@
-//! What an engine says of itself, as far as others plan, measure and report by it: pure data.
+//! Properties of an engine that planning, measuring and reporting depend on: pure data.
 //!
-//! An engine of this program gives it by `Engine::properties` of the crate `engine`, a worker program in
-//! another language by its `hello` (docs/WORKER.md). It is stored with the study.
+//! A built-in engine returns them from `Engine::properties` of the crate `engine`, a worker program in its `hello`
+//! (docs/WORKER.md). They are stored with the study.
 
 use crate::{OptionValue, Options};
 use serde::{Deserialize, Serialize};
 
-/// Most bytes of a block.
+/// Maximum bytes of a block.
 const MAX_BLOCK_BYTES: u64 = 16 << 20;
 
-/// Most bytes of anything that is only estimated: a pebibyte.
+/// Upper limit of estimated sizes: a pebibyte.
 const MAX_ESTIMATE_BYTES: u64 = 1 << 50;
 
-/// Most characters of the name of a dialect.
+/// Maximum length of a dialect's name, characters.
 const MAX_DIALECT_CHARS: usize = 100;
 
-/// Engine option that names a server of the user's by its address.
+/// Engine option: address of the user's server.
 pub const URL: &str = "url";
 
-/// Engine option of a server that is bound as a whole: [`AFFINITY_SET`] where it is bound to the placement of each
-/// treatment for its runs.
+/// Engine option: [`AFFINITY_SET`] binds the whole server to the placement of each treatment during its runs.
 pub const AFFINITY: &str = "affinity";
 
-/// The server is bound to each treatment's logical CPUs, and put back at the end.
+/// The server is bound to each treatment's logical CPUs, and restored at the end.
 pub const AFFINITY_SET: &str = "set";
 
-/// Whether these options bind the server as a whole.
+/// Whether these options bind the whole server.
 pub fn binds_server(options: &Options) -> bool {
     matches!(options.get(AFFINITY), Some(OptionValue::Text(word)) if word == AFFINITY_SET)
 }
 
-/// The server is left as it is.
+/// The server is not bound.
 pub const AFFINITY_KEEP: &str = "keep";
 
-/// What an engine is like. The default is what is assumed of an engine that says nothing.
+/// Properties of an engine. The default is assumed of an engine that reports none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Properties {
-    /// Whether its results come from a model and not from a machine.
+    /// Whether its results come from a model, not from a machine.
     pub simulated: bool,
-    /// Bytes of the block that it reads at once: its page. Data levels are sized by it.
+    /// Bytes of its page. Data levels are multiples of it.
     pub block_bytes: u64,
     /// Whether it has service threads (log writer, checkpointer, …) that a study can place.
     pub service_threads: bool,
-    /// Dialect of SQL of its queries, by the name of its texts in the crate `tpch`; `None` where it has none.
+    /// SQL dialect of its queries, as named in the crate `tpch`; `None` without queries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dialect: Option<String>,
-    /// Whether it reads a data set's own files, unless the workload option `storage` says otherwise. Others
-    /// load the data set into tables.
+    /// Whether it reads a data set's files in place, unless the workload option `storage` says otherwise. Others load
+    /// the data set into tables.
     pub reads_files: bool,
     /// Whether the workload option `hold_plan` keeps its plans the same from treatment to treatment.
     pub holds_plans: bool,
-    /// Bytes on disk of a row of the workload `insert` with its index; 0 where rows lie in memory.
+    /// Bytes on disk of a row of the workload `insert` with its index; 0 where rows are in memory.
     pub row_bytes: u64,
-    /// Bytes of memory of a row of `insert` where rows lie in memory and not on disk, those that are inserted included.
+    /// Bytes of memory of a row of `insert`, added ones included, where rows are in memory and not on disk.
     pub row_memory_bytes: u64,
-    /// Bytes on disk of a data set of TPC-H of scale factor 1 that it has loaded, indexes included; 0 where
-    /// it loads none, or nobody has measured it.
+    /// Bytes on disk of a loaded TPC-H data set of scale factor 1, indexes included; 0 where it loads none, or the
+    /// size is unknown.
     pub tpch_bytes: u64,
 }
 
@@ -69,7 +68,7 @@ impl Default for Properties {
             dialect: None,
             reads_files: false,
             holds_plans: false,
-            // SQLite's file has as many.
+            // Same as SQLite's file.
             row_bytes: 165,
             row_memory_bytes: 0,
             tpch_bytes: 0,
@@ -78,7 +77,7 @@ impl Default for Properties {
 }
 
 impl Properties {
-    /// What is wrong with properties that others wrote, or nothing.
+    /// The error in properties that a worker program reports, if any.
     pub fn fault(&self) -> Option<String> {
         let within = |name: &str, bytes: u64, least: u64, most: u64| {
             (!(least..=most).contains(&bytes))
@@ -95,7 +94,9 @@ impl Properties {
             .or_else(|| {
                 let strange = self.dialect.as_ref().is_some_and(|name| !is_word(name));
                 strange.then(|| {
-                    format!("dialect is no word of at most {MAX_DIALECT_CHARS} letters, digits, '-' and '_'")
+                    format!(
+                        "dialect is not a word of at most {MAX_DIALECT_CHARS} letters, digits, '-' and '_'"
+                    )
                 })
             })
     }

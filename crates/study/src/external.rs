@@ -1,7 +1,7 @@
-//! External arms: levels that something outside of the program switches (firmware, a boot parameter, a kernel, another
-//! machine), so that every change of them is a boot. Which there are, and which is due. Pure.
+//! External arms: levels that something outside the program switches (firmware, a boot parameter, a kernel, another
+//! machine), so that every change is a boot. Defines them and finds the next one. Pure.
 //!
-//! Arms take turns as A B B A, so that a steady drift from boot to boot counts for all alike; which order begins is drawn
+//! Arms take turns as A B B A, so that a steady drift from boot to boot affects all equally; the first arm is drawn
 //! (Montgomery, *Design and Analysis of Experiments*, ch. 4; Kalibera and Jones, ISMM 2013, for the boot as the unit).
 
 use crate::boot::smt_word;
@@ -10,21 +10,21 @@ use rand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_machine::BootFacts;
 
-/// Fewest and most arms of a study.
+/// Minimum and maximum number of arms of a study.
 pub const ARMS: (usize, usize) = (2, 4);
-/// Most boots of a study.
+/// Maximum boots of a study.
 pub const MOST_BOOTS: u32 = 100;
-/// Most blocks of a boot.
+/// Maximum blocks of a boot.
 pub const MOST_BLOCKS: u32 = 1000;
-/// Longest name of an arm.
+/// Maximum length of an arm's name.
 pub const MOST_NAME: usize = 40;
 
 /// The external arms of a study.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct External {
-    /// Names of the arms. The first is what others are compared with.
+    /// Names of the arms. The others are compared with the first.
     pub arms: Vec<String>,
-    /// Boots in all.
+    /// Total boots.
     pub boots: u32,
     /// Blocks of each boot.
     pub blocks: u32,
@@ -34,35 +34,35 @@ pub struct External {
     pub switch: BTreeMap<String, Vec<String>>,
     /// Treatments with one session for each logical CPU that their placement has in the arm.
     pub session_per_cpu: BTreeSet<String>,
-    /// Treatments that are left out in arms in which they are the same as an earlier one.
+    /// Treatments that are left out in arms where they equal an earlier one.
     pub optional: BTreeSet<String>,
-    /// Treatments of the whole study, of which an arm may lack some.
+    /// Treatments of the whole study; an arm may lack some.
     pub treatments: u32,
 }
 
-/// What the machine has to be in an arm. `None` is not checked.
+/// The machine state that an arm requires. `None` is not checked.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Expect {
     /// Whether SMT is on.
     pub smt: Option<bool>,
-    /// Kernel release, or how it begins: `6.1` for 6.1.0-28.
+    /// Kernel release or its prefix: `6.1` for 6.1.0-28.
     pub kernel: Option<String>,
     /// Number of online logical CPUs.
     pub cpus: Option<u32>,
 }
 
-/// The part of a study that is due.
+/// The next part of a study.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// Its number, from 0: as many boots are measured wholly.
+    /// Number from 0, which is also the number of completed boots.
     pub number: u32,
     /// Name of its arm.
     pub arm: String,
-    /// Blocks that it lacks.
+    /// Blocks still missing.
     pub blocks_left: u32,
 }
 
-/// The arm of each boot, by index, of so many arms and boots: there and back again, from the first arm or from the last.
+/// The arm of each boot, by index: forward and back again, starting at the first arm or the last.
 pub(crate) fn order(arms: usize, boots: u32, seed: u64) -> Vec<usize> {
     let forward: Vec<usize> = match random(seed, Purpose::ExternalArms, 0).next_u32() % 2 == 1 {
         true => (0..arms).rev().collect(),
@@ -83,7 +83,7 @@ impl External {
         order(self.arms.len(), self.boots, seed)
     }
 
-    /// The part that is due after so many complete blocks; `None` where nothing is left.
+    /// The next part after this many complete blocks; `None` when the study is complete.
     pub fn due(&self, seed: u64, blocks_done: u32) -> Option<Part> {
         let number = blocks_done.checked_div(self.blocks)?;
         let arm = *self.order(seed).get(number as usize)?;
@@ -91,7 +91,7 @@ impl External {
         Some(Part { number, arm: self.arms.get(arm)?.clone(), blocks_left })
     }
 
-    /// What is not as an arm asks for, one line each.
+    /// Requirements of an arm that are not met, one line each.
     pub fn unmet(&self, arm: &str, facts: &BootFacts) -> Vec<String> {
         self.expect.get(arm).map_or_else(Vec::new, |expect| expect.unmet(facts))
     }
@@ -101,7 +101,7 @@ impl Expect {
     fn unmet(&self, facts: &BootFacts) -> Vec<String> {
         let unknown = || "unknown".to_owned();
         let smt = self.smt.filter(|_| facts.smt_active != self.smt).map(|wanted| {
-            format!("SMT is {} and has to be {}", smt_word(facts.smt_active), smt_word(Some(wanted)))
+            format!("SMT is {} and must be {}", smt_word(facts.smt_active), smt_word(Some(wanted)))
         });
         let is_release = |wanted: &str| {
             let rest = facts.kernel.as_deref().and_then(|kernel| kernel.strip_prefix(wanted));
@@ -109,11 +109,11 @@ impl Expect {
         };
         let kernel = self.kernel.as_deref().filter(|wanted| !is_release(wanted)).map(|wanted| {
             let found = facts.kernel.clone().unwrap_or_else(unknown);
-            format!("the kernel is {found} and has to be {wanted}")
+            format!("the kernel is {found} and must be {wanted}")
         });
         let cpus = self.cpus.filter(|wanted| facts.online_cpus != Some(*wanted)).map(|wanted| {
             let found = facts.online_cpus.map_or_else(unknown, |count| count.to_string());
-            format!("the number of online logical CPUs is {found} and has to be {wanted}")
+            format!("the number of online logical CPUs is {found} and must be {wanted}")
         });
         [smt, kernel, cpus].into_iter().flatten().collect()
     }

@@ -1,4 +1,4 @@
-//! A study in one of its external arms: what the machine can do of it there, and with how many sessions. Pure.
+//! A study in one of its external arms: the treatments that the machine can run, and their sessions. Pure.
 
 use crate::external::Part;
 use crate::load::default_sessions;
@@ -11,16 +11,16 @@ use threadwise_machine::{CpuSet, Draw, Placement, PlacementError, Topology};
 /// A study as one machine runs it in one of its arms.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HereStudy {
-    /// Its treatments that the machine can do, with as many sessions as they have here, up to the end of the part.
+    /// The treatments that the machine can run, with their sessions here, up to the end of the part.
     pub study: Study,
     /// What is left out here, one line each.
     pub left_out: Vec<String>,
 }
 
-/// The study as this machine runs it until the end of a part.
+/// Resolves the study for this machine until the end of a part.
 ///
 /// # Errors
-/// A baseline cannot be had here, or a treatment for another reason than what the machine lacks.
+/// A baseline is not possible here, or a treatment fails for another reason than a missing feature of the machine.
 pub fn on_machine(study: &Study, topology: &Topology, part: &Part) -> Result<HereStudy, PlanError> {
     let mut here = Study { treatments: Vec::new(), ..study.clone() };
     let mut left_out = Vec::new();
@@ -49,7 +49,7 @@ pub fn on_machine(study: &Study, topology: &Topology, part: &Part) -> Result<Her
     Ok(HereStudy { study: here, left_out })
 }
 
-/// A treatment with its sessions on this machine, or what the machine lacks for it.
+/// A treatment with its sessions on this machine, or why the machine cannot run it.
 fn placed(
     study: &Study,
     treatment: &Treatment,
@@ -73,7 +73,7 @@ fn placed(
     }
 }
 
-/// The name of an earlier treatment that is the same here, where the treatment is optional.
+/// The name of an earlier treatment that equals an optional one here.
 fn twin(
     study: &Study,
     earlier: &[Treatment],

@@ -1,25 +1,25 @@
-//! The workload `index`: names of its options, and sizes.
+//! The workload `index`: option names and sizes.
 
 use crate::{OptionValue, Options};
 
 /// Name of the workload.
 pub const WORKLOAD: &str = "index";
-/// Option that says what sessions do.
+/// Option: what sessions do.
 pub const OPERATION: &str = "operation";
-/// They look keys up.
+/// Sessions look up keys.
 pub const SEARCH: &str = "search";
-/// They insert keys.
+/// Sessions insert keys.
 pub const INSERT: &str = "insert";
-/// Option that gives the rows which an index has before.
+/// Option: initial rows of an index.
 pub const ROWS: &str = "rows";
-/// Rows where nobody gives them, and nobody knows the caches.
+/// Default rows where the cache sizes are unknown.
 pub const USUAL_ROWS: u64 = 1 << 20;
-/// Bytes of a row that a lookup touches: a cache line, which is key and value.
+/// Bytes of a row that a lookup touches: a cache line, which holds key and value.
 pub const TOUCHED_BYTES: u64 = 64;
-/// Bytes of a row in memory with its part of the nodes around it, where there is a lock. A worker with 2^20 rows in std's
-/// tree had 136 MiB on a virtual machine of 2026.
+/// Bytes of a row in memory with its share of nodes, in trees with a lock. A worker with 2^20 rows in std's tree used
+/// 136 MiB on a virtual machine in 2026.
 pub const ROW_BYTES: u64 = 128;
-/// The same of the tree without a lock, of which a worker had 232 MiB.
+/// The same for the tree without a lock, with which a worker used 232 MiB.
 pub const MOST_ROW_BYTES: u64 = 240;
 
 /// Whether sessions insert.

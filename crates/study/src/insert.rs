@@ -1,21 +1,21 @@
-//! Sizes of the workload `insert`: rows that a table has before, and memory of the rows that a window adds, which the
-//! workload `index` adds too.
+//! Sizes of the workload `insert`: initial rows of a table, and memory of the rows that a window adds (also for the
+//! workload `index`).
 
 use crate::{OptionValue, Study, Treatment, index};
 
 /// Name of the workload.
 pub const WORKLOAD: &str = "insert";
-/// Option that gives the rows which a table has before the first insert.
+/// Option: initial rows of a table.
 pub const SEED_ROWS: &str = "seed_rows";
-/// Rows where nobody gives them.
+/// Default initial rows.
 pub const USUAL_SEED_ROWS: u64 = 200_000;
-/// Rows that a session is taken to insert in a second into a table in memory. Most that was seen on a virtual machine
-/// of 2026, in slices of 20 ms: 855,400.
+/// Assumed inserts per second and session into a table in memory. The maximum on a virtual machine in 2026, in slices
+/// of 20 ms: 855,400.
 const ROWS_PER_S: f64 = 1_300_000.0;
-/// Memory for so long a window is touched before the first slice, however short slices are.
+/// Memory for a window of at least this length is touched before the first slice.
 const LEAST_WINDOW_NS: u64 = 50_000_000;
 
-/// Rows that a treatment's table has before the first insert.
+/// Initial rows of a treatment's table.
 pub fn seed_rows(treatment: &Treatment) -> u64 {
     match treatment.options.get(SEED_ROWS) {
         Some(OptionValue::Integer(rows)) => u64::try_from(*rows).unwrap_or(0),
@@ -23,8 +23,8 @@ pub fn seed_rows(treatment: &Treatment) -> u64 {
     }
 }
 
-/// Bytes of memory of the rows that a treatment's sessions add in the longest window of a fixed time. It stays theirs
-/// for the next window. 0 for engines whose rows lie on disk, and for a fixed amount of work, of which engines know it.
+/// Bytes of memory of the rows that a treatment's sessions add in the longest timed window; they keep it for the next
+/// one. 0 for engines with rows on disk, and for a fixed amount of work, which engines know.
 pub fn added_bytes(study: &Study, treatment: &Treatment) -> u64 {
     let bytes_per_row = study.properties().row_memory_bytes;
     let inserts = study.workload == WORKLOAD

@@ -1,5 +1,5 @@
-//! Instances of an engine in one study: other programs or settings of it, or its data on another device, as levels of
-//! factors. Each has its own data, and all of them stand in every block, so that they are compared within blocks.
+//! Instances of an engine in one study: other programs, settings or data devices, as levels of factors. Each has its
+//! own data, and all are in every block, so that they are compared within blocks.
 
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -8,25 +8,24 @@ use std::path::Path;
 use crate::engine::URL;
 use crate::{OptionValue, Options};
 
-/// How factors begin that are options of the engine: `engine.bin`.
+/// Prefix of factors that are engine options: `engine.bin`.
 pub const ENGINE_FACTOR: &str = "engine.";
 
-/// Factor whose levels are folders in which the engine has its data, each on a device of its own.
+/// Factor whose levels are data folders of the engine, each on a device of its own.
 pub const DEVICE_FACTOR: &str = "device";
 
-/// Option of queries whose levels need instances of their own where one server is either restarted between queries or
-/// not.
+/// Query option whose levels need separate instances, since a server is either restarted between queries or not.
 pub const CACHE: &str = "cache";
 
-/// Longest label of a level that all differing components of its path may make, in bytes.
+/// Maximum length of a level's label made of all differing path components, bytes.
 const MOST_LABEL_BYTES: usize = 24;
 
-/// What makes one treatment's instance of the engine another than its study's.
+/// How a treatment's engine instance differs from the study's.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Instance {
     /// Options of the engine, above the study's.
     pub options: Options,
-    /// Folder below which its data lies; `None` for the study's own.
+    /// Parent folder of its data; `None` for the study's own.
     pub device: Option<String>,
 }
 
@@ -36,14 +35,14 @@ impl Instance {
         *self == Self::default()
     }
 
-    /// The same with another one's options and device above its own.
+    /// This instance with another's options and device on top.
     pub(crate) fn with(mut self, other: &Self) -> Self {
         self.options.extend(other.options.clone());
         self.device = other.device.clone().or(self.device);
         self
     }
 
-    /// The instance of some factor levels, which were checked.
+    /// The instance of checked factor levels.
     pub(crate) fn of(levels: &Options) -> Self {
         let option = |(factor, level): (&String, &OptionValue)| {
             Some((factor.strip_prefix(ENGINE_FACTOR)?.to_owned(), level.clone()))
@@ -55,31 +54,33 @@ impl Instance {
     }
 }
 
-/// Whether a factor is one of instances and no option of the workload.
+/// Whether a factor selects instances, not options of the workload.
 pub fn is_factor(factor: &str) -> bool {
     factor == DEVICE_FACTOR || factor.starts_with(ENGINE_FACTOR)
 }
 
-/// Why a level of such a factor cannot be, in one line.
+/// Checks a level of such a factor.
 ///
 /// # Errors
-/// So it is.
+/// One line: what is wrong.
 pub(crate) fn check(factor: &str, level: &OptionValue) -> Result<(), String> {
     if let Some(option) = factor.strip_prefix(ENGINE_FACTOR) {
         return match option {
-            "" => Err(format!("'{factor}' names no option of the engine, such as engine.bin")),
-            URL => Err("a study measures one server; for two run one study each and: threadwise compare A B"
-                .to_owned()),
+            "" => Err(format!("'{factor}' does not name an engine option, such as engine.bin")),
+            URL => {
+                Err("a study measures one server; for two, run one study each, then: threadwise compare A B"
+                    .to_owned())
+            }
             _ => Ok(()),
         };
     }
     match level {
         OptionValue::Text(folder) if Path::new(folder).is_absolute() => Ok(()),
-        _ => Err(format!("device '{level}' is no full path of a folder, such as /mnt/nvme")),
+        _ => Err(format!("device '{level}' is not the absolute path of a folder, such as /mnt/nvme")),
     }
 }
 
-/// What tells levels apart: of paths the components in which they differ, of everything else all of it.
+/// Labels that distinguish levels: the differing components of paths, the whole text of anything else.
 pub(crate) fn short_labels(levels: &[&str]) -> Vec<String> {
     let whole = || -> Vec<String> { levels.iter().map(|level| (*level).to_owned()).collect() };
     if levels.len() < 2 || !levels.iter().all(|level| level.starts_with('/')) {
@@ -105,7 +106,7 @@ pub(crate) fn short_labels(levels: &[&str]) -> Vec<String> {
     if labels.contains(&String::new()) {
         return whole();
     }
-    // Treatments are named by them, and columns by treatments.
+    // Labels become treatment names and column titles.
     let is_short = |labels: &[String]| labels.iter().all(|label| label.len() <= MOST_LABEL_BYTES);
     let ends = [<[&str]>::last, <[&str]>::first].map(|end| {
         parts.iter().filter_map(|one| end(one)).map(|part| (*part).to_owned()).collect::<Vec<String>>()
@@ -137,9 +138,9 @@ mod tests {
     fn a_second_server_and_a_folder_that_is_none_are_refused() {
         let text = |text: &str| OptionValue::Text(text.to_owned());
         assert!(check("engine.url", &text("postgres://x")).unwrap_err().contains("threadwise compare"));
-        assert!(check("engine.", &text("x")).unwrap_err().contains("names no option"));
-        assert!(check("device", &text("mnt")).unwrap_err().contains("full path"));
-        assert!(check("device", &OptionValue::Integer(1)).unwrap_err().contains("full path"));
+        assert!(check("engine.", &text("x")).unwrap_err().contains("does not name an engine option"));
+        assert!(check("device", &text("mnt")).unwrap_err().contains("absolute path"));
+        assert!(check("device", &OptionValue::Integer(1)).unwrap_err().contains("absolute path"));
         assert!(check("engine.bin", &text("/x")).is_ok() && check("device", &text("/mnt")).is_ok());
     }
 

@@ -1,7 +1,7 @@
-//! What is asked and what was seen: study, plan, run. Pure data and its seeded expansion.
+//! Study, plan and run: pure data, and its seeded expansion.
 //!
-//! The vocabulary is that of the design of experiments (Montgomery, *Design and Analysis of
-//! Experiments*): factor, level, treatment, block; and docs/GLOSSARY.md for the rest.
+//! Terms are those of the design of experiments (Montgomery, *Design and Analysis of Experiments*): factor, level,
+//! treatment, block. Others: docs/GLOSSARY.md.
 
 pub mod arm;
 pub mod asked;
@@ -39,6 +39,8 @@ pub use observation::{
     Slice, main_sessions, operator_and_estimates, without_estimates,
 };
 pub use option::{OptionValue, Options};
-pub use plan::{BlockPlan, Phase, PlanError, looked_at, looks_during, plan_block, plan_long_block};
+pub use plan::{
+    BlockPlan, DuringLook, Phase, PlanError, looked_at, looks_during, plan_block, plan_long_block,
+};
 pub use study::{Comparison, Design, FIXED_WORK, LongWindows, Role, Stopping, Study, Treatment};
 pub use threadwise_machine::Quota;

@@ -1,10 +1,9 @@
 //! The study definition: a strict TOML loader, its resolution for one machine, and the text form of a
 //! resolved study.
 //!
-//! A study definition says what is asked (docs/STUDY.md); [`StudyFile::resolve`]
-//! spells it out for a topology: one treatment per placement and combination of factor levels, the
-//! data sized to the machine's caches, and what the machine lacks named in [`Study::left_out`].
-//! This module and its children are the only ones of this crate that use serde.
+//! [`StudyFile::resolve`] expands a study definition (docs/STUDY.md) for a topology: one treatment per placement and
+//! combination of factor levels, the data sized to the machine's caches, and what the machine cannot do listed in
+//! [`Study::left_out`]. Only this module and its children use serde in this crate.
 
 mod arms;
 mod asked;
@@ -49,11 +48,11 @@ pub use text::{from_toml, to_toml};
 pub use values::MAX_SESSIONS;
 
 impl StudyFile {
-    /// Spells the study out for a machine.
+    /// Resolves the study for a machine.
     ///
     /// # Errors
-    /// An override that cannot be, a placement or memory policy that the machine lacks and that is
-    /// not optional, a budget too small for 8 blocks, data over the memory limit.
+    /// An invalid override, a placement or memory policy that the machine lacks and that is not optional, a budget too
+    /// small for 8 blocks, data over the memory limit.
     pub fn resolve(&self, topology: &Topology, overrides: &Overrides) -> Result<Study, LoadError> {
         let mut study = expand::expand(self, topology, overrides)?;
         rows::fit(&mut study, overrides, self.is_preset);
@@ -62,7 +61,7 @@ impl StudyFile {
     }
 }
 
-/// The value of `--set KEY=VALUE`: `true` and `false`, whole numbers, numbers, and text otherwise.
+/// The value of `--set KEY=VALUE`: `true`, `false`, a whole number, a number, or else text.
 pub fn option_value(text: &str) -> OptionValue {
     match (text, text.parse::<i64>(), text.parse::<f64>()) {
         ("true", ..) => OptionValue::Flag(true),

@@ -1,7 +1,7 @@
 //! Looks: where a hypervisor ran our logical CPUs at one moment, and how they are judged.
 //!
-//! What was seen is kept as it is; [`follow`] judges it by [`Levels`], which come from many looks. Method
-//! and figures: docs/PROBE.md, "Looks".
+//! Looks are kept raw; [`follow`] judges them by [`Levels`], which come from many looks. Method and numbers:
+//! docs/PROBE.md, "Looks".
 
 pub mod follow;
 mod levels;
@@ -9,25 +9,25 @@ pub mod valleys;
 
 use serde::Serialize;
 
-pub use levels::{BUSY_BELOW, FREE_ADDS, HALF_BELOW, Levels, SIBLINGS_AT_MOST_NS, best_level};
+pub use levels::{BUSY_BELOW, FREE_ADDS, FreeWidth, HALF_BELOW, Levels, SIBLINGS_AT_MOST_NS, best_level};
 
-/// What was seen at one moment.
+/// One look.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Look {
-    /// When it began, nanoseconds since the study's start, or since its lookers were made.
+    /// Start, nanoseconds since the study's start, or since its threads were started.
     pub start_ns: u64,
-    /// Until the last one had finished, nanoseconds.
+    /// Duration until the last logical CPU finished, nanoseconds.
     pub took_ns: u64,
-    /// One entry a logical CPU, in the order asked for.
+    /// One entry per logical CPU, in the order requested.
     pub cpus: Vec<CpuLook>,
-    /// One entry a pair, in the order asked for.
+    /// One entry per pair, in the order requested.
     pub pairs: Vec<PairLook>,
-    /// What two had without each other; `None` where that was not seen.
+    /// The test of two without each other; `None` if not run.
     pub alone: Option<Alone>,
 }
 
-/// The widths of two logical CPUs, each while the other stood still and all the rest went on: if that one is what
-/// slows it, it has its core's whole width then. Numbers have three decimals.
+/// The widths of two logical CPUs, each while the other stood still and all the rest ran: if the other one slows it, it
+/// then has its core's whole width. Numbers have three decimals.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Alone {
     /// OS number.
@@ -45,12 +45,11 @@ pub struct Alone {
 pub struct CpuLook {
     /// OS number.
     pub cpu: u32,
-    /// A step of the latency-limited kernel, which is one cycle, nanoseconds; `None` where it did not run
-    /// in time.
+    /// Duration of a step of the latency-limited kernel, which is one cycle, nanoseconds; `None` if it did not run in
+    /// time.
     pub chain_ns: Option<f64>,
-    /// Adds of the wide kernel per step of the latency-limited one, while all others ran it too, the most where they
-    /// did so before and after a test; `None`
-    /// where it did not run in time, or where the widths of the architecture are not known.
+    /// Adds of the wide kernel per step of the latency-limited one while all others ran it too; the larger value if
+    /// measured before and after a test; `None` if it did not run in time, or the architecture's widths are unknown.
     pub adds_per_step: Option<f64>,
 }
 
@@ -61,12 +60,12 @@ pub struct PairLook {
     pub a: u32,
     /// OS number.
     pub b: u32,
-    /// One move of a cache line, nanoseconds, with three decimals: the least of some batches; `None` where
-    /// it did not get to and fro within the deadline.
+    /// One move of a cache line, nanoseconds, with three decimals: the minimum of some batches; `None` if the line did
+    /// not return before the deadline.
     pub line_ns: Option<f64>,
 }
 
-/// When a look was taken, beside its slice.
+/// When a look was taken, relative to its slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Moment {
     /// Right before it.
@@ -78,7 +77,7 @@ pub enum Moment {
 }
 
 impl Moment {
-    /// The word that the result file, JSON and CSV have.
+    /// The word in the result file, JSON and CSV.
     pub fn word(self) -> &'static str {
         match self {
             Self::Before => "before",
@@ -97,7 +96,7 @@ pub struct SliceLook {
     pub look: Look,
 }
 
-/// A number as the result file holds it: with three decimals.
+/// Rounds a number to three decimals, as in the result file.
 pub fn thousandths(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
 }

@@ -1,14 +1,14 @@
-//! What was seen: runs, slices, sessions, readings. Raw; nothing here is an estimate.
+//! Raw observations: runs, slices, sessions, readings. No estimates.
 
 use crate::look::SliceLook;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use threadwise_machine::CpuSet;
 
-/// Engine counters by name with the unit last (`logical_reads`, `physical_reads`).
+/// Engine counters by name, with the unit last (`logical_reads`, `physical_reads`).
 pub type Counters = BTreeMap<String, u64>;
 
-/// Counter of a session: its rows of the first half of the window. It is the worker's and no engine's.
+/// Counter of a session: its rows of the first half of the window. The worker sets it, not the engine.
 pub const ROWS_FIRST_HALF: &str = "rows_first_half";
 
 /// One treatment in one block.
@@ -18,7 +18,7 @@ pub struct Run {
     pub id: u64,
     /// Block, from 0.
     pub block: u32,
-    /// 0 for the first try at the block, 1 after one `--resume`, and so on.
+    /// Attempt at the block: 0 for the first, 1 after one `--resume`, and so on.
     pub attempt: u32,
     /// Treatment name.
     pub treatment: String,
@@ -28,22 +28,20 @@ pub struct Run {
     pub status: RunStatus,
     /// Its slices in the order in which they were taken; those of a failed run up to the failure.
     pub slices: Vec<Slice>,
-    /// Seconds since the study's start at which its worker was started.
+    /// Start of its worker, seconds since the study's start.
     pub started_s: f64,
     /// Duration of load, open and first warm-up in nanoseconds.
     pub prepare_ns: u64,
-    /// Readings of samplers, added up over the run's slices. Each sampler's `window_ns` is the time in
-    /// which it read, and what a share is taken of.
+    /// Readings of samplers, summed over the run's slices. `window_ns` is the sampled time, which shares are of.
     pub readings: Vec<Reading>,
-    /// Times of the online logical CPUs that [`Slice::cpu_times`] leaves out, added up over the slices;
-    /// ascending.
+    /// Times of the online logical CPUs that [`Slice::cpu_times`] leaves out, summed over the slices; ascending.
     pub other_cpu_times: Vec<CpuTimes>,
 }
 
 impl Run {
-    /// Leaves in each slice the times of the logical CPUs in `near`, and adds up all others: by slice
-    /// into [`Slice::other_cpus`], by logical CPU into [`Run::other_cpu_times`]. On 1,000 logical CPUs
-    /// they are nearly all that a run holds.
+    /// Keeps the times of the logical CPUs in `near` in each slice, and sums the others: by slice into
+    /// [`Slice::other_cpus`], by logical CPU into [`Run::other_cpu_times`]. On 1,000 logical CPUs they are most of a
+    /// run's data.
     pub fn add_up_other_cpus(&mut self, near: &CpuSet) {
         let mut others: BTreeMap<u32, CpuTimes> =
             self.other_cpu_times.drain(..).map(|times| (times.cpu, times)).collect();
@@ -69,7 +67,7 @@ impl Run {
 pub enum RunStatus {
     /// Usable.
     Valid,
-    /// It ended in an error (crash, timeout, engine error).
+    /// It ended with an error (crash, timeout, engine error).
     Failed {
         /// `crash`, `timeout`, `engine`, `protocol`, `wrong-answer`, `memory-policy`.
         kind: String,
@@ -88,7 +86,7 @@ pub enum RunStatus {
 }
 
 impl RunStatus {
-    /// Whether the run's slices count.
+    /// Whether the run's slices are used.
     pub fn is_valid(&self) -> bool {
         *self == Self::Valid
     }
@@ -108,15 +106,14 @@ pub struct Slice {
     /// One entry per session, in session order.
     #[serde(skip)]
     pub sessions: Vec<SessionSlice>,
-    /// Counters of the engine that belong to no session. `waits/NAME` are samples of what sessions
-    /// waited for (state of one session at one moment each), `waits_sampled` their number.
+    /// Engine counters without a session. `waits/NAME` counts samples of what a session waited for (the state of one
+    /// session at one moment), `waits_sampled` all samples.
     pub counters: Counters,
-    /// Times over the slice's command (re-warm and window together) of the run's logical CPUs and of
-    /// their siblings.
+    /// Times of the run's logical CPUs and their siblings over the slice's command (re-warm and window together).
     pub cpu_times: Vec<CpuTimes>,
     /// The same of all other online logical CPUs together.
     pub other_cpus: CpuTimesSum,
-    /// Looks around it, in order; empty where there were none.
+    /// Looks around it, in order; empty if there were none.
     #[serde(skip)]
     pub looks: Vec<SliceLook>,
 }
@@ -134,11 +131,11 @@ pub struct SessionSlice {
     pub answers_wrong: u64,
     /// CPU time of the session's thread inside the window, nanoseconds.
     pub cpu_ns: u64,
-    /// Context switches that the thread asked for.
+    /// Voluntary context switches.
     pub voluntary_switches: u64,
-    /// Context switches forced on it.
+    /// Involuntary context switches.
     pub involuntary_switches: u64,
-    /// Nanoseconds that the thread waited on a run queue (`schedstat`), where known.
+    /// Nanoseconds that the thread waited on a run queue (`schedstat`), if known.
     pub run_queue_wait_ns: Option<u64>,
     /// The engine's own counters over the same steps.
     pub counters: Counters,
@@ -146,21 +143,21 @@ pub struct SessionSlice {
     /// has no steps of its own.
     #[serde(skip)]
     pub latency: Vec<u8>,
-    /// For a fixed amount of work: nanoseconds from the window's start to the end of this session's
-    /// part; the window is then as long as the longest of them. `None` for a fixed time.
+    /// For a fixed amount of work: nanoseconds from the window's start to the end of this session's part; the longest
+    /// of them is the window's length. `None` for a timed window.
     pub finished_ns: Option<u64>,
-    /// Queries that it executed, in order; empty where the workload has no queries.
+    /// Queries that it ran, in order; empty if the workload has no queries.
     #[serde(skip)]
     pub queries: Vec<QueryExecution>,
-    /// What a command's output said, by the metric's name ([`crate::command`]), until the runner has
-    /// made readings of it; never stored.
+    /// Metrics of a command's output by name ([`crate::command`]), until the runner converts them to readings; never
+    /// stored.
     #[serde(skip)]
     pub metrics: BTreeMap<String, f64>,
-    /// What became of each item of a work list ([`crate::worklist`]), until the runner has made readings
-    /// of it; never stored.
+    /// Results of each item of a work list ([`crate::worklist`]), until the runner converts them to readings; never
+    /// stored.
     #[serde(skip)]
     pub items: Vec<ItemSpan>,
-    /// Rows by piece of a window in which a warm-up is measured, until the runner has chosen one; never stored.
+    /// Rows by piece of a window that measures a warm-up, until the runner has chosen one; never stored.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rows_by_piece: Vec<u64>,
 }
@@ -168,15 +165,15 @@ pub struct SessionSlice {
 /// One item of a work list in one run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ItemSpan {
-    /// Its place in the list as given, from 0.
+    /// Its position in the list as given, from 0.
     pub index: u32,
-    /// Its name, for people.
+    /// Display name.
     pub name: String,
     /// The job that did it, from 0.
     pub job: u32,
     /// Nanoseconds from the window's start to the start of its recipe.
     pub started_ns: u64,
-    /// From the start of its recipe to the end, nanoseconds.
+    /// Duration of its recipe, nanoseconds.
     pub elapsed_ns: u64,
 }
 
@@ -192,18 +189,18 @@ pub struct QueryExecution {
     pub started_ns: u64,
     /// From the planned query to the last row in the client, nanoseconds.
     pub elapsed_ns: u64,
-    /// Planning, nanoseconds; `None` where the engine does not tell it apart, and `elapsed_ns` has it.
+    /// Planning, nanoseconds; `None` if the engine does not report it, and `elapsed_ns` includes it.
     pub planning_ns: Option<u64>,
-    /// CPU time of all threads that worked for it, nanoseconds; `None` where streams share a process.
+    /// CPU time of all threads that worked for it, nanoseconds; `None` if streams share a process.
     pub cpu_ns: Option<u64>,
     /// Observed degree of parallelism: threads or processes that took part.
     pub dop: Option<u32>,
     /// Rows of the answer.
     pub rows: u64,
-    /// Its plan in canonical form: one line an operator, two spaces a level, `~ ` before operators
-    /// that only move rows between threads or processes; estimates of the engine behind ` # ` (docs/WORKER.md).
+    /// Its plan in canonical form: one line an operator, two spaces a level, `~ ` before operators that only move rows
+    /// between threads or processes; the engine's estimates after ` # ` (docs/WORKER.md).
     pub plan: Option<String>,
-    /// The engine's counters over it, unit last: `read_bytes`, `spill_bytes`.
+    /// The engine's counters over it, with the unit last: `read_bytes`, `spill_bytes`.
     #[serde(default)]
     pub counters: Counters,
     /// Its answer, until the runner has compared it; never stored.
@@ -211,11 +208,11 @@ pub struct QueryExecution {
     pub answer: Option<Answer>,
 }
 
-/// What stands between an operator of a plan and the engine's estimates of it.
+/// Separator between an operator of a plan and the engine's estimates.
 const BEFORE_ESTIMATES: &str = " # ";
 
-/// A line of a plan in canonical form as its operator and the engine's estimates of it: `rows=N`, `cost=N`, or both
-/// with a space between.
+/// Splits a line of a canonical plan into its operator and the engine's estimates: `rows=N`, `cost=N`, or both with a
+/// space between.
 pub fn operator_and_estimates(line: &str) -> (&str, &str) {
     let is_estimate = |word: &str| word.starts_with("rows=") || word.starts_with("cost=");
     match line.rsplit_once(BEFORE_ESTIMATES) {
@@ -224,7 +221,7 @@ pub fn operator_and_estimates(line: &str) -> (&str, &str) {
     }
 }
 
-/// A plan in canonical form without the engine's estimates: two plans are the same where these texts are.
+/// A canonical plan without the engine's estimates: plans are equal if these texts are.
 pub fn without_estimates(plan: &str) -> String {
     plan.lines().flat_map(|line| [operator_and_estimates(line).0, "\n"]).collect()
 }
@@ -234,9 +231,9 @@ pub fn without_estimates(plan: &str) -> String {
 pub struct CpuTimes {
     /// OS number.
     pub cpu: u32,
-    /// Not idle and not waiting for I/O, steal left out, in nanoseconds.
+    /// Busy time in nanoseconds: not idle, not waiting for I/O, without steal.
     pub busy_ns: u64,
-    /// Taken by the hypervisor.
+    /// Stolen by the hypervisor.
     pub steal_ns: u64,
     /// All columns together.
     pub total_ns: u64,
@@ -254,7 +251,7 @@ impl CpuTimes {
 /// Times of several logical CPUs, added up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct CpuTimesSum {
-    /// How many.
+    /// Number of logical CPUs.
     pub cpus: u32,
     /// As in [`CpuTimes`].
     pub busy_ns: u64,
@@ -274,27 +271,27 @@ impl CpuTimesSum {
     }
 }
 
-/// One number that a sampler took, or the reason why there is none.
+/// One number from a sampler, or the reason why it is missing.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Reading {
     /// Sampler name.
     pub sampler: String,
     /// Metric name with the unit last.
     pub metric: String,
-    /// Logical CPU, where it belongs to one.
+    /// Logical CPU, if it belongs to one.
     pub cpu: Option<u32>,
     /// Start of its first acquisition window, nanoseconds since the study's start.
     pub start_ns: u64,
     /// End of its last acquisition window; windows of a sum have gaps between them.
     pub end_ns: u64,
-    /// The value; `None` is a gap.
+    /// The value; `None` if it is missing.
     pub value: Option<f64>,
-    /// Why there is a gap.
+    /// Why it is missing.
     pub gap: Option<String>,
 }
 
-/// The sessions of a slice that its treatment is about: all, or the streams where some sessions are streams of queries,
-/// since the others then execute short queries beside them.
+/// The sessions that a treatment is about: all, or only the streams where some sessions are streams of queries and the
+/// others run short queries beside them.
 pub fn main_sessions(sessions: &[SessionSlice]) -> impl Iterator<Item = &SessionSlice> + Clone {
     let has_streams = has_streams(sessions);
     sessions.iter().filter(move |session| !has_streams || !session.queries.is_empty())
@@ -310,7 +307,7 @@ impl Slice {
         main_sessions(&self.sessions)
     }
 
-    /// Those that execute short queries beside streams.
+    /// Sessions that run short queries beside streams.
     pub fn short_sessions(&self) -> impl Iterator<Item = &SessionSlice> + Clone {
         let has_streams = has_streams(&self.sessions);
         self.sessions.iter().filter(move |session| has_streams && session.queries.is_empty())
@@ -326,14 +323,14 @@ impl Slice {
         self.rows() as f64 * 1e9 / self.window_ns as f64
     }
 
-    /// Query and elapsed nanoseconds of a slice that executed one query alone; `None` for any other.
+    /// Query and elapsed nanoseconds of a slice that ran one query alone; otherwise `None`.
     pub fn only_query(&self) -> Option<(u8, u64)> {
         let mut executed = self.sessions.iter().flat_map(|session| &session.queries);
         let first = executed.next()?;
         executed.next().is_none().then_some((first.query, first.elapsed_ns))
     }
 
-    /// Rows of all sessions in the first half of the window; `None` where a session that did anything does not know.
+    /// Rows of all sessions in the first half of the window; `None` if an active session did not report them.
     pub fn rows_first_half(&self) -> Option<u64> {
         let of_session = |session: &SessionSlice| match session.counters.get(ROWS_FIRST_HALF) {
             None if session.rows == 0 => Some(0),
@@ -342,7 +339,7 @@ impl Slice {
         self.sessions.iter().map(of_session).sum()
     }
 
-    /// One engine counter: the sum over the sessions and what belongs to none.
+    /// One engine counter: the sum over the sessions and the counters without a session.
     pub fn counter(&self, name: &str) -> u64 {
         let sessions = self.sessions.iter().map(|session| &session.counters);
         sessions.chain([&self.counters]).filter_map(|counters| counters.get(name)).sum()

@@ -1,31 +1,32 @@
-//! The workload `parallel-scan`: what its engine tells of the processes of a parallel query, and the analysis reads.
+//! The workload `parallel-scan`: what its engine reports of the processes of a parallel query, as the analysis reads
+//! it.
 //!
-//! Everything is an amount, so that scans of a slice are added up, and is stored as counters of the slice: those of
-//! one process are `parallel/K/NAME`, K being 0 for the leader and from 1 on for its workers in the order of their
-//! process numbers; those of all scans are `parallel/NAME`.
+//! Everything is an amount, so that scans of a slice can be summed, and is stored as counters of the slice: those of
+//! one process are `parallel/K/NAME`, where K is 0 for the leader and from 1 on for its workers in the order of their
+//! process IDs; those of all scans are `parallel/NAME`.
 
 use crate::{Counters, OptionValue, Options};
 
 /// Name of the workload.
 pub const WORKLOAD: &str = "parallel-scan";
 
-/// Rows of the table where nobody says.
+/// Default rows of the table.
 pub const USUAL_ROWS: u64 = 1_000_000;
 
 /// Bytes that a row takes on PostgreSQL's pages: 44.3 measured.
 pub const ROW_BYTES: u64 = 45;
 
-/// What the names of its counters begin with.
+/// Prefix of its counters.
 pub const PREFIX: &str = "parallel/";
 
-/// Processes of a query that have counters of their own: a worker may send 256 counters, with those of the server.
-/// More processes are in the sums alone.
+/// Processes of a query with their own counters: a worker may send 256 counters, with those of the server. Further
+/// processes are only in the sums.
 pub const MOST_PROCESSES: usize = 48;
 
-/// Quantities of a process, units last.
+/// Quantities of a process, with the unit last.
 const OF_PROCESS: [&str; 4] = ["rows", "running_ns", "sibling_busy_ns", "idle_tail_ns"];
 
-/// What one process of a query did, added up over scans.
+/// Work of one process of a query, summed over scans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProcessPart {
     /// Rows that it aggregated.
@@ -34,34 +35,34 @@ pub struct ProcessPart {
     pub running_ns: u64,
     /// The part of that in which another process of the query ran on a sibling logical CPU of its core, nanoseconds.
     pub sibling_busy_ns: u64,
-    /// From its last row to the last row of the process that ended last, nanoseconds.
+    /// From its last row to the last row of the slowest process, nanoseconds.
     pub idle_tail_ns: u64,
 }
 
-/// What the processes of a query did, added up over the scans of a slice.
+/// Work of the processes of a query, summed over the scans of a slice.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Parts {
-    /// Scans that were looked at closely enough.
+    /// Scans with enough samples.
     pub scans: u64,
-    /// Scans of which a process was sampled too seldom; nothing of them is in the other amounts.
+    /// Scans with too few samples of a process; the other amounts exclude them.
     pub unsampled_scans: u64,
-    /// Processes that took part, added up over scans.
+    /// Processes that took part, summed over scans.
     pub processes: u64,
-    /// Looks at a process between its first and its last row.
+    /// Samples of a process between its first and its last row.
     pub samples: u64,
-    /// From the first row of any process to the last one, nanoseconds.
+    /// From the first row of any process to the last, nanoseconds.
     pub span_ns: u64,
     /// Idle tails of all processes, nanoseconds.
     pub tail_ns: u64,
-    /// Spans of all processes: each has one of every scan that it took part in, nanoseconds.
+    /// Spans of all processes, one for each scan that a process took part in, nanoseconds.
     pub process_span_ns: u64,
-    /// How long the scans would have taken at the processes' rates with rows divided equally, nanoseconds.
+    /// Duration of the scans at the processes' rates with rows divided equally, nanoseconds.
     pub equal_ns: u64,
     /// The same with rows divided by rate, so that all end together, nanoseconds.
     pub by_rate_ns: u64,
-    /// CPU time that looking took, nanoseconds.
+    /// CPU time of sampling, nanoseconds.
     pub looking_ns: u64,
-    /// The leader's part, then those of the workers; the first [`MOST_PROCESSES`] of them.
+    /// The leader's part, then the workers'; the first [`MOST_PROCESSES`] of them.
     pub by_process: Vec<ProcessPart>,
 }
 
@@ -77,7 +78,7 @@ impl Parts {
         sums.into_iter().chain(processes).collect()
     }
 
-    /// From the counters of a slice; `None` where there are none of these.
+    /// From the counters of a slice; `None` if it has none of these.
     pub fn read(counters: &Counters) -> Option<Self> {
         let sum = |name: &str| counters.get(&format!("{PREFIX}{name}")).copied();
         let process = |at: usize| {
@@ -119,7 +120,7 @@ impl Parts {
     }
 }
 
-/// Rows of the table that options ask for; an impossible number is refused by the engine's own check.
+/// Rows of the table by options; the engine refuses an invalid number.
 pub fn rows(options: &Options) -> u64 {
     match options.get("rows") {
         Some(OptionValue::Integer(rows)) => u64::try_from(*rows).unwrap_or(0),

@@ -12,7 +12,7 @@ mod squares;
 pub(crate) mod stream;
 
 pub use phases::Phase;
-use rand::Rng;
+use rand::{Rng, RngExt};
 use stream::{Purpose, random};
 use threadwise_machine::{
     CpuSet, Draw, MemoryBinding, Placement, PlacementError, Resolved, Topology, memory, placement,
@@ -20,7 +20,7 @@ use threadwise_machine::{
 
 use crate::{LongWindows, SmtWay, Study, Treatment, tpch};
 
-/// Everything that a block does, fixed before it starts.
+/// The plan of a block, fixed before it starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockPlan {
     /// Block number, from 0.
@@ -31,37 +31,35 @@ pub struct BlockPlan {
     pub placements: Vec<Resolved>,
     /// For each treatment its memory policy.
     pub memories: Vec<MemoryBinding>,
-    /// For each treatment the logical CPUs of its service threads, where it places them.
+    /// For each treatment the logical CPUs of its service threads, if placed.
     pub services: Vec<Option<CpuSet>>,
-    /// For each treatment the seed of its worker: the same for all treatments of a block, so that
-    /// all read the same keys.
+    /// For each treatment the seed of its worker: equal within a block, so that all read the same keys.
     pub seed: u64,
     /// For each round the treatment indices in order of execution.
     pub rounds: Vec<Vec<usize>>,
     /// The rounds' slices by arm, in the order of execution.
     pub phases: Vec<Phase>,
-    /// For each round and stream the queries to execute one after another; empty where the workload
-    /// has no queries.
+    /// For each round and stream the queries in order; empty if the workload has no queries.
     pub queries: Vec<Vec<Vec<u8>>>,
     /// Length of its windows.
     pub window_ns: u64,
-    /// Length of the pieces in which rows of its windows are counted, where they are.
+    /// Length of the pieces that its windows' rows are counted by, if they are.
     pub piece_ns: Option<u64>,
 }
 
 impl BlockPlan {
-    /// Whether its windows are long ones.
+    /// Whether its windows are long windows.
     pub fn is_long(&self) -> bool {
         long::is_long(self.block)
     }
 
-    /// What each of so many streams executes in a round; empty where there are no queries.
+    /// What each of this many streams runs in a round; empty without queries.
     pub fn scripts(&self, round: u32, streams: usize) -> Vec<Vec<u8>> {
         let scripts = self.queries.get(round as usize).map_or(&[][..], Vec::as_slice);
         scripts.iter().take(streams).cloned().collect()
     }
 
-    /// What each of `sessions` sessions executes, of which so many are streams: those beside them have an empty list.
+    /// What each of `sessions` sessions runs; those beside the streams have an empty list.
     pub fn session_scripts(&self, round: u32, streams: usize, sessions: usize) -> Vec<Vec<u8>> {
         let mut scripts = self.scripts(round, streams);
         if !scripts.is_empty() {
@@ -74,7 +72,7 @@ impl BlockPlan {
 /// Why a block cannot be planned.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// A treatment's placement, or its memory policy beside that placement, cannot be had.
+    /// A treatment's placement, or its memory policy with that placement, is not possible.
     #[error("treatment '{treatment}': {source}")]
     Placement {
         /// Treatment name.
@@ -83,7 +81,7 @@ pub enum PlanError {
         source: PlacementError,
     },
     /// A treatment needs siblings that its arm takes away.
-    #[error("treatment '{treatment}' needs logical CPUs {cpus}, which have two of one core, and smt={} leaves one", .way.word())]
+    #[error("treatment '{treatment}' needs logical CPUs {cpus}, two of which are on one core, and smt={} leaves one", .way.word())]
     Arm {
         /// Treatment name.
         treatment: String,
@@ -96,24 +94,24 @@ pub enum PlanError {
 
 /// Plans one block.
 ///
-/// A study that is resumed is planned by the program that resumes it. Of one that began under a version that
-/// drew every round by itself, the blocks that are there stay as they are, with the order that their slices'
-/// numbers tell, and what is left has the balanced order; the rest of the plan is the same in both.
+/// The program that resumes a study plans it. If the study began under a version that drew every round by itself, its
+/// blocks keep the order that their slices' numbers tell, and the remaining blocks have the balanced order; the rest of
+/// the plan is the same in both.
 ///
 /// # Errors
-/// A placement or a memory policy that cannot be had on this machine.
+/// A placement or a memory policy that is not possible on this machine.
 pub fn plan_block(study: &Study, topology: &Topology, block: u32) -> Result<BlockPlan, PlanError> {
     let rounds = order::rounds(study.seed, study.treatments.len(), study.design.rounds, block);
     let plan = placed(study, topology, block, rounds)?;
     Ok(BlockPlan { queries: queries(study, block), ..plan })
 }
 
-/// Plans a block of long windows, the first of which is number 0; `None` where the study has none.
+/// Plans a block of long windows, numbered from 0; `None` if the study has none.
 ///
-/// Logical CPUs are drawn as for any block: of the next one in the turn of first positions.
+/// Draws logical CPUs as for the next block in the turn of first positions.
 ///
 /// # Errors
-/// A placement or a memory policy that cannot be had on this machine.
+/// A placement or a memory policy that is not possible on this machine.
 pub fn plan_long_block(
     study: &Study,
     topology: &Topology,
@@ -191,30 +189,58 @@ fn one_thread_each(
     }
 }
 
-/// Of how many slices one has a look in its middle.
+/// Of this many slices one has a look while it runs, and another [`LOOKS_DURING_CHANGES`] − 1 where states change.
 const LOOKS_DURING: u32 = 10;
+const LOOKS_DURING_CHANGES: u32 = 5;
+/// Of this many such looks one is repeated at once, which shows how often looks are wrong.
+const REPEATED: u32 = 10;
 
-/// Which slices of a block, in the order of execution, have a look in their middle: a random tenth of them,
-/// from which one learns how often a look before and one after agree while the middle was different.
-pub fn looks_during(study: &Study, block: u32) -> Vec<bool> {
-    let mut random = random(study.seed, Purpose::Looks, block);
-    let slices = study.treatments.len() * study.design.rounds as usize;
-    (0..slices).map(|_| random.next_u32().is_multiple_of(LOOKS_DURING)).collect()
+/// A look while a slice runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DuringLook {
+    /// When: the share of the window that has passed.
+    pub at: f64,
+    /// Whether it is taken only where states change.
+    pub where_changing: bool,
+    /// Whether another one follows at once.
+    pub repeated: bool,
 }
 
-/// Most logical CPUs in a look: all of them have to come together within it.
+/// The looks during the slices of a block, in order: at times drawn uniformly, in a tenth of the slices, and in half of them
+/// where states change. They show how far looks before and after tell what happened between them.
+pub fn looks_during(study: &Study, block: u32) -> Vec<Option<DuringLook>> {
+    let mut random = random(study.seed, Purpose::Looks, block);
+    let slices = study.treatments.len() * study.design.rounds as usize;
+    let mut draw = || {
+        let turn = random.next_u32() % LOOKS_DURING;
+        let (at, repeated) = (random.random::<f64>(), random.next_u32().is_multiple_of(REPEATED));
+        (turn < LOOKS_DURING_CHANGES).then_some(DuringLook { at, where_changing: turn > 0, repeated })
+    };
+    (0..slices).map(|_| draw()).collect()
+}
+
+/// Maximum logical CPUs in a look: all have to run together within it.
 pub const LOOKED_AT_MOST: usize = 16;
-/// So many of these go to treatments that have no more, first to the smallest.
+/// Idle logical CPUs that are looked at beside those of treatments, as far as there is room: neighbours that these have slow
+/// no session.
+const LOOKED_AT_IDLE: usize = 2;
+/// How many of these go to treatments with no more logical CPUs, smallest first.
 const LOOKED_AT_WHOLE: usize = LOOKED_AT_MOST / 2;
 
-/// The logical CPUs of a block that are looked at, ascending: all of its treatments', [`LOOKED_AT_MOST`] at most. Of more,
-/// the smallest treatments are looked at whole, as far as half of the places go. The rest take turns: every n-th one,
-/// and in the next block the ones after these; which come in the first block is drawn.
-pub fn looked_at(study: &Study, plan: &BlockPlan) -> Vec<u32> {
+/// The watched logical CPUs of a block, ascending: those of all treatments and some idle ones, at most [`LOOKED_AT_MOST`]. Of more, the
+/// smallest treatments are watched whole, up to half of the places. The rest take turns: every n-th one, and in the
+/// next block the ones after these; which come in the first block is drawn.
+pub fn looked_at(study: &Study, plan: &BlockPlan, allowed: &CpuSet) -> Vec<u32> {
     let mut sets: Vec<CpuSet> = plan.placements.iter().map(Resolved::set).collect();
     let all = sets.iter().fold(CpuSet::new(), |all, set| all.union(set));
     if all.len() <= LOOKED_AT_MOST {
-        return all.iter().collect();
+        let idle: Vec<u32> = allowed.difference(&all).iter().collect();
+        let count =
+            LOOKED_AT_IDLE.min(LOOKED_AT_MOST - all.len()).min(if all.is_empty() { 0 } else { idle.len() });
+        let drawn = random(study.seed, Purpose::LookedAt, plan.block).next_u32() as usize;
+        let some: CpuSet =
+            (0..count).map(|at| idle[(drawn % idle.len() + at * idle.len() / count) % idle.len()]).collect();
+        return all.union(&some).iter().collect();
     }
     sets.sort_by_key(CpuSet::len);
     let whole = sets.iter().fold(CpuSet::new(), |whole, set| {

@@ -1,4 +1,4 @@
-//! Studies that come with the program, as data in `studies/*.toml`.
+//! Built-in studies, as data in `studies/*.toml`.
 
 /// Name, title and text of each preset; the first is the default.
 const PRESETS: [(&str, &str, &str); 20] = [
@@ -29,7 +29,7 @@ const PRESETS: [(&str, &str, &str); 20] = [
     ),
     (
         "locks",
-        "Lookups and inserts in a B-tree under a spinlock, a queue lock and without one: cores and siblings",
+        "Lookups and inserts in a B-tree with a spinlock, a queue lock and without one: cores and siblings",
         include_str!("../../../studies/locks.toml"),
     ),
     (
@@ -39,7 +39,7 @@ const PRESETS: [(&str, &str, &str); 20] = [
     ),
     (
         "log-buffer",
-        "The log writer near the sessions, far from them, and in their way",
+        "The log writer near the sessions, far from them, and on the same logical CPUs",
         include_str!("../../../studies/log-buffer.toml"),
     ),
     (
@@ -104,7 +104,7 @@ const PRESETS: [(&str, &str, &str); 20] = [
     ),
 ];
 
-/// Name of the study that `threadwise run` takes when none is named.
+/// Name of the default study of `threadwise run`.
 pub const DEFAULT: &str = PRESETS[0].0;
 
 /// JSON schema (draft 7) of study definitions, for editors.

@@ -1,7 +1,7 @@
-//! What was measured of the hardware itself: who shares a core, co-runners, latencies, clocks. Raw
-//! answers with their figures; what they mean beside the declared topology is analysis.
+//! What was measured of the hardware: shared cores, co-runners, latencies, clocks. Raw answers with their numbers; the
+//! analysis compares them with the reported topology.
 //!
-//! Source of the methods: docs/PROBE.md.
+//! Methods: docs/PROBE.md.
 
 use serde::Serialize;
 use threadwise_machine::CpuSet;
@@ -9,37 +9,37 @@ use threadwise_machine::CpuSet;
 /// One probe of a machine.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Probe {
-    /// How much was asked.
+    /// Extent of the probe.
     pub form: ProbeForm,
     /// Logical CPUs that were probed.
     pub cpus: CpuSet,
     /// Wall-clock time of the probe.
     pub duration_s: f64,
-    /// Pairs that were measured on their own.
+    /// Pairs measured one by one.
     pub pairs: Vec<PairSharing>,
-    /// Many logical CPUs at once: what clears most pairs of a large machine.
+    /// Many logical CPUs at once, which clears most pairs of a large machine.
     pub sets: Vec<SetTest>,
-    /// One entry per logical CPU that was watched.
+    /// One entry per watched logical CPU.
     pub co_runners: Vec<CoRunner>,
     /// Pairs whose cache-line latency was measured.
     pub latencies: Vec<PairLatency>,
     /// The levels that the latencies fall into, nearest first.
     pub levels: Vec<LatencyLevel>,
-    /// Clocks, one busy core and all busy.
+    /// Clocks, with one core busy and with all busy.
     pub clocks: Vec<ClockReading>,
-    /// What could not be had, one line each.
+    /// What could not be measured, one line each.
     pub gaps: Vec<String>,
-    /// Whether the user stopped it; what is there was measured.
+    /// Whether the user stopped it; the rest was measured.
     pub interrupted: bool,
 }
 
-/// How much is probed.
+/// Extent of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProbeForm {
-    /// What `run` does first, under 10 s on 2 logical CPUs.
+    /// The probe before `run`, under 10 s on 2 logical CPUs.
     Short,
-    /// What `probe` does.
+    /// The default of `probe`.
     #[default]
     Standard,
     /// The latency of every pair; up to 64 logical CPUs also a test of every pair for a shared core.
@@ -56,7 +56,7 @@ impl ProbeForm {
         }
     }
 
-    /// The form of a word.
+    /// Parses a word.
     pub fn of_word(word: &str) -> Option<Self> {
         [Self::Short, Self::Standard, Self::Full].into_iter().find(|form| form.word() == word)
     }
@@ -66,17 +66,17 @@ impl ProbeForm {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sharing {
-    /// One logical CPU under two names: stacked, or one time-sliced by the hypervisor.
+    /// One logical CPU under two names: stacked, or time-sliced by the hypervisor.
     SameCpu,
     /// SMT siblings: one core.
     SameCore,
     /// Different cores.
     DifferentCores,
-    /// Others' work on the same cores hid the answer.
+    /// Other work on the same cores hid the answer.
     Masked,
-    /// The answer changed while it was measured: the hypervisor moves us.
+    /// The answer changed during the measurement: the hypervisor moves our vCPUs.
     Moving,
-    /// The figures fit no answer.
+    /// The numbers fit no answer.
     Unclear,
 }
 
@@ -93,7 +93,7 @@ impl Sharing {
         }
     }
 
-    /// The answer of a word.
+    /// Parses a word.
     pub fn of_word(word: &str) -> Option<Self> {
         let all =
             [Self::SameCpu, Self::SameCore, Self::DifferentCores, Self::Masked, Self::Moving, Self::Unclear];
@@ -121,51 +121,50 @@ pub struct PairSharing {
     pub b: u32,
     /// The answer.
     pub sharing: Sharing,
-    /// Of the kernel limited by issue width, while it ran, with the clock divided out; `None` where no
-    /// round could be used.
+    /// For the kernel limited by issue width, while it ran, with the clock divided out; `None` without a usable round.
     pub wide: Option<Slowdown>,
-    /// Of the kernel limited by latency, as it was.
+    /// For the kernel limited by latency, as measured.
     pub chain: Option<Slowdown>,
-    /// Of the kernel of loads and stores, with the clock divided out.
+    /// For the kernel of loads and stores, with the clock divided out.
     pub load_store: Option<Slowdown>,
-    /// Share of the wall-clock time of the joint windows in which each of the two was on a CPU, mean;
-    /// about 0.5 where two names take turns on one logical CPU.
+    /// Mean share of the joint windows' wall-clock time that each of the two was on a CPU; about 0.5 if two names take
+    /// turns on one logical CPU.
     pub on_cpu_share: Option<f64>,
     /// Rounds that were used.
     pub rounds_used: u32,
     /// Rounds that were measured.
     pub rounds: u32,
-    /// One line: what the answer rests on.
+    /// One line: the evidence for the answer.
     pub why: String,
 }
 
 /// Many logical CPUs running the wide kernel at once.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct SetTest {
-    /// Who ran.
+    /// Logical CPUs that ran.
     pub ran: CpuSet,
-    /// Who ran as fast as alone: on a core that nobody else of `ran` is on.
+    /// Those as fast as alone: on a core without another one of `ran`.
     pub at_full_width: CpuSet,
 }
 
-/// Whether somebody else was busy on the other threads of a logical CPU's core.
+/// Whether other work was busy on the sibling threads of a logical CPU's core.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CoRunner {
     /// OS number.
     pub cpu: u32,
     /// Windows that were measured.
     pub windows: u32,
-    /// Adds per chain step, tenth percentile; `None` where no window could be used.
+    /// Adds per chain step, tenth percentile; `None` without a usable window.
     pub adds_per_step_p10: Option<f64>,
-    /// Adds per chain step, median; `None` where no window could be used.
+    /// Adds per chain step, median; `None` without a usable window.
     pub adds_per_step_p50: Option<f64>,
-    /// Adds per chain step, ninetieth percentile; `None` where no window could be used.
+    /// Adds per chain step, ninetieth percentile; `None` without a usable window.
     pub adds_per_step_p90: Option<f64>,
-    /// Share of the windows in which the sibling was busy; `None` where no baseline can be had.
+    /// Share of the windows in which the sibling was busy; `None` without a baseline.
     pub busy_share: Option<f64>,
-    /// Share of the windows' wall-clock time in which we were not on a CPU.
+    /// Share of the windows' wall-clock time in which our thread was not on a CPU.
     pub off_cpu_share: f64,
-    /// Why `busy_share` is unknown, or what it rests on, in one line.
+    /// One line: why `busy_share` is unknown, or its evidence.
     pub why: String,
 }
 
@@ -184,35 +183,35 @@ pub struct PairLatency {
     pub level: Option<u32>,
 }
 
-/// Figures of one method.
+/// Numbers of one method.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct LatencyFigures {
     /// Smallest sample.
     pub min_ns: f64,
     /// Median sample.
     pub median_ns: f64,
-    /// Half of the range between the quartiles.
+    /// Half of the interquartile range.
     pub spread_ns: f64,
-    /// Samples.
+    /// Number of samples.
     pub samples: u32,
 }
 
 /// A cluster of latencies.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LatencyLevel {
-    /// What the declared topology calls most of its pairs: `same core`, `same LLC`, `same package`,
-    /// `other package`; `None` where nothing is declared.
+    /// The reported topology's name for most of its pairs: `same core`, `same LLC`, `same package`, `other package`;
+    /// `None` if nothing is reported.
     pub name: Option<String>,
     /// Smallest minimum of its pairs.
     pub low_ns: f64,
     /// Largest minimum of its pairs.
     pub high_ns: f64,
-    /// Groups of logical CPUs that are within this level of each other, each at least two. Members
-    /// that were not measured against each other were inferred.
+    /// Groups of at least two logical CPUs within this level of each other. Members that were not measured against each
+    /// other were inferred.
     pub groups: Vec<CpuSet>,
 }
 
-/// Where a clock figure comes from.
+/// Source of a clock value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClockSource {
@@ -220,7 +219,7 @@ pub enum ClockSource {
     Perf,
     /// cpufreq's current frequency.
     Cpufreq,
-    /// Steps of the latency-limited kernel a nanosecond, one a cycle.
+    /// Steps of the latency-limited kernel per nanosecond, one per cycle.
     Chain,
 }
 
@@ -234,24 +233,24 @@ impl ClockSource {
         }
     }
 
-    /// The source of a word.
+    /// Parses a word.
     pub fn of_word(word: &str) -> Option<Self> {
         [Self::Perf, Self::Cpufreq, Self::Chain].into_iter().find(|source| source.word() == word)
     }
 }
 
-/// The clock of one logical CPU over one window. Terms are turbostat's (its manual page).
+/// The clock of one logical CPU over one window. Terms as in turbostat(8).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ClockReading {
     /// OS number.
     pub cpu: u32,
-    /// Logical CPUs that were kept busy meanwhile, this one included.
+    /// Logical CPUs kept busy meanwhile, this one included.
     pub busy_cpus: u32,
-    /// Source of the figures below.
+    /// Source of the values below.
     pub source: ClockSource,
     /// Cycles over wall-clock time, idle time included.
     pub avg_mhz: Option<f64>,
-    /// Share of time not idle, in percent.
+    /// Non-idle time, percent.
     pub busy_pct: Option<f64>,
     /// Clock while not idle. With [`ClockSource::Chain`] the effective clock while on a CPU.
     pub bzy_mhz: Option<f64>,
@@ -260,8 +259,7 @@ pub struct ClockReading {
 }
 
 impl Probe {
-    /// What two logical CPUs share: as measured on their own, else as the sets tell; `None` where
-    /// neither says anything.
+    /// What two logical CPUs share: as measured pairwise, otherwise by the sets; `None` if neither tells.
     pub fn sharing(&self, a: u32, b: u32) -> Option<Sharing> {
         let (low, high) = (a.min(b), a.max(b));
         if let Some(pair) = self.pairs.iter().find(|pair| (pair.a, pair.b) == (low, high)) {
@@ -275,7 +273,7 @@ impl Probe {
         self.sets.iter().any(apart).then_some(Sharing::DifferentCores)
     }
 
-    /// Latency of a pair, where it was measured.
+    /// Latency of a pair, if measured.
     pub fn latency(&self, a: u32, b: u32) -> Option<&PairLatency> {
         let (low, high) = (a.min(b), a.max(b));
         self.latencies.iter().find(|pair| (pair.a, pair.b) == (low, high))

@@ -1,4 +1,4 @@
-//! A resolved study: everything that was decided before the first measurement.
+//! A resolved study: everything decided before the first measurement.
 
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -11,18 +11,18 @@ use crate::{
     Arm, External, Instance, Options, Quota, SmtWay, arm, command, parallel, tpch, warmup, worklist,
 };
 
-/// A study whose treatments are all spelled out for one machine.
+/// A study with its treatments resolved for one machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Study {
     /// Short name, such as `placement`.
     pub name: String,
-    /// One line for people.
+    /// Title, one line.
     pub title: String,
     /// Seed of every draw, shuffle and workload generator.
     pub seed: u64,
     /// Engine name, as in `--engine NAME`.
     pub engine: String,
-    /// What the engine said of itself; `None` in a study that was stored before engines did.
+    /// Properties that the engine reported; `None` in studies stored by older versions.
     pub engine_properties: Option<Properties>,
     /// Options of the engine, the same for all treatments.
     pub engine_options: Options,
@@ -30,15 +30,15 @@ pub struct Study {
     pub workload: String,
     /// Treatments in report order; each group's baseline first, its twin second.
     pub treatments: Vec<Treatment>,
-    /// What is compared with what; every treatment against its group's baseline first.
+    /// What is compared; every treatment against its group's baseline first.
     pub comparisons: Vec<Comparison>,
     /// Blocks, rounds, slices, stopping.
     pub design: Design,
-    /// The CPU quota that its slices are made for; `None` where there is none that it reaches.
+    /// The CPU quota that its slices are sized for; `None` if it reaches none.
     pub quota: Option<Quota>,
-    /// Arms that something outside switches from boot to boot; `None` in a study of one boot.
+    /// Externally switched arms, one per boot; `None` in a study of one boot.
     pub external: Option<External>,
-    /// What this machine lacks, one line each (`no SMT: same-core left out`).
+    /// What this machine cannot do, one line each (`no SMT: same-core left out`).
     pub left_out: Vec<String>,
 }
 
@@ -47,10 +47,10 @@ pub struct Study {
 pub struct Treatment {
     /// Unique in the study, such as `same-core/l2`.
     pub name: String,
-    /// Treatments of a group share a baseline: the levels that the baseline shares with them, such
-    /// as `data=l2`; empty where there is one group.
+    /// Levels that its baseline shares, such as `data=l2`; treatments with equal groups share a baseline. Empty if
+    /// there is one group.
     pub group: String,
-    /// Its part in the comparison.
+    /// Its role in comparisons.
     pub role: Role,
     /// Placement text (grammar of `threadwise_machine::placement`).
     pub placement: String,
@@ -58,13 +58,13 @@ pub struct Treatment {
     pub sessions: u32,
     /// How sessions are bound.
     pub pin: Pin,
-    /// On which NUMA nodes its workers' memory lies.
+    /// NUMA nodes of its workers' memory.
     pub memory: Memory,
-    /// Where the engine's service threads run; `None` where nobody places them.
+    /// Where the engine's service threads run; `None` if they are not placed.
     pub service: Option<Service>,
-    /// What it wants of the machine beyond a mask.
+    /// Machine state beyond a mask.
     pub arm: Arm,
-    /// What makes its engine another than the study's.
+    /// How its engine differs from the study's.
     pub instance: Instance,
     /// Options of the workload for this treatment (the study's own with the factor levels set).
     pub options: Options,
@@ -72,7 +72,7 @@ pub struct Treatment {
     pub factors: BTreeMap<String, String>,
 }
 
-/// What a treatment is for.
+/// Role of a treatment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
@@ -89,11 +89,11 @@ pub enum Role {
 pub struct Comparison {
     /// Unique name, such as `same-core/l2 : alone` or `smt-yield/l2`.
     pub name: String,
-    /// Name of the treatment on top.
+    /// Name of the treatment in the numerator.
     pub treatment: String,
-    /// Names below: one treatment, or A and A′ (their logarithms are averaged).
+    /// Names in the denominator: one treatment, or A and A′ (their logarithms are averaged).
     pub baseline: Vec<String>,
-    /// What a ratio means to a reader: `baseline`, `smt-yield`, `cores`, `packages`, `sweep-step`.
+    /// Kind of the ratio: `baseline`, `smt-yield`, `cores`, `packages`, `sweep-step`.
     pub kind: String,
 }
 
@@ -104,26 +104,26 @@ pub struct Design {
     pub rounds: u32,
     /// Window of one slice.
     pub slice_ns: u64,
-    /// Re-warm before every slice; `None` where each treatment's is measured before its first block
+    /// Re-warm before every slice; `None` if it is measured before each treatment's first block
     /// ([`crate::warmup`]).
     pub rewarm_ns: Option<u64>,
     /// When to stop.
     pub stopping: Stopping,
     /// Confidence level of every interval, such as 0.95.
     pub level: f64,
-    /// What is too small to matter, as a fraction: with 0.03 a ratio from 1 / 1.03 to 1.03 is as good as 1. It is set
-    /// before the study, and every comparison is judged by it.
+    /// Margin: a smaller difference does not matter, as a fraction. With 0.03 a ratio from 1 / 1.03 to 1.03 is as good
+    /// as 1. It is set before the study, and every comparison is judged by it.
     pub margin: f64,
-    /// Windows as long as a user's work, beside the slices; `None` in a study without.
+    /// Windows as long as a user's work, beside the slices; `None` without.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub long_windows: Option<LongWindows>,
 }
 
-/// Long windows of a study: blocks of their own, of one window of each treatment, in which stalls, limits of turbo clocks
-/// and work in the background are seen that slices miss. They are no part of what slices show.
+/// Long windows: blocks of one window of each treatment, which show stalls, turbo limits and background work that
+/// slices miss. Results of slices do not include them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct LongWindows {
-    /// How many windows each treatment has, each in another block.
+    /// Number of windows of each treatment, each in another block.
     pub blocks: u32,
     /// Length of a window.
     pub window_ns: u64,
@@ -133,10 +133,10 @@ pub struct LongWindows {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Stopping {
-    /// As many blocks as fit into the budget, fixed after the first (calibration) block from its
-    /// duration alone; never fewer than 8; one look.
+    /// As many blocks as fit into the budget, fixed after the first (calibration) block from its duration alone; at
+    /// least 8; one look.
     Budget {
-        /// Seconds for everything.
+        /// Budget in seconds.
         budget_s: f64,
     },
     /// Looks at 8, 12, 16, 24 blocks and so on and at the end of the budget, until every comparison's half-width is
@@ -144,7 +144,7 @@ pub enum Stopping {
     Until {
         /// Fraction, 0.02 = 2%.
         half_width: f64,
-        /// Seconds at most.
+        /// Maximum seconds.
         budget_s: f64,
     },
     /// Exactly this many blocks (tests, resumed studies).
@@ -154,7 +154,7 @@ pub enum Stopping {
     },
 }
 
-/// Workload option that makes the amount of work fixed.
+/// Workload option that fixes the amount of work.
 pub const FIXED_WORK: &str = "rows_per_session";
 
 /// See [`Study::runs_whole`].
@@ -162,7 +162,7 @@ pub(crate) fn runs_whole(workload: &str) -> bool {
     [command::WORKLOAD, worklist::WORKLOAD].contains(&workload)
 }
 
-/// See [`Study::takes_turns`], of a server that is bound as a whole.
+/// See [`Study::takes_turns`], for a server that is bound as a whole.
 pub(crate) fn takes_turns(workload: &str, engine_options: &Options) -> bool {
     engine::binds_server(engine_options) && workload != tpch::WORKLOAD
 }
@@ -172,7 +172,7 @@ pub fn has_dop(workload: &str) -> bool {
     [tpch::WORKLOAD, parallel::WORKLOAD].contains(&workload)
 }
 
-/// How many logical CPUs of so many sessions keep busy at once. A query or a command may use all of its placement.
+/// How many logical CPUs this many sessions keep busy. A query or a command may use its whole placement.
 pub fn busy_cpus(workload: &str, sessions: u32, cpus: usize) -> usize {
     match has_dop(workload) || runs_whole(workload) {
         true => cpus,
@@ -180,10 +180,10 @@ pub fn busy_cpus(workload: &str, sessions: u32, cpus: usize) -> usize {
     }
 }
 
-/// The margin of studies that set none.
+/// Default margin.
 pub const MARGIN: f64 = 0.03;
 
-/// Fewest blocks that an interval is made from.
+/// Minimum number of blocks for an interval.
 pub const MIN_BLOCKS: u32 = 8;
 
 impl Study {
@@ -203,23 +203,23 @@ impl Study {
         arms
     }
 
-    /// Whether some arm takes siblings away.
+    /// Whether an arm takes siblings away.
     pub fn takes_siblings(&self) -> bool {
         self.treatments.iter().any(|treatment| treatment.arm.smt != SmtWay::Mask)
     }
 
-    /// Whether the machine is switched between its slices. Of a model's nothing is.
+    /// Whether the machine is switched between slices; never for a model.
     pub fn switches(&self) -> bool {
         !self.is_simulated() && self.treatments.iter().any(|treatment| !treatment.arm.is_as_found())
     }
 
-    /// Numbers of slices that a round has, with those of treatments that only another external arm has.
+    /// Numbers of the slices of a round, including those of treatments that only another external arm has.
     pub fn slices_of_round(&self) -> u64 {
         self.external.as_ref().map_or(self.treatments.len() as u64, |external| u64::from(external.treatments))
     }
 
-    /// What a reader has to know of its placements on a machine, one line each, such as which of unlike packages is
-    /// taken ([`placement::remark`]).
+    /// Remarks on its placements on a machine, one line each, such as which of unlike packages is used
+    /// ([`placement::remark`]).
     pub fn placement_remarks(&self, topology: &Topology) -> Vec<String> {
         let mut remarks: Vec<(String, Vec<&str>)> = Vec::new();
         for treatment in &self.treatments {
@@ -237,15 +237,14 @@ impl Study {
         remarks.into_iter().map(|(remark, texts)| format!("{}: {remark}", texts.join(", "))).collect()
     }
 
-    /// Options of a treatment's engine: the study's, and its own above them.
+    /// Options of a treatment's engine: the study's, overridden by its own.
     pub fn engine_options_of(&self, treatment: &Treatment) -> Options {
         let mut options = self.engine_options.clone();
         options.extend(treatment.instance.options.clone());
         options
     }
 
-    /// Instances of the engine, as the numbers of their treatments: those whose data lies together, in the order of first
-    /// appearance; one in most studies.
+    /// Engine instances as treatment numbers: those that share data, in order of first appearance; one in most studies.
     pub fn instances(&self) -> Vec<Vec<usize>> {
         let caches = self.workload == tpch::WORKLOAD;
         let key = |at: usize| {
@@ -262,7 +261,7 @@ impl Study {
         instances
     }
 
-    /// The study with these of its treatments alone, by number.
+    /// The study with only these treatments, by number.
     pub fn only(&self, treatments: &[usize]) -> Self {
         let kept = treatments.iter().filter_map(|at| self.treatments.get(*at).cloned()).collect();
         Self { treatments: kept, ..self.clone() }
@@ -279,20 +278,20 @@ impl Study {
         groups
     }
 
-    /// Shortest possible measured time of one block in seconds (slices, re-warms and idle periods alone). 0 for a
-    /// fixed amount of work, whose windows are limits.
+    /// Minimum measured time of one block in seconds (slices, re-warms and idle periods alone). 0 for a fixed amount of
+    /// work, whose windows are limits.
     pub fn block_floor_s(&self) -> f64 {
         self.block_floor_warmed_s(|_| None)
     }
 
-    /// The same where the warm-ups of some treatments (by index, nanoseconds) were measured: the others' are the
-    /// shortest, where the design has none.
+    /// The same with the measured warm-ups of some treatments (by index, nanoseconds); others have the shortest, if the
+    /// design has none.
     pub fn block_floor_warmed_s(&self, warmup_ns: impl Fn(usize) -> Option<u64>) -> f64 {
         if self.is_fixed_work() {
             return 0.0;
         }
         let idle_ns = self.quota.map_or(0, |quota| quota.idle_ns());
-        // Added as floats: a stored study may have any times.
+        // Summed as floats: a stored study may have any times.
         let slice_s = |at: usize| {
             let rewarm_ns = self.design.rewarm_ns.or_else(|| warmup_ns(at)).unwrap_or(warmup::LEAST_NS);
             [self.design.slice_ns, rewarm_ns, idle_ns].map(|ns| ns as f64 / 1e9).iter().sum::<f64>()
@@ -301,8 +300,8 @@ impl Study {
             + self.settling_s()
     }
 
-    /// Seconds of a block in which its treatments run unmeasured after switches: an arm's two phases each begin with one,
-    /// but for the two in the middle, which are of one arm.
+    /// Seconds of a block in which its treatments run unmeasured after switches: each of an arm's two phases begins
+    /// with one, except that the two in the middle are of one arm.
     pub fn settling_s(&self) -> f64 {
         match self.settles() {
             true => (2 * self.arms().len() - 1) as f64 * arm::SETTLE_NS as f64 / 1e9,
@@ -310,7 +309,7 @@ impl Study {
         }
     }
 
-    /// Whether treatments run for a while after each switch: not where runs are whole.
+    /// Whether treatments run for a while after each switch: not if runs are whole.
     pub fn settles(&self) -> bool {
         self.switches() && self.design.rounds > 1 && !self.is_fixed_work() && self.quota.is_none()
     }
@@ -323,7 +322,7 @@ impl Study {
         }
     }
 
-    /// Shortest possible measured time of a block of long windows in seconds; 0 without them.
+    /// Minimum measured time of a block of long windows in seconds; 0 without them.
     pub fn long_block_floor_s(&self) -> f64 {
         let window_s = self.design.long_windows.map_or(0.0, |long| long.window_ns as f64 / 1e9);
         self.treatments.len() as f64 * window_s
@@ -341,44 +340,44 @@ impl Study {
         runs_whole(&self.workload)
     }
 
-    /// Whether the user's server is bound as a whole to the logical CPUs of the treatment that runs.
+    /// Whether the user's whole server is bound to the logical CPUs of the running treatment.
     pub fn binds_server(&self) -> bool {
         engine::binds_server(&self.engine_options)
     }
 
-    /// Whether the treatments of a block are there one after the other, each for one run: whole commands, and where the
-    /// server is bound as a whole before sessions are opened. Queries are bound one by one.
+    /// Whether the treatments of a block run one after the other, once each: whole commands, and servers that are bound
+    /// as a whole before sessions are opened. Queries are bound one by one.
     pub fn takes_turns(&self) -> bool {
         self.runs_whole() || takes_turns(&self.workload, &self.engine_options)
     }
 
-    /// Sessions of a treatment that execute short queries beside its streams.
+    /// Sessions of a treatment that run short queries beside its streams.
     pub fn short_sessions(&self, treatment: &Treatment) -> u32 {
         if self.workload == tpch::WORKLOAD { tpch::short(&treatment.options) } else { 0 }
     }
 
-    /// All sessions of a treatment's worker: its own, and those beside its streams.
+    /// All sessions of a treatment's worker, including those beside its streams.
     pub fn worker_sessions(&self, treatment: &Treatment) -> u32 {
         treatment.sessions.saturating_add(self.short_sessions(treatment))
     }
 
-    /// Whether a treatment on so many logical CPUs uses up the quota that the study is made for.
+    /// Whether a treatment on this many logical CPUs uses up the study's quota.
     pub fn is_beyond_quota(&self, treatment: &Treatment, cpus: usize) -> bool {
         let busy = busy_cpus(&self.workload, treatment.sessions, cpus);
         self.quota.is_some_and(|quota| quota.is_beyond(busy))
     }
 
-    /// What its engine is like, as far as anybody said.
+    /// Properties of its engine, as far as known.
     pub fn properties(&self) -> Properties {
         self.engine_properties.clone().unwrap_or_default()
     }
 
-    /// Whether its results come from a model and not from a machine.
+    /// Whether its results come from a model, not from a machine.
     pub fn is_simulated(&self) -> bool {
         self.engine_properties.as_ref().is_some_and(|engine| engine.simulated)
     }
 
-    /// Whether it measures a server of its user's.
+    /// Whether it measures the user's server.
     pub fn is_users_server(&self) -> bool {
         self.engine_options.contains_key(URL)
     }

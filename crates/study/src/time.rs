@@ -1,6 +1,6 @@
 //! Times as they are typed on the command line: `45s`, `4m`, `1h30m`.
 
-/// A time of so many seconds, as an option of the command line takes it.
+/// Parses a time as a number of seconds.
 pub fn typed(seconds: f64) -> String {
     if seconds <= 120.0 || seconds.fract() != 0.0 {
         return format!("{seconds}s");
@@ -10,7 +10,7 @@ pub fn typed(seconds: f64) -> String {
     parts.iter().filter(|(count, _)| *count > 0).map(|(count, unit)| format!("{count}{unit}")).collect()
 }
 
-/// The same, rounded up to what a person would type.
+/// Formats seconds in the same way, rounded up to a convenient value.
 pub fn typed_up(seconds: f64) -> String {
     let step = match seconds {
         s if s <= 120.0 => 5.0,

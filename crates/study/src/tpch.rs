@@ -1,9 +1,9 @@
-//! What the plan of a study must know of the workload `tpch`: how many rounds a block has, and which
-//! queries each session executes in them. The queries themselves are the crate `tpch`'s.
+//! What the plan of a study needs from the workload `tpch`: the rounds of a block, and the queries of each session in
+//! them. The crate `tpch` has the queries.
 //!
-//! `test=power` has one round for every query, so that treatments take turns query by query and each
-//! ratio is one of neighbours in time. `test=throughput` has one round of whole streams. Sources of
-//! the two tests: TPC-H specification, clauses 5.3.3 and 5.3.4.
+//! `test=power` has one round for every query, so that treatments take turns query by query and each ratio is one of
+//! neighbours in time. `test=throughput` has one round of whole streams. Sources: TPC-H specification, clauses 5.3.3
+//! and 5.3.4.
 
 use rand::Rng;
 use rand::seq::SliceRandom;
@@ -16,11 +16,10 @@ pub const WORKLOAD: &str = "tpch";
 /// Number of queries in the specification.
 pub const QUERIES: u8 = 22;
 
-/// Most time of one query, or of all streams together, where nobody says: an hour, the most that a
-/// worker accepts.
+/// Default time limit of one query, or of all streams together: an hour, the maximum of a worker.
 pub const LIMIT_MS: f64 = 3_600_000.0;
 
-/// Most sessions beside the streams.
+/// Maximum sessions beside the streams.
 pub const MAX_SHORT: u32 = 64;
 
 /// Which test is run.
@@ -32,7 +31,7 @@ pub enum Test {
     Throughput,
 }
 
-/// The test that the options ask for; an unknown word is refused by the engine's own check.
+/// The test that the options select; the engine refuses an unknown word.
 pub fn test(options: &Options) -> Test {
     match options.get("test") {
         Some(OptionValue::Text(word)) if word == "throughput" => Test::Throughput,
@@ -40,14 +39,13 @@ pub fn test(options: &Options) -> Test {
     }
 }
 
-/// The queries that the options ask for, ascending; all where they are absent or no list.
+/// The queries that the options select, ascending; all if absent or invalid.
 pub fn queries(options: &Options) -> Vec<u8> {
     let asked = options.get("queries").map(ToString::to_string);
     asked.and_then(|list| query_list(&list).ok()).unwrap_or_else(|| (1..=QUERIES).collect())
 }
 
-/// Sessions beside the streams, which execute short queries; 0 where nothing sensible is asked for, which the engine's
-/// own check refuses.
+/// Sessions beside the streams, which run short queries; 0 for an invalid value, which the engine refuses.
 pub fn short(options: &Options) -> u32 {
     match options.get("short") {
         Some(OptionValue::Integer(short)) => u32::try_from(*short).unwrap_or(0).min(MAX_SHORT),
@@ -55,7 +53,7 @@ pub fn short(options: &Options) -> u32 {
     }
 }
 
-/// Reads a list of queries such as `1,3-6`: ascending, each once.
+/// Parses a list of queries such as `1,3-6`: ascending, each once.
 ///
 /// # Errors
 /// What is wrong with it, and what is allowed.
@@ -76,7 +74,7 @@ pub fn query_list(text: &str) -> Result<Vec<u8>, String> {
     Ok(queries)
 }
 
-/// Rounds of a block: one for every query, or one for all.
+/// Rounds of a block: one for every query, or one in total.
 pub fn rounds(options: &Options) -> u32 {
     match test(options) {
         Test::Power => queries(options).len() as u32,

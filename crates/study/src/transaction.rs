@@ -1,17 +1,17 @@
-//! The workload `transaction`: statements of the user's, one transaction after another, on the user's own data.
+//! The workload `transaction`: the user's statements, one transaction after another, on the user's own data.
 
 use crate::{OptionValue, Study};
 
 /// Name of the workload.
 pub const WORKLOAD: &str = "transaction";
 
-/// Option: the text of the file, with its parameters in its head.
+/// Option: the text of the file, whose head has its parameters.
 pub const SQL: &str = "sql";
 
-/// Option: the database that transactions may write to, by its name or path. Without it each is begun read-only.
+/// Option: the database that transactions may write to, by name or path. Without it each one is read-only.
 pub const MAY_WRITE: &str = "may_write";
 
-/// The databases that a study's transactions may write to, each once.
+/// The databases that a study's transactions may write to, without duplicates.
 pub fn written_to(study: &Study) -> Vec<String> {
     let mut names: Vec<String> = study
         .treatments

@@ -1,18 +1,18 @@
-//! Two versions of a program in one study, called A and B: two commands, or two settings of a command, a workload or an
-//! engine. `threadwise ab` makes such studies.
+//! Two versions of a program in one study, A and B: two commands, or two settings of a command, a workload or an
+//! engine. `threadwise ab` creates such studies.
 
 use crate::{Comparison, Study};
 
-/// What they are called. The second is compared with the first.
+/// Their names. The second is compared with the first.
 pub const NAMES: [&str; 2] = ["A", "B"];
 
-/// The level of a treatment that says which version it is, as tables show it.
+/// The factor whose level is a treatment's version, as tables show it.
 pub const FACTOR: &str = "version";
 
-/// Kind of a comparison of the second version with the first where the first is not the study's baseline.
+/// Kind of a comparison of the second version with the first, where the first is not the study's baseline.
 pub const KIND: &str = "version";
 
-/// The version that a treatment is, where it is one of two.
+/// The version of a treatment, if it has one.
 pub fn of<'a>(study: &'a Study, treatment: &str) -> Option<&'a str> {
     study.treatment(treatment)?.1.factors.get(FACTOR).map(String::as_str)
 }
@@ -22,7 +22,7 @@ pub fn are_compared(study: &Study) -> bool {
     study.treatments.iter().any(|treatment| treatment.factors.contains_key(FACTOR))
 }
 
-/// The command of each version, where they have different ones.
+/// The command of each version, if they differ.
 pub fn commands(study: &Study) -> Option<[String; 2]> {
     let command_of = |name: &str| {
         let mut all = study.treatments.iter();

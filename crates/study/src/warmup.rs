@@ -1,7 +1,7 @@
-//! The warm-up of a treatment before each of its slices, where it is measured: its limits, and how runs keep it.
+//! The measured warm-up of a treatment before each slice: its limits, and how runs store it.
 //!
-//! It is measured before the rounds of a study's first block (`threadwise_runner::warmup`), holds for the whole study, and
-//! is kept as readings of each run.
+//! It is measured before the rounds of a study's first block (`threadwise_runner::warmup`), holds for the whole study,
+//! and is stored as readings of each run.
 
 use crate::Reading;
 
@@ -9,16 +9,16 @@ use crate::Reading;
 pub const SAMPLER: &str = "warm-up";
 /// Its length.
 const WARMUP_NS: &str = "warmup_ns";
-/// Length of the pieces that it was seen in; a gap with the reason where it is the limit.
+/// Length of the pieces that it was found by; missing, with the reason, if it is the limit.
 const PIECE: &str = "piece_ns";
 
 /// Shortest warm-up that is measured, nanoseconds.
 pub const LEAST_NS: u64 = 4_000_000;
-/// Longest warm-up, which a treatment has where its rate did not settle before.
+/// Longest warm-up, used if the rate did not settle before.
 pub const LIMIT_NS: u64 = 30_000_000;
-/// Warm-up of treatments whose engine gives nothing to see it by.
+/// Warm-up of treatments whose engine reports nothing to measure it by.
 pub const UNSEEN_NS: u64 = 5_000_000;
-/// Windows in which a treatment's is measured.
+/// Number of windows that measure a treatment's warm-up.
 pub const WINDOWS: usize = 5;
 /// Length of such a window.
 pub const WINDOW_NS: u64 = 40_000_000;
@@ -28,22 +28,22 @@ pub const WINDOW_NS: u64 = 40_000_000;
 pub struct Warmup {
     /// Its length, nanoseconds.
     pub ns: u64,
-    /// Length of the pieces that it was seen in, nanoseconds, or why it was not seen.
+    /// Length of the pieces that it was found by, nanoseconds, or why it was not found.
     pub piece_ns: Result<u64, String>,
 }
 
 impl Warmup {
-    /// The limit, and why.
+    /// The limit, with the reason.
     pub fn limit(why: &str) -> Self {
         Self { ns: LIMIT_NS, piece_ns: Err(why.to_owned()) }
     }
 
-    /// That of an engine that does not tell, and why.
+    /// The warm-up for an engine that reports nothing, with the reason.
     pub fn unseen(why: &str) -> Self {
         Self { ns: UNSEEN_NS, piece_ns: Err(why.to_owned()) }
     }
 
-    /// What a run keeps of it, as read at a moment (nanoseconds since the study's start).
+    /// The readings that a run stores, at a moment (nanoseconds since the study's start).
     pub fn readings(&self, at_ns: u64) -> [Reading; 2] {
         let reading = |metric: &str, value: Result<u64, String>| Reading {
             sampler: SAMPLER.to_owned(),
@@ -57,7 +57,7 @@ impl Warmup {
         [reading(WARMUP_NS, Ok(self.ns)), reading(PIECE, self.piece_ns.clone())]
     }
 
-    /// What the readings of a run say; `None` where its warm-up was not measured, or where they cannot be true.
+    /// Reads it from a run's readings; `None` if its warm-up was not measured, or the readings are invalid.
     pub fn of(readings: &[Reading]) -> Option<Self> {
         let named = |metric: &str| {
             readings.iter().find(|reading| reading.sampler == SAMPLER && reading.metric == metric)

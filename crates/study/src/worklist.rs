@@ -1,10 +1,9 @@
-//! The workload `worklist`: a list of files or databases, N jobs, and a recipe of commands for each item
-//! of the list. Its options, read and checked without a machine and without starting anything.
+//! The workload `worklist`: a list of files or databases, N jobs, and a recipe of commands for each item. Its options
+//! are read and checked without a machine and without starting anything.
 //!
-//! N, the number of jobs, is the treatment's number of sessions. A run is the whole list, so that what
-//! holds of runs of commands holds of it: one run is one block's, and its metrics are readings
-//! ([`crate::command`]). Source of the design: a published work list of backup and restore, in which
-//! N subprocesses were fed from one list.
+//! N is the treatment's number of sessions. A run is the whole list, so it is treated as a run of a command: one per
+//! block, with its metrics as readings ([`crate::command`]). Source of the design: a published work list of backup and
+//! restore, in which N subprocesses were fed from one list.
 
 use std::path::PathBuf;
 
@@ -14,39 +13,39 @@ use crate::{OptionValue, Options};
 /// Name of the workload.
 pub const WORKLOAD: &str = "worklist";
 
-/// Name of the sampler under which the items of a run are stored: one reading for each, whose metric is
-/// its place in the list and its name, whose span is its start and end, and whose value is its job.
+/// Sampler under which the items of a run are stored: one reading for each, with its position in the list and its name
+/// as the metric, its start and end as the span, and its job as the value.
 pub const SAMPLER: &str = "item";
 
-/// Parser whose metrics every work list has.
+/// Parser with the metrics of every work list.
 pub const PARSER: &str = "worklist";
 
-/// Most items of a list of which each run keeps every one's span; of longer lists totals alone are kept.
+/// Longest list whose items' spans are stored for each run; longer lists have totals only.
 pub const MAX_SPANS: usize = 2000;
 
-/// Most items of a list.
+/// Maximum items of a list.
 pub const MAX_ITEMS: u64 = 100_000;
 
-/// Most jobs at once.
+/// Maximum concurrent jobs.
 pub const MAX_JOBS: u32 = 1024;
 
-/// Most seconds of the pause before a run.
+/// Maximum pause before a run, seconds.
 pub const MAX_SETTLE_S: u64 = 600;
 
-/// Items of a list that is made where nobody says.
+/// Default items of a generated list.
 const FILES: u64 = 40;
 
-/// MiB of all of them together where nobody says.
+/// Default total size of them, MiB.
 const TOTAL_MIB: f64 = 64.0;
 
-/// Name of the option that says what is done for each item, in study definitions and on the command line.
+/// Option: what is done for each item, in study definitions and on the command line.
 pub const RECIPE: &str = "recipe";
 
-/// The old name of [`RECIPE`]. Resolved studies and result files keep it, so that what was ever stored can be
-/// read, resumed and compared.
+/// The old name of [`RECIPE`], kept in resolved studies and result files, so that old ones can be read, resumed and
+/// compared.
 pub const RECIPE_STORED: &str = "chain";
 
-/// Options of the workload; `metric.NAME` comes to them.
+/// Options of the workload, without `metric.NAME`.
 const OPTIONS: [&str; 15] = [
     RECIPE,
     "command",
@@ -65,57 +64,57 @@ const OPTIONS: [&str; 15] = [
     "folder",
 ];
 
-/// The order in which items are begun.
+/// The order in which items start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// As given.
     Given,
-    /// The largest first.
+    /// Largest first.
     Largest,
-    /// Drawn anew for every block, the same for all treatments of it.
+    /// Drawn for every block, the same for all its treatments.
     Shuffled,
 }
 
-/// How jobs come to their items.
+/// How jobs get their items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Feed {
-    /// One queue: a job that is done takes the next item.
+    /// One queue: a finished job takes the next item.
     Queue,
-    /// The list is cut beforehand into as many parts of equal numbers of items as there are jobs.
+    /// Fixed parts: the list is cut into one part of equal numbers of items for each job.
     Split,
 }
 
 /// The options of a treatment, checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorklistOptions {
-    /// Name of the recipe; `command` for one of the user's.
+    /// Name of the recipe; `command` for the user's own.
     pub recipe: String,
     /// The user's own command for one item, as words with placeholders.
     pub command: Option<Vec<String>>,
-    /// The user's command that looks at one drawn item after each run, as words with placeholders: another exit code
-    /// than 0 fails the run. In place of the recipe's own comparison.
+    /// The user's command that checks one drawn item after each run, as words with placeholders, in place of the
+    /// recipe's own comparison: an exit code other than 0 fails the run.
     pub check: Option<Vec<String>>,
-    /// A text file with one item a line (or separated by NUL); `None` for a list that is made.
+    /// A text file with one item a line (or separated by NUL); `None` for a generated list.
     pub list: Option<PathBuf>,
-    /// Items of a list that is made.
+    /// Items of a generated list.
     pub files: u64,
     /// Bytes of all of them together.
     pub total_bytes: u64,
-    /// Which first.
+    /// Order of items.
     pub order: Order,
-    /// How jobs come to items.
+    /// How jobs get items.
     pub feed: Feed,
-    /// Whether the items are put out of the page cache before every run.
+    /// Whether the items are dropped from the page cache before every run.
     pub cold: bool,
     /// Pause before every run, after `sync`, seconds.
     pub settle_s: u64,
-    /// Most seconds of a run.
+    /// Time limit of a run, seconds.
     pub timeout_s: u64,
-    /// Page size of what is restored, bytes; `None` keeps each item's own.
+    /// Page size of restored databases, bytes; `None` keeps each item's own.
     pub page_size_bytes: Option<u32>,
-    /// Whether what is damaged is read as far as it goes, where the recipe's programs can.
+    /// Whether damaged items are read as far as possible, if the recipe's programs can.
     pub salvage: bool,
-    /// Folder in which the user's command works; `None` for a folder of the item's own.
+    /// Working folder of the user's command; `None` for a folder per item.
     pub folder: Option<PathBuf>,
 }
 
@@ -123,7 +122,7 @@ impl WorklistOptions {
     /// Reads the options of one treatment.
     ///
     /// # Errors
-    /// The first unknown or impossible option.
+    /// The first unknown or invalid option.
     pub fn read(options: &Options) -> Result<Self, command::Fault> {
         let fault = |option: &str, why: String| command::Fault { option: option.to_owned(), why };
         for (key, value) in options {
@@ -162,28 +161,28 @@ impl WorklistOptions {
         read.agree().map(|()| read)
     }
 
-    /// What no option can be blamed for alone.
+    /// Checks that involve several options.
     fn agree(&self) -> Result<(), command::Fault> {
         let fault =
             |option: &str, why: &str| Err(command::Fault { option: option.to_owned(), why: why.to_owned() });
         match (&self.command, self.recipe.as_str(), &self.list) {
             (None, "command", _) => fault(
                 "command",
-                "it is missing: which command is done for each item? On the command line it stands after --",
+                "it is missing: which command is run for each item? On the command line, give it after --",
             ),
             (Some(_), recipe, _) if recipe != "command" => {
                 fault(RECIPE, "a command of your own is given too; keep one of them")
             }
             (Some(_), _, None) => fault(
                 "list",
-                "it is missing: which items is the command done for? A text file, one item a line",
+                "it is missing: which items is the command run for? Give a text file with one item a line",
             ),
             _ => Ok(()),
         }
     }
 }
 
-/// A headline that no metric is.
+/// The error of a headline that is not a metric.
 fn headline_fault(options: &Options) -> Option<String> {
     let name = options.get("headline")?.to_string();
     let metrics = command::metrics(options);
@@ -193,7 +192,7 @@ fn headline_fault(options: &Options) -> Option<String> {
         .then(|| format!("there is no metric '{name}'; there are: {}", known.join(", ")))
 }
 
-/// An unknown word is refused by [`option_fault`].
+/// [`option_fault`] refuses an unknown word.
 fn order(word: &str) -> Order {
     match word {
         "given" => Order::Given,
@@ -202,22 +201,22 @@ fn order(word: &str) -> Order {
     }
 }
 
-/// Why one option cannot be, or nothing.
+/// The error of one option, if any.
 pub fn option_fault(key: &str, value: &OptionValue) -> Option<String> {
     let text = value.to_string();
     let among = |words: &[&str]| {
-        (!words.contains(&text.as_str())).then(|| format!("'{text}' is none of: {}", words.join(", ")))
+        (!words.contains(&text.as_str())).then(|| format!("'{text}' is not one of: {}", words.join(", ")))
     };
     let absolute = || (!text.starts_with('/')).then(|| format!("'{text}' is not an absolute path"));
     match key {
         _ if key.starts_with(METRIC_PREFIX) => command::option_fault(key, value),
         "command" | "check" | "timeout_s" | "headline" | "folder" => command::option_fault(key, value),
         RECIPE | RECIPE_STORED => {
-            text.is_empty().then(|| "it is empty; `threadwise list` names the recipes".to_owned())
+            text.is_empty().then(|| "it is empty; `threadwise list` shows the recipes".to_owned())
         }
         "list" => absolute(),
         "files" => range(value, 1, MAX_ITEMS, "items"),
-        "total_mib" => mib(value).is_none().then(|| format!("'{text}' is no number of MiB above 0")),
+        "total_mib" => mib(value).is_none().then(|| format!("'{text}' is not a number of MiB above 0")),
         "order" => among(&["given", "largest", "shuffled"]),
         "feed" => among(&["queue", "split"]),
         "cold" => among(&["evict", "no"]),
@@ -236,7 +235,7 @@ fn mib(value: &OptionValue) -> Option<f64> {
         OptionValue::Number(number) => *number,
         _ => return None,
     };
-    // A pebibyte is more than any list has, and bytes still fit.
+    // No list exceeds a pebibyte, and its bytes still fit.
     (number > 0.0 && number <= 1_073_741_824.0).then_some(number)
 }
 

@@ -6,11 +6,11 @@ use crate::commands::engine::EngineArgs;
 use crate::commands::fit::FitArgs;
 use crate::commands::fleet::args::FleetArgs;
 use crate::commands::headroom::args::HeadroomArgs;
+use crate::commands::probe::spins::SpinsArgs;
 use crate::commands::questions::{AbArgs, BindArgs, MaxdopArgs, PoolArgs};
 use crate::commands::reload::{ReloadArgs, ReloadWatchdogArgs};
 use crate::commands::run::{CommandArgs, MeasureArgs, SliceArgs, TransactionArgs};
 use crate::commands::smt::{SmtArgs, SmtWatchdogArgs};
-use crate::commands::spins::SpinsArgs;
 use crate::commands::worklist::{WorklistRunArgs, WorklistSqliteArgs};
 use crate::prices::PriceArgs;
 use clap::{Arg, ArgAction, Args, Parser, Subcommand, ValueEnum};
@@ -19,8 +19,7 @@ use threadwise_analysis::asked::Asked;
 use threadwise_machine::placement::Service;
 use threadwise_machine::{CpuSet, Memory};
 
-/// The help of the program: commands by what they are for, which clap has no groups for. A test compares it with the
-/// subcommands.
+/// The program's help: commands by purpose, which clap cannot group. A test compares it with the subcommands.
 const HELP: &str = "\
 {about-with-newline}
 {usage-heading} {usage}
@@ -38,22 +37,21 @@ Decide:
 
 Look:
   topology     Show the machine: packages, NUMA nodes, caches, cores, logical CPUs and limits
-  probe        Measure the machine: who shares a core, co-runners, latencies, clocks
-  watch        Show live who shares a core with whom, and where co-runners are
+  probe        Measure the machine: which logical CPUs share a core, co-runners, latencies, clocks
+  watch        Show live which logical CPUs share a core, and where co-runners are
   headroom     Show live how much capacity is used and left: what \"50% busy\" really is
   doctor       List what would spoil a measurement here, and how to change it
-  check        List what a server lets a login do, and try a small study of each workload
-  published    Show published measurements, and the command that redoes each
-  spins        Compute what counted spins cost, or sample how much a running server spins
+  check        List what a server permits a login, and try a small study of each workload
+  published    Show published measurements, and the command that repeats each
 
 Operate:
-  engine       Add, list or remove engines on Python packages of their own, such as DuckDB
+  engine       Add, list or remove engines that come as Python packages, such as DuckDB
   smt          Switch SMT off and on, restore the machine, or show what can be switched
-  reload       Back up, restore, check and swap many database files, so that none is ever lost
+  reload       Back up, restore, check and swap many database files without ever losing one
   fleet        Run a study on many machines (Slurm and others), and judge kinds of machines
-  report       Print the answer of a study again, or write its other forms
+  report       Print the answer of a study again, or in another format
   export       Write the raw runs or slices of a study
-  list         List presets, engines, workloads and the placements that this machine can do
+  list         List presets, engines, workloads and the placements that this machine supports
 
   completions  Print a shell completion script
   man          Print the manual page (roff)
@@ -62,7 +60,7 @@ Operate:
 Options:
 {options}{after-help}";
 
-/// `-h` and `--help` print what most need, `--help-all` everything. Every command takes them.
+/// `-h` and `--help` print the common options, `--help-all` everything. Every command takes them.
 fn help_flags() -> [Arg; 2] {
     let flag = |name: &'static str| Arg::new(name).long(name).global(true).help_heading("Help");
     [
@@ -92,14 +90,14 @@ Exit codes (docs/EXIT-CODES.md):
   2    bad input; nothing was touched
   3    refused, and nothing was touched; or a study was stopped because others had to wait
   4    of compare --fail-on-regression: a treatment got worse
-  5    of compare --fail-on-regression: a treatment may have got worse, which is not shown
+  5    of compare --fail-on-regression: a treatment may have got worse, which is undecided
   130  interrupted; what finished is stored")]
 #[command(after_long_help = "\
 Examples:
   threadwise run                       measure this machine with embedded SQLite, about 70 s
   threadwise run session-sweep         how throughput grows with sessions
-  threadwise topology                  what the machine says it is
-  threadwise probe                     what the machine is: who shares a core, as measured
+  threadwise topology                  the machine as the kernel reports it
+  threadwise probe                     the machine as measured: who shares a core
   threadwise doctor                    what would spoil a measurement here
   threadwise report FILE --html R.html the report of an earlier study
   threadwise run --help-all            all options of a command
@@ -112,10 +110,10 @@ Exit codes (docs/EXIT-CODES.md):
   3    refused, and nothing was touched; or a study was stopped because others had to wait for it
   4    of compare --fail-on-regression: a treatment got worse
   5    of compare --fail-on-regression: a treatment may have got worse, and the studies do not
-       show it
+       decide it
   130  interrupted; what finished is stored")]
 pub struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -136,32 +134,32 @@ pub enum Command {
     Bind(Box<BindArgs>),
     /// Compare two versions of a program, or two settings of an engine: B over A
     Ab(Box<AbArgs>),
-    /// Print the answer of a study again, or write its other forms
+    /// Print the answer of a study again, or in another format
     Report(ReportArgs),
     /// Compare studies: side by side, before and after, or with published ones
     ///
-    /// It puts several studies side by side, says whether something changed between two sides, shows published ratios
-    /// beside those of a study, or prints cards.
+    /// It compares several studies side by side, tests whether something changed between two sides, shows published
+    /// ratios beside those of a study, or prints cards.
     Compare(CompareArgs),
     /// Run a study on many machines (Slurm and others), and judge kinds of machines
     ///
     /// docs/FLEETS.md has the format of a fleet, and what each engine needs.
     Fleet(FleetArgs),
-    /// Show published measurements, and the command that redoes each
+    /// Show published measurements, and the command that repeats each
     ///
-    /// It shows them figure by figure.
+    /// It lists every printed figure.
     Published(PublishedArgs),
     /// Show the machine: packages, NUMA nodes, caches, cores, logical CPUs and limits
     Topology(TopologyArgs),
-    /// Measure the machine: who shares a core, co-runners, latencies, clocks
+    /// Measure the machine: which logical CPUs share a core, co-runners, latencies, clocks
     ///
     /// Co-runners are other programs or guests on the same core.
     Probe(ProbeArgs),
-    /// Show live who shares a core with whom, and where co-runners are
+    /// Show live which logical CPUs share a core, and where co-runners are
     Watch(WatchArgs),
     /// Show live how much capacity is used and left: what "50% busy" really is
     Headroom(HeadroomArgs),
-    /// List what a server lets a login do, and try a small study of each workload
+    /// List what a server permits a login, and try a small study of each workload
     Check(CheckArgs),
     /// List what would spoil a measurement here, and how to change it
     ///
@@ -171,17 +169,13 @@ pub enum Command {
     ///
     /// The sweep is in the result file of a study, or in a CSV file.
     Fit(FitArgs),
-    /// Compute what counted spins cost, or sample how much a running server spins
-    ///
-    /// It says what counted spins can have cost, or how much of a running server's CPU time is spinning.
-    Spins(SpinsArgs),
     /// Switch SMT off and on, restore the machine, or show what can be switched
     Smt(SmtArgs),
-    /// Add, list or remove engines on Python packages of their own, such as DuckDB
+    /// Add, list or remove engines that come as Python packages, such as DuckDB
     Engine(EngineArgs),
-    /// Back up, restore, check and swap many database files, so that none is ever lost
+    /// Back up, restore, check and swap many database files without ever losing one
     Reload(Box<ReloadArgs>),
-    /// List presets, engines, workloads and the placements that this machine can do
+    /// List presets, engines, workloads and the placements that this machine supports
     List(ListArgs),
     /// Write the raw runs or slices of a study
     Export(ExportArgs),
@@ -189,25 +183,25 @@ pub enum Command {
     Completions(CompletionsArgs),
     /// Print the manual page (roff)
     Man,
-    /// Be a worker process (started by `run`; see docs/WORKER.md)
+    /// Run as a worker process (started by `run`; see docs/WORKER.md)
     #[command(hide = true)]
     Worker(WorkerArgs),
-    /// Remove a study's temporary folder when its owner is gone (started by `run`)
+    /// Remove a study's temporary folder after its owner has ended (started by `run`)
     #[command(hide = true)]
     Janitor(JanitorArgs),
-    /// Put back what a killed `reload` left (started by `reload`)
+    /// Restore what a killed `reload` left (started by `reload`)
     #[command(hide = true)]
     ReloadWatchdog(ReloadWatchdogArgs),
-    /// Put back what a killed process has switched (started by `smt`)
+    /// Restore what a killed process has switched (started by `smt`)
     #[command(hide = true)]
     SmtWatchdog(SmtWatchdogArgs),
-    /// Do one item as the user whose it is (started by `reload`)
+    /// Process one item as its owner (started by `reload`)
     #[command(hide = true)]
     ReloadAsOwner,
-    /// Do a work list (started by `run`)
+    /// Process a work list (started by `run`)
     #[command(hide = true)]
     WorklistRun(WorklistRunArgs),
-    /// Do one step of the recipe sqlite (started by `worklist-run`)
+    /// Run one step of the recipe sqlite (started by `worklist-run`)
     #[command(hide = true)]
     WorklistSqlite(WorklistSqliteArgs),
 }
@@ -221,10 +215,10 @@ Examples:
   threadwise run cached-reads --engine postgres      also firebird, mariadb
   threadwise run concurrent-inserts --engine postgres://app@db.example/shop
   threadwise run command --parse pgbench -- pgbench -n -c {sessions} -T 10 bench
-  threadwise run --resume night.threadwise           go on with an interrupted study
+  threadwise run --resume night.threadwise           continue an interrupted study
 
 The default run keeps all allowed logical CPUs busy. It refuses when other load is above 5% or a
-database server is running (--allow-busy goes on all the same).
+database server is running (--allow-busy continues anyway).
 
 All options and more examples: threadwise run --help-all")]
 #[command(after_long_help = "\
@@ -249,25 +243,25 @@ Examples:
   threadwise run work-list --engine sqlite --list dbs.txt --jobs 1,2,4
   threadwise run work-list --list names.txt -- psql -d {item} -f patch.sql
   threadwise run my-study.toml
-  threadwise run --resume night.threadwise     go on with an interrupted study
-  threadwise run smt-boots --arm smt-on        over several boots: its last lines say what is next
+  threadwise run --resume night.threadwise     continue an interrupted study
+  threadwise run smt-boots --arm smt-on        over several boots: its last lines give the next step
 
 Passwords of servers: PGPASSWORD or ~/.pgpass for PostgreSQL; docs/ENGINES.md has those of others.
 
 The default run keeps all allowed logical CPUs busy. It refuses when other load is above 5% or a
-database server is running (--allow-busy goes on all the same).")]
+database server is running (--allow-busy continues anyway).")]
 pub struct RunArgs {
     /// Preset (`threadwise list`) or study definition [default: placement]
     ///
     /// A study definition is a file whose name ends in .toml (docs/STUDY.md).
     #[arg(value_name = "PRESET|STUDY.toml")]
     pub study: Option<String>,
-    /// Engine by its name (sqlite, postgres, ...), or a server's address
+    /// Engine by name (sqlite, postgres, ...), or a server's address
     ///
     /// Names: sqlite, native, firebird (embedded, from its packages), postgres and mariadb (a private server for the
-    /// study), simulated, an engine on a Python package such as duckdb (see `threadwise engine list`), or a program
+    /// study), simulated, an engine from a Python package such as duckdb (see `threadwise engine list`), or a program
     /// threadwise-engine-NAME on PATH. Addresses of running servers: postgres://USER@HOST:PORT/DB, mariadb://…,
-    /// sqlserver://…, oracle://…. Of a work list it is the recipe: sqlite, firebird, postgres or mariadb.
+    /// sqlserver://…, oracle://…. For a work list, the recipe: sqlite, firebird, postgres or mariadb.
     #[arg(long, value_name = "NAME|URL", help_heading = "What is measured")]
     pub engine: Option<String>,
     /// Workload option, such as data_mib=512; may be repeated
@@ -280,8 +274,8 @@ pub struct RunArgs {
     pub sessions: Option<Vec<u32>>,
     /// Sweep sessions in these orders of logical CPUs: spread, packed
     ///
-    /// spread takes cores first, packed takes siblings first, and spread,packed measures both. It also works where the
-    /// study has no sweep. With --sessions it sweeps at these points.
+    /// spread takes cores first, packed takes siblings first, and spread,packed measures both. A study without a sweep
+    /// gets one. --sessions gives its points.
     #[arg(
         long,
         value_name = "ORDERS",
@@ -291,7 +285,7 @@ pub struct RunArgs {
         help_heading = "What is measured"
     )]
     pub sweep: Option<Vec<String>>,
-    /// Numbers of streams of queries: another name of --sessions
+    /// Numbers of streams of queries: another name for --sessions
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = crate::input::count, conflicts_with = "sessions", hide_short_help = true, help_heading = "What is measured")]
     pub streams: Option<Vec<u32>>,
     /// Degrees of parallelism of queries, such as 1,2,4
@@ -312,61 +306,59 @@ pub struct RunArgs {
     /// The treatments are named as in the study.
     #[arg(long, value_name = "A:B", hide_short_help = true, help_heading = "What is measured")]
     pub compare: Vec<String>,
-    /// Go on with this interrupted study
+    /// Continue this interrupted study
     ///
-    /// After a boot, or on another machine, it goes on in a new result file beside this one. The settings of the study
-    /// apply, and the hardware is probed if its first part was. These are not kept, since they hold for one start:
-    /// --allow-busy, --data-dir, --budget and, where it runs commands, --allow-commands.
+    /// After a boot, or on another machine, it continues in a new result file beside this one. The study's settings
+    /// apply, and the hardware is probed if its first part was. These apply to one start only and must be given again:
+    /// --allow-busy, --data-dir, --budget and, if it runs commands, --allow-commands.
     #[arg(long, value_name = "FILE", help_heading = "What is measured", conflicts_with_all = ["study", "engine", "output", "seed", "sessions", "sweep", "compare", "streams", "dop", "jobs", "list", "placement", "memory", "service", "smt", "turbo", "governor", "factor", "engine_option", "set", "transaction", "rounds", "slice", "rewarm", "blocks", "until", "margin", "long_windows", "command", "each", "metric", "parse", "headline", "setup", "warmup", "before", "after", "check", "teardown"])]
     pub resume: Option<PathBuf>,
-    /// External arm that the machine is in now, of a study over boots
+    /// External arm that the machine is in now, for a study over boots
     ///
-    /// A study over several boots names its arms in `[external]` (docs/STUDY.md). The arm must be the one that is due.
+    /// A study over several boots names its arms in `[external]` (docs/STUDY.md). The arm must be the next one.
     #[arg(long, value_name = "NAME", hide_short_help = true, help_heading = "What is measured")]
     pub arm: Option<String>,
     /// Placement to measure instead of the preset's; may be repeated
     ///
-    /// docs/PLACEMENTS.md has all placements; `threadwise list` says which of them this machine can do.
+    /// docs/PLACEMENTS.md has all placements; `threadwise list` says which of them this machine supports.
     #[arg(long, value_name = "PLACEMENT", help_heading = "Where")]
     pub placement: Option<Vec<String>>,
     /// NUMA nodes of the memory: local, remote, interleave, or 0-1
-    ///
-    /// It applies to treatments that have no policy of their own. local is each session's own NUMA node, remote a node
+    /// It applies to treatments without a policy of their own. local is each session's own NUMA node, remote a node
     /// without a logical CPU of the placement, interleave all nodes in turn; or give nodes, such as 0-1.
     /// [default: the study's own, which is local in presets]
     #[arg(long, value_name = "POLICY", help_heading = "Where")]
     pub memory: Option<Memory>,
-    /// How SMT is taken away: mask, offline, system, or several of them
-    ///
-    /// mask leaves siblings idle, offline takes the siblings of the used cores offline, system uses smt/control. Several
-    /// are measured in one study. All but mask switch the machine inside each block, as root, and put it back
-    /// (docs/SMT.md). [default: the study's own, which is mask in most]
+    /// How SMT is taken away: mask, offline, system, or several of them mask leaves siblings idle, offline takes the
+    /// siblings of the used cores offline, system uses smt/control. Several are measured in one study. All but mask
+    /// switch the machine inside each block, need root, and restore it (docs/SMT.md). [default: the study's own, which
+    /// is mask in most]
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Where")]
     pub smt: Option<Vec<String>>,
     /// Turbo clocks: on, off, or on,off for both in one study
     #[arg(long, value_name = "LIST", value_delimiter = ',', hide_short_help = true, help_heading = "Where")]
     pub turbo: Option<Vec<String>>,
-    /// Governors of the clock, such as performance,powersave, in one study
+    /// CPU frequency governors, such as performance,powersave, in one study
     #[arg(long, value_name = "LIST", value_delimiter = ',', hide_short_help = true, help_heading = "Where")]
     pub governor: Option<Vec<String>>,
     /// Switch the machine (--smt, --turbo, --governor) without asking
     #[arg(long, help_heading = "Where")]
     pub yes: bool,
-    /// How long, how exactly, and where results go.
+    /// Duration, precision and output.
     #[command(flatten)]
     pub measure: MeasureArgs,
     /// Measure until intervals are within this half-width, such as 2%
     ///
-    /// It goes on until every interval's half-width is within this share.
+    /// It continues until every interval's half-width is within this share.
     #[arg(long, value_name = "PERCENT", value_parser = crate::input::share, conflicts_with = "blocks", help_heading = "How long")]
     pub until: Option<f64>,
     /// The slices of a block.
     #[command(flatten)]
     pub slices: SliceArgs,
-    /// Windows of 10 s beside the slices: so many of each treatment
+    /// Number of 10 s windows of each treatment, beside the slices
     ///
-    /// They show stalls and limits of turbo clocks that slices miss. It takes 3 of each treatment where no number is
-    /// given, and none for 0. [default: none; from 10 minutes on as many as a sixth of the time holds, and at least 3]
+    /// They show stalls and turbo limits that slices miss. Without a number, 3 of each treatment; 0 for none.
+    /// [default: none; from 10 minutes on as many as fit a sixth of the time, and at least 3]
     #[arg(long, value_name = "NUMBER", num_args = 0..=1, require_equals = true, default_missing_value = "3", hide_short_help = true, help_heading = "How long")]
     pub long_windows: Option<u32>,
     /// Engine option, such as restart=study; may be repeated
@@ -376,9 +368,8 @@ pub struct RunArgs {
     pub engine_option: Vec<(String, String)>,
     /// Service threads: near or far from sessions, or in a placement
     ///
-    /// Service threads of the engine are its log writer and its checkpointer. They run near or far from the sessions, or
-    /// in a placement. Treatments that name a place keep it. [default: the study's own, which is the sessions' logical
-    /// CPUs in most presets]
+    /// Service threads are the engine's log writer and checkpointer. Treatments with their own setting keep it.
+    /// [default: the study's own, which is the sessions' logical CPUs in most presets]
     #[arg(long, value_name = "near|far|PLACEMENT", help_heading = "Servers")]
     pub service: Option<Service>,
     /// Numbers of jobs of a work list, such as 1,2,4
@@ -386,10 +377,10 @@ pub struct RunArgs {
     /// Each is measured for every placement of the work list.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = crate::input::count, help_heading = "Commands and lists")]
     pub jobs: Option<Vec<u32>>,
-    /// Items of a work list: a text file, one item a line
+    /// Items of a work list: a text file with one item a line
     ///
-    /// Database files are copied first, and the originals are left alone. For a command after -- lines are taken as they
-    /// are. [default: a list is made]
+    /// Database files are copied first, and the originals are left alone. For a command after -- the lines are used
+    /// unchanged. [default: a generated list]
     #[arg(long, value_name = "FILE", help_heading = "Commands and lists")]
     pub list: Option<PathBuf>,
     /// What a study of commands runs.
@@ -398,10 +389,10 @@ pub struct RunArgs {
     /// The user's own transactions.
     #[command(flatten)]
     pub transactions: TransactionArgs,
-    /// What it costs.
+    /// Prices.
     #[command(flatten)]
     pub prices: PriceArgs,
-    /// What is asked of its report.
+    /// Latency bound of its report.
     #[arg(skip)]
     pub asked: Asked,
     /// Settings of two versions (`ab`).
@@ -423,26 +414,26 @@ pub struct ReportArgs {
     /// A result file written by `threadwise run`; it is opened read-only
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Write the self-contained HTML report there
+    /// Write the self-contained HTML report to this file
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Print everything: findings, tables, what was read beside
+    /// Print everything: findings, tables, other readings
     #[arg(long)]
     pub all: bool,
     /// Print the report as JSON (docs/JSON.md)
     #[arg(long, conflicts_with = "csv")]
     pub json: bool,
-    /// Print every estimate as CSV, one a line; raw runs and slices are `threadwise export`
+    /// Print every estimate as CSV, one a line; for raw runs and slices, use `threadwise export`
     #[arg(long)]
     pub csv: bool,
     /// Print the answer as Markdown, for an issue or a pull request
     #[arg(long, conflicts_with_all = ["json", "csv", "all"])]
     pub markdown: bool,
-    /// The 99th percentile that a step's latency has to keep, such as p99=10ms: the answer then has the most sessions that
-    /// keep it [default: what the study was asked with; so with prices]
+    /// Upper bound for the 99th percentile of a step's latency, such as p99=10ms: the answer then has the most sessions
+    /// within it [default: the bound, like prices, that the study was given]
     #[arg(long, value_name = "p99=TIME", value_parser = crate::input::p99)]
     pub slo: Option<f64>,
-    /// What it costs.
+    /// Prices.
     #[command(flatten)]
     pub prices: PriceArgs,
 }
@@ -463,11 +454,11 @@ pub struct TopologyArgs {
     /// Print JSON (docs/JSON.md)
     #[arg(long, conflicts_with = "capture")]
     pub json: bool,
-    /// Record the machine into a new folder: no serial numbers, no host names
+    /// Record the machine in a new folder, without serial numbers and host names
     #[arg(long, value_name = "DIR", conflicts_with = "placement")]
     pub capture: Option<PathBuf>,
-    /// Say which logical CPUs a placement is here, as far as no block draws others, or what the machine
-    /// lacks for it; may be given several times
+    /// Show the logical CPUs of a placement, unless blocks draw others, or what the machine lacks for it; may be
+    /// repeated
     #[arg(long, value_name = "PLACEMENT")]
     pub placement: Vec<String>,
 }
@@ -476,15 +467,15 @@ pub struct TopologyArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  threadwise published                               the list, each with the command that redoes it
-  threadwise published cached-reads                  its arms, figures, slips and charts
+  threadwise published                               the list, each with the command that repeats it
+  threadwise published cached-reads                  its arms, figures, errors and charts
   threadwise published work-list --html work.html
   threadwise published log-buffer --json | jq '.figures[] | select(.slip)'
-  threadwise run cached-reads                        redo it: the report ends with theirs beside yours
+  threadwise run cached-reads                        repeat it: the report compares it with the published one
   threadwise compare published:cached-reads FILE     the same for any result file
 
-Figures are given as they were printed, or as they follow from printed ones, with the formula. A printed
-figure that does not follow from the others is marked as a slip.")]
+Figures are shown as printed, or computed from printed ones, with the formula. A printed figure that
+does not follow from the others is marked as a slip.")]
 pub struct PublishedArgs {
     /// Name of a published study [default: a list of all]
     #[arg(value_name = "NAME")]
@@ -495,36 +486,48 @@ pub struct PublishedArgs {
     /// Print JSON (docs/JSON.md)
     #[arg(long)]
     pub json: bool,
-    /// Write a self-contained HTML page with the charts there
+    /// Write a self-contained HTML page with the charts to this file
     #[arg(long, value_name = "FILE", requires = "name")]
     pub html: Option<PathBuf>,
+}
+
+/// What `probe` measures of a running server.
+#[derive(Debug, Subcommand)]
+pub enum ProbeCommand {
+    /// Sample how much CPU time a running server spends spinning, or compute what counted spins cost
+    Spins(SpinsArgs),
 }
 
 /// Arguments of `probe`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  threadwise probe                          some seconds on a small machine
-  threadwise probe --short                  under 10 s, as `run` does it first
+  threadwise probe                          takes seconds on a small machine
+  threadwise probe --short                  under 10 s, as before `run`
   threadwise probe --cpus 0,1,64            only these logical CPUs
   threadwise probe --full --html probe.html every pair, with a heat map
   threadwise probe --json | jq .pairs
+  threadwise probe spins --pid 4711         how much of a running server's CPU time is spinning
 
-It keeps up to all allowed logical CPUs busy for milliseconds at a time, and stops early on Ctrl-C
-with what it has. Like `run` it refuses on a busy machine (--allow-busy goes on all the same, and
-others' work may then hide answers).
+It keeps up to all allowed logical CPUs busy for milliseconds at a time. Ctrl-C stops it early and shows
+the results so far. Like `run` it refuses on a busy machine (--allow-busy continues anyway, and other
+work may then hide answers).
 
 All options: threadwise probe --help-all")]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct ProbeArgs {
-    /// Logical CPUs to probe, such as 0-3,8 [default: all that are allowed]
+    /// What else is measured.
+    #[command(subcommand)]
+    pub of: Option<ProbeCommand>,
+    /// Logical CPUs to probe, such as 0-3,8 [default: all allowed ones]
     #[arg(long, value_name = "LIST", value_parser = crate::input::cpu_list, help_heading = "What is measured")]
     pub cpus: Option<CpuSet>,
-    /// The short form, under 10 s on a small machine
+    /// Short probe, under 10 s on a small machine
     #[arg(long, conflicts_with = "full", help_heading = "How long")]
     pub short: bool,
     /// Every pair: minutes on a large machine
     ///
-    /// It measures the latency of every pair, and sharing of every pair up to 64 logical CPUs.
+    /// It measures the latency of every pair, and on up to 64 logical CPUs also sharing of every pair.
     #[arg(long, help_heading = "How long")]
     pub full: bool,
     /// Probe although the machine is busy or a database server runs
@@ -539,7 +542,7 @@ pub struct ProbeArgs {
     /// Print JSON (docs/JSON.md)
     #[arg(long, help_heading = "Output")]
     pub json: bool,
-    /// Write a self-contained HTML page with the heat map
+    /// Write a self-contained HTML page with the heat map to this file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
 }
@@ -548,32 +551,32 @@ pub struct ProbeArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  threadwise watch                          a look a second at all allowed logical CPUs
+  threadwise watch                          one look a second at all allowed logical CPUs
   threadwise watch --every 100ms --count 600
   threadwise watch --cpus 0-3 --json | jq -c '[.utc, (.cpus[] | .state)]'
 
 In a virtual machine the hypervisor decides which logical CPUs share a core, and may change it at any \
-time. A look takes about a tenth of a millisecond: two by two they pass a cache line, all run one kernel at \
-once, and two of them without each other; who keeps the whole width of its core has it for itself. The states:
-  alone       the core for itself
+time. A look takes about a tenth of a millisecond: the logical CPUs pass a cache line in pairs, all run one \
+kernel at once, and two of them run it without each other; one with the whole width of its core has it alone. States:
+  alone       the core to itself
   one core    two watched logical CPUs on one core
   co-runner   slowed by another program or guest on the same core
-  slowed      one of those two; the next looks show which
-  away        not run in time: stacked on another logical CPU, or preempted
-  unknown     the figures contradict each other, or no free core was seen yet
+  slowed      either of the last two; the next looks show which
+  away        did not run in time: stacked on another logical CPU, or preempted
+  unknown     the values contradict each other, or no free core was seen yet
 It needs no root, changes nothing, and may run beside a load. Ctrl-C ends it with a summary. Method and \
 cost: docs/PROBE.md")]
 pub struct WatchArgs {
-    /// Logical CPUs to look at, such as 0-3,8 [default: all that are allowed, or 16 spread over them]
+    /// Logical CPUs to look at, such as 0-3,8 [default: all allowed ones, or 16 spread over them]
     #[arg(long, value_name = "LIST", value_parser = crate::input::cpu_list)]
     pub cpus: Option<CpuSet>,
-    /// Time from look to look, 10ms to 1h
+    /// Interval between looks, 10ms to 1h
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = crate::input::look_interval)]
     pub every: f64,
-    /// Looks [default: until Ctrl-C]
+    /// Number of looks [default: until Ctrl-C]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
-    /// Print JSON, an object a line and a look (docs/JSON.md)
+    /// Print JSON, one object a line for each look (docs/JSON.md)
     #[arg(long)]
     pub json: bool,
 }
@@ -584,12 +587,12 @@ pub struct WatchArgs {
 Examples:
   threadwise doctor
   threadwise doctor --json | jq '.checks[] | select(.outcome == \"problem\")'
-  threadwise doctor --restore      unbind what a killed study left bound, and nothing else
+  threadwise doctor --restore      unbind what a killed study left bound, and do nothing else
 
-It watches for about 2 s, reads what any user may read, and changes nothing (but with --restore).
-Problems do not change the exit code: it is 0 when all could be looked at.")]
+It watches for about 2 s, reads what any user may read, and changes nothing (except with --restore).
+Problems do not change the exit code: it is 0 if all checks could run.")]
 pub struct DoctorArgs {
-    /// Give processes that a killed study left bound their logical CPUs back, and stop; exit code 1 where
+    /// Restore the logical CPUs of processes that a killed study left bound, and stop; exit code 1 if
     /// that failed. Every `run`, `probe` and `reload` does this first
     #[arg(long, conflicts_with = "json")]
     pub restore: bool,
@@ -615,15 +618,15 @@ pub struct ExportArgs {
     /// A result file
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Form of the output
+    /// Output format
     #[arg(long, value_enum, default_value = "csv")]
     pub format: ExportFormat,
-    /// What one line is
+    /// Content of a line
     #[arg(long, value_enum, default_value = "runs")]
     pub what: ExportRows,
 }
 
-/// Forms of `export`.
+/// Formats of `export`.
 #[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq)]
 pub enum ExportFormat {
     /// Comma-separated values

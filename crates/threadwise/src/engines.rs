@@ -1,5 +1,5 @@
-//! Every engine of this program: the light ones, the clients of servers, those on Python packages. Here alone they
-//! are listed; what others ask of them they answer themselves.
+//! The list of all engines of this program: light ones, clients of servers, Python packages. Engines answer everything
+//! else themselves.
 
 mod program;
 
@@ -16,11 +16,11 @@ use threadwise_study::engine::{Properties, URL};
 use threadwise_study::{OptionValue, Options, Study};
 use threadwise_worklist::Worklist;
 
-/// Engines whose client is a worker program of its own.
+/// Engines with a worker program.
 static IN_PROGRAMS: [InProgram; 2] = [InProgram::beside(&Sqlserver), InProgram::in_python(&Oracle)];
 
 static ALL: LazyLock<Vec<&'static dyn Engine>> = LazyLock::new(|| {
-    // Those that need nothing come first; the model last, since it measures nothing.
+    // Those without requirements first; the model last, since it measures nothing.
     let (models, light): (Vec<_>, Vec<_>) =
         engines::all().iter().copied().partition(|engine| engine.properties().simulated);
     let servers: [&'static dyn Engine; 3] = [&Postgres, &Mariadb, &Firebird];
@@ -44,7 +44,7 @@ pub fn find(name: &str) -> Option<&'static dyn Engine> {
     all().iter().copied().find(|engine| engine.name() == name)
 }
 
-/// The engine of this name, where its client is a worker program of its own.
+/// The engine of this name, if its client is a worker program.
 pub fn in_program(name: &str) -> Option<&'static InProgram> {
     IN_PROGRAMS.iter().find(|engine| engine.name() == name)
 }
@@ -54,32 +54,32 @@ pub fn names() -> Vec<&'static str> {
     all().iter().map(|engine| engine.name()).chain(embedded().map(|engine| engine.name)).collect()
 }
 
-/// Engines that run inside of a Python package, which are none of [`all`].
+/// Engines inside a Python package, which are not in [`all`].
 pub fn embedded() -> impl Iterator<Item = &'static AnalyticsEngine> {
     known().iter().filter(|engine| !engine.is_client)
 }
 
-/// What the engine of this name is like; `None` of a program of others, which has to be asked.
+/// Properties of the engine of this name; `None` for an external program, which must be asked.
 pub fn properties(name: &str) -> Option<Properties> {
     let analytics = || embedded().find(|engine| engine.name == name).map(AnalyticsEngine::properties);
     find(name).map(|engine| engine.properties()).or_else(analytics)
 }
 
-/// Has a study that was stored before engines said anything of themselves say what its engine is like.
+/// Adds engine properties to a study that was stored before engines reported them.
 pub fn complete(study: &mut Study) {
     if study.engine_properties.is_none() {
         study.engine_properties = properties(&study.engine);
     }
 }
 
-/// The engine that people mean by another name, in lower case.
+/// The engine for an alias, in lower case.
 pub fn by_other_name(name: &str) -> Option<&'static str> {
     let has = |names: &[&str]| names.contains(&name);
     let built_in = all().iter().find(|engine| has(engine.known_by().other_names)).map(|engine| engine.name());
     built_in.or_else(|| embedded().find(|engine| has(engine.other_names)).map(|engine| engine.name))
 }
 
-/// Names of the processes of all engines' servers.
+/// Process names of all engines' servers.
 pub fn servers() -> Vec<&'static str> {
     all().iter().flat_map(|engine| engine.known_by().servers).copied().collect()
 }
@@ -90,16 +90,15 @@ pub fn started_programs() -> Vec<String> {
     names.map(|&name| name.to_owned()).collect()
 }
 
-/// How the names of the environment variables begin that engines read.
+/// Prefixes of the environment variables that engines read.
 pub fn variables() -> Vec<String> {
     threadwise_runner::variables(all())
 }
 
-/// What `--engine` means: a name, or the address of a server, which is an engine and its option
-/// `url`.
+/// Parses `--engine`: a name, or the address of a server, which is an engine and its option `url`.
 ///
 /// # Errors
-/// An address with a password in it, or of a kind of server that no engine knows.
+/// An address that contains a password, or a kind of server without an engine.
 pub fn named(text: &str) -> Result<(String, Options), AppError> {
     let Some((scheme, rest)) = text.split_once("://") else { return Ok((text.to_owned(), Options::new())) };
     let refused = |why: String| Err(AppError::Input(format!("--engine {scheme}://…: {why}")));
@@ -117,13 +116,13 @@ pub fn named(text: &str) -> Result<(String, Options), AppError> {
     let user = authority.rsplit_once('@').map(|(user, _)| user);
     if user.is_some_and(|user| user.contains(':')) || rest.contains("password=") {
         return refused(format!(
-            "a password does not belong into an address, where others can read it: take it out, and use {elsewhere}"
+            "an address must not contain a password, since others can read it: remove it, and use {elsewhere}"
         ));
     }
     Ok((engine.name().to_owned(), Options::from([(URL.to_owned(), OptionValue::Text(text.to_owned()))])))
 }
 
-/// The addresses of servers that engines know.
+/// The address schemes of engines.
 fn addresses() -> impl Iterator<Item = (&'static dyn Engine, Address)> {
     all().iter().filter_map(|engine| Some((*engine, engine.known_by().address?)))
 }

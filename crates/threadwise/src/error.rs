@@ -1,27 +1,26 @@
-//! The program's errors and their exit codes (docs/EXIT-CODES.md has the table, `threadwise --help` the short
-//! form).
+//! The program's errors and their exit codes (the full table: docs/EXIT-CODES.md; the short one: `threadwise --help`).
 
 use std::fmt;
 use threadwise_engine::EngineError;
 use threadwise_machine::text::escaped;
 
-/// An error with the exit code that scripts rely on.
+/// An error with the exit code for scripts.
 #[derive(Debug, PartialEq, Eq)]
 pub enum AppError {
-    /// 1: something failed while working, or what was measured is not valid as a whole.
+    /// 1: something failed, or the measurement is not valid as a whole.
     Failed(String),
     /// 2: bad command line, study definition or result file; nothing was touched.
     Input(String),
-    /// 3: refused: the machine is busy, or lacks what was asked for, and nothing was touched; or a study was
-    /// stopped because others had to wait for it, and what finished is stored.
+    /// 3: refused: the machine is busy, or lacks what was requested, and nothing was touched; or a study was stopped
+    /// because others had to wait for it, and finished runs are stored.
     Refused(String),
-    /// 4: a treatment got worse, and the user asked to fail then; everything is written.
+    /// 4: a treatment got worse, and the user asked to fail then; all output is written.
     Regression(String),
-    /// 5: whether a treatment got worse is not decided, and the user asked to fail then; everything is written.
+    /// 5: whether a treatment got worse is undecided, and the user asked to fail then; all output is written.
     Undecided(String),
-    /// 130: stopped by the user; what finished is stored.
+    /// 130: stopped by the user; finished runs are stored.
     Interrupted(String),
-    /// The reader of our output went away (`| head`): not an error worth a line.
+    /// The reader of standard output closed it (`| head`): nothing is printed.
     ClosedPipe,
 }
 
@@ -39,23 +38,23 @@ impl AppError {
         }
     }
 
-    /// Whether nothing is to be printed.
+    /// Whether to print nothing.
     pub fn is_silent(&self) -> bool {
         *self == Self::ClosedPipe
     }
 
-    /// A failure from anything that prints.
+    /// A failure from anything printable.
     pub fn failed(error: impl fmt::Display) -> Self {
         Self::Failed(error.to_string())
     }
 
-    /// Bad input from anything that prints.
+    /// Bad input from anything printable.
     pub fn input(error: impl fmt::Display) -> Self {
         Self::Input(error.to_string())
     }
 
-    /// What an engine cannot do: an option that cannot be is bad input, an engine that is not installed is a refusal,
-    /// and a server that cannot be asked is a failure.
+    /// An engine's error: an invalid option is bad input, an engine that is not installed is a refusal, and a server
+    /// that cannot be asked is a failure.
     pub fn engine(error: &EngineError) -> Self {
         match error {
             EngineError::Option { .. } => Self::input(error),
@@ -64,15 +63,14 @@ impl AppError {
         }
     }
 
-    /// A refusal from anything that prints.
+    /// A refusal from anything printable.
     pub fn refused(error: impl fmt::Display) -> Self {
         Self::Refused(error.to_string())
     }
 }
 
 impl fmt::Display for AppError {
-    /// One line: line breaks inside a cause would look like several errors, and paths and causes are
-    /// texts from elsewhere.
+    /// One line: line breaks inside a cause would look like several errors, and paths and causes are not our own texts.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Failed(text)

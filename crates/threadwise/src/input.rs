@@ -2,10 +2,10 @@
 
 use threadwise_machine::CpuSet;
 
-/// Seconds from `90s`, `1m30s`, `50ms`; a bare number is refused so that no unit is guessed.
+/// Parses seconds from `90s`, `1m30s`, `50ms`; a bare number is refused so that no unit is guessed.
 ///
 /// # Errors
-/// A text that is no positive time.
+/// Not a positive time.
 pub fn seconds(text: &str) -> Result<f64, String> {
     let duration = humantime::parse_duration(text)
         .map_err(|_| format!("'{text}' is not a time: write 90s, 5m or 1h"))?;
@@ -15,32 +15,32 @@ pub fn seconds(text: &str) -> Result<f64, String> {
     Ok(duration.as_secs_f64())
 }
 
-/// Seconds from `p99=10ms`: the 99th percentile that a step's latency has to keep.
+/// Parses seconds from `p99=10ms`: the upper bound for the 99th percentile of a step's latency.
 ///
 /// # Errors
-/// Another percentile, or no positive time.
+/// Another percentile, or not a positive time.
 pub fn p99(text: &str) -> Result<f64, String> {
     let time = text.strip_prefix("p99=");
     let time = time.ok_or_else(|| format!("'{text}' is not a bound for latency: write p99=10ms"))?;
     seconds(time)
 }
 
-/// The window of one slice, `1ms` to `1h`: shorter ones would measure the clock.
+/// The window of one slice, `1ms` to `1h`: a shorter one would measure the clock.
 ///
 /// # Errors
-/// A text that is no time, or one that is out of range.
+/// Not a time, or out of range.
 pub fn slice(text: &str) -> Result<f64, String> {
     let seconds = seconds(text)?;
     match (1e-3..=3600.0).contains(&seconds) {
         true => Ok(seconds),
-        false => Err(format!("'{text}' is out of range: a slice lasts 1ms to 1h")),
+        false => Err(format!("'{text}' is out of range: a slice must be 1ms to 1h")),
     }
 }
 
 /// Time before each slice that is not measured, `0s` to `60s`.
 ///
 /// # Errors
-/// A text that is no time, or one that is out of range.
+/// Not a time, or out of range.
 pub fn rewarm(text: &str) -> Result<f64, String> {
     let seconds = match humantime::parse_duration(text) {
         Ok(none) if none.is_zero() => 0.0,
@@ -48,26 +48,26 @@ pub fn rewarm(text: &str) -> Result<f64, String> {
     };
     match seconds <= 60.0 {
         true => Ok(seconds),
-        false => Err(format!("'{text}' is out of range: a warm-up lasts 0s to 60s")),
+        false => Err(format!("'{text}' is out of range: a warm-up must be 0s to 60s")),
     }
 }
 
-/// From one look to the next, `10ms` to `1h`: a look may take some milliseconds where CPUs are busy.
+/// Interval between looks, `10ms` to `1h`: a look may take some milliseconds on busy CPUs.
 ///
 /// # Errors
-/// A text that is no time, or one that is out of range.
+/// Not a time, or out of range.
 pub fn look_interval(text: &str) -> Result<f64, String> {
     let seconds = seconds(text)?;
     match (0.01..=3600.0).contains(&seconds) {
         true => Ok(seconds),
-        false => Err(format!("'{text}' is out of range: looks are 10ms to 1h apart")),
+        false => Err(format!("'{text}' is out of range: looks must be 10ms to 1h apart")),
     }
 }
 
-/// A price an hour, from 0 to a million.
+/// A price per hour, from 0 to a million.
 ///
 /// # Errors
-/// A text that is no such number.
+/// Not such a number.
 pub fn price(text: &str) -> Result<f64, String> {
     let value: Option<f64> = text.trim().parse().ok();
     let price = value.filter(|price| (0.0..=1e6).contains(price));
@@ -78,19 +78,19 @@ pub fn price(text: &str) -> Result<f64, String> {
 /// A window of busy times, `100ms` to `1h`: the kernel counts them in ticks of 10 ms.
 ///
 /// # Errors
-/// A text that is no time, or one that is out of range.
+/// Not a time, or out of range.
 pub fn busy_interval(text: &str) -> Result<f64, String> {
     let seconds = seconds(text)?;
     match (0.1..=3600.0).contains(&seconds) {
         true => Ok(seconds),
-        false => Err(format!("'{text}' is out of range: busy times are taken 100ms to 1h apart")),
+        false => Err(format!("'{text}' is out of range: busy times must be read 100ms to 1h apart")),
     }
 }
 
 /// A whole number of sessions, jobs or threads.
 ///
 /// # Errors
-/// A text that is none.
+/// Not a whole number.
 pub fn count(text: &str) -> Result<u32, String> {
     let text = text.trim();
     text.parse().map_err(|_| format!("'{text}' is not a whole number: write numbers such as 1,2,4"))
@@ -99,7 +99,7 @@ pub fn count(text: &str) -> Result<u32, String> {
 /// A share from `2%` or `0.02`, between 0.1% and 50%.
 ///
 /// # Errors
-/// A text that is no such share.
+/// Not such a share.
 pub fn share(text: &str) -> Result<f64, String> {
     let (digits, scale) = text.strip_suffix('%').map_or((text, 1.0), |digits| (digits, 0.01));
     let value: f64 =
@@ -114,7 +114,7 @@ pub fn share(text: &str) -> Result<f64, String> {
 /// A number above 0, such as `1106`, `113,246,628` or `1.1e8`.
 ///
 /// # Errors
-/// A text that is no such number.
+/// Not such a number.
 pub fn positive(text: &str) -> Result<f64, String> {
     let digits: String = text.chars().filter(|c| !matches!(c, ',' | '_')).collect();
     let value = digits.trim().parse::<f64>().ok().filter(|value| value.is_finite() && *value > 0.0);
@@ -124,21 +124,21 @@ pub fn positive(text: &str) -> Result<f64, String> {
 /// A share of a whole from `0.26%` or `0.0026`, above 0 and at most 100%.
 ///
 /// # Errors
-/// A text that is no such share.
+/// Not such a share.
 pub fn percent(text: &str) -> Result<f64, String> {
     let (digits, scale) = text.strip_suffix('%').map_or((text, 1.0), |digits| (digits, 0.01));
     let value =
         positive(digits).map_err(|_| format!("'{text}' is not a share: write 0.26% or 0.0026"))? * scale;
     match value <= 1.0 {
         true => Ok(value),
-        false => Err(format!("'{text}' is more than all of it: write 0.26% or 0.0026")),
+        false => Err(format!("'{text}' is more than 100%: write 0.26% or 0.0026")),
     }
 }
 
 /// A list of logical CPUs such as `0-3,8`.
 ///
 /// # Errors
-/// A text that is no such list, or an empty one.
+/// Not such a list, or an empty one.
 pub fn cpu_list(text: &str) -> Result<CpuSet, String> {
     let cpus = CpuSet::parse_list(text).map_err(|error| error.to_string())?;
     if cpus.is_empty() { Err("the list of logical CPUs is empty".to_owned()) } else { Ok(cpus) }
@@ -170,9 +170,9 @@ mod tests {
     #[test]
     fn slices_and_counts_say_what_they_take() {
         assert_eq!((slice("50ms"), count(" 4 ")), (Ok(0.05), Ok(4)));
-        assert_eq!(slice("1ns").unwrap_err(), "'1ns' is out of range: a slice lasts 1ms to 1h");
+        assert_eq!(slice("1ns").unwrap_err(), "'1ns' is out of range: a slice must be 1ms to 1h");
         assert_eq!((rewarm("30ms"), rewarm("0s")), (Ok(0.03), Ok(0.0)));
-        assert_eq!(rewarm("2m").unwrap_err(), "'2m' is out of range: a warm-up lasts 0s to 60s");
+        assert_eq!(rewarm("2m").unwrap_err(), "'2m' is out of range: a warm-up must be 0s to 60s");
         assert!(slice("2h").is_err() && slice("50").is_err());
         assert_eq!(count("two").unwrap_err(), "'two' is not a whole number: write numbers such as 1,2,4");
         assert!(count("-1").is_err() && count("").is_err() && count("5000000000").is_err());

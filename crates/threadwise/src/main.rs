@@ -1,7 +1,6 @@
 //! `threadwise`: what hyper-threads, cores and sockets do to your database.
 //!
-//! The binary parses the command line, calls one function per subcommand and prints errors: the
-//! only place that does.
+//! The binary parses the command line, calls one function per subcommand, and is the only place that prints errors.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod cli;
@@ -40,7 +39,6 @@ fn main() -> ExitCode {
         Command::Report(args) => commands::report::report(args),
         Command::Compare(args) => commands::compare::compare(args),
         Command::Fit(args) => commands::fit::fit(args),
-        Command::Spins(args) => commands::spins::spins(args),
         Command::Fleet(args) => commands::fleet::fleet(args),
         Command::Published(args) => commands::published::published(args),
         Command::Topology(args) => commands::topology::topology(args),

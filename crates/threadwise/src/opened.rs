@@ -1,4 +1,4 @@
-//! A study that was read back: what `report`, `export` and the end of `run` work from.
+//! A stored study as `report`, `export` and the end of `run` use it.
 
 use crate::engines;
 use crate::error::AppError;
@@ -13,7 +13,7 @@ use threadwise_store::{EndState, Store, Versions};
 use threadwise_study::probe::Probe;
 use threadwise_study::{Run, Stopping, Study};
 
-/// Everything of a result file, analysed.
+/// A result file, analysed.
 pub struct Opened {
     study: Study,
     topology: Topology,
@@ -30,24 +30,24 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// Reads and analyses a result file; nothing is written to it.
+    /// Reads and analyses a result file, without writing to it.
     ///
     /// # Errors
-    /// Whatever the store says of the file.
+    /// An error of the store.
     pub fn open(path: &Path) -> Result<Self, AppError> {
         let store = Store::open(path).map_err(AppError::input)?;
         let mut study = store.study().clone();
         engines::complete(&mut study);
         let topology = store.topology().clone();
         let versions = store.versions().clone();
-        // Between two boots a study with external arms waits, and results have no say in when.
+        // A study with external arms waits between boots; results do not affect when.
         let done = store.complete_blocks().map_err(AppError::input)?.len() as u32;
         let is_waiting = study.external.as_ref().is_some_and(|arms| done.is_multiple_of(arms.blocks));
         let is_stopped = store.state().map_err(AppError::input)? == EndState::Stopped && !is_waiting;
         let runs = store.runs().map_err(AppError::input)?;
         let notes = store.notes().map_err(AppError::input)?;
-        // A study that went on has several: the last one is of the machine as it was at the end. What a file with
-        // external arms says of its machine is of the first boot.
+        // A continued study has several: the last one describes the machine at the end. The machine in a file with
+        // external arms is that of the first boot.
         let mut probes = store.probes().map_err(AppError::input)?;
         probes.truncate(if study.external.is_some() { 1 } else { usize::MAX });
         let probe = probes.pop().map(|stored| stored.probe);
@@ -79,12 +79,12 @@ impl Opened {
         })
     }
 
-    /// What is wrong with the study as a whole, if anything is; the verdict's first line says it too.
+    /// What is wrong with the study as a whole, if anything; also in the verdict's first line.
     pub fn problem(&self) -> Option<String> {
         validity::problem(&self.analysis)
     }
 
-    /// What its report is made from, and its exports.
+    /// Input of its report and exports.
     pub fn facts(&self) -> Facts<'_> {
         Facts {
             study: &self.study,
@@ -105,7 +105,7 @@ impl Opened {
     }
 }
 
-/// Share of alpha that one look may spend: all of it where there is one.
+/// Share of alpha of one look: all of it if there is only one.
 pub fn alpha_share(study: &Study) -> f64 {
     match study.design.stopping {
         Stopping::Until { .. } => UNTIL_LEVEL_SHARE,

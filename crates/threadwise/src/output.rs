@@ -1,9 +1,9 @@
-//! Writing: stdout that may be closed, files that must not be overwritten, the terminal's abilities.
+//! Output: a stdout that may be closed, files that must not be overwritten, the terminal's abilities.
 //!
-//! One rule for all outputs. Text, JSON and CSV are printed; a shell redirects them. What is a file by nature (a
-//! result file, a page, a recording of a machine) has a name on the command line: it must be new, its folder
-//! must be there, and `-` is no name, all of which [`check_new`] says before anything else is done. What is
-//! printed is printed first; a file is written even where nobody reads what is printed ([`deliver`]).
+//! One rule for all outputs: text, JSON and CSV are printed; a shell redirects them. A file (a result file, a page, a
+//! recording of a machine) has a name on the command line: it must be new, its folder must exist, and `-` is not a
+//! name; [`check_new`] checks this before anything else is done. Printing comes first; a file is written even if
+//! standard output is closed ([`deliver`]).
 
 use crate::error::AppError;
 use std::borrow::Cow;
@@ -15,8 +15,8 @@ use threadwise_machine::text::{escaped_json, marked_lines};
 use threadwise_report::ReportError;
 use threadwise_report::terminal::Style;
 
-/// Prints to stdout, with nothing in it that acts on a terminal but colours where there are any. A closed
-/// pipe ends the program quietly.
+/// Prints to stdout, without terminal control characters except colours, if any. A closed pipe ends the program
+/// quietly.
 ///
 /// # Errors
 /// [`AppError::ClosedPipe`], or a failed write.
@@ -30,8 +30,8 @@ pub fn print(text: &str) -> Result<(), AppError> {
     })
 }
 
-/// The last look at a text: what made it should have left nothing for this to replace. With `color`, escape
-/// characters stay that begin a colour (ECMA-48, SGR: `ESC [ … m`).
+/// Last filter of a text, which should already be free of control characters. With `color`, escape sequences of colours
+/// stay (ECMA-48, SGR: `ESC [ … m`).
 fn harmless(text: &str, color: bool) -> Cow<'_, str> {
     let is_color = |part: &str| {
         let end = part.find(|c: char| !c.is_ascii_digit() && !matches!(c, '[' | ';'));
@@ -46,8 +46,7 @@ fn harmless(text: &str, color: bool) -> Cow<'_, str> {
     harmless.into()
 }
 
-/// Writes a line to stderr, with nothing in it that acts on a terminal. Where stderr is closed or full
-/// nobody listens, and the work goes on.
+/// Writes a line to stderr, without terminal control characters. A closed or full stderr is ignored.
 pub fn tell(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", marked_lines(line));
 }
@@ -65,11 +64,11 @@ pub fn stream(write: impl FnOnce(&mut dyn Write) -> Result<(), ReportError>) -> 
     })
 }
 
-/// Writes a page after what was `printed`, though that failed: a closed pipe must not keep back a file. With
-/// `may_replace` a report of ours makes room for it.
+/// Writes a page after `printed`, even if that failed: a closed pipe must not prevent a file. With `may_replace` it
+/// replaces an existing report.
 ///
 /// # Errors
-/// The page cannot be made or written, or else what printing failed with.
+/// The page cannot be created or written, or else the error of printing.
 pub fn deliver(
     printed: Result<(), AppError>,
     path: Option<&Path>,
@@ -86,7 +85,7 @@ pub fn deliver(
     printed
 }
 
-/// Says where a page is, if there is one.
+/// Prints where a page is, if there is one.
 ///
 /// # Errors
 /// As [`print()`].
@@ -94,8 +93,8 @@ pub fn name_page(path: Option<&Path>) -> Result<(), AppError> {
     path.map_or(Ok(()), |path| print(&format!("Report: {}\n", path.display())))
 }
 
-/// Writes a new file, whole or not at all. Its name was looked at before ([`check_new`]), so that what is in the
-/// way now came in the meantime.
+/// Writes a new file, complete or not at all. [`check_new`] checked its name before, so an existing file is new since
+/// then.
 ///
 /// # Errors
 /// The file exists, or cannot be written; nothing is left half-written.
@@ -107,13 +106,13 @@ fn write_new(path: &Path, text: &str) -> Result<(), AppError> {
         })?;
     let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
     written.map_err(|error| {
-        // Ours and incomplete: it would only mislead. A failed removal changes nothing for the user.
+        // Incomplete: it would only mislead. A failed removal changes nothing for the user.
         let _ = std::fs::remove_file(path);
         AppError::Failed(format!("cannot write {}: {error}", path.display()))
     })
 }
 
-/// What is said of a name that is taken.
+/// The message for an existing name.
 fn exists(path: &Path) -> String {
     format!("{} exists and is not overwritten: give another name", path.display())
 }
@@ -127,10 +126,10 @@ pub fn is_our_report(path: &Path) -> bool {
     regular && read.is_ok() && head.windows(MARK.len()).any(|window| window == MARK)
 }
 
-/// Puts a new report in the place of one of ours, whole or not at all.
+/// Replaces an existing report atomically.
 ///
 /// # Errors
-/// It cannot be written; the old one is still there then.
+/// It cannot be written; the old one then stays.
 fn replace(path: &Path, text: &str) -> Result<(), AppError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");
@@ -140,22 +139,21 @@ fn replace(path: &Path, text: &str) -> Result<(), AppError> {
         .map_err(|error| AppError::Failed(format!("cannot replace {}: {error}", path.display())))
 }
 
-/// A path as a shell takes it, for commands that are meant to be copied.
+/// A path quoted for a shell, in commands to copy.
 pub fn shell_word(path: &Path) -> String {
     quoted(&path.display().to_string())
 }
 
 pub use threadwise_machine::text::shell_word as quoted;
 
-/// Refuses a name for an output before anything else is done, so that nothing fails for it at the end of a long
-/// run.
+/// Checks the name of an output before anything else, so that a long run does not fail at its end.
 ///
 /// # Errors
-/// It is taken, its folder is not there or cannot be written, or it is `-`.
+/// It exists, its folder does not exist or is not writable, or it is `-`.
 pub fn check_new(path: &Path) -> Result<(), AppError> {
     if path == Path::new("-") {
-        let why = "standard output has the text, or --json and the like; a file of that name is ./-";
-        return Err(AppError::Input(format!("'-' is no name for a file: {why}")));
+        let why = "text, --json and the like go to standard output; for a file of that name, write ./-";
+        return Err(AppError::Input(format!("'-' is not a file name: {why}")));
     }
     if path.symlink_metadata().is_ok() {
         return Err(AppError::Input(exists(path)));
@@ -163,21 +161,21 @@ pub fn check_new(path: &Path) -> Result<(), AppError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !folder.is_dir() {
         return Err(AppError::Input(format!(
-            "{} is not a folder: make it, or give another name",
+            "{} is not a folder: create it, or give another name",
             folder.display()
         )));
     }
-    // Whether this user may make it, only making it tells; it is gone again at once.
+    // Only creating a file shows whether this user may; it is removed at once.
     let made = OpenOptions::new().write(true).create_new(true).open(path).map(drop);
     made.and_then(|()| std::fs::remove_file(path)).map_err(|error| {
         AppError::Input(format!(
-            "cannot create {}: {error}; give a name in a folder that you may write",
+            "cannot create {}: {error}; give a name in a folder that you may write to",
             path.display()
         ))
     })
 }
 
-/// What stdout can show: colour only on a terminal and without NO_COLOR (no-color.org).
+/// Whether stdout shows colours: only a terminal, and without NO_COLOR (no-color.org).
 pub fn style() -> Style {
     let terminal = io::stdout().is_terminal();
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
@@ -192,12 +190,12 @@ pub fn style() -> Style {
     }
 }
 
-/// Width of the terminal that stdout is, where it is one that knows.
+/// Width of the terminal on stdout, if known.
 fn terminal_columns() -> Option<usize> {
     terminal_size().map(|(columns, _)| columns)
 }
 
-/// Columns and lines of the terminal that stdout is, where it is one that knows.
+/// Columns and lines of the terminal on stdout, if known.
 pub fn terminal_size() -> Option<(usize, usize)> {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
     (size.ws_col > 0).then_some((usize::from(size.ws_col), usize::from(size.ws_row)))

@@ -6,15 +6,15 @@ use threadwise_analysis::asked::{LicencePer, Prices};
 /// Prices: the report then says what a unit of work costs with one thread of every core and with both.
 #[derive(Debug, Args, Default)]
 pub struct PriceArgs {
-    /// What the machine costs an hour, in any currency
+    /// Price of the machine per hour, in any currency
     #[arg(long, value_name = "PRICE", value_parser = crate::input::price, help_heading = "Prices")]
     pub price_hour: Option<f64>,
-    /// What a licence costs an hour, in the same currency
+    /// Price of a licence per hour, in the same currency
     ///
     /// It needs --licence-per.
     #[arg(long, value_name = "PRICE", value_parser = crate::input::price, requires = "licence_per", help_heading = "Prices")]
     pub licence_hour: Option<f64>,
-    /// What licences are counted by
+    /// Unit that licences are counted in
     ///
     /// It needs --licence-hour.
     #[arg(long, value_enum, value_name = "UNIT", requires = "licence_hour", help_heading = "Prices")]
@@ -33,7 +33,7 @@ pub enum LicenceArg {
 }
 
 impl PriceArgs {
-    /// The prices that were given, with those of before where one was not; `None` where none was.
+    /// The given prices, completed by earlier ones; `None` if none are given.
     pub fn over(&self, before: Option<Prices>) -> Option<Prices> {
         let per = match self.licence_per {
             Some(LicenceArg::Core) => LicencePer::Core,

@@ -1,4 +1,4 @@
-//! The progress bar on stderr, with an ETA; plain lines where stderr is no terminal.
+//! The progress bar on stderr, with an ETA; plain lines if stderr is not a terminal.
 
 use crate::output;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -7,15 +7,15 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 use threadwise_machine::text::marked;
 
-/// Shows how far a study is.
+/// Shows the progress of a study.
 pub struct Progress {
     bar: Option<ProgressBar>,
     quiet: bool,
-    /// When the last line of a passing step was written.
+    /// Time of the last line of a minor step.
     last: Cell<Option<Instant>>,
 }
 
-/// Least time between lines of passing steps, so that a log file is not filled with them.
+/// Minimum time between lines of minor steps, so that they do not fill a log file.
 const BETWEEN_LINES: Duration = Duration::from_secs(10);
 
 impl Progress {
@@ -24,7 +24,7 @@ impl Progress {
         let terminal = std::io::stderr().is_terminal();
         let bar = (terminal && !quiet).then(|| {
             let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr_with_hz(4));
-            // Without NO_COLOR-sensitive parts: the template has no colours at all.
+            // The template has no colours, so NO_COLOR does not matter.
             let style = ProgressStyle::with_template("{bar:32} {percent:>3}%  {msg}  {prefix}");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
             bar
@@ -32,7 +32,7 @@ impl Progress {
         Self { bar, quiet, last: Cell::new(None) }
     }
 
-    /// A step that has no length, such as loading.
+    /// A step without a length, such as loading.
     pub fn step(&self, text: &str) {
         let text = &*marked(text);
         match &self.bar {
@@ -45,7 +45,7 @@ impl Progress {
         }
     }
 
-    /// A step of which there are many, such as a block.
+    /// A minor step, such as a block.
     pub fn pass(&self, text: &str) {
         let due = self.last.get().is_none_or(|last| last.elapsed() >= BETWEEN_LINES);
         if self.bar.is_some() || due {
@@ -54,7 +54,7 @@ impl Progress {
         }
     }
 
-    /// How far: slices done of all, seconds left.
+    /// Progress: slices done of all, seconds left.
     pub fn slices(&self, done: u64, all: u64, left: Duration) {
         if let Some(bar) = &self.bar {
             bar.set_length(all.max(1));
@@ -66,7 +66,7 @@ impl Progress {
         }
     }
 
-    /// How far, from 0 to 1, of something whose steps have no number.
+    /// Progress from 0 to 1, for steps without a number.
     pub fn share(&self, share: f64) {
         if let Some(bar) = &self.bar {
             bar.set_length(1000);

@@ -1,10 +1,10 @@
-//! "Did you mean": the known name that is nearest to what was typed, and what to type for a program.
+//! "Did you mean": the known name most similar to what was typed, and what to type for a program.
 
 use crate::engines;
 use std::path::Path;
 use threadwise_study::{command, presets};
 
-/// How alike two names must be (Jaro's measure, as clap takes it for options).
+/// Minimum similarity of two names (Jaro's measure, as clap uses for options).
 const LIKENESS: f64 = 0.7;
 
 /// The name among `known` that was probably meant.
@@ -18,7 +18,7 @@ pub fn nearest<'a>(typed: &str, known: &[&'a str]) -> Option<&'a str> {
     likely.max_by(|one, other| likeness(one).total_cmp(&likeness(other)))
 }
 
-/// What to type instead of a preset that there is not; `rest` is what follows it on the command line.
+/// What to type instead of an unknown preset; `rest` is what follows it on the command line.
 pub fn instead_of_preset(typed: &str, rest: &[String]) -> Option<String> {
     let all: Vec<&str> = presets::names().into_iter().map(|(name, _)| name).collect();
     let engines: Vec<&str> = engines::all().iter().map(|engine| engine.name()).collect();
@@ -36,8 +36,8 @@ pub fn instead_of_preset(typed: &str, rest: &[String]) -> Option<String> {
     nearest(typed, &all).map(|name| format!("did you mean {name}?"))
 }
 
-/// The hint for a command line that clap could not read because a program with options of its own stands where
-/// a preset is meant: `run pgbench -c 4`. Without `--` these options look like threadwise's.
+/// The hint for a command line that clap could not read because a program with its own options is in place of a preset:
+/// `run pgbench -c 4`. Without `--` these options look like threadwise's.
 pub fn for_command_line(args: &[String]) -> Option<String> {
     let [_, run, name, rest @ ..] = args else { return None };
     let is_study = presets::get(name).is_some() || name.ends_with(".toml") || name.starts_with('-');
@@ -47,7 +47,7 @@ pub fn for_command_line(args: &[String]) -> Option<String> {
     instead_of_preset(name, rest)
 }
 
-/// Whether a word names a program, on PATH or by its path.
+/// Whether a word is a program, on PATH or by its path.
 fn is_program(word: &str) -> bool {
     let is_file = |path: &Path| path.is_file();
     if word.contains('/') {

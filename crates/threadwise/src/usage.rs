@@ -1,14 +1,14 @@
-//! What is said of a command line that cannot be read.
+//! Messages about a command line that cannot be read.
 
 use crate::{output, suggest};
 use std::process::ExitCode;
 use threadwise_machine::text::escaped;
 
-/// Ends the program for what clap said of `args`: help and version as they are, an error in one line.
+/// Ends the program with clap's message about `args`: help and version unchanged, an error in one line.
 pub fn usage(error: &clap::Error, args: &[String]) -> ExitCode {
     if !error.use_stderr() || error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     {
-        // Nobody is left to tell where standard output is closed.
+        // Standard output may be closed.
         let _ = error.print();
         return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
     }
@@ -22,7 +22,7 @@ pub fn usage(error: &clap::Error, args: &[String]) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// What is wrong and clap's tips, without the usage and without the pointer to the help.
+/// The error and clap's tips, without the usage and without the pointer to the help.
 fn one_line(text: &str) -> String {
     let kept = text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
     let joined = kept.map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");

@@ -4,7 +4,7 @@ use crate::Facts;
 use crate::findings::machine::{declares_siblings, guest, has_allowed_siblings};
 use crate::kinds;
 use threadwise_document::numbers::counted;
-use threadwise_document::screen::WIDTH;
+use threadwise_document::screen::{WIDTH, cut};
 use threadwise_machine::Topology;
 
 /// `Cached reads of two sessions on sqlite 3.54.1: KVM guest, AMD EPYC, 2 logical CPUs, siblings hidden`. The title loses
@@ -31,14 +31,6 @@ pub fn subject(facts: &Facts<'_>) -> String {
     match lines.iter().find(fits) {
         Some(line) => line.clone(),
         None => cut(&lines[lines.len() - 1]),
-    }
-}
-
-/// A line that is no longer than a screen is wide.
-pub fn cut(line: &str) -> String {
-    match line.chars().count() <= WIDTH {
-        true => line.to_owned(),
-        false => line.chars().take(WIDTH - 1).chain(['…']).collect(),
     }
 }
 

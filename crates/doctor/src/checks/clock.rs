@@ -1,4 +1,4 @@
-//! The clock of the processor, how deep it sleeps, and the clock that time is read from.
+//! The processor's clock, its idle states, and the kernel's time source.
 //!
 //! Sources: kernel `Documentation/admin-guide/pm/{cpufreq,intel_pstate,amd-pstate,cpuidle}.rst`,
 //! `Documentation/timers/timekeeping.rst`, `drivers/clocksource/`, `arch/x86/kernel/{tsc,hpet}.c`.
@@ -15,12 +15,12 @@ const BOOST: &str = "sys/devices/system/cpu/cpufreq/boost";
 const IDLE: &str = "sys/devices/system/cpu/cpuidle";
 const TIME_SOURCE: &str = "sys/devices/system/clocksource/clocksource0/current_clocksource";
 const TIME_SOURCES: &str = "sys/devices/system/clocksource/clocksource0/available_clocksource";
-const NO_CPUFREQ: &str = "the kernel does not steer the clock here; firmware does, or the host";
+const NO_CPUFREQ: &str = "the kernel does not control the clock here; firmware does, or the host";
 
-/// What a file of every clock policy says: value to the allowed CPUs that have it.
+/// Values of a file in all clock policies, with the allowed CPUs that have each.
 type Values = BTreeMap<String, CpuSet>;
 
-/// Values of one file of all policies that have an allowed CPU.
+/// Reads one file of all policies that have an allowed CPU.
 fn values(case: &Case<'_>, file: &str) -> Result<Values, Gap> {
     let (mut values, mut first_gap) = (Values::new(), None);
     for number in case.tree.numbered(POLICIES, "policy")? {
@@ -40,14 +40,14 @@ fn values(case: &Case<'_>, file: &str) -> Result<Values, Gap> {
     }
 }
 
-/// The allowed CPUs of a policy; `affected_cpus` has blanks between numbers.
+/// The allowed CPUs of a policy; `affected_cpus` separates numbers by blanks.
 fn members(case: &Case<'_>, folder: &str, number: u32) -> CpuSet {
     let text = case.tree.text(&format!("{folder}/affected_cpus")).unwrap_or_else(|_| number.to_string());
     let all: CpuSet = text.split_whitespace().filter_map(|cpu| cpu.parse().ok()).collect();
     all.intersection(&case.allowed)
 }
 
-/// `performance on CPUs 0-3, powersave on CPU 4`; without CPUs where there is one value.
+/// `performance on CPUs 0-3, powersave on CPU 4`; without CPUs if there is one value.
 fn listed(values: &Values) -> String {
     match values.len() {
         1 => values.keys().cloned().collect(),
@@ -58,13 +58,13 @@ fn listed(values: &Values) -> String {
     }
 }
 
-/// The command that puts one former value back everywhere; `None` where there were several.
+/// The command that restores the old value everywhere; `None` if there were several values.
 fn put_back(values: &Values, path: &str) -> Option<String> {
     let value = plain(values.keys().next()?)?;
     (values.len() == 1).then(|| format!("echo {value} | tee {path}"))
 }
 
-/// Who chooses the clock.
+/// The clock governor.
 pub(super) fn governor(case: &Case<'_>) -> Answer {
     let path = format!("/{POLICIES}/policy*/scaling_governor");
     let values = match values(case, "scaling_governor") {
@@ -73,14 +73,14 @@ pub(super) fn governor(case: &Case<'_>) -> Answer {
     };
     let known = ["performance", "powersave", "schedutil", "ondemand", "conservative", "userspace"];
     if let Some(odd) = values.keys().find(|value| !known.contains(&value.as_str())) {
-        return Answer::gap(&not(odd, "a governor that we know"), path.trim_start_matches('/'), "");
+        return Answer::gap(&not(odd, "a known governor"), path.trim_start_matches('/'), "");
     }
     if values.keys().all(|value| value == "performance") {
         return Answer::ok("performance: the clock stays as high as heat and power allow", path);
     }
     let driver = case.tree.line(&format!("{POLICIES}/policy{}/scaling_driver", first_policy(case)));
-    // In these drivers' active mode "powersave" leaves the choice to the processor, elsewhere it is
-    // the lowest clock.
+    // In these drivers' active mode "powersave" lets the processor choose, elsewhere it is the lowest
+    // clock.
     let chooses =
         driver.as_deref().is_ok_and(|driver| driver == "intel_pstate" || driver == "amd-pstate-epp");
     let crawls = values.contains_key("powersave") && !chooses;
@@ -101,7 +101,7 @@ fn first_policy(case: &Case<'_>) -> u32 {
     numbers.into_iter().find(ours).unwrap_or(0)
 }
 
-/// How much speed the processor may give up for energy where it chooses its clock itself.
+/// The energy preference of a processor that chooses its clock itself.
 pub(super) fn energy_preference(case: &Case<'_>) -> Answer {
     let path = format!("/{POLICIES}/policy*/energy_performance_preference");
     let values = match values(case, "energy_performance_preference") {
@@ -120,7 +120,7 @@ pub(super) fn energy_preference(case: &Case<'_>) -> Answer {
         fast(value) || value.parse::<u8>().is_ok() || matches!(value.as_str(), "balance_power" | "power")
     };
     if let Some(odd) = values.keys().find(|value| !known(value)) {
-        return Answer::gap(&not(odd, "a preference that we know"), path.trim_start_matches('/'), "");
+        return Answer::gap(&not(odd, "a known preference"), path.trim_start_matches('/'), "");
     }
     match values.keys().all(fast) {
         true => Answer::ok(listed(&values), path),
@@ -135,11 +135,11 @@ pub(super) fn energy_preference(case: &Case<'_>) -> Answer {
     }
 }
 
-/// Whether one busy core may clock higher than all busy.
+/// Whether one busy core may have a higher clock than all busy cores.
 pub(super) fn turbo(case: &Case<'_>) -> Answer {
     let per_policy = format!("{POLICIES}/policy*/boost");
     let switch = |path: &str| case.tree.line(path).map(|value| Values::from([(value, case.allowed.clone())]));
-    // The value that means "on", and the one that means "off".
+    // The values for "on" and for "off".
     let (read, path, on, off) = match switch(NO_TURBO) {
         Err(Gap::Missing) => match switch(BOOST) {
             Err(Gap::Missing) => (values(case, "boost"), per_policy.as_str(), "1", "0"),
@@ -153,7 +153,7 @@ pub(super) fn turbo(case: &Case<'_>) -> Answer {
             return Answer::gap(
                 &gap,
                 path,
-                "no switch here; threadwise probe measures the clock of one busy core against all",
+                "no switch here; threadwise probe measures the clock of one busy core and of all",
             );
         }
     };
@@ -162,22 +162,22 @@ pub(super) fn turbo(case: &Case<'_>) -> Answer {
         return Answer::gap(&not(odd, "0 or 1"), path, "");
     }
     match values.get(on) {
-        None => Answer::ok("off: one busy core clocks no higher than all", source),
+        None => Answer::ok("off: one busy core has no higher clock than all", source),
         Some(set) => Answer::warning(
             format!(
-                "on for {}: one busy core clocks higher than all, which looks like contention",
+                "on for {}: one busy core has a higher clock than all, which looks like contention",
                 cpus(set)
             ),
             source,
         )
         .remedied(format!(
-            "{}; or leave it as in production and read the clock beside each result",
+            "{}; or leave it as in production and note the clock beside each result",
             case.changed(&format!("echo {off} | tee /{path}"), Some(format!("echo {on} | tee /{path}")))
         )),
     }
 }
 
-/// How long it takes to wake from the deepest sleep. A note: workers are warmed before each slice.
+/// Wake-up time of the deepest idle state. Informational: workers are warmed before each slice.
 pub(super) fn idle_states(case: &Case<'_>) -> Answer {
     let source = format!("/{IDLE}");
     let path = format!("{IDLE}/current_driver");
@@ -193,7 +193,7 @@ pub(super) fn idle_states(case: &Case<'_>) -> Answer {
     let folder = format!("sys/devices/system/cpu/cpu{}/cpuidle", case.allowed.first().unwrap_or(0));
     let state = |number: u32| {
         let read = |file: &str| case.tree.line(&format!("{folder}/state{number}/{file}"));
-        // A number above 0 says who switched it off.
+        // A number above 0 encodes who disabled it.
         let is_off = read("disable").is_ok_and(|disable| disable != "0");
         let latency_us: u64 = read("latency").ok()?.parse().ok()?;
         (!is_off).then(|| (latency_us, read("name").unwrap_or_else(|_| format!("state {number}"))))
@@ -210,13 +210,13 @@ pub(super) fn idle_states(case: &Case<'_>) -> Answer {
     }
 }
 
-/// What the kernel reads the time from: a slow one makes every time stamp cost microseconds.
+/// The kernel's time source: with a slow one every time stamp costs microseconds.
 pub(super) fn time_source(case: &Case<'_>) -> Answer {
     let source = format!("/{TIME_SOURCE}");
     let current = match case.tree.line(TIME_SOURCE) {
         Ok(current) => current,
         Err(gap) => {
-            return Answer::gap(&gap, TIME_SOURCE, "the kernel does not say what it reads the time from");
+            return Answer::gap(&gap, TIME_SOURCE, "the kernel does not report its time source");
         }
     };
     let available = case.tree.line(TIME_SOURCES).unwrap_or_default();
@@ -235,7 +235,7 @@ pub(super) fn time_source(case: &Case<'_>) -> Answer {
             &format!("echo tsc > /{TIME_SOURCE}"),
             plain(&current).map(|current| format!("echo {current} > /{TIME_SOURCE}")),
         ),
-        false => "dmesg | grep -i -e tsc -e clocksource says why no better one is there".to_owned(),
+        false => "dmesg | grep -i -e tsc -e clocksource shows why no better one is available".to_owned(),
     };
     match current.as_str() {
         name if fast.contains(&name) => {
@@ -251,6 +251,6 @@ pub(super) fn time_source(case: &Case<'_>) -> Answer {
             source,
         )
         .remedied(remedy()),
-        name => Answer::unknown(format!("{name} is no time source that we know"), source),
+        name => Answer::unknown(format!("{name} is not a known time source"), source),
     }
 }

@@ -1,4 +1,4 @@
-//! Heat and power supply, both of which hold the clock down.
+//! Heat and power supply, both of which limit the clock.
 //!
 //! Sources: kernel `Documentation/admin-guide/thermal/intel_thermal_throttle.rst`,
 //! `Documentation/driver-api/thermal/sysfs-api.rst` (thousandths of a degree Celsius),
@@ -12,12 +12,12 @@ use threadwise_machine::CpuSet;
 const ZONES: &str = "sys/class/thermal";
 const CPU: &str = "sys/devices/system/cpu";
 const SUPPLIES: &str = "sys/class/power_supply";
-/// This near to a limit the next load may reach it.
+/// This close to a limit, the next load may reach it.
 const NEAR_MILLIDEGREES: i64 = 5_000;
 
 /// Whether heat has slowed the machine, or is about to.
 pub(super) fn thermal(case: &Case<'_>) -> Answer {
-    const REMEDY: &str = "let it cool down, clean fans and filters, look at the firmware's power limits; then measure with pauses";
+    const REMEDY: &str = "let it cool down, clean fans and filters, check the firmware's power limits; then measure with pauses";
     let throttled = Throttled::read(case);
     let zones = zones(case);
     let nearest = zones.iter().min_by_key(|zone| zone.left_millidegrees());
@@ -30,27 +30,23 @@ pub(super) fn thermal(case: &Case<'_>) -> Answer {
             Answer::warning(format!("{text}: near its limit"), format!("/{ZONES}")).remedied(REMEDY)
         }
         (_, Some(throttled)) if throttled.most > 0 => Answer::warning(
-            format!(
-                "heat slowed {} since the machine started, one of them {} times",
-                cpus(&throttled.cpus),
-                throttled.most
-            ),
+            format!("heat slowed {} since boot, one of them {} times", cpus(&throttled.cpus), throttled.most),
             format!("/{CPU}/cpu*/thermal_throttle"),
         )
         .remedied(REMEDY),
         (Some((text, _)), _) => Answer::ok(text, format!("/{ZONES}")),
         (None, Some(_)) => Answer::ok(
-            "heat has not slowed any allowed logical CPU since the machine started",
+            "heat has not slowed any allowed logical CPU since boot",
             format!("/{CPU}/cpu*/thermal_throttle"),
         ),
         (None, None) => Answer::unknown(
-            "no temperature with a limit and no count of slow-downs is shown, as usual in a virtual machine",
+            "no temperature limit and no throttle count are available, as usual in a virtual machine",
             format!("/{ZONES}"),
         ),
     }
 }
 
-/// Counts of slow-downs by heat.
+/// Counts of thermal throttling.
 struct Throttled {
     /// CPUs with a count above 0.
     cpus: CpuSet,
@@ -59,7 +55,7 @@ struct Throttled {
 }
 
 impl Throttled {
-    /// `None` where no allowed CPU has counts.
+    /// `None` if no allowed CPU has counts.
     fn read(case: &Case<'_>) -> Option<Self> {
         let mut found = None;
         for cpu in case.allowed.iter() {
@@ -102,7 +98,7 @@ fn zones(case: &Case<'_>) -> Vec<Zone> {
     numbers.into_iter().filter_map(|number| zone(case, &format!("{ZONES}/thermal_zone{number}"))).collect()
 }
 
-/// A zone with a limit above 0; drivers say 0 or less for "none".
+/// A zone with a limit above 0; drivers report 0 or less for "none".
 fn zone(case: &Case<'_>, folder: &str) -> Option<Zone> {
     let millidegrees = case.tree.number(&format!("{folder}/temp")).ok()?;
     // Active trip points start fans and slow nothing down.
@@ -112,7 +108,7 @@ fn zone(case: &Case<'_>, folder: &str) -> Option<Zone> {
         let limit = case.tree.number(&format!("{folder}/trip_point_{trip}_temp")).ok()?;
         (slows(&kind) && limit > 0).then_some(limit)
     };
-    // No driver has as many; a folder from elsewhere may.
+    // No driver has this many; a recorded folder may.
     let limit_millidegrees = trips.take(64).enumerate().filter_map(limit).min()?;
     let name = case.tree.line(&format!("{folder}/type")).unwrap_or_else(|_| "a thermal zone".to_owned());
     Some(Zone { name, millidegrees, limit_millidegrees })
@@ -127,7 +123,7 @@ pub(super) fn battery(case: &Case<'_>) -> Answer {
     let (mut batteries, mut mains, mut gap) = (0, Vec::new(), None);
     for name in names {
         let read = |file: &str| case.tree.line(&format!("{SUPPLIES}/{name}/{file}"));
-        // A battery of a mouse or a headset is none of this machine's.
+        // Skip batteries of devices such as a mouse or a headset.
         if read("scope").is_ok_and(|scope| scope == "Device") {
             continue;
         }
@@ -135,7 +131,7 @@ pub(super) fn battery(case: &Case<'_>) -> Answer {
             (Ok("Battery"), Ok("Discharging"), _) => {
                 let left = read("capacity").map(|percent| format!(" ({percent}% left)")).unwrap_or_default();
                 return Answer::problem(
-                    format!("the machine runs on its battery{left}, which holds the clock down"),
+                    format!("the machine runs on its battery{left}, which limits the clock"),
                     format!("/{SUPPLIES}/{name}/status"),
                 )
                 .remedied("plug it in, and measure when the battery is charged");
@@ -146,7 +142,7 @@ pub(super) fn battery(case: &Case<'_>) -> Answer {
             _ => {}
         }
     }
-    // Servers have several supplies, of which one may be unplugged; laptops may be fed by USB.
+    // Servers have several supplies, one of which may be unplugged; laptops may be powered by USB.
     let unplugged = !mains.is_empty() && mains.iter().all(|(_, online)| online == "0");
     let source = format!("/{SUPPLIES}");
     match (gap, unplugged && batteries > 0, batteries) {

@@ -1,4 +1,4 @@
-//! What the kernel and its helpers do on our logical CPUs beside our work.
+//! Other work of the kernel and its daemons on our logical CPUs.
 //!
 //! Sources: kernel `Documentation/admin-guide/kernel-parameters.txt` (`isolcpus`, `nohz_full`,
 //! `rcu_nocbs`), `Documentation/core-api/irq/irq-affinity.rst`, `Documentation/scheduler/sched-ext.rst`,
@@ -33,24 +33,26 @@ pub(super) fn irqbalance(case: &Case<'_>) -> Answer {
     let container = case.container().filter(|_| !case.sees_all_processes());
     match (pid, container) {
         (Some(pid), _) => Answer::warning(
-            format!("irqbalance is running (process {pid}) and moves interrupts while we measure{whereto}"),
+            format!(
+                "irqbalance is running (process {pid}) and moves interrupts during measurements{whereto}"
+            ),
             PROCESSES,
         )
         .remedied(case.changed("systemctl stop irqbalance", Some("systemctl start irqbalance".to_owned()))),
         (None, _) if pids.is_empty() => Answer::unknown("no processes are listed here", PROCESSES),
         (None, Some(_)) => Answer::unknown(
-            format!("not seen, but a container does not show the host's processes{whereto}"),
+            format!("not found, but a container does not show the host's processes{whereto}"),
             PROCESSES,
         ),
         (None, None) => Answer::ok(format!("irqbalance is not running{whereto}"), PROCESSES),
     }
 }
 
-/// Words before the list of `isolcpus` (`kernel/sched/isolation.c`).
+/// Flags before the list of `isolcpus` (`kernel/sched/isolation.c`).
 const FLAGS: [&str; 3] = ["domain", "managed_irq", "nohz"];
 
-/// CPUs of an option such as `isolcpus=domain,managed_irq,2-3` of the kernel's command line; none where it is not
-/// there or has no list, `None` where its list is not understood. `last` is the CPU that `N` stands for.
+/// CPUs of a kernel command-line option such as `isolcpus=domain,managed_irq,2-3`; empty if it is absent or has no
+/// list, `None` if its list is not understood. `last` is the CPU that `N` stands for.
 fn option(command_line: &str, name: &str, last: Option<u32>) -> Option<CpuSet> {
     let value = |word: &str| word.strip_prefix(name)?.strip_prefix('=').map(str::to_owned);
     let Some(value) = command_line.split_whitespace().filter_map(value).next_back() else {
@@ -64,7 +66,7 @@ fn option(command_line: &str, name: &str, last: Option<u32>) -> Option<CpuSet> {
     Some(found)
 }
 
-/// A part of a list as the kernel's parameters have it: `7`, `2-N`, `all`, `0-63:2/8` (the first 2 of each 8)
+/// An element of a CPU list in kernel parameters: `7`, `2-N`, `all`, `0-63:2/8` (the first 2 of each 8)
 /// (`Documentation/admin-guide/kernel-parameters.rst`, "cpu lists").
 fn kernel_range(part: &str, last: Option<u32>) -> Option<CpuSet> {
     if part.eq_ignore_ascii_case("all") {
@@ -86,10 +88,10 @@ fn kernel_range(part: &str, last: Option<u32>) -> Option<CpuSet> {
     is_valid.then(|| (low..=high).filter(|cpu| (cpu - low) % group < used).collect())
 }
 
-/// No kernel can be built for more logical CPUs (`CONFIG_NR_CPUS`).
+/// Maximum logical CPUs of any kernel (`CONFIG_NR_CPUS`).
 const MOST: u32 = 8192;
 
-/// CPUs that the scheduler leaves alone or that have no timer tick: not the same as their neighbours.
+/// CPUs that the scheduler ignores or that have no timer tick differ from their neighbours.
 pub(super) fn isolated_cpus(case: &Case<'_>) -> Answer {
     let command_line = case.tree.text(CMDLINE);
     let possible = case.tree.line(POSSIBLE).ok().and_then(|line| CpuSet::parse_list(&line).ok());
@@ -101,7 +103,7 @@ pub(super) fn isolated_cpus(case: &Case<'_>) -> Answer {
         Err(_) => None,
     };
     if let (Err(gap), false) = (&command_line, case.tree.has(ISOLATED)) {
-        return Answer::gap(gap, CMDLINE, "the kernel's command line is not known");
+        return Answer::gap(gap, CMDLINE, "the kernel's command line is unknown");
     }
     let source = format!("/{CMDLINE} and /{ISOLATED}");
     let isolated = listed(ISOLATED).or_else(|| option("isolcpus"));
@@ -112,7 +114,7 @@ pub(super) fn isolated_cpus(case: &Case<'_>) -> Answer {
     };
     let (mut parts, mut differs) = (Vec::new(), false);
     for (set, what) in [
-        (&isolated, "the scheduler leaves alone"),
+        (&isolated, "the scheduler does not use"),
         (&tickless, "no timer tick on"),
         (&callbacks, "no RCU callbacks on"),
     ] {
@@ -123,7 +125,7 @@ pub(super) fn isolated_cpus(case: &Case<'_>) -> Answer {
         }
     }
     match (parts.is_empty(), differs) {
-        (true, _) => Answer::ok("none of the allowed logical CPUs is set apart", source),
+        (true, _) => Answer::ok("none of the allowed logical CPUs is isolated", source),
         (false, false) => Answer::ok(format!("{} (all allowed ones)", parts.join(", ")), source),
         (false, true) => Answer::warning(
             format!("{}: results differ between these and the other logical CPUs", parts.join(", ")),
@@ -133,7 +135,7 @@ pub(super) fn isolated_cpus(case: &Case<'_>) -> Answer {
     }
 }
 
-/// Whether another scheduler than the kernel's own decides who runs where.
+/// Whether a loaded scheduler replaces the kernel's own.
 pub(super) fn scheduler(case: &Case<'_>) -> Answer {
     let path = format!("{SCHED_EXT}/state");
     let source = format!("/{path}");
@@ -142,48 +144,48 @@ pub(super) fn scheduler(case: &Case<'_>) -> Answer {
         Ok(state @ ("enabled" | "enabling" | "disabling")) => {
             let name =
                 case.tree.line(&format!("{SCHED_EXT}/root/ops")).unwrap_or_else(|_| "unnamed".to_owned());
-            Answer::warning(format!("the loaded scheduler '{name}' decides who runs where ({state})"), source)
+            Answer::warning(format!("the loaded scheduler '{name}' places threads ({state})"), source)
                 .remedied(
                     case.changed("systemctl stop scx", Some("systemctl start scx".to_owned()))
                         + " (or end the program that loaded it)",
                 )
         }
-        Ok(other) => Answer::gap(&not(other, "a state that we know"), &path, ""),
+        Ok(other) => Answer::gap(&not(other, "a known state"), &path, ""),
         Err(Gap::Missing) if case.tree.has("sys/kernel/mm") => {
             Answer::ok("the kernel's own (it cannot load another)", source)
         }
-        Err(gap) => Answer::gap(gap, &path, "the kernel does not say"),
+        Err(gap) => Answer::gap(&gap, &path, "the kernel does not report it"),
     }
 }
 
-/// Whether CPU time is shared out between terminal sessions. A note: it matters only where others
-/// compete for our logical CPUs.
+/// Whether CPU time is shared between terminal sessions. Informational: it matters only if others compete for our
+/// logical CPUs.
 pub(super) fn autogroup(case: &Case<'_>) -> Answer {
     let source = format!("/{AUTOGROUP}");
     match case.tree.number(AUTOGROUP) {
         Ok(0) => Answer::ok("off", source),
         Ok(1) => {
-            Answer::ok("on: time is shared between terminal sessions, should others compete with us", source)
+            Answer::ok("on: if others compete with us, time is shared between terminal sessions", source)
         }
         Ok(other) => Answer::gap(&not(&other.to_string(), "0 or 1"), AUTOGROUP, ""),
-        Err(Gap::Missing) if case.tree.has("proc/sys/kernel") => Answer::ok("the kernel has none", source),
-        Err(gap) => Answer::gap(&gap, AUTOGROUP, "the kernel does not say"),
+        Err(Gap::Missing) if case.tree.has("proc/sys/kernel") => Answer::ok("not in this kernel", source),
+        Err(gap) => Answer::gap(&gap, AUTOGROUP, "the kernel does not report it"),
     }
 }
 
-/// Whether the kernel's watchdog occupies a hardware counter of every logical CPU.
+/// Whether the kernel's watchdog uses a hardware counter of every logical CPU.
 pub(super) fn nmi_watchdog(case: &Case<'_>) -> Answer {
     let source = format!("/{NMI_WATCHDOG}");
     match case.tree.number(NMI_WATCHDOG) {
         Ok(0) => Answer::ok("off", source),
         Ok(1) => {
             let set = |value: u8| format!("sysctl -w kernel.nmi_watchdog={value}");
-            Answer::warning("on: it occupies a hardware counter and interrupts every logical CPU", source)
+            Answer::warning("on: it uses a hardware counter and interrupts every logical CPU", source)
                 .remedied(case.changed(&set(0), Some(set(1))))
         }
         Ok(other) => Answer::gap(&not(&other.to_string(), "0 or 1"), NMI_WATCHDOG, ""),
-        Err(Gap::Missing) if case.tree.has("proc/sys/kernel") => Answer::ok("the kernel has none", source),
-        Err(gap) => Answer::gap(&gap, NMI_WATCHDOG, "the kernel does not say"),
+        Err(Gap::Missing) if case.tree.has("proc/sys/kernel") => Answer::ok("not in this kernel", source),
+        Err(gap) => Answer::gap(&gap, NMI_WATCHDOG, "the kernel does not report it"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Limits put on this process: CPU quota, CPUs, memory. The topology has read them already.
+//! Limits of this process: CPU quota, CPUs, memory. They are part of the topology.
 //!
 //! Sources: kernel `Documentation/admin-guide/cgroup-v2.rst` (`cpu.max`, `memory.max`),
 //! `Documentation/scheduler/sched-bwc.rst`, `cpuset(7)`.
@@ -13,21 +13,21 @@ use threadwise_machine::words::bytes;
 const GROUPS: &str = "proc/self/cgroup";
 const MEMINFO: &str = "proc/meminfo";
 
-/// Whether the kernel stops us when we have used a certain time per period.
+/// Whether a CPU quota can stop our threads.
 pub(super) fn cpu_quota(case: &Case<'_>) -> Answer {
     let limits = &case.topology.limits;
     let allowed = case.allowed.len();
     let Some(quota) = limits.quota_cpus else {
         return match case.tree.text(GROUPS) {
-            Err(gap) => Answer::gap(&gap, GROUPS, "the control group of this process is not known"),
+            Err(gap) => Answer::gap(&gap, GROUPS, "the control group of this process is unknown"),
             Ok(_) if limits.is_quota_hidden() => Answer::unknown(
-                "a CPU quota is not known: no mount shows the control group of this process",
+                "the CPU quota is unknown: no mount shows the control group of this process",
                 "/proc/self/mountinfo",
             ),
             Ok(_) => match case.container() {
                 None => Answer::ok("no CPU quota", format!("/{GROUPS}")),
                 Some(_) => Answer::ok(
-                    "no CPU quota in sight; one above the container's own group cannot be seen from here",
+                    "no CPU quota visible; one above the container's own group cannot be seen from here",
                     format!("/{GROUPS}"),
                 ),
             },
@@ -37,13 +37,13 @@ pub(super) fn cpu_quota(case: &Case<'_>) -> Answer {
     let source = format!("/{file}");
     let found = format!("CPU quota of {quota:.2} CPUs, {allowed} logical CPUs allowed");
     match quota >= allowed as f64 {
-        true => Answer::ok(format!("{found}: it never stops us"), source),
-        false => Answer::problem(format!("{found}: everybody stands still when it is used up"), source)
+        true => Answer::ok(format!("{found}: it never stops threads"), source),
+        false => Answer::problem(format!("{found}: all threads stop when it is used up"), source)
             .remedied(without_quota(case, &file)),
     }
 }
 
-/// The command that lifts a quota. Version 1 has the period in another file and says −1 for none.
+/// The command that removes a quota. Version 1 has the period in another file, and −1 for none.
 fn without_quota(case: &Case<'_>, file: &str) -> String {
     const MANAGER: &str = "start the container without a CPU limit";
     let Some(path) = shell_path(&format!("/{file}")) else { return MANAGER.to_owned() };
@@ -57,7 +57,7 @@ fn without_quota(case: &Case<'_>, file: &str) -> String {
     format!("{MANAGER}, or {command}")
 }
 
-/// Whether some of the machine is out of bounds, with the siblings of what is not.
+/// Whether part of the machine is not allowed, including siblings of allowed logical CPUs.
 pub(super) fn allowed_cpus(case: &Case<'_>) -> Answer {
     let limits = &case.topology.limits;
     let online = case.topology.logical_cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.os_id);
@@ -68,7 +68,7 @@ pub(super) fn allowed_cpus(case: &Case<'_>) -> Answer {
         _ => "/sys/devices/system/cpu/online",
     };
     if online.is_empty() {
-        return Answer::unknown("no logical CPU is known", source);
+        return Answer::unknown("the online logical CPUs are unknown", source);
     }
     if case.allowed == online {
         return Answer::ok(format!("all {} online logical CPUs", online.len()), source);
@@ -83,19 +83,19 @@ pub(super) fn allowed_cpus(case: &Case<'_>) -> Answer {
         cpus(&case.allowed)
     );
     if !foreign.is_empty() {
-        found.push_str(&format!("; {} share our cores and are open to others", cpus(&foreign)));
+        found.push_str(&format!("; others may use {}, which share our cores", cpus(&foreign)));
     }
     Answer::warning(found, source).remedied(
         "give the container or the shell whole cores or all CPUs: docker run --cpuset-cpus LIST, taskset -c LIST",
     )
 }
 
-/// Whether less memory may be used than the machine has; the page cache counts too.
+/// Whether this process may use less memory than the machine has; the page cache counts too.
 pub(super) fn memory_limit(case: &Case<'_>) -> Answer {
     let source = "memory limits of this process's control groups";
     let total = case.topology.identity.memory_bytes;
     match (case.topology.limits.memory_bytes, total) {
-        (None, None) => Answer::gap(&Gap::Missing, MEMINFO, "the amount of memory is not known"),
+        (None, None) => Answer::gap(&Gap::Missing, MEMINFO, "the amount of memory is unknown"),
         (None, Some(total)) => Answer::ok(format!("none; the machine has {}", bytes(total)), source),
         (Some(limit), Some(total)) if limit >= total => {
             Answer::ok(format!("{}, no less than the machine has ({})", bytes(limit), bytes(total)), source)

@@ -1,4 +1,4 @@
-//! What others do while we would measure. All of it was measured by the caller ([`crate::Live`]).
+//! Load of others. The caller measured all of it ([`crate::Live`]).
 //!
 //! Sources: `proc_stat(5)` for busy and steal time; adds per chain step for co-runners.
 
@@ -9,21 +9,21 @@ use threadwise_machine::CpuSet;
 use threadwise_study::CpuTimes;
 use threadwise_study::probe::CoRunner;
 
-/// Above this `threadwise run` refuses to start.
+/// Above this share `threadwise run` refuses to start.
 const MOST_OTHER_LOAD: f64 = 0.05;
-/// Above this others are worth a word.
+/// Above this share others are mentioned.
 const SOME_OTHER_LOAD: f64 = 0.01;
-/// One tick of 10 ms in a second is 1%, so that a single tick is no evidence.
+/// One tick of 10 ms in a second is 1%, so a single tick is no evidence.
 const SOME_STEAL: f64 = 0.02;
-/// A tenth of the machine goes elsewhere.
+/// A tenth of the machine is stolen.
 const MUCH_STEAL: f64 = 0.10;
-/// Below this share of busy time, steal cannot show itself: only who wants to run is kept from it.
+/// Below this busy share, steal is not visible: only runnable threads lose time.
 const BUSY_ENOUGH: f64 = 0.25;
-/// Share of windows from which on a block of a study is flagged.
+/// Share of windows above which a block of a study is flagged.
 const SOME_CO_RUNNER: f64 = 0.10;
 /// A sibling that is busy half of the time.
 const MUCH_CO_RUNNER: f64 = 0.50;
-/// How many processes are named.
+/// Number of processes named.
 const NAMED: usize = 3;
 
 /// Other load on the allowed logical CPUs.
@@ -34,7 +34,7 @@ pub(super) fn other_load(case: &Case<'_>) -> Answer {
     let share = busy_ns as f64 / total_ns as f64;
     let most = most_busy(&live.processes, longest_ns(&live.cpu_times));
     let found = format!("others use {} of the allowed logical CPUs{most}", percent(share));
-    let remedy = "stop them, or wait; threadwise run --allow-busy measures all the same";
+    let remedy = "stop them, or wait; threadwise run --allow-busy measures anyway";
     match share {
         share if share > MOST_OTHER_LOAD => Answer::problem(found, source).remedied(remedy),
         share if share > SOME_OTHER_LOAD => Answer::warning(found, source).remedied(remedy),
@@ -42,7 +42,7 @@ pub(super) fn other_load(case: &Case<'_>) -> Answer {
     }
 }
 
-/// `: postgres 0.82 CPUs (process 7), …`, or why nobody is named.
+/// `: postgres 0.82 CPUs (process 7), …`, or why no process is named.
 fn most_busy(processes: &[ProcessLoad], window_ns: u64) -> String {
     let mut processes: Vec<&ProcessLoad> = processes.iter().filter(|load| load.cpu_ns > 0).collect();
     processes.sort_by_key(|load| (std::cmp::Reverse(load.cpu_ns), load.process.pid));
@@ -52,7 +52,7 @@ fn most_busy(processes: &[ProcessLoad], window_ns: u64) -> String {
     };
     let named: Vec<String> = processes.iter().take(NAMED).map(one).collect();
     match named.is_empty() {
-        true => "; no process that we can see is among them".to_owned(),
+        true => "; no visible process is among them".to_owned(),
         false => format!(": {}", named.join(", ")),
     }
 }
@@ -72,13 +72,11 @@ pub(super) fn database_server(case: &Case<'_>) -> Answer {
             ),
             SOURCE,
         )
-        .remedied(
-            "stop it, or measure on another machine; threadwise run --allow-busy measures all the same",
-        ),
+        .remedied("stop it, or measure on another machine; threadwise run --allow-busy measures anyway"),
     }
 }
 
-/// Time that the hypervisor gave to others while somebody here wanted to run.
+/// Time that the hypervisor gave to other guests while a thread here was runnable.
 pub(super) fn steal(case: &Case<'_>) -> Answer {
     let Some((live, total_ns)) = watched(case) else { return Answer::not_measured("/proc/stat") };
     let source = format!("/proc/stat over {:.1} s", longest_ns(&live.cpu_times) as f64 / 1e9);
@@ -100,7 +98,7 @@ pub(super) fn steal(case: &Case<'_>) -> Answer {
         _ => {
             let wanted = percent(wanted_ns as f64 / total_ns as f64);
             let hint = match (wanted_ns as f64) < BUSY_ENOUGH * total_ns as f64 {
-                true => ": steal shows under load only, and every run records it",
+                true => ": steal is visible only under load, and every run records it",
                 false => "",
             };
             Answer::ok(format!("none, while the machine was {wanted} busy{hint}"), source)
@@ -108,7 +106,7 @@ pub(super) fn steal(case: &Case<'_>) -> Answer {
     }
 }
 
-/// Somebody else's work on the other threads of our cores.
+/// Other work on the sibling threads of our cores.
 pub(super) fn co_runner(case: &Case<'_>) -> Answer {
     let co_runners = case.live.map_or(&[][..], |live| &live.co_runners);
     let windows: u32 = co_runners.iter().map(|co_runner| co_runner.windows).sum();
@@ -128,9 +126,9 @@ pub(super) fn co_runner(case: &Case<'_>) -> Answer {
     let rest = if unknown > 0 { format!(", {unknown} of them without a baseline") } else { String::new() };
     let probed = format!("{} logical CPUs probed{rest}", co_runners.len());
     let found = match worst < 0.0005 {
-        true => format!("no others' work was seen on siblings ({probed})"),
+        true => format!("no other work was detected on siblings ({probed})"),
         false => format!(
-            "others' work on the sibling is most beside CPU {cpu}: {} of the time ({probed})",
+            "other work on siblings is highest beside CPU {cpu}: {} of the time ({probed})",
             percent(worst)
         ),
     };
@@ -146,13 +144,13 @@ pub(super) fn co_runner(case: &Case<'_>) -> Answer {
     match worst {
         worst if worst > MUCH_CO_RUNNER => Answer::problem(found, source).remedied(remedy),
         worst if worst > SOME_CO_RUNNER => Answer::warning(found, source).remedied(remedy),
-        // A CPU about which nothing is known may have a co-runner.
+        // A CPU without data may have a co-runner.
         _ if unknown > 0 => Answer::unknown(found, source),
         _ => Answer::ok(found, source),
     }
 }
 
-/// The live facts and the capacity of the allowed CPUs in the watched time, where there is any.
+/// The live facts and the capacity of the allowed CPUs in the watched time, if any.
 fn watched<'a>(case: &Case<'a>) -> Option<(&'a crate::Live, u64)> {
     let live = case.live?;
     let total_ns = ours(&live.cpu_times, &case.allowed).map(|times| times.total_ns).sum();

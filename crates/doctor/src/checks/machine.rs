@@ -1,4 +1,4 @@
-//! What this machine is, and what it lets us see.
+//! The kind of machine, and its counters.
 //!
 //! Sources: kernel `Documentation/admin-guide/{perf-security.rst,sysctl/kernel.rst}`
 //! (`perf_event_paranoid`), `Documentation/ABI/testing/sysfs-bus-event_source-devices*`.
@@ -10,40 +10,42 @@ use crate::live::PerfAccess;
 const PARANOID: &str = "proc/sys/kernel/perf_event_paranoid";
 const COUNTERS: &str = "sys/bus/event_source/devices";
 
-/// Whether a hypervisor may hide the true machine.
+/// Whether a hypervisor may hide the real machine.
 pub(super) fn virtual_machine(case: &Case<'_>) -> Answer {
     let asked = case.live.is_some_and(|live| live.hypervisor.is_some());
     let source = if asked { "the processor (CPUID)" } else { "/proc/cpuinfo and /sys/class/dmi/id" };
     match (case.hypervisor(), &case.topology.identity.cpu_model) {
         (Some(name), _) => Answer::warning(
-            format!("a virtual machine on {name}: siblings, caches and clocks may be other than declared"),
+            format!(
+                "a virtual machine on {name}: siblings, caches and clocks may differ from what it reports"
+            ),
             source,
         )
-        .remedied("threadwise probe measures what is shared; repeat it, as the host may move us"),
-        (None, Some(model)) => Answer::ok(format!("no hypervisor shows itself on {model}"), source),
-        (None, None) => Answer::unknown("nothing tells what kind of machine this is", source),
+        .remedied("threadwise probe measures what is shared; repeat it, as the host may move vCPUs"),
+        (None, Some(model)) => Answer::ok(format!("no hypervisor detected on {model}"), source),
+        (None, None) => Answer::unknown("the kind of machine is unknown", source),
     }
 }
 
-/// Whether we are in a container. A note: its limits have checks of their own.
+/// Whether this is a container. Informational: its limits have their own checks.
 pub(super) fn container(case: &Case<'_>) -> Answer {
     match case.container() {
         Some((name, source)) => {
             let others = match case.sees_all_processes() {
-                true => "the host's processes show",
-                false => "the host's other processes do not show, only their load",
+                true => "the host's processes are visible",
+                false => "the host's other processes are not visible, only their load",
             };
             Answer::ok(format!("a container ({name}): {others}"), source)
         }
         None if case.tree.has("proc/self/cgroup") => {
             let sources = "/.dockerenv, /proc/self/cgroup, /proc/self/mountinfo and /proc/1";
-            Answer::ok("nothing shows that this is a container", sources)
+            Answer::ok("no sign of a container", sources)
         }
-        None => Answer::unknown("the control group of this process is not known", "/proc/self/cgroup"),
+        None => Answer::unknown("the control group of this process is unknown", "/proc/self/cgroup"),
     }
 }
 
-/// Whether the hardware's counters of whole logical CPUs can be read.
+/// Whether hardware counters of whole logical CPUs can be read.
 pub(super) fn perf(case: &Case<'_>) -> Answer {
     let source = format!("/{PARANOID} and /{COUNTERS}");
     let paranoid = match case.tree.number(PARANOID) {
@@ -56,10 +58,10 @@ pub(super) fn perf(case: &Case<'_>) -> Answer {
     };
     if !devices.iter().any(|name| counts_hardware(name)) {
         return Answer::warning(
-            "no hardware counters (often so in a virtual machine): cache misses and cycles will be gaps",
+            "no hardware counters (common in a virtual machine): cache misses and cycles will be missing",
             source,
         )
-        .remedied("take an instance or a virtual machine type that passes the counters (PMU) through");
+        .remedied("use an instance or virtual machine type that passes the counters (PMU) through");
     }
     let allow = || {
         let set = |level: &str| format!("sysctl -w kernel.perf_event_paranoid={level}");
@@ -72,12 +74,12 @@ pub(super) fn perf(case: &Case<'_>) -> Answer {
                 .remedied(allow())
         }
         PerfAccess::Unsupported { why } => {
-            Answer::warning(format!("hardware counters are listed and do not open: {why}"), source)
-                .remedied("look whether another program or the hypervisor keeps them: dmesg | grep -i perf")
+            Answer::warning(format!("hardware counters are listed but do not open: {why}"), source)
+                .remedied("check whether another program or the hypervisor uses them: dmesg | grep -i perf")
         }
         // From level 1 on, events of a whole logical CPU need the capability CAP_PERFMON.
         PerfAccess::NotTried if paranoid <= 0 => {
-            Answer::ok(format!("everybody may read hardware counters (level {paranoid})"), source)
+            Answer::ok(format!("all users may read hardware counters (level {paranoid})"), source)
         }
         PerfAccess::NotTried => Answer::unknown(
             format!("only root may read hardware counters of a CPU (level {paranoid}); not tried"),

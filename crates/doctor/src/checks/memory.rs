@@ -16,14 +16,14 @@ const KSM: &str = "sys/kernel/mm/ksm";
 const MEMINFO: &str = "proc/meminfo";
 const SWAPS: &str = "proc/swaps";
 const SWAPPINESS: &str = "proc/sys/vm/swappiness";
-/// Part of the memory that unused reserved huge pages may take.
+/// Maximum share of memory for unused reserved huge pages.
 const MOST_UNUSED: f64 = 0.10;
-/// Part of the memory that may lie in swap.
+/// Maximum share of memory in swap.
 const MOST_SWAPPED: f64 = 0.01;
 /// The kernel's own default.
 const USUAL_SWAPPINESS: i64 = 60;
 
-/// Whether the kernel moves pages between nodes while we measure.
+/// Whether the kernel moves pages between nodes during a measurement.
 pub(super) fn numa_balancing(case: &Case<'_>) -> Answer {
     let source = format!("/{NUMA_BALANCING}");
     let nodes = case.topology.numa_nodes.len();
@@ -32,24 +32,26 @@ pub(super) fn numa_balancing(case: &Case<'_>) -> Answer {
         (Ok(mode @ 1..=3), 2..) => {
             let set = |value: i64| format!("sysctl -w kernel.numa_balancing={value}");
             Answer::warning(
-                format!("on (mode {mode}) with {nodes} NUMA nodes: pages and threads move while we measure"),
+                format!(
+                    "on (mode {mode}) with {nodes} NUMA nodes: pages and threads move during measurements"
+                ),
                 source,
             )
             .remedied(case.changed(&set(0), Some(set(mode))))
         }
-        (Ok(1..=3), 1) => Answer::ok("on, with one NUMA node, where it has nothing to do", source),
-        (Ok(1..=3), _) => Answer::unknown("on, and the number of NUMA nodes is not known", source),
+        (Ok(1..=3), 1) => Answer::ok("on, but without effect on one NUMA node", source),
+        (Ok(1..=3), _) => Answer::unknown("on, and the number of NUMA nodes is unknown", source),
         (Ok(other), _) => Answer::gap(&not(&other.to_string(), "0 to 3"), NUMA_BALANCING, ""),
         (Err(Gap::Missing), 1) if case.tree.has("proc/sys/kernel") => {
-            Answer::ok("the kernel has none, and there is one NUMA node", source)
+            Answer::ok("not in this kernel, and there is one NUMA node", source)
         }
         (Err(gap), _) => {
-            Answer::gap(&gap, NUMA_BALANCING, "the kernel does not say; it may have no NUMA balancing")
+            Answer::gap(&gap, NUMA_BALANCING, "the kernel does not report it; it may have no NUMA balancing")
         }
     }
 }
 
-/// Whether packages are split into several nodes.
+/// Whether a package has several nodes.
 pub(super) fn sub_numa(case: &Case<'_>) -> Answer {
     let source = format!("/{NODES}");
     let mut nodes: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
@@ -60,7 +62,7 @@ pub(super) fn sub_numa(case: &Case<'_>) -> Answer {
     }
     let most = nodes.iter().max_by_key(|(_, nodes)| nodes.len());
     match most.map(|(package, nodes)| (package, nodes.len())) {
-        None => Answer::unknown("the system does not say which package or NUMA node a logical CPU is on", source),
+        None => Answer::unknown("the system does not report the package or NUMA node of a logical CPU", source),
         Some((_, 1)) => Answer::ok("one NUMA node a package", source),
         Some((package, count)) => Answer::warning(
             format!("package {package} has {count} NUMA nodes: memory of the same package is not equally near"),
@@ -70,12 +72,12 @@ pub(super) fn sub_numa(case: &Case<'_>) -> Answer {
     }
 }
 
-/// The chosen word of `always [madvise] never`.
+/// The selected word of `always [madvise] never`.
 fn chosen(line: &str) -> Option<&str> {
     line.split_once('[')?.1.split_once(']').map(|(word, _)| word)
 }
 
-/// Whether the kernel makes huge pages by itself, which comes and goes with free memory.
+/// Whether the kernel creates huge pages by itself, which depends on free memory.
 pub(super) fn transparent_hugepages(case: &Case<'_>) -> Answer {
     let path = format!("{THP}/enabled");
     let source = format!("/{path}");
@@ -86,20 +88,20 @@ pub(super) fn transparent_hugepages(case: &Case<'_>) -> Answer {
     let enabled = match read("enabled") {
         Ok(enabled) => enabled,
         Err(Gap::Missing) if case.tree.has("sys/kernel/mm") => {
-            return Answer::ok("the kernel makes no transparent huge pages", source);
+            return Answer::ok("the kernel has no transparent huge pages", source);
         }
-        Err(gap) => return Answer::gap(&gap, &path, "the kernel does not say"),
+        Err(gap) => return Answer::gap(&gap, &path, "the kernel does not report it"),
     };
     let set = |file: &str, value: &str| format!("echo {value} > /{THP}/{file}");
     match (enabled.as_str(), read("defrag").as_deref()) {
         ("never", _) => Answer::ok("never", source),
         ("always" | "madvise", Ok("always")) => Answer::warning(
-            format!("{enabled}, and defrag is always: an allocation may stand still while memory is sorted"),
+            format!("{enabled}, and defrag is always: an allocation may stall while memory is compacted"),
             format!("/{THP}/defrag"),
         )
         .remedied(case.changed(&set("defrag", "madvise"), Some(set("defrag", "always")))),
         ("always", _) => Answer::warning(
-            "always: which memory gets huge pages depends on what is free, and changes while we measure",
+            "always: which memory gets huge pages depends on free memory, and changes during measurements",
             source,
         )
         .remedied(case.changed(&set("enabled", "madvise"), Some(set("enabled", "always")))),
@@ -108,7 +110,7 @@ pub(super) fn transparent_hugepages(case: &Case<'_>) -> Answer {
     }
 }
 
-/// The amounts of /proc/meminfo, in bytes where they have a unit.
+/// The values of /proc/meminfo, in bytes if they have a unit.
 fn meminfo(case: &Case<'_>) -> Result<BTreeMap<String, u64>, Gap> {
     let amount = |line: &str| {
         let (key, rest) = line.split_once(':')?;
@@ -124,11 +126,11 @@ fn meminfo(case: &Case<'_>) -> Result<BTreeMap<String, u64>, Gap> {
     }
 }
 
-/// Memory set aside as huge pages, which nobody else can use.
+/// Memory reserved as huge pages, which is not available for anything else.
 pub(super) fn reserved_hugepages(case: &Case<'_>) -> Answer {
     let amounts = match meminfo(case) {
         Ok(amounts) => amounts,
-        Err(gap) => return Answer::gap(&gap, MEMINFO, "the amounts of memory are not known"),
+        Err(gap) => return Answer::gap(&gap, MEMINFO, "the amounts of memory are unknown"),
     };
     let source = format!("/{MEMINFO}");
     let get = |key: &str| amounts.get(key).copied();
@@ -151,13 +153,13 @@ pub(super) fn reserved_hugepages(case: &Case<'_>) -> Answer {
         false => Answer::ok(found, source),
         true => {
             let set = |count: u64| format!("sysctl -w vm.nr_hugepages={count}");
-            Answer::warning(format!("{found}: that memory is lost to others"), source)
+            Answer::warning(format!("{found}: that memory is not available for anything else"), source)
                 .remedied(case.changed(&set(total.saturating_sub(free)), Some(set(total))))
         }
     }
 }
 
-/// Whether the kernel looks for equal pages to merge, which costs CPU time and memory bandwidth.
+/// Whether the kernel searches for equal pages to merge, which costs CPU time and memory bandwidth.
 pub(super) fn samepage_merging(case: &Case<'_>) -> Answer {
     let path = format!("{KSM}/run");
     let source = format!("/{path}");
@@ -171,12 +173,12 @@ pub(super) fn samepage_merging(case: &Case<'_>) -> Answer {
                 .remedied(case.changed(&set(0), Some(set(1))))
         }
         Ok(other) => Answer::gap(&not(&other.to_string(), "0 to 2"), &path, ""),
-        Err(Gap::Missing) if case.tree.has("sys/kernel/mm") => Answer::ok("the kernel has none", source),
-        Err(gap) => Answer::gap(&gap, &path, "the kernel does not say"),
+        Err(Gap::Missing) if case.tree.has("sys/kernel/mm") => Answer::ok("not in this kernel", source),
+        Err(gap) => Answer::gap(&gap, &path, "the kernel does not report it"),
     }
 }
 
-/// Memory that lies in swap.
+/// Memory in swap.
 pub(super) fn swap(case: &Case<'_>) -> Answer {
     let source = format!("/{SWAPS}");
     let text = match case.tree.text(SWAPS) {
@@ -203,24 +205,24 @@ pub(super) fn swap(case: &Case<'_>) -> Answer {
     match meminfo(case).ok().and_then(|amounts| amounts.get("MemTotal").copied()) {
         Some(memory) if used as f64 <= MOST_SWAPPED * memory as f64 => Answer::ok(found, source),
         None if used == 0 => Answer::ok(found, source),
-        _ => Answer::warning(format!("{found}: pages come back from disk while we measure"), source)
+        _ => Answer::warning(format!("{found}: pages are read back from disk during measurements"), source)
             .remedied(format!("free some memory first, then {}", case.as_root("swapoff -a && swapon -a"))),
     }
 }
 
-/// How willingly the kernel swaps programs out to keep more file pages.
+/// How readily the kernel swaps programs out to keep more file pages.
 pub(super) fn swappiness(case: &Case<'_>) -> Answer {
     let source = format!("/{SWAPPINESS}");
     let value = match case.tree.number(SWAPPINESS) {
         Ok(value @ 0..=200) => value,
         Ok(other) => return Answer::gap(&not(&other.to_string(), "0 to 200"), SWAPPINESS, ""),
-        Err(gap) => return Answer::gap(&gap, SWAPPINESS, "the kernel does not say"),
+        Err(gap) => return Answer::gap(&gap, SWAPPINESS, "the kernel does not report it"),
     };
-    // The heading alone is a list without areas.
+    // The heading alone means no areas.
     let no_swap = case.tree.text(SWAPS).is_ok_and(|text| text.lines().count() <= 1);
     let back = format!("sysctl -w vm.swappiness={value}");
     match (no_swap, value > USUAL_SWAPPINESS) {
-        (true, _) => Answer::ok(format!("{value}, without swap to act on"), source),
+        (true, _) => Answer::ok(format!("{value}, without effect, since there is no swap"), source),
         (false, false) => Answer::ok(value.to_string(), source),
         (false, true) => Answer::warning(format!("{value}: memory of programs is swapped out early"), source)
             .remedied(case.changed("sysctl -w vm.swappiness=10", Some(back))),

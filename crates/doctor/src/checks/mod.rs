@@ -16,7 +16,7 @@ use threadwise_machine::text::one_line;
 
 type Look = fn(&Case<'_>) -> Answer;
 
-/// Names and functions, in the order of the report: what spoils most comes first.
+/// Names and functions, in the order of the report: the most harmful first.
 const REGISTRY: [(&str, Look); 32] = [
     ("other-load", load::other_load),
     ("database-server", load::database_server),
@@ -52,11 +52,11 @@ const REGISTRY: [(&str, Look); 32] = [
     ("perf", machine::perf),
 ];
 
-/// Most characters of a line; a command is never cut, since half a command is worse than none.
+/// Maximum characters of a line; a command is never cut, since half a command is worse than none.
 const LINE_CHARS: usize = 300;
 
-/// Looks at everything, in a fixed order; every check is there exactly once. Texts are single lines
-/// without control characters, whatever the files hold.
+/// Runs all checks once, in a fixed order. Texts are single lines without control characters, whatever the files
+/// contain.
 pub fn examine(facts: &Facts<'_>) -> Vec<Check> {
     let case = Case::new(facts);
     let look = |(name, look): &(&'static str, Look)| {

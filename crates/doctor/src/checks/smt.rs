@@ -1,4 +1,4 @@
-//! SMT itself, and what the kernel does about siblings.
+//! SMT, and how the kernel treats siblings.
 //!
 //! Sources: kernel `Documentation/ABI/testing/sysfs-devices-system-cpu` (`smt/control`, `smt/active`,
 //! `vulnerabilities`), `Documentation/admin-guide/hw-vuln/` (the words about SMT in those files;
@@ -16,7 +16,7 @@ const WEAKNESSES: &str = "sys/devices/system/cpu/vulnerabilities";
 pub(super) fn smt(case: &Case<'_>) -> Answer {
     let control = match case.tree.line(CONTROL) {
         Ok(control) => control,
-        Err(gap) => return Answer::gap(&gap, CONTROL, "the kernel does not say whether there is SMT"),
+        Err(gap) => return Answer::gap(&gap, CONTROL, "the kernel does not report whether there is SMT"),
     };
     let source = format!("/{CONTROL}");
     let threads = case.topology.max_threads_per_core();
@@ -24,18 +24,18 @@ pub(super) fn smt(case: &Case<'_>) -> Answer {
         || case.changed(&format!("echo on > /{CONTROL}"), Some(format!("echo {control} > /{CONTROL}")));
     match control.as_str() {
         "on" if case.tree.number(ACTIVE) == Ok(0) => {
-            Answer::warning("SMT is on, and no core has two logical CPUs online", format!("/{ACTIVE}"))
-                .remedied("see which logical CPUs are offline: lscpu -e; as root: chcpu -e LIST")
+            Answer::warning("SMT is on, but no core has two logical CPUs online", format!("/{ACTIVE}"))
+                .remedied("list offline logical CPUs: lscpu -e; as root: chcpu -e LIST")
         }
         "on" => Answer::ok(format!("SMT is on, up to {threads} logical CPUs a core"), source),
         "off" => {
             Answer::warning("SMT is switched off: siblings cannot be measured", source).remedied(turn_on())
         }
-        "forceoff" => Answer::warning("SMT is switched off until the next start of the machine", source)
-            .remedied("take nosmt=force out of the kernel's command line and start the machine again"),
+        "forceoff" => Answer::warning("SMT is switched off until the next boot", source)
+            .remedied("remove nosmt=force from the kernel's command line and boot again"),
         "notsupported" | "notimplemented" => match case.hypervisor() {
             Some(_) => Answer::unknown(
-                "no SMT is declared, but a hypervisor may hide which logical CPUs share a core",
+                "the system reports no SMT, but a hypervisor may hide which logical CPUs share a core",
                 source,
             )
             .remedied("threadwise probe measures it"),
@@ -45,28 +45,26 @@ pub(super) fn smt(case: &Case<'_>) -> Answer {
         number if number.parse::<u32>().is_ok() => {
             Answer::ok(format!("SMT is on with {number} logical CPUs a core"), source)
         }
-        other => {
-            Answer::unknown(format!("the file reads '{other}', which no kernel that we know says"), source)
-        }
+        other => Answer::unknown(format!("the file reads '{other}', which is not a known value"), source),
     }
 }
 
-/// Whether our threads share cores with threads of the same cookie only.
+/// Whether our threads share cores only with threads of the same cookie.
 pub(super) fn core_scheduling(case: &Case<'_>) -> Answer {
     const SOURCE: &str = "prctl(PR_SCHED_CORE)";
     match case.live.map(|live| live.core_cookie) {
         None => Answer::not_measured(SOURCE),
-        Some(None) => Answer::unknown("the kernel does not say", SOURCE),
+        Some(None) => Answer::unknown("the kernel does not report it", SOURCE),
         Some(Some(false)) => Answer::ok("this process has no core scheduling cookie", SOURCE),
         Some(Some(true)) => Answer::warning(
-            "this process has a core scheduling cookie: siblings stand idle rather than run others",
+            "this process has a core scheduling cookie: siblings stay idle rather than run other processes",
             SOURCE,
         )
         .remedied("start threadwise from a session without one (coresched get -s PID shows the cookie)"),
     }
 }
 
-/// What is done against weaknesses of the processor, and what it means for siblings.
+/// Mitigations of processor weaknesses, and their effect on siblings.
 pub(super) fn mitigations(case: &Case<'_>) -> Answer {
     let files = match case.tree.names(WEAKNESSES) {
         Ok(files) => files,
@@ -92,7 +90,7 @@ pub(super) fn mitigations(case: &Case<'_>) -> Answer {
     }
     for (names, what) in [
         (&exposed, "siblings can spy on each other by"),
-        (&unsure, "the hypervisor does not say whether siblings are safe from"),
+        (&unsure, "the hypervisor does not report whether siblings are safe from"),
     ] {
         if !names.is_empty() {
             found.push_str(&format!("; {what} {}", names.join(", ")));
@@ -112,13 +110,13 @@ pub(super) fn mitigations(case: &Case<'_>) -> Answer {
     }
     match exposed.is_empty() {
         false => Answer::warning(found, source).remedied(
-            "the measurement is right; who needs safety switches SMT off, so do not plan with its yield unless yours stays on",
+            "the measurement is valid; but if security requires SMT off, do not plan with its yield",
         ),
         true => Answer::ok(found, source),
     }
 }
 
-/// All of the line: what it says about SMT stands at its end.
+/// The whole line: its end is about SMT.
 fn state(case: &Case<'_>, name: &str) -> Option<String> {
     let text = case.tree.text(&format!("{WEAKNESSES}/{name}")).ok()?;
     text.lines().next().map(str::to_owned)

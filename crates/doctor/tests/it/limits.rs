@@ -16,7 +16,7 @@ fn cpu_quota() {
     says(&root.check("cpu-quota"), Ok, &["cannot be seen from here"]);
     let mut topology = machine();
     topology.limits.quota_source = Some(PathBuf::from("proc/self/cgroup"));
-    says(&root.check_on("cpu-quota", &topology, None), Unknown, &["not known", "no mount shows"]);
+    says(&root.check_on("cpu-quota", &topology, None), Unknown, &["unknown", "no mount shows"]);
     topology.limits.quota_cpus = Some(1.5);
     topology.limits.quota_source = Some(PathBuf::from("sys/fs/cgroup/a b/cpu.max"));
     root.put("sys/fs/cgroup/a b/cpu.max", "150000 100000\n");
@@ -27,7 +27,7 @@ fn cpu_quota() {
             "1.50 CPUs, 4 logical CPUs",
             "/sys/fs/cgroup/a b/cpu.max",
             "as root: echo max > '/sys/fs/cgroup/a b/cpu.max'",
-            "to put it back: echo 150000 100000 > ",
+            "to restore it: echo 150000 100000 > ",
         ],
     );
     topology.limits.quota_source = Some(PathBuf::from("sys/fs/cgroup/cpu/x/cpu.cfs_quota_us"));
@@ -39,7 +39,7 @@ fn cpu_quota() {
     let check = root.check_on("cpu-quota", &topology, None);
     assert_eq!(check.remedy.as_deref(), Some("start the container without a CPU limit"));
     topology.limits.quota_cpus = Some(4.0);
-    says(&root.check_on("cpu-quota", &topology, None), Ok, &["never stops us"]);
+    says(&root.check_on("cpu-quota", &topology, None), Ok, &["never stops threads"]);
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn allowed_cpus() {
         &["1 of 4", "CPU 1 share our cores", "affinity"],
     );
     topology.logical_cpus.clear();
-    says(&root.check_on("allowed-cpus", &topology, None), Unknown, &["no logical CPU is known"]);
+    says(&root.check_on("allowed-cpus", &topology, None), Unknown, &["the online logical CPUs are unknown"]);
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn memory_limit() {
     says(&root.check_on("memory-limit", &topology, None), Ok, &["64 GiB"]);
     topology.limits.memory_bytes = None;
     topology.identity.memory_bytes = None;
-    says(&root.check_on("memory-limit", &topology, None), Unknown, &["not known"]);
+    says(&root.check_on("memory-limit", &topology, None), Unknown, &["unknown"]);
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn containers_without_a_name_show_themselves() {
         "24 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n".to_owned() + &mount("/", "cgroup2", "rw");
     let kernel = [("proc/1/comm", "systemd\n"), ("proc/2/comm", "kthreadd\n")];
     let none = found(&[&kernel[..], &[("proc/self/mountinfo", &host)]].concat());
-    says(&none, Ok, &["nothing shows"]);
+    says(&none, Ok, &["no sign of a container"]);
     let below = mount("/bundle-7", "cgroup2", "rw");
     says(&found(&[("proc/self/mountinfo", &below)]), Ok, &["a container", "root of their own"]);
     let pod = mount("/kubepods/pod1/7", "cgroup", "rw,memory");
@@ -101,23 +101,23 @@ fn containers_without_a_name_show_themselves() {
     says(&found(&[("proc/self/mountinfo", layers)]), Ok, &["Podman"]);
     // A live medium: an overlay, and the kernel's processes.
     let live = "400 1 0:52 / / rw - overlay overlay rw,lowerdir=/run/live/rootfs\n";
-    says(&found(&[&kernel[..], &[("proc/self/mountinfo", live)]].concat()), Ok, &["nothing shows"]);
+    says(&found(&[&kernel[..], &[("proc/self/mountinfo", live)]].concat()), Ok, &["no sign of a container"]);
     let apart = [("proc/1/comm", "sleep\n"), ("proc/2/comm", "sh\n")];
     says(&found(&apart), Ok, &["a container", "process 1 is sleep"]);
     says(&found(&apart[..1]), Ok, &["process 1 is sleep"]);
     let environment = [("proc/self/environ", "HOME=/root\0KUBERNETES_SERVICE_HOST=10.0.0.1\0")];
     says(&found(&environment), Ok, &["Kubernetes"]);
     let other = [("proc/self/environ", "X=KUBERNETES_SERVICE_HOST=1\0")];
-    says(&found(&other), Ok, &["nothing shows"]);
+    says(&found(&other), Ok, &["no sign of a container"]);
 }
 
 #[test]
 fn container() {
     let named = |files: &[(&str, &str)]| Root::with(files).check("container");
-    says(&named(&[]), Unknown, &["not known"]);
-    says(&named(&[("proc/self/cgroup", "0::/user.slice\n")]), Ok, &["nothing shows"]);
-    says(&named(&[(".dockerenv", "")]), Ok, &["Docker", "/.dockerenv", "do not show"]);
-    says(&named(&[(".dockerenv", ""), ("proc/2/comm", "kthreadd\n")]), Ok, &["processes show"]);
+    says(&named(&[]), Unknown, &["unknown"]);
+    says(&named(&[("proc/self/cgroup", "0::/user.slice\n")]), Ok, &["no sign of a container"]);
+    says(&named(&[(".dockerenv", "")]), Ok, &["Docker", "/.dockerenv", "are not visible"]);
+    says(&named(&[(".dockerenv", ""), ("proc/2/comm", "kthreadd\n")]), Ok, &["processes are visible"]);
     says(&named(&[("run/.containerenv", "")]), Ok, &["Podman"]);
     says(&named(&[("run/systemd/container", "lxc\n")]), Ok, &["lxc"]);
     says(&named(&[("proc/self/cgroup", "0::/kubepods/x\n")]), Ok, &["Kubernetes", "/proc/self/cgroup"]);
@@ -131,7 +131,7 @@ fn virtual_machines() {
     let live = Live { hypervisor: Some("Hyper-V".to_owned()), ..Live::default() };
     says(&root.check_on("virtual-machine", &machine(), Some(&live)), Warning, &["Hyper-V", "CPUID"]);
     let nothing = threadwise_machine::Topology::default();
-    says(&root.check_on("virtual-machine", &nothing, None), Unknown, &["what kind of machine"]);
+    says(&root.check_on("virtual-machine", &nothing, None), Unknown, &["the kind of machine is unknown"]);
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn perf() {
         &[
             "level 2",
             "as root: sysctl -w kernel.perf_event_paranoid=0",
-            "put it back: sysctl -w kernel.perf_event_paranoid=2",
+            "restore it: sysctl -w kernel.perf_event_paranoid=2",
         ],
     );
     let tried = |perf: PerfAccess| {

@@ -23,15 +23,15 @@ fn governor() {
     says(
         &with(["schedutil"; 2], "acpi-cpufreq"),
         Warning,
-        &["schedutil", "as root: echo performance | tee /sys", "to put it back: echo schedutil | tee /sys"],
+        &["schedutil", "as root: echo performance | tee /sys", "to restore it: echo schedutil | tee /sys"],
     );
     says(&with(["powersave"; 2], "intel_pstate"), Warning, &["follows the load"]);
     says(&with(["powersave"; 2], "acpi-cpufreq"), Problem, &["lowest clock"]);
     let mixed = with(["performance", "ondemand"], "acpi-cpufreq");
     says(&mixed, Warning, &["ondemand on CPUs 2-3", "performance on CPUs 0-1"]);
-    assert!(!mixed.remedy.unwrap().contains("put it back"), "there is no one value to put back");
-    says(&with(["$(reboot)"; 2], "x"), Unknown, &["reads '$(reboot)', not a governor that we know"]);
-    says(&check("governor", &[]), Unknown, &["does not steer the clock"]);
+    assert!(!mixed.remedy.unwrap().contains("restore it"), "there is no single value to restore");
+    says(&with(["$(reboot)"; 2], "x"), Unknown, &["reads '$(reboot)', not a known governor"]);
+    says(&check("governor", &[]), Unknown, &["does not control the clock"]);
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn energy_preference() {
     says(&with("banana"), Unknown, &["banana"]);
     let other = "sys/devices/system/cpu/cpufreq/policy0/scaling_governor";
     says(&check("energy-preference", &[(other, "ondemand")]), Ok, &["no such preference"]);
-    says(&check("energy-preference", &[]), Unknown, &["does not steer the clock"]);
+    says(&check("energy-preference", &[]), Unknown, &["does not control the clock"]);
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn turbo() {
     says(
         &check("turbo", &[(intel, "0\n")]),
         Warning,
-        &["echo 1 | tee", "put it back: echo 0 | tee", "no_turbo"],
+        &["echo 1 | tee", "restore it: echo 0 | tee", "no_turbo"],
     );
     says(&check("turbo", &[(global, "0\n")]), Ok, &["off", "cpufreq/boost"]);
     says(&check("turbo", &[(global, "1\n")]), Warning, &["on for CPUs 0-3", "echo 0 | tee"]);
@@ -111,12 +111,12 @@ fn time_source() {
     says(
         &with("hpet", "tsc hpet acpi_pm "),
         Problem,
-        &["hpet", "echo tsc > /sys", "put it back: echo hpet > /sys", "tsc hpet acpi_pm"],
+        &["hpet", "echo tsc > /sys", "restore it: echo hpet > /sys", "tsc hpet acpi_pm"],
     );
     says(&with("acpi_pm", "hpet acpi_pm"), Problem, &["dmesg"]);
     says(&with("xen", "xen tsc"), Warning, &["echo tsc >"]);
     says(&with("sundial", "sundial"), Unknown, &["sundial"]);
-    says(&check("time-source", &[]), Unknown, &["does not say"]);
+    says(&check("time-source", &[]), Unknown, &["does not report"]);
 }
 
 #[test]
@@ -125,14 +125,14 @@ fn smt() {
     let active = "sys/devices/system/cpu/smt/active";
     says(&check("smt", &[(control, "on"), (active, "1")]), Ok, &["up to 2 logical CPUs"]);
     says(&check("smt", &[(control, "on"), (active, "0")]), Warning, &["smt/active"]);
-    says(&check("smt", &[(control, "off")]), Warning, &["echo on > /sys", "put it back: echo off >"]);
+    says(&check("smt", &[(control, "off")]), Warning, &["echo on > /sys", "restore it: echo off >"]);
     says(&check("smt", &[(control, "forceoff")]), Warning, &["nosmt=force"]);
     says(&check("smt", &[(control, "4")]), Ok, &["4 logical CPUs a core"]);
     says(&check("smt", &[(control, "notsupported")]), Ok, &["no SMT"]);
     let root = Root::with(&[(control, "notsupported")]);
     says(&root.check_on("smt", &virtual_machine(), None), Unknown, &["hide", "threadwise probe"]);
     says(&check("smt", &[(control, "so-so")]), Unknown, &["so-so"]);
-    says(&check("smt", &[]), Unknown, &["does not say"]);
+    says(&check("smt", &[]), Unknown, &["does not report"]);
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn mitigations() {
     says(&root.check("mitigations"), Ok, &["2 of 3", "STIBP"]);
     root.put(&file("l1tf"), "Mitigation: PTE Inversion; VMX: cache flushes, SMT disabled\n");
     root.put(&file("tsx_async_abort"), "Mitigation: Clear CPU buffers; SMT Host state unknown\n");
-    says(&root.check("mitigations"), Ok, &["does not say whether siblings are safe from tsx_async_abort"]);
+    says(&root.check("mitigations"), Ok, &["does not report whether siblings are safe from tsx_async_abort"]);
     root.put(&file("mds"), "Mitigation: Clear CPU buffers; SMT vulnerable\n");
     says(&root.check("mitigations"), Warning, &["siblings can spy on each other by mds"]);
     root.put("proc/cmdline", "quiet mitigations=off\n");
@@ -174,14 +174,14 @@ fn numa_balancing() {
         &[
             "2 NUMA nodes",
             "as root: sysctl -w kernel.numa_balancing=0",
-            "put it back: sysctl -w kernel.numa_balancing=2",
+            "restore it: sysctl -w kernel.numa_balancing=2",
         ],
     );
     says(&check("numa-balancing", &[(file, "1")]), Ok, &["one NUMA node"]);
     says(&on_two("9"), Unknown, &["'9'"]);
     says(&on_two("x"), Unknown, &["'x'"]);
-    says(&check("numa-balancing", &[("proc/sys/kernel/osrelease", "6")]), Ok, &["has none"]);
-    says(&check("numa-balancing", &[]), Unknown, &["does not say"]);
+    says(&check("numa-balancing", &[("proc/sys/kernel/osrelease", "6")]), Ok, &["not in this kernel"]);
+    says(&check("numa-balancing", &[]), Unknown, &["does not report"]);
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn sub_numa() {
     let root = Root::new();
     says(&root.check_on("sub-numa", &split, None), Warning, &["package 0 has 2 NUMA nodes", "@n0", "NPS1"]);
     split.logical_cpus.iter_mut().for_each(|cpu| cpu.package = None);
-    says(&root.check_on("sub-numa", &split, None), Unknown, &["does not say"]);
+    says(&root.check_on("sub-numa", &split, None), Unknown, &["does not report"]);
 }
 
 #[test]
@@ -208,13 +208,13 @@ fn transparent_hugepages() {
     says(
         &with("[always] madvise never", lazy),
         Warning,
-        &["echo madvise > /sys/kernel/mm/transparent_hugepage/enabled", "put it back: echo always"],
+        &["echo madvise > /sys/kernel/mm/transparent_hugepage/enabled", "restore it: echo always"],
     );
     says(&with("always [madvise] never", eager), Warning, &["defrag", "echo madvise >"]);
     says(&with("[sometimes]", lazy), Unknown, &["sometimes"]);
     says(&with("always madvise never", lazy), Unknown, &["one word in brackets"]);
-    says(&check("transparent-hugepages", &[("sys/kernel/mm/other", "")]), Ok, &["makes no"]);
-    says(&check("transparent-hugepages", &[]), Unknown, &["does not say"]);
+    says(&check("transparent-hugepages", &[("sys/kernel/mm/other", "")]), Ok, &["has no"]);
+    says(&check("transparent-hugepages", &[]), Unknown, &["does not report"]);
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn reserved_hugepages() {
     says(
         &with(1024, 1000),
         Warning,
-        &["1.95 GiB", "sysctl -w vm.nr_hugepages=24", "put it back: sysctl -w vm.nr_hugepages=1024"],
+        &["1.95 GiB", "sysctl -w vm.nr_hugepages=24", "restore it: sysctl -w vm.nr_hugepages=1024"],
     );
     says(&check("reserved-hugepages", &[("proc/meminfo", "MemTotal: 9 kB\n")]), Ok, &["no reserved"]);
     says(&check("reserved-hugepages", &[("proc/meminfo", "???\n")]), Unknown, &["no line MemTotal"]);
@@ -244,10 +244,10 @@ fn samepage_merging() {
         says(&check("samepage-merging", &[(run, off)]), Ok, &["off"]);
     }
     let on = [(run, "1\n"), ("sys/kernel/mm/ksm/pages_sharing", "4711\n")];
-    says(&check("samepage-merging", &on), Warning, &["4711 pages", "echo 0 > /sys", "put it back: echo 1 >"]);
+    says(&check("samepage-merging", &on), Warning, &["4711 pages", "echo 0 > /sys", "restore it: echo 1 >"]);
     says(&check("samepage-merging", &[(run, "7")]), Unknown, &["'7'"]);
-    says(&check("samepage-merging", &[("sys/kernel/mm/other", "")]), Ok, &["has none"]);
-    says(&check("samepage-merging", &[]), Unknown, &["does not say"]);
+    says(&check("samepage-merging", &[("sys/kernel/mm/other", "")]), Ok, &["not in this kernel"]);
+    says(&check("samepage-merging", &[]), Unknown, &["does not report"]);
 }
 
 #[test]
@@ -267,10 +267,10 @@ fn swap_and_swappiness() {
     };
     let area = "/dev/sda2 partition 8388608 0 -2\n";
     says(&with("60", area), Ok, &["60"]);
-    says(&with("100", area), Warning, &["vm.swappiness=10", "put it back: sysctl -w vm.swappiness=100"]);
-    says(&with("100", ""), Ok, &["without swap"]);
+    says(&with("100", area), Warning, &["vm.swappiness=10", "restore it: sysctl -w vm.swappiness=100"]);
+    says(&with("100", ""), Ok, &["there is no swap"]);
     says(&with("9999", area), Unknown, &["9999"]);
-    says(&check("swappiness", &[]), Unknown, &["does not say"]);
+    says(&check("swappiness", &[]), Unknown, &["does not report"]);
 }
 
 #[test]
@@ -288,7 +288,7 @@ fn isolated_cpus() {
     );
     says(&with("nohz_full=0-3", ""), Ok, &["all allowed ones"]);
     says(&with("isolcpus=9", "9"), Ok, &["none of the allowed"]);
-    says(&check("isolated-cpus", &[]), Unknown, &["not known"]);
+    says(&check("isolated-cpus", &[]), Unknown, &["unknown"]);
 }
 
 #[test]
@@ -303,7 +303,7 @@ fn irqbalance() {
     says(
         &check("irqbalance", &names),
         Warning,
-        &["process 17", "systemctl stop irqbalance", "put it back: systemctl start irqbalance"],
+        &["process 17", "systemctl stop irqbalance", "restore it: systemctl start irqbalance"],
     );
     says(&check("irqbalance", &[names[0], (".dockerenv", "")]), Unknown, &["container"]);
     let whole = [(".dockerenv", ""), ("proc/2/comm", "kthreadd\n")];
@@ -319,20 +319,20 @@ fn scheduler_autogroup_and_watchdog() {
     says(&check("scheduler", &loaded), Warning, &["lavd_1.0", "systemctl stop scx"]);
     says(&check("scheduler", &[(state, "dancing")]), Unknown, &["dancing"]);
     says(&check("scheduler", &[("sys/kernel/mm/other", "")]), Ok, &["cannot load"]);
-    says(&check("scheduler", &[]), Unknown, &["does not say"]);
+    says(&check("scheduler", &[]), Unknown, &["does not report"]);
 
     let autogroup = "proc/sys/kernel/sched_autogroup_enabled";
     says(&check("autogroup", &[(autogroup, "0")]), Ok, &["off"]);
     says(&check("autogroup", &[(autogroup, "1")]), Ok, &["on"]);
     says(&check("autogroup", &[(autogroup, "x")]), Unknown, &["'x'"]);
-    says(&check("autogroup", &[]), Unknown, &["does not say"]);
+    says(&check("autogroup", &[]), Unknown, &["does not report"]);
 
     let watchdog = "proc/sys/kernel/nmi_watchdog";
     says(&check("nmi-watchdog", &[(watchdog, "0")]), Ok, &["off"]);
-    says(&check("nmi-watchdog", &[(watchdog, "1")]), Warning, &["nmi_watchdog=0", "put it back"]);
+    says(&check("nmi-watchdog", &[(watchdog, "1")]), Warning, &["nmi_watchdog=0", "restore it"]);
     says(&check("nmi-watchdog", &[(watchdog, "2")]), Unknown, &["'2'"]);
-    says(&check("nmi-watchdog", &[(autogroup, "1")]), Ok, &["has none"]);
-    says(&check("nmi-watchdog", &[]), Unknown, &["does not say"]);
+    says(&check("nmi-watchdog", &[(autogroup, "1")]), Ok, &["not in this kernel"]);
+    says(&check("nmi-watchdog", &[]), Unknown, &["does not report"]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ pub mod slurm;
 
 use crate::engine::FleetEngine;
 
-/// All of them, in the order in which they are shown.
+/// All, in display order.
 pub static ALL: &[&dyn FleetEngine] = &[
     &slurm::Slurm, //
     &ansible::Ansible,
@@ -23,7 +23,7 @@ pub fn names() -> Vec<&'static str> {
     ALL.iter().map(|engine| engine.name()).collect()
 }
 
-/// The folder of Ansible's and Kubernetes' programs, which `cargo xtask lab fleets` fetches.
+/// The folder of Ansible's and Kubernetes' programs, which `cargo xtask lab fleets` downloads.
 #[cfg(test)]
 fn fetched() -> std::path::PathBuf {
     std::env::var_os("THREADWISE_TEST_FLEETS")

@@ -1,4 +1,4 @@
-//! From what was read to a fleet: limits, names, and what contradicts itself.
+//! Checks the raw file: limits, names, and contradictions.
 
 use super::raw::{RawFleet, RawKind, RawOptions, RawPrice, RawRun, Source};
 use super::types::{
@@ -8,16 +8,16 @@ use crate::{FleetError, names};
 use std::collections::{BTreeMap, BTreeSet};
 use toml::{Spanned, Value};
 
-/// Longest time that may be asked for, seconds: a year.
+/// Maximum of any time, seconds: a year.
 const MOST_S: f64 = 31_536_000.0;
-/// Beside a budget: starting, the probe, and putting things away, seconds.
+/// Time beside a budget: starting, the probe, and cleaning up, seconds.
 const BESIDE_S: f64 = 300.0;
-/// Shortest time limit, seconds: a minute of it is for ending in order.
+/// Minimum time limit, seconds: one minute of it is for ending in order.
 const LEAST_LIMIT_S: f64 = 120.0;
-/// How far a study may be over its budget before the engine ends it.
+/// How far a study may exceed its budget before the engine ends it.
 const OVER: f64 = 1.5;
 
-/// The fleet, or the first thing that is wrong.
+/// The fleet, or the first error.
 pub(super) fn checked(raw: RawFleet, source: &Source, engines: &[&str]) -> Result<FleetFile, FleetError> {
     let RawFleet { title, study, engine, engine_options, repeats, apart, budget, time_limit, seed, .. } = raw;
     if let Some(title) = &title {
@@ -27,11 +27,11 @@ pub(super) fn checked(raw: RawFleet, source: &Source, engines: &[&str]) -> Resul
     if !engines.contains(&engine.get_ref().as_str()) {
         let known = engines.join(", ");
         return Err(
-            source.at(engine.span(), format!("'{}' is no engine; engines are {known}", engine.get_ref()))
+            source.at(engine.span(), format!("'{}' is not an engine; engines are {known}", engine.get_ref()))
         );
     }
     if !(1..=MOST_REPEATS).contains(repeats.get_ref()) {
-        return Err(source.at(repeats.span(), format!("repeats is 1 to {MOST_REPEATS}")));
+        return Err(source.at(repeats.span(), format!("repeats must be 1 to {MOST_REPEATS}")));
     }
     let apart_s = apart.map(|apart| seconds(&apart, 0.0, source)).transpose()?.unwrap_or(0.0);
     let budget_s = budget.map(|budget| seconds(&budget, 1.0, source)).transpose()?;
@@ -39,20 +39,21 @@ pub(super) fn checked(raw: RawFleet, source: &Source, engines: &[&str]) -> Resul
         (Some(limit), budget_s) => {
             let limit_s = seconds(&limit, LEAST_LIMIT_S, source)?;
             if budget_s.is_some_and(|budget_s| limit_s < budget_s + 60.0) {
-                let why = "time_limit has to be a minute longer than budget, or the engine ends every cell before it is done";
+                let why =
+                    "time_limit must be a minute longer than budget, or the engine ends every cell early";
                 return Err(source.at(limit.span(), why));
             }
             limit_s
         }
         (None, Some(budget_s)) => budget_s * OVER + BESIDE_S,
         (None, None) => {
-            let why = "give budget (most time of a cell, such as \"5m\"), or time_limit where the study has its own end";
+            let why = "give budget (time limit of a cell, such as \"5m\"), or time_limit if the study has its own end";
             return Err(source.at(0..0, why));
         }
     };
-    // JSON keeps numbers whole below 2^53.
+    // JSON numbers are exact below 2^53.
     if let Some(seed) = seed.as_ref().filter(|seed| *seed.get_ref() >= 1 << 53) {
-        return Err(source.at(seed.span(), "seed is below 2^53"));
+        return Err(source.at(seed.span(), "seed must be below 2^53"));
     }
     Ok(FleetFile {
         title: title.map(Spanned::into_inner),
@@ -76,7 +77,7 @@ fn run(raw: RawRun, source: &Source) -> Result<RunSettings, FleetError> {
         value.map(|value| text(&value, source).map(|()| value.into_inner())).transpose()
     };
     if let Some(dir) = raw.data_dir.as_ref().filter(|dir| !dir.get_ref().starts_with('/')) {
-        return Err(source.at(dir.span(), "data_dir is an absolute path on the nodes"));
+        return Err(source.at(dir.span(), "data_dir must be an absolute path on the nodes"));
     }
     Ok(RunSettings {
         allow_busy: raw.allow_busy,
@@ -120,7 +121,7 @@ fn kinds(raw: Vec<Spanned<RawKind>>, source: &Source) -> Result<Vec<FleetKind>, 
         };
         for machine in found.names(kind.name.get_ref()) {
             if machines.contains(&machine) {
-                return Err(source.at(place, format!("the machine '{machine}' is there twice")));
+                return Err(source.at(place, format!("the machine '{machine}' appears twice")));
             }
             machines.insert(machine);
         }
@@ -162,14 +163,14 @@ fn one_kind(raw: RawKind, machines: Machines, source: &Source) -> Result<FleetKi
 fn checked_price(raw: RawPrice, source: &Source) -> Result<PlannedPrice, FleetError> {
     let amount = *raw.amount.get_ref();
     if !(amount.is_finite() && amount > 0.0) {
-        return Err(source.at(raw.amount.span(), "amount is the price of an hour of one machine, above 0"));
+        return Err(
+            source.at(raw.amount.span(), "amount must be the price of an hour of one machine, above 0")
+        );
     }
     for part in [&raw.currency, &raw.date, &raw.source] {
         text(part, source)?;
         if part.get_ref().trim().is_empty() {
-            return Err(
-                source.at(part.span(), "it must not be empty: a price without date and source says nothing")
-            );
+            return Err(source.at(part.span(), "it must not be empty: a price needs a date and a source"));
         }
     }
     let (currency, date) = (raw.currency.into_inner(), raw.date.into_inner());
@@ -189,14 +190,14 @@ fn seconds(value: &Spanned<String>, least_s: f64, source: &Source) -> Result<f64
     match found {
         Ok(time_s) if (least_s..=MOST_S).contains(&time_s) => Ok(time_s),
         Ok(_) => {
-            Err(source.at(value.span(), format!("'{}' is outside of {least_s} s to a year", value.get_ref())))
+            Err(source.at(value.span(), format!("'{}' is outside {least_s} s to a year", value.get_ref())))
         }
         Err(error) => Err(source
-            .at(value.span(), format!("'{}' is no time: {error}; write 90s, 5m or 1h", value.get_ref()))),
+            .at(value.span(), format!("'{}' is not a time: {error}; write 90s, 5m or 1h", value.get_ref()))),
     }
 }
 
-/// Options of the fleet's engine: any value but dates, which JSON does not have.
+/// Options of the fleet's engine: any value except dates, which JSON does not have.
 fn options(raw: RawOptions, source: &Source) -> Result<EngineOptions, FleetError> {
     let one = |(key, value): (Spanned<String>, Spanned<Value>)| {
         text(&key, source)?;
@@ -233,9 +234,8 @@ fn scalars(raw: RawOptions, source: &Source) -> Result<BTreeMap<String, String>,
             Value::Float(number) => number.to_string(),
             Value::Boolean(flag) => flag.to_string(),
             _ => {
-                return Err(
-                    source.at(place, "an option of the study's engine is a text, a number, true or false")
-                );
+                return Err(source
+                    .at(place, "an option of the study's engine must be a text, a number, true or false"));
             }
         };
         names::text_fault(&value).map_or(Ok(()), |why| Err(source.at(place, why)))?;

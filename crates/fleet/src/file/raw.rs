@@ -1,4 +1,4 @@
-//! fleet.toml as it is written: what serde reads, with the place of each value.
+//! fleet.toml as written: what serde reads, with the position of each value.
 
 use super::types::{Boots, FILE_VERSION, Measures};
 use crate::FleetError;
@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::{Spanned, Value};
 
-/// The text that places in it are found in.
+/// A text in which positions are found.
 #[derive(Debug, Clone)]
 pub(super) struct Source {
     /// File as the user named it.
     pub name: String,
-    /// All of it.
+    /// Content.
     pub text: String,
 }
 
@@ -30,7 +30,7 @@ impl Source {
     }
 }
 
-/// Options with their places.
+/// Options with their positions.
 pub(super) type RawOptions = BTreeMap<Spanned<String>, Spanned<Value>>;
 
 /// A whole file.
@@ -102,18 +102,15 @@ struct VersionOnly {
     version: Option<Spanned<i64>>,
 }
 
-/// Reads a file, its version first: what another version means is not known.
+/// Reads a file, its version first: other versions may have other keys.
 pub(super) fn read(source: &Source) -> Result<RawFleet, FleetError> {
     let located = |error: toml::de::Error| source.at(error.span().unwrap_or(0..0), error.message());
     let head: VersionOnly = toml::from_str(&source.text).map_err(located)?;
     match head.version {
-        None => Err(source.at(
-            0..0,
-            format!("the key 'version' is missing; version = {FILE_VERSION} is what this program reads"),
-        )),
+        None => Err(source.at(0..0, format!("the key 'version' is missing; add version = {FILE_VERSION}"))),
         Some(version) if *version.get_ref() != FILE_VERSION => Err(source.at(
             version.span(),
-            format!("version is {}, and this program reads version {FILE_VERSION}", version.get_ref()),
+            format!("version is {}, but this program reads version {FILE_VERSION}", version.get_ref()),
         )),
         Some(_) => toml::from_str(&source.text).map_err(located),
     }

@@ -52,7 +52,7 @@ fn whatever_is_wrong_is_named_with_line_and_column() {
         ("budget = \"5m\"\n", "", "1:1", "give budget"),
         ("budget = \"5m\"", "budget = \"5m\"\ntime_limit = \"5m\"", "8:14", "a minute longer"),
         ("seed = 42", "seed = 9007199254740992", "8:8", "below 2^53"),
-        ("[\"n1\", \"n2\"]", "[\"n1\", \"n1\"]", "13:1", "'n1' is there twice"),
+        ("[\"n1\", \"n2\"]", "[\"n1\", \"n1\"]", "13:1", "'n1' appears twice"),
         ("[\"n1\", \"n2\"]", "[\"n1\", \"$(reboot)\"]", "15:16", "is not a name"),
         ("[\"n1\", \"n2\"]", "[\"n1\", \"n[1-3]\"]", "15:16", "is not a name"),
         ("[\"n1\", \"n2\"]", "[\"n1\", \"../../etc\"]", "15:16", "is not a name"),

@@ -1,22 +1,22 @@
-//! A fleet as its user wrote it, checked: pure data.
+//! A checked fleet definition: pure data.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Version of the form of fleet.toml.
+/// Version of the fleet.toml format.
 pub const FILE_VERSION: i64 = 1;
-/// Most machines of a fleet.
+/// Maximum machines of a fleet.
 pub const MOST_MACHINES: usize = 2000;
-/// Most repeats on a machine.
+/// Maximum repeats on a machine.
 pub const MOST_REPEATS: u32 = 100;
 
-/// Options that are passed on to the engine: what they mean is the engine's matter, which refuses what it does not know.
+/// Options for the engine, which refuses unknown ones.
 pub type EngineOptions = BTreeMap<String, serde_json::Value>;
 
-/// A fleet as its user wrote it, checked.
+/// A checked fleet definition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FleetFile {
-    /// Heading of the report; the study's title where it is not given.
+    /// Heading of the report; default: the study's title.
     pub title: Option<String>,
     /// A preset, or a path that ends in .toml, relative to the folder of fleet.toml.
     pub study: String,
@@ -26,19 +26,19 @@ pub struct FleetFile {
     pub engine_options: EngineOptions,
     /// Studies on each machine.
     pub repeats: u32,
-    /// Least time from the start of a machine's study to the start of its next, seconds.
+    /// Minimum time between the starts of a machine's studies, seconds.
     pub apart_s: u64,
-    /// What repeats are to boots.
+    /// Whether repeats need new boots.
     pub boots: Boots,
-    /// Whether a cell needs the machine for itself.
+    /// Whether a cell needs the machine to itself.
     pub measures: Measures,
-    /// Most time of a cell, seconds; the study's own where it is not given.
+    /// Time limit of a cell's study, seconds; default: the study's own.
     pub budget_s: Option<f64>,
     /// Time after which the engine ends a cell, seconds.
     pub time_limit_s: u64,
-    /// Seed of the order and of the cells' studies; drawn where it is not given.
+    /// Seed of the order and of the cells' studies; drawn by default.
     pub seed: Option<u64>,
-    /// How cells run the study.
+    /// Options of `threadwise run` for cells.
     pub run: RunSettings,
     /// Kinds of machines, in order.
     pub kinds: Vec<FleetKind>,
@@ -51,35 +51,35 @@ pub struct FleetKind {
     pub name: String,
     /// Which machines.
     pub machines: Machines,
-    /// What the engine selects machines by, besides their names.
+    /// The engine's selector, besides names.
     pub selector: BTreeMap<String, String>,
     /// Price of an hour of one machine.
     pub price: Option<PlannedPrice>,
-    /// Options of the engine for this kind, over those for all.
+    /// Options of the engine for this kind, overriding those for all.
     pub engine_options: EngineOptions,
     /// Options of the study's engine on this kind, as `run --engine-option` takes them.
     pub study_engine_options: BTreeMap<String, String>,
-    /// The same for single machines, over those of the kind.
+    /// The same for single machines, overriding those of the kind.
     pub machine_study_engine_options: BTreeMap<String, BTreeMap<String, String>>,
 }
 
-/// Which machines a kind has.
+/// The machines of a kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Machines {
     /// These nodes.
     Named(Vec<String>),
-    /// So many of an elastic pool: which ones is seen in the results.
+    /// This many of an elastic pool: the results show which ones.
     Pool(u32),
 }
 
-/// What repeats on a machine are to its boots.
+/// Whether repeats on a machine need new boots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Boots {
-    /// The boot is noted.
+    /// The boot is recorded.
     #[default]
     Note,
-    /// Every repeat needs a boot of its own: on one that has measured, a cell refuses.
+    /// Every repeat needs its own boot: a cell refuses a boot that has measured.
     Require,
 }
 
@@ -87,15 +87,15 @@ pub enum Boots {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Measures {
-    /// A machine, which has to be the cell's alone.
+    /// A machine, which the cell must have to itself.
     #[default]
     Machine,
-    /// What the engine gives it of a machine, such as the CPUs of a pod: nothing is refused, what others do is not
-    /// known, and results say so.
+    /// The engine's share of a machine, such as the CPUs of a pod: nothing is refused, the load of others is unknown,
+    /// and results say so.
     Share,
 }
 
-/// The price of an hour of one machine, typed in by the user.
+/// The price of an hour of one machine, as the user gave it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedPrice {
@@ -105,11 +105,11 @@ pub struct PlannedPrice {
     pub currency: String,
     /// Its date.
     pub date: String,
-    /// Where it was read.
+    /// Its source.
     pub source: String,
 }
 
-/// How cells run the study: options of `threadwise run`.
+/// Options of `threadwise run` for cells.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RunSettings {

@@ -1,6 +1,6 @@
-//! The order of cells: every repeat is a round over all machines, and within a round kinds are spread evenly and machines
-//! shuffled, so that what drifts over days (neighbours, temperature, other users) meets all kinds alike. A restricted
-//! randomisation: Cox, "Planning of Experiments", 1958, chapter 5.
+//! The order of cells: every repeat is a round over all machines, and within a round kinds are spread evenly and
+//! machines shuffled, so that drifts over days (neighbours, temperature, other users) affect all kinds alike. A
+//! restricted randomisation: Cox, "Planning of Experiments", 1958, chapter 5.
 
 use super::types::PlannedMachine;
 use crate::cell::CellId;

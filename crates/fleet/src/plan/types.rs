@@ -1,4 +1,4 @@
-//! A plan and its parts: pure data, of which `plan.json` is the text.
+//! A plan and its parts: pure data; `plan.json` is its text.
 
 use crate::cell::CellId;
 use crate::file::{Boots, EngineOptions, Measures, PlannedPrice, RunSettings};
@@ -14,7 +14,7 @@ pub const VERSION: u32 = 1;
 pub struct Plan {
     /// [`VERSION`].
     pub version: u32,
-    /// Version of the program that made it.
+    /// Version of the program that created it.
     pub program: String,
     /// SHA-256 of the program that measures, hexadecimal.
     pub binary_sha256: String,
@@ -26,28 +26,28 @@ pub struct Plan {
     pub engine: String,
     /// Options of the engine for all machines.
     pub engine_options: EngineOptions,
-    /// Whether a cell needs the machine for itself.
+    /// Whether a cell needs the machine to itself.
     pub measures: Measures,
     /// Studies on each machine.
     pub repeats: u32,
-    /// Least time from the start of a machine's study to the start of its next, seconds.
+    /// Minimum time between the starts of a machine's studies, seconds.
     pub apart_s: u64,
-    /// What repeats are to boots.
+    /// Whether repeats need new boots.
     pub boots: Boots,
-    /// Most time of a cell, seconds; `None` is the study's own.
+    /// Time limit of a cell's study, seconds; `None` for the study's own.
     pub budget_s: Option<f64>,
     /// Time after which the engine ends a cell, seconds.
     pub time_limit_s: u64,
     /// Seed of the order and of the cells' studies.
     pub seed: u64,
-    /// How cells run the study.
+    /// Options of `threadwise run` for cells.
     pub run: RunSettings,
     /// Kinds of machines, in the order of the file.
     pub kinds: Vec<PlannedKind>,
     /// Machines, in the order of the file.
     pub machines: Vec<PlannedMachine>,
-    /// All cells in the order in which they are to be measured as far as machines are free: all first repeats before all
-    /// second ones, kinds mixed.
+    /// All cells in the order in which they are measured if machines are free: all first repeats before all second
+    /// ones, kinds mixed.
     pub order: Vec<CellId>,
 }
 
@@ -57,7 +57,7 @@ pub struct Plan {
 pub struct PlannedStudy {
     /// Its name.
     pub name: String,
-    /// One line for people.
+    /// Title, one line.
     pub title: String,
     /// SHA-256 of `study.toml`, hexadecimal.
     pub sha256: String,
@@ -69,11 +69,11 @@ pub struct PlannedStudy {
 pub struct PlannedKind {
     /// Its name.
     pub name: String,
-    /// What the engine selects machines by, besides their names.
+    /// The engine's selector, besides names.
     pub selector: BTreeMap<String, String>,
     /// Price of an hour of one machine.
     pub price: Option<PlannedPrice>,
-    /// Options of the engine for this kind, over those for all.
+    /// Options of the engine for this kind, overriding those for all.
     pub engine_options: EngineOptions,
 }
 
@@ -85,7 +85,7 @@ pub struct PlannedMachine {
     pub name: String,
     /// Name of its kind.
     pub kind: String,
-    /// Name of its node; `None` where it comes from a pool.
+    /// Name of its node; `None` if it comes from a pool.
     pub node: Option<String>,
     /// Options of the study's engine on this machine.
     pub study_engine_options: BTreeMap<String, String>,

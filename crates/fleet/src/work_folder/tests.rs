@@ -131,7 +131,7 @@ fn a_damaged_cell_is_not_touched() {
     // Measured, and no result file.
     let whole = whole.unwrap();
     let error = WorkFolder::take(cells.path(), &cell(), "p").unwrap_err().to_string();
-    assert!(error.contains("it is not there, though the cell was measured"), "{error}");
+    assert!(error.contains("it does not exist, though the cell was measured"), "{error}");
     std::fs::write(whole.join(STUDY_FILE), "x").unwrap();
     std::fs::write(whole.join(EXIT_FILE), "").unwrap();
     assert!(

@@ -1,6 +1,6 @@
-//! What is read from a command's output: `UNIT BETTER KIND[+COMBINE][@SOURCE]:PATTERN`.
+//! A metric of a command's output: `UNIT BETTER KIND[+COMBINE][@SOURCE]:PATTERN`.
 //!
-//! The reading itself is the engine's; here is only what a specification says. JSON pointers: RFC 6901.
+//! Parses the specification; the engine reads the output. JSON pointers: RFC 6901.
 
 use threadwise_machine::text::is_deceptive;
 
@@ -18,7 +18,7 @@ pub enum Better {
     None,
 }
 
-/// How the values of several processes become one.
+/// How the values of several processes are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Combine {
     /// Their sum, as for rates.
@@ -27,7 +27,7 @@ pub enum Combine {
     Mean,
 }
 
-/// Where a metric is looked for.
+/// Where a metric is read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// Standard output.
@@ -38,11 +38,11 @@ pub enum Source {
     File(String),
 }
 
-/// How it is found there.
+/// How a metric is found there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Extract {
-    /// A regular expression: the group `value`, or the first group, or the whole match; the last match
-    /// counts. `^` and `$` match at lines.
+    /// A regular expression: the group `value`, or the first group, or the whole match. The last match counts. `^` and
+    /// `$` match at line ends.
     Regex(String),
     /// A JSON pointer into the whole text, or else into its last line that is JSON.
     Json(String),
@@ -60,7 +60,7 @@ pub struct MetricSpec {
     /// How the values of several processes become one: where nobody says, the sum where more is better,
     /// the mean otherwise.
     pub combine: Combine,
-    /// Where it is looked for.
+    /// Where it is read from.
     pub source: Source,
     /// How it is found there.
     pub extract: Extract,
@@ -70,7 +70,7 @@ pub struct MetricSpec {
 const FORM: &str = "UNIT BETTER KIND:PATTERN, such as tx/s higher regex:tps = ([0-9.]+)";
 
 impl MetricSpec {
-    /// Reads a specification. A regular expression is checked by the engine.
+    /// Parses a specification. The engine checks a regular expression.
     ///
     /// # Errors
     /// What is wrong with it, and what is allowed.
@@ -95,7 +95,7 @@ impl MetricSpec {
             "none" => Better::None,
             other => {
                 return Err(format!(
-                    "'{}' is none of: higher, lower, none (is more better?); the form is {FORM}",
+                    "'{}' is not one of: higher, lower, none (is more better?); the form is {FORM}",
                     shown(other)
                 ));
             }
@@ -124,7 +124,7 @@ impl MetricSpec {
         Ok(Self { name: name.to_owned(), unit: unit.to_owned(), better, combine, source, extract })
     }
 
-    /// One value of those of several processes; `None` of none.
+    /// Combines the values of several processes; `None` without values.
     pub fn combine(&self, values: &[f64]) -> Option<f64> {
         let sum: f64 = values.iter().sum();
         match (values.len(), self.combine) {
@@ -142,7 +142,7 @@ fn check_name(name: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "the metric's name '{}' has other characters than a to z, 0 to 9 and _, does not begin with a letter, or is over 40 characters",
+        "the metric's name '{}' must have at most 40 characters of a to z, 0 to 9 and _, and begin with a letter",
         shown(name)
     ))
 }
@@ -154,9 +154,9 @@ fn source(text: &str) -> Result<Source, String> {
         _ => {}
     }
     let Some(path) = text.strip_prefix("file=") else {
-        return Err(format!("'@{}' is none of: @stdout, @stderr, @file=NAME", shown(text)));
+        return Err(format!("'@{}' is not one of: @stdout, @stderr, @file=NAME", shown(text)));
     };
-    // Inside of the output folder, and nowhere else.
+    // Only inside the output folder.
     let inside = |part: &str| !part.is_empty() && part != "." && part != "..";
     match path.split('/').all(inside) && !path.contains('\0') {
         true => Ok(Source::File(path.to_owned())),
@@ -175,7 +175,7 @@ fn pointer(text: &str) -> Result<String, String> {
     ))
 }
 
-/// A text for a message on one line.
+/// Escapes a text for a one-line message.
 fn shown(text: &str) -> String {
     let start: String = text.chars().take(60).collect();
     start.escape_debug().to_string()

@@ -1,14 +1,13 @@
-//! What is read from the output of known tools, as data in `studies/parsers/*.toml`.
+//! Parsers for the output of known tools, as data in `studies/parsers/*.toml`.
 //!
-//! A parser is a set of options of the workload `command`: one `metric.NAME` for each number that the
-//! tool prints, and the `headline` that the verdict speaks of. A tool that runs for a fixed time has its
-//! own rate as the headline, since its wall time says nothing. docs/COMMANDS.md has the recipes, and says
-//! which of them are tested against the real tool.
+//! A parser is a set of options of the workload `command`: one `metric.NAME` for each number that the tool prints, and
+//! the `headline` that the verdict is about. A tool that runs for a fixed time has its own rate as the headline, since
+//! its wall time is fixed. docs/COMMANDS.md has the recipes and says which are tested against the real tool.
 
 use super::{CAP_PREFIX, FAILS_PREFIX};
 use crate::{OptionValue, Options};
 
-/// Name and text of each parser, in the order in which they are shown.
+/// Name and text of each parser, in display order.
 const PARSERS: [(&str, &str); 11] = [
     ("pgbench", include_str!("../../../../studies/parsers/pgbench.toml")),
     ("pgbench-progress", include_str!("../../../../studies/parsers/pgbench-progress.toml")),
@@ -23,29 +22,29 @@ const PARSERS: [(&str, &str); 11] = [
     ("worklist", include_str!("../../../../studies/parsers/worklist.toml")),
 ];
 
-/// What is read from one tool's output.
+/// A parser for one tool's output.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parser {
     /// Name for `--parse`.
     pub name: String,
-    /// One line for people: the tool, and what is read.
+    /// One line: the tool, and what is read.
     pub about: String,
     /// Versions of the tool whose output has this form.
     pub versions: String,
-    /// What it was tested with: the real tool and its version, or text of that form only.
+    /// What it was tested with: the real tool and its version, or sample text only.
     pub tested: String,
     /// A command line that uses it.
     pub example: String,
-    /// `metric.NAME` for each metric, and `headline` where wall time is not what counts.
+    /// `metric.NAME` for each metric, and `headline` where it is not wall time.
     pub options: Options,
 }
 
-/// Why a parser cannot be had.
+/// An unknown or broken parser.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParserError {
-    /// There is none of this name.
+    /// No parser has this name.
     #[error(
-        "there is no parser '{name}': parsers are {known}; for another tool name what to read by \
+        "there is no parser '{name}': parsers are {known}; for another tool, say what to read with \
          --metric NAME='UNIT BETTER KIND:PATTERN'"
     )]
     Unknown {
@@ -54,8 +53,8 @@ pub enum ParserError {
         /// The names that exist.
         known: String,
     },
-    /// Its file, which is part of the program, is not of the form that it has to be.
-    #[error("the parser '{name}' that comes with threadwise is broken: {message}")]
+    /// Its built-in file is invalid.
+    #[error("the built-in parser '{name}' is broken: {message}")]
     Broken {
         /// The name.
         name: String,
@@ -64,12 +63,12 @@ pub enum ParserError {
     },
 }
 
-/// Names of all parsers, in the order in which they are shown.
+/// Names of all parsers, in display order.
 pub fn names() -> Vec<&'static str> {
     PARSERS.iter().map(|(name, _)| *name).collect()
 }
 
-/// All parsers, in the order in which they are shown.
+/// All parsers, in display order.
 ///
 /// # Errors
 /// [`ParserError::Broken`].
@@ -80,7 +79,7 @@ pub fn all() -> Result<Vec<Parser>, ParserError> {
 /// The parser of this name.
 ///
 /// # Errors
-/// [`ParserError`]: there is none, or it is broken.
+/// [`ParserError`]: it does not exist, or is broken.
 pub fn find(name: &str) -> Result<Parser, ParserError> {
     let known = PARSERS.iter().find(|(known, _)| *known == name);
     let (name, text) =
@@ -93,12 +92,12 @@ fn read(name: &str, text: &str) -> Result<Parser, ParserError> {
     let mut table = text.parse::<toml::Table>().map_err(|error| broken(error.message().to_owned()))?;
     let mut line = |key: &str| match table.remove(key) {
         Some(toml::Value::String(value)) if !value.is_empty() => Ok(value),
-        _ => Err(broken(format!("'{key}' has to be a text"))),
+        _ => Err(broken(format!("'{key}' must be a text"))),
     };
     let (says, about, versions) = (line("name")?, line("about")?, line("versions")?);
     let (tested, example) = (line("tested")?, line("example")?);
     if says != name {
-        return Err(broken(format!("it calls itself '{says}'")));
+        return Err(broken(format!("its name is '{says}'")));
     }
     let mut options = metrics(&mut table).map_err(broken)?;
     for (table_name, prefix) in [("fails", FAILS_PREFIX), ("caps", CAP_PREFIX)] {
@@ -107,31 +106,31 @@ fn read(name: &str, text: &str) -> Result<Parser, ParserError> {
             let value = match value {
                 toml::Value::String(text) => OptionValue::Text(text),
                 toml::Value::Integer(number) => OptionValue::Integer(number),
-                _ => return Err(broken(format!("[{table_name}] {name} has to be a text or a whole number"))),
+                _ => return Err(broken(format!("[{table_name}] {name} must be a text or a whole number"))),
             };
             options.insert(format!("{prefix}{name}"), value);
         }
     }
     if let Some(toml::Value::String(headline)) = table.remove("headline") {
         if !options.contains_key(&format!("metric.{headline}")) {
-            return Err(broken(format!("its headline '{headline}' is none of its metrics")));
+            return Err(broken(format!("its headline '{headline}' is not one of its metrics")));
         }
         options.insert("headline".to_owned(), OptionValue::Text(headline));
     }
     match table.keys().next() {
-        Some(key) => Err(broken(format!("'{key}' is not known"))),
+        Some(key) => Err(broken(format!("unknown key '{key}'"))),
         None => Ok(Parser { name: says, about, versions, tested, example, options }),
     }
 }
 
-/// The table `[metrics]` as options; it has to have one metric at least.
+/// The table `[metrics]`, with at least one metric, as options.
 fn metrics(table: &mut toml::Table) -> Result<Options, String> {
     let Some(toml::Value::Table(metrics)) = table.remove("metrics") else {
         return Err("it has no table [metrics]".to_owned());
     };
     let option = |(name, value)| match value {
         toml::Value::String(spec) => Ok((format!("metric.{name}"), OptionValue::Text(spec))),
-        _ => Err(format!("metric '{name}' has to be a text")),
+        _ => Err(format!("metric '{name}' must be a text")),
     };
     let options = metrics.into_iter().map(option).collect::<Result<Options, String>>()?;
     match options.is_empty() {
@@ -162,11 +161,11 @@ mod tests {
 
     #[test]
     fn what_is_broken_is_named() {
-        assert!(refused("name = ").contains("'x' that comes with threadwise is broken"));
-        assert!(refused(&GOOD.replace("'a'", "1")).contains("'about' has to be a text"));
-        assert!(refused(&GOOD.replace("name = 'x'", "name = 'y'")).contains("calls itself 'y'"));
-        assert!(refused(&GOOD.replace("'rate'", "'speed'")).contains("'speed' is none of its metrics"));
-        assert!(refused(&GOOD.replace("'v'\n", "'v'\nmore = 1\n")).contains("'more' is not known"));
+        assert!(refused("name = ").contains("the built-in parser 'x' is broken"));
+        assert!(refused(&GOOD.replace("'a'", "1")).contains("'about' must be a text"));
+        assert!(refused(&GOOD.replace("name = 'x'", "name = 'y'")).contains("its name is 'y'"));
+        assert!(refused(&GOOD.replace("'rate'", "'speed'")).contains("'speed' is not one of its metrics"));
+        assert!(refused(&GOOD.replace("'v'\n", "'v'\nmore = 1\n")).contains("unknown key 'more'"));
         assert!(refused(&GOOD.replace("'1/s higher regex:([0-9.]+)'", "1")).contains("metric 'rate'"));
         let (head, _) = GOOD.split_once("headline").unwrap();
         assert!(refused(head).contains("no table [metrics]"));

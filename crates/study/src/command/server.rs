@@ -1,12 +1,12 @@
-//! A server that is already running, as its user names it in the option `pin_server`.
+//! A running server that the user names in the option `pin_server`.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Where a server is to be found on this machine.
+/// How to find a server on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerName {
-    /// By the number of its process.
+    /// By process ID.
     Pid(u32),
     /// By the TCP port that it listens on.
     Port(u16),
@@ -16,18 +16,18 @@ pub enum ServerName {
     Unit(String),
 }
 
-/// Endings of the names of units that have processes.
+/// Suffixes of the names of units that have processes.
 const UNITS: [&str; 3] = [".service", ".scope", ".slice"];
 
-/// Hosts that are this machine.
+/// Host names of this machine.
 const HERE: [&str; 8] = ["", "localhost", "127.0.0.1", "0.0.0.0", "[::1]", "::1", "[::]", "*"];
 
 impl ServerName {
-    /// Reads `pid:N`, `port:N`, `socket:PATH`, `unit:NAME`, or one without its first word: a number is a
-    /// process, `:N` and `localhost:N` a port, a path a socket, everything else a unit.
+    /// Parses `pid:N`, `port:N`, `socket:PATH`, `unit:NAME`, or one without its prefix: a number is a process ID, `:N`
+    /// and `localhost:N` a port, a path a socket, anything else a unit.
     ///
     /// # Errors
-    /// It is none of these, or on another machine.
+    /// None of these, or on another machine.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         match text.split_once(':') {
@@ -52,14 +52,14 @@ impl ServerName {
 fn pid(text: &str) -> Result<ServerName, String> {
     match text.parse::<u32>() {
         Ok(pid) if pid > 0 && i32::try_from(pid).is_ok() => Ok(ServerName::Pid(pid)),
-        _ => Err(format!("'{text}' is no process number")),
+        _ => Err(format!("'{text}' is not a process ID")),
     }
 }
 
 fn port(text: &str) -> Result<ServerName, String> {
     match text.parse::<u16>() {
         Ok(port) if port > 0 => Ok(ServerName::Port(port)),
-        _ => Err(format!("'{text}' is no TCP port; 1 to 65535 are allowed")),
+        _ => Err(format!("'{text}' is not a TCP port; 1 to 65535 are allowed")),
     }
 }
 
@@ -75,8 +75,7 @@ fn unit(text: &str) -> Result<ServerName, String> {
     let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || br":-_.\@".contains(&byte);
     if text.is_empty() || text.len() > 255 || text.starts_with('.') || !text.bytes().all(is_valid) {
         return Err(format!(
-            "'{text}' names no server: give its process number, port:N, the path of its socket, or its \
-             systemd unit"
+            "'{text}' does not name a server: give its process ID, port:N, the path of its socket, or its systemd unit"
         ));
     }
     let whole = UNITS.iter().any(|end| text.ends_with(end));
@@ -119,7 +118,7 @@ mod tests {
         let refused = |text: &str| ServerName::parse(text).unwrap_err();
         assert!(refused("db.example:5432").contains("another machine"));
         assert!(refused("port:0").contains("65535") && refused("port:70000").contains("65535"));
-        assert!(refused("0").contains("no process number") && refused("4294967295").contains("no process"));
+        assert!(refused("0").contains("not a process ID") && refused("4294967295").contains("not a process"));
         assert!(refused("socket:here").contains("absolute"));
         for text in ["", "a b", "../x", "a/b", "unit:", ".service"] {
             assert!(refused(text).contains("systemd unit"), "{text}");

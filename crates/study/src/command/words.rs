@@ -1,13 +1,12 @@
-//! A command as words: split and quoted as POSIX shells do, without a shell, and its placeholders.
+//! A command as words: split and quoted as POSIX shells do, without a shell, and with placeholders.
 //!
-//! Source: POSIX.1-2024, Shell Command Language, 2.2 "Quoting". What a shell would do beyond that
-//! (pipes, redirections, variables) is refused where it stands unquoted, since it would silently not
-//! happen; `sh -c '…'` is the user's to write.
+//! Source: POSIX.1-2024, Shell Command Language, 2.2 "Quoting". Unquoted pipes, redirections and variables are refused,
+//! since without a shell they would have no effect; the user can write `sh -c '…'`.
 
 /// The words of a command.
 ///
 /// # Errors
-/// A quote without its end, or something that only a shell does.
+/// An unterminated quote, or something that needs a shell.
 pub fn split(text: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     // `None` between words: '' is a word too.
@@ -23,7 +22,7 @@ pub fn split(text: &str) -> Result<Vec<String>, String> {
                     match rest.next() {
                         Some('\'') => break,
                         Some(c) => word.push(c),
-                        None => return Err("a single quote (') has no end".to_owned()),
+                        None => return Err("a single quote (') is not closed".to_owned()),
                     }
                 }
             }
@@ -31,7 +30,7 @@ pub fn split(text: &str) -> Result<Vec<String>, String> {
             '\\' => match rest.next() {
                 Some('\n') => {}
                 Some(c) => word.get_or_insert_default().push(c),
-                None => return Err("a backslash stands at the end".to_owned()),
+                None => return Err("it ends in a backslash".to_owned()),
             },
             '|' | '&' | ';' | '<' | '>' | '(' | ')' | '$' | '`' => return Err(no_shell(c)),
             c => word.get_or_insert_default().push(c),
@@ -41,7 +40,7 @@ pub fn split(text: &str) -> Result<Vec<String>, String> {
     Ok(words)
 }
 
-/// After the opening quote; a backslash quotes only what would mean something.
+/// After the opening quote; a backslash quotes only special characters.
 fn double_quoted(rest: &mut std::str::Chars<'_>, word: &mut String) -> Result<(), String> {
     loop {
         match rest.next() {
@@ -50,21 +49,21 @@ fn double_quoted(rest: &mut std::str::Chars<'_>, word: &mut String) -> Result<()
                 Some('\n') => {}
                 Some(c @ ('$' | '`' | '"' | '\\')) => word.push(c),
                 Some(c) => word.extend(['\\', c]),
-                None => return Err("a double quote (\") has no end".to_owned()),
+                None => return Err("a double quote (\") is not closed".to_owned()),
             },
             Some(c @ ('$' | '`')) => return Err(no_shell(c)),
             Some('\0') => return Err("it holds a zero byte".to_owned()),
             Some(c) => word.push(c),
-            None => return Err("a double quote (\") has no end".to_owned()),
+            None => return Err("a double quote (\") is not closed".to_owned()),
         }
     }
 }
 
 fn no_shell(c: char) -> String {
-    format!("no shell runs it, so '{c}' would mean nothing: write sh -c '…', or quote it with ' '")
+    format!("no shell runs it, so '{c}' would have no effect: write sh -c '…', or quote it with ' '")
 }
 
-/// Words as a text that [`split`] and a shell take apart in the same way.
+/// Words as a text that [`split`] and a shell split in the same way.
 pub fn quote(words: &[String]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%,{}".contains(c);
     let quoted = |word: &String| match !word.is_empty() && word.chars().all(plain) {
@@ -74,29 +73,29 @@ pub fn quote(words: &[String]) -> String {
     words.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
-/// What placeholders stand for.
+/// Values of placeholders.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Values {
-    /// `{sessions}`: how many sessions the treatment has.
+    /// `{sessions}`: number of sessions of the treatment.
     pub sessions: u32,
-    /// `{session}`: which of them this is, from 0; `None` where one process stands for all.
+    /// `{session}`: the session's number, from 0; `None` where one process runs the whole treatment.
     pub session: Option<u32>,
     /// `{cpus}`: the logical CPUs that the process may use, as a list such as `0-3,8`.
     pub cpus: String,
-    /// `{out}`: a folder of ours, removed at the end of the run.
+    /// `{out}`: a temporary folder, removed at the end of the run.
     pub out: String,
     /// `{seed}`: a number of the block, below 2^31.
     pub seed: u64,
-    /// `{treatment}`: the treatment's name, with `-` for what is no letter, digit, dot, `_` or `-`.
+    /// `{treatment}`: the treatment's name; other characters than letters, digits, dot, `_` and `-` become `-`.
     pub treatment: String,
     /// `{block}`: the block's number, from 0.
     pub block: u32,
 }
 
-/// A word with its placeholders filled in; `{{` and `}}` are braces.
+/// Fills the placeholders of a word; `{{` and `}}` are braces.
 ///
 /// # Errors
-/// An unknown placeholder, `{session}` where there is none, or a brace alone.
+/// An unknown placeholder, `{session}` where there is none, or a single brace.
 pub fn fill(word: &str, values: &Values) -> Result<String, String> {
     let mut filled = String::with_capacity(word.len());
     let mut rest = word;
@@ -110,7 +109,9 @@ pub fn fill(word: &str, values: &Values) -> Result<String, String> {
         }
         let inside = brace.strip_prefix('{').and_then(|inside| inside.split_once('}'));
         let Some((name, after)) = inside else {
-            return Err("a brace stands alone: write {{ or }} for one that is no placeholder's".to_owned());
+            return Err(
+                "a single brace: write {{ or }} for a brace that is not part of a placeholder".to_owned()
+            );
         };
         filled.push_str(&value(name, values)?);
         rest = after;
@@ -124,7 +125,7 @@ fn value(name: &str, values: &Values) -> Result<String, String> {
         "sessions" => values.sessions.to_string(),
         "session" => match values.session {
             Some(session) => session.to_string(),
-            None => return Err("{session} is known to the command alone, with each=session".to_owned()),
+            None => return Err("{session} is available in the command alone, with each=session".to_owned()),
         },
         "cpus" => values.cpus.clone(),
         "out" => values.out.clone(),
@@ -134,7 +135,7 @@ fn value(name: &str, values: &Values) -> Result<String, String> {
         other => {
             let shown: String = other.chars().take(30).collect();
             return Err(format!(
-                "{{{}}} is no placeholder; there are {{sessions}} {{session}} {{cpus}} {{out}} {{seed}} \
+                "{{{}}} is not a placeholder; there are {{sessions}} {{session}} {{cpus}} {{out}} {{seed}} \
                  {{treatment}} {{block}}, and {{{{ and }}}} for braces",
                 shown.escape_debug()
             ));
@@ -142,7 +143,7 @@ fn value(name: &str, values: &Values) -> Result<String, String> {
     })
 }
 
-/// A treatment's name for `{treatment}`, where a quote in it would break a script.
+/// A treatment's name for `{treatment}`: a quote in it would break a script.
 pub fn plain_name(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
     name.chars().map(plain).collect()
@@ -194,7 +195,7 @@ mod tests {
         let word = "{sessions}/{session}/{cpus}/{out}/{seed}/{treatment}/{block}/{{x}}";
         assert_eq!(fill(word, &values).unwrap(), "4/1/0-2,8//tmp/o/7/same-core/3/{x}");
         assert_eq!(fill("plain", &values).unwrap(), "plain");
-        assert!(fill("{print $1}", &values).unwrap_err().contains("{print $1} is no placeholder"));
+        assert!(fill("{print $1}", &values).unwrap_err().contains("{print $1} is not a placeholder"));
         for alone in ["{", "}", "a{b", "a}b", "{{}", "{cpus}}"] {
             assert!(fill(alone, &values).is_err(), "{alone}");
         }

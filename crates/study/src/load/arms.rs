@@ -1,4 +1,4 @@
-//! Factors that are arms: who can be in which; and what is compared between levels of these and of instances.
+//! Factors that are arms: which treatments each level allows, and comparisons between levels of arms and instances.
 
 use threadwise_machine::placement::{self, Resolved};
 use threadwise_machine::{Draw, Placement, Topology};
@@ -9,23 +9,23 @@ use crate::arm::FACTORS;
 use crate::plan::first_threads::has_siblings;
 use crate::{Arm, Comparison, Options, Role, SmtWay};
 
-/// Kind of the comparison of both threads of a core with SMT really taken away.
+/// Kind of the comparison of both threads of a core with SMT taken away.
 const BOTH_THREADS: &str = "smt-off";
 
-/// Placements that use both threads of the cores that another one uses one thread of.
+/// Pairs of placements: both threads, and one thread, of the same cores.
 const BOTH_AND_ONE: [(&str, &str); 2] = [("all", "no-smt"), ("same-core", "1c1t")];
 
-/// The arm of some levels, which were checked.
+/// The arm of checked levels.
 pub(super) fn of(levels: &Options) -> Arm {
     let mut arm = Arm::default();
     for (factor, level) in levels.iter().filter(|(factor, _)| FACTORS.contains(&factor.as_str())) {
-        // A level that is none was refused before.
+        // Invalid levels were refused before.
         let _ = arm.set(factor, &level.to_string());
     }
     arm
 }
 
-/// Takes out of groups without SMT what needs both threads of a core, and names it. Gives names of these seats.
+/// Removes seats that need both threads of a core from groups without SMT, and lists them. Returns their names.
 pub(super) fn fit(groups: &mut [Group], topology: &Topology, left_out: &mut Vec<String>) -> Vec<String> {
     let mut both_threads: Vec<String> = Vec::new();
     for group in groups.iter_mut().filter(|group| group.arm.smt != SmtWay::Mask) {
@@ -54,8 +54,8 @@ fn uses_siblings(seat: &Seat, topology: &Topology) -> bool {
     resolved(&seat.placement).is_some_and(|found| has_siblings(topology, &found.set()))
 }
 
-/// Every seat under each level of an arm or instance against itself under the first level, the other levels being the same;
-/// and both threads of a core against one with SMT taken away.
+/// Compares every seat under each level of an arm or instance with itself under the first level, the other levels being
+/// the same; and both threads of a core with one with SMT taken away.
 pub(super) fn comparisons(
     groups: &[Group],
     both_threads: &[String],
@@ -118,7 +118,7 @@ fn named<'a>(group: &'a Group, name: &str) -> Option<&'a Seat> {
     group.seats.iter().find(|seat| seat.name == name)
 }
 
-/// Names of a seat in a group: of a baseline both of it.
+/// Names of a seat in a group: for a baseline, A and A′.
 fn below(seat: &Seat, group: &Group, suffix: &str) -> Vec<String> {
     let twin = group.seats.iter().find(|twin| twin.role == Role::BaselineTwin);
     let names = [Some(&seat.name), twin.filter(|_| seat.role == Role::Baseline).map(|twin| &twin.name)];

@@ -1,4 +1,4 @@
-//! Comparisons that the command line asks for (`--compare A:B`), and those of the file that `--placement` leaves.
+//! Comparisons of the command line (`--compare A:B`), and those of the file that remain under `--placement`.
 
 use threadwise_machine::Topology;
 
@@ -10,14 +10,14 @@ use super::raw::{RawComparison, RawTreatment};
 use super::seat::{Group, Seat, default_sessions, suffix};
 use crate::{Comparison, Role, Study};
 
-/// How many names an error offers.
+/// How many names an error suggests.
 const NEAREST: usize = 3;
 
-/// Adds the comparisons of `--compare`, each text two names of treatments with a colon between them. A name without its
-/// levels stands for the treatments of that name in every group. What is compared already is not compared twice.
+/// Adds the comparisons of `--compare`: two treatment names with a colon between them. A name without levels stands for
+/// the treatments of that name in every group. Existing comparisons are not added twice.
 ///
 /// # Errors
-/// A text that is no pair of names, or a name that no treatment has.
+/// A text that is not a pair of names, or an unknown name.
 pub(super) fn add(study: &mut Study, groups: &[Group], asked: &[String]) -> Result<(), LoadError> {
     let groups: Vec<(&Group, String)> = groups.iter().map(|group| (group, suffix(group, groups))).collect();
     for text in asked {
@@ -41,7 +41,7 @@ fn refused(text: &str, why: String) -> LoadError {
     LoadError::Override { option: format!("--compare {text}"), why }
 }
 
-/// The two names of a text. Names have colons of their own (`spread:4`), so each colon may be the one between them.
+/// Splits a text into two names. Names contain colons (`spread:4`), so each colon is tried.
 fn sides(text: &str, study: &Study, groups: &[(&Group, String)]) -> Result<(String, String), LoadError> {
     let splits: Vec<(&str, &str)> = text
         .match_indices(':')
@@ -53,7 +53,7 @@ fn sides(text: &str, study: &Study, groups: &[(&Group, String)]) -> Result<(Stri
     let Some(first) = splits.first() else {
         return Err(refused(
             text,
-            "two treatments with a colon between them are needed, such as all:no-smt".into(),
+            "give two treatments with a colon between them, such as all:no-smt".into(),
         ));
     };
     let both = splits.iter().find(|(top, under)| is_known(top) && is_known(under));
@@ -74,12 +74,12 @@ fn sides(text: &str, study: &Study, groups: &[(&Group, String)]) -> Result<(Stri
         Some(name) == alone || study.treatment(name).is_some_and(|(_, found)| is_role(found))
     };
     if is_baseline(top) {
-        return Err(refused(text, format!("'{top}' is the baseline; it stands on the right: {under}:{top}")));
+        return Err(refused(text, format!("'{top}' is the baseline; put it on the right: {under}:{top}")));
     }
     Ok(((*top).to_owned(), (*under).to_owned()))
 }
 
-/// Names of treatments with their levels and without.
+/// Names of treatments, with and without their levels.
 fn known(study: &Study, groups: &[(&Group, String)]) -> Vec<String> {
     let mut names: Vec<String> = groups.first().map_or(Vec::new(), |(group, _)| {
         group
@@ -98,7 +98,7 @@ fn known(study: &Study, groups: &[(&Group, String)]) -> Vec<String> {
     names
 }
 
-/// The known names that are most like what was typed (Jaro and Winkler's measure).
+/// The known names most similar to what was typed (Jaro-Winkler similarity).
 fn nearest(typed: &str, known: &[String]) -> String {
     let likeness = |name: &String| strsim::jaro_winkler(typed, name);
     let mut names: Vec<&String> = known.iter().collect();
@@ -137,11 +137,11 @@ fn pairs(top: &str, under: &str, study: &Study, groups: &[(&Group, String)]) -> 
     groups.iter().filter_map(|(_, suffix)| pair(whole(top, suffix), whole(under, suffix))).collect()
 }
 
-/// Adds the comparisons of the file that still make sense between the placements of the command line, and gives a line
-/// for each that does not.
+/// Adds the comparisons of the file that are possible between the placements of the command line, and returns a line
+/// for each that is not.
 ///
 /// # Errors
-/// A name that every study's comparisons have.
+/// A name that a built-in comparison has.
 pub(super) fn kept(
     named: &mut Vec<Comparison>,
     file: &StudyFile,
@@ -173,8 +173,8 @@ pub(super) fn kept(
     Ok(dropped)
 }
 
-/// The seats that stand for both sides of a comparison of the file: their placements, and sessions as the file has
-/// them, or as many on both sides where it has as many.
+/// The seats for both sides of a comparison of the file: their placements, with the file's sessions, or with equal
+/// numbers on both sides where the file has equal ones.
 fn between<'a>(
     raw: &RawComparison,
     file: &StudyFile,
@@ -204,10 +204,10 @@ fn between<'a>(
         })
         .filter(|(one, other)| fits(one, other))
         .collect();
-    if pairs.is_empty() { Err("its sides have other numbers of sessions".to_owned()) } else { Ok(pairs) }
+    if pairs.is_empty() { Err("its sides have different numbers of sessions".to_owned()) } else { Ok(pairs) }
 }
 
-/// Placement and sessions of a treatment of the file, unless more than these makes it what it is.
+/// Placement and sessions of a treatment of the file, if it consists of nothing else.
 fn side<'a>(name: &str, file: &'a StudyFile, topology: &Topology) -> Result<(&'a str, u32), String> {
     let is_it =
         |treatment: &&RawTreatment| treatment.name.as_ref().unwrap_or(&treatment.placement).get_ref() == name;

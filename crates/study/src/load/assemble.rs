@@ -1,4 +1,4 @@
-//! Treatments and comparisons of a study from its groups: their names, levels and sides.
+//! Builds the treatments and comparisons of a study from its groups: names, levels and sides.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,10 @@ use super::{asked, comparisons, versions};
 use crate::instance::{DEVICE_FACTOR, ENGINE_FACTOR};
 use crate::{Instance, Study, Treatment, version};
 
-/// A study with more treatments than this is refused: its workers would not fit a machine.
+/// Maximum number of treatments of a study: more workers would not fit a machine.
 pub const MAX_TREATMENTS: usize = 500;
 
-/// What gives a study comparisons beside its treatments.
+/// Sources of comparisons.
 pub(super) struct Parts<'a> {
     pub sweep: Option<&'a Sweep>,
     pub dops: &'a [Point],
@@ -30,7 +30,7 @@ pub(super) struct Parts<'a> {
 /// Treatments and comparisons of all groups.
 ///
 /// # Errors
-/// A name that two treatments or comparisons have, or more treatments than a study may have.
+/// A duplicate name of treatments or comparisons, or too many treatments.
 pub(super) fn assemble(
     study: &mut Study,
     groups: &[Group],
@@ -77,7 +77,7 @@ pub(super) fn assemble(
         named.extend(jobs::comparisons(parts.jobs, &group.seats, &suffix));
         if has_placements {
             let dropped = asked::kept(&mut named, file, topology, group, &suffix)?;
-            // The same for every group.
+            // Equal in every group.
             study.left_out.extend(
                 dropped.into_iter().filter(|line| !study.left_out.contains(line)).collect::<Vec<_>>(),
             );
@@ -107,7 +107,7 @@ fn factors(group: &Group, seat: &Seat) -> BTreeMap<String, String> {
 }
 
 pub(super) fn too_many(file: &StudyFile) -> LoadError {
-    let message = format!("more than {MAX_TREATMENTS} treatments; take factors, levels or sweep points out");
+    let message = format!("more than {MAX_TREATMENTS} treatments; remove factors, levels or sweep points");
     file.source.at(0..0, message)
 }
 

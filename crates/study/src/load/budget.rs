@@ -1,4 +1,4 @@
-//! Rounds, slices and stopping, from the file and the command line; what 8 blocks need.
+//! Rounds, slices and stopping rule, from the file and the command line; the time that 8 blocks need.
 
 use toml::Spanned;
 
@@ -10,32 +10,31 @@ use super::raw::{RawDesign, option_value};
 use crate::study::{MARGIN, MIN_BLOCKS, runs_whole, takes_turns};
 use crate::{Design, FIXED_WORK, Options, Stopping, Study, command, tpch};
 
-/// Seconds where neither the file nor the command line names a budget.
+/// Default budget, seconds.
 const DEFAULT_BUDGET_S: f64 = 90.0;
-/// What comes to the slices on a quiet machine: between them as a factor, and data and workers once in
-/// seconds.
+/// Overhead of slices on a quiet machine: between slices as a factor; data and workers once, in seconds.
 const OVERHEAD: (f64, f64) = (1.1, 2.0);
-/// The same with room to spare, for a budget that must not end before its last look.
+/// The same with a margin, for a budget that must not end before its last look.
 const ROOMY: (f64, f64) = (1.15, 10.0);
-/// What to name to a user whose budget is too small: room for the probe too.
+/// The same, for the budget suggested to a user whose own is too small: with room for the probe.
 const ENOUGH: (f64, f64) = (1.25, 15.0);
-/// The same for the rounds that a budget holds: room for the probe, and for what passes between slices and blocks.
+/// The same for the rounds that fit a budget: with room for the probe, and for time between slices and blocks.
 const HELD: (f64, f64) = (1.25, 8.0);
-/// Fewest rounds that blocks are cut down to for a budget: with 8 blocks their intervals cover as those of more rounds do
-/// (docs/METHODOLOGY.md, "Rounds of a block").
+/// Fewest rounds that a budget may cut blocks down to: with 8 blocks their intervals have the same coverage as those of
+/// more rounds (docs/METHODOLOGY.md, "Rounds of a block").
 const FEWEST_ROUNDS: u32 = 4;
-/// Most blocks that an `until` study asks for by itself: its last look before the end.
+/// Default maximum of blocks of an `until` study: its last look before the end.
 const UNTIL_BLOCKS: u32 = 64;
 
-/// Re-warm of a model, milliseconds, and the shortest beneath a CPU quota.
+/// Re-warm of a model, and shortest re-warm under a CPU quota, milliseconds.
 pub(super) const FIXED_REWARM_MS: f64 = 5.0;
 
-/// A run on a server that is bound for it, milliseconds, and its re-warm: short, so that the treatments of a block are near
-/// to each other.
+/// Length of a run on a server that is bound for it, and its re-warm, milliseconds: short, so that the treatments of a
+/// block are close in time.
 const TURN_MS: f64 = 2_000.0;
 const TURN_REWARM_MS: f64 = 500.0;
 
-/// Most time of a run with a fixed amount of work, where nobody says: ten minutes.
+/// Default time limit of a run with a fixed amount of work: ten minutes.
 const FIXED_WORK_LIMIT_MS: f64 = 600_000.0;
 
 /// The design before the treatments are known; [`settle`] completes its stopping rule.
@@ -49,8 +48,8 @@ pub(super) fn design(
         |value: &Option<Spanned<f64>>, default: f64| value.as_ref().map_or(default, |found| *found.get_ref());
     check_ranges(overrides)?;
     let nanoseconds = |ms: f64| (ms * 1e6).round() as u64;
-    // The file's slices are meant for a fixed time. Where the command line fixes the work instead,
-    // a round is one whole run, and the slice the time that it may take.
+    // The file's slices are for timed windows. If the command line fixes the work instead, a round is one whole run,
+    // and the slice its time limit.
     let in_file = file.raw.options.contains_key(FIXED_WORK) || file.raw.factors.contains_key(FIXED_WORK);
     let queries = query_rounds(file, overrides);
     let is_command = runs_whole(file.raw.workload.get_ref());
@@ -60,12 +59,12 @@ pub(super) fn design(
     }
     let in_turns = takes_turns(file.raw.workload.get_ref(), engine_options);
     if in_turns && overrides.rounds.is_some_and(|rounds| rounds > 1) {
-        let why = "the server is bound for whole runs, one of each treatment in every block: --blocks is for more of \
-                   them, --engine-option affinity=keep for slices on a server that is not bound";
+        let why = "the server is bound for whole runs, one of each treatment in every block: give --blocks for more \
+                   of them, or --engine-option affinity=keep for slices on a server that is not bound";
         return Err(LoadError::Override { option: "--rounds".to_owned(), why: why.to_owned() });
     }
     let (rounds, slice_ms, rewarm_ms) = match queries {
-        // The engine keeps to the time that each treatment gives its command.
+        // The engine enforces the time limit of each treatment's command.
         None if is_command => (1, command::MAX_TIMEOUT_S as f64 * 1e3, Some(command::LEAD_MS)),
         Some(rounds) => (rounds, tpch::LIMIT_MS, Some(0.0)),
         None if fixed => (1, FIXED_WORK_LIMIT_MS, Some(0.0)),
@@ -77,7 +76,7 @@ pub(super) fn design(
     let defaults = RawDesign::default();
     let shape = if (fixed || in_turns) && !in_file { &defaults } else { raw };
     let asked = overrides.rounds.or(shape.rounds.as_ref().map(|rounds| *rounds.get_ref()));
-    // Of queries, rounds that are asked for are passes through all of them.
+    // For queries, requested rounds are passes through all of them.
     let passes = queries.unwrap_or(1);
     let design = Design {
         rounds: asked.map_or(rounds, |asked| asked.saturating_mul(passes)),
@@ -94,7 +93,7 @@ pub(super) fn design(
     Ok(design)
 }
 
-/// Refuses times and numbers of the command line that no study can have.
+/// Refuses invalid times and numbers of the command line.
 fn check_ranges(overrides: &Overrides) -> Result<(), LoadError> {
     let refused = |option: &str, why: String| Err(LoadError::Override { option: option.to_owned(), why });
     match (overrides.rounds, overrides.slice_ms, overrides.budget_s, overrides.until) {
@@ -122,19 +121,19 @@ fn check_ranges(overrides: &Overrides) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// A re-warm that the command line or the file asks for, milliseconds.
+/// The re-warm that the command line or the file sets, milliseconds.
 fn asked_rewarm_ms(shape: &RawDesign, overrides: &Overrides) -> Option<f64> {
     overrides.rewarm_ms.or(shape.rewarm_ms.as_ref().map(|asked| *asked.get_ref()))
 }
 
-/// A run of a command is one block's; what would cut it into slices is refused.
+/// A command runs once per block; refuses settings that would cut it into slices.
 fn whole_runs(file: &StudyFile, overrides: &Overrides) -> Result<(), LoadError> {
     let refused = |option: &str, why: String| Err(LoadError::Override { option: option.to_owned(), why });
     let raw = &file.raw.design;
     let what = if file.raw.workload.get_ref() == command::WORKLOAD { "a command" } else { "a work list" };
     match (&raw.rounds, &raw.slice_ms) {
         (Some(rounds), _) if *rounds.get_ref() != 1 => {
-            let why = format!("{what} runs once in every block: rounds is 1");
+            let why = format!("{what} runs once in every block: rounds must be 1");
             return Err(file.source.at(rounds.span(), why));
         }
         (_, Some(slice)) => {
@@ -146,19 +145,19 @@ fn whole_runs(file: &StudyFile, overrides: &Overrides) -> Result<(), LoadError> 
     }
     match (overrides.rounds, overrides.slice_ms) {
         (Some(2..), _) => {
-            refused("--rounds", format!("{what} runs once in every block; --blocks is for more of them"))
+            refused("--rounds", format!("{what} runs once in every block; give --blocks for more runs"))
         }
         (_, Some(_)) => {
             refused("--slice", format!("{what} has no slices; --set timeout_s=SECONDS limits a run"))
         }
         _ if overrides.rewarm_ms.is_some() => {
-            refused("--rewarm", format!("{what} has no slices that are warmed again"))
+            refused("--rewarm", format!("{what} has no slices to warm up for"))
         }
         _ => Ok(()),
     }
 }
 
-/// Rounds of one pass through the queries, for a workload that has queries.
+/// Rounds of one pass through the queries, for a workload with queries.
 fn query_rounds(file: &StudyFile, overrides: &Overrides) -> Option<u32> {
     let is_tpch = file.raw.workload.get_ref() == tpch::WORKLOAD;
     let named = file
@@ -170,7 +169,7 @@ fn query_rounds(file: &StudyFile, overrides: &Overrides) -> Option<u32> {
     is_tpch.then(|| tpch::rounds(&options))
 }
 
-/// A budget of 0 seconds stands for "none was named" until [`settle`] sees the treatments.
+/// A budget of 0 seconds means "not set" until [`settle`] sees the treatments.
 fn stopping(file: &StudyFile, overrides: &Overrides) -> Stopping {
     let raw = &file.raw.design;
     let from_file = raw.budget_s.as_ref().map(|budget| *budget.get_ref());
@@ -180,7 +179,7 @@ fn stopping(file: &StudyFile, overrides: &Overrides) -> Stopping {
     let until = overrides.until.or_else(|| raw.until.as_ref().map(|until| *until.get_ref()));
     match (until, &raw.blocks) {
         (Some(half_width), _) => {
-            // A preset's budget is one for a fixed number of blocks.
+            // A preset's budget is for a fixed number of blocks.
             let from_file = from_file.filter(|_| !file.is_preset);
             Stopping::Until { half_width, budget_s: overrides.budget_s.or(from_file).unwrap_or(0.0) }
         }
@@ -191,18 +190,17 @@ fn stopping(file: &StudyFile, overrides: &Overrides) -> Stopping {
     }
 }
 
-/// Most milliseconds of a slice or its re-warm where treatments take turns: far beyond what averages
-/// out between two interrupts, and short enough that drift stays between rounds.
+/// Maximum milliseconds of a slice or its re-warm where treatments take turns: long enough to average over interrupts,
+/// and short enough that drift stays between rounds.
 const MOST_SLICED_MS: f64 = 10_000.0;
 
-/// Seconds that a number of blocks needs, about.
+/// Estimated seconds for a number of blocks.
 fn needed_s(study: &Study, blocks: u32, (factor, once_s): (f64, f64)) -> f64 {
     let measured_s = study.block_floor_s() * f64::from(blocks) + study.warmup_windows_s();
     (measured_s * factor + once_s + long::needed_s(study, factor)).ceil()
 }
 
-/// Refuses slices and re-warms that are too long to take turns with. A study of whole runs has one
-/// round.
+/// Refuses slices and re-warms that are too long for taking turns. A study of whole runs has one round.
 fn check_slice(design: &Design, file: &StudyFile, overrides: &Overrides) -> Result<(), LoadError> {
     let is_long = |ns: u64| ns as f64 > MOST_SLICED_MS * 1e6;
     if design.rounds == 1 {
@@ -237,7 +235,7 @@ fn check_slice(design: &Design, file: &StudyFile, overrides: &Overrides) -> Resu
     Ok(())
 }
 
-/// How many rounds a block may have for the budget to hold the fewest blocks; 1 at the least. The study has one.
+/// Rounds per block with which the budget holds the fewest blocks; at least 1.
 pub(super) fn rounds_held(study: &Study) -> u32 {
     let budget_s = match study.design.stopping {
         Stopping::Budget { budget_s } | Stopping::Until { budget_s, .. } if budget_s > 0.0 => budget_s,
@@ -245,12 +243,12 @@ pub(super) fn rounds_held(study: &Study) -> u32 {
     };
     let (factor, once_s) = OVERHEAD;
     let block_s = (budget_s - once_s) / f64::from(MIN_BLOCKS);
-    // A float that is too large, or none, becomes a bound of the integer.
+    // The cast saturates: too large a float, or NaN, becomes a bound of the integer.
     ((block_s / factor / study.block_floor_s()) as u32).max(1)
 }
 
-/// Makes so few rounds that a budget holds 8 blocks. Rounds of whole runs, and those of slices of whole periods of a
-/// quota, are what they are.
+/// Reduces rounds until a budget holds 8 blocks. Rounds of whole runs, and of slices of whole quota periods, are not
+/// changed.
 fn cut_rounds(study: &mut Study, budget_s: f64) {
     let (rounds, (factor, once_s)) = (study.design.rounds, HELD);
     if study.is_fixed_work() || study.quota.is_some() {
@@ -259,15 +257,14 @@ fn cut_rounds(study: &mut Study, budget_s: f64) {
     let fixed_s = study.warmup_windows_s() + f64::from(MIN_BLOCKS) * study.settling_s();
     let blocks_s = (budget_s - once_s) / factor - fixed_s;
     let round_s = (study.block_floor_s() - study.settling_s()) / f64::from(rounds);
-    // A float that is too large, or none, becomes a bound of the integer.
     let held = (blocks_s / f64::from(MIN_BLOCKS) / round_s) as u32;
     study.design.rounds = rounds.min(held.max(FEWEST_ROUNDS));
 }
 
-/// Fits the budget to the treatments: raises one that nobody asked for; of one that somebody asked for cuts rounds that
-/// nobody asked for, and refuses it where that is not enough.
+/// Fits the budget to the treatments: raises a default budget; for a requested budget reduces default rounds, and
+/// refuses it if that is not enough.
 pub(super) fn settle(study: &mut Study, file: &StudyFile, overrides: &Overrides) -> Result<(), LoadError> {
-    // A treatment of its own may fix the amount of work.
+    // A treatment's own options may fix the amount of work.
     if study.is_fixed_work() && study.design.rewarm_ns.is_none() {
         study.design.rewarm_ns = Some((FIXED_REWARM_MS * 1e6) as u64);
     }
@@ -284,7 +281,7 @@ pub(super) fn settle(study: &mut Study, file: &StudyFile, overrides: &Overrides)
     let least_s = needed_s(study, MIN_BLOCKS, OVERHEAD);
     let enough_s = needed_s(study, MIN_BLOCKS, ENOUGH);
     let until_s = match study.is_fixed_work() {
-        // Nobody knows how long a run takes: the file's own budget is for the fewest blocks at least.
+        // The length of a run is unknown: the file's own budget is at least for the fewest blocks.
         true => {
             let own_s = design.budget_s.as_ref().map_or(DEFAULT_BUDGET_S, |budget| *budget.get_ref());
             own_s * f64::from(UNTIL_BLOCKS / MIN_BLOCKS)

@@ -1,4 +1,4 @@
-//! What can be said about a study definition without a machine: ranges, words, names.
+//! Checks of a study definition that need no machine: ranges, words, names.
 
 use std::ops::Range;
 use threadwise_machine::Placement;
@@ -14,7 +14,7 @@ use crate::instance;
 use crate::plan::long;
 use crate::{Arm, OptionValue, command, parallel, tpch, worklist};
 
-/// Options of the workload `logical-io`; other workloads check theirs in their engine.
+/// Options of the workload `logical-io`; engines check those of other workloads.
 const LOGICAL_IO: [&str; 11] = [
     "data",
     "blocks",
@@ -29,26 +29,25 @@ const LOGICAL_IO: [&str; 11] = [
     "loop",
 ];
 
-/// Most blocks of a table, 1 TiB of data.
+/// Maximum blocks of a table: 1 TiB of data.
 const MAX_BLOCKS: i64 = 1 << 28;
 
 /// Levels of the option `data`.
 pub(super) const DATA_LEVELS: [&str; 3] = ["l2", "llc", "memory"];
 
 /// Options of the workload `tpch` that are the same in a whole study: all treatments read one data set
-/// and execute the same queries.
+/// and run the same queries.
 const STUDY_WIDE: [&str; 5] = ["scale", "cluster", "test", "queries", "parameters"];
 
 /// The same of the workload `parallel-scan`: all treatments read one table.
 const ONE_TABLE: [&str; 1] = ["rows"];
 
-/// The same of the workload `worklist`: all treatments do one list.
+/// The same of the workload `worklist`: all treatments process one list.
 const ONE_LIST: [&str; 5] = [worklist::RECIPE, worklist::RECIPE_STORED, "list", "files", "total_mib"];
 
-/// Name of the baseline where the file gives none.
+/// Default name of the baseline.
 pub(super) const ALONE: &str = "alone";
 
-/// Checks everything that needs no machine.
 pub(super) fn check(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
     words(raw, source)?;
     design(&raw.design, source)?;
@@ -68,7 +67,7 @@ pub(super) fn check(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
     if raw.treatments.is_empty() && !has_points {
         return Err(source.at(
             0..0,
-            "there is nothing to compare with the baseline: add a [[treatment]] with a placement, or a [sweep]",
+            "the baseline has nothing to be compared with: add a [[treatment]] with a placement, or a [sweep]",
         ));
     }
     Ok(())
@@ -83,7 +82,7 @@ fn words(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
     let simple = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     if !raw.name.get_ref().chars().all(simple) {
         let message = format!(
-            "name '{}' has other characters than letters, digits, - and _",
+            "name '{}' has characters other than letters, digits, - and _",
             raw.name.get_ref().escape_debug()
         );
         return Err(source.at(raw.name.span(), message));
@@ -125,12 +124,14 @@ fn design(design: &RawDesign, source: &Source) -> Result<(), LoadError> {
     if let Some(blocks) = &design.blocks
         && (design.budget_s.is_some() || design.until.is_some())
     {
-        return Err(source.at(blocks.span(), "blocks stands beside budget_s or until; give one of them"));
+        return Err(
+            source.at(blocks.span(), "blocks is given together with budget_s or until; keep one of them")
+        );
     }
     Ok(())
 }
 
-/// Why an option of a workload cannot be, or nothing.
+/// The error of a workload option, if any.
 pub(super) fn option_fault(workload: &str, key: &str, value: &OptionValue) -> Option<String> {
     if workload == command::WORKLOAD {
         return command::option_fault(key, value).map(|why| format!("{key}: {why}"));
@@ -160,7 +161,7 @@ pub(super) fn option_fault(workload: &str, key: &str, value: &OptionValue) -> Op
     }
 }
 
-/// Why a level of a factor cannot be.
+/// The error of a factor level, if any.
 pub(super) fn level_fault(workload: &str, factor: &str, level: &OptionValue) -> Option<String> {
     match factor {
         _ if FACTORS.contains(&factor) => Arm::default().set(factor, &level.to_string()).err(),
@@ -191,9 +192,8 @@ fn factors(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
             return Err(source.at(levels.span(), format!("factor '{factor}' has no levels")));
         }
         if raw.options.contains_key(factor) {
-            return Err(
-                source.at(levels.span(), format!("'{factor}' is a factor and an option; keep one of them"))
-            );
+            return Err(source
+                .at(levels.span(), format!("'{factor}' is both a factor and an option; keep one of them")));
         }
         expect_no_study_wide(raw, factor, levels.span(), source)?;
         let mut seen: Vec<OptionValue> = Vec::new();
@@ -222,7 +222,7 @@ fn expect_no_study_wide(
     study_wide(raw, key).map_or(Ok(()), |why| Err(source.at(span, why)))
 }
 
-/// Why an option cannot differ between treatments.
+/// The error if an option may not differ between treatments.
 pub(super) fn study_wide(raw: &RawStudy, key: &str) -> Option<String> {
     let wide: &[&str] = match raw.workload.get_ref().as_str() {
         tpch::WORKLOAD => &STUDY_WIDE,
@@ -232,7 +232,7 @@ pub(super) fn study_wide(raw: &RawStudy, key: &str) -> Option<String> {
     };
     let shown = if key == worklist::RECIPE_STORED { worklist::RECIPE } else { key };
     wide.contains(&key)
-        .then(|| format!("'{shown}' is the same for all treatments of a study; put it into [options]"))
+        .then(|| format!("'{shown}' is the same for all treatments of a study; move it to [options]"))
 }
 
 /// Options of one treatment.
@@ -240,7 +240,7 @@ fn set(set: &RawOptions, raw: &RawStudy, source: &Source) -> Result<(), LoadErro
     for (key, value) in set {
         expect_no_study_wide(raw, key, value.span(), source)?;
         if raw.factors.contains_key(key) {
-            let message = format!("'{key}' is a factor, and set for one treatment; keep one of them");
+            let message = format!("'{key}' is a factor, and is also set for one treatment; keep one of them");
             return Err(source.at(value.span(), message));
         }
     }
@@ -284,7 +284,7 @@ fn name(name: Option<&Spanned<String>>, source: &Source) -> Result<(), LoadError
     }
     let bad = |c: char| matches!(c, '/' | '\'');
     if text.trim().is_empty() || text.chars().count() > 60 || text.contains(bad) {
-        let message = format!("name '{text}' is empty, over 60 characters, or has a / or ' in it");
+        let message = format!("name '{text}' is empty, over 60 characters, or contains / or '");
         return Err(source.at(name.span(), message));
     }
     Ok(())
@@ -303,12 +303,12 @@ fn sessions(count: Option<&Spanned<u32>>, source: &Source) -> Result<(), LoadErr
     session_fault(*count.get_ref()).map_or(Ok(()), |fault| Err(source.at(count.span(), fault)))
 }
 
-/// Why service threads of an engine that has none cannot be placed.
+/// The error for placing service threads of an engine without any.
 pub(super) fn no_service_threads(engine: &str) -> String {
     format!("engine {engine} has no service threads to place; leave out service")
 }
 
-/// Refuses the first key `service` with this fault: a key that does nothing would mislead.
+/// Refuses the first key `service` with this error: a key without effect would mislead.
 pub(super) fn no_service(raw: &RawStudy, source: &Source, fault: &str) -> Result<(), LoadError> {
     let keys = raw.treatments.iter().map(|treatment| &treatment.service);
     let first = std::iter::once(&raw.baseline.service).chain(keys).flatten().next();

@@ -1,5 +1,5 @@
-//! What is compared with what: each treatment with its baseline, known pairs of placements, sweep
-//! steps, and the file's own comparisons.
+//! What is compared: each treatment with its baseline, known pairs of placements, sweep steps, and the file's own
+//! comparisons.
 
 use toml::Spanned;
 
@@ -10,15 +10,15 @@ use super::seat::{Group, Seat};
 use super::sweep::{Line, Point, Sweep};
 use crate::{Comparison, Role};
 
-/// Comparisons that any study has where both sides are there with equal numbers of sessions: the
-/// kind, the placement on top, the placement below.
+/// Comparisons that any study gets when both sides exist with equal numbers of sessions: kind, placement on top,
+/// placement below.
 const PAIRS: [(&str, &str, &str); 3] = [
     ("smt-yield", "same-core", "one-cpu"),
     ("cores", "same-package", "same-core"),
     ("packages", "cross-package", "same-package"),
 ];
 
-/// Names below: A and A′ where the baseline is meant, otherwise one treatment.
+/// Names below the line: A and A′ for the baseline, otherwise one treatment.
 pub(super) fn below(name: &str, group: &Group, suffix: &str) -> Vec<String> {
     let alone = &group.seats[0].name;
     if name == alone {
@@ -40,9 +40,9 @@ pub(super) fn against_baseline(group: &Group, suffix: &str) -> Vec<Comparison> {
     compared.map(against).collect()
 }
 
-/// The comparisons of [`PAIRS`] that a group has.
+/// The comparisons of [`PAIRS`] that a group allows.
 pub(super) fn pairs(group: &Group, suffix: &str) -> Vec<Comparison> {
-    // Two memory policies would make a comparison of placements one of both.
+    // With two memory policies, placement and policy would both differ.
     let first = &group.seats[0];
     let is_alike = |seat: &Seat| seat.memory == first.memory && seat.service == first.service;
     let find = |placement: &str| {
@@ -63,8 +63,8 @@ pub(super) fn pairs(group: &Group, suffix: &str) -> Vec<Comparison> {
     PAIRS.into_iter().filter_map(pair).collect()
 }
 
-/// Each sweep point against the one before it, of every order; the first step is a comparison with the baseline
-/// already. And what more sessions than cores add at last, where that is no step.
+/// Each sweep point against the one before it, in every order; the first step is already a comparison with the
+/// baseline. Also what more sessions than cores add in the end, where that is not a step.
 pub(super) fn steps(sweep: &Sweep, group: &Group, suffix: &str) -> Vec<Comparison> {
     let mut all: Vec<Comparison> = Vec::new();
     for line in &sweep.lines {
@@ -90,8 +90,8 @@ pub(super) fn steps(sweep: &Sweep, group: &Group, suffix: &str) -> Vec<Compariso
     all
 }
 
-/// The point at the number of cores, and the last one beyond it that no session shares a logical CPU in; without SMT
-/// the last of all.
+/// The point at the number of cores, and the last one beyond it in which no two sessions share a logical CPU; without
+/// SMT the last of all.
 fn beyond_cores<'a>(sweep: &Sweep, line: &'a Line) -> Option<(&'a Point, &'a Point)> {
     let at = line.points.iter().find(|(sessions, _)| *sessions == sweep.cores)?;
     let beyond = || line.points.iter().filter(|(sessions, _)| *sessions > sweep.cores);
@@ -99,8 +99,8 @@ fn beyond_cores<'a>(sweep: &Sweep, line: &'a Line) -> Option<(&'a Point, &'a Poi
     Some((at, last))
 }
 
-/// The file's own comparisons, where both sides are there. One of the known pairs gets the name that the file gives it,
-/// and keeps its kind where the file gives none.
+/// The file's own comparisons, where both sides exist. One of the known pairs takes the file's name, and keeps its kind
+/// if the file has none.
 pub(super) fn own_comparisons(
     named: &mut Vec<Comparison>,
     file: &StudyFile,
@@ -126,21 +126,20 @@ pub(super) fn own_comparisons(
     Ok(())
 }
 
-/// Kind of a comparison for which its file has no word.
+/// Default kind of a file's comparison.
 pub(super) const NAMED: &str = "named";
 
-/// Adds a comparison of the file, or gives its name, and its kind where it has one, to the known pair with the same
-/// sides.
+/// Adds a comparison of the file, or gives its name and kind to the known pair with the same sides.
 ///
 /// # Errors
-/// Another one has the name.
+/// Another comparison has the name.
 pub(super) fn add(
     named: &mut Vec<Comparison>,
     comparison: Comparison,
     file: &StudyFile,
     raw: &RawComparison,
 ) -> Result<(), LoadError> {
-    // A step of a sweep stays one: its line would have a gap.
+    // A sweep step keeps its kind: its chart line would have a gap.
     let is_same = |other: &Comparison| {
         other.treatment == comparison.treatment
             && other.baseline == comparison.baseline
@@ -149,7 +148,8 @@ pub(super) fn add(
     let same = named.iter().position(is_same);
     let is_taken = |(at, other): (usize, &Comparison)| other.name == comparison.name && Some(at) != same;
     if named.iter().enumerate().any(is_taken) {
-        let message = format!("comparison '{}' has the name of one that every study has", raw.name.get_ref());
+        let message =
+            format!("comparison '{}' has the name of a built-in one; rename it", raw.name.get_ref());
         return Err(file.source.at(raw.name.span(), message));
     }
     match same {

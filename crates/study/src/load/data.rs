@@ -1,11 +1,11 @@
-//! Levels of the option `data` to blocks: how much data is inside L2, inside the LLC, beyond it.
+//! Sizes of the levels of the option `data`: inside L2, inside the LLC, beyond it.
 //!
-//! One row of `logical-io` fills one page of the engine, so a block is that much memory. All workers
-//! of a block are parked at the same time, so the data of every session of every treatment counts.
+//! One row of `logical-io` fills one page of the engine, so a block is that much memory. All workers of a block are
+//! parked at the same time, so the data of every session of every treatment counts.
 //!
-//! What a cache has to hold is less: a logical read touches the page's header, the row's first bytes
-//! and the engine's own bookkeeping, not the payload. [`TOUCHED_BYTES`] is what was measured, and
-//! levels are made from it: data whose pages exceed a cache may well be touched inside it.
+//! A cache has to hold less: a logical read touches the page's header, the row's first bytes and the engine's own
+//! bookkeeping, not the payload. Levels are sized by the measured [`TOUCHED_BYTES`]: data whose pages exceed a cache
+//! may still be touched inside it.
 
 use threadwise_machine::Topology;
 
@@ -19,23 +19,23 @@ use crate::OptionValue;
 const TOUCHED_BYTES: u64 = 470;
 /// One MiB in bytes.
 const MIB: u64 = 1 << 20;
-/// Fewest blocks of a level: fewer would leave no room for a random start.
+/// Fewest blocks of a level: with fewer, a random start has no range.
 const MIN_BLOCKS: u64 = 128;
-/// Most data of a session that a level asks for by itself: far outside an L2, and warm in a moment.
+/// Default maximum data of a session: far outside an L2, and warm quickly.
 const SESSION_LIMIT_BYTES: u64 = 128 * MIB;
-/// Times the largest L2 that a session of the level `large` touches: one read in eight at most finds its lines
-/// there. More would be made, read and freed in every block, and change nothing.
+/// A session of the level `large` touches this multiple of the largest L2: at most one read in eight finds its lines
+/// there. More data would cost time in every block and change nothing.
 const OUTSIDE_L2: u64 = 8;
-/// Most data of a session where that much is what it takes to be beyond the LLC.
+/// Maximum data of a session where it needs that much to exceed the LLC.
 const BEYOND_LIMIT_BYTES: u64 = 640 * MIB;
-/// Times the LLC that a session must touch to be called beyond it.
+/// A session must touch this multiple of the LLC to count as beyond it.
 const BEYOND: u64 = 2;
-/// Assumed where the system declares no L2 size: common on x86 servers since 2017.
+/// Assumed if the system does not report an L2 size: common on x86 servers since 2017.
 const ASSUMED_L2_BYTES: u64 = MIB;
-/// Assumed where the system declares no LLC size.
+/// Assumed if the system does not report an LLC size.
 const ASSUMED_LLC_BYTES: u64 = 32 * MIB;
 
-/// The cache sizes that levels are made from, bytes.
+/// The cache sizes that levels are sized by, bytes.
 struct Caches {
     l2: u64,
     largest_l2: u64,
@@ -43,18 +43,18 @@ struct Caches {
     largest_llc: u64,
 }
 
-/// What the data of all sessions together may take.
+/// Limit for the data of all sessions together.
 pub(super) struct Room<'a> {
-    /// Half of the study's memory: files take the other half. `None` where nothing is known of memory.
+    /// Half of the study's memory: files take the other half. `None` where memory is unknown.
     pub allowed_bytes: Option<u64>,
-    /// What that is half of, for people.
+    /// What that is half of, for messages.
     pub rule: &'a str,
-    /// Whether a size that is too large is made smaller: nobody but a preset asked for it.
+    /// Whether too large a size is reduced: it comes from a preset, not from the user.
     pub may_shrink: bool,
 }
 
 impl<'a> Room<'a> {
-    /// From what the command line knows and asks for.
+    /// From the command line's facts and settings.
     pub fn new(overrides: &'a Overrides, is_preset: bool) -> Self {
         let is_asked_for = SIZES.iter().any(|key| overrides.options.contains_key(*key));
         Self {
@@ -67,9 +67,8 @@ impl<'a> Room<'a> {
 
 /// `block` is the bytes of the engine's page.
 ///
-/// Sets `blocks` (and, where the data is small, `work_unit`) in the options of every group, takes
-/// the other size options out, and renames a level that the limits made untrue. Returns lines for
-/// `Study::left_out`.
+/// Sets `blocks` (and, where the data is small, `work_unit`) in the options of every group, removes the other size
+/// options, and renames a level that the limits made untrue. Returns lines for `Study::left_out`.
 pub(super) fn size_groups(
     groups: &mut [Group],
     topology: &Topology,
@@ -117,27 +116,26 @@ fn push_once(lines: &mut Vec<String>, line: String) {
     }
 }
 
-/// The level of `data` that a group asks for.
+/// The level of `data` of a group.
 fn level(group: &Group) -> Option<&'static str> {
     let OptionValue::Text(word) = group.options.get("data")? else { return None };
     super::check::DATA_LEVELS.into_iter().find(|level| level == word)
 }
 
-/// The options that give the size of the data.
+/// The options that set the size of the data.
 const SIZES: [&str; 3] = ["blocks", "scale", "data_mib"];
 
-/// Sizes that the user wrote (`blocks`, its SLOB name `scale`, or `data_mib`), taken out of the
-/// options. Where a study has the level `memory`, a size meant for all levels is the size of that
-/// one: the others are there for their caches.
+/// Takes the sizes that the user wrote (`blocks`, its SLOB name `scale`, or `data_mib`) out of the options. If a study
+/// has the level `memory`, a size for all levels is the size of that one: the others are sized by their caches.
 ///
 /// # Errors
-/// A group has two of them: one would be without effect.
+/// A group has two of them: one would have no effect.
 fn explicit_blocks(groups: &mut [Group], block: u64) -> Result<Vec<Option<u64>>, LoadError> {
     let any_beyond = groups.iter().any(|group| level(group) == Some("memory"));
     let taken = |group: &mut Group| {
         let given: Vec<&str> = SIZES.into_iter().filter(|key| group.options.contains_key(*key)).collect();
         if given.len() > 1 {
-            let why = format!("{} give the size of the data: keep one of them", given.join(" and "));
+            let why = format!("{} both set the size of the data: keep one of them", given.join(" and "));
             return Err(LoadError::Override { option: given[0].to_owned(), why });
         }
         let of_factor = SIZES.iter().any(|key| group.levels.contains_key(*key));
@@ -163,7 +161,7 @@ fn caches(topology: &Topology, lines: &mut Vec<String>) -> Caches {
     };
     let (l2, largest_l2) = sizes(2).min().zip(sizes(2).max()).unwrap_or_else(|| {
         lines.push(format!(
-            "the size of the L2 caches is not declared: {} is assumed",
+            "the system does not report the size of the L2 caches: {} is assumed",
             size(ASSUMED_L2_BYTES)
         ));
         (ASSUMED_L2_BYTES, ASSUMED_L2_BYTES)
@@ -171,13 +169,16 @@ fn caches(topology: &Topology, lines: &mut Vec<String>) -> Caches {
     let last = topology.caches.iter().map(|cache| cache.level).max().filter(|&level| level >= 2);
     let llc = last.and_then(|level| Some((sizes(level).min()?, sizes(level).max()?)));
     let (smallest_llc, largest_llc) = llc.unwrap_or_else(|| {
-        lines.push(format!("the size of the LLC is not declared: {} is assumed", size(ASSUMED_LLC_BYTES)));
+        lines.push(format!(
+            "the system does not report the size of the LLC: {} is assumed",
+            size(ASSUMED_LLC_BYTES)
+        ));
         (ASSUMED_LLC_BYTES, ASSUMED_LLC_BYTES)
     });
     Caches { l2, largest_l2, smallest_llc, largest_llc }
 }
 
-/// The largest last-level cache, declared or, with a line that says so, assumed.
+/// The size of the largest last-level cache, reported or, with a line that says so, assumed.
 pub(super) fn largest_llc_bytes(topology: &Topology, lines: &mut Vec<String>) -> u64 {
     let mut of_both = Vec::new();
     let bytes = caches(topology, &mut of_both).largest_llc;
@@ -185,9 +186,9 @@ pub(super) fn largest_llc_bytes(topology: &Topology, lines: &mut Vec<String>) ->
     bytes
 }
 
-/// Blocks of the levels that a cache bounds; `None` for `memory`.
+/// Blocks of the levels that fit a cache; `None` for `memory`.
 fn cached_blocks(level: &str, caches: &Caches, most_sessions: u32, block: u64) -> Option<u64> {
-    // A quarter, so that two sessions on siblings and the engine's own memory fit as well.
+    // A quarter, so that two sessions on siblings and the engine's own memory fit too.
     let inside_l2 = (caches.l2 / 4 / TOUCHED_BYTES).max(MIN_BLOCKS);
     match level {
         "l2" => Some(inside_l2),
@@ -199,8 +200,8 @@ fn cached_blocks(level: &str, caches: &Caches, most_sessions: u32, block: u64) -
     }
 }
 
-/// Blocks of the level `memory`: enough to touch more than the LLC holds, within the limits. Where
-/// that cannot be had, enough to be far outside an L2 (`large`): more would cost time and change nothing.
+/// Blocks of the level `memory`: enough to touch more than the LLC holds, within the limits. If that is impossible,
+/// enough to be far outside an L2 (`large`): more would cost time and change nothing.
 fn beyond_llc_blocks(
     groups: &[Group],
     blocks: &[Option<u64>],
@@ -214,7 +215,7 @@ fn beyond_llc_blocks(
         .filter(|(_, blocks)| blocks.is_none())
         .map(|(group, _)| sessions(group))
         .sum();
-    // Whole MiB upwards, so that rounding down below does not fall short of it.
+    // Rounded up to whole MiB, so that rounding down below does not fall short.
     let touching = |bytes: u64| (bytes.div_ceil(TOUCHED_BYTES) * block).next_multiple_of(MIB);
     let needed = touching(BEYOND * caches.largest_llc);
     let share = allowed_bytes
@@ -222,26 +223,25 @@ fn beyond_llc_blocks(
     let can = needed <= BEYOND_LIMIT_BYTES.min(share);
     let large = touching(OUTSIDE_L2 * caches.largest_l2).min(SESSION_LIMIT_BYTES);
     let most = if can { needed } else { large.min(share) };
-    // Whole MiB where there are any: the figure stands in reports.
+    // Whole MiB if possible: reports show the number.
     let rounded = if most >= MIB { most / MIB * MIB } else { most };
     (rounded / block).max(MIN_BLOCKS)
 }
 
-/// What a level that could not be `memory` is instead.
+/// The message about a level `memory` that became `large`.
 fn too_small_for_memory(blocks: u64, caches: &Caches, block: u64, explicit: bool) -> String {
     let touched = blocks * TOUCHED_BYTES;
     let (llc, l2) = (touched as f64 / caches.largest_llc as f64, touched as f64 / caches.l2 as f64);
     let remedy = if explicit { "" } else { " (--set data_mib=N for more)" };
     format!(
-        "data beyond the LLC: it is declared as {}, so 'large' is {} a session instead, of which reads touch about {}, {l2:.1} x the L2 and {llc:.2} x the LLC{remedy}",
+        "data beyond the LLC: it is reported as {}, so 'large' has {} a session instead, of which reads touch about {}, {l2:.1} x the L2 and {llc:.2} x the LLC{remedy}",
         size(caches.largest_llc),
         size(blocks * block),
         size(touched),
     )
 }
 
-/// Where a level is small, a step must not read more than half of it, or every step would read the
-/// same blocks.
+/// If a level is small, a step must not read more than half of it, or every step would read the same blocks.
 fn shorter_steps(group: &mut Group, blocks: u64) -> Option<String> {
     let longest = whole((blocks / 2).max(1));
     match (group.options.get("work_unit"), &longest) {
@@ -271,7 +271,7 @@ fn bytes(groups: &[Group], blocks: &[Option<u64>], block: u64) -> u64 {
     groups.iter().zip(blocks).map(of_group).fold(0, u64::saturating_add)
 }
 
-/// Makes a preset's own sizes as small as this machine needs them, all by the same factor, and says so.
+/// Shrinks a preset's own sizes to what this machine can hold, all by the same factor, and says so.
 fn shrunk(groups: &[Group], blocks: &mut [Option<u64>], block: u64, room: &Room<'_>) -> Option<String> {
     let (data, allowed) = (bytes(groups, blocks, block), room.allowed_bytes?);
     let largest = *blocks.iter().flatten().max()?;
@@ -280,7 +280,7 @@ fn shrunk(groups: &[Group], blocks: &mut [Option<u64>], block: u64, room: &Room<
     }
     for count in blocks.iter_mut().flatten() {
         let fitting = (u128::from(*count) * u128::from(allowed) / u128::from(data)) as u64;
-        // Whole MiB where there are any: the figure stands in reports.
+        // Whole MiB if possible: reports show the number.
         let whole = fitting * block / MIB * MIB / block;
         *count = if whole > 0 { whole } else { fitting }.max(MIN_BLOCKS);
     }

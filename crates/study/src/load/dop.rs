@@ -1,5 +1,5 @@
 //! Degrees of parallelism: every placement of `[dop]` with 1, 2, 4, … and as many threads as it has
-//! cores and logical CPUs; for streams of queries their numbers beside it.
+//! cores and logical CPUs; for streams of queries, combined with their numbers.
 
 use threadwise_machine::{Draw, Pin, Topology};
 
@@ -17,18 +17,17 @@ use crate::{Comparison, OptionValue, Role, parallel, tpch};
 /// Name of the option.
 pub(super) const DOP: &str = "dop";
 
-/// Highest DOP that may be asked for: as many as a worker may have logical CPUs, and more than any
-/// machine has.
+/// Highest allowed DOP: the maximum of logical CPUs of a worker, more than any machine has.
 const MAX_DOP: u32 = 4096;
 
 /// Names of the lists in errors.
 const LEVELS: &str = "levels of [dop]";
 const STREAMS: &str = "streams of [dop]";
-/// Combinations of a placement that are resolved, which takes milliseconds each on a large machine; a study
-/// of more would be refused afterwards for its number of treatments.
+/// Maximum combinations of a placement. Resolving each takes milliseconds on a large machine, and a study of more would
+/// be refused for its number of treatments.
 const MOST_POINTS: usize = 500;
 
-/// What the sides of a comparison of DOPs are found by.
+/// Keys for finding the sides of a comparison of DOPs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Point {
     /// Seat name.
@@ -43,8 +42,8 @@ pub(super) struct Point {
     pub cpus: u32,
 }
 
-/// Seats of `[dop]`, or of `--placement`, `--dop` and `--streams` where they are given; those that are
-/// the baseline itself are points without a seat.
+/// Seats of `[dop]`, or of `--placement`, `--dop` and `--streams` if given; those equal to the baseline are points
+/// without a seat.
 pub(super) fn seats(
     file: &StudyFile,
     topology: &Topology,
@@ -84,7 +83,7 @@ pub(super) fn seats(
         all.sort_unstable();
         if all.len() > MOST_POINTS {
             let why =
-                format!("[dop]: more than {MOST_POINTS} combinations of degrees and streams; take some out");
+                format!("[dop]: more than {MOST_POINTS} combinations of degrees and streams; remove some");
             return Err(file.source.at(0..0, why));
         }
         for (dop, count) in all {
@@ -131,8 +130,8 @@ fn add(
 }
 
 /// 1, 2, 4, … below the logical CPUs of a placement, its cores, and its logical CPUs. With several streams also the
-/// degree with which all of them together have 150% of the cores, beyond which a published article saw no more gain,
-/// where that is a whole number; and the cores of a NUMA node where there are several.
+/// degree at which all of them together have 150% of the cores, beyond which a published article saw no more gain, if
+/// that is a whole number; and the cores of a NUMA node if there are several.
 fn automatic(site: &Site, topology: &Topology, streams: u32) -> Vec<u32> {
     let (cores, cpus) = (site.cores(topology), site.cpus());
     let powers = (0..32).map(|power| 1_u32 << power).take_while(|&dop| dop < cpus);
@@ -147,7 +146,7 @@ fn sorted(mut levels: Vec<u32>) -> Vec<u32> {
     levels
 }
 
-/// Checks what needs no machine.
+/// Checks that need no machine.
 pub(super) fn check(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
     let Some(dop) = &raw.dop else { return Ok(()) };
     if !has_dop(raw.workload.get_ref()) {
@@ -158,7 +157,7 @@ pub(super) fn check(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
     sites::check(&dop.placements, source)
 }
 
-/// A workload that has no DOP; one that is almost spelt like the one that has is meant to be it.
+/// Error for a workload without a DOP; suggests the one that is spelt almost alike.
 fn foreign(raw: &RawStudy, source: &Source) -> LoadError {
     let letters = |text: &str| -> String {
         text.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect()
@@ -174,8 +173,8 @@ fn foreign(raw: &RawStudy, source: &Source) -> LoadError {
     source.at(raw.workload.span(), why)
 }
 
-/// What is compared beside the baseline: each DOP with the next lower one; both threads of every core
-/// with one, at the same DOP, and each at its own.
+/// Comparisons beside the baseline: each DOP with the next lower one; both threads of every core with one, at the same
+/// DOP, and each at its own.
 pub(super) fn comparisons(points: &[Point], baseline: &[Seat], suffix: &str) -> Vec<Comparison> {
     let below = |name: &str| match name == baseline[0].name {
         true => baseline.iter().take(2).map(|seat| format!("{}{suffix}", seat.name)).collect(),
@@ -189,7 +188,7 @@ pub(super) fn comparisons(points: &[Point], baseline: &[Seat], suffix: &str) -> 
     };
     let mut found = Vec::new();
     for top in points {
-        // A step that starts at the baseline is a comparison with the baseline already.
+        // A step from the baseline is already a comparison with the baseline.
         let lower = points.iter().filter(|other| other.is_beside(top) && other.dop < top.dop);
         if let Some(under) = lower.max_by_key(|other| other.dop).filter(|one| one.name != baseline[0].name) {
             found.push(compare("dop-step", format!("{} over d{}", top.name, under.dop), top, under));

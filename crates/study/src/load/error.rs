@@ -1,13 +1,13 @@
-//! Why a study cannot be had, and where in its file.
+//! Errors of loading a study, with their position in the file.
 
 use std::ops::Range;
 
 use crate::time::{typed, typed_up};
 
-/// Why a study cannot be had. Each is one line that says what is wrong and what is allowed.
+/// Why a study cannot be loaded. Each error is one line: what is wrong, and what is allowed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum LoadError {
-    /// Something in the file, with its place.
+    /// An error in the file, with its position.
     #[error("{source_name}:{line}:{column}: {message}")]
     At {
         /// File as the user named it.
@@ -20,14 +20,14 @@ pub enum LoadError {
         message: String,
     },
     /// No preset has this name.
-    #[error("there is no preset '{name}': presets are {known}; the name of a study definition ends in .toml")]
+    #[error("there is no preset '{name}': presets are {known}; a study definition's name ends in .toml")]
     UnknownPreset {
         /// The name.
         name: String,
         /// The names that exist.
         known: String,
     },
-    /// Something that the command line asked for.
+    /// An error in a command-line option.
     #[error("{option}: {why}")]
     Override {
         /// The option as written on the command line, such as `--sessions`.
@@ -35,38 +35,38 @@ pub enum LoadError {
         /// What is wrong, and what is allowed.
         why: String,
     },
-    /// Fewer than 8 blocks would fit, however fast everything else is.
+    /// The budget holds fewer than 8 blocks in the best case.
     #[error(
-        "a budget of {} cannot hold 8 blocks of this study, which take {least_s} s at the least: give --budget {} or more, or fewer treatments, or fewer --rounds{}",
+        "a budget of {} cannot hold 8 blocks of this study, which take at least {least_s} s: give --budget {} or more, fewer treatments, or fewer --rounds{}",
         typed(*budget_s), typed_up(*enough_s), long_words(*long_s)
     )]
     Budget {
         /// Seconds that were given.
         budget_s: f64,
-        /// Seconds that 8 blocks need at the least.
+        /// Minimum seconds for 8 blocks.
         least_s: u64,
-        /// Seconds that they need with the probe and starts that are quick.
+        /// Seconds for them with a fast probe and fast starts.
         enough_s: f64,
-        /// Seconds of these that long windows take; 0 in a study without.
+        /// Seconds of these for long windows; 0 without.
         long_s: f64,
     },
-    /// The data would not fit.
+    /// The data does not fit.
     #[error(
-        "the data of {sessions} sessions is {data_mib} MiB, over {allowed_mib} MiB, half of {rule} (files take the other half): a smaller data_mib or blocks, fewer treatments, or fewer sessions"
+        "the data of {sessions} sessions is {data_mib} MiB, over {allowed_mib} MiB, half of {rule} (files take the other half): give a smaller data_mib or blocks, fewer treatments, or fewer sessions"
     )]
     Memory {
         /// Sessions of all treatments together.
         sessions: u64,
-        /// Their data.
+        /// Their data, MiB.
         data_mib: u64,
-        /// What is allowed for it.
+        /// Limit, MiB.
         allowed_mib: u64,
-        /// What that is half of.
+        /// What the limit is half of.
         rule: String,
     },
 }
 
-/// The other way out of a budget that is too small.
+/// Another way to make a budget sufficient.
 fn long_words(long_s: f64) -> String {
     match long_s > 0.0 {
         true => format!(", or fewer --long-windows, which take {long_s} s of it"),
@@ -74,7 +74,7 @@ fn long_words(long_s: f64) -> String {
     }
 }
 
-/// The text that places in it are found in.
+/// A text in which positions are found.
 #[derive(Debug, Clone)]
 pub(super) struct Source {
     pub name: String,

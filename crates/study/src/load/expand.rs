@@ -1,4 +1,4 @@
-//! A study definition, a topology and the command line's settings to a resolved study.
+//! Resolves a study definition with a topology and the command line's settings.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use super::{arms, asked, budget, data, factors, versions};
 use crate::study::{MIN_BLOCKS, runs_whole};
 use crate::{Instance, OptionValue, Options, Role, Study, command, parallel, tpch, worklist};
 
-/// Seed where neither the file nor the command line gives one.
+/// Default seed.
 const DEFAULT_SEED: u64 = 1;
 
 /// See [`StudyFile::resolve`].
@@ -96,7 +96,7 @@ pub(super) fn expand(
     Ok(study)
 }
 
-/// What follows from all treatments together: slices under a quota, external arms, rounds that a budget holds.
+/// Derives what depends on all treatments: slices under a quota, external arms, rounds that fit the budget.
 fn settle(
     study: &mut Study,
     reached: Option<&Reached<'_>>,
@@ -110,7 +110,7 @@ fn settle(
     budget::settle(study, file, overrides)
 }
 
-/// Refuses seats that place service threads of an engine which has none; the fault says so.
+/// Refuses seats that place service threads of an engine without any.
 fn no_service_placed(fault: Option<String>, groups: &[Group]) -> Result<(), LoadError> {
     let is_placed = groups.iter().flat_map(|group| &group.seats).any(|seat| seat.service.is_some());
     match fault.filter(|_| is_placed) {
@@ -119,7 +119,7 @@ fn no_service_placed(fault: Option<String>, groups: &[Group]) -> Result<(), Load
     }
 }
 
-/// Gives treatments their data, and adds those that another external arm may have, with the same data. Gives what is
+/// Sets the treatments' data, and adds those that another external arm may have, with the same data. Returns what is
 /// left out for its size.
 fn sized(
     groups: &mut [Group],
@@ -153,7 +153,7 @@ fn swept(
     })
 }
 
-/// Why a large machine does without, and what it would cost.
+/// Why a large machine has no session sweep, and how long one would take.
 fn too_large(file: &StudyFile, topology: &Topology, most: u32) -> Result<String, LoadError> {
     let allowed = topology.allowed().len();
     if !file.is_preset {
@@ -164,11 +164,11 @@ fn too_large(file: &StudyFile, topology: &Topology, most: u32) -> Result<String,
     let study = expand(&StudyFile::preset("session-sweep")?, topology, &Overrides::default())?;
     let seconds = (study.block_floor_s() * f64::from(MIN_BLOCKS)).ceil();
     Ok(format!(
-        "session sweep: for time, on {allowed} logical CPUs; `threadwise run session-sweep` takes about {seconds} s"
+        "session sweep: left out for time, on {allowed} logical CPUs; `threadwise run session-sweep` takes about {seconds} s"
     ))
 }
 
-/// One process for a whole treatment may use all of its placement, however many sessions it has.
+/// A treatment with one process may use its whole placement, however many sessions it has.
 fn float_whole(groups: &mut [Group]) {
     for group in groups {
         for seat in &mut group.seats {
@@ -180,7 +180,7 @@ fn float_whole(groups: &mut [Group]) {
     }
 }
 
-/// What every work list says at its end, beside what the study reads from it by itself.
+/// The final note of every work list, and what the study reads from it.
 fn add_metrics(groups: &mut [Group], file: &StudyFile) -> Result<(), LoadError> {
     if file.raw.workload.get_ref() != worklist::WORKLOAD {
         return Ok(());
@@ -195,7 +195,7 @@ fn add_metrics(groups: &mut [Group], file: &StudyFile) -> Result<(), LoadError> 
     Ok(())
 }
 
-/// The file's title, and what the command line changed in all treatments alike.
+/// The file's title, with what the command line changed in all treatments.
 fn title(file: &StudyFile, overrides: &Overrides) -> String {
     let raw = &file.raw;
     let has_own =
@@ -208,7 +208,7 @@ fn title(file: &StudyFile, overrides: &Overrides) -> String {
     }
 }
 
-/// The file's engine options belong to the file's engine: another one has none of them.
+/// The file's engine options, which apply to the file's engine alone.
 fn engine_options(file: &StudyFile, overrides: &Overrides) -> Options {
     let is_own = overrides.engine.as_ref().is_none_or(|engine| engine == file.raw.engine.get_ref());
     let mut options = if is_own { converted(&file.raw.engine_options) } else { Options::new() };
@@ -216,7 +216,7 @@ fn engine_options(file: &StudyFile, overrides: &Overrides) -> Options {
     options
 }
 
-/// Baseline, twin, and the treatments that this machine can do. Those that another external arm may do are `absent`.
+/// Baseline, twin, and the treatments that this machine can run. Those that another external arm may run are `absent`.
 fn seats(
     file: &StudyFile,
     topology: &Topology,
@@ -283,8 +283,7 @@ fn seats(
     Ok(seats)
 }
 
-/// The name of an earlier treatment that is the same here, such as `no-smt` for `all` where there is
-/// no SMT.
+/// The name of an earlier treatment that is the same here, such as `no-smt` for `all` without SMT.
 fn twin_of(seat: &Seat, earlier: &[Seat], policies: &Policies) -> Option<String> {
     let (topology, seed) = (policies.topology, policies.seed);
     let draws: Vec<Draw> = (0..MIN_BLOCKS).map(|block| Draw::for_block(topology, seed, block)).collect();
@@ -292,7 +291,7 @@ fn twin_of(seat: &Seat, earlier: &[Seat], policies: &Policies) -> Option<String>
     compared.find(|other| is_same(other, seat, topology, &draws)).map(|other| other.name.clone())
 }
 
-/// A treatment of the file, or the line that says why this machine leaves it out.
+/// A treatment of the file, or the line that says why it is left out.
 fn listed(
     treatment: &RawTreatment,
     file: &StudyFile,
@@ -300,7 +299,7 @@ fn listed(
     policies: &Policies,
 ) -> Result<Result<Seat, String>, LoadError> {
     let text = &treatment.placement;
-    // What this machine lacks, another external arm may have.
+    // Another external arm may have what this machine lacks.
     let is_optional = treatment.optional || file.raw.external.is_some();
     let name = treatment.name.as_ref().unwrap_or(text).get_ref().clone();
     let sessions = match default_sessions(text.get_ref(), topology) {
@@ -401,15 +400,15 @@ fn asked_for(
     Ok(seats)
 }
 
-/// What treatments set for themselves is not the command line's to set for all.
+/// Refuses to set for all treatments what they set themselves.
 fn set_twice(overrides: &Overrides, seats: &[Seat]) -> Result<(), LoadError> {
     let is_of_seat = |key: &String| seats.iter().any(|seat| seat.set.contains_key(key));
     let given = overrides.options.keys().map(|key| ("--set", key));
     let given = given.chain(overrides.factors.keys().map(|key| ("--factor", key)));
     let Some((option, key)) = given.into_iter().find(|(_, key)| is_of_seat(key)) else { return Ok(()) };
     let why = match key.as_str() {
-        dop::DOP => "treatments have their own: --dop LIST names the degrees of parallelism".to_owned(),
-        _ => "treatments of this study set it for themselves; take it out there".to_owned(),
+        dop::DOP => "treatments have their own: give --dop LIST for the degrees of parallelism".to_owned(),
+        _ => "treatments of this study set it themselves; change it there".to_owned(),
     };
     Err(LoadError::Override { option: format!("{option} {key}"), why })
 }
@@ -421,7 +420,7 @@ fn one_stream(file: &StudyFile, overrides: &Overrides, seats: &[Seat]) -> Result
     let is_power = file.raw.workload.get_ref() == tpch::WORKLOAD && tpch::test(&options) == tpch::Test::Power;
     let Some(seat) = seats.iter().find(|seat| is_power && seat.sessions != 1) else { return Ok(()) };
     let why = format!("treatment '{}' has {} streams, and test = power has one", seat.name, seat.sessions);
-    let way = "the preset tpch-streams, or test = throughput, has several";
+    let way = "use the preset tpch-streams, or test = throughput, for several";
     Err(file.source.at(0..0, format!("{why}; {way}")))
 }
 
@@ -472,11 +471,11 @@ fn add_sweep(groups: &mut [Group], sweep: &Sweep, file: &StudyFile, left_out: &m
     }
     if !groups.iter().any(|group| group.has_sweep) {
         let only: Vec<String> = only.iter().map(|(factor, level)| format!("{factor}={level}")).collect();
-        left_out.push(format!("session sweep: it is for {} alone", only.join(" and ")));
+        left_out.push(format!("session sweep: it runs with {} alone", only.join(" and ")));
     }
 }
 
-/// A study of A and A′ alone would run for its whole budget and say nothing.
+/// Refuses a study of A and A′ alone, which would run for its whole budget without a result.
 fn something_compared(groups: &[Group], left_out: &[String], file: &StudyFile) -> Result<(), LoadError> {
     if groups.iter().flat_map(|group| &group.seats).any(|seat| seat.role == Role::Compared) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! `[external]`: arms that something outside switches, from the file and in the text of a resolved study.
+//! `[external]`: externally switched arms, from the file and in the text of a resolved study.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,12 +17,12 @@ use crate::external::{ARMS, Expect, External, MOST_BLOCKS, MOST_BOOTS, MOST_NAME
 use crate::study::{Stopping, runs_whole};
 use crate::{Instance, Role, Study, tpch};
 
-/// Boots where nobody says: A B B A.
+/// Default boots: A B B A.
 const BOOTS: u32 = 4;
-/// Blocks of a boot where nobody says.
+/// Default blocks of a boot.
 const BLOCKS: u32 = 8;
 
-/// Checks everything that needs no machine.
+/// Checks that need no machine.
 pub(super) fn check(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
     let Some(external) = &raw.external else { return Ok(()) };
     let span = external.arms.span();
@@ -50,7 +50,7 @@ pub(super) fn check(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
     for (arm, command) in &external.switch {
         known(arm, external, source)?;
         if command.get_ref().first().is_none_or(String::is_empty) {
-            return Err(source.at(command.span(), "a command is a list of a program and its arguments"));
+            return Err(source.at(command.span(), "a command must be a list of a program and its arguments"));
         }
     }
     match refused(raw) {
@@ -108,10 +108,12 @@ fn expected(expect: &RawExpect, source: &Source) -> Result<(), LoadError> {
     if let Some(kernel) = &expect.kernel
         && kernel.get_ref().trim().is_empty()
     {
-        return Err(source.at(kernel.span(), "kernel is empty; it is a release such as 6.1"));
+        return Err(source.at(kernel.span(), "kernel is empty; give a release such as 6.1"));
     }
     match &expect.cpus {
-        Some(cpus) if *cpus.get_ref() == 0 => Err(source.at(cpus.span(), "cpus is 0; at least 1 is online")),
+        Some(cpus) if *cpus.get_ref() == 0 => {
+            Err(source.at(cpus.span(), "cpus is 0; at least 1 must be online"))
+        }
         _ => Ok(()),
     }
 }
@@ -124,7 +126,7 @@ fn smt_state(word: &str) -> Option<bool> {
     }
 }
 
-/// Why a definition cannot have external arms beside what else it asks.
+/// Why a definition cannot have external arms beside its other settings.
 fn refused(raw: &RawStudy) -> Option<String> {
     let workload = raw.workload.get_ref();
     if runs_whole(workload) || workload == tpch::WORKLOAD {
@@ -143,11 +145,13 @@ fn refused(raw: &RawStudy) -> Option<String> {
     .into_iter()
     .find(|(_, is_there)| *is_there)
     .map(|(what, _)| {
-        format!("{what} stands beside [external], whose boots have blocks of their own; take one of them out")
+        format!(
+            "{what} cannot be combined with [external], whose boots have their own blocks; remove one of them"
+        )
     })
 }
 
-/// Refuses what the command line may not change of a study with external arms.
+/// Refuses command-line settings that a study with external arms does not allow.
 pub(super) fn check_overrides(file: &StudyFile, overrides: &Overrides) -> Result<(), LoadError> {
     if file.raw.external.is_none() {
         return Ok(());
@@ -170,13 +174,13 @@ pub(super) fn check_overrides(file: &StudyFile, overrides: &Overrides) -> Result
     Err(LoadError::Override { option: option.to_owned(), why: why.to_owned() })
 }
 
-/// A treatment that this machine cannot have, or has under another name, and another arm may.
+/// A treatment that this machine lacks, or has under another name, and that another arm may have.
 pub(super) fn absent(
     treatment: &RawTreatment,
     file: &StudyFile,
     policies: &Policies,
 ) -> Result<Seat, LoadError> {
-    // Where the placement cannot be had, sessions are known in the arm that has it.
+    // Sessions are resolved in the arm that has the placement.
     const OF_TWO: [&str; 3] = ["same-core", "same-package", "cross-package"];
     let placement = treatment.placement.get_ref();
     let usual = if OF_TWO.contains(&placement.as_str()) { 2 } else { 1 };
@@ -194,7 +198,7 @@ pub(super) fn absent(
     })
 }
 
-/// Gives a study its external arms, and the number of blocks that they ask for.
+/// Sets a study's external arms, and the number of blocks that they need.
 pub(super) fn settle(study: &mut Study, file: &StudyFile) {
     let Some(raw) = &file.raw.external else { return };
     let named = |is_so: fn(&RawTreatment) -> bool| -> BTreeSet<String> {
@@ -228,7 +232,7 @@ pub(super) fn settle(study: &mut Study, file: &StudyFile) {
     study.external = Some(external);
 }
 
-/// The arms in the text of a resolved study.
+/// Reads the arms in the text of a resolved study.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ExternalText {
@@ -250,7 +254,7 @@ struct ExpectText {
     cpus: Option<u32>,
 }
 
-/// The arms as a table; [`from_text`] gives the same arms back.
+/// The arms as a table; [`from_text`] reads it back.
 pub(super) fn to_table(external: &External) -> Value {
     let list = |texts: &mut dyn Iterator<Item = &String>| {
         Value::Array(texts.map(|text| Value::String(text.clone())).collect())
@@ -281,7 +285,7 @@ pub(super) fn to_table(external: &External) -> Value {
     Value::Table(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
 }
 
-/// The arms of a text, within the limits that a definition has: a stored study may have any numbers.
+/// The arms of a text, within the limits of a definition: a stored study may have any numbers.
 pub(super) fn from_text(read: ExternalText, treatments: usize) -> Result<External, String> {
     let ExternalText { arms, boots, blocks, expect, switch, session_per_cpu, optional, treatments: slots } =
         read;
@@ -296,7 +300,7 @@ pub(super) fn from_text(read: ExternalText, treatments: usize) -> Result<Externa
         && switch.values().all(|words| !words.is_empty())
         && slots as usize == treatments;
     if !are_right {
-        return Err("external: no such arms, boots or blocks can be".to_owned());
+        return Err("external: invalid arms, boots or blocks".to_owned());
     }
     let of_arm = |text: ExpectText| Expect { smt: text.smt, kernel: text.kernel, cpus: text.cpus };
     let expect = expect.into_iter().map(|(arm, text)| (arm, of_arm(text))).collect();

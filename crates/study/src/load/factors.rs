@@ -1,4 +1,4 @@
-//! Factors: the levels that a study gets, and which of them are options of the workload.
+//! Factors: the levels of a study, and which of them are options of the workload.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use crate::arm::FACTORS;
 use crate::instance::{self, CACHE, DEVICE_FACTOR, ENGINE_FACTOR};
 use crate::{OptionValue, Options};
 
-/// Levels by factor: the file's, or the command line's where it gives some.
+/// Levels by factor: the command line's if given, otherwise the file's.
 ///
 /// # Errors
-/// A level of the command line that cannot be, or that is given twice.
+/// An invalid or duplicate level of the command line.
 pub(super) fn factors(
     file: &StudyFile,
     overrides: &Overrides,
@@ -61,8 +61,8 @@ pub(super) fn options(levels: &Options) -> Options {
     levels.iter().filter(|(factor, _)| is_option(factor)).map(|(f, l)| (f.clone(), l.clone())).collect()
 }
 
-/// What a comparison of a factor's levels is to a reader, where every level is compared with the first: `smt-way`, the
-/// arm's name, or `instance`. `None` for factors whose levels are asked about one by one.
+/// Kind of the comparisons of a factor whose levels are all compared with the first: `smt-way`, the arm's name, or
+/// `instance`. `None` for other factors.
 pub(super) fn kind(factor: &str) -> Option<&str> {
     match factor {
         "smt" => Some("smt-way"),

@@ -1,10 +1,10 @@
-//! A study definition as it was read.
+//! A study definition as read.
 
 use super::error::Source;
 use super::raw::RawStudy;
 use crate::external;
 
-/// A study definition that was read and checked, not yet bound to a machine.
+/// A study definition, read and checked, not yet resolved for a machine.
 #[derive(Debug, Clone)]
 pub struct StudyFile {
     pub(super) source: Source,
@@ -18,7 +18,7 @@ impl StudyFile {
         self.raw.name.get_ref()
     }
 
-    /// One line for people.
+    /// Title, one line.
     pub fn title(&self) -> &str {
         self.raw.title.as_deref().unwrap_or_else(|| self.name())
     }
@@ -33,19 +33,19 @@ impl StudyFile {
         self.raw.workload.get_ref()
     }
 
-    /// Whether its user wrote a budget into it, which is then a limit; a preset's is a goal.
+    /// Whether the user wrote a budget into it, which is then a limit; a preset's is a goal.
     pub fn has_own_budget(&self) -> bool {
         !self.is_preset && self.raw.design.budget_s.is_some()
     }
 
-    /// Name of the external arm that begins under a seed; `None` in a study without such arms.
+    /// Name of the external arm that comes first under a seed; `None` in a study without such arms.
     pub fn first_arm(&self, seed: u64) -> Option<&str> {
         let arms = self.raw.external.as_ref()?.arms.get_ref();
         let first = external::order(arms.len(), 1, seed).first().copied()?;
         arms.get(first).map(|arm| arm.get_ref().as_str())
     }
 
-    /// Seed that the file asks for.
+    /// The file's seed.
     pub fn seed(&self) -> Option<u64> {
         self.raw.seed
     }

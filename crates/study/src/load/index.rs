@@ -1,5 +1,5 @@
-//! Rows of the workload `index` where nobody gives them: an index larger than the last-level cache, as far as memory
-//! holds one for every treatment.
+//! Default rows of the workload `index`: an index larger than the last-level cache, if memory holds one for every
+//! treatment.
 
 use threadwise_machine::Topology;
 use threadwise_machine::words::bytes;
@@ -10,15 +10,15 @@ use crate::index::{MOST_ROW_BYTES, ROWS, TOUCHED_BYTES, WORKLOAD};
 use crate::insert::added_bytes;
 use crate::{OptionValue, Study};
 
-/// Times the LLC that all rows together are.
+/// Size of all rows together as a multiple of the LLC.
 const BEYOND: u64 = 2;
-/// Most rows of an index that nobody asked for, 256 MiB without the nodes around them: it is made once a run and
-/// treatment, in a second or two.
+/// Default maximum of rows of an index, 256 MiB without the nodes around them: building it, once a run and treatment,
+/// takes a second or two.
 const MOST_ROWS: u64 = 1 << 22;
-/// Fewest rows: random keys have room to fall between.
+/// Fewest rows: random keys need room between them.
 const MIN_ROWS: u64 = 1000;
 
-/// Gives treatments that have no number of rows one. Says so where it is not enough to be larger than the LLC.
+/// Sets the default rows of treatments. Says so if memory does not allow more than the LLC.
 pub(super) fn size(study: &mut Study, topology: &Topology, overrides: &Overrides) {
     let is_open = study.treatments.iter().any(|treatment| !treatment.options.contains_key(ROWS));
     if study.workload != WORKLOAD || !is_open {
@@ -30,7 +30,7 @@ pub(super) fn size(study: &mut Study, topology: &Topology, overrides: &Overrides
     let allowed = overrides.memory_limit_bytes.map(|limit| limit.saturating_sub(added));
     let share = allowed.map_or(u64::MAX, |allowed| allowed / study.treatments.len() as u64 / MOST_ROW_BYTES);
     let wanted = (BEYOND * llc_bytes / TOUCHED_BYTES).min(MOST_ROWS);
-    // Whole thousands: the figure stands in reports.
+    // Whole thousands: reports show the number.
     let rows = if share < wanted { share / 1000 * 1000 } else { wanted }.max(MIN_ROWS);
     for treatment in &mut study.treatments {
         treatment.options.entry(ROWS.to_owned()).or_insert(OptionValue::Integer(rows as i64));
@@ -49,7 +49,7 @@ pub(super) fn size(study: &mut Study, topology: &Topology, overrides: &Overrides
         None => String::new(),
     };
     study.left_out.push(format!(
-        "an index larger than the LLC, which is declared as {}: {rows} rows, {}, instead{why} (--set {ROWS}=N for more)",
+        "an index larger than the LLC, which is reported as {}: {rows} rows, {}, instead{why} (--set {ROWS}=N for more)",
         bytes(llc_bytes),
         bytes(touched)
     ));

@@ -1,8 +1,7 @@
-//! Numbers of jobs of work lists: every placement of `[jobs]` with 1, 2, 4, … jobs, up to twice its logical
-//! CPUs.
+//! Numbers of jobs of work lists: every placement of `[jobs]` with 1, 2, 4, … jobs, up to twice its logical CPUs.
 //!
-//! A published work list of backup and restore was run with 1, 2, 4 and 8 jobs on two processors of two
-//! threads, which is twice the logical CPUs; beyond that its author expected no gain.
+//! A published work list of backup and restore was run with 1, 2, 4 and 8 jobs on two processors of two threads, which
+//! is up to twice the logical CPUs; its author expected no gain beyond that.
 
 use threadwise_machine::{Draw, Pin};
 
@@ -20,10 +19,10 @@ use crate::{Comparison, Role};
 /// Name of the list in errors.
 const LEVELS: &str = "levels of [jobs]";
 
-/// Most jobs where nobody names their numbers.
+/// Default maximum of jobs.
 const MOST_AUTOMATIC: u32 = 64;
 
-/// What the sides of a comparison are found by.
+/// Keys for finding the sides of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Point {
     /// Seat name.
@@ -33,8 +32,7 @@ pub(super) struct Point {
     jobs: u32,
 }
 
-/// Seats of `[jobs]`, or of `--placement` and `--jobs` where they are given; those that are the baseline
-/// itself are points without a seat.
+/// Seats of `[jobs]`, or of `--placement` and `--jobs` if given; those equal to the baseline are points without a seat.
 pub(super) fn seats(
     file: &StudyFile,
     overrides: &Overrides,
@@ -46,7 +44,7 @@ pub(super) fn seats(
     let Some(raw) = &file.raw.jobs else { return Ok((Vec::new(), Vec::new())) };
     let base = baseline.placement.trim();
     let mut sites = sites::sites(&raw.placements, base, file, overrides, policies, left_out)?;
-    // Under two names one placement would be two lines of a chart.
+    // One placement under two names would be two lines of a chart.
     let base_site = Site::of(base, policies);
     for site in sites.iter_mut().filter(|site| site.text != base) {
         if base_site.as_ref().is_ok_and(|base_site| base_site.sets == site.sets) {
@@ -97,20 +95,20 @@ fn add(
     }
 }
 
-/// 1, 2, 4, … up to twice the logical CPUs of a placement, and 4 at least.
+/// 1, 2, 4, … up to twice the logical CPUs of a placement, and at least 4.
 fn automatic(cpus: u32) -> Vec<u32> {
     let most = cpus.saturating_mul(2).clamp(4, MOST_AUTOMATIC);
     (0..32).map(|power| 1_u32 << power).take_while(|&jobs| jobs <= most).collect()
 }
 
-/// Numbers on the command line that this study has no place for.
+/// Refuses numbers on the command line that this study does not use.
 fn refuse_foreign(file: &StudyFile, overrides: &Overrides) -> Result<(), LoadError> {
     let refused = |option: &str, why: String| Err(LoadError::Override { option: option.to_owned(), why });
     let workload = file.raw.workload.get_ref();
     let Some(jobs) = &overrides.jobs else {
         return match &overrides.sessions {
             Some(_) if workload == WORKLOAD => {
-                refused("--sessions", "a work list has jobs: --jobs LIST names their numbers".to_owned())
+                refused("--sessions", "a work list has jobs: give their numbers with --jobs LIST".to_owned())
             }
             _ => Ok(()),
         };
@@ -119,7 +117,7 @@ fn refuse_foreign(file: &StudyFile, overrides: &Overrides) -> Result<(), LoadErr
         let way = "threadwise run work-list";
         return refused(
             "--jobs",
-            format!("it is for work lists, and this study's workload is {workload}: {way}"),
+            format!("it is for work lists, and this study's workload is {workload}; use {way}"),
         );
     }
     if let Some(bad) = jobs.iter().find(|jobs| !(1..=MAX_JOBS).contains(*jobs)) {
@@ -128,14 +126,14 @@ fn refuse_foreign(file: &StudyFile, overrides: &Overrides) -> Result<(), LoadErr
     match (jobs.len(), &file.raw.jobs) {
         (0, _) => refused("--jobs", "no number is given".to_owned()),
         (2.., None) => {
-            let way = "give one number, or take the preset work-list";
+            let way = "give one number, or use the preset work-list";
             refused("--jobs", format!("all treatments of this study have the same number of jobs: {way}"))
         }
         _ => Ok(()),
     }
 }
 
-/// The one number of jobs that the command line gives to treatments without a number of their own.
+/// The number of jobs that the command line sets for treatments without their own.
 pub(super) fn asked(overrides: &Overrides) -> Option<u32> {
     match overrides.jobs.as_deref() {
         Some(&[jobs]) => Some(jobs),
@@ -143,13 +141,13 @@ pub(super) fn asked(overrides: &Overrides) -> Option<u32> {
     }
 }
 
-/// Jobs of a treatment that has no number of its own: that of the command line, or one for each logical CPU
-/// and two at least, since with one there is nothing to schedule.
+/// Jobs of a treatment without its own number: that of the command line, or one for each logical CPU and at least two,
+/// since with one there is nothing to schedule.
 pub(super) fn number(overrides: &Overrides, cpus: u32) -> u32 {
     asked(overrides).unwrap_or(cpus.clamp(2, MAX_JOBS))
 }
 
-/// Refuses a number of jobs that nothing would take: treatments without `[jobs]` keep their own.
+/// Refuses a number of jobs that no treatment would use: treatments without `[jobs]` keep their own.
 pub(super) fn refuse_unused(file: &StudyFile, overrides: &Overrides) -> Result<(), LoadError> {
     let raw = &file.raw;
     let is_schedule = raw.workload.get_ref() == WORKLOAD && raw.jobs.is_none();
@@ -160,11 +158,11 @@ pub(super) fn refuse_unused(file: &StudyFile, overrides: &Overrides) -> Result<(
     if numbers.chain([&raw.baseline.sessions]).any(Option::is_none) {
         return Ok(());
     }
-    let why = "all treatments of this study have numbers of their own (sessions); take them out there";
+    let why = "all treatments of this study set their own (sessions); change them there";
     Err(LoadError::Override { option: "--jobs".to_owned(), why: why.to_owned() })
 }
 
-/// Checks what needs no machine.
+/// Checks that need no machine.
 pub(super) fn check(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
     if raw.workload.get_ref() == WORKLOAD {
         let counts = raw.treatments.iter().map(|treatment| &treatment.sessions);
@@ -183,17 +181,19 @@ pub(super) fn check(raw: &RawStudy, source: &Source) -> Result<(), LoadError> {
         return Err(source.at(raw.workload.span(), why));
     }
     if raw.sweep.is_some() {
-        return Err(source.at(place, "a work list has [jobs] or [sweep], which is one of sessions; keep one"));
+        return Err(source.at(place, "a work list has [jobs], or a [sweep] of sessions; keep one of them"));
     }
     if jobs.placements.get_ref().is_empty() {
-        return Err(source.at(place, "placements of [jobs]: the list is empty; \"all\" is a placement"));
+        return Err(
+            source.at(place, "placements of [jobs]: the list is empty; add a placement such as \"all\"")
+        );
     }
     list_of(jobs.levels.as_ref(), source, LEVELS, MAX_JOBS)?;
     sites::check(&jobs.placements, source)
 }
 
-/// What is compared beside the baseline: each number of jobs with the next lower one, and both threads of
-/// every core with one at the same number of jobs.
+/// Comparisons beside the baseline: each number of jobs with the next lower one, and both threads of every core with
+/// one at the same number of jobs.
 pub(super) fn comparisons(points: &[Point], baseline: &[Seat], suffix: &str) -> Vec<Comparison> {
     let alone = &baseline[0].name;
     let compare = |kind: &str, name: String, top: &Point, under: &Point| Comparison {
@@ -215,7 +215,7 @@ pub(super) fn comparisons(points: &[Point], baseline: &[Seat], suffix: &str) -> 
             found.push((compare("smt-whole", name, top, under), top, under));
         }
     }
-    // With the baseline every treatment is compared already.
+    // Comparisons with the baseline exist already.
     found.retain(|(_, top, under)| top.name != *alone && under.name != *alone);
     found.into_iter().map(|(comparison, ..)| comparison).collect()
 }

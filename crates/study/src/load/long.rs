@@ -1,4 +1,4 @@
-//! Which studies have long windows, and how many: from the file, the command line and the time there is.
+//! Long windows of a study, and their number: from the file, the command line and the available time.
 
 use toml::Spanned;
 
@@ -10,36 +10,36 @@ use crate::plan::long::MOST_BLOCKS;
 use crate::study::LongWindows;
 use crate::{Stopping, Study};
 
-/// Length where the file names none, seconds.
+/// Default length, seconds.
 const WINDOW_S: f64 = 10.0;
-/// Fewest windows of a treatment where nobody gives their number: with two there is hardly an interval.
+/// Default minimum of windows of a treatment: two hardly give an interval.
 const LEAST: u32 = 3;
-/// Most windows of a treatment where nobody gives their number.
+/// Default maximum of windows of a treatment.
 const MOST: u32 = 30;
-/// Studies of so many seconds have long windows where nobody says.
+/// Shortest study that has long windows by default, seconds.
 const LONG_STUDY_S: f64 = 600.0;
-/// Long windows take this share of a budget, where that gives more than the fewest.
+/// Share of a budget for long windows, where that gives more than the minimum.
 const USUAL_SHARE: f64 = 1.0 / 6.0;
-/// Where the fewest would take more than this share of a budget, they are left out unless they are asked for.
+/// If the minimum takes more than this share of a budget, long windows are left out unless requested.
 const MOST_SHARE: f64 = 0.5;
 
-/// Seconds that the study's long windows need, about: the factor is for what stands between them.
+/// Estimated seconds for the study's long windows; the factor covers the time between them.
 pub(super) fn needed_s(study: &Study, factor: f64) -> f64 {
     let blocks = study.design.long_windows.map_or(0, |long| long.blocks);
     f64::from(blocks) * study.long_block_floor_s() * factor
 }
 
-/// What is asked for.
+/// The requested long windows.
 struct Asked {
-    /// Windows of each treatment; `None` where nobody says.
+    /// Windows of each treatment; `None` for the default.
     blocks: Option<u32>,
     window_s: f64,
 }
 
-/// Gives the study its long windows.
+/// Adds long windows to the study.
 ///
 /// # Errors
-/// Some are asked for, and the study cannot have them.
+/// Long windows are requested, but the study cannot have them.
 pub(super) fn settle(study: &mut Study, file: &StudyFile, overrides: &Overrides) -> Result<(), LoadError> {
     let raw = &file.raw.design;
     let refused = |why: String| {
@@ -54,7 +54,7 @@ pub(super) fn settle(study: &mut Study, file: &StudyFile, overrides: &Overrides)
     let asked = Asked { blocks, window_s: window.unwrap_or(WINDOW_S) };
     match asked.blocks {
         Some(0) => return Ok(()),
-        // A boot has blocks of slices alone, so that all boots of an arm are alike.
+        // A boot has slices alone, so that all boots of an arm are alike.
         None if study.external.is_some() => return Ok(()),
         Some(blocks) if blocks > MOST_BLOCKS => {
             return Err(refused(format!("{blocks} windows; 0 to {MOST_BLOCKS} are allowed")));
@@ -83,7 +83,7 @@ fn impossible(study: &Study, window_ns: u64) -> Option<String> {
         );
     }
     if study.quota.is_some() {
-        return Some("a CPU quota would stop them, since nothing is saved up for so long".to_owned());
+        return Some("a CPU quota would throttle them: it saves up nothing for so long".to_owned());
     }
     let (long_s, slice_s) = (window_ns as f64 / 1e9, study.design.slice_ns as f64 / 1e9);
     (window_ns <= study.design.slice_ns)
@@ -94,7 +94,7 @@ fn give(study: &mut Study, asked: &Asked, window_ns: u64) {
     let length_s = match study.design.stopping {
         Stopping::Budget { budget_s } => budget_s,
         Stopping::Blocks { blocks } => f64::from(blocks) * study.block_floor_s(),
-        // It may end long before its budget does.
+        // The study may end long before its budget.
         Stopping::Until { .. } => 0.0,
     };
     let block_s = study.treatments.len() as f64 * window_ns as f64 / 1e9;

@@ -7,10 +7,10 @@ use super::raw;
 use crate::presets;
 
 impl StudyFile {
-    /// Reads and checks a study definition. `source_name` stands in errors.
+    /// Reads and checks a study definition. Errors show `source_name`.
     ///
     /// # Errors
-    /// The first thing that is wrong, as `FILE:LINE:COLUMN: what, and what is allowed`.
+    /// The first error, as `FILE:LINE:COLUMN: what, and what is allowed`.
     pub fn parse(text: &str, source_name: &str) -> Result<Self, LoadError> {
         let source = Source { name: source_name.to_owned(), text: text.to_owned() };
         let raw = raw::read(&source)?;
@@ -18,8 +18,7 @@ impl StudyFile {
         Ok(Self { source, is_preset: false, raw })
     }
 
-    /// Reads a preset. Its budget is raised where 8 blocks do not fit, while that of a user's file
-    /// is an error then.
+    /// Reads a preset. Its budget is raised if 8 blocks do not fit; a user's file is refused then.
     ///
     /// # Errors
     /// [`LoadError::UnknownPreset`], with the names that exist.

@@ -1,5 +1,5 @@
-//! Memory policies and service threads of treatments: the file's own, or the command line's where the file
-//! has none, and whether they can be had.
+//! Memory policies and service threads of treatments: the file's own, or else the command line's; and whether the
+//! machine can apply them.
 
 use std::cell::OnceCell;
 
@@ -12,11 +12,11 @@ use super::file::StudyFile;
 use super::overrides::Overrides;
 use super::values;
 
-/// Where `remote` is depends on the draw. So many blocks are tried before a study starts: as many
-/// as `--until` looks at before its budget's end. The plan of a later block says it for itself.
+/// The draw decides where `remote` is. This many blocks are checked before a study starts: as many as `--until` looks
+/// at before its budget's end. The plan checks later blocks.
 const TRIED_BLOCKS: u32 = 64;
 
-/// What says which memory policies a study has on one machine.
+/// What determines the memory policies of a study on one machine.
 pub(super) struct Policies<'a> {
     file: &'a StudyFile,
     pub(super) topology: &'a Topology,
@@ -37,11 +37,11 @@ impl<'a> Policies<'a> {
         Self { file, topology, asked_for: memory, service, seed, draws: OnceCell::new() }
     }
 
-    /// Refuses a policy of the command line that nothing would take, since all treatments have their own.
+    /// Refuses a policy of the command line that no treatment would use, since all have their own.
     pub(super) fn refuse_unused(&self, overrides: &Overrides) -> Result<(), LoadError> {
         let raw = &self.file.raw;
         let has_section = raw.dop.is_some() || raw.jobs.is_some();
-        // Treatments of --placement have no key; those of a section or sweep have what the baseline has.
+        // Treatments of --placement have no key; those of a section or sweep use the baseline's.
         if overrides.placements.is_some() && !has_section {
             return Ok(());
         }
@@ -59,12 +59,12 @@ impl<'a> Policies<'a> {
         ];
         let Some(option) = unused.into_iter().flatten().next() else { return Ok(()) };
         let way = if has_section { "" } else { ", or name placements with --placement" };
-        let why = format!("all treatments of this study have their own; take it out there{way}");
+        let why = format!("all treatments of this study set their own; change it there{way}");
         Err(LoadError::Override { option, why })
     }
 
-    /// The policy of a treatment whose key `memory` is `text`. The command line's is for those without the
-    /// key: one that has it is named after it, or compared by it.
+    /// The policy of a treatment whose key `memory` is `text`. The command line's applies without the key: a treatment
+    /// with the key is named after it, or compared by it.
     pub(super) fn of(&self, text: Option<&Spanned<String>>) -> Result<Memory, LoadError> {
         match (text, self.asked_for) {
             (None, Some(memory)) => Ok(memory.clone()),
@@ -72,18 +72,18 @@ impl<'a> Policies<'a> {
         }
     }
 
-    /// What this machine lacks for a policy beside a placement, if anything.
+    /// Why this machine cannot apply a policy with a placement, if so.
     pub(super) fn lacks(&self, memory: &Memory, placement: &str) -> Option<String> {
         let identity = [Draw::identity(self.topology)];
         let draws = match memory {
             Memory::Local => return None,
-            // These do not depend on the placement.
+            // Independent of the placement.
             Memory::Interleave | Memory::Nodes(_) => &identity[..],
             Memory::Remote => self.draws.get_or_init(|| {
                 (0..TRIED_BLOCKS).map(|block| Draw::for_block(self.topology, self.seed, block)).collect()
             }),
         };
-        // A placement that cannot be had is an error of its own.
+        // An impossible placement has its own error.
         let parsed: Placement = placement.parse().ok()?;
         draws.iter().find_map(|draw| {
             let placed = placement::resolve(&parsed, self.topology, draw, 1, Pin::Set).ok()?;
@@ -95,18 +95,18 @@ impl<'a> Policies<'a> {
         })
     }
 
-    /// The error for what is lacked: the file's at its key, or the command line's.
+    /// The error for a missing feature: at the file's key, or for the command line's option.
     pub(super) fn refusal(&self, memory: &Memory, text: Option<&Spanned<String>>, why: &str) -> LoadError {
         match text {
             None => LoadError::Override { option: format!("--memory {memory}"), why: why.to_owned() },
             Some(text) => {
-                self.file.source.at(text.span(), format!("memory = \"{memory}\" cannot be had: {why}"))
+                self.file.source.at(text.span(), format!("memory = \"{memory}\" is not possible: {why}"))
             }
         }
     }
 
-    /// Where the service threads of a treatment run whose key `service` is `text`; the command line's is for
-    /// those without the key.
+    /// Placement of service threads of a treatment whose key `service` is `text`; the command line's applies without
+    /// the key.
     pub(super) fn service(&self, text: Option<&Spanned<String>>) -> Result<Option<Service>, LoadError> {
         match (text, self.service) {
             (None, Some(service)) => Ok(Some(service.clone())),
@@ -114,7 +114,7 @@ impl<'a> Policies<'a> {
         }
     }
 
-    /// What the machine lacks for service threads beside this placement, if anything.
+    /// Why this machine cannot place service threads with this placement, if so.
     pub(super) fn service_lacks(
         &self,
         service: &Option<Service>,
@@ -132,7 +132,7 @@ impl<'a> Policies<'a> {
         Some((service.clone(), lacks))
     }
 
-    /// The error for service threads that cannot be had: the file's at its key, or the command line's.
+    /// The error for impossible service threads: at the file's key, or for the command line's option.
     pub(super) fn service_refusal(
         &self,
         service: &Service,
@@ -142,7 +142,7 @@ impl<'a> Policies<'a> {
         match text {
             None => LoadError::Override { option: format!("--service {service}"), why: why.to_owned() },
             Some(text) => {
-                self.file.source.at(text.span(), format!("service = \"{service}\" cannot be had: {why}"))
+                self.file.source.at(text.span(), format!("service = \"{service}\" is not possible: {why}"))
             }
         }
     }

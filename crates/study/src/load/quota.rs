@@ -1,5 +1,5 @@
-//! What a CPU quota does to a study: slices of whole periods, fewer rounds, and the same sessions on whole
-//! CPUs beside each treatment that is beyond it.
+//! Effects of a CPU quota on a study: slices of whole periods, fewer rounds, and the same sessions on whole CPUs beside
+//! each treatment that exceeds it.
 
 use threadwise_machine::{Draw, Placement, Topology, placement};
 
@@ -11,23 +11,23 @@ use crate::engine::{Properties, URL};
 use crate::study::{busy_cpus, runs_whole};
 use crate::{Comparison, Options, Quota, Role, Study, tpch};
 
-/// The quota and what it is of, where the largest of all treatments reaches it.
+/// The quota, and what it limits, if the largest treatment reaches it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reached<'a> {
     /// The quota.
     pub quota: Quota,
     workload: &'a str,
     topology: &'a Topology,
-    /// Busy logical CPUs of the smallest treatment that is beyond it.
+    /// Busy logical CPUs of the smallest treatment that exceeds it.
     least_beyond: usize,
 }
 
-/// The quota of this process, which its engine inherits; a server of the user's may have one of its own.
+/// The quota of this process, which its engine inherits; the user's server may have its own.
 pub(super) fn of_engine(overrides: &Overrides, engine_options: &Options) -> Option<Quota> {
     overrides.quota.filter(|_| !engine_options.contains_key(URL))
 }
 
-/// The quota, if a treatment uses it up; sliced studies get the same sessions on whole CPUs. Models run nowhere.
+/// The quota, if a treatment reaches it; sliced studies get the same sessions on whole CPUs. Models have no quota.
 pub(super) fn prepare<'a>(
     groups: &mut [Group],
     quota: Quota,
@@ -46,7 +46,7 @@ pub(super) fn prepare<'a>(
 }
 
 impl Reached<'_> {
-    /// Logical CPUs of a treatment, and how many of them it keeps busy; `None` where it cannot be placed.
+    /// Logical CPUs of a treatment, and how many it keeps busy; `None` if it cannot be placed.
     fn cpus(&self, seat: &Seat) -> Option<(usize, usize)> {
         let parsed: Placement = seat.placement.parse().ok()?;
         let draw = Draw::identity(self.topology);
@@ -59,14 +59,14 @@ impl Reached<'_> {
         self.cpus(seat).is_some_and(|(_, busy)| self.quota.is_beyond(busy))
     }
 
-    /// Whether a treatment has just as many CPUs as the quota has whole ones: then it has no other beside it.
+    /// Whether a treatment has exactly the quota's whole CPUs, and so needs no counterpart.
     fn is_on_whole(&self, seat: &Seat) -> bool {
         let whole = self.quota.whole_cpus() as usize;
         self.cpus(seat).is_some_and(|(cpus, _)| cpus == whole)
     }
 }
 
-/// Puts the same sessions on as many whole CPUs as the quota has beside each treatment beyond it.
+/// Adds, beside each treatment that exceeds the quota, the same sessions on the quota's number of whole CPUs.
 fn add_whole(groups: &mut [Group], reached: &Reached<'_>) {
     let whole = reached.quota.whole_cpus();
     if whole == 0 {
@@ -84,7 +84,7 @@ fn add_whole(groups: &mut [Group], reached: &Reached<'_>) {
     }
 }
 
-/// The treatment of a group that differs from `seat` only by being on whole CPUs.
+/// The treatment of a group that differs from `seat` by whole CPUs only.
 fn on_whole<'a>(group: &'a Group, seat: &Seat, reached: &Reached<'_>) -> Option<&'a Seat> {
     let is_alike = |other: &&Seat| {
         (other.sessions, &other.memory, &other.service, &other.set)
@@ -94,7 +94,7 @@ fn on_whole<'a>(group: &'a Group, seat: &Seat, reached: &Reached<'_>) -> Option<
     others.find(|other| reached.is_on_whole(other))
 }
 
-/// Each treatment beyond the quota with the same sessions on whole CPUs.
+/// Compares each treatment that exceeds the quota with the same sessions on whole CPUs.
 pub(super) fn comparisons(reached: &Reached<'_>, group: &Group, suffix: &str) -> Vec<Comparison> {
     let compared = group.seats.iter().filter(|seat| seat.role == Role::Compared);
     let beyond = compared.filter(|seat| reached.is_beyond(seat) && !reached.is_on_whole(seat));
@@ -110,7 +110,7 @@ pub(super) fn comparisons(reached: &Reached<'_>, group: &Group, suffix: &str) ->
     beyond.filter_map(pair).collect()
 }
 
-/// Makes slices whole multiples of the period, and rounds so few that the budget holds.
+/// Makes slices multiples of the period, and reduces rounds to fit the budget.
 pub(super) fn fit(study: &mut Study, reached: &Reached<'_>, overrides: &Overrides) {
     study.quota = Some(reached.quota);
     if study.is_fixed_work() {

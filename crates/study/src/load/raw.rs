@@ -1,4 +1,4 @@
-//! The study definition as it is written: what serde reads, with the place of each value.
+//! The study definition as written: what serde reads, with the position of each value.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use crate::command::METRIC_PREFIX;
 use crate::worklist::{self, RECIPE, RECIPE_STORED};
 use crate::{OptionValue, Options};
 
-/// Version of the study definition's form.
+/// Version of the study definition format.
 pub const FILE_VERSION: i64 = 1;
 
-/// Options with their places.
+/// Options with their positions.
 pub(super) type RawOptions = BTreeMap<String, Spanned<Value>>;
 
 /// A whole file.
@@ -136,7 +136,7 @@ pub(super) struct RawExternal {
     pub switch: BTreeMap<Spanned<String>, Spanned<Vec<String>>>,
 }
 
-/// What is checked of an arm.
+/// Requirements of an arm.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawExpect {
@@ -155,7 +155,7 @@ pub(super) struct RawComparison {
     pub kind: Option<String>,
 }
 
-/// The version alone, read first: a newer file may have keys that this program does not know.
+/// The version alone, read first: a newer file may have unknown keys.
 #[derive(Deserialize)]
 struct VersionOnly {
     version: Option<Spanned<i64>>,
@@ -166,20 +166,17 @@ pub(super) fn read(source: &Source) -> Result<RawStudy, LoadError> {
     let located = |error: toml::de::Error| source.at(error.span().unwrap_or(0..0), plain(error.message()));
     let head: VersionOnly = toml::from_str(&source.text).map_err(located)?;
     match head.version {
-        None => Err(source.at(
-            0..0,
-            format!("the key 'version' is missing; version = {FILE_VERSION} is what this program reads"),
-        )),
+        None => Err(source.at(0..0, format!("the key 'version' is missing; add version = {FILE_VERSION}"))),
         Some(version) if *version.get_ref() != FILE_VERSION => Err(source.at(
             version.span(),
-            format!("version is {}, and this program reads version {FILE_VERSION}", version.get_ref()),
+            format!("version is {}, but this program reads version {FILE_VERSION}", version.get_ref()),
         )),
         Some(_) => toml::from_str(&source.text).map(flat).map_err(located),
     }
 }
 
-/// `metric.tps = …` is a table `metric` in TOML, and means the option of that name. The recipe of a work list
-/// gets the name that it is stored by; where both names are given, [`crate::worklist`] refuses them.
+/// TOML reads `metric.tps = …` as a table `metric`; here it is the option of that name. The recipe of a work list gets
+/// its stored name; if both names are given, [`crate::worklist`] refuses them.
 fn flat(mut raw: RawStudy) -> RawStudy {
     let is_worklist = raw.workload.get_ref() == worklist::WORKLOAD;
     let sets = raw.treatments.iter_mut().map(|treatment| &mut treatment.set);
@@ -202,7 +199,7 @@ fn flat(mut raw: RawStudy) -> RawStudy {
     raw
 }
 
-/// The parser's message in the words of a study definition's author.
+/// Rewrites the parser's message in the terms of study definitions.
 fn plain(message: &str) -> String {
     const WORDS: [(&str, &str); 9] = [
         (

@@ -1,7 +1,7 @@
-//! Rows of a preset of `insert` to what the machine's memory holds.
+//! Reduces the rows of an `insert` preset to what the machine's memory holds.
 //!
-//! All workers of a block are parked at the same time, so the tables of every treatment count. A study whose user
-//! gave a size has that size, or is refused by the memory guard.
+//! All workers of a block are parked at the same time, so the tables of every treatment count. A size that the user
+//! gave is used, or refused by the memory guard.
 
 use threadwise_machine::words::bytes;
 
@@ -9,10 +9,10 @@ use super::overrides::Overrides;
 use crate::insert::{SEED_ROWS, WORKLOAD, added_bytes, seed_rows};
 use crate::{OptionValue, Study, Treatment};
 
-/// Fewest rows of a table: fewer would leave random keys nothing to fall between.
+/// Fewest rows of a table: random keys need room between them.
 const MIN_ROWS: u64 = 1000;
 
-/// Takes long windows out that nobody asked for and whose rows memory would not hold.
+/// Removes default long windows whose rows do not fit in memory.
 pub(super) fn without_long_windows(study: &mut Study, overrides: &Overrides) {
     let Some(limit) = overrides.memory_limit_bytes else { return };
     let (added, Some(long)) = (added(study), study.design.long_windows) else { return };
@@ -28,8 +28,8 @@ pub(super) fn without_long_windows(study: &mut Study, overrides: &Overrides) {
     }
 }
 
-/// Makes the tables of a preset as small as this machine needs them, all by the same factor, and says so. What is not
-/// taken by rows that are added is halved: files, or indexes and logs of an engine in memory, take the other half.
+/// Shrinks the tables of a preset to what this machine can hold, all by the same factor, and says so. The memory left
+/// by added rows is halved: files, or indexes and logs of an engine in memory, take the other half.
 pub(super) fn fit(study: &mut Study, overrides: &Overrides, is_preset: bool) {
     let is_asked_for = overrides.options.contains_key(SEED_ROWS);
     let Some(limit) = overrides.memory_limit_bytes.filter(|_| is_preset && !is_asked_for) else { return };
@@ -43,7 +43,7 @@ pub(super) fn fit(study: &mut Study, overrides: &Overrides, is_preset: bool) {
     let largest = study.treatments.iter().map(seed_rows).max().unwrap_or(0);
     let fitting = |rows: u64| {
         let exact = (u128::from(rows) * u128::from(allowed) / u128::from(seeded)) as u64;
-        // Whole thousands: the figure stands in reports.
+        // Whole thousands: reports show the number.
         (exact / 1000 * 1000).max(MIN_ROWS)
     };
     for treatment in &mut study.treatments {
@@ -62,8 +62,8 @@ fn added(study: &Study) -> u64 {
     study.treatments.iter().map(|treatment| added_bytes(study, treatment)).fold(0, u64::saturating_add)
 }
 
-/// Memory of all tables as they are seeded: one for a treatment where rows lie in memory, and otherwise a copy in the
-/// cache of each session.
+/// Memory of all seeded tables: one for a treatment where rows are in memory, otherwise a copy in the cache of each
+/// session.
 fn seeded(study: &Study) -> u64 {
     let engine = study.properties();
     let of_treatment = |treatment: &Treatment| {

@@ -39,13 +39,13 @@ pub(super) struct Group {
     pub labels: BTreeMap<String, String>,
     /// Baseline, twin, treatments, sweep points.
     pub seats: Vec<Seat>,
-    /// Treatments that are another one on this machine, and its name: comparisons of the first are its.
+    /// Treatments that equal another one on this machine, and its name: their comparisons become its.
     pub aliases: BTreeMap<String, String>,
     /// Whether the sweep runs under these levels.
     pub has_sweep: bool,
 }
 
-/// Whether two treatments put as many sessions on the same logical CPUs in every draw looked at.
+/// Whether two treatments put equal sessions on the same logical CPUs in every draw checked.
 pub(super) fn is_same(one: &Seat, other: &Seat, topology: &Topology, draws: &[Draw]) -> bool {
     let occupied = |seat: &Seat, draw: &Draw| -> Option<Vec<CpuSet>> {
         let parsed: Placement = seat.placement.parse().ok()?;
@@ -65,7 +65,7 @@ pub(super) fn is_same(one: &Seat, other: &Seat, topology: &Topology, draws: &[Dr
         })
 }
 
-/// How many sessions a placement has when nobody says: one per logical CPU, and two for `one-cpu`.
+/// Default sessions of a placement: one per logical CPU, and two for `one-cpu`.
 pub(crate) fn default_sessions(text: &str, topology: &Topology) -> Result<u32, PlacementError> {
     let parsed: Placement = text.parse()?;
     let found = placement::resolve(&parsed, topology, &Draw::identity(topology), 1, Pin::Each)?;
@@ -81,7 +81,7 @@ pub(super) fn varying(groups: &[Group]) -> Vec<&String> {
     groups.first().map(|first| first.levels.keys().filter(varies).collect()).unwrap_or_default()
 }
 
-/// The label of a group's level, shortened to what tells it from the other groups'.
+/// The label of a group's level, shortened to what distinguishes the group.
 pub(super) fn short_label(group: &Group, factor: &str, groups: &[Group]) -> Option<String> {
     let label = group.labels.get(factor)?.as_str();
     let mut levels: Vec<&str> =
@@ -92,7 +92,7 @@ pub(super) fn short_label(group: &Group, factor: &str, groups: &[Group]) -> Opti
     short_labels(&levels).into_iter().nth(at)
 }
 
-/// What tells a group's names from another's: the level alone where it is a word that says enough.
+/// What distinguishes a group's names: the level alone if its word is clear enough.
 pub(super) fn suffix(group: &Group, groups: &[Group]) -> String {
     let part = |factor: &&String| {
         let label = &short_label(group, factor, groups)?;

@@ -1,5 +1,5 @@
-//! Placements of a section (`[dop]`, `[jobs]`), each once, with what it is on this machine, and the lists
-//! of levels beside them.
+//! Placements of a section (`[dop]`, `[jobs]`), each once, as resolved on this machine, and the section's lists of
+//! levels.
 
 use std::collections::BTreeSet;
 use threadwise_machine::placement::{self, Resolved};
@@ -12,13 +12,13 @@ use super::overrides::Overrides;
 use super::policy::Policies;
 use crate::study::MIN_BLOCKS;
 
-/// Longest list of levels.
+/// Maximum length of a list of levels.
 const MOST_NUMBERS: usize = 200;
 
-/// Placements as a section writes them.
+/// Placements as a section lists them.
 pub(super) type Placements = Spanned<Vec<Spanned<String>>>;
 
-/// What one placement is here.
+/// One placement on this machine.
 #[derive(Debug, Clone)]
 pub(super) struct Site {
     pub text: String,
@@ -49,7 +49,7 @@ impl Site {
         self.sets.first().map_or(0, |set| cores(set, topology))
     }
 
-    /// Physical cores that the placement has on its smallest NUMA node; `None` where it lies on one.
+    /// Physical cores of the placement on its smallest NUMA node; `None` if it uses one node.
     pub fn cores_of_one_node(&self, topology: &Topology) -> Option<u32> {
         let set = self.sets.first()?;
         let on_node = |cpus: &CpuSet| cores(&set.intersection(cpus), topology);
@@ -59,8 +59,8 @@ impl Site {
     }
 }
 
-/// The placements that this machine has, each once: `all` is `no-smt` where there is no SMT. Those of the
-/// command line stand in the place of the file's; `first` comes before others that are the same.
+/// The placements that this machine has, each once: `all` is `no-smt` without SMT. The command line's replace the
+/// file's; `first` is kept where others equal it.
 pub(super) fn sites(
     placements: &Placements,
     first: &str,
@@ -97,7 +97,7 @@ pub(super) fn sites(
     Ok(sites)
 }
 
-/// Cores with a logical CPU in the set; a logical CPU whose core nobody knows counts as one.
+/// Cores with a logical CPU in the set; a logical CPU without a known core counts as one.
 fn cores(set: &CpuSet, topology: &Topology) -> u32 {
     let mut firsts: Vec<u32> = set
         .iter()
@@ -108,7 +108,7 @@ fn cores(set: &CpuSet, topology: &Topology) -> u32 {
     firsts.len() as u32
 }
 
-/// Checks placements that no machine is needed for.
+/// Checks placements without a machine.
 pub(super) fn check(placements: &Placements, source: &Source) -> Result<(), LoadError> {
     for text in placements.get_ref() {
         if let Err(error) = text.get_ref().parse::<Placement>() {
@@ -118,8 +118,8 @@ pub(super) fn check(placements: &Placements, source: &Source) -> Result<(), Load
     Ok(())
 }
 
-/// A list of numbers of the file, `what` being such as `levels of [dop]`; `None` for `auto` and where there
-/// is none.
+/// A list of numbers of the file; `what` names it in errors, such as `levels of [dop]`. `None` for `auto` and for no
+/// list.
 pub(super) fn list_of(
     value: Option<&Spanned<Value>>,
     source: &Source,
@@ -145,10 +145,10 @@ pub(super) fn list_of(
     let mut numbers = numbers.iter().map(number).collect::<Option<Vec<u32>>>().ok_or_else(wrong)?;
     let mut seen = BTreeSet::new();
     numbers.retain(|number| seen.insert(*number));
-    // A study that repeats or lists this many would take longer to resolve than to refuse.
+    // A longer list would take long to resolve.
     if numbers.len() > MOST_NUMBERS {
         return Err(source
-            .at(value.span(), format!("{what}: at most {MOST_NUMBERS} numbers are allowed; take some out")));
+            .at(value.span(), format!("{what}: at most {MOST_NUMBERS} numbers are allowed; remove some")));
     }
     Ok(Some(numbers))
 }

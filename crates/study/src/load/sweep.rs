@@ -1,5 +1,5 @@
-//! The session sweep: 1, 2, 4, … up to the allowed logical CPUs, and a little past them, in one order of logical CPUs
-//! or in both: spread over the cores first, or packed onto siblings first.
+//! The session sweep: 1, 2, 4, … up to the allowed logical CPUs, and somewhat beyond, in one or both orders of logical
+//! CPUs: spread over the cores first, or packed onto siblings first.
 
 use threadwise_machine::{Draw, Pin, Topology};
 
@@ -12,15 +12,15 @@ use super::values::{self, session_list};
 use crate::study::MIN_BLOCKS;
 use crate::{Instance, Role};
 
-/// How far past the allowed logical CPUs a sweep goes where the file does not say.
+/// Default end of a sweep as a multiple of the allowed logical CPUs.
 const PAST: f64 = 1.5;
 
-/// Placements whose logical CPUs are the cores of a package, of a node and of the machine, which `auto` has points at.
+/// Placements with all cores of a package, of a node and of the machine: `auto` has points at their sizes.
 const CORES: [&str; 3] = ["package-no-smt", "node-no-smt", "no-smt"];
 
 /// A sweep.
 pub(super) struct Sweep {
-    /// Points that no other treatment stands for.
+    /// Points without an equal treatment.
     pub seats: Vec<Seat>,
     /// One for each order.
     pub lines: Vec<Line>,
@@ -30,7 +30,7 @@ pub(super) struct Sweep {
     pub allowed: u32,
 }
 
-/// A point: sessions, and the name of the treatment that stands for them.
+/// A point: sessions, and the name of the treatment that represents it.
 pub(super) type Point = (u32, String);
 
 /// The points of a sweep in one order.
@@ -41,7 +41,7 @@ pub(super) struct Line {
     pub points: Vec<Point>,
 }
 
-/// The sweep of a study, if it has one here; what is left out is added to `left_out`.
+/// The sweep of a study, if it has one here; adds what is left out to `left_out`.
 pub(super) fn sweep(
     file: &StudyFile,
     topology: &Topology,
@@ -50,13 +50,13 @@ pub(super) fn sweep(
     seats: &[Seat],
     left_out: &mut Vec<String>,
 ) -> Result<Option<Sweep>, LoadError> {
-    // With [dop], numbers of sessions are those of streams, and with [jobs] those of jobs.
+    // With [dop], numbers of sessions mean streams, and with [jobs] they mean jobs.
     let sections = [("[dop]", file.raw.dop.is_some()), ("[jobs]", file.raw.jobs.is_some())];
     if let Some((section, _)) = sections.into_iter().find(|(_, is_there)| *is_there) {
         return match overrides.orders {
             None => Ok(None),
             Some(_) => Err(refused(format!(
-                "the treatments of this study are those of {section}, which no sweep can have"
+                "the treatments of this study are those of {section}, which cannot have a sweep"
             ))),
         };
     }
@@ -88,8 +88,8 @@ fn refused(why: String) -> LoadError {
     LoadError::Override { option: "--sweep".to_owned(), why }
 }
 
-/// The number of logical CPUs that the file's sweep is for at most, where this machine has more. One that the
-/// command line asks for, or that other sections replace, has no such limit.
+/// The file's limit of logical CPUs for a sweep, if this machine has more. A sweep that the command line asks for, or
+/// that other sections replace, has no limit.
 pub(super) fn exceeded(file: &StudyFile, topology: &Topology, overrides: &Overrides) -> Option<u32> {
     let is_replaced = file.raw.dop.is_some() || file.raw.jobs.is_some() || overrides.placements.is_some();
     let sweep = file
@@ -110,7 +110,7 @@ fn automatic(allowed: u32, cores: [u32; 3], past: f64) -> Vec<u32> {
     points
 }
 
-/// What makes points.
+/// Inputs of points.
 struct Maker<'a> {
     orders: &'a [&'static str],
     pin: Pin,
@@ -119,8 +119,8 @@ struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    /// Finds for each point of each order the treatment that stands for it, or makes one, with the baseline's memory
-    /// policy. A point that leaves no memory for it (`remote` when all nodes work) is left out.
+    /// For each point of each order, finds an equal treatment or makes one with the baseline's memory policy. A point
+    /// without memory for it (`remote` when all nodes work) is left out.
     fn place(&self, points: &[u32], cores: u32, left_out: &mut Vec<String>) -> Sweep {
         let (topology, seed) = (self.policies.topology, self.policies.seed);
         let allowed = topology.allowed().len() as u32;
@@ -133,7 +133,7 @@ impl Maker<'_> {
         for &sessions in points {
             let all: Vec<Seat> =
                 self.orders.iter().map(|order| self.seat(order, sessions, allowed)).collect();
-            // A point that is one set in every order is one treatment, named by its sessions.
+            // A point with the same set in every order is one treatment, named by its sessions.
             let is_one = all.iter().skip(1).all(|seat| is_same(&all[0], seat, topology, &draws));
             if several && is_one {
                 shared.push(sessions.to_string());

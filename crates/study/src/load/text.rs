@@ -1,7 +1,7 @@
-//! The text form of a resolved study, as the store keeps it: TOML, read back to the same value.
+//! The text format of a resolved study, as the store keeps it: TOML that reads back to the same value.
 //!
-//! The structures mirror those of `crate::study`, so that the pure types need no serde and a change
-//! of theirs cannot change what older stores mean.
+//! The structures mirror those of `crate::study`, so that the pure types need no serde and changes to them cannot
+//! change what older stores mean.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::{
     Arm, Comparison, Design, LongWindows, OptionValue, Options, Quota, Role, Stopping, Study, Treatment,
 };
 
-/// Version of the text form.
+/// Version of the text format.
 const TEXT_VERSION: u32 = 1;
 
 #[derive(Deserialize)]
@@ -28,18 +28,18 @@ struct StudyText {
     version: u32,
     name: String,
     title: String,
-    /// As text, since TOML's whole numbers end at 2^63 − 1.
+    /// As text, since TOML integers end at 2^63 − 1.
     seed: String,
     engine: String,
     workload: String,
     left_out: Vec<String>,
     engine_options: OptionsText,
-    /// Left out by versions in which engines said nothing of themselves.
+    /// Absent in files of versions whose engines reported no properties.
     engine_properties: Option<PropertiesText>,
     design: DesignText,
-    /// Left out where slices are made for no quota.
+    /// Absent without a quota.
     quota: Option<QuotaText>,
-    /// Left out in a study of one boot.
+    /// Absent in a study of one boot.
     external: Option<ExternalText>,
     #[serde(rename = "treatment", default)]
     treatments: Vec<TreatmentText>,
@@ -47,7 +47,7 @@ struct StudyText {
     comparisons: Vec<ComparisonText>,
 }
 
-/// What differs from an engine that says nothing.
+/// Differences from the default properties.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PropertiesText {
@@ -78,18 +78,18 @@ enum ValueText {
 struct DesignText {
     rounds: u32,
     slice_ns: u64,
-    /// Missing where it is measured.
+    /// Absent if it is measured.
     #[serde(default)]
     rewarm_ns: Option<u64>,
     level: f64,
-    /// Studies before margins have none.
+    /// Absent in studies older than margins.
     #[serde(default)]
     margin: Option<f64>,
-    /// What studies had before margins; it decides nothing any more.
+    /// What studies had before margins; no longer used.
     #[serde(default, rename = "target_half_width")]
     _target_half_width: Option<f64>,
     stopping: StoppingText,
-    /// Left out in a study without.
+    /// Absent in a study without.
     #[serde(default)]
     long_windows: Option<LongWindowsText>,
 }
@@ -126,20 +126,20 @@ struct TreatmentText {
     placement: String,
     sessions: u32,
     pin: PinText,
-    /// Left out where it is `local`, as in texts from before there were others.
+    /// Absent if it is `local`, as in older texts.
     #[serde(default)]
     memory: MemoryText,
-    /// Left out where nobody places service threads.
+    /// Absent if service threads are not placed.
     service: Option<ServiceText>,
     options: OptionsText,
     factors: BTreeMap<String, String>,
-    /// Left out where nothing is switched.
+    /// Absent if nothing is switched.
     #[serde(default)]
     arm: BTreeMap<String, String>,
-    /// Left out where the engine is the study's own.
+    /// Absent if the engine is the study's own.
     #[serde(default)]
     engine_options: OptionsText,
-    /// Left out where the data lies in the study's own folder.
+    /// Absent if the data is in the study's own folder.
     device: Option<String>,
 }
 
@@ -191,8 +191,7 @@ struct ComparisonText {
     kind: String,
 }
 
-/// A resolved study as text; [`from_toml`] gives the same study back (durations up to 2^63 − 1 ns,
-/// which is 292 years).
+/// A resolved study as text; [`from_toml`] reads it back (durations up to 2^63 − 1 ns, which is 292 years).
 pub fn to_toml(study: &Study) -> String {
     let list = |lines: &[String]| Value::Array(lines.iter().map(|line| text(line)).collect());
     let comparison = |one: &Comparison| {
@@ -335,16 +334,16 @@ fn treatment_table(treatment: &Treatment) -> Value {
     Value::Table(table)
 }
 
-/// The resolved study of a text that [`to_toml`] made.
+/// Reads a text that [`to_toml`] wrote.
 ///
 /// # Errors
-/// A text of another version or form, with its place.
+/// A text of another version or format, with its position.
 pub fn from_toml(text: &str) -> Result<Study, LoadError> {
     let source = Source { name: "stored study".to_owned(), text: text.to_owned() };
     let located = |error: toml::de::Error| source.at(error.span().unwrap_or(0..0), error.message());
     let read: StudyText = toml::from_str(text).map_err(located)?;
     if read.version != TEXT_VERSION {
-        let message = format!("version is {}, and this program reads version {TEXT_VERSION}", read.version);
+        let message = format!("version is {}, but this program reads version {TEXT_VERSION}", read.version);
         return Err(source.at(0..0, message));
     }
     let seed =
@@ -376,12 +375,12 @@ pub fn from_toml(text: &str) -> Result<Study, LoadError> {
     })
 }
 
-/// A quota or a period of 0 would be divided by.
+/// Rejects a quota or a period of 0, which would be a divisor.
 fn quota(read: Option<QuotaText>, source: &Source) -> Result<Option<Quota>, LoadError> {
     let Some(QuotaText { cpus, period_ns, burst_ns }) = read else { return Ok(None) };
     match cpus.is_finite() && cpus > 0.0 && period_ns > 0 {
         true => Ok(Some(Quota { cpus, period_ns, burst_ns })),
-        false => Err(source.at(0..0, format!("quota: {cpus} CPUs in {period_ns} ns is none"))),
+        false => Err(source.at(0..0, format!("quota: {cpus} CPUs in {period_ns} ns is invalid"))),
     }
 }
 
@@ -426,7 +425,7 @@ impl From<DesignText> for Design {
     }
 }
 
-/// An arm that is none is of a newer program.
+/// An unknown arm comes from a newer program.
 fn arm(levels: &BTreeMap<String, String>, source: &Source) -> Result<Arm, LoadError> {
     let mut arm = Arm::default();
     for (factor, level) in levels {

@@ -1,4 +1,4 @@
-//! What single values of a study definition mean.
+//! Meaning of single values of a study definition.
 
 use threadwise_machine::placement::Service;
 use threadwise_machine::{Memory, Pin, PlacementError};
@@ -12,10 +12,10 @@ use crate::worklist;
 /// Orders in which a sweep takes logical CPUs.
 const ORDERS: [&str; 2] = ["spread", "packed"];
 
-/// More sessions than this in one treatment are taken for a slip of the keyboard.
+/// More sessions in one treatment are taken for a typing error.
 pub const MAX_SESSIONS: u32 = 4096;
 
-/// Why a number of sessions cannot be, or nothing.
+/// The error of a number of sessions, if any.
 pub(super) fn session_fault(count: u32) -> Option<String> {
     match count {
         0 => Some("0 sessions; at least 1 is needed".to_owned()),
@@ -49,7 +49,7 @@ pub(super) fn pin(word: Option<&Spanned<String>>, workload: &str, source: &Sourc
         Some(("set", _)) => Ok(Pin::Set),
         Some((other, span)) => Err(source.at(
             span,
-            format!("pin is '{other}'; each (a session on its own logical CPU) and set (it floats inside the placement) are allowed"),
+            format!("pin is '{other}'; each (a session on its own logical CPU) and set (sessions float inside the placement) are allowed"),
         )),
     }
 }
@@ -71,7 +71,7 @@ pub(super) fn service(text: Option<&Spanned<String>>, source: &Source) -> Result
 /// The orders of a list, each once.
 ///
 /// # Errors
-/// One is no order, one appears twice, or there is none.
+/// An unknown or duplicate order, or an empty list.
 pub(super) fn orders<'a>(asked: impl Iterator<Item = &'a str>) -> Result<Vec<&'static str>, String> {
     let mut found: Vec<&'static str> = Vec::new();
     for word in asked {
@@ -127,7 +127,7 @@ pub(super) fn sweep_points(sweep: &RawSweep, source: &Source) -> Result<Option<V
         match count.map(|count| (count, session_fault(count))) {
             Some((count, None)) => counts.push(count),
             Some((_, Some(fault))) => return wrong(&fault),
-            None => return wrong(&format!("{point} is no number of sessions")),
+            None => return wrong(&format!("{point} is not a number of sessions")),
         }
     }
     if counts.is_empty() { wrong("the list is empty") } else { Ok(Some(counts)) }

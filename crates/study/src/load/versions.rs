@@ -1,8 +1,8 @@
-//! Two versions of a program in one study: the same placements for both, which are compared placement by placement.
+//! Two versions of a program in one study, compared placement by placement.
 //!
-//! They stand in one group, and not in one for each as levels of a factor do, so that there is one baseline with its twin
-//! and a block has one run of each version and placement, and one more. What is compared is one version with the other on
-//! one placement, and placements of the first version with each other; never both at once.
+//! They are in one group, not one group each as levels of a factor, so that there is one baseline with its twin and a
+//! block has one run of each version and placement, plus one. A comparison is between versions on one placement, or
+//! between placements of the first version; never both at once.
 
 use super::check::{level_fault, study_wide};
 use super::error::LoadError;
@@ -12,7 +12,7 @@ use super::seat::{Group, Seat};
 use crate::version::{KIND, NAMES};
 use crate::{Comparison, Instance, Options, Role};
 
-/// The seats of the command line's placements, once for each version; the first version on the first placement is the
+/// The seats of the command line's placements for each version; the first version on the first placement is the
 /// baseline.
 pub(super) fn seats(versions: &[Options; 2], placed: Vec<Seat>) -> Vec<Seat> {
     let is_one = placed.len() == 1;
@@ -42,15 +42,15 @@ pub(super) fn seats(versions: &[Options; 2], placed: Vec<Seat>) -> Vec<Seat> {
     seats
 }
 
-/// What versions cannot be.
+/// Checks what versions do not allow.
 ///
 /// # Errors
-/// A setting that cannot be, versions that are the same, or a study whose treatments are not its placements alone.
+/// An invalid setting, equal versions, or a study with treatments beside its placements.
 pub(super) fn check(file: &StudyFile, versions: &[Options; 2]) -> Result<(), LoadError> {
     let raw = &file.raw;
     if raw.dop.is_some() || raw.jobs.is_some() || raw.external.is_some() {
         let why = format!(
-            "study {} has treatments of its own beside placements: --factor of threadwise run compares two levels there",
+            "study {} has treatments beside placements: compare two levels there with --factor of threadwise run",
             file.name()
         );
         return Err(LoadError::Override { option: "ab".to_owned(), why });
@@ -67,14 +67,14 @@ pub(super) fn check(file: &StudyFile, versions: &[Options; 2]) -> Result<(), Loa
         }
     }
     if versions[0] == versions[1] {
-        let why = "both versions are the same: nothing would be compared".to_owned();
+        let why = "both versions are the same: there is nothing to compare".to_owned();
         return Err(LoadError::Override { option: "ab".to_owned(), why });
     }
     Ok(())
 }
 
-/// The comparisons of a group with versions: the second over the first on each placement, then every placement of the first
-/// over the first placement.
+/// The comparisons of a group with versions: the second over the first on each placement, then every placement of the
+/// first over the first placement.
 pub(super) fn comparisons(group: &Group, suffix: &str) -> Vec<Comparison> {
     let seats_of = |version: &str| -> Vec<&Seat> {
         let seats = group.seats.iter().filter(|seat| seat.role != Role::BaselineTwin);
@@ -87,7 +87,7 @@ pub(super) fn comparisons(group: &Group, suffix: &str) -> Vec<Comparison> {
         baseline: super::comparisons::below(&below.name, group, suffix),
         kind: kind.to_owned(),
     };
-    // What is over the baseline is called so in all studies.
+    // All studies use this name for comparisons with the baseline.
     let kind = |at: usize| if at == 0 { "baseline" } else { KIND };
     let over =
         second.iter().zip(&first).enumerate().map(|(at, (top, below))| comparison(top, below, kind(at)));

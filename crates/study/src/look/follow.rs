@@ -1,46 +1,45 @@
-//! Looks one after another: who shares a core with whom now, and who with a co-runner.
+//! Follows looks: which logical CPUs share a core now, and which share one with a co-runner.
 //!
-//! All watched logical CPUs run the wide kernel at once in every look, so that each that has its core's whole
-//! width is cleared at once. One that is slowed shares its core with another watched one or with a co-runner:
-//! lines passed with the other slowed ones say which. Each look has one line a CPU at most; known partners
-//! are paired first, then slowed CPUs without a partner, then the rest, each with the one that it was not
-//! paired with for the longest time.
+//! All watched logical CPUs run the wide kernel at once in every look, so each that has its core's whole width is
+//! cleared at once. A slowed one shares its core with another watched one or with a co-runner: lines passed between
+//! slowed ones tell which. Each CPU has at most one line in a look; known partners are paired first, then slowed CPUs
+//! without a partner, then the rest, each with the one that it was not paired with for the longest time.
 //!
-//! One that did not come in time is not known to stand still: it may run something else, or begin to run after the
-//! others went on. Neither is it known where it is, since a hypervisor that takes a logical CPU away may give it
-//! another core. So whoever is slowed while one is missing may be slowed by that one, whatever earlier looks saw of the
-//! two: it is *slowed*, and neither with a co-runner nor with a partner that is missing. Who has its core's whole width
-//! has it nevertheless, and that others which came are on one core is seen without those that did not.
+//! One that did not run in time may not stand still: it may run something else, or start after the others. Its core is
+//! unknown too, since a hypervisor that deschedules a logical CPU may move it. So a CPU that is slowed while one is
+//! missing may be slowed by the missing one, whatever earlier looks showed: it is *slowed*, and shares its core neither
+//! with a co-runner nor with a missing partner. Whole widths, and pairs on one core, are still valid among those that
+//! ran.
 
-use super::levels::{free_adds, siblings_ns, widths};
-use super::{BUSY_BELOW, CpuLook, Levels, Look, PairLook};
+use super::levels::{free_width, siblings_ns, widths};
+use super::{CpuLook, Levels, Look, PairLook};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Widths of a logical CPU, and lines, that are remembered: what was seen hours ago was seen at another
-/// clock, and a single odd line must not close the gap between siblings and others for good.
+/// Widths per logical CPU, and lines, that are remembered: older ones were measured at another clock, and a single
+/// outlier line must not close the gap between siblings and others for ever.
 const REMEMBERED: usize = 512;
 
-/// How a logical CPU has its core.
+/// How a logical CPU shares its core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Share {
-    /// For itself, as far as logical CPUs that came to the look and co-runners go.
+    /// Alone, as far as watched logical CPUs that ran and co-runners are concerned.
     Alone,
-    /// With this looked at logical CPU: their line is one of siblings, and neither has its core's whole width.
+    /// With this watched logical CPU: their line is one of siblings, and neither has its core's whole width.
     With(u32),
-    /// With a co-runner: it is slowed, and by no logical CPU that is looked at.
+    /// With a co-runner: it is slowed, and by no watched logical CPU.
     CoRunner,
-    /// It is slowed, and was not paired lately with all those that may be the cause, or one of them did not come.
+    /// Slowed; it was not recently paired with all possible causes, or one of them did not run.
     Slowed,
-    /// On another core than the one that it passed a line with; the width of its own is not known.
+    /// On another core than its partner in a line; its own width is unknown.
     Apart,
-    /// It did not run in time: stacked on another, or taken away.
+    /// It did not run in time: stacked on another, or descheduled.
     Away,
-    /// The figures contradict each other, or nothing is known.
+    /// The numbers contradict each other, or nothing is known.
     Unknown,
 }
 
 impl Share {
-    /// The word that JSON and CSV have.
+    /// The word in JSON and CSV.
     pub fn word(self) -> &'static str {
         match self {
             Self::Alone => "alone",
@@ -53,20 +52,19 @@ impl Share {
         }
     }
 
-    /// The logical CPU that it shares its core with, of those that are looked at.
+    /// The watched logical CPU that it shares its core with.
     pub fn with(self) -> Option<u32> {
         if let Self::With(other) = self { Some(other) } else { None }
     }
 }
 
-/// How the logical CPUs of a look did, by their widths.
+/// Logical CPUs of a look, grouped by their widths.
 #[derive(Debug, Default)]
 struct Widths {
     slowed: BTreeSet<u32>,
     /// Those with the whole width of their core.
     clear: BTreeSet<u32>,
-    /// Those that were not there while others ran the wide kernel; where no widths are known, those that did not run
-    /// at all.
+    /// Those that did not run while others ran the wide kernel; if widths are unknown, those that did not run at all.
     missing: BTreeSet<u32>,
 }
 
@@ -89,16 +87,16 @@ impl Widths {
     }
 }
 
-/// Who met whom, look after look.
+/// History of pairs over looks.
 #[derive(Debug, Clone, Default)]
 pub struct Partners {
     cpus: Vec<u32>,
     partners: BTreeMap<u32, u32>,
-    /// Number of the look in which two were last seen on different cores.
+    /// Number of the last look with two on different cores.
     apart: BTreeMap<(u32, u32), u64>,
-    /// Number of the look in which one of two was last seen without the other.
+    /// Number of the last look that tested one of two without the other.
     tested: BTreeMap<(u32, u32), u64>,
-    /// Partners that a test has shown, which a line alone does not part.
+    /// Partners that a test has shown; a line alone does not separate them.
     shown: BTreeSet<(u32, u32)>,
     /// Slowed in the last look, without a partner.
     suspects: BTreeSet<u32>,
@@ -109,9 +107,9 @@ fn key(a: u32, b: u32) -> (u32, u32) {
     (a.min(b), a.max(b))
 }
 
-/// Whether it is slowed; `None` where it did not run, or its core's width is not known.
+/// Whether it is slowed; `None` if it did not run, or its core's width is unknown.
 fn is_slowed(seen: &CpuLook, levels: &Levels) -> Option<bool> {
-    Some(seen.adds_per_step? < BUSY_BELOW * levels.free_adds.get(&seen.cpu)?)
+    Some(seen.adds_per_step? < levels.free.get(&seen.cpu)?.from)
 }
 
 impl Partners {
@@ -120,7 +118,7 @@ impl Partners {
         Self { cpus: cpus.to_vec(), ..Self::default() }
     }
 
-    /// The pairs that are to pass a line in the next look.
+    /// The pairs for lines in the next look.
     pub fn pairs(&self) -> Vec<(u32, u32)> {
         let mut free: BTreeSet<u32> = self.cpus.iter().copied().collect();
         let mut pairs = Vec::new();
@@ -138,8 +136,8 @@ impl Partners {
         pairs
     }
 
-    /// The two of which of these pairs are to be seen without each other: slowed ones without a partner before known
-    /// partners, whose turn is every fourth time, and others where there are none.
+    /// Which of these pairs to test without each other: slowed ones without a partner before known partners, which are
+    /// tested every fourth time, and others if there are none.
     pub fn test(&self, pairs: &[(u32, u32)]) -> Option<(u32, u32)> {
         let at = |&(a, b): &(u32, u32)| self.tested.get(&key(a, b)).copied().unwrap_or(0);
         let longest_ago = |some: &[(u32, u32)]| some.iter().copied().min_by_key(at);
@@ -154,7 +152,7 @@ impl Partners {
         pair.map(|(a, b)| key(a, b))
     }
 
-    /// Pairs CPUs up, each with the one that it has not met for the longest time.
+    /// Pairs CPUs, each with the one that it was not paired with for the longest time.
     fn longest_ago(&self, mut cpus: BTreeSet<u32>, pairs: &mut Vec<(u32, u32)>) {
         while let Some(a) = cpus.pop_first() {
             let met = |b: &u32| self.apart.get(&key(a, *b)).copied().unwrap_or(0);
@@ -164,15 +162,15 @@ impl Partners {
         }
     }
 
-    /// Takes the next look in; says how each logical CPU had its core, in the look's order. One at other logical CPUs
-    /// than the last belongs to another block: what was seen before it was long ago.
+    /// Adds the next look; returns how each logical CPU shared its core, in the look's order. A look at other logical
+    /// CPUs than the last belongs to another block, and makes earlier looks old.
     pub fn judge(&mut self, look: &Look, levels: &Levels) -> Vec<Share> {
         if !look.cpus.iter().map(|seen| &seen.cpu).eq(&self.cpus) {
             *self = Self::new(&look.cpus.iter().map(|seen| seen.cpu).collect::<Vec<u32>>());
         }
         self.looks += 1;
         let widths = Widths::new(look, levels);
-        // Where it was before says nothing of where it comes back.
+        // Its earlier core does not tell where it comes back.
         let is_missing = |(a, b): &(u32, u32)| widths.missing.contains(a) || widths.missing.contains(b);
         self.apart.retain(|pair, _| !is_missing(pair));
         let contradicted = self.meet(look, &widths, levels);
@@ -186,26 +184,26 @@ impl Partners {
         shares
     }
 
-    /// Notes who was apart and who on one core; gives those whose line and widths contradict each other.
+    /// Records which were apart and which on one core; returns those whose line and widths contradict each other.
     fn meet(&mut self, look: &Look, widths: &Widths, levels: &Levels) -> BTreeSet<u32> {
         let mut contradicted = BTreeSet::new();
         let tested = levels.tested(look).map(|(a, b, is_with)| (key(a, b), is_with));
         self.tested.extend(look.alone.map(|alone| (key(alone.a, alone.b), self.looks)));
         for &PairLook { a, b, line_ns } in &look.pairs {
             let is_near = levels.is_near(line_ns);
-            // The width of one says nothing of the other where that passed its line and was gone then.
+            // If the other passed its line and was then gone, the width of one does not describe the other.
             let is_clear = (widths.clear.contains(&a) || widths.clear.contains(&b))
                 && ![a, b].iter().any(|cpu| widths.missing.contains(cpu));
             let are_slowed = widths.slowed.contains(&a) && widths.slowed.contains(&b);
             let shown_now = tested.filter(|(pair, _)| *pair == key(a, b)).map(|(_, is_with)| is_with);
             match shown_now {
-                // What widths show needs no line; but where lines of siblings are short, a long one contradicts it.
+                // Widths need no line; but where lines of siblings are short, a long one contradicts them.
                 Some(true) if is_near == Some(false) => {
                     self.part(a, b);
                     contradicted.extend([a, b]);
                     continue;
                 }
-                // A short line and two that are slowed need no test: no co-runner brings a line near.
+                // A short line and two slowed CPUs need no test: no co-runner shortens a line.
                 Some(false) if is_near == Some(true) && are_slowed => {}
                 Some(is_with) => {
                     self.note(a, b, is_with);
@@ -214,7 +212,7 @@ impl Partners {
                 }
                 None => {}
             }
-            // A line alone does not part what a test has shown, unless the two were tested again without an answer.
+            // A line alone does not separate tested partners, unless a new test gave no answer.
             let is_undecided = look.alone.is_some_and(|alone| key(alone.a, alone.b) == key(a, b));
             if self.shown.contains(&key(a, b)) && !is_clear && !(is_undecided && is_near == Some(false)) {
                 continue;
@@ -239,7 +237,7 @@ impl Partners {
         contradicted
     }
 
-    /// Two that were on one core are so no more, as far as is known.
+    /// Two that were on one core are no longer known to be.
     fn part(&mut self, a: u32, b: u32) {
         self.shown.remove(&key(a, b));
         if self.partners.get(&a) == Some(&b) {
@@ -270,7 +268,7 @@ impl Partners {
             _ if clear.contains(&cpu) => Share::Alone,
             Some(&partner) => Share::With(partner),
             None if slowed.contains(&cpu) => {
-                // Suspects are paired first, so that even where all are, each meets each in about this time.
+                // Suspects come first, so that even if all are, each meets each in about this time.
                 let lately = self.looks.saturating_sub(2 * self.cpus.len() as u64);
                 let is_apart = |other: &u32| self.apart.get(&key(cpu, *other)).is_some_and(|at| *at > lately);
                 let mut others =
@@ -288,13 +286,13 @@ impl Partners {
     }
 }
 
-/// Judges looks as they come, by levels of the last ones.
+/// Judges looks as they arrive, by levels of the last ones.
 #[derive(Debug, Default)]
 pub struct Follower {
     partners: Partners,
     widths: BTreeMap<u32, VecDeque<f64>>,
     lines_ns: VecDeque<f64>,
-    /// Lines of those that widths showed on one core.
+    /// Lines of those that widths show on one core.
     on_one_core_ns: VecDeque<f64>,
 }
 
@@ -333,16 +331,16 @@ impl Follower {
         self.partners.judge(look, &self.levels())
     }
 
-    /// Levels of the looks that are remembered.
+    /// Levels of the remembered looks.
     pub fn levels(&self) -> Levels {
-        let free_adds = self.widths.iter().filter_map(|(&cpu, widths)| {
+        let free = self.widths.iter().filter_map(|(&cpu, widths)| {
             let widths: Vec<f64> = widths.iter().copied().collect();
-            Some((cpu, free_adds(&widths)?))
+            Some((cpu, free_width(&widths)?))
         });
         let levels = Levels {
             siblings_ns: siblings_ns(self.lines_ns.iter().copied()),
             lines_mislead: false,
-            free_adds: free_adds.collect(),
+            free: free.collect(),
         };
         levels.unless_misleading(self.on_one_core_ns.iter().copied())
     }

@@ -1,4 +1,4 @@
-//! Latencies to levels: where the gaps between them are. Pure.
+//! Finds levels in latencies by the gaps between them. Pure.
 //!
 //! The density of the logarithms of the latencies is estimated with a Gaussian kernel (Silverman,
 //! *Density Estimation for Statistics and Data Analysis*, 1986); a level ends at a deep valley of it.
@@ -7,10 +7,10 @@
 const KERNEL: f64 = 0.05;
 /// Width of a bin in ln(ns).
 const BIN: f64 = 0.01;
-/// Bins that the kernel reaches to each side: four standard deviations.
+/// Reach of the kernel to each side, bins: four standard deviations.
 const REACH: usize = 20;
-/// The peaks of two levels are at least this ratio apart. Distances on one mesh vary about as much from
-/// one neighbour to the next, while a further cache or package costs more.
+/// Minimum ratio between the peaks of two levels. Distances on one mesh vary about as much from one neighbour to the
+/// next, while a further cache or package costs more.
 pub const MIN_RATIO: f64 = 1.25;
 /// A valley is a boundary where its density is at most this share of the lower peak beside it. Two
 /// single values at [`MIN_RATIO`] have 0.17.
@@ -70,7 +70,7 @@ fn extremes(density: &[f64]) -> (Vec<Extreme>, Vec<Extreme>) {
     let mut begin = 0;
     for end in 1..=density.len() {
         if end == density.len() || density[end] != density[begin] {
-            // Bins are read at their middle, hence the half.
+            // A bin is represented by its middle, hence the half.
             runs.push(Extreme { at: (begin + end) as f64 / 2.0, height: density[begin] });
             begin = end;
         }
@@ -91,7 +91,7 @@ fn extremes(density: &[f64]) -> (Vec<Extreme>, Vec<Extreme>) {
     (peaks, valleys)
 }
 
-/// The boundary that separates least, of those that do not separate enough.
+/// The least separating boundary of those that do not separate enough.
 fn shallowest(peaks: &[Extreme], valleys: &[Extreme]) -> Option<usize> {
     let depth = |at: usize| valleys[at].height / peaks[at].height.min(peaks[at + 1].height);
     // Half a bin of rounding on either side.

@@ -1,7 +1,7 @@
 //! One logical CPU of a core, the same one in all arms.
 //!
 //! Without SMT the kernel keeps the first thread of each core, and logical CPU 0 is never taken offline. So in a study
-//! that takes siblings away every treatment with one logical CPU of a core has the first allowed one, in all arms, and
+//! that takes siblings away, every treatment with one logical CPU of a core has the first allowed one in all arms, and
 //! arms differ in nothing else.
 
 use threadwise_machine::{CpuSet, Resolved, Topology};
@@ -22,7 +22,7 @@ fn first(topology: &Topology, allowed: &CpuSet, cpu: u32) -> u32 {
     siblings.and_then(|siblings| siblings.first()).unwrap_or(cpu)
 }
 
-/// The placement on first threads; as it is where it uses both of some core.
+/// Moves the placement to first threads; unchanged if it uses both of some core.
 pub(super) fn on_first(topology: &Topology, placed: Resolved) -> Resolved {
     let used = placed.set();
     if has_siblings(topology, &used) {

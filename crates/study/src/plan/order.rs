@@ -1,11 +1,11 @@
 //! The order of slices: over the whole study each treatment follows each other one, and itself, equally often.
 //!
-//! A slice may change the next one's speed (caches, clock, write-back). In permutations that are drawn one by
-//! one a treatment hardly ever follows itself, so that what it does to the next slice falls on all others and
-//! biases its own ratio in every block. In a serially balanced sequence it falls on all alike: Finney and
+//! A slice may change the next one's speed (caches, clock, write-back). In independent permutations a treatment hardly
+//! ever follows itself, so its effect on the next slice falls on all others and biases its own ratio in every block. In
+//! a serially balanced sequence it falls on all alike: Finney and
 //! Outhwaite, "Serially balanced sequences in bioassay" (Proc. R. Soc. B 145, 1956); Sampford, "Methods of
 //! construction and analysis of serially balanced sequences" (J. R. Statist. Soc. B 19, 1957). Since every round
-//! has every treatment once, a treatment can follow itself at the start of a round only, so there it always does:
+//! has every treatment once, a treatment can follow itself only at the start of a round, so there it always does:
 //! a round begins with the treatment that ended the one before.
 //!
 //! The rounds of a study are cut into cycles of twice as many rounds as treatments, each of two Latin squares in
@@ -21,14 +21,14 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use std::ops::Range;
 
-/// Walks that are drawn for one cycle until one grants all wishes.
+/// Maximum walks drawn for one cycle to satisfy all wishes.
 const WALKS: usize = 16;
 
 /// The order of a block: for each of its rounds the treatments, by index. A pure function.
 ///
-/// It takes time in proportion to `treatments` × (`treatments` + `rounds`), whatever the block's number.
-/// The first slice of a block follows none. Blocks begin with each treatment equally often where
-/// they are not much shorter than a cycle; a group of blocks that is a whole number of cycles begins again.
+/// Takes time in proportion to `treatments` × (`treatments` + `rounds`), whatever the block's number. The first slice
+/// of a block follows none. Blocks begin with each treatment equally often unless they are much shorter than a cycle; a
+/// group of blocks that is a whole number of cycles starts again.
 pub fn rounds(seed: u64, treatments: usize, rounds: u32, block: u32) -> Vec<Vec<usize>> {
     if treatments < 2 {
         return vec![(0..treatments).collect(); rounds as usize];
@@ -52,9 +52,9 @@ pub fn rounds(seed: u64, treatments: usize, rounds: u32, block: u32) -> Vec<Vec<
 /// All rounds of a study, counted through its blocks.
 struct Sequence {
     seed: u64,
-    /// Two at least.
+    /// At least two.
     treatments: usize,
-    /// Rounds of a block; one at least.
+    /// Rounds of a block; at least one.
     rounds: u64,
 }
 
@@ -63,7 +63,7 @@ impl Sequence {
         2 * self.treatments as u64
     }
 
-    /// The first treatments of some blocks: each once in as many blocks as there are treatments.
+    /// The first treatments of some blocks: each once in every `treatments` blocks.
     fn first_of_blocks(&self, blocks: Range<u64>) -> Vec<usize> {
         let mut drawn: Option<(u64, Vec<usize>)> = None;
         let mut all = Vec::new();
@@ -80,11 +80,11 @@ impl Sequence {
         all
     }
 
-    /// The treatments with which rounds of a cycle should begin: each with the round's number in the cycle. The first
-    /// must, since that one ended the cycle before, or begins a group of blocks; the others begin blocks.
+    /// The treatments that rounds of a cycle should begin with, with the round's number in the cycle. The first must,
+    /// since it ended the cycle before, or begins a group of blocks; the others begin blocks.
     fn wishes(&self, cycle: u64) -> Vec<(usize, usize)> {
         let range = cycle * self.cycle_rounds()..(cycle + 1) * self.cycle_rounds();
-        // After so many blocks a cycle ends with a block.
+        // After this many blocks a cycle ends with a block.
         let group = self.cycle_rounds() / common_divisor(self.cycle_rounds(), self.rounds);
         let block = range.start / self.rounds;
         let first = block - block % group;
@@ -113,16 +113,15 @@ impl Sequence {
 
 /// A closed walk through the rounds of a cycle.
 struct Walk {
-    /// How many wishes it grants.
+    /// Number of satisfied wishes.
     granted: usize,
     rows: Vec<Row>,
-    /// The treatment of each symbol, as far as a wish gave it one.
+    /// The treatment of each symbol, where a wish decides it.
     treatment_of: Vec<Option<usize>>,
 }
 
 impl Walk {
-    /// Draws a walk, and gives symbols to treatments so that it is in the wished treatment's symbol at each wish, first
-    /// come first served.
+    /// Draws a walk, and assigns symbols to treatments so that it meets each wish, in their order.
     fn draw(squares: &Squares, wishes: &[(usize, usize)], random: &mut ChaCha8Rng) -> Self {
         let rows = closed_walk(squares, random);
         let mut treatment_of = vec![None; squares.symbols()];
@@ -164,7 +163,7 @@ fn closed_walk(squares: &Squares, random: &mut ChaCha8Rng) -> Vec<Row> {
     walk
 }
 
-/// Draws which of the treatments that are left the other symbols stand for.
+/// Draws which of the remaining treatments the other symbols stand for.
 fn fill(treatment_of: Vec<Option<usize>>, random: &mut ChaCha8Rng) -> Vec<usize> {
     let mut is_given = vec![false; treatment_of.len()];
     treatment_of.iter().flatten().for_each(|treatment| is_given[*treatment] = true);

@@ -1,16 +1,16 @@
 //! Phases of a block: which arm the machine is in, and the slices that are taken in it.
 //!
-//! Switching stops all logical CPUs for a moment, so the arms of a study do not alternate slice by slice. A block has each of them
-//! twice, in a drawn order and its reverse (off, on, on, off), so that a drift that is linear in time falls on all alike
-//! (ABBA; Cox and Reid, *The Theory of the Design of Experiments*, ch. 4) and the ratio is one within the block. Each
-//! arm has the first half of the rounds in its first phase and the rest in its second. A block of one round has each arm
-//! once; of two such blocks the second has the reverse order of the first.
+//! Switching stops all logical CPUs for a moment, so arms do not alternate slice by slice. A block has each arm twice,
+//! in a drawn order and its reverse (off, on, on, off), so that a linear drift affects all equally (ABBA; Cox and Reid,
+//! *The Theory of the Design of Experiments*, ch. 4) and the ratio is one within the block. Each arm has the first half
+//! of the rounds in its first phase and the rest in its second. A block of one round has each arm once; the second of
+//! two such blocks has the reverse order of the first.
 
 use super::stream::{Purpose, random};
 use crate::{Arm, Study};
 use rand::seq::SliceRandom;
 
-/// A stretch of a block in one arm.
+/// A phase of a block in one arm.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Phase {
     /// The state of the machine.

@@ -5,21 +5,21 @@
 //! difference once: 1, −2, 3, −4, … (Williams, "Experimental designs balanced for the estimation of residual
 //! effects of treatments", Aust. J. Sci. Res. A 2, 1949). For odd n no row has; rows in which each difference or
 //! its negative comes twice are called terraces (Bailey, "Quasi-complete Latin squares: construction and
-//! randomization", J. R. Statist. Soc. B 46, 1984), and the second square has the rows backwards, whose
-//! differences are the negatives.
+//! randomization", J. R. Statist. Soc. B 46, 1984), and the second square has the rows reversed, whose differences are
+//! the negatives.
 
 use rand::Rng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-/// Most steps of the search for a terrace.
+/// Maximum steps of the search for a terrace.
 const STEPS: usize = 10_000;
 
 /// Two squares.
 pub struct Squares {
     /// The first row of the first square.
     first: Vec<usize>,
-    /// For even n what each symbol is called in the second square; empty for odd ones.
+    /// For even n the name of each symbol in the second square; empty for odd n.
     renamed: Vec<usize>,
 }
 
@@ -27,7 +27,7 @@ pub struct Squares {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
     is_of_second: bool,
-    /// What is added to the first row.
+    /// The number added to the first row.
     shift: usize,
 }
 
@@ -76,8 +76,8 @@ fn zigzag(symbols: usize) -> Vec<usize> {
     (0..symbols).map(symbol).collect()
 }
 
-/// Draws other names of an even number of symbols. Rows of a zigzag go from g to g + n/2 and back: n/2 pairs, which
-/// the names of the second square link into one ring.
+/// Draws new names for an even number of symbols. Rows of a zigzag go from g to g + n/2 and back: n/2 pairs, which the
+/// names of the second square link into one ring.
 fn renamed(symbols: usize, random: &mut ChaCha8Rng) -> Vec<usize> {
     let half = symbols / 2;
     let flip = |random: &mut ChaCha8Rng, (one, other): (usize, usize)| match random.next_u32() & 1 {
@@ -96,9 +96,9 @@ fn renamed(symbols: usize, random: &mut ChaCha8Rng) -> Vec<usize> {
     names
 }
 
-/// Draws a terrace of an odd number of symbols: from the zigzag on, stretches are turned round at random where at most
-/// one difference is then missing, and the last terrace that was met is taken. Its ends differ by a number without
-/// a common divisor with n, so that its rows are one closed walk.
+/// Draws a terrace of an odd number of symbols: starting at the zigzag, reverses random stretches while at most one
+/// difference is missing, and takes the last terrace met. Its ends differ by a number without a common divisor with n,
+/// so that its rows are one closed walk.
 fn terrace(symbols: usize, random: &mut ChaCha8Rng) -> Vec<usize> {
     let mut row = zigzag(symbols);
     let mut found = row.clone();
@@ -108,7 +108,7 @@ fn terrace(symbols: usize, random: &mut ChaCha8Rng) -> Vec<usize> {
     };
     let mut counts = vec![0; symbols / 2 + 1];
     row.windows(2).for_each(|pair| counts[size(pair[0], pair[1])] += 1);
-    // How many differences are missing.
+    // Number of missing differences.
     let mut missing = 0;
     for _ in 0..STEPS.min(4 * symbols * symbols) {
         let [one, other] = [(); 2].map(|()| ((u64::from(random.next_u32()) * symbols as u64) >> 32) as usize);

@@ -5,7 +5,7 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-/// What a random stream is for: the upper half of ChaCha's stream number. The draw of the machine uses streams 0
+/// Purpose of a random stream: the upper half of ChaCha's stream number. The draw of the machine uses streams 0
 /// and 1 << 32 and up. Number 3 was the order of each block by itself.
 #[derive(Clone, Copy)]
 pub enum Purpose {
@@ -17,15 +17,15 @@ pub enum Purpose {
     Looks = 5,
     /// Rounds, by cycle.
     Cycle = 6,
-    /// First treatments of blocks, by as many blocks as there are treatments.
+    /// First treatments of blocks, by group of as many blocks as treatments.
     FirstOfBlocks = 7,
-    /// Logical CPUs that are looked at, where not all can be, by study.
+    /// Watched logical CPUs, if not all can be, by study.
     LookedAt = 8,
     /// The order of long windows, by their block.
     LongWindows = 9,
     /// The order of arms, by pair of blocks.
     Arms = 10,
-    /// Which external arm begins, by study.
+    /// The first external arm, by study.
     ExternalArms = 12,
 }
 

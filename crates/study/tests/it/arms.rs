@@ -183,7 +183,7 @@ fn a_sibling_that_service_threads_need_cannot_be_taken_away() {
     };
     let study = StudyFile::parse(text, "mine.toml").unwrap().resolve(&topology, &overrides).unwrap();
     let why = plan_block(&study, &topology, 0).unwrap_err().to_string();
-    let wanted = "treatment '1/offline' needs logical CPUs 1,5, which have two of one core, and smt=offline leaves one";
+    let wanted = "treatment '1/offline' needs logical CPUs 1,5, two of which are on one core, and smt=offline leaves one";
     assert_eq!(why, wanted);
 }
 

@@ -36,7 +36,7 @@ const BODIES: &[(&str, &str)] = &[
     ),
     (
         "",
-        "mine.toml:1:1: there is nothing to compare with the baseline: add a [[treatment]] with a placement, or a [sweep]",
+        "mine.toml:1:1: the baseline has nothing to be compared with: add a [[treatment]] with a placement, or a [sweep]",
     ),
     (
         "seed = -1\n[sweep]\n",
@@ -80,7 +80,7 @@ const BODIES: &[(&str, &str)] = &[
     ("[design]\nlevel = 95\n[sweep]\n", "mine.toml:6:9: level is 95, and 0.5 to 0.9999 is allowed"),
     (
         "[design]\nblocks = 8\nbudget_s = 9\n[sweep]\n",
-        "mine.toml:6:10: blocks stands beside budget_s or until; give one of them",
+        "mine.toml:6:10: blocks is given together with budget_s or until; keep one of them",
     ),
     (
         "[design]\nslice_ms = \"50\"\n[sweep]\n",
@@ -97,7 +97,7 @@ const BODIES: &[(&str, &str)] = &[
     ("[baseline]\nsessions = 0\n[sweep]\n", "mine.toml:6:12: 0 sessions; at least 1 is needed"),
     (
         "[[treatment]]\nplacement = \"2c1t\"\npin = \"loose\"\n",
-        "mine.toml:7:7: pin is 'loose'; each (a session on its own logical CPU) and set (it floats inside the placement) are allowed",
+        "mine.toml:7:7: pin is 'loose'; each (a session on its own logical CPU) and set (sessions float inside the placement) are allowed",
     ),
     (
         "[[treatment]]\nplacement = \"2c1t\"\nmemory = \"near\"\n",
@@ -125,7 +125,7 @@ const BODIES: &[(&str, &str)] = &[
     ),
     (
         "[[treatment]]\nname = \"a/b\"\nplacement = \"2c1t\"\n",
-        "mine.toml:6:8: name 'a/b' is empty, over 60 characters, or has a / or ' in it",
+        "mine.toml:6:8: name 'a/b' is empty, over 60 characters, or contains / or '",
     ),
     (
         "[[treatment]]\nname = \"a\\u0007b\"\nplacement = \"2c1t\"\n",
@@ -182,7 +182,7 @@ fn names_and_words() {
         |name: &str| format!("version = 1\nname = \"{name}\"\nengine = \"e\"\nworkload = \"w\"\n[sweep]\n");
     assert_eq!(
         refusal(&with_name("a b")),
-        "mine.toml:2:8: name 'a b' has other characters than letters, digits, - and _"
+        "mine.toml:2:8: name 'a b' has characters other than letters, digits, - and _"
     );
     assert_eq!(refusal(&with_name("")), "mine.toml:2:8: 'name' is empty");
     assert!(StudyFile::parse(&with_name("x"), "mine.toml").is_ok(), "engines check their own workloads");
@@ -199,6 +199,6 @@ fn columns_are_counted_in_characters() {
 fn an_unknown_preset_lists_the_known_ones() {
     assert_eq!(
         StudyFile::preset("placment").unwrap_err().to_string(),
-        "there is no preset 'placment': presets are placement, session-sweep, cached-reads, concurrent-inserts, smt-boots, locks, smt-off, log-buffer, log-buffer-memory, parallel-queries, parallel-workers, tpch-streams, mixed-load, pool, transaction, maxdop, bind, command, work-list, reload-schedule; the name of a study definition ends in .toml"
+        "there is no preset 'placment': presets are placement, session-sweep, cached-reads, concurrent-inserts, smt-boots, locks, smt-off, log-buffer, log-buffer-memory, parallel-queries, parallel-workers, tpch-streams, mixed-load, pool, transaction, maxdop, bind, command, work-list, reload-schedule; a study definition's name ends in .toml"
     );
 }

@@ -55,10 +55,10 @@ fn what_is_no_pair_is_refused_with_the_nearest_names() {
         "--compare al:no-smt: no treatment here is called 'al'; the nearest are all, alone, half-cores"
     );
     assert!(why("all:nosmt").contains("called 'nosmt'; the nearest are no-smt, "));
-    assert!(why("all").contains("two treatments with a colon between them are needed"));
+    assert!(why("all").contains("give two treatments with a colon between them"));
     assert!(why(":all").contains("two treatments with a colon"));
     assert!(why("all:all").contains("both sides are the same treatment"));
-    assert!(why("alone:all").contains("'alone' is the baseline; it stands on the right: all:alone"));
+    assert!(why("alone:all").contains("'alone' is the baseline; put it on the right: all:alone"));
 }
 
 #[test]
@@ -99,6 +99,6 @@ fn placements_keep_what_still_makes_sense() {
         study
             .left_out
             .iter()
-            .any(|line| line == "comparison both-threads: its sides have other numbers of sessions")
+            .any(|line| line == "comparison both-threads: its sides have different numbers of sessions")
     );
 }

@@ -204,9 +204,9 @@ fn what_an_arm_asks_for_is_checked() {
     assert_eq!(
         unmet(other, &facts),
         [
-            "SMT is on and has to be off",
-            "the kernel is 6.1.0-28-amd64 and has to be 6.2",
-            "the number of online logical CPUs is 8 and has to be 4"
+            "SMT is on and must be off",
+            "the kernel is 6.1.0-28-amd64 and must be 6.2",
+            "the number of online logical CPUs is 8 and must be 4"
         ]
     );
     assert_eq!(unmet(met, &BootFacts::default()).len(), 3, "what is unknown is not met");

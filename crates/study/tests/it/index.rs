@@ -66,7 +66,7 @@ fn an_index_is_twice_the_last_level_cache_as_far_as_memory_and_time_go() {
     assert_eq!(
         lines,
         [
-            "an index larger than the LLC, which is declared as 512 MiB: 4194304 rows, 256 MiB, instead (--set rows=N for more)"
+            "an index larger than the LLC, which is reported as 512 MiB: 4194304 rows, 256 MiB, instead (--set rows=N for more)"
         ]
     );
     // 60 treatments share what rows that are added leave.
@@ -74,7 +74,11 @@ fn an_index_is_twice_the_last_level_cache_as_far_as_memory_and_time_go() {
     assert!(rows < 1 << 19 && rows % 1000 == 0, "{rows}");
     assert!(lines[0].contains("since those of 60 treatments may take ") && lines[0].contains("a quarter of"));
     let study = resolved(&machine(1, 4, 2, None, None), None, &[]);
-    assert!(study.left_out.contains(&"the size of the LLC is not declared: 32 MiB is assumed".to_owned()));
+    assert!(
+        study
+            .left_out
+            .contains(&"the system does not report the size of the LLC: 32 MiB is assumed".to_owned())
+    );
     assert!(study.left_out.iter().all(|line| !line.contains("L2")));
 }
 

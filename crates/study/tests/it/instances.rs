@@ -77,7 +77,7 @@ fn levels_that_cannot_be_are_refused_before_anything_is_made() {
         resolved("parallel-queries", &[(factor, levels)]).unwrap_err().to_string()
     };
     assert!(refusal("engine.url", &["postgres://a", "postgres://b"]).contains("a study measures one server"));
-    assert!(refusal("device", &["here"]).contains("full path of a folder"));
+    assert!(refusal("device", &["here"]).contains("absolute path of a folder"));
     assert!(refusal(BIN, &[TWO[0], TWO[0]]).contains("appears twice"));
     assert!(refusal("scale", &["1", "2"]).contains("the same for all treatments"));
     assert!(refusal("dop", &["1", "2"]).contains("--factor dop"));

@@ -152,14 +152,14 @@ fn what_cannot_be_is_refused_with_the_way_out() {
     assert!(why("work-list", &jobs(&[0])).contains("--jobs: 0; 1 to 1024"));
     assert!(why("work-list", &jobs(&[])).contains("no number"));
     assert!(why("reload-schedule", &jobs(&[1, 2])).contains("the preset work-list"));
-    assert!(why("placement", &jobs(&[2])).contains("workload is logical-io: threadwise run work-list"));
+    assert!(why("placement", &jobs(&[2])).contains("workload is logical-io; use threadwise run work-list"));
     let sessions = Overrides { sessions: Some(vec![2]), ..Overrides::default() };
     assert!(why("work-list", &sessions).contains("--jobs LIST"));
     let set = |key: &str| Overrides {
         options: [(key.to_owned(), option_value("given"))].into(),
         ..Overrides::default()
     };
-    assert!(why("reload-schedule", &set("order")).contains("take it out there"));
+    assert!(why("reload-schedule", &set("order")).contains("change it there"));
     assert!(why("work-list", &set("feed")).contains("queue, split"));
     assert!(
         why("work-list", &Overrides { rounds: Some(2), ..Overrides::default() })

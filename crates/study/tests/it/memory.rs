@@ -75,12 +75,12 @@ fn what_cannot_be_had_is_refused_with_its_place() {
     let error = resolved(BOTH, &small_guest()).unwrap_err().to_string();
     assert_eq!(
         error,
-        "mine.toml:11:10: memory = \"remote\" cannot be had: away: this machine has 1 NUMA node with memory; `optional = true` would leave the treatment out"
+        "mine.toml:11:10: memory = \"remote\" is not possible: away: this machine has 1 NUMA node with memory; `optional = true` would leave the treatment out"
     );
     let baseline = "[baseline]\nmemory = \"3\"\n[sweep]\n";
     assert_eq!(
         resolved(baseline, &small_guest()).unwrap_err().to_string(),
-        "mine.toml:6:10: memory = \"3\" cannot be had: there is no NUMA node 3: this machine has 1 node, counted from 0"
+        "mine.toml:6:10: memory = \"3\" is not possible: there is no NUMA node 3: this machine has 1 node, counted from 0"
     );
     let optional = format!("{BOTH}optional = true\n");
     let study = resolved(&optional, &small_guest()).unwrap();
@@ -111,7 +111,7 @@ fn the_command_line_sets_treatments_without_a_policy_of_their_own() {
     assert_eq!(treatment(&some, "away").memory, Memory::Remote, "what it is named after");
     assert!(!some.title.contains("memory="), "not all alike: {}", some.title);
     let error = file(BOTH).unwrap().resolve(&small_guest(), &all(Memory::Nodes(vec![0]))).unwrap_err();
-    assert!(error.to_string().starts_with("mine.toml:11:10: memory = \"remote\" cannot be had"), "{error}");
+    assert!(error.to_string().starts_with("mine.toml:11:10: memory = \"remote\" is not possible"), "{error}");
     let error = preset.resolve(&small_guest(), &all(Memory::Remote)).unwrap_err().to_string();
     assert_eq!(error, "--memory remote: this machine has 1 NUMA node with memory");
     let everywhere = Overrides { placements: Some(vec!["all".into()]), ..all(Memory::Remote) };

@@ -34,7 +34,7 @@ fn a_study_whose_treatments_all_have_a_place_takes_no_other() {
         (Overrides { memory: Some(Memory::Interleave), ..Overrides::default() }, "--memory interleave"),
     ] {
         let why = preset("log-buffer", &overrides).unwrap_err();
-        assert!(why.starts_with(&format!("{option}: all treatments of this study have their own")), "{why}");
+        assert!(why.starts_with(&format!("{option}: all treatments of this study set their own")), "{why}");
         assert!(why.contains("--placement"), "the way out: {why}");
     }
 }
@@ -74,7 +74,7 @@ fn schedules_keep_the_numbers_of_jobs_that_they_name() {
     let found = study(mixed, &placed(&["4c1t"], jobs(5))).unwrap();
     assert_eq!((found.treatments[0].sessions, treatment(&found, "4c1t").sessions), (1, 5));
     let why = study(&format!("{mixed}sessions = 3\n"), &jobs(7)).unwrap_err();
-    assert!(why.starts_with("--jobs: all treatments of this study have numbers of their own"), "{why}");
+    assert!(why.starts_with("--jobs: all treatments of this study set their own"), "{why}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ fn every_parser_is_whole() {
     for parser in &all {
         assert_eq!(&parsers::find(&parser.name).unwrap(), parser);
         assert!(parser.about.chars().count() <= 150 && !parser.about.ends_with('.'), "{}", parser.about);
-        assert!(parser.tested.starts_with("with ") || parser.tested == "on text of that form only");
+        assert!(parser.tested.starts_with("with ") || parser.tested == "with sample text only");
         if parser.name == worklist::PARSER {
             // Work lists have their own study, which reads it unasked.
             assert_eq!(parser.example, "threadwise run work-list");

@@ -72,7 +72,7 @@ fn the_default_study_on_a_guest_with_two_logical_cpus() {
         [
             "same-core: no core here has 2 allowed SMT siblings",
             "cross-package: this machine has 1 package with allowed logical CPUs",
-            "data beyond the LLC: it is declared as 480 MiB, so 'large' is 128 MiB a session instead, of which reads touch about 14 MiB, 7.3 x the L2 and 0.03 x the LLC (--set data_mib=N for more)",
+            "data beyond the LLC: it is reported as 480 MiB, so 'large' has 128 MiB a session instead, of which reads touch about 14 MiB, 7.3 x the L2 and 0.03 x the LLC (--set data_mib=N for more)",
         ]
     );
     assert_eq!((blocks(&study, "alone/l2"), blocks(&study, "sessions-3/large")), (1115, 32_768));
@@ -112,7 +112,9 @@ fn the_default_study_on_a_server_offers_the_sweep_with_its_price() {
     // 2 levels x (A, A' and 2, 4, 8, 16, 32, 48 sessions) x 20 x 54 ms x 8 = 138.2 s.
     assert_eq!(
         study.left_out,
-        ["session sweep: for time, on 32 logical CPUs; `threadwise run session-sweep` takes about 139 s"]
+        [
+            "session sweep: left out for time, on 32 logical CPUs; `threadwise run session-sweep` takes about 139 s"
+        ]
     );
     assert_eq!(
         (blocks(&study, "alone/l2"), blocks(&study, "alone/memory")),
@@ -153,7 +155,7 @@ fn one_group_has_no_suffix() {
     assert_eq!(names(&study), ["alone", "alone'", "one-cpu", "same-package"]);
     assert_eq!(study.groups(), [""]);
     assert_eq!(study.treatments[0].factors["data"], "l2");
-    assert!(study.left_out.contains(&"session sweep: it is for data=memory alone".to_owned()));
+    assert!(study.left_out.contains(&"session sweep: it runs with data=memory alone".to_owned()));
 }
 
 #[test]
@@ -258,7 +260,7 @@ fn the_memory_limit_bounds_what_lies_beyond_the_llc() {
     assert_eq!(blocks(&study, "alone/large"), 70 * 256, "eight times the L2 are touched");
     assert_eq!(
         study.left_out.last().unwrap(),
-        "data beyond the LLC: it is declared as 32 MiB, so 'large' is 70 MiB a session instead, of which reads touch about 8 MiB, 8.0 x the L2 and 0.25 x the LLC (--set data_mib=N for more)"
+        "data beyond the LLC: it is reported as 32 MiB, so 'large' has 70 MiB a session instead, of which reads touch about 8 MiB, 8.0 x the L2 and 0.25 x the LLC (--set data_mib=N for more)"
     );
     let study = preset(&topology, &limited(1024)).unwrap();
     assert_eq!(blocks(&study, "alone/large"), 55 * 256, "its share of half of 1 GiB");
@@ -271,7 +273,7 @@ fn the_memory_limit_bounds_what_lies_beyond_the_llc() {
     };
     assert_eq!(
         preset(&topology, &asked).unwrap_err().to_string(),
-        "the data of 15 sessions is 2714 MiB, over 1024 MiB, half of a quarter of the 8 GiB of memory that are available (files take the other half): a smaller data_mib or blocks, fewer treatments, or fewer sessions"
+        "the data of 15 sessions is 2714 MiB, over 1024 MiB, half of a quarter of the 8 GiB of memory that are available (files take the other half): give a smaller data_mib or blocks, fewer treatments, or fewer sessions"
     );
 }
 
@@ -305,7 +307,7 @@ fn a_preset_has_smaller_data_where_memory_is_small_and_a_user_is_refused() {
 fn the_size_of_the_data_is_given_once() {
     let asked = set(&[("data_mib", "300"), ("blocks", "5000")]);
     let error = preset(&small_guest(), &asked).unwrap_err().to_string();
-    assert_eq!(error, "blocks: blocks and data_mib give the size of the data: keep one of them");
+    assert_eq!(error, "blocks: blocks and data_mib both set the size of the data: keep one of them");
 }
 
 #[test]
@@ -317,7 +319,7 @@ fn explicit_sizes_are_for_the_level_beyond_the_llc() {
     assert_eq!(blocks(&study, "alone/large"), 50_000);
     assert_eq!(
         study.left_out.last().unwrap(),
-        "data beyond the LLC: it is declared as 480 MiB, so 'large' is 195 MiB a session instead, of which reads touch about 22 MiB, 11.2 x the L2 and 0.05 x the LLC"
+        "data beyond the LLC: it is reported as 480 MiB, so 'large' has 195 MiB a session instead, of which reads touch about 22 MiB, 11.2 x the L2 and 0.05 x the LLC"
     );
     let study = resolved("[options]\nscale = 1000\n[sweep]\n", &small_guest(), &Overrides::default());
     assert_eq!(blocks(&study, "alone"), 1000);
@@ -337,7 +339,7 @@ fn small_and_unknown_caches_are_reported() {
     assert_eq!(
         study.left_out[2..],
         [
-            "the size of the LLC is not declared: 32 MiB is assumed",
+            "the system does not report the size of the LLC: 32 MiB is assumed",
             "data=l2: 139 blocks, so a step reads 69 and not 100 (work_unit)",
         ]
     );
@@ -349,14 +351,14 @@ fn budgets_are_raised_or_refused() {
     let with = |budget_s: f64| Overrides { budget_s: Some(budget_s), ..Overrides::default() };
     assert_eq!(
         preset(&topology, &with(5.0)).unwrap_err().to_string(),
-        "a budget of 5s cannot hold 8 blocks of this study, which take 22 s at the least: give --budget 40s or more, or fewer treatments, or fewer --rounds"
+        "a budget of 5s cannot hold 8 blocks of this study, which take at least 22 s: give --budget 40s or more, fewer treatments, or fewer --rounds"
     );
     assert_eq!(preset(&topology, &with(22.0)).unwrap().design.stopping, Stopping::Budget { budget_s: 22.0 });
     assert!(preset(&topology, &with(21.9)).unwrap_err().to_string().contains("--budget 40s"));
     assert!(preset(&topology, &with(40.0)).is_ok(), "what is said is enough");
     assert_eq!(
         refused("[design]\nbudget_s = 5\n[sweep]\n", &topology, &Overrides::default()),
-        "mine.toml:6:12: a budget of 5s cannot hold 8 blocks of this study, which take 11 s at the least: give --budget 25s or more, or fewer treatments, or fewer --rounds"
+        "mine.toml:6:12: a budget of 5s cannot hold 8 blocks of this study, which take at least 11 s: give --budget 25s or more, fewer treatments, or fewer --rounds"
     );
     let longer = Overrides { slice_ms: Some(100.0), rounds: Some(30), ..Overrides::default() };
     let study = preset(&topology, &longer).unwrap();

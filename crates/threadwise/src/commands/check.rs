@@ -1,7 +1,7 @@
-//! `threadwise check`: what a server of the user's lets its login do, and whether studies of each workload run there.
+//! `threadwise check`: what the user's server permits its login, and whether studies of each workload run there.
 //!
-//! What the login may do is asked of the engine. Whether studies run is tried: each is `threadwise run` itself, with
-//! few rows and few slices, as a child, whose result file is read and thrown away.
+//! The engine is asked for the permissions. Whether studies run is tested: each is `threadwise run` with few rows and
+//! few slices, as a child process whose result file is read and discarded.
 
 use crate::engines;
 use crate::error::AppError;
@@ -23,22 +23,22 @@ Examples:
   SQLCMDPASSWORD=… threadwise check --engine sqlserver://bench@db/shop
   threadwise check --engine postgres://bench@localhost/shop --look
 
-First it looks at what the login may do, and changes nothing. Then, without --look, it runs a small study of
-each workload; these make and drop threadwise's own schema on the server, as every study does. Their figures say nothing.
-What it prints holds the address and no password, and can be mailed. The exit code is 1 where a study failed.")]
+First it reads what the login may do, and changes nothing. Then, without --look, it runs a small study of
+each workload; these create and drop threadwise's own schema on the server, as every study does. Their results mean nothing.
+The output has the server's address and no password, and can be mailed. The exit code is 1 if a study failed.")]
 pub struct CheckArgs {
     /// Address of the server: sqlserver://USER@HOST/DATABASE, postgres://…, mariadb://…, oracle://…
     #[arg(long, value_name = "URL")]
     pub engine: String,
-    /// An option of the engine; may be given several times
+    /// Engine option; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = crate::input::key_value)]
     pub engine_option: Vec<(String, String)>,
-    /// Look at what the login may do, and run no study
+    /// Only read what the login may do; run no study
     #[arg(long)]
     pub look: bool,
 }
 
-/// Those that every engine with the workload runs.
+/// Trials for every engine with the workload.
 const TRIALS: [Trial; 4] = [
     Trial { workload: "logical-io", preset: "cached-reads", settings: &["data_mib=8"], needs: None },
     Trial {
@@ -56,14 +56,14 @@ const TRIALS: [Trial; 4] = [
     Trial { workload: "tpch", preset: "parallel-queries", settings: &["scale=0.01"], needs: None },
 ];
 
-/// Looks, tries, prints.
+/// Reads permissions, runs trials, prints.
 pub fn check(args: &CheckArgs) -> Result<(), AppError> {
     let (name, mut options) = engines::named(&args.engine)?;
     let value = |text: &str| OptionValue::Text(text.to_owned());
     options.extend(args.engine_option.iter().map(|(name, text)| (name.clone(), value(text))));
     let engine = engines::find(&name).filter(|_| options.contains_key(URL)).ok_or_else(|| {
         AppError::Input(format!(
-            "check looks at a server of yours, and '{name}' names none: give its address, such as \
+            "check needs the address of your server, and '{name}' is not one: give its address, such as \
              --engine {}://USER@HOST/DATABASE",
             scheme(&name)
         ))
@@ -73,7 +73,7 @@ pub fn check(args: &CheckArgs) -> Result<(), AppError> {
     if args.look {
         return output::print(&format!("{} of {} points work\n", points.len() - lacks, points.len()));
     }
-    output::print("\nsmall studies, whose figures say nothing\n")?;
+    output::print("\nsmall studies, whose results mean nothing\n")?;
     let folder = Folder::make()?;
     let usual = TRIALS.iter().filter(|trial| engine.workloads().contains(&trial.workload));
     let (all, left_out): (Vec<&Trial>, Vec<&Trial>) =
@@ -111,14 +111,14 @@ pub fn check(args: &CheckArgs) -> Result<(), AppError> {
     }
 }
 
-/// How addresses of an engine begin; for one without addresses, of one with.
+/// URL scheme of an engine; for one without addresses, that of another.
 fn scheme(engine: &str) -> &'static str {
     let mut candidates = engines::find(engine).into_iter().chain(engines::all().iter().copied());
     let address = candidates.find_map(|engine| engine.known_by().address);
     address.and_then(|address| address.schemes.first().copied()).unwrap_or_default()
 }
 
-/// The point that a study needs and the server lacks.
+/// The permission that a study needs and the login lacks.
 fn lacking<'a>(trial: &Trial, points: &'a [Point]) -> Option<&'a Point> {
     points.iter().find(|point| !point.works && trial.needs == Some(point.name.as_str()))
 }
@@ -135,14 +135,14 @@ fn look(engine: &dyn Engine, address: &str, options: &Options) -> Result<Vec<Poi
     ))?;
     let points = engine.points(options).map_err(refused)?;
     for limit in engine.limits(options).map_err(refused)? {
-        let says = format!("{} at most, {} in use", limit.most, limit.in_use);
+        let says = format!("at most {}, {} in use", limit.most, limit.in_use);
         output::print(&line("works", &limit.name, &says))?;
     }
     for point in &points {
         output::print(&line(if point.works { "works" } else { "lacks" }, &point.name, &point.says))?;
     }
     if points.is_empty() {
-        output::print("  this engine is not asked about rights one by one\n")?;
+        output::print("  this engine does not list permissions\n")?;
     }
     Ok(points)
 }
@@ -159,27 +159,27 @@ fn what(trial: &Trial) -> String {
     }
 }
 
-/// What came of a small study, in one line.
+/// Result of a small study, one line.
 #[derive(Debug, PartialEq, Eq)]
 enum Outcome {
-    /// What it did.
+    /// Number of its runs.
     Works(String),
-    /// An engine that it needs is not installed here, which says nothing of the server.
+    /// An engine that it needs is not installed here; the server is not at fault.
     LeftOut(String),
-    /// Why.
+    /// The reason.
     Fails(String),
 }
 
-/// Runs it.
+/// Runs a small study.
 fn run(trial: &Trial, args: &CheckArgs, engine: &dyn Engine, file: &Path) -> Outcome {
     let this = match std::env::current_exe() {
         Ok(this) => this,
-        Err(error) => return Outcome::Fails(format!("cannot find this program itself: {error}")),
+        Err(error) => return Outcome::Fails(format!("cannot find the threadwise program: {error}")),
     };
     let mut command = Command::new(this);
     command.args(["run", trial.preset, "--engine", &args.engine, "--blocks", "2", "--rounds", "4"]);
     command.args(["--no-probe", "--allow-busy", "--output"]).arg(file);
-    // Whether a server may be bound is a point; a check does not bind it.
+    // Permission to bind a server is checked above; trials do not bind it.
     let kept = (AFFINITY.to_owned(), AFFINITY_KEEP.to_owned());
     let options = args.engine_option.iter().filter(|(name, _)| name != AFFINITY);
     for (name, value) in options.chain(engine.binds_whole().then_some(&kept)) {
@@ -191,14 +191,14 @@ fn run(trial: &Trial, args: &CheckArgs, engine: &dyn Engine, file: &Path) -> Out
     let ended = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).output();
     let ended = match ended {
         Ok(ended) => ended,
-        Err(error) => return Outcome::Fails(format!("cannot be started: {error}")),
+        Err(error) => return Outcome::Fails(format!("cannot start: {error}")),
     };
-    // Why single runs failed says more than that they did.
+    // The reason of a failed run is more specific than the exit message.
     let runs = Store::open(file).and_then(|store| store.runs()).unwrap_or_default();
     outcome(ended.status.code(), &String::from_utf8_lossy(&ended.stderr), &runs)
 }
 
-/// What came of it, by its exit code, what it said and its runs.
+/// The outcome by exit code, messages and runs.
 fn outcome(code: Option<i32>, said: &str, runs: &[Run]) -> Outcome {
     let last = said.lines().rev().find_map(|line| line.strip_prefix("threadwise: "));
     let refused = AppError::Refused(String::new()).exit_code();
@@ -208,11 +208,11 @@ fn outcome(code: Option<i32>, said: &str, runs: &[Run]) -> Outcome {
         (None, Some(why)) if code == Some(refused.into()) && why.contains(" is not installed here") => {
             Outcome::LeftOut(why.to_owned())
         }
-        (None, why) => Outcome::Fails(why.unwrap_or("it ended without a word").to_owned()),
+        (None, why) => Outcome::Fails(why.unwrap_or("it ended without a message").to_owned()),
     }
 }
 
-/// Why the first run that cannot be used cannot be used.
+/// Why the first unusable run is unusable.
 fn first_failure(runs: &[Run]) -> Option<String> {
     runs.iter().find_map(|run| match &run.status {
         RunStatus::Valid | RunStatus::Superseded => None,
@@ -220,13 +220,13 @@ fn first_failure(runs: &[Run]) -> Option<String> {
     })
 }
 
-/// A folder of ours for the result files, removed at the end.
+/// A temporary folder for the result files, removed at the end.
 struct Folder(std::path::PathBuf);
 
 impl Folder {
     fn make() -> Result<Self, AppError> {
         let folder = std::env::temp_dir().join(format!("threadwise-check-{}", std::process::id()));
-        // One that is there already is somebody else's.
+        // An existing folder belongs to another process.
         DirBuilder::new()
             .mode(0o700)
             .create(&folder)
@@ -237,7 +237,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What cannot be removed lies in the folder for temporary files.
+        // A failed removal leaves it in the folder for temporary files.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -268,7 +268,7 @@ mod tests {
         assert_eq!(outcome(Some(1), said, &[]), Outcome::Fails(why));
         let busy = "threadwise: the machine is busy\n";
         assert_eq!(outcome(Some(3), busy, &[]), Outcome::Fails("the machine is busy".into()));
-        assert_eq!(outcome(None, "", &[]), Outcome::Fails("it ended without a word".into()));
+        assert_eq!(outcome(None, "", &[]), Outcome::Fails("it ended without a message".into()));
         assert_eq!(outcome(Some(0), "", &[]), Outcome::Works("0 runs".into()));
     }
 }

@@ -1,5 +1,5 @@
-//! `threadwise compare`: several studies side by side, studies before and after, published ones beside those of a
-//! study, and cards.
+//! `threadwise compare`: several studies side by side, studies before and after, published studies beside a result
+//! file, and cards.
 
 mod args;
 mod change;
@@ -11,13 +11,13 @@ use crate::error::AppError;
 use crate::opened::Opened;
 use crate::output;
 use std::path::{Path, PathBuf};
-use threadwise_analysis::published::{beside_any, beside_document};
+use threadwise_analysis::published::{beside_any, beside_document, trust};
 use threadwise_analysis::{Facts, compare, of_cautions};
 use threadwise_document::Prose;
 use threadwise_document::screen::{Trust, TrustLevel};
 use threadwise_report::{html, json};
 
-/// What stands before the name of a published study; a file of such a name is `./published:…`.
+/// Prefix of the name of a published study; for a file of such a name, write `./published:…`.
 const PUBLISHED: &str = "published:";
 
 /// Prints the table, and writes the page.
@@ -55,7 +55,7 @@ pub fn compare(args: &CompareArgs) -> Result<(), AppError> {
     }
 }
 
-/// A line of JSON a study.
+/// One line of JSON per study.
 fn cards(args: &CompareArgs) -> Result<(), AppError> {
     if args.files.is_empty() {
         return Err(AppError::Input("--card needs a result file: threadwise compare --card FILE".to_owned()));
@@ -72,8 +72,13 @@ fn side_by_side(args: &CompareArgs) -> Result<(), AppError> {
     let studies: Vec<Facts<'_>> =
         opened.iter().zip(&names).map(|(opened, file)| Facts { source: file, ..opened.facts() }).collect();
     let document = compare::document(&studies, env!("CARGO_PKG_VERSION"));
-    let untested = "Whether studies differ is not tested here: that takes three studies a side.";
-    let reasons = [vec![untested.into()], of_cautions(&document, true).reasons].concat();
+    let cautions = of_cautions(&document, true);
+    let reasons = match cautions.level {
+        TrustLevel::Good => {
+            vec!["Each ratio holds within its interval; whether two differ is not tested.".into()]
+        }
+        _ => cautions.reasons,
+    };
     let next = Prose::command("threadwise compare --before A1 A2 A3 --after B1 B2 B3");
     let document = screen::with_screen(document, Trust { level: TrustLevel::Fair, reasons }, next);
     let text = match args.json {
@@ -93,21 +98,21 @@ fn beside(args: &CompareArgs, name: &str, file: &Path) -> Result<(), AppError> {
     let facts = Facts { source: &source, ..opened.facts() };
     if facts.study.workload != theirs.workload {
         return Err(AppError::Input(format!(
-            "{source} has the workload {}, and published:{name} is of {}: redo it by `{}`",
+            "{source} has the workload {}, and published:{name} is of {}: repeat it with `{}`",
             facts.study.workload, theirs.workload, theirs.command
         )));
     }
     let found = beside_any(&facts, &theirs);
     if found.rows.is_empty() {
         return Err(AppError::Input(format!(
-            "{source} has no comparison of published:{name} ({}): redo it by `{}`",
+            "{source} has no comparison of published:{name} ({}): repeat it with `{}`",
             found.only_published.join("; "),
             theirs.command
         )));
     }
     let document = beside_document(&facts, &theirs, env!("CARGO_PKG_VERSION"));
     let next = Prose::command(format!("threadwise published {}", theirs.name));
-    let document = screen::with_screen(document, published::trust(), next);
+    let document = screen::with_screen(document, trust(), next);
     let text = match args.json {
         true => format!("{}\n", json::published_beside(&facts, &theirs)),
         false => screen::shown(&document, args.all),

@@ -1,4 +1,4 @@
-//! `threadwise completions` and `threadwise man`: made from the command line's own description.
+//! `threadwise completions` and `threadwise man`: generated from the command line's definition.
 
 use crate::cli::{Cli, CompletionsArgs};
 use crate::error::AppError;

@@ -50,11 +50,11 @@ pub fn doctor(args: &DoctorArgs) -> Result<(), AppError> {
     })
 }
 
-/// What only watching tells: a second of doing nothing, then a short look for co-runners.
+/// Measurements over time: an idle second, then a short look for co-runners.
 fn watch(root: &Path, topology: &Topology, stop: &Arc<AtomicBool>) -> Result<Live, AppError> {
     let before = Snapshot::before(root);
     std::thread::sleep(guard::WATCH);
-    // Without /proc/stat the checks that need it say that nothing was measured.
+    // Without /proc/stat the checks that need it report that nothing was measured.
     let times = before.and_then(|before| {
         let after = Snapshot::after(root)?;
         Ok((before.cpu_times(&after), before.process_loads(&after, std::process::id())))
@@ -74,8 +74,8 @@ fn watch(root: &Path, topology: &Topology, stop: &Arc<AtomicBool>) -> Result<Liv
     })
 }
 
-/// One logical CPU at a time, since nothing was measured about who shares a core; none where the
-/// CPUs cannot be had, which is then what the check says.
+/// One logical CPU at a time, since shared cores are not known; empty if the CPUs cannot be used, which the check then
+/// reports.
 fn co_runners(topology: &Topology, stop: &Arc<AtomicBool>) -> Result<Vec<CoRunner>, AppError> {
     const MOST_CPUS: usize = 4;
     let Ok(cpus) = whole::choose(topology, None) else { return Ok(Vec::new()) };

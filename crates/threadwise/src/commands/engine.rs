@@ -1,4 +1,4 @@
-//! `threadwise engine`: adds, lists and removes engines that run on their own Python packages.
+//! `threadwise engine`: adds, lists and removes engines that come as Python packages.
 
 use crate::commands;
 use crate::error::AppError;
@@ -17,7 +17,7 @@ use threadwise_study::{OptionValue, Options};
 /// Arguments of `engine`.
 #[derive(Debug, Args)]
 pub struct EngineArgs {
-    /// What to do
+    /// The command
     #[command(subcommand)]
     pub action: EngineAction,
 }
@@ -25,9 +25,9 @@ pub struct EngineArgs {
 /// The subcommands of `engine`.
 #[derive(Debug, Subcommand)]
 pub enum EngineAction {
-    /// Install an analytics engine for this user: pinned Python packages in an environment of our own
+    /// Install an analytics engine for this user: pinned Python packages in an environment of their own
     Add(EngineAddArgs),
-    /// Show which of these engines are here, and programs threadwise-engine-NAME on PATH
+    /// Show which of these engines are installed, and programs threadwise-engine-NAME on PATH
     List(EngineListArgs),
     /// Remove these environments and everything in them
     Remove(EngineRemoveArgs),
@@ -43,31 +43,31 @@ Examples:
   threadwise engine add duckdb --wheels wheels      without internet
 
 One environment serves duckdb and datafusion, since each checks the other's answers, and it holds the
-generator of all data. It lies in $XDG_DATA_HOME/threadwise/engines/analytics (else in
-~/.local/share) and takes about 400 MiB. Other engines have an environment of their own beside it, and
-need that one too, for their data and the answers to compare with: both are made. Nothing outside of
-threadwise's folder is touched. Every file is checked against a pinned SHA-256 before it is installed.
+generator of all data. It is in $XDG_DATA_HOME/threadwise/engines/analytics (default ~/.local/share)
+and takes about 400 MiB. Other engines have an environment of their own beside it, and need that one
+too, for their data and the answers to compare with: both are created. Nothing outside threadwise's
+folder is touched. Every file is checked against a pinned SHA-256 before it is installed.
 pip's settings (PIP_*, pip.conf, https_proxy) are respected.
 
-Without internet: print the requirements, and on a machine that has it
+Without internet: print the requirements, and on a machine with internet run
   pip download --require-hashes --only-binary=:all: --no-deps -r requirements.txt -d wheels
-with the same Python version and kind of processor, or with those given as the printed text says.")]
+with the same Python version and processor architecture, or with those in the printed text.")]
 pub struct EngineAddArgs {
-    /// The engine, such as duckdb: threadwise engine list has all
+    /// The engine, such as duckdb; `threadwise engine list` shows all
     #[arg(value_name = "NAME", required_unless_present = "print_requirements")]
     pub name: Option<String>,
-    /// Python to make the environment with, as a path or a name on PATH [default: the first that fits
+    /// Python to create the environment with, as a path or a name on PATH [default: the first suitable one
     /// of python3, python3.14, … python3.11]
     #[arg(long, value_name = "PROGRAM")]
     pub python: Option<OsString>,
-    /// Take the packages from this folder alone, and nothing from the network
+    /// Use only packages from this folder, and no network
     #[arg(long, value_name = "DIR")]
     pub wheels: Option<PathBuf>,
-    /// Make the environment anew although it is there
+    /// Create the environment again if it exists
     #[arg(long)]
     pub force: bool,
     /// Print the pinned packages of the engine's environment (without NAME: of the shared one) with their
-    /// hashes and how to fetch them for --wheels, and stop
+    /// hashes and how to download them for --wheels, and stop
     #[arg(long, conflicts_with_all = ["python", "wheels", "force"])]
     pub print_requirements: bool,
 }
@@ -85,16 +85,15 @@ pub struct EngineListArgs {
 #[command(after_help = "\
 Examples:
   threadwise engine remove
-  threadwise engine remove duckdb      and what shares its environment
+  threadwise engine remove duckdb      and engines that share its environment
 
-Do it while no study runs on these engines: their workers need the environment.")]
+Remove them while no study runs on these engines: their workers need the environment.")]
 pub struct EngineRemoveArgs {
-    /// The engine whose environment is removed, with all engines that share it [default: all]
+    /// The engine whose environment to remove, with all engines that share it [default: all]
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
 }
 
-/// Adds, lists or removes.
 pub fn engine_command(args: &EngineArgs) -> Result<(), AppError> {
     match &args.action {
         EngineAction::Add(args) => add(args),
@@ -109,19 +108,19 @@ pub fn engines_of_user() -> Result<Engines, AppError> {
     Engines::open(&home).map_err(app_error)
 }
 
-/// The interpreter that an engine option names: that of an environment of the user's own.
+/// The interpreter in an engine option: that of an environment of the user's own.
 pub fn python_of(engine: &str, options: &Options) -> Result<Option<PathBuf>, AppError> {
     match options.get("python") {
         None => Ok(None),
         Some(OptionValue::Text(path)) if Path::new(path).is_absolute() => Ok(Some(PathBuf::from(path))),
         Some(other) => {
-            let why = "give the full path of an environment's Python, such as /opt/venv/bin/python";
+            let why = "give the absolute path of an environment's Python, such as /opt/venv/bin/python";
             Err(AppError::Input(format!("engine {engine}, option python={other}: {why}")))
         }
     }
 }
 
-/// The exit code class of an error of these engines.
+/// The program error for an error of these engines.
 pub fn app_error(error: AnalyticsError) -> AppError {
     match error {
         AnalyticsError::Unknown { .. } | AnalyticsError::Input(_) => AppError::input(error),
@@ -149,11 +148,11 @@ fn add(args: &EngineAddArgs) -> Result<(), AppError> {
     output::print(&added.iter().map(line).collect::<String>())
 }
 
-/// What there is now of one environment.
+/// The message about an environment after `add`.
 fn line(added: &Added) -> String {
     let (versions, folder) = (versions(&added.complete), added.folder.display());
     match added.was_there {
-        true => format!("{versions}: already in {folder} (--force makes it anew)\n"),
+        true => format!("{versions}: already in {folder} (--force creates it again)\n"),
         false => format!("{versions}: ready in {folder}\n"),
     }
 }
@@ -270,7 +269,7 @@ fn remove(args: &EngineRemoveArgs) -> Result<(), AppError> {
             true => {
                 removed += &format!("removed {}, which served {}\n", folder.display(), names.join(" and "))
             }
-            false => absent += &format!("nothing to remove: {} is not there\n", folder.display()),
+            false => absent += &format!("nothing to remove: {} does not exist\n", folder.display()),
         }
     }
     output::print(if removed.is_empty() { &absent } else { &removed })

@@ -1,5 +1,4 @@
-//! `threadwise fit`: a scaling law of a sweep, of a study's result file or of anybody's figures, and what it says of other
-//! machines.
+//! `threadwise fit`: a scaling law of a sweep, from a result file or a CSV file, and its prediction for other machines.
 
 use crate::commands::screen;
 use crate::error::AppError;
@@ -21,18 +20,18 @@ use threadwise_report::{html, json};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  threadwise fit STUDY.threadwise                    its numbers with intervals, knee, peak, how far SMT pays
+  threadwise fit STUDY.threadwise                    its numbers with intervals, knee, peak, gain from SMT
   threadwise fit STUDY.threadwise --predict 16c2t    what a machine of 16 cores of 2 threads would do
   threadwise fit sweep.csv --predict 8c1t --predict 8c2t --html fit.html
   threadwise fit sweep.csv --json | jq '.series[].law.yields'
 
-A CSV file has a line of names: sessions,throughput with cores,threads_per_core,clock of the machine where
-they are known; or cores,threads_per_core,throughput, a machine a line, all its logical CPUs busy. With a
-column series several workloads or machines are fitted together, and share what they can.
+A CSV file has a header line: sessions,throughput with cores,threads_per_core,clock of the machine if
+known; or cores,threads_per_core,throughput with one machine a line, all its logical CPUs busy. With a
+column series several workloads or machines are fitted together, and share parameters if possible.
 
-What the points do not tell apart is not known, and machines that need it are not predicted: one
-session and the yield where every core has both threads busy, several packages where no point is
-known to have as many.
+Parameters that the points do not determine stay unknown, and machines that need them are not predicted:
+one session and the yield if every core has both threads busy; several packages if no point is known to
+have as many.
 
 All options: threadwise fit --help-all")]
 pub struct FitArgs {
@@ -40,14 +39,14 @@ pub struct FitArgs {
     pub file: PathBuf,
     /// Another machine, such as 2s16c2t or 8c1t; may be repeated
     ///
-    /// It is given by packages, cores on each and logical CPUs of each core: 2s16c2t has 2 packages of 16 cores of 2
-    /// logical CPUs, 8c1t one of 8 cores of 1.
+    /// Give packages, cores of each and logical CPUs of each core: 2s16c2t has 2 packages of 16 cores of 2 logical
+    /// CPUs, 8c1t one of 8 cores of 1.
     #[arg(long, value_name = "SHAPE", help_heading = "What is predicted")]
     pub predict: Vec<threadwise_analysis::scaling_law::Shape>,
-    /// Write a self-contained HTML page there
+    /// Write a self-contained HTML page to this file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
-    /// Print everything that is said of each series
+    /// Print everything about each series
     #[arg(long, help_heading = "Output")]
     pub all: bool,
     /// Print JSON (docs/JSON.md)
@@ -58,19 +57,19 @@ pub struct FitArgs {
 /// First bytes of a SQLite file (<https://www.sqlite.org/fileformat2.html>, section 1.3).
 const SQLITE: &[u8] = b"SQLite format 3\0";
 
-/// Most bytes of a CSV file.
+/// Maximum bytes of a CSV file.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// Seed of what is drawn for figures without one.
+/// Seed of draws for data without one.
 const SEED: u64 = 1;
 
-/// What was fitted.
+/// The fitted series.
 struct Fitted {
     laws: Vec<SeriesLaw>,
     words: LawWords,
     simulated: bool,
     about: Vec<String>,
-    /// Names of series for people, where they have others than in the data.
+    /// Display names of series that differ from the data's.
     names: Vec<(String, String)>,
 }
 
@@ -135,7 +134,7 @@ fn study(args: &FitArgs) -> Result<Fitted, AppError> {
     let file = args.file.display();
     if facts.study.runs_whole() || facts.analysis.queries.is_some() {
         return Err(AppError::Input(format!(
-            "{file} is a study of {}, without throughput against sessions: fit takes one of rates, such as `threadwise run session-sweep`",
+            "{file} is a study of {}, without throughput against sessions: fit needs a study of rates, such as `threadwise run session-sweep`",
             kind.nouns(facts.study).noun
         )));
     }
@@ -182,11 +181,11 @@ fn table(args: &FitArgs) -> Result<Fitted, AppError> {
     })
 }
 
-/// Longest name of a series that people are shown.
+/// Maximum length of a series' display name.
 const LONGEST_NAME: usize = 80;
 
-/// Names for people of series whose own are too long: without the words that all long ones begin with, since a command's
-/// last words are what tells it from the next, and with a number where that is not enough.
+/// Display names of series whose own are too long: without the words that all long ones begin with, since the last
+/// words of a command distinguish it, and with a number if that is not enough.
 fn short_names(all: &[&str]) -> Vec<(String, String)> {
     let is_long = |name: &str| name.chars().count() > LONGEST_NAME;
     let long: Vec<&str> = all.iter().copied().filter(|name| is_long(name)).collect();

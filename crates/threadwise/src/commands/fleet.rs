@@ -1,4 +1,4 @@
-//! `threadwise fleet`: the same study on many machines, placed by an engine that people already have.
+//! `threadwise fleet`: the same study on many machines, placed by an engine that users already have.
 
 pub mod args;
 mod cell;
@@ -14,7 +14,7 @@ mod submit;
 use crate::error::AppError;
 use args::{FleetAction, FleetArgs};
 
-/// Does one of its steps.
+/// Runs one of its steps.
 pub fn fleet(args: &FleetArgs) -> Result<(), AppError> {
     match &args.action {
         FleetAction::Plan(args) => plan::plan(args),

@@ -1,4 +1,4 @@
-//! `threadwise headroom`: how much of the machine's capacity is used now, and how much is left.
+//! `threadwise headroom`: used and remaining capacity of the machine.
 
 pub mod args;
 mod meter;
@@ -22,10 +22,10 @@ use threadwise_document::numbers;
 use threadwise_headroom::Layout;
 use yields::{Chosen, choose};
 
-/// How often the stop flag and keys are looked at.
+/// Polling interval of the stop flag and keys.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Shows window after window until it is stopped.
+/// Shows windows until it is stopped.
 pub fn headroom(args: &HeadroomArgs) -> Result<(), AppError> {
     let chosen = choose(args)?;
     match args.recorded.is_empty() {
@@ -61,7 +61,7 @@ fn live(args: &HeadroomArgs, chosen: &Chosen) -> Result<(), AppError> {
             break;
         }
         windows += 1;
-        // Windows that were missed, by a machine that slept, are not made up for by short ones.
+        // After a suspend, missed windows are skipped, not made up by short ones.
         due = (due + every).max(Instant::now() + every / 2);
         let window = meter.window()?;
         if let Some(cpus) = &window.online_now {
@@ -72,7 +72,7 @@ fn live(args: &HeadroomArgs, chosen: &Chosen) -> Result<(), AppError> {
     Ok(())
 }
 
-/// Waits until a moment; whether it is to end before.
+/// Waits until a moment; returns whether to end before it.
 fn is_stopped(sink: &Sink, meter: &mut Meter, until: Instant, stop: &AtomicBool) -> bool {
     loop {
         let left = until.saturating_duration_since(Instant::now());
@@ -101,8 +101,8 @@ fn recorded(args: &HeadroomArgs, chosen: &Chosen) -> Result<(), AppError> {
         layout: &Layout::of(&topology),
         smt_yield: chosen.smt_yield,
         chosen,
-        no_clock: Some("a recorded machine has none"),
-        no_switches: Some("not of a recorded machine"),
+        no_clock: Some("a recorded machine has no clock"),
+        no_switches: Some("a recorded machine has no task switches"),
         interval_s: args.interval,
         is_recorded: true,
     };

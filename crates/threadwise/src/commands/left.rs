@@ -1,5 +1,5 @@
-//! What was left bound or switched by processes that were killed, before any other work: commands that run something
-//! put it back, and those that only read say so.
+//! What killed processes left bound or switched, before any other work: commands that run something restore it, others
+//! only report it.
 
 use crate::cli::{Command, DoctorArgs};
 use crate::commands::engine::EngineAction;
@@ -11,13 +11,13 @@ use std::path::PathBuf;
 use threadwise_process::journal::{self, PutBack};
 use threadwise_process::state;
 
-/// How many failures are shown.
+/// Maximum failures shown.
 const SHOWN: usize = 3;
 
-/// Before a command: restores or says what is left, on standard error. Whatever comes of it, the command
-/// goes on, since it need not have to do with the processes concerned.
+/// Before a command: restores or reports what is left, on standard error. The command continues in any case, since it
+/// may be unrelated to these processes.
 pub fn before(command: &Command) {
-    // Without a place for a state folder nothing was ever bound.
+    // Without a state folder nothing was ever bound.
     let Ok(folder) = state::folder() else { return };
     match command {
         Command::Run(args) if !args.measure.plan => restore(folder),
@@ -31,12 +31,12 @@ pub fn before(command: &Command) {
         Command::Fleet(args) if matches!(args.action, FleetAction::Cell(_)) => restore(folder),
         Command::Smt(args) => match args.action {
             SmtAction::Off(_) | SmtAction::On(_) => restore(folder),
-            // They say more themselves.
+            // These commands report it themselves.
             SmtAction::Status(_) | SmtAction::Restore => {}
         },
         Command::Doctor(DoctorArgs { restore: true, .. }) => {}
         Command::Completions(_) | Command::Man => {}
-        // Processes of a study that is running.
+        // The processes belong to a running study.
         Command::Worker(_)
         | Command::Janitor(_)
         | Command::ReloadWatchdog(_)
@@ -61,12 +61,12 @@ fn restore(folder: PathBuf) {
     }
 }
 
-/// Says which servers still have a setting of a killed study: putting that back takes a login there.
+/// Reports servers that still have a setting of a killed study: restoring it needs a login there.
 fn show_servers() {
     match state::lasting_folder().map(|folder| journal::left_lasting(&folder)) {
         Ok(Ok(said)) => said.iter().for_each(|line| output::tell(&format!("threadwise: {line}"))),
         Ok(Err(error)) => output::tell(&format!("threadwise: {error}")),
-        // Without a place for it nothing was ever changed.
+        // Without a state folder nothing was ever changed.
         Err(_) => {}
     }
 }
@@ -76,32 +76,30 @@ fn show(folder: PathBuf) {
     match smt::is_left(&folder) {
         Ok(false) => {}
         Ok(true) => output::tell(
-            "threadwise: SMT, logical CPUs or clocks are as a killed process left them; to put that back: threadwise smt restore",
+            "threadwise: SMT, logical CPUs or clocks are as a killed process left them; to restore them: threadwise smt restore",
         ),
         Err(error) => output::tell(&format!("threadwise: {error}")),
     }
     match journal::left(&folder) {
         Ok(bound) if bound.is_empty() => {}
         Ok(bound) => output::tell(&format!(
-            "threadwise: {bound} left bound by a study that was killed; to put that back: threadwise doctor --restore"
+            "threadwise: {bound} left bound by a killed study; to unbind: threadwise doctor --restore"
         )),
         Err(error) => output::tell(&format!("threadwise: {error}")),
     }
 }
 
-/// `doctor --restore`: only that.
+/// `doctor --restore`.
 ///
 /// # Errors
-/// Something could not be put back.
+/// Something could not be restored.
 pub fn restore_only() -> Result<(), AppError> {
     let folder = state::folder().map_err(AppError::Input)?;
     let switched = smt::put_left_back(&folder)?;
     let done = journal::put_left_back(&folder).map_err(AppError::failed)?;
     let said = [switched, lines(&done)].concat();
     match done.failed.is_empty() {
-        true if said.is_empty() => {
-            output::print("Nothing is left bound or switched by a process that was killed.\n")
-        }
+        true if said.is_empty() => output::print("Killed processes left nothing bound or switched.\n"),
         true => output::print(&format!("{}\n", said.join("\n"))),
         false => Err(AppError::Failed(said.join("; "))),
     }
@@ -110,10 +108,10 @@ pub fn restore_only() -> Result<(), AppError> {
 fn lines(done: &PutBack) -> Vec<String> {
     let mut lines = Vec::new();
     if !done.bound.is_empty() {
-        lines.push(format!("put back: {}, left bound by a study that was killed", done.bound));
+        lines.push(format!("restored: {}, left bound by a killed study", done.bound));
     }
     let more = done.failed.len().saturating_sub(SHOWN);
-    lines.extend(done.failed.iter().take(SHOWN).map(|why| format!("not put back: {why}")));
-    lines.extend((more > 0).then(|| format!("not put back: {more} more")));
+    lines.extend(done.failed.iter().take(SHOWN).map(|why| format!("not restored: {why}")));
+    lines.extend((more > 0).then(|| format!("not restored: {more} more")));
     lines
 }

@@ -1,4 +1,4 @@
-//! `threadwise list`: what can be run, and what this machine can do.
+//! `threadwise list`: what can be run, and what this machine supports.
 
 use crate::cli::ListArgs;
 use crate::commands::topology::{self, live};
@@ -14,20 +14,20 @@ use threadwise_study::Options;
 const WORKLOADS: [(&str, &str); 8] = [
     ("logical-io", "cached reads of consecutive keys from a random start"),
     ("insert", "a few rows a transaction into one table, keys ascending or random"),
-    ("index", "lookups or inserts in one index in memory under a spinlock, a queue lock, or no lock"),
+    ("index", "lookups or inserts in one index in memory with a spinlock, a queue lock, or no lock"),
     ("tpch", "the 22 queries of TPC-H, one after another or as streams, by degree of parallelism"),
-    ("log-buffer", "records into one log buffer under a spinlock, a queue lock, or no lock"),
-    ("transaction", "statements of yours from a file, one transaction after another on your own data"),
-    ("command", "a command of yours, one whole run after another"),
+    ("log-buffer", "records into one log buffer with a spinlock, a queue lock, or no lock"),
+    ("transaction", "your statements from a file, one transaction after another on your own data"),
+    ("command", "your command, one whole run after another"),
     ("worklist", "a list of files or databases, N jobs, a recipe of commands for each item"),
 ];
 
-/// Questions that have a command of their own, and what they answer.
+/// Questions with a command of their own.
 const QUESTIONS: [(&str, &str); 4] = [
     ("pool", "how many connections a pool should have"),
     ("maxdop", "which degree of parallelism queries should have"),
     ("bind", "what binding a running server to fewer logical CPUs costs"),
-    ("ab", "which of two versions of a program, or of two settings, does more"),
+    ("ab", "which of two versions of a program, or of two settings, is faster"),
 ];
 
 /// Kind of an entry that `run` takes.
@@ -50,7 +50,7 @@ const PRESETS: [(&str, &[&str]); 7] = [
     ("What do locks and the log writer cost?", &["log-buffer", "log-buffer-memory", "locks"]),
     ("How many jobs for a list of files or databases?", &["work-list", "reload-schedule"]),
     ("What does binding a running server cost?", &["bind"]),
-    ("What do cores and second threads add to a command of yours?", &["command"]),
+    ("What do cores and second threads add to your command?", &["command"]),
 ];
 
 /// Prints questions, presets, engines, workloads and placements.
@@ -65,7 +65,7 @@ pub fn list(args: &ListArgs) -> Result<(), AppError> {
     output::print(&text(&entries))
 }
 
-/// The list for people: presets by question, everything else as it comes.
+/// The list as text: presets by question, everything else in order.
 fn text(entries: &[ListEntry]) -> String {
     let mut text = String::new();
     let mut kind = "";
@@ -115,7 +115,7 @@ fn entries(topology: &Topology) -> Result<Vec<ListEntry>, AppError> {
         entries.push(entry("engine", engine.name(), about));
     }
     for engine in engines::embedded() {
-        let about = format!("{} (threadwise engine list says whether it is here)", engine.about);
+        let about = format!("{} (threadwise engine list shows whether it is installed)", engine.about);
         entries.push(entry("engine", engine.name, about));
     }
     for (name, about) in WORKLOADS {

@@ -19,7 +19,6 @@ pub mod report;
 pub mod run;
 pub mod screen;
 pub mod smt;
-pub mod spins;
 pub mod topology;
 pub mod watch;
 pub mod worker;
@@ -30,7 +29,7 @@ use crate::output;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Ends where the user asked for it before anything was measured.
+/// Ends if the user stopped it before anything was measured.
 pub fn unless_stopped(stop: &AtomicBool) -> Result<(), AppError> {
     match stop.load(Ordering::Relaxed) {
         true => Err(AppError::Interrupted("stopped before anything was measured".to_owned())),
@@ -38,7 +37,7 @@ pub fn unless_stopped(stop: &AtomicBool) -> Result<(), AppError> {
     }
 }
 
-/// A seed that nobody chose, below 2^53 so that JSON keeps it whole.
+/// A drawn seed, below 2^53 so that it is exact in JSON.
 pub fn drawn_seed() -> Result<u64, AppError> {
     use std::io::Read;
     let mut bytes = [0; 8];
@@ -53,15 +52,14 @@ pub fn stop_flag() -> Result<Arc<AtomicBool>, AppError> {
     catch(2)
 }
 
-/// As [`stop_flag`] for a study: the second Ctrl-C kills the workers, for which everything else waits, so that
-/// files are closed and masks put back all the same. The third ends the program at once, and the janitor
-/// process does the rest.
+/// As [`stop_flag`] for a study: the second Ctrl-C kills the workers, for which everything else waits, so that files
+/// are still closed and masks restored. The third ends the program at once, and the janitor process does the rest.
 pub fn stop_flag_of_study() -> Result<Arc<AtomicBool>, AppError> {
     catch(3)
 }
 
-/// A flag that Ctrl-C, SIGTERM and SIGHUP set, without a thread that would count them: for a process that has
-/// to become another user, which one of several threads cannot.
+/// A flag that Ctrl-C, SIGTERM and SIGHUP set, without a thread: for a process that changes its user, which needs a
+/// single thread.
 pub fn stop_flag_without_thread() -> Result<Arc<AtomicBool>, AppError> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let stop = Arc::new(AtomicBool::new(false));
@@ -71,22 +69,22 @@ pub fn stop_flag_without_thread() -> Result<Arc<AtomicBool>, AppError> {
     Ok(stop)
 }
 
-/// Has a write beyond the limit of file sizes (`ulimit -f`) fail with EFBIG, and sets a flag: by itself SIGXFSZ would end the
-/// process without a word. Programs that are started have the signal as it was, since exec takes a handler away.
+/// Makes a write beyond the limit of file sizes (`ulimit -f`) fail with EFBIG, and sets a flag: otherwise SIGXFSZ would
+/// end the process silently. Started programs have the default signal, since exec resets handlers.
 pub fn bear_limit_of_file_sizes() -> Arc<AtomicBool> {
     let reached = Arc::new(AtomicBool::new(false));
-    // Without the handler the kernel ends the process, as it did before.
+    // Without the handler the kernel ends the process, as by default.
     let _ = signal_hook::flag::register(rustix::process::Signal::XFSZ.as_raw(), Arc::clone(&reached));
     reached
 }
 
-/// What to do where a limit of file sizes was reached, here or, as the error says, in a process that was started here.
+/// The advice if a limit of file sizes was reached, here or, by the error, in a started process.
 pub fn advice_on_file_sizes(reached: &AtomicBool, error: &str) -> &'static str {
     let is_limited = rustix::process::getrlimit(rustix::process::Resource::Fsize).current.is_some();
-    // EFBIG by the system's number, and what SQLite makes of it.
+    // EFBIG as the system's number, and SQLite's translation of it.
     let elsewhere = || is_limited && ["os error 27", "I/O error"].iter().any(|sign| error.contains(sign));
     match reached.load(Ordering::Relaxed) || elsewhere() {
-        true => "; a file has reached the limit of file sizes: raise it (ulimit -f)",
+        true => "; a file has reached the limit of file sizes: raise it with ulimit -f",
         false => "",
     }
 }

@@ -1,6 +1,8 @@
-//! `threadwise probe`: what the machine is, as measured.
+//! `threadwise probe`: the machine as measured.
 
-use crate::cli::ProbeArgs;
+pub mod spins;
+
+use crate::cli::{ProbeArgs, ProbeCommand};
 use crate::commands::screen;
 use crate::commands::{self, topology};
 use crate::engines;
@@ -25,6 +27,9 @@ use threadwise_study::probe::{Probe, ProbeForm};
 
 /// Probes, prints, and writes the page.
 pub fn probe(args: &ProbeArgs) -> Result<(), AppError> {
+    if let Some(ProbeCommand::Spins(args)) = &args.of {
+        return spins::spins(args);
+    }
     let topology = topology::live()?;
     let cpus = whole::choose(&topology, args.cpus.as_ref()).map_err(AppError::input)?;
     args.html.as_deref().map_or(Ok(()), output::check_new)?;
@@ -37,7 +42,7 @@ pub fn probe(args: &ProbeArgs) -> Result<(), AppError> {
     let hardware = hardware::compare(&topology, &probe);
     tell(args, &topology, &probe, &hardware)?;
     match probe.interrupted {
-        true => Err(AppError::Interrupted("stopped: what is shown was measured until then".to_owned())),
+        true => Err(AppError::Interrupted("stopped: the results are those measured until then".to_owned())),
         false => Ok(()),
     }
 }
@@ -64,7 +69,7 @@ fn measure(request: &Request<'_>, stop: &Arc<AtomicBool>, quiet: bool) -> Result
     probe.map_err(probe_error)
 }
 
-/// The exit code class of a probe's error.
+/// The program error for a probe's error.
 pub fn probe_error(error: ProbeError) -> AppError {
     match error {
         ProbeError::Cpus(_) => AppError::input(error),
@@ -89,20 +94,20 @@ fn tell(args: &ProbeArgs, topology: &Topology, probe: &Probe, hardware: &Hardwar
     output::name_page(path.filter(|_| !args.json))
 }
 
-/// How far to trust a probe: it tells of the seconds that it took, and of the pairs that it could decide.
+/// How far to trust a probe: it is limited to its own seconds, and to the pairs that it could decide.
 fn trust(probe: &Probe, hardware: &Hardware) -> Trust {
     if probe.interrupted {
-        let stopped = "It was stopped before its end: what stands here was measured, the rest was not.";
+        let stopped = "It was stopped early: these results were measured, the rest was not.";
         return Trust { level: TrustLevel::Low, reasons: vec![stopped.into()] };
     }
     let seconds = numbers::seconds(probe.duration_s);
-    let when = prose!("As it was for {}; a hypervisor may move logical CPUs at any time.", seconds);
+    let when = prose!("As measured for {}; a hypervisor may move logical CPUs at any time.", seconds);
     let pairs = hardware.pairs;
     let open = pairs.all() - pairs.agree - pairs.differ;
     if open == 0 {
         return Trust { level: TrustLevel::Good, reasons: vec![when] };
     }
     let pairs = counted(pairs.all() as usize, "pair");
-    let open = prose!("{} of {} could not be compared with what is declared.", grouped(open), pairs);
+    let open = prose!("{} of {} could not be compared with the reported topology.", grouped(open), pairs);
     Trust { level: TrustLevel::Fair, reasons: vec![open, when] }
 }

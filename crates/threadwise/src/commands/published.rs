@@ -1,12 +1,10 @@
-//! `threadwise published`: what was published, figure by figure, and the command that redoes it.
+//! `threadwise published`: published figures, and the command that repeats each study.
 
 use crate::cli::PublishedArgs;
 use crate::commands::screen;
 use crate::error::AppError;
 use crate::{output, suggest};
 use threadwise_analysis::published::{document, list_document};
-use threadwise_document::Prose;
-use threadwise_document::screen::{Trust, TrustLevel};
 use threadwise_published::{Published, PublishedError, all, find_plain, names};
 use threadwise_report::{Document, html, json, terminal};
 
@@ -20,9 +18,7 @@ pub fn published(args: &PublishedArgs) -> Result<(), AppError> {
         }
         Some(name) => {
             let one = named(name)?;
-            let document = document(&one, env!("CARGO_PKG_VERSION"));
-            let next = Prose::command(&one.command);
-            (screen::with_screen(document, trust(), next), json::published(&one))
+            (document(&one, env!("CARGO_PKG_VERSION"), &screen::again("--all")), json::published(&one))
         }
     };
     let text = match (args.json, &args.name) {
@@ -38,7 +34,7 @@ pub fn published(args: &PublishedArgs) -> Result<(), AppError> {
 /// The published study of a name.
 ///
 /// # Errors
-/// There is none, with the nearest name.
+/// It does not exist; the error suggests the nearest name.
 pub fn named(name: &str) -> Result<Published, AppError> {
     find_plain(name).map_err(|error| match (&error, suggest::nearest(name, &names())) {
         (PublishedError::Unknown { .. }, Some(meant)) => {
@@ -47,11 +43,6 @@ pub fn named(name: &str) -> Result<Published, AppError> {
         (PublishedError::Unknown { .. } | PublishedError::Several { .. }, _) => AppError::input(error),
         (PublishedError::Broken { .. }, _) => AppError::failed(error),
     })
-}
-
-/// How far to trust what was published.
-pub fn trust() -> Trust {
-    Trust { level: TrustLevel::Fair, reasons: vec!["Published once, by one run, without intervals.".into()] }
 }
 
 /// A document without a verdict.
@@ -85,7 +76,7 @@ mod tests {
                 let cli = Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{command}: {error}"));
                 count += 1;
                 let Command::Run(args) = cli.command else {
-                    assert!(matches!(cli.command, Command::Spins(_)), "{command}");
+                    assert!(matches!(cli.command, Command::Probe(_)), "{command}");
                     continue;
                 };
                 StudyFile::preset(args.study.as_deref().unwrap()).unwrap();

@@ -1,5 +1,5 @@
-//! `threadwise pool`, `maxdop`, `bind` and `ab`: questions that a preset of `run` answers, with the options that matter to
-//! them.
+//! `threadwise pool`, `maxdop`, `bind` and `ab`: questions that a preset of `run` answers, with the options that matter
+//! for them.
 
 mod args;
 
@@ -40,8 +40,8 @@ pub fn pool(args: &PoolArgs) -> Result<(), AppError> {
     })
 }
 
-/// The numbers of connections to measure: those that were asked for, or 1, 2, 4, ... with the numbers of cores and of logical
-/// CPUs, up to a bound.
+/// The numbers of connections to measure: the requested ones, or 1, 2, 4, ... with the numbers of cores and of logical
+/// CPUs, up to a limit.
 fn connections(args: &PoolArgs) -> Result<Vec<u32>, AppError> {
     if let Some(sessions) = &args.sessions {
         return Ok(sessions.clone());
@@ -54,8 +54,8 @@ fn connections(args: &PoolArgs) -> Result<Vec<u32>, AppError> {
     Ok(points(args.connections_at_most.unwrap_or_else(|| default_bound(cpus)), [cores, cpus]))
 }
 
-/// The most connections that are tried where nobody says. All treatments of a block hold theirs at once, so that a server
-/// needs about twice as many free.
+/// Default limit of connections. All treatments of a block keep theirs open, so a server needs about twice as many
+/// free.
 fn default_bound(cpus: u32) -> u32 {
     (4 * cpus).clamp(16, 64).max(2 * cpus)
 }
@@ -69,7 +69,7 @@ fn points(most: u32, machine: [u32; 2]) -> Vec<u32> {
     all
 }
 
-/// Whether an engine is a server that clients speak to: an address, or an engine whose servers can be measured by theirs.
+/// Whether an engine is a server with clients: an address, or an engine that starts one.
 fn is_server(engine: &str) -> bool {
     let address = || engines::find(engine)?.known_by().address;
     engine.contains("://") || address().is_some_and(|address| address.password.is_ok())
@@ -110,16 +110,16 @@ pub fn bind(args: &BindArgs) -> Result<(), AppError> {
     })
 }
 
-/// Half of the logical CPUs, where the preset has no half: no core has two that are allowed.
+/// Half of the logical CPUs, if the preset has no half: no core has two allowed ones.
 fn halves(topology: &Topology) -> Option<Vec<String>> {
     let free = topology.allowed().len() / 2;
     (topology.max_threads_per_core() < 2 && free > 0).then(|| vec![format!("all-but:{free}")])
 }
 
-/// What stands between the commands of two versions.
+/// Separator of the commands of two versions.
 const BETWEEN: &str = "---";
 
-/// Which of two versions does more.
+/// Which of two versions is faster.
 pub fn ab(args: &AbArgs) -> Result<(), AppError> {
     let mut versions = [args.a.clone(), args.b.clone()];
     let mut commands = args.commands.clone();
@@ -131,16 +131,16 @@ pub fn ab(args: &AbArgs) -> Result<(), AppError> {
             }
             commands.command = Vec::new();
         }
-        // One command, or an engine, that its settings make two versions.
+        // One command or engine, with settings that make two versions.
         [Some(_), None, _] if !args.a.is_empty() || !args.b.is_empty() => {}
         _ => {
             let how = "threadwise ab -- CMD_A --- CMD_B, or settings by --a KEY=VALUE and --b KEY=VALUE";
-            return Err(AppError::Input(format!("two versions are needed: {how}")));
+            return Err(AppError::Input(format!("give two versions: {how}")));
         }
     }
     let has_command = !args.commands.command.is_empty();
     if let Some(engine) = args.engine.as_ref().filter(|_| has_command) {
-        let why = "the command after -- is run, or the engine: leave one of them out";
+        let why = "ab runs either a command or an engine: remove one of them";
         return Err(AppError::Input(format!(
             "--engine {engine} and {} are both given: {why}",
             commands_words(args)

@@ -1,4 +1,4 @@
-//! `threadwise reload`: backup, restore, check and swap of many database files, and what belongs to it.
+//! `threadwise reload`: backup, restore, check and swap of many database files, and its helper processes.
 
 mod args;
 mod fault;
@@ -27,8 +27,8 @@ use threadwise_reload::run::{self, Event, Options};
 use threadwise_reload::watch::{self, Start};
 use threadwise_reload::{Originals, driver};
 
-/// A write beyond the limit of a file's size (`ulimit -f`) becomes an error, as on a full disk, instead of
-/// the end of the program (`signal(7)`, SIGXFSZ). Programs that are started have the default again.
+/// A write beyond the limit of a file's size (`ulimit -f`) becomes an error, as on a full disk, instead of ending the
+/// program (`signal(7)`, SIGXFSZ). Started programs have the default again.
 fn catch_size_limit() -> Result<(), AppError> {
     signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)))
         .map(drop)
@@ -46,7 +46,7 @@ pub fn watchdog(args: &ReloadWatchdogArgs) -> Result<(), AppError> {
     }
 }
 
-/// Does one item for a `reload` of root's, as the user whose it is.
+/// Processes one item for a `reload` by root, as the item's owner.
 pub fn as_owner() -> Result<(), AppError> {
     catch_size_limit()?;
     let stop = stop_flag_without_thread()?;
@@ -103,7 +103,7 @@ fn settings(wait_s: f64, engine: &[(String, String)], page_size_bytes: Option<u3
         page_size_bytes,
         wait: Duration::try_from_secs_f64(wait_s).unwrap_or(Duration::MAX / 4),
         engine: engine.iter().cloned().collect(),
-        // By the open program itself, so that neither its path nor a new version's matters.
+        // Use the open program file, so that neither its path nor a new version matters.
         as_owner: Some(Start { program: "/proc/self/exe".into(), args: vec!["reload-as-owner".into()] }),
     }
 }
@@ -117,8 +117,9 @@ fn originals(args: &ReloadArgs) -> Originals {
 
 /// This program as the watchdog of its own run.
 fn start(args: &ReloadArgs) -> Result<Start, AppError> {
-    let program = std::env::current_exe()
-        .map_err(|error| AppError::Failed(format!("cannot find this program for the watchdog: {error}")))?;
+    let program = std::env::current_exe().map_err(|error| {
+        AppError::Failed(format!("cannot find the threadwise program for the watchdog: {error}"))
+    })?;
     let mut words: Vec<OsString> =
         vec!["reload-watchdog".into(), "--wait".into(), format!("{}ms", (args.wait * 1e3).ceil()).into()];
     for (key, value) in &args.engine_option {
@@ -127,7 +128,7 @@ fn start(args: &ReloadArgs) -> Result<Start, AppError> {
     Ok(Start { program, args: words })
 }
 
-/// The exit code that the reports call for.
+/// The exit code for the reports.
 fn verdict(reports: &[Report]) -> Result<(), AppError> {
     let count = |wanted: &dyn Fn(&Outcome) -> bool| reports.iter().filter(|r| wanted(&r.outcome)).count();
     let stopped = count(&|outcome| *outcome == Outcome::Stopped);
@@ -135,7 +136,7 @@ fn verdict(reports: &[Report]) -> Result<(), AppError> {
     let failed = count(&|outcome| matches!(outcome, Outcome::Failed(_)));
     if stopped > 0 {
         return Err(AppError::Interrupted(format!(
-            "stopped: {stopped} of {} left as they were",
+            "stopped: {stopped} of {} left unchanged",
             shown::count(reports.len(), "file")
         )));
     }
@@ -148,7 +149,7 @@ fn verdict(reports: &[Report]) -> Result<(), AppError> {
     }
 }
 
-/// Progress: each file's stage and end, bytes done of all, and the time left at that pace.
+/// Progress: each file's stage and end, bytes done of all, and the estimated time left.
 struct View<'a> {
     entries: &'a [Entry],
     progress: Progress,
@@ -215,7 +216,7 @@ fn dry_run(
             let all: u64 = entries.iter().map(|entry| entry.size_bytes).sum();
             let files = shown::count(entries.len(), "file");
             let head = format!(
-                "{files}, {} with {tools}; whether a file is damaged, only the run checks\n",
+                "{files}, {} with {tools}; only the run checks whether a file is damaged\n",
                 bytes(all)
             );
             head + &shown::results(&looked, "would be reloaded")

@@ -1,4 +1,4 @@
-//! `threadwise report`: the verdict of a study again, and its other forms.
+//! `threadwise report`: the verdict of a study again, and its other formats.
 
 use crate::cli::ReportArgs;
 use crate::commands::screen::shown;
@@ -9,7 +9,7 @@ use threadwise_analysis::asked::Asked;
 use threadwise_analysis::{Facts, cost};
 use threadwise_report::{html, json, results};
 
-/// Prints or writes the asked-for forms.
+/// Prints or writes the requested formats.
 pub fn report(args: &ReportArgs) -> Result<(), AppError> {
     if let Some(path) = &args.html {
         output::check_new(path)?;

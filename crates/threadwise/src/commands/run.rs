@@ -67,20 +67,20 @@ pub fn run(args: &RunArgs) -> Result<(), AppError> {
         return Ok(());
     }
     if job.is_complete() {
-        output::tell("threadwise: this study is complete: nothing is left to measure, here is its report");
+        output::tell("threadwise: this study is already complete; here is its report");
         return valid(tell(args, &job)?, &job);
     }
     let outcome = match watch::measure(&mut job, &topology, args, began, &stop) {
         Ok(outcome) => outcome,
         Err(error) => {
-            // What was measured before it is shown all the same; the error is the last word.
+            // Earlier results are still shown; the error comes last.
             if job.output.exists() && !args.measure.json {
                 let _ = tell(args, &job);
             }
             return Err(error);
         }
     };
-    // One block says nothing.
+    // One block gives no interval.
     let is_too_short = matches!(outcome.reason, Reason::Short(_)) && outcome.blocks < 2;
     let problem = if outcome.blocks > 0 && !is_too_short { tell(args, &job)? } else { None };
     ended(&outcome, &job, args)?;
@@ -88,7 +88,7 @@ pub fn run(args: &RunArgs) -> Result<(), AppError> {
     valid(problem, &job)
 }
 
-/// Prints the results and writes the report. Gives what is wrong with the study, if anything is.
+/// Prints the results and writes the report. Returns what is wrong with the study, if anything.
 fn tell(args: &RunArgs, job: &Job) -> Result<Option<String>, AppError> {
     let opened = Opened::open(&job.output)?;
     let facts = Facts { asked: job.asked, ..opened.facts() };
@@ -114,7 +114,7 @@ fn tell(args: &RunArgs, job: &Job) -> Result<Option<String>, AppError> {
     Ok(opened.problem())
 }
 
-/// A study that is not valid as a whole is an error for scripts, though its results were printed.
+/// An invalid study is an error for scripts, though its results were printed.
 fn valid(problem: Option<String>, job: &Job) -> Result<(), AppError> {
     let Some(problem) = problem else { return Ok(()) };
     let store = output::shell_word(&job.output);
@@ -123,7 +123,7 @@ fn valid(problem: Option<String>, job: &Job) -> Result<(), AppError> {
     )))
 }
 
-/// What stands above the results: the machine, what is measured on it, and how long.
+/// The head of the results: the machine, what is measured on it, and for how long.
 fn brief(job: &Job, topology: &Topology) -> String {
     let all = &job.study.treatments;
     let names: Vec<&str> = all.iter().map(|one| one.name.as_str()).take(MOST_NAMED).collect();
@@ -131,16 +131,16 @@ fn brief(job: &Job, topology: &Topology) -> String {
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let left_out = match job.study.left_out.len() {
         0 => String::new(),
-        some => format!("; {some} left out (--plan says why)"),
+        some => format!("; {some} left out (--plan shows why)"),
     };
     let line = terminal::topology_line(topology);
     format!("{line}\n{}: {}{more}{left_out}\n{}\n\n", job.study.name, names.join(", "), job.price())
 }
 
-/// Most treatments that are named before a study.
+/// Maximum treatments named before a study.
 const MOST_NAMED: usize = 6;
 
-/// Where the rest is.
+/// Where the other results are.
 fn files(store: &Path, html: Option<&Path>) -> Prose {
     let again = Prose::command(format!("threadwise report {} --all", output::shell_word(store)));
     match html {
@@ -149,18 +149,18 @@ fn files(store: &Path, html: Option<&Path>) -> Prose {
     }
 }
 
-/// What stands above the results where all is asked for: the machine, and who will run where.
+/// The head of the results with --all: the machine, and the placement of each treatment.
 fn opening(job: &Job, topology: &Topology) -> Result<String, AppError> {
     let style = output::style();
     let mut text =
         format!("{}\n\n{}\n", terminal::topology_line(topology), terminal::drawing(topology, style));
     if job.is_complete() && job.whole.external.is_some() {
-        // Which arm this machine is in does not matter any more, and it need not be able to do every treatment.
+        // The study is complete: its arm no longer matters, and this machine may lack a treatment.
         return Ok(text + "\n");
     }
     let plan = plan_block(&job.study, topology, 0).map_err(AppError::refused)?;
     let width = job.study.treatments.iter().map(|treatment| treatment.name.len()).max().unwrap_or(0);
-    text.push_str("Treatments (logical CPUs of the first block; every block draws anew):\n");
+    text.push_str("Treatments (logical CPUs of the first block; every block draws others):\n");
     for (treatment, placement) in job.study.treatments.iter().zip(&plan.placements) {
         let streams = placement.sessions.iter().take(treatment.sessions as usize);
         let seats: Vec<String> = streams.map(ToString::to_string).collect();
@@ -202,7 +202,7 @@ fn opening(job: &Job, topology: &Topology) -> Result<String, AppError> {
     Ok(text)
 }
 
-/// Where the numbers lie.
+/// Where the results are stored.
 fn closing(store: &Path, html: Option<&Path>) -> String {
     let mut text = format!("Result file: {}\n", store.display());
     if let Some(html) = html {
@@ -212,8 +212,8 @@ fn closing(store: &Path, html: Option<&Path>) -> String {
     text
 }
 
-/// The command that goes on with a study, with all that it needs: what was allowed for this start is not allowed for the
-/// next one by itself, and where data and reports go is said again.
+/// The command that continues a study, with everything it needs: permissions apply to one start, and the folders of
+/// data and reports must be given again.
 fn going_on(job: &Job, args: &RunArgs) -> String {
     let measure = &args.measure;
     let mut words = format!("threadwise run --resume {}", output::shell_word(&job.output));
@@ -223,7 +223,7 @@ fn going_on(job: &Job, args: &RunArgs) -> String {
     flag(args.yes, " --yes");
     flag(measure.no_html, " --no-html");
     flag(measure.json, " --json");
-    // A limit of time that was too short is not given again, and any other one is the user's own.
+    // A limit of time was too short or is the user's choice, and is not repeated.
     let mut named = |option: &str, value: Option<String>| {
         words.extend(value.map(|value| format!(" {option} {value}")));
     };
@@ -235,14 +235,14 @@ fn going_on(job: &Job, args: &RunArgs) -> String {
     words
 }
 
-/// An ending before the plan's end is an error for scripts, though its results were printed.
+/// An early end is an error for scripts, though its results were printed.
 fn ended(outcome: &Outcome, job: &Job, args: &RunArgs) -> Result<(), AppError> {
-    let resume = format!("go on with: {}", going_on(job, args));
+    let resume = format!("continue with: {}", going_on(job, args));
     match &outcome.reason {
         Reason::PlanDone | Reason::TargetReached => Ok(()),
         Reason::BudgetOver => {
             output::tell(
-                "threadwise: the budget ended before every interval was within its target; what is wider is marked",
+                "threadwise: the budget ended before every interval reached its target; wider ones are marked",
             );
             Ok(())
         }

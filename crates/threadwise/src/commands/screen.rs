@@ -1,4 +1,4 @@
-//! What a document is on a terminal: its screen, or all of it.
+//! A document on a terminal: its screen, or all of it.
 
 use crate::output;
 use std::ffi::OsString;
@@ -8,7 +8,7 @@ use threadwise_document::screen::Trust;
 use threadwise_document::{Prose, prose};
 use threadwise_report::{Document, terminal};
 
-/// The answer on one screen, or all that a terminal has room for.
+/// The answer on one screen, or everything.
 pub fn shown(document: &Document, all: bool) -> String {
     match all {
         true => text(document),
@@ -16,13 +16,13 @@ pub fn shown(document: &Document, all: bool) -> String {
     }
 }
 
-/// A document that is not of one study with a screen, for the terminal and the page.
+/// A document that is not one study's with a screen, for the terminal and the page.
 pub fn with_screen(document: Document, trust: Trust, next: Prose) -> Document {
     let all = prose!("everything: {}", Prose::command(again("--all")));
     Document { screen: of_document(&document, trust, next, all), ..document }
 }
 
-/// This command again in another form: the same words, but for those that say in which form, and this option.
+/// This command again in another format: the same arguments without format options, and this option.
 pub fn again(option: &str) -> String {
     again_of(std::env::args_os().skip(1), option)
 }
@@ -32,7 +32,7 @@ fn again_of(words: impl Iterator<Item = OsString>, option: &str) -> String {
     let mut words = words;
     while let Some(word) = words.next() {
         match word.to_str() {
-            // A page that exists is not overwritten.
+            // An existing page is not overwritten.
             Some("--html") => drop(words.next()),
             Some("--all" | "--json") => {}
             Some(word) if word.starts_with("--html=") => {}

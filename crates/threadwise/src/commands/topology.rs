@@ -1,4 +1,4 @@
-//! `threadwise topology`: what the machine says it is.
+//! `threadwise topology`: the machine as the system reports it.
 
 use crate::cli::TopologyArgs;
 use crate::error::AppError;
@@ -16,7 +16,7 @@ pub fn topology(args: &TopologyArgs) -> Result<(), AppError> {
         output::check_new(to)?;
         let summary = topology::capture(&args.root, to).map_err(AppError::input)?;
         return output::print(&format!(
-            "{} files recorded in {}: look through them before you send them\n",
+            "{} files recorded in {}: review them before you send them\n",
             summary.files,
             to.display()
         ));
@@ -40,7 +40,7 @@ pub fn topology(args: &TopologyArgs) -> Result<(), AppError> {
         threadwise_report::terminal::drawing(&topology, style)
     );
     if !placements.is_empty() {
-        text.push_str("\nplacements, where no block draws other cores\n");
+        text.push_str("\nplacements, unless a block draws other cores\n");
     }
     for (PlacementHere { placement, cpus }, parsed) in placements.iter().zip(&asked) {
         let remark = placement::remark(parsed, &topology).filter(|_| cpus.is_ok());
@@ -53,7 +53,7 @@ pub fn topology(args: &TopologyArgs) -> Result<(), AppError> {
     output::print(&text)
 }
 
-/// The logical CPUs of a placement without a draw, or what the machine lacks.
+/// The logical CPUs of a placement without a draw, or why this machine lacks it.
 pub fn here(asked: &Placement, topology: &Topology) -> Result<PlacementHere, AppError> {
     let cpus = match placement::resolve(asked, topology, &Draw::identity(topology), 2, Pin::Each) {
         Ok(resolved) => Ok(resolved.set()),
@@ -63,17 +63,17 @@ pub fn here(asked: &Placement, topology: &Topology) -> Result<PlacementHere, App
     Ok(PlacementHere { placement: asked.text.clone(), cpus })
 }
 
-/// This machine, with what this process may use.
+/// This machine, with the limits of this process.
 pub fn live() -> Result<Topology, AppError> {
     let affinity = pin::current_affinity()
         .map_err(|error| AppError::Failed(format!("cannot read this process's CPU affinity: {error}")))?;
     let mut topology = Topology::read(Path::new("/"), Some(&affinity)).map_err(|error| match error {
         TopologyError::NoSys { .. } => AppError::Failed(
-            "/sys/devices/system/cpu is not there: mount sysfs (mount -t sysfs sysfs /sys), or run outside of the chroot".to_owned(),
+            "/sys/devices/system/cpu does not exist: mount sysfs (mount -t sysfs sysfs /sys), or run outside the chroot".to_owned(),
         ),
         error => AppError::failed(error),
     })?;
-    // sysfs tells that there is one and often not which; the processor knows.
+    // sysfs shows that there is a hypervisor and often not which; the processor knows.
     if topology.identity.hypervisor.is_some()
         && let Some(name) = hypervisor::live()
     {

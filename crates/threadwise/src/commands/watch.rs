@@ -1,4 +1,4 @@
-//! `threadwise watch`: where the hypervisor runs our logical CPUs, look after look.
+//! `threadwise watch`: where the hypervisor runs our logical CPUs, look by look.
 
 use crate::cli::WatchArgs;
 use crate::commands::{probe, stop_flag, topology};
@@ -18,17 +18,17 @@ use threadwise_study::Look;
 use threadwise_study::look::SIBLINGS_AT_MOST_NS;
 use threadwise_study::look::follow::{Follower, Share};
 
-/// Logical CPUs that are looked at where none are named: each look is of all of them at once.
+/// Default maximum of watched logical CPUs: each look covers all of them.
 const MOST_CPUS: usize = 16;
-/// Looks before the first that is shown, so that the width of a free core is known.
+/// Looks before the first shown one, which find the width of a free core.
 const FIRST_LOOKS: u32 = 60;
 const FIRST_EVERY: Duration = Duration::from_millis(5);
-/// Clocks whose reading adds more than this share of the longest time between siblings to a line are said.
+/// A clock whose reading adds more than this share of the longest sibling time to a line is reported.
 const LONGER_SHARE: f64 = 0.1;
-/// How often the stop flag is looked at.
+/// Polling interval of the stop flag.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Looks until it is told to stop, a line each, and sums up.
+/// Looks until it is stopped, one line each, then prints a summary.
 pub fn watch(args: &WatchArgs) -> Result<(), AppError> {
     let topology = topology::live()?;
     let cpus = chosen(&topology, args)?;
@@ -63,7 +63,7 @@ pub fn watch(args: &WatchArgs) -> Result<(), AppError> {
     if args.json { Ok(()) } else { output::print(&summary(&seen, looks, began.elapsed())) }
 }
 
-/// The wanted logical CPUs, or all that are allowed, thinned out evenly.
+/// The requested logical CPUs, or all allowed ones, thinned out evenly.
 fn chosen(topology: &Topology, args: &WatchArgs) -> Result<Vec<u32>, AppError> {
     let cpus = whole::choose(topology, args.cpus.as_ref()).map_err(AppError::input)?;
     match args.cpus {
@@ -79,7 +79,7 @@ fn say_what_is_looked_at(args: &WatchArgs, topology: &Topology, cpus: &[u32]) {
     let allowed = topology.allowed().len();
     let left = match allowed - cpus.len() {
         0 => String::new(),
-        left => format!(", {left} others not (--cpus)"),
+        left => format!(", not at {left} others (--cpus)"),
     };
     output::tell(&format!(
         "looking at {} ({}){left}, every {}; Ctrl-C ends it",
@@ -89,19 +89,19 @@ fn say_what_is_looked_at(args: &WatchArgs, topology: &Topology, cpus: &[u32]) {
     ));
     if FREE_ADDS.is_none() {
         output::tell(
-            "the width of this processor's cores is not known: only times of cache lines are shown, and nothing \
-             is said of co-runners",
+            "the width of this processor's cores is unknown: only cache-line times are shown, and co-runners are \
+             not detected",
         );
     }
 }
 
-/// That the clock disturbs what is looked at; `None` where it does not. Coarser ones are refused before.
+/// A warning if the clock disturbs looks. Coarser clocks are refused before.
 fn slow_clock(read_ns: f64) -> Option<String> {
     let per_move_ns = read_ns / MOVES_PER_READING as f64;
     (per_move_ns > LONGER_SHARE * SIBLINGS_AT_MOST_NS).then(|| {
         format!(
-            "reading this machine's clock takes {}, so that a line seems {} longer than it is: two on one core may seem \
-             to be on two, and a co-runner may not be seen (`threadwise doctor` says what the time is read from)",
+            "reading this machine's clock takes {}, so a line seems {} longer than it is: two on one core may seem \
+             to be on two, and a co-runner may be missed (`threadwise doctor` shows the clock source)",
             numbers::nanoseconds(read_ns),
             numbers::nanoseconds(per_move_ns),
         )
@@ -137,7 +137,7 @@ fn word(share: &Share) -> &'static str {
     }
 }
 
-/// All words, in the order in which they are shown.
+/// All words, in display order.
 const WORDS: [&str; 7] = ["alone", "one core", "co-runner", "slowed", "apart", "away", "unknown"];
 
 /// `12:25:01  alone 0,3  one core 1+2  lines 6.9 ns to 61.2 ns`
@@ -159,7 +159,7 @@ fn line(look: &Look, shares: &[Share]) -> String {
     format!("{time}  {}{}\n", groups.join("  "), lines(look))
 }
 
-/// `1+2`, once.
+/// `1+2`, once per pair.
 fn couple(cpu: u32, share: &Share) -> Option<String> {
     match share {
         Share::With(other) if cpu < *other => Some(format!("{cpu}+{other}")),
@@ -178,7 +178,7 @@ fn lines(look: &Look) -> String {
     }
 }
 
-/// Shares of looks, a line a logical CPU.
+/// Shares of looks, one line a logical CPU.
 fn summary(seen: &BTreeMap<u32, BTreeMap<&str, u64>>, looks: u64, elapsed: Duration) -> String {
     let mut text = format!(
         "\n{} in {}\n",

@@ -11,7 +11,7 @@ pub fn worker(args: &WorkerArgs) -> Result<(), AppError> {
     worker::run(engines::all(), &args.engine, std::io::stdin().lock(), replies).map_err(AppError::failed)
 }
 
-/// Waits for the end of stdin, then removes the folder if it is ours.
+/// Waits for the end of stdin, then removes the folder if it is threadwise's own.
 pub fn janitor(args: &JanitorArgs) -> Result<(), AppError> {
     threadwise_runner::janitor(&args.folder, &engines::started_programs(), &mut std::io::stdin().lock())
         .map_err(AppError::failed)

@@ -29,19 +29,19 @@ pub struct WorklistSqliteArgs {
 pub enum SqliteStep {
     /// Write a new database with everything of another rebuilt
     VacuumInto {
-        /// The original, which is opened for reading
+        /// The original, opened for reading
         from: PathBuf,
-        /// The new file, which must not be there
+        /// The new file, which must not exist
         to: PathBuf,
     },
     /// Run SQLite's integrity check
     IntegrityCheck {
-        /// The database, which is opened for reading
+        /// The database, opened for reading
         file: PathBuf,
     },
 }
 
-/// Does a plan and prints its summary as JSON on one line.
+/// Runs a plan and prints its summary as one line of JSON.
 pub fn run(args: &WorklistRunArgs) -> Result<(), AppError> {
     let stop = stop_flag()?;
     let asked = work::read(&args.plan).map_err(AppError::input)?;
@@ -58,7 +58,7 @@ pub fn run(args: &WorklistRunArgs) -> Result<(), AppError> {
     }
 }
 
-/// Does one step of the recipe `sqlite`.
+/// Runs one step of the recipe `sqlite`.
 pub fn sqlite(args: &WorklistSqliteArgs) -> Result<(), AppError> {
     let did = match &args.step {
         SqliteStep::VacuumInto { from, to } => sqlite::vacuum_into(from, to),

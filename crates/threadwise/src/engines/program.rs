@@ -1,4 +1,4 @@
-//! Engines of this project whose client is a worker program of its own, which stands beside this one or on PATH.
+//! Engines of this project whose client is a worker program, beside this one or on PATH.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use threadwise_study::engine::{Properties, URL};
 use crate::commands::engine::{app_error, engines_of_user, python_of};
 use crate::error::AppError;
 
-/// An engine as this program knows it; what needs a server is asked of its worker program.
+/// An engine as this program knows it; its worker program answers what needs a server.
 pub struct InProgram {
     known: &'static dyn Engine,
     lives: Lives,
@@ -30,20 +30,20 @@ enum Lives {
 }
 
 impl InProgram {
-    /// An engine whose program stands beside this one, or on PATH.
+    /// An engine with a program beside this one or on PATH.
     pub const fn beside(known: &'static dyn Engine) -> Self {
         Self { known, lives: Lives::Beside }
     }
 
-    /// An engine whose program is Python's, in the environment of its package.
+    /// An engine with a Python program, in the environment of its package.
     pub const fn in_python(known: &'static dyn Engine) -> Self {
         Self { known, lives: Lives::InPython }
     }
 
-    /// Its worker, where `engine_options` are in force.
+    /// Its worker with these `engine_options`.
     ///
     /// # Errors
-    /// It is not there; one line with what to do.
+    /// It is not installed; one line with what to do.
     pub fn worker(&self, engine_options: &Options) -> Result<Worker, AppError> {
         let (program, args) = match self.lives {
             Lives::Beside => (self.beside_or_on_path().map_err(AppError::Refused)?, Vec::new()),
@@ -58,15 +58,15 @@ impl InProgram {
         Ok(Worker { program, args, environment, withheld: super::variables() })
     }
 
-    /// The arguments of a worker that looks at options alone, where the engine cannot do that in this program.
+    /// The arguments of a worker that only checks options, if the engine cannot do that in this program.
     pub fn check_args(&self, worker: &Worker) -> Option<Vec<String>> {
         let with_check = || worker.args.iter().cloned().chain(["check".to_owned()]).collect();
         (self.lives == Lives::InPython).then(with_check)
     }
 
     fn beside_or_on_path(&self) -> Result<PathBuf, String> {
-        let this =
-            std::env::current_exe().map_err(|error| format!("cannot find this program itself: {error}"))?;
+        let this = std::env::current_exe()
+            .map_err(|error| format!("cannot find the threadwise program: {error}"))?;
         let path = std::env::var_os("PATH").unwrap_or_default();
         let name = self.known.name();
         find(name, &this, &path).ok_or_else(|| {
@@ -78,7 +78,7 @@ impl InProgram {
         })
     }
 
-    /// Its worker, or that it is not here.
+    /// Its worker, or an error that it is not installed.
     fn found(&self, engine_options: &Options) -> Result<Worker, EngineError> {
         let engine = self.known.name();
         self.worker(engine_options).map_err(|error| match error {
@@ -108,7 +108,7 @@ impl InProgram {
     }
 }
 
-/// The refusal of an option in a worker's words: `option 'NAME': why`.
+/// Splits a worker's refusal of an option, `option 'NAME': why`.
 fn option(message: &str) -> EngineError {
     let parts = message.strip_prefix("option '").and_then(|rest| rest.split_once("': "));
     let (option, why) = parts.unwrap_or(("engine-option", message));
@@ -133,7 +133,7 @@ impl Engine for InProgram {
 
     fn version(&self, engine_options: &Options) -> Result<String, EngineError> {
         if !engine_options.contains_key(URL) {
-            // No server is named: what there is to say is whether its program is here.
+            // Without a server, report whether the program is installed.
             return self.found(engine_options).map(|_| "ready".to_owned());
         }
         Ok(self.ask(engine_options, Also::default())?.version)

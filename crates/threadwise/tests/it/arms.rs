@@ -45,7 +45,7 @@ fn without_a_confirmation_nothing_is_touched() {
 fn a_plan_says_what_would_be_switched_and_switches_nothing() {
     let lab = Lab::new();
     let said = lab.run(&["run", "placement", "--turbo", "on,off", "--plan"]);
-    let words = "between: turbo=on; turbo=off. At the end everything is put back";
+    let words = "between: turbo=on; turbo=off. At the end everything is restored";
     // Where this machine cannot be switched, that is the first line and the only one.
     match said.code {
         Some(0) => assert!(said.stdout.contains(words), "{}", said.stdout),

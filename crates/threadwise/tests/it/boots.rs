@@ -72,8 +72,8 @@ fn after_another_boot_a_study_begins_a_new_file_and_leaves_the_old_one() {
     let said = ok(&lab, &RESUME);
     assert!(
         said.stdout.contains(
-            "s.threadwise was measured on an earlier boot of this machine: it stays as it is, and the same study, with \
-             the same seed, begins in s-boot3.threadwise"
+            "s.threadwise was measured on an earlier boot of this machine: it stays unchanged, and the same study, with \
+             the same seed, starts in s-boot3.threadwise"
         ),
         "{}",
         said.stdout
@@ -93,7 +93,7 @@ fn on_the_same_boot_and_where_boots_are_not_known_a_study_goes_on() {
     let lab = Lab::new();
     stopped(&lab);
     let said = ok(&lab, &RESUME);
-    assert!(!said.stdout.contains("stays as it is"), "{}", said.stdout);
+    assert!(!said.stdout.contains("stays unchanged"), "{}", said.stdout);
     assert_eq!(
         (open(&lab, "s.threadwise").boots().unwrap().len(), lab.files()),
         (1, vec!["s.threadwise".to_owned()])
@@ -106,7 +106,7 @@ fn on_the_same_boot_and_where_boots_are_not_known_a_study_goes_on() {
     let said = ok(&lab, &RESUME);
     assert!(
         said.stdout.contains(
-            "Whether the machine was booted since is not known: the id of this boot cannot be read"
+            "It is unknown whether the machine was booted since: the id of this boot cannot be read"
         ),
         "{}",
         said.stdout
@@ -202,10 +202,10 @@ fn four_boots_of_two_arms_come_to_a_report() {
             refused(&lab, &args.iter().map(String::as_str).collect::<Vec<_>>(), why);
         };
         if at > 0 {
-            refused_with(&right, "every part needs a boot of its own");
+            refused_with(&right, "every part needs its own boot");
         }
         root(&lab, number, other(smt), "6.1.0-28");
-        refused_with(&right, &format!("SMT is {} and has to be {smt}", other(smt)));
+        refused_with(&right, &format!("SMT is {} and must be {smt}", other(smt)));
         root(&lab, number, smt, if at == 2 { "6.1.0-29" } else { "6.1.0-28" });
         refused_with(&wrong, &format!("arm {right} is due (boot {number} of 4), not {wrong}"));
         let args = with(&right, if at == 0 { &["--allow-commands"] } else { &[] });
@@ -239,7 +239,7 @@ fn four_boots_of_two_arms_come_to_a_report() {
     }
     reported(&lab);
     let said = ok(&lab, &["run", "--all", "--resume", "a.threadwise", "--arm", "smt-on", "--no-html"]);
-    assert!(said.stderr.contains("this study is complete"), "{}", said.stderr);
+    assert!(said.stderr.contains("this study is already complete"), "{}", said.stderr);
 }
 
 /// What the report of all four boots has.
@@ -311,7 +311,7 @@ fn an_arm_has_to_be_named_and_to_be_one() {
         assert_eq!(said.code, Some(2), "{}{}", said.stdout, said.stderr);
         assert!(said.stderr.contains(why), "{}", said.stderr);
     };
-    bad(&["run", "--all", "arms.toml"], "--arm names the one that the machine is in");
+    bad(&["run", "--all", "arms.toml"], "give the machine's current one with --arm");
     bad(&["run", "--all", "arms.toml", "--arm", "smt"], "there is no arm 'smt': arms are smt-on, smt-off");
     bad(&["run", "--all", "--engine", "simulated", "--arm", "x"], "--arm x: this study has no external arms");
     assert_eq!(lab.files(), ["arms.toml"]);

@@ -59,12 +59,12 @@ fn a_wrong_password_and_what_is_no_server_are_refused_with_what_to_do() {
     assert!(said.stderr.contains("login or password is wrong (error 18456)"), "{}", said.stderr);
     assert!(!said.stderr.contains("other-Pass1"));
     for (engine, part) in [
-        ("sqlite", "check looks at a server of yours, and 'sqlite' names none"),
+        ("sqlite", "check needs the address of your server, and 'sqlite' is not one"),
         ("sqlserver", "such as --engine sqlserver://USER@HOST/DATABASE"),
         ("oracle", "such as --engine oracle://USER@HOST/DATABASE"),
         ("mariadb", "such as --engine mariadb://USER@HOST/DATABASE"),
         ("postgres", "such as --engine postgres://USER@HOST/DATABASE"),
-        ("sqlserver://me:hush@db/shop", "a password does not belong into an address"),
+        ("sqlserver://me:hush@db/shop", "an address must not contain a password"),
         ("vertica://db", "addresses of servers begin with"),
     ] {
         let said = lab.run(&["check", "--engine", engine, "--look"]);

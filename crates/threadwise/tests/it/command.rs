@@ -256,7 +256,7 @@ fn what_cannot_be_is_refused_before_a_file_is_made() {
     let cases: [(&[&str], &str); 14] = [
         (&["run", "--all", "command"], "after --"),
         (&["run", "--all", "command", "--", "no-such-program-here"], "on PATH"),
-        (&["run", "--all", "command", "--", "echo", "{cpu}"], "is no placeholder"),
+        (&["run", "--all", "command", "--", "echo", "{cpu}"], "is not a placeholder"),
         (&["run", "--all", "command", "--setup=a | b", "--", "true"], "sh -c"),
         (&["run", "--all", "command", metric, "--", "true"], "unclosed group"),
         (

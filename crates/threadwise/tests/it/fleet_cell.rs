@@ -82,7 +82,7 @@ fn a_cell_is_measured_once_and_says_where() {
     assert_eq!((store.state().unwrap(), store.complete_blocks().unwrap().len()), (EndState::Complete, 8));
     let before = std::fs::metadata(lab.cell_folder("n1.1").join("cell.json")).unwrap().modified().unwrap();
     let again = lab.cell("n1.1");
-    assert_eq!((again.code, again.stdout.contains("measured already")), (Some(0), true), "{}", again.stderr);
+    assert_eq!((again.code, again.stdout.contains("already measured")), (Some(0), true), "{}", again.stderr);
     assert_eq!(
         std::fs::metadata(lab.cell_folder("n1.1").join("cell.json")).unwrap().modified().unwrap(),
         before

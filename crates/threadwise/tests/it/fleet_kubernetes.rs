@@ -178,7 +178,7 @@ fn another_context_of_kubectl_is_another_cluster_and_nothing_is_submitted_twice(
         let said = cluster.run(step);
         // What cannot be known is no error of `status`.
         assert_eq!(said.code, Some(i32::from(step != "status")), "{step}: {}{}", said.stdout, said.stderr);
-        let why = "this fleet went to 'https://10.0.0.1:6443 bench', and kubernetes goes to 'https://10.0.0.2:6443 bench'";
+        let why = "this fleet was submitted to 'https://10.0.0.1:6443 bench', and kubernetes now uses 'https://10.0.0.2:6443 bench'";
         let all = format!("{}{}", said.stdout, said.stderr);
         assert!(all.contains(why), "{step}: {all}");
     }
@@ -193,6 +193,6 @@ fn without_a_cluster_nothing_is_submitted() {
     cluster.write("list.json", "The connection to the server was refused");
     let said = cluster.run("submit");
     assert_eq!(said.code, Some(1), "{}{}", said.stdout, said.stderr);
-    assert!(said.stderr.contains("what kubectl get printed is not JSON"), "{}", said.stderr);
+    assert!(said.stderr.contains("the output of kubectl get is not JSON"), "{}", said.stderr);
     assert!(!std::fs::read_to_string(cluster.path("calls")).unwrap().contains("apply"));
 }

@@ -34,7 +34,7 @@ fn a_plan_is_written_shown_and_the_same_when_it_is_made_again() {
     let plan = std::fs::read(lab.dir().join("plan.json")).unwrap();
     // A seed that nobody chose is kept.
     let again = lab.lab.ok(&["fleet", "plan", "fleet.toml", "-o", "f"]);
-    assert!(again.stderr.contains("had this plan already"), "{}", again.stderr);
+    assert!(again.stderr.contains("already had this plan"), "{}", again.stderr);
     assert_eq!(std::fs::read(lab.dir().join("plan.json")).unwrap(), plan);
     let text = std::fs::read_to_string(lab.lab.path().join("fleet.toml")).unwrap();
     std::fs::write(lab.lab.path().join("fleet.toml"), text.replace("repeats = 2", "repeats = 3")).unwrap();
@@ -51,7 +51,7 @@ fn a_study_that_this_machine_would_refuse_is_planned_with_a_remark() {
     assert!(said.stderr.contains("this machine would refuse the study"), "{}", said.stderr);
     assert!(said.stderr.contains("cannot hold 8 blocks"), "{}", said.stderr);
     let odd = fleet.replace("no_probe = true", "no_probe = true\nengine = \"postgres://u:secret@h/d\"");
-    refused(&odd, "f", "a password does not belong into an address");
+    refused(&odd, "f", "an address must not contain a password");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn slurm_says_what_it_cannot_express() {
     let pool = format!("{}[[kind]]\nname = \"k\"\nmachines = 2\n", head(1, ""));
     let lab = FleetLab::new(&study(2, 2), &pool);
     let said = lab.lab.run(&["fleet", "plan", "fleet.toml", "-o", "f"]);
-    assert!(said.stderr.contains("give a selector"), "{}", said.stderr);
+    assert!(said.stderr.contains("a pool without a selector"), "{}", said.stderr);
 }
 
 #[test]

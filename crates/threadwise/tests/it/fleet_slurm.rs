@@ -25,7 +25,7 @@ fn variables_that_would_override_a_plan_are_not_passed_on() {
     }
     let said = said(command.env("SLURM_CONF", "/etc/slurm/slurm.conf").output().unwrap());
     assert_eq!(said.code, Some(0), "{}{}", said.stdout, said.stderr);
-    let line = format!("not passed on, since the plan decides it: {}", withheld.join(", "));
+    let line = format!("environment variables removed, since the plan decides them: {}", withheld.join(", "));
     assert!(said.stderr.contains(&line), "{}", said.stderr);
     for name in ["sbatch", "squeue"] {
         let given = std::fs::read_to_string(lab.lab.path().join(name)).unwrap();

@@ -84,15 +84,15 @@ fn a_bound_server_is_put_back_by_the_next_command_that_runs_anything() {
     for args in [&["run", "--plan"][..], &["report", "--all", "old.threadwise"], &["list"], &["doctor"]] {
         let said = lab.ok(args);
         let names = format!(" ({})", "python3");
-        assert!(said.stderr.contains("left bound by a study that was killed"), "{args:?}: {}", said.stderr);
+        assert!(said.stderr.contains("left bound by a killed study"), "{args:?}: {}", said.stderr);
         assert!(said.stderr.contains(&format!("{}{names}", server.pid())), "{args:?}: {}", said.stderr);
         assert!(said.stderr.contains("threadwise doctor --restore"), "{args:?}: {}", said.stderr);
         assert_eq!(server.astray(), bound, "{args:?} only reads");
     }
     let said = lab.ok(&["doctor", "--restore"]);
-    assert!(said.stdout.starts_with("put back: "), "{}", said.stdout);
+    assert!(said.stdout.starts_with("restored: "), "{}", said.stdout);
     assert_eq!(server.astray(), []);
-    assert!(lab.ok(&["doctor", "--restore"]).stdout.starts_with("Nothing is left"));
+    assert!(lab.ok(&["doctor", "--restore"]).stdout.starts_with("Killed processes left nothing"));
     assert_eq!(lab.ok(&["list"]).stderr, "");
 
     for (code, args) in [
@@ -105,7 +105,7 @@ fn a_bound_server_is_put_back_by_the_next_command_that_runs_anything() {
         let _busy = Busy::start();
         let said = lab.run(&args);
         assert_eq!(said.code, Some(code), "{args:?}: {}", said.stderr);
-        assert!(said.stderr.starts_with("threadwise: put back: "), "{args:?}: {}", said.stderr);
+        assert!(said.stderr.starts_with("threadwise: restored: "), "{args:?}: {}", said.stderr);
         assert_eq!(server.astray(), [], "{args:?}");
     }
     // The folders of the killed ones, in the temporary folder, went with the last study.
@@ -125,7 +125,7 @@ fn nobody_unbinds_what_a_running_study_has_bound() {
     let second = [&SHORT[..], &["--allow-busy", "--output=t.threadwise"]].concat();
     for args in [&second[..], &["report", "--all", "t.threadwise"], &["doctor", "--restore"], &["list"]] {
         let said = lab.ok(args);
-        assert!(!said.stderr.contains("study that was killed"), "{args:?}: {}", said.stderr);
+        assert!(!said.stderr.contains("killed study"), "{args:?}: {}", said.stderr);
         assert_eq!(server.astray(), bound, "{args:?}");
     }
     assert!(

@@ -77,14 +77,14 @@ fn a_study_goes_on_by_the_line_that_is_printed() {
         "--sessions=1,2",
     ];
     let said = interrupted(&lab, &[&writes[..], &same, &["w.threadwise"]].concat());
-    let line = behind(&said, "go on with: ");
+    let line = behind(&said, "continue with: ");
     for part in ["--may-write", "--data-dir 'the data'", "--allow-busy", "--no-html"] {
         assert!(line.contains(part), "{line}");
     }
     assert_runs(&lab, line);
     let command = ["run", "--all", "command", "--placement=all"];
     let said = interrupted(&lab, &[&command[..], &same, &["c.threadwise", "--", "sleep", "0.2"]].concat());
-    assert_runs(&lab, behind(&said, "go on with: "));
+    assert_runs(&lab, behind(&said, "continue with: "));
 }
 
 #[test]

@@ -50,9 +50,9 @@ fn all_outputs_refuse_the_same_names_in_the_same_words() {
         ("file", taken("file")),
         ("folder", taken("folder")),
         ("link", taken("link")),
-        ("absent/x", "absent is not a folder: make it, or give another name".to_owned()),
-        ("file/x", "file is not a folder: make it, or give another name".to_owned()),
-        ("-", "'-' is no name for a file".to_owned()),
+        ("absent/x", "absent is not a folder: create it, or give another name".to_owned()),
+        ("file/x", "file is not a folder: create it, or give another name".to_owned()),
+        ("-", "'-' is not a file name".to_owned()),
     ];
     for (output, args) in OUTPUTS {
         for (name, words) in &cases {
@@ -129,6 +129,6 @@ fn a_limit_of_file_sizes_is_an_error_with_what_to_do_and_no_signal() {
         command.args(["-c", &script, &program()]).current_dir(lab.path()).env("TMPDIR", lab.tmp());
         let said = said(command.env("THREADWISE_STATE_DIR", lab.state()).output().unwrap());
         assert_eq!(said.code, Some(1), "{blocks}: {}", said.stderr);
-        assert!(said.stderr.contains("raise it (ulimit -f)"), "{blocks}: {}", said.stderr);
+        assert!(said.stderr.contains("raise it with ulimit -f"), "{blocks}: {}", said.stderr);
     }
 }

@@ -65,7 +65,7 @@ fn what_was_left_below_a_folder_is_recovered_and_a_mistyped_name_is_reported() {
         &["gone from its name", kept.to_str().unwrap()],
     );
     fs::rename(below.join("elsewhere"), &path).unwrap();
-    is(&lab.run(&["reload", "--recover", path.to_str().unwrap()]), 0, &["put back as it was"]);
+    is(&lab.run(&["reload", "--recover", path.to_str().unwrap()]), 0, &["restored"]);
     assert!(!kept.exists());
 }
 

@@ -16,9 +16,14 @@ fn plan(lab: &Lab, args: &[&str]) -> String {
 fn a_plan_shows_recipe_list_and_jobs() {
     let lab = Lab::new();
     let text = plan(&lab, &["work-list", "--jobs", "1,3"]);
-    for part in
-        ["all j1'", "all j3", "  3 jobs", "  1 job ", "Work list:\n", "items: 2 made for the study, 1 MiB"]
-    {
+    for part in [
+        "all j1'",
+        "all j3",
+        "  3 jobs",
+        "  1 job ",
+        "Work list:\n",
+        "items: 2 generated for the study, 1 MiB",
+    ] {
         assert!(text.contains(part), "no '{part}' in\n{text}");
     }
     assert!(text.contains("recipe sqlite: ") && text.contains("the largest first, from one queue"), "{text}");
@@ -90,7 +95,7 @@ fn what_cannot_be_is_refused_before_a_file_is_made() {
         (&["work-list", "--setup", "true"], "'setup' is for studies of commands"),
         (&["work-list", "--", "true"], "'list': it is missing"),
         (&["reload-schedule", "--jobs", "1,2"], "the preset work-list"),
-        (&["reload-schedule", "--set", "order=given"], "take it out there"),
+        (&["reload-schedule", "--set", "order=given"], "change it there"),
     ];
     for (args, part) in cases {
         let said = lab.run(&[&["run", "--all"], args].concat());

@@ -95,7 +95,7 @@ fn what_a_killed_process_left_is_named_and_put_back() {
     let json: Value = serde_json::from_str(&lab.ok(&["smt", "status", "--json"]).stdout).unwrap();
     assert_eq!(json["switched_by"], "killed");
     let said = lab.ok(&["doctor", "--restore"]);
-    assert!(said.stdout.contains("left switched by a process that was killed"), "{}", said.stdout);
+    assert!(said.stdout.contains("left switched by a killed process"), "{}", said.stdout);
     assert!(!path.exists());
 
     let path = journal(&lab, &format!("set {} control - forceoff\n", Here::now()));
@@ -114,6 +114,6 @@ fn what_is_to_last_is_no_leftover() {
     assert!(status.contains("by threadwise smt, until threadwise smt restore"), "{status}");
     assert_eq!(lab.ok(&["doctor", "--restore"]).stdout.lines().count(), 1);
     assert!(path.exists());
-    assert!(lab.ok(&["smt", "restore"]).stdout.starts_with("Put back and read back: 0 settings"));
+    assert!(lab.ok(&["smt", "restore"]).stdout.starts_with("Restored and checked: 0 settings"));
     assert!(!path.exists());
 }

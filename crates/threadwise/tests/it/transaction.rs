@@ -35,7 +35,7 @@ fn a_pool_is_sized_by_the_users_own_transactions() {
     let database = format!("database={}", file.display());
     let before = std::fs::read(&file).unwrap();
     let plan = lab.ok(&pool(&database, &["--plan", "--blocks", "1"])).stdout;
-    assert!(plan.contains("Transactions are begun read-only; their answers are not checked"), "{plan}");
+    assert!(plan.contains("Transactions are read-only; their answers are not checked"), "{plan}");
     let said = lab.ok(&pool(&database, &["--blocks", "2", "-o", "p.threadwise", "--json"]));
     let report: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
     let choice = report["choices"].as_array().unwrap().iter().find(|one| one["axis"] == "sessions").unwrap();
@@ -70,11 +70,13 @@ fn transactions_write_only_to_the_database_that_each_start_names() {
          [[treatment]]\nplacement = \"2c1t\"\n"
     );
     std::fs::write(lab.path().join("x.toml"), definition).unwrap();
-    refused(&["run", "x.toml", "--blocks", "1", "--allow-busy"], "give --may-write");
+    refused(&["run", "x.toml", "--blocks", "1", "--allow-busy"], "allow them with --may-write");
     assert_eq!(sum(&file), 0);
 
     let write = pool(&database, &["--blocks", "1", "-o", "w.threadwise", "--may-write", &path]);
-    let said = lab.ok(&write);
+    // A disk that is busy may leave no transaction in a slice: then the study is not valid, and has written all the same.
+    let said = lab.run(&write);
+    assert!(matches!(said.code, Some(0 | 1)), "{}", said.stderr);
     assert!(said.stdout.contains("Transactions WRITE to the database"), "{}", said.stdout);
     assert!(sum(&file) > 0);
 }

@@ -69,7 +69,7 @@ fn one_logical_cpu_is_watched_alone() {
     for word in ["one core", "apart", "slowed"] {
         assert!(!said.stdout.contains(word), "there is no other: {}", said.stdout);
     }
-    let unknown = "the width of this processor's cores is not known";
+    let unknown = "the width of this processor's cores is unknown";
     assert_eq!(said.stderr.contains(unknown), FREE_ADDS.is_none(), "{}", said.stderr);
 }
 

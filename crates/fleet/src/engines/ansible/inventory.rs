@@ -1,5 +1,5 @@
-//! The generated inventory: the plan's hosts in the order in which they come first, each with its cells, and what the
-//! playbook has to know. Connections (addresses, users, keys) are the matter of the user's inventories.
+//! The generated inventory: the plan's hosts in the order of their first cells, each with its cells, and variables for
+//! the playbook. The user's inventories define connections (addresses, users, keys).
 
 use super::refusal::refused;
 use super::yaml::{list, quoted, unsafe_quoted};
@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 
 /// The group of the plan's hosts, here and in the playbooks.
 const GROUP: &str = "threadwise_fleet";
-/// Names that Ansible has for something else.
+/// Names with a special meaning in Ansible.
 const TAKEN: [&str; 4] = ["all", "ungrouped", "localhost", GROUP];
 
-/// All of the inventory, with these cells.
+/// The inventory with these cells.
 pub(super) fn text(
     plan: &Plan,
     place: &Place,
@@ -47,7 +47,7 @@ pub(super) fn text(
     for machine in plan.machines_in_order() {
         if TAKEN.contains(&machine.name.as_str()) {
             return Err(refused(format!(
-                "a node is called '{}', which means something else to Ansible: give it another name in your inventory, \
+                "a node is called '{}', which has a special meaning in Ansible: rename it in your inventory, \
                  with ansible_host",
                 machine.name
             )));
@@ -64,13 +64,13 @@ pub(super) fn text(
     Ok(text)
 }
 
-/// Refuses a folder whose path Ansible would not take as it is: it expands variables of the environment in paths, takes
-/// quotes away around them, and has templates (`unfrackpath` and `path_dwim` of ansible-core).
+/// Refuses a folder whose path Ansible would change: it expands environment variables in paths, removes quotes around
+/// them, and expands templates (`unfrackpath` and `path_dwim` of ansible-core).
 pub(super) fn check_place(place: &Place) -> Result<(), FleetError> {
     match place.dir.chars().find(|c| matches!(c, '$' | '{' | '}' | '\'' | '"' | '\\' | '~')) {
         None => Ok(()),
         Some(c) => Err(refused(format!(
-            "the path of the fleet's folder has the character {c}, which Ansible may read otherwise: take a folder with a \
+            "the path of the fleet's folder has the character {c}, which Ansible may interpret: use a folder with a \
              plain name"
         ))),
     }

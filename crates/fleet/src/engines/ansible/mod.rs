@@ -1,9 +1,9 @@
-//! Ansible: a playbook that copies the program to every host, measures there, and brings what came of it.
+//! Ansible: a playbook that copies the program to every host, measures there, and fetches the results.
 //!
-//! The playbook is the same for every fleet; what differs is in a generated inventory, as quoted texts that Ansible does
-//! not take for templates. Hosts do not wait for each other, and each measures one cell at a time. While a cell runs, no
-//! task of Ansible does: nothing is polled on a host that measures. Sources: ansible-playbook(1), documentation of the
-//! modules `command` (`creates`), `copy`, `stat`, `find`, `fetch`, and of the strategy `free`, ansible-core 2.19.
+//! The playbook is the same for every fleet; what differs is in a generated inventory, as quoted texts that Ansible
+//! does not treat as templates. Hosts do not wait for each other, and each measures one cell at a time. No Ansible task
+//! runs during a cell: a measuring host is not polled. Sources: ansible-playbook(1), documentation of the modules
+//! `command` (`creates`), `copy`, `stat`, `find`, `fetch`, and of the strategy `free`, ansible-core 2.19.
 
 mod inventory;
 mod options;
@@ -25,7 +25,7 @@ pub struct Ansible;
 const PROGRAM: &str = "ansible-playbook";
 /// The inventory with all cells of a plan.
 const WHOLE: &str = "ansible/inventory.yml";
-/// What makes an inventory that cannot be read an error: Ansible only warns, and goes on without its hosts.
+/// Makes an unreadable inventory an error: Ansible only warns, and continues without its hosts.
 const STRICT: &str = "ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED=True";
 
 /// Files that are the same for every fleet.
@@ -88,8 +88,8 @@ impl FleetEngine for Ansible {
         }])
     }
 
-    /// Those that choose tasks, hosts and variables, or end tasks early (Ansible's configuration settings); how hosts are
-    /// reached is for the user's own settings to say.
+    /// Variables that choose tasks, hosts and variables, or end tasks early (Ansible's configuration settings); the
+    /// user's own settings decide how hosts are reached.
     fn overrides(&self, variable: &str) -> bool {
         OVERRIDING.contains(&variable) || variable.starts_with("ANSIBLE_INVENTORY")
     }
@@ -106,7 +106,7 @@ impl FleetEngine for Ansible {
         Ok(Vec::new())
     }
 
-    /// What ended on a host after the play had lost it.
+    /// Results that ended on a host after the play had lost it.
     fn collection(&self, plan: &Plan, _: &Place, missing: &[CellId]) -> Vec<Call> {
         let arguments = arguments(plan, WHOLE, "ansible/collect.yml").ok().filter(|_| !missing.is_empty());
         arguments.map(strict).into_iter().collect()
@@ -134,7 +134,7 @@ fn file(path: &str, text: String) -> GeneratedFile {
     GeneratedFile { path: path.to_owned(), text, mode: 0o644 }
 }
 
-/// ansible-playbook's arguments. Of two inventories the later one counts, which is ours.
+/// ansible-playbook's arguments. The last inventory wins, which is the generated one.
 fn arguments(plan: &Plan, inventory: &str, playbook: &str) -> Result<Vec<String>, FleetError> {
     let mut arguments = options::arguments(plan)?;
     arguments.extend([format!("--inventory={inventory}"), playbook.to_owned()]);
@@ -145,12 +145,12 @@ fn strict(arguments: impl IntoIterator<Item = String>) -> Call {
     Call::new("env", [STRICT.to_owned(), PROGRAM.to_owned()].into_iter().chain(arguments))
 }
 
-/// Hosts have to be named: which host of a group is which machine of a plan would change with the inventory.
+/// Hosts must be named: the mapping of a group to machines of a plan would change with the inventory.
 fn check_kinds(plan: &Plan) -> Result<(), FleetError> {
     for kind in &plan.kinds {
         if let Some(key) = kind.selector.keys().next() {
             return Err(refused(format!(
-                "the selector of the kind '{}' has '{}'; hosts are chosen by nodes = [\"NAME\", …]",
+                "the selector of the kind '{}' has '{}'; choose hosts by nodes = [\"NAME\", …]",
                 kind.name,
                 threadwise_machine::text::escaped(key)
             )));
@@ -158,7 +158,7 @@ fn check_kinds(plan: &Plan) -> Result<(), FleetError> {
         let machine = plan.machines.iter().find(|machine| machine.kind == kind.name);
         if machine.is_some_and(|machine| machine.node.is_none()) {
             return Err(refused(format!(
-                "the kind '{}' has machines = NUMBER; name its hosts by nodes = [\"NAME\", …]: ansible -i INVENTORY GROUP \
+                "the kind '{}' has machines = NUMBER; give its hosts as nodes = [\"NAME\", …]: ansible -i INVENTORY GROUP \
                  --list-hosts shows those of a group",
                 kind.name
             )));

@@ -1,5 +1,5 @@
-//! Options of fleet.toml as options of ansible-playbook. They are passed on unchanged: their names are the long ones, so
-//! that ansible-playbook says what it does not know before anything is started. Refused are those that the plan sets, and
+//! Options of fleet.toml as options of ansible-playbook. They are passed on unchanged with their long names, so that
+//! ansible-playbook reports unknown ones before anything starts. Options that the plan sets are refused, and so are
 //! those that would leave cells out or ask at a terminal. Source: ansible-playbook(1) of ansible-core 2.19.
 
 use super::refusal::refused;
@@ -7,18 +7,18 @@ use crate::FleetError;
 use crate::plan::Plan;
 use serde_json::Value;
 
-/// Where the plan's folders are on a host, unless [`REMOTE_DIR`] says otherwise.
+/// Default location of the plan's folders on a host, see [`REMOTE_DIR`].
 const REMOTE_DEFAULT: &str = "~/.threadwise-fleet";
-/// The only option that is this program's.
+/// The only option of this program itself.
 const REMOTE_DIR: &str = "remote_dir";
 
-/// Options that the plan sets or that cannot be, and what to use in place of them.
+/// Options that the plan sets or that are not supported, and what to use instead.
 const SET: [(&str, &str); 17] = [
     ("limit", "nodes of a kind"),
     ("tags", "nothing: every task is needed"),
     ("skip-tags", "nothing: every task is needed"),
-    ("start-at-task", "nothing: a second submit does what is missing"),
-    ("step", "nothing: no question is asked while it runs"),
+    ("start-at-task", "nothing: a second submit runs what is missing"),
+    ("step", "nothing: it runs without questions"),
     ("check", "nothing: it would measure nothing"),
     ("syntax-check", "nothing: submit does it first"),
     ("list-hosts", "nothing: it would measure nothing"),
@@ -33,7 +33,7 @@ const SET: [(&str, &str); 17] = [
     ("inventory-file", "inventory"),
 ];
 
-/// Options that name files. ansible-playbook is started in the fleet's folder, where a relative path would be another one.
+/// Options that name files. ansible-playbook runs in the fleet's folder, so relative paths would change.
 const PATHS: [&str; 9] = [
     "inventory",
     "private-key",
@@ -46,11 +46,11 @@ const PATHS: [&str; 9] = [
     "module-path",
 ];
 
-/// The options as arguments, in the order of their names; the user's inventories among them.
+/// The options as arguments, in the order of their names; includes the user's inventories.
 pub(super) fn arguments(plan: &Plan) -> Result<Vec<String>, FleetError> {
     if let Some(kind) = plan.kinds.iter().find(|kind| !kind.engine_options.is_empty()) {
         return Err(refused(format!(
-            "the kind '{}' has engine_options, and one call of ansible-playbook is for all hosts: give them to all, or set \
+            "the kind '{}' has engine_options, but one call of ansible-playbook is for all hosts: give them to all, or set \
              variables of its hosts in your inventory (ansible_user, ansible_become, …)",
             kind.name
         )));
@@ -63,7 +63,7 @@ pub(super) fn arguments(plan: &Plan) -> Result<Vec<String>, FleetError> {
     Ok(arguments)
 }
 
-/// Folder on the hosts below which every plan has one.
+/// Parent folder of all plans on the hosts.
 pub(super) fn remote_dir(plan: &Plan) -> Result<String, FleetError> {
     let Some(value) = plan.engine_options.get(REMOTE_DIR) else { return Ok(REMOTE_DEFAULT.to_owned()) };
     let text = value.as_str().unwrap_or_default();
@@ -75,7 +75,7 @@ pub(super) fn remote_dir(plan: &Plan) -> Result<String, FleetError> {
     {
         true => Ok(text.to_owned()),
         false => Err(refused(format!(
-            "remote_dir is {}: a path on the hosts that begins with / or ~/ is needed, of letters, digits, '.', '_', '-'",
+            "remote_dir is {}: give a path on the hosts that begins with / or ~/, of letters, digits, '.', '_', '-'",
             threadwise_machine::text::escaped(&value.to_string())
         ))),
     }
@@ -96,7 +96,7 @@ fn check_name(key: &str) -> Result<(), FleetError> {
     }
 }
 
-/// `true` is the option alone, `false` none, a list the option as often, a table its JSON.
+/// `true` is the option alone, `false` no option, a list one option per value, a table its JSON.
 fn option(key: &str, value: &Value) -> Result<Vec<String>, FleetError> {
     let text = match value {
         Value::Bool(false) => return Ok(Vec::new()),
@@ -108,7 +108,7 @@ fn option(key: &str, value: &Value) -> Result<Vec<String>, FleetError> {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    // A list of hosts ends with a comma and is no file.
+    // A list of hosts ends with a comma and is not a file.
     let is_file = PATHS.contains(&key) && !text.contains(',');
     if is_file && !text.starts_with('/') && !text.starts_with("~/") {
         return Err(refused(format!(

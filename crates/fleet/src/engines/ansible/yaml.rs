@@ -1,8 +1,8 @@
-//! Texts as YAML reads them: double-quoted, with everything escaped that is not printable ASCII.
+//! Texts for YAML: double-quoted, with everything but printable ASCII escaped.
 //!
-//! Source: YAML 1.2.2, 5.7 and 7.3.1 (double-quoted style), of which YAML 1.1, that Ansible's reader has, knows every
-//! escape used here. Between the quotes a backslash begins an escape and a quote ends the text; no other printable ASCII
-//! character means anything there, and line breaks, which would be folded, are escaped.
+//! Source: YAML 1.2.2, 5.7 and 7.3.1 (double-quoted style); YAML 1.1, which Ansible's reader uses, has all escapes used
+//! here. Between the quotes a backslash begins an escape and a quote ends the text; other printable ASCII is literal,
+//! and line breaks, which would be folded, are escaped.
 
 /// A text as a double-quoted scalar.
 pub(super) fn quoted(text: &str) -> String {
@@ -12,7 +12,7 @@ pub(super) fn quoted(text: &str) -> String {
             '"' => quoted.push_str("\\\""),
             '\\' => quoted.push_str("\\\\"),
             ' '..='~' => quoted.push(c),
-            // Not as a pair of surrogates, which is JSON's way and not YAML's.
+            // JSON would use a pair of surrogates; YAML does not.
             _ => quoted.push_str(&format!("\\U{:08x}", u32::from(c))),
         }
     }
@@ -20,7 +20,7 @@ pub(super) fn quoted(text: &str) -> String {
     quoted
 }
 
-/// The same, for a value that Ansible must not take for a template.
+/// The same, for a value that Ansible must not treat as a template.
 pub(super) fn unsafe_quoted(text: &str) -> String {
     format!("!unsafe {}", quoted(text))
 }

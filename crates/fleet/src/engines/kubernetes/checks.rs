@@ -1,16 +1,16 @@
-//! What names, labels, images and quantities have to be. Schemas let any text pass there, and the API server says what is
-//! wrong only when a manifest is applied.
+//! Rules for names, labels, images and quantities. Schemas accept any text for them, and the API server reports errors
+//! only when a manifest is applied.
 //!
-//! Sources: RFC 1123, 2.1; "Object Names and IDs", "Labels and Selectors", "Images" and "Resource Management for Pods and
-//! Containers" of Kubernetes' documentation; apimachinery's `validation.go` and `quantity.go`.
+//! Sources: RFC 1123, 2.1; "Object Names and IDs", "Labels and Selectors", "Images" and "Resource Management for Pods
+//! and Containers" of Kubernetes' documentation; apimachinery's `validation.go` and `quantity.go`.
 
-/// Longest DNS label, and longest value of a label.
+/// Maximum length of a DNS label, and of a label's value.
 pub(super) const MOST_LABEL: usize = 63;
-/// Longest DNS subdomain.
+/// Maximum length of a DNS subdomain.
 const MOST_SUBDOMAIN: usize = 253;
-/// Most CPUs that a pod may ask for here, thousandths.
+/// Maximum CPUs of a pod, thousandths.
 const MOST_MILLICPUS: u64 = 4_096_000;
-/// Least memory that a pod may ask for here, bytes: less is a slip, such as `512` for 512 MB.
+/// Minimum memory of a pod, bytes: less is a typing error, such as `512` for 512 MB.
 const LEAST_MEMORY_BYTES: u64 = 16 << 20;
 
 /// Whether a text is a DNS label: a namespace, the name of a Job.
@@ -35,7 +35,7 @@ fn is_label_text(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
 }
 
-/// Whether a text is a label's key: a name, with a subdomain and `/` before it or without.
+/// Whether a text is a label's key: a name, optionally with a subdomain and `/` before it.
 pub(super) fn is_label_key(text: &str) -> bool {
     match text.split_once('/') {
         Some((prefix, name)) => is_subdomain(prefix) && is_label_text(name),
@@ -48,10 +48,10 @@ pub(super) fn is_label_value(text: &str) -> bool {
     text.is_empty() || is_label_text(text)
 }
 
-/// What is wrong with an image; `None` where it is named by its digest.
+/// The error of an image; `None` if it has a digest.
 pub(super) fn image_fault(image: &str) -> Option<&'static str> {
     let Some((name, digest)) = image.split_once("@sha256:") else {
-        return Some("name it by its digest, NAME@sha256:DIGEST: a tag may be another image tomorrow");
+        return Some("give its digest, NAME@sha256:DIGEST: a tag may be another image tomorrow");
     };
     let is_hexadecimal = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
     if digest.len() != 64 || !digest.chars().all(is_hexadecimal) {
@@ -64,7 +64,7 @@ pub(super) fn image_fault(image: &str) -> Option<&'static str> {
         .then_some("its name may have letters, digits, '.', '_', '-', '/' and ':'")
 }
 
-/// What is wrong with an absolute path in a container or on a node, whose characters mean nothing to a shell.
+/// The error of an absolute path in a container or on a node; no character may be special to a shell.
 pub(super) fn path_fault(path: &str) -> Option<&'static str> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/');
     let parts = path.strip_prefix('/').unwrap_or_default();
@@ -89,8 +89,8 @@ pub(super) fn millicpus(text: &str) -> Option<u64> {
     (1..=MOST_MILLICPUS).contains(&millis).then_some(millis)
 }
 
-/// Memory in bytes: a whole number with `Ki`, `Mi`, `Gi`, `Ti`, `k`, `M`, `G`, `T`, or of bytes. Not with `m`, which are
-/// thousandths of a byte and are taken for megabytes.
+/// Memory in bytes: a whole number with `Ki`, `Mi`, `Gi`, `Ti`, `k`, `M`, `G`, `T`, or of bytes. `m` is refused: it
+/// means thousandths of a byte, and users mean megabytes.
 pub(super) fn memory_bytes(text: &str) -> Option<u64> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(end);

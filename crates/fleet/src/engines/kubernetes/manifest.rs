@@ -1,8 +1,8 @@
 //! The manifest of a machine: an Indexed Job with a pod for each missing repeat, one at a time. It is JSON, which
-//! Kubernetes takes as it takes YAML, so that nothing depends on quoting.
+//! Kubernetes accepts like YAML, so that nothing depends on quoting.
 //!
-//! Sources: "Jobs", "Pod failure policy", "Quality of Service for Pods", "Control CPU Management Policies on the Node" and
-//! "Downward API" of Kubernetes' documentation; the schemas of 1.28, 1.33 and 1.37.
+//! Sources: "Jobs", "Pod failure policy", "Quality of Service for Pods", "Control CPU Management Policies on the Node"
+//! and "Downward API" of Kubernetes' documentation; the schemas of 1.28, 1.33 and 1.37.
 
 use super::options::{Options, Results};
 use crate::FleetError;
@@ -10,38 +10,38 @@ use crate::file::Measures;
 use crate::plan::{Plan, PlannedMachine, sha256};
 use serde_json::{Map, Value, json};
 
-/// Label of all that is of a plan.
+/// Label of all objects of a plan.
 pub(super) const PLAN_LABEL: &str = "threadwise-plan";
-/// Label of what is of a machine of it.
+/// Label of the objects of a machine.
 pub(super) const MACHINE_LABEL: &str = "threadwise-machine";
-/// Annotation with the machine's name as the plan has it, which a label may not hold.
+/// Annotation with the machine's name in the plan, which a label may not hold.
 pub(super) const MACHINE: &str = "threadwise-machine";
 /// Annotation with the repeats of a Job, by index.
 pub(super) const REPEATS: &str = "threadwise-repeats";
-/// Variables with what a pod requested, and with its limit, which without one is the node's allocatable.
+/// Variables with a pod's request, and with its limit, which defaults to the node's allocatable CPUs.
 pub(super) const REQUESTED: &str = "THREADWISE_REQUESTED_MILLICPUS";
 pub(super) const LIMIT: &str = "THREADWISE_LIMIT_MILLICPUS";
-/// Variables with the pod's name.
+/// Variable with the pod's name.
 pub(super) const POD: &str = "THREADWISE_POD";
 
 /// The script of pods.
 pub(super) const POD_SCRIPT: &str = include_str!("pod.sh");
-/// Where a pod has the plan, the study and the script.
+/// Folder of the plan, the study and the script in a pod.
 const PLAN_DIR: &str = "/threadwise-plan";
-/// Where a pod has its results.
+/// Folder of results in a pod.
 const FLEET_DIR: &str = "/threadwise-fleet";
-/// Most bytes of a compressed result in a log. A kubelet begins a new log after 10 MiB, of which a line of 76 characters in
-/// base64 takes some 50 bytes more.
+/// Maximum bytes of a compressed result in a log. A kubelet starts a new log after 10 MiB, of which a line of 76
+/// characters in base64 takes some 50 bytes more.
 pub(super) const MOST_LOG_BYTES: u64 = 3 << 20;
-/// Time that a pod has to end in order, seconds.
+/// Time for a pod to end in order, seconds.
 const GRACE_S: u64 = 60;
-/// Longest part of a machine's name in the name of its Job.
+/// Maximum length of a machine's name in the name of its Job.
 const MOST_SLUG: usize = 24;
-/// Failed pods of a Job after which older clusters give it up. Their pods never fail by what a cell does.
+/// Failed pods of a Job after which older clusters give up. Its pods never fail because of a cell.
 const BACKOFF_LIMIT: u32 = 6;
 
-/// Hash that the names of a plan's objects have: of the plan and the script, without which it would be another object.
-/// It takes a moment for a large plan, so it is made once for all machines.
+/// Hash in the names of a plan's objects: of the plan and the script, so that another script gives another object. It
+/// takes a moment for a large plan, so it is computed once for all machines.
 pub(super) fn plan_id(plan: &Plan) -> Result<String, FleetError> {
     Ok(sha256(format!("{}{POD_SCRIPT}", plan.text()?).as_bytes())[..10].to_owned())
 }
@@ -51,14 +51,14 @@ pub(super) fn config_map(id: &str) -> String {
     format!("tw-{id}")
 }
 
-/// A machine's name as a label: lower case, with `-` for what it may not have, and a hash, since two may look alike then.
+/// A machine's name as a label: lower case, with `-` for invalid characters, and a hash that keeps names distinct.
 pub(super) fn machine_id(machine: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let slug: String = machine.chars().map(plain).take(MOST_SLUG).collect();
     format!("{}-{}", slug.trim_end_matches('-'), &sha256(machine.as_bytes())[..6])
 }
 
-/// Name of a machine's Job: with an index behind it, it is the name of a host, of 63 characters at most.
+/// Name of a machine's Job: with an index appended it is a host name of at most 63 characters.
 pub(super) fn job_name(id: &str, machine: &str, attempt: u32) -> String {
     format!("tw-{id}-{}-{attempt}", machine_id(machine))
 }
@@ -81,7 +81,7 @@ pub(super) fn job(
         "completionMode": "Indexed",
         "completions": repeats.len(),
         "parallelism": 1,
-        // A pod that was evicted or preempted is no failure of the cell, and is made again.
+        // An evicted or preempted pod is not a failure of the cell, and is created again.
         "podFailurePolicy": { "rules": [{
             "action": "Ignore",
             "onPodConditions": [{ "type": "DisruptionTarget", "status": "True" }],
@@ -91,7 +91,7 @@ pub(super) fn job(
             "spec": pod((plan, id), machine, options, &repeats_text),
         },
     });
-    // A cell that fails must keep no other from running.
+    // A failed cell must not prevent others from running.
     match options.counts_per_index {
         true => spec["backoffLimitPerIndex"] = json!(0),
         false => spec["backoffLimit"] = json!(BACKOFF_LIMIT),
@@ -109,7 +109,7 @@ fn pod((plan, id): (&Plan, &str), machine: &PlannedMachine, options: &Options, r
     let resources = match plan.measures {
         // No limit of CPUs: it is a quota, which stops threads in the middle of a slice.
         Measures::Machine => json!({ "requests": requests }),
-        // Limits that are the requests: quality of service Guaranteed, which the static CPU manager asks for.
+        // Limits equal to requests: quality of service Guaranteed, which the static CPU manager requires.
         Measures::Share => json!({ "requests": requests, "limits": requests }),
     };
     let mut mount = json!({ "name": "fleet", "mountPath": FLEET_DIR });
@@ -156,7 +156,7 @@ fn pod((plan, id): (&Plan, &str), machine: &PlannedMachine, options: &Options, r
     spec
 }
 
-/// What the script of pods reads. No value has a `$`, which the kubelet would take for a reference.
+/// Variables of the pod's script. No value has a `$`, which the kubelet would expand.
 fn environment(plan: &Plan, machine: &PlannedMachine, options: &Options, repeats: &str) -> Value {
     let log_bytes = if options.results == Results::Log { MOST_LOG_BYTES } else { 0 };
     let texts: [(&str, String); 8] = [
@@ -182,7 +182,7 @@ fn environment(plan: &Plan, machine: &PlannedMachine, options: &Options, repeats
     texts.chain(sources).collect()
 }
 
-/// What of a manifest's annotations says which cells it has: the machine and its repeats.
+/// The cells in a manifest's annotations: the machine and its repeats.
 pub(super) fn cells_of(annotations: &Map<String, Value>) -> Option<(String, Vec<u32>)> {
     let text = |key: &str| annotations.get(key).and_then(Value::as_str);
     let repeats = text(REPEATS)?.split(' ').map(str::parse).collect::<Result<Vec<u32>, _>>().ok()?;

@@ -1,8 +1,9 @@
 //! Kubernetes: an Indexed Job for each machine, a pod for each repeat, one at a time, with nearly all CPUs of its node.
 //!
-//! The plan, the study and the script of pods come by a ConfigMap, the program in the image. Results stay in a volume, or
-//! come compressed in the pod's log. Sources: kubectl's reference, "Jobs" and "Resource Management for Pods and Containers"
-//! of Kubernetes' documentation, 1.28 to 1.37. Manifests are validated against those schemas; no test has a cluster.
+//! The plan, the study and the script of pods are in a ConfigMap, the program in the image. Results stay in a volume,
+//! or are printed compressed to the pod's log. Sources: kubectl's reference, "Jobs" and "Resource Management for Pods
+//! and Containers" of Kubernetes' documentation, 1.28 to 1.37. Manifests are validated against those schemas; no test
+//! has a cluster.
 
 mod checks;
 mod manifest;
@@ -25,7 +26,7 @@ pub struct Kubernetes;
 
 /// The program.
 const PROGRAM: &str = "kubectl";
-/// Longest plan, bytes: it is in a ConfigMap, which holds 1 MiB, with the study and the script.
+/// Maximum bytes of a plan: it is in a ConfigMap, which holds 1 MiB, with the study and the script.
 const MOST_PLAN_BYTES: usize = 900_000;
 
 /// Files that are the same for every fleet.
@@ -49,12 +50,12 @@ impl FleetEngine for Kubernetes {
         false
     }
 
-    /// Preferences of kubectl's user may give its commands other options.
+    /// kubectl's user preferences may add options to its commands.
     fn overrides(&self, variable: &str) -> bool {
         variable.starts_with("KUBECTL_") || variable == "KUBERC"
     }
 
-    /// kubectl goes to the current context of the files in KUBECONFIG, which any `kubectl config use-context` changes.
+    /// kubectl uses the current context of the files in KUBECONFIG, which any `kubectl config use-context` changes.
     fn target(&self, plan: &Plan) -> Option<Call> {
         let cluster = options::cluster_arguments(plan).ok()?;
         let output = "--output=jsonpath={.clusters[0].cluster.server} {.contexts[0].context.namespace}";
@@ -70,7 +71,7 @@ impl FleetEngine for Kubernetes {
         let bytes = plan.text()?.len();
         if bytes > MOST_PLAN_BYTES {
             return Err(refused(format!(
-                "the plan has {bytes} bytes, and {MOST_PLAN_BYTES} go into a ConfigMap: plan fewer machines or repeats at once"
+                "the plan has {bytes} bytes, over the {MOST_PLAN_BYTES} that fit in a ConfigMap: plan fewer machines or repeats at once"
             )));
         }
         options::cluster_arguments(plan)?;
@@ -134,8 +135,8 @@ impl FleetEngine for Kubernetes {
         queue::read(plan, printed)
     }
 
-    /// Out of the logs of a machine's pods. What is in a volume is brought by nothing here: where that is the fleet's own
-    /// folder it is there, and otherwise its `cells/` are copied by whoever can reach it.
+    /// From the logs of a machine's pods. Results in a volume are not fetched: they are there if it is the fleet's own
+    /// folder, and otherwise the user copies its `cells/`.
     fn collection(&self, plan: &Plan, place: &Place, missing: &[CellId]) -> Vec<Call> {
         let Ok((cluster, id)) =
             options::cluster_arguments(plan).and_then(|cluster| Ok((cluster, manifest::plan_id(plan)?)))

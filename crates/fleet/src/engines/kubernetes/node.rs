@@ -1,12 +1,12 @@
-//! What a pod knows of its node: how much of its CPUs it requested, by the downward API. A request leaves that much to no
-//! other pod's request. `limits.cpu` of a container without a limit is the node's allocatable CPUs ("Downward API",
+//! What a pod knows of its node: the share of CPUs that it requested, by the downward API. No other pod's request can
+//! use that share. `limits.cpu` of a container without a limit is the node's allocatable CPUs ("Downward API",
 //! Kubernetes' documentation).
 
 use super::manifest::{LIMIT, POD, REQUESTED};
 use crate::engine::{Ask, OnNode};
 
-/// Least part of a node's allocatable CPUs that a pod has to have requested to be taken for alone there. What the node's
-/// own pods request is in the rest.
+/// Minimum share of a node's allocatable CPUs that a pod must request to count as alone there. The rest is for the
+/// node's own pods.
 const LEAST_PART: f64 = 0.75;
 
 pub(super) fn on_node(ask: &Ask<'_>) -> OnNode {
@@ -17,16 +17,16 @@ pub(super) fn on_node(ask: &Ask<'_>) -> OnNode {
     let cpus = |name: &str| (ask.variable)(name)?.parse::<u64>().ok().filter(|millis| *millis > 0);
     let (evidence, against) = match cpus(REQUESTED).zip(cpus(LIMIT)) {
         Some((requested, limit)) => said(requested, limit),
-        None => ("what the pod requested of its node could not be read".to_owned(), None),
+        None => ("the pod's CPU request could not be read".to_owned(), None),
     };
-    // The node is not compared with the plan's: that is a label, which the scheduler has seen to, and may differ from the name.
+    // The node is not compared with the plan's: the scheduler has matched that label, which may differ from the name.
     OnNode { job: Some(pod), node: None, evidence: vec![evidence], against }
 }
 
 fn said(requested: u64, limit: u64) -> (String, Option<String>) {
     let shown = |millis: u64| format!("{}", millis as f64 / 1000.0);
     if requested == limit {
-        // In a manifest for a machine there is no limit, and to request all that is allocatable is to be alone.
+        // A machine's manifest has no limit, and requesting all allocatable CPUs means being alone.
         return (
             format!("the pod has requested {} CPUs, which is all that it may use", shown(requested)),
             None,
@@ -34,7 +34,7 @@ fn said(requested: u64, limit: u64) -> (String, Option<String>) {
     }
     let rest = shown(limit.saturating_sub(requested));
     let evidence = format!(
-        "the pod has requested {} of {} allocatable CPUs: pods beside it have requested {rest} at most, and pods without \
+        "the pod has requested {} of {} allocatable CPUs: other pods have requested at most {rest}, and pods without \
          requests may run",
         shown(requested),
         shown(limit)
@@ -42,8 +42,8 @@ fn said(requested: u64, limit: u64) -> (String, Option<String>) {
     let is_enough = requested as f64 >= LEAST_PART * limit as f64;
     let against = (!is_enough).then(|| {
         format!(
-            "the pod has requested {} of {} allocatable CPUs, so that pods that request {rest} may run beside it: raise cpu in \
-             engine_options to {} at least",
+            "the pod has requested {} of {} allocatable CPUs, so pods that request {rest} may run beside it: raise cpu in \
+             engine_options to at least {}",
             shown(requested),
             shown(limit),
             shown((LEAST_PART * limit as f64).ceil() as u64)

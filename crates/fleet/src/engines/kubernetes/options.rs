@@ -10,9 +10,9 @@ use crate::plan::{Plan, PlannedMachine};
 use serde_json::{Map, Value};
 use threadwise_machine::text::escaped;
 
-/// Options of the whole fleet: where its cluster is.
+/// Options of the whole fleet: its cluster.
 const OF_CLUSTER: [&str; 3] = ["namespace", "context", "kubeconfig"];
-/// Options that a kind may have as well.
+/// Options that a kind may have too.
 const OF_PODS: [&str; 12] = [
     "image",
     "cpu",
@@ -27,13 +27,13 @@ const OF_PODS: [&str; 12] = [
     "priority_class",
     "cluster",
 ];
-/// Where the program is in the image.
+/// Default path of the program in the image.
 const PROGRAM_DEFAULT: &str = "/usr/local/bin/threadwise";
-/// First minor version in which a Job may count failures for each index without a feature gate.
+/// First minor version in which a Job can count failures per index without a feature gate.
 const PER_INDEX: u32 = 29;
-/// Oldest minor version that manifests are checked for.
+/// Oldest minor version that manifests are validated for.
 const OLDEST: u32 = 28;
-/// Label by which a named node is chosen.
+/// Label that selects a named node.
 pub(super) const HOSTNAME: &str = "kubernetes.io/hostname";
 
 /// Where a pod's results go.
@@ -47,7 +47,7 @@ pub(super) enum Results {
     HostPath(String),
 }
 
-/// What pods of a machine are given.
+/// Checked options of a machine's pods.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Options {
     pub image: String,
@@ -61,19 +61,19 @@ pub(super) struct Options {
     pub image_pull_secret: Option<String>,
     pub service_account: Option<String>,
     pub priority_class: Option<String>,
-    /// Whether the cluster counts failures for each index.
+    /// Whether the cluster counts failures per index.
     pub counts_per_index: bool,
     /// Labels of its node.
     pub node_selector: Map<String, Value>,
 }
 
-/// Arguments of kubectl that say where the cluster is.
+/// Arguments of kubectl that select the cluster.
 pub(super) fn cluster_arguments(plan: &Plan) -> Result<Vec<String>, FleetError> {
     let mut arguments = Vec::new();
     for key in OF_CLUSTER {
         if let Some(kind) = plan.kinds.iter().find(|kind| kind.engine_options.contains_key(key)) {
             return Err(refused(format!(
-                "the kind '{}' has {key}, and a fleet is in one namespace of one cluster: give it to all",
+                "the kind '{}' has {key}, but a fleet is in one namespace of one cluster: give it to all",
                 kind.name
             )));
         }
@@ -140,19 +140,15 @@ fn text(options: &EngineOptions, key: &str) -> Result<Option<String>, FleetError
         None => Ok(None),
         Some(Value::String(text)) if !text.is_empty() => Ok(Some(text.clone())),
         Some(Value::Number(number)) => Ok(Some(number.to_string())),
-        Some(other) => Err(wrong(key, &other.to_string(), "a text is needed")),
+        Some(other) => Err(wrong(key, &other.to_string(), "give a text")),
     }
 }
 
 fn needed(options: &EngineOptions, key: &str) -> Result<String, FleetError> {
     let why = match key {
         "image" => "a container image by its digest, with a shell and this program in it",
-        "cpu" => {
-            "CPUs that a pod requests, a little less than a node's allocatable ones (kubectl describe node)"
-        }
-        _ => {
-            "memory that a pod requests, a little less than a node's allocatable memory (kubectl describe node)"
-        }
+        "cpu" => "the CPUs of a pod, a little less than a node's allocatable ones (kubectl describe node)",
+        _ => "the memory of a pod, a little less than a node's allocatable memory (kubectl describe node)",
     };
     text(options, key)?.ok_or_else(|| refused(format!("engine_options needs {key}: {why}")))
 }
@@ -166,12 +162,12 @@ fn requests(options: &EngineOptions, measures: Measures) -> Result<(String, Stri
         return Err(wrong(
             "cpu",
             &cpu,
-            "the static CPU manager gives CPUs to pods of a whole number of them alone",
+            "the static CPU manager gives exclusive CPUs only to pods with a whole number of them",
         ));
     }
     match memory_bytes(&memory) {
         Some(_) => Ok((cpu, memory)),
-        None => Err(wrong("memory", &memory, "give a whole number with Mi, Gi, M or G, 16Mi at least")),
+        None => Err(wrong("memory", &memory, "give a whole number with Mi, Gi, M or G, at least 16Mi")),
     }
 }
 
@@ -181,7 +177,7 @@ fn results(options: &EngineOptions) -> Result<(Results, Option<String>), FleetEr
         return Err(wrong("sub_path", path, "give a relative path of letters, digits, '.', '_' and '-'"));
     }
     match (text(options, "claim")?, text(options, "host_path")?) {
-        (Some(_), Some(_)) => Err(refused("engine_options has claim and host_path: results go to one place")),
+        (Some(_), Some(_)) => Err(refused("engine_options has claim and host_path: keep one of them")),
         (Some(claim), None) if is_subdomain(&claim) => Ok((Results::Claim(claim), sub_path)),
         (Some(claim), None) => {
             Err(wrong("claim", &claim, "lower-case letters, digits, '-' and '.' are allowed"))
@@ -197,7 +193,7 @@ fn results(options: &EngineOptions) -> Result<(Results, Option<String>), FleetEr
     }
 }
 
-/// Tolerations are passed on as they are, as far as a manifest can have them.
+/// Tolerations are passed on unchanged, if a manifest can have them.
 fn tolerations(options: &EngineOptions) -> Result<Vec<Value>, FleetError> {
     let Some(value) = options.get("tolerations") else { return Ok(Vec::new()) };
     let is_field = |(key, value): (&String, &Value)| match key.as_str() {
@@ -214,24 +210,26 @@ fn tolerations(options: &EngineOptions) -> Result<Vec<Value>, FleetError> {
     })
 }
 
-/// The minor version of the oldest cluster that the manifests are for.
+/// The minor version of the oldest supported cluster.
 fn minor(options: &EngineOptions) -> Result<Option<u32>, FleetError> {
     let Some(version) = text(options, "cluster")? else { return Ok(None) };
     let minor =
         version.strip_prefix("1.").and_then(|minor| minor.parse().ok()).filter(|minor| *minor >= OLDEST);
-    let why = format!("give the cluster's version as a text, such as \"1.{OLDEST}\", which is the oldest");
+    let why = format!(
+        "give the cluster's version as a text, such as \"1.{OLDEST}\", which is the oldest supported"
+    );
     minor.map(Some).ok_or_else(|| wrong("cluster", &version, &why))
 }
 
-/// A named node by its label, one of a pool by the kind's selector.
+/// A named node by its label, a node of a pool by the kind's selector.
 fn node_selector(plan: &Plan, machine: &PlannedMachine) -> Result<Map<String, Value>, FleetError> {
     let mut labels = Map::new();
     let selector = plan.kind(&machine.kind).map(|kind| kind.selector.clone()).unwrap_or_default();
     for (key, value) in selector {
         if !is_label_key(&key) || !is_label_value(&value) || key == HOSTNAME {
             return Err(refused(format!(
-                "the selector of the kind '{}' has {} = '{}': labels of nodes are needed (kubectl get nodes --show-labels), \
-                 and names of nodes stand in nodes",
+                "the selector of the kind '{}' has {} = '{}': give labels of nodes (kubectl get nodes --show-labels), \
+                 and names of nodes in nodes",
                 machine.kind,
                 escaped(&key),
                 escaped(&value)
@@ -244,14 +242,13 @@ fn node_selector(plan: &Plan, machine: &PlannedMachine) -> Result<Map<String, Va
             labels.insert(HOSTNAME.to_owned(), Value::String(node.clone()));
         }
         Some(node) => {
-            let why = format!(
-                "it has to be the node's label {HOSTNAME}: lower-case letters, digits, '-', '.', 63 at most"
-            );
+            let why =
+                format!("give the node's label {HOSTNAME}: lower-case letters, digits, '-', '.', at most 63");
             return Err(wrong("a node", node, &why));
         }
         None if labels.is_empty() => {
             return Err(refused(format!(
-                "the kind '{}' is machines of a pool, and nothing says which: give a selector, such as \
+                "the kind '{}' is a pool without a selector: give one, such as \
                  selector = {{ \"node.kubernetes.io/instance-type\" = \"TYPE\" }}",
                 machine.kind
             )));

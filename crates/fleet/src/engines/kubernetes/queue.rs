@@ -1,4 +1,4 @@
-//! What of a plan is in the cluster: `kubectl get jobs,pods -o json`, read.
+//! The plan's cells in the cluster: parses `kubectl get jobs,pods -o json`.
 //!
 //! Source: API of batch/v1 (JobStatus: `completedIndexes`, `failedIndexes`, conditions) and of v1 (PodStatus).
 
@@ -13,10 +13,10 @@ use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use threadwise_machine::text::one_line;
 
-/// Longest remark, characters.
+/// Maximum length of a remark, characters.
 const MOST_REMARK: usize = 200;
 
-/// What the command's arguments are behind those of the cluster.
+/// The command's arguments after those of the cluster.
 pub(super) fn arguments(plan_id: &str) -> Vec<String> {
     vec![
         "get".into(),
@@ -37,15 +37,15 @@ struct Job<'a> {
     is_suspended: bool,
 }
 
-/// Cells that wait, run, or have ended with a study that is not here yet. Those at work come first, since a cell may be in
-/// several Jobs.
+/// Cells that wait, run, or have ended with a study that is not here yet. Running ones come first, since a cell may be
+/// in several Jobs.
 pub(super) fn read(plan: &Plan, printed: &str) -> Result<Vec<Seen>, FleetError> {
     let list: Value = serde_json::from_str(printed).map_err(|error| {
-        refused(format!("what kubectl get printed is not JSON ({error}): try it by hand"))
+        refused(format!("the output of kubectl get is not JSON ({error}): run it by hand"))
     })?;
     let items = list["items"]
         .as_array()
-        .ok_or_else(|| refused("what kubectl get printed is no list: try it by hand"))?;
+        .ok_or_else(|| refused("the output of kubectl get is not a list: run it by hand"))?;
     let of_kind = |kind: &'static str| items.iter().filter(move |item| item["kind"] == kind);
     let pods: Vec<&Value> = of_kind("Pod").collect();
     let mut seen = Vec::new();
@@ -80,7 +80,7 @@ fn job(item: &Value) -> Option<Job<'_>> {
     })
 }
 
-/// A list such as `0,2-4`.
+/// Parses a list such as `0,2-4`.
 fn indexes(text: &str) -> Option<BTreeSet<u32>> {
     let mut found = BTreeSet::new();
     for part in text.split(',').filter(|part| !part.is_empty()) {
@@ -94,7 +94,7 @@ fn indexes(text: &str) -> Option<BTreeSet<u32>> {
     Some(found)
 }
 
-/// What is to be said of an index of a Job; `None` where it is due again.
+/// The state of an index of a Job; `None` if it must be submitted again.
 fn one(job: &Job<'_>, index: u32, cell: CellId, pods: &[&Value]) -> Option<(u32, Seen)> {
     let pods: Vec<&Value> = pods.iter().copied().filter(|pod| is_of(pod, job.name, index)).collect();
     let seen = |is_running, remark: String| Seen {
@@ -105,7 +105,7 @@ fn one(job: &Job<'_>, index: u32, cell: CellId, pods: &[&Value]) -> Option<(u32,
     };
     if pods.iter().any(|pod| has_measured(pod)) {
         let remark = format!(
-            "its pod has measured, and the result is not here: threadwise fleet collect, or copy it from the volume; to \
+            "its pod has measured, but the result is not here: threadwise fleet collect, or copy it from the volume; to \
              measure again: kubectl delete job {}",
             job.name
         );
@@ -119,7 +119,7 @@ fn one(job: &Job<'_>, index: u32, cell: CellId, pods: &[&Value]) -> Option<(u32,
         Some(pod) => Some((1, seen(false, waiting(pod)))),
         None if is_done => None,
         None if job.is_suspended => Some((1, seen(false, "its job is suspended".to_owned()))),
-        None => Some((1, seen(false, "its pod is not made yet".to_owned()))),
+        None => Some((1, seen(false, "its pod is not created yet".to_owned()))),
     }
 }
 
@@ -133,7 +133,7 @@ fn is_of(pod: &Value, job: &str, index: u32) -> bool {
     labelled == Some(job) && index_text.and_then(|text| text.parse().ok()) == Some(index)
 }
 
-/// Whether the script of the pod has said so where it ended.
+/// Whether the pod's script reported it when it ended.
 fn has_measured(pod: &Value) -> bool {
     let statuses = pod["status"]["containerStatuses"].as_array().map(Vec::as_slice).unwrap_or_default();
     let word =
@@ -141,7 +141,7 @@ fn has_measured(pod: &Value) -> bool {
     statuses.iter().filter_map(word).any(|word| word == "measured" || word == "invalid")
 }
 
-/// Why a pod waits: the scheduler's words, or the container's.
+/// Why a pod waits, as the scheduler or the container reports it.
 fn waiting(pod: &Value) -> String {
     let list = |key: &str| pod["status"][key].as_array().map(Vec::as_slice).unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

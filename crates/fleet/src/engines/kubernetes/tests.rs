@@ -201,7 +201,7 @@ fn what_cannot_be_is_refused_with_its_reason() {
         );
     };
     for (options, why) in [
-        ("claim = \"a\"\nhost_path = \"/b\"", "one place"),
+        ("claim = \"a\"\nhost_path = \"/b\"", "keep one of them"),
         ("claim = \"My_Claim\"", "lower-case"),
         ("host_path = \"srv\"", "absolute path"),
         ("sub_path = \"a\"", "a folder in a volume"),
@@ -231,16 +231,16 @@ fn what_cannot_be_is_refused_with_its_reason() {
         ("image", None, "needs image"),
         ("cpu", None, "needs cpu"),
         ("cpu", Some(json!("7,5")), "7500m"),
-        ("cpu", Some(json!(true)), "a text is needed"),
+        ("cpu", Some(json!(true)), "give a text"),
         ("memory", Some(json!("28000m")), "Mi, Gi"),
-        ("memory", Some(json!(512)), "16Mi at least"),
+        ("memory", Some(json!(512)), "at least 16Mi"),
     ] {
         refused(changed(key, value), why);
     }
     for (kind, why) in [
-        ("machines = 2", "give a selector"),
+        ("machines = 2", "a pool without a selector"),
         ("machines = 2\nselector = { \"a b\" = \"c\" }", "labels of nodes"),
-        ("machines = 2\nselector = { \"kubernetes.io/hostname\" = \"c\" }", "stand in nodes"),
+        ("machines = 2\nselector = { \"kubernetes.io/hostname\" = \"c\" }", "names of nodes in nodes"),
         ("nodes = [\"N1\"]", "the node's label"),
         ("nodes = [\"a_b\"]", "the node's label"),
         ("nodes = [\"n1\"]\nengine_options = { namespace = \"x\" }", "one namespace"),

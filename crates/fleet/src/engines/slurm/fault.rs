@@ -1,4 +1,4 @@
-//! What Slurm cannot express, or did not do.
+//! Errors of the Slurm engine.
 
 use crate::FleetError;
 

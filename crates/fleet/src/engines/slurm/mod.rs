@@ -1,8 +1,8 @@
 //! Slurm: a script for each machine, an array of its repeats, one at a time, with the whole node.
 //!
-//! Sources: sbatch(1), squeue(1), scontrol(1) of Slurm 22.05 to 25.05. Nothing is asked of `sacct`, which needs an
-//! accounting database that many clusters do not have, and `scontrol` forgets a job minutes after its end: what became of
-//! a cell is in its own files.
+//! Sources: sbatch(1), squeue(1), scontrol(1) of Slurm 22.05 to 25.05. `sacct` is not used: it needs an accounting
+//! database that many clusters do not have. `scontrol` forgets a job minutes after its end, so a cell's own files
+//! record its outcome.
 
 mod fault;
 mod node;
@@ -27,15 +27,15 @@ impl FleetEngine for Slurm {
     }
 
     fn about(&self) -> &'static str {
-        "an array job for each machine, one repeat at a time, with the whole node; needs a folder that all nodes share"
+        "an array job for each machine, one repeat at a time, with the whole node; needs a folder shared by all nodes"
     }
 
     fn has_shared_folder(&self) -> bool {
         true
     }
 
-    /// sbatch's variables take precedence over the lines of a script, and squeue's filter what it lists (sbatch(1) and
-    /// squeue(1), INPUT ENVIRONMENT VARIABLES and ENVIRONMENT VARIABLES).
+    /// sbatch's variables override the lines of a script, and squeue's filter its list (sbatch(1) and squeue(1), INPUT
+    /// ENVIRONMENT VARIABLES and ENVIRONMENT VARIABLES).
     fn overrides(&self, variable: &str) -> bool {
         ["SBATCH_", "SQUEUE_"].iter().any(|prefix| variable.starts_with(prefix))
             || ["SLURM_CLUSTERS", "SLURM_HINT", "SLURM_TIME_FORMAT"].contains(&variable)
@@ -71,7 +71,7 @@ impl FleetEngine for Slurm {
             }
             match plan.apart_s {
                 0 => batches.push(batch(place, machine, &repeats, None)),
-                // A job's array starts as one, so that repeats apart are jobs of their own, in a chain.
+                // An array starts as one job, so repeats with a pause between them are separate jobs in a chain.
                 apart_s => batches.extend(
                     repeats
                         .iter()
@@ -113,10 +113,10 @@ fn script_path(machine: &str) -> String {
     format!("slurm/{machine}.sh")
 }
 
-/// The jobs of these repeats. With minutes apart they begin so long after the job before has begun.
+/// The jobs of these repeats. With `apart`, each starts that many minutes after the start of the previous one.
 fn batch(place: &Place, machine: &PlannedMachine, repeats: &[u32], apart_min: Option<u64>) -> Batch {
     let list = repeats.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-    // The last of two options of one name counts, and those of the command line are over those of the script.
+    // The last option of a name wins, and the command line overrides the script.
     let array = format!("--array={list}%1");
     let script = place.file(&script_path(&machine.name));
     let after = apart_min.map(|minutes| format!("--dependency=after:{PREVIOUS_JOB}+{minutes}"));

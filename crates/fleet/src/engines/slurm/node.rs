@@ -1,9 +1,9 @@
-//! What Slurm says on the node: the id of the job, and whether other jobs may run beside it (`OverSubscribe` of `scontrol
+//! Slurm's facts on the node: the job id, and whether other jobs may run beside it (`OverSubscribe` of `scontrol
 //! show job`, which is `NO` under `--exclusive`; slurm_protocol_defs.c, `job_share_string`).
 
 use crate::engine::{Ask, Call, OnNode};
 
-/// Reads the job's variables and, where it works, `scontrol`.
+/// Reads the job's variables and, if available, `scontrol`.
 pub(super) fn on_node(ask: &Ask<'_>) -> OnNode {
     let Some(id) = (ask.variable)("SLURM_JOB_ID").filter(|id| id.chars().all(|c| c.is_ascii_digit())) else {
         let evidence = vec!["SLURM_JOB_ID is not set: the cell was not started by Slurm".to_owned()];
@@ -27,17 +27,17 @@ pub(super) fn on_node(ask: &Ask<'_>) -> OnNode {
     OnNode { job: Some(job), node: (ask.variable)("SLURMD_NODENAME"), evidence: vec![evidence], against }
 }
 
-/// Where `scontrol` cannot be asked: a job with all CPUs of its node leaves none to others.
+/// Without `scontrol`: a job with all CPUs of its node leaves none to others.
 fn by_cpus(ask: &Ask<'_>, id: &str) -> (String, Option<String>) {
     let count = (ask.variable)("SLURM_CPUS_ON_NODE").and_then(|text| text.trim().parse::<usize>().ok());
     let evidence = match count {
-        Some(count) => format!("scontrol could not be asked; SLURM_CPUS_ON_NODE={count}"),
-        None => "scontrol could not be asked, and SLURM_CPUS_ON_NODE is not set".to_owned(),
+        Some(count) => format!("scontrol failed; SLURM_CPUS_ON_NODE={count}"),
+        None => "scontrol failed, and SLURM_CPUS_ON_NODE is not set".to_owned(),
     };
     let too_few = count.zip(ask.online_cpus).filter(|(count, online)| count < online);
     let against = too_few.map(|(count, online)| {
         format!(
-            "Slurm gave job {id} {count} of {online} logical CPUs, and scontrol does not say that the node is its alone: \
+            "Slurm gave job {id} {count} of {online} logical CPUs, and scontrol does not show that it has the node to itself: \
              submit with --exclusive"
         )
     });

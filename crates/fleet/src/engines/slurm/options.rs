@@ -1,6 +1,6 @@
-//! Options of fleet.toml as lines of a script. They are passed on unchanged: their names are sbatch's long ones, so that
-//! sbatch says what it does not know (`--test-only`, before anything is submitted). Refused are those that the
-//! measurement rests on, and texts that a script's comment cannot hold.
+//! Options of fleet.toml as lines of a script. They are passed on unchanged with sbatch's long names, so that sbatch
+//! reports unknown ones (`--test-only`, before anything is submitted). Options that the measurement depends on are
+//! refused, and so are texts that a script's comment cannot hold.
 
 use super::fault::refused;
 use crate::FleetError;
@@ -9,7 +9,7 @@ use crate::plan::{Plan, PlannedMachine};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Options that are set by the plan, and what to use in place of them.
+/// Options that the plan sets, and what to use instead.
 const SET: [(&str, &str); 13] = [
     ("array", "repeats"),
     ("dependency", "apart"),
@@ -18,15 +18,15 @@ const SET: [(&str, &str); 13] = [
     ("nodelist", "nodes of a kind"),
     ("nodes", "nothing: a cell is on one node"),
     ("ntasks", "nothing: a cell is one process with the whole node"),
-    ("open-mode", "nothing: what a requeued job says comes behind what it said before"),
+    ("open-mode", "nothing: a requeued job appends to its log"),
     ("output", "nothing: it is logs/MACHINE.REPEAT.log"),
     ("error", "nothing: it is in logs/MACHINE.REPEAT.log"),
-    ("requeue", "nothing: a cell goes on where it was"),
-    ("signal", "nothing: a minute is what a study needs to end in order"),
+    ("requeue", "nothing: a cell continues where it was"),
+    ("signal", "nothing: a study needs a minute to end in order"),
     ("time", "time_limit"),
 ];
 
-/// Options that would change what is measured: Slurm would give the job one thread of each core, or some of the node.
+/// Options that would change what is measured: the job would get one thread of each core, or a part of the node.
 const NEVER: [&str; 13] = [
     "threads-per-core",
     "hint",
@@ -43,7 +43,7 @@ const NEVER: [&str; 13] = [
     "test-only",
 ];
 
-/// Keys of a kind's selector: what a job asks of its node, without naming it.
+/// Keys of a kind's selector: requirements of a job on its node, without naming it.
 const SELECTORS: [&str; 4] = ["constraint", "partition", "exclude", "nodefile"];
 
 /// Lines of a machine's script from its options and selector: `--NAME=VALUE`, in the order of their names.
@@ -62,7 +62,7 @@ pub(super) fn lines(plan: &Plan, machine: &PlannedMachine) -> Result<Vec<String>
     }
     if machine.node.is_none() && found.is_empty() {
         return Err(refused(format!(
-            "the kind '{}' is machines of a pool, and nothing says which: give a selector, such as \
+            "the kind '{}' is a pool without a selector: give one, such as \
              selector = {{ constraint = \"FEATURE\" }}",
             machine.kind
         )));
@@ -76,7 +76,7 @@ pub(super) fn lines(plan: &Plan, machine: &PlannedMachine) -> Result<Vec<String>
 
 fn check(key: &str, plan: &Plan) -> Result<(), FleetError> {
     if let Some((_, instead)) = SET.iter().find(|(name, _)| *name == key) {
-        // A share of a node is asked for by the options that are refused otherwise.
+        // These options request a share of a node, and are refused otherwise.
         return Err(refused(format!("engine_options may not have '{key}'; use {instead}")));
     }
     if NEVER.contains(&key) && plan.measures == Measures::Machine {
@@ -95,7 +95,7 @@ fn check(key: &str, plan: &Plan) -> Result<(), FleetError> {
     }
 }
 
-/// `true` is the option alone, `false` none.
+/// `true` is the option alone, `false` no option.
 fn line(key: &str, value: &Value) -> Result<Option<String>, FleetError> {
     let text = match value {
         Value::Bool(false) => return Ok(None),
@@ -104,14 +104,14 @@ fn line(key: &str, value: &Value) -> Result<Option<String>, FleetError> {
         Value::String(text) => text.clone(),
         _ => {
             return Err(refused(format!(
-                "engine_options has a list or table as '{key}': sbatch takes text, numbers, true"
+                "engine_options has a list or table as '{key}': give sbatch text, a number or true"
             )));
         }
     };
     Ok(Some(format!("--{key}={}", quoted(&text, key)?)))
 }
 
-/// A value as sbatch reads it from a comment: quotes hold spaces, and a backslash, a quote or `#` means something
+/// A value as sbatch reads it from a comment: quotes keep spaces, and backslash, quote and `#` are special
 /// (slurm_opt.c, `get_argument`).
 pub(super) fn quoted(text: &str, what: &str) -> Result<String, FleetError> {
     let plain = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '\'' | '\\' | '#');

@@ -1,4 +1,4 @@
-//! What of a plan is in the queue: `squeue`, asked by the names of the plan's jobs, a line for each task of an array.
+//! The plan's cells in the queue: `squeue` by the names of the plan's jobs, one line for each task of an array.
 
 use super::fault::refused;
 use super::script;
@@ -7,10 +7,10 @@ use crate::cell::CellId;
 use crate::engine::{Call, Seen};
 use crate::plan::Plan;
 
-/// Name, task, id of the array, state and reason; a bar between them, which names cannot have.
+/// Name, task, array id, state and reason; separated by a bar, which names cannot have.
 const FORMAT: &str = "%j|%K|%F|%T|%r";
 
-/// States in which a task is at work or on its way out of it (squeue(1), JOB STATE CODES).
+/// States in which a task is running or ending (squeue(1), JOB STATE CODES).
 const AT_WORK: [&str; 6] = ["RUNNING", "COMPLETING", "CONFIGURING", "STAGE_OUT", "SUSPENDED", "STOPPED"];
 /// States of a task that waits.
 const WAITING: [&str; 7] =
@@ -29,7 +29,7 @@ pub(super) fn call(names: &[String]) -> Call {
     )
 }
 
-/// Reads its lines; what is not of this plan, or has ended, is passed over.
+/// Parses its lines; tasks of other plans, and ended ones, are skipped.
 pub(super) fn read(plan: &Plan, printed: &str) -> Result<Vec<Seen>, FleetError> {
     let prefix = script::prefix(plan);
     let mut seen = Vec::new();

@@ -9,7 +9,7 @@ use crate::plan::sha256;
 use crate::plan::{Plan, PlannedMachine};
 use crate::quote;
 
-/// Longest time limit that Slurm takes, minutes: a year.
+/// Maximum time limit in Slurm, minutes: a year.
 const MOST_MIN: u64 = 525_600;
 
 /// Name of a machine's jobs in a plan with this [`prefix`].
@@ -17,14 +17,14 @@ pub(super) fn job_name(prefix: &str, machine: &str) -> String {
     format!("{prefix}{machine}")
 }
 
-/// What the names of a plan's jobs begin with, and those of no other plan, so that the queue can be asked for them. It is
-/// made from what does not depend on where the fleet's folder is, once for all machines: a large plan takes a moment.
+/// Unique prefix of the names of a plan's jobs, by which the queue is queried. It does not depend on the location of
+/// the fleet's folder, and is computed once for all machines: a large plan takes a moment.
 pub(super) fn prefix(plan: &Plan) -> String {
     let text = plan.text().unwrap_or_default();
     format!("tw-{}-", &sha256(text.as_bytes())[..10])
 }
 
-/// All of the script.
+/// The whole script.
 pub(super) fn script(
     (plan, prefix): (&Plan, &str),
     place: &Place,
@@ -32,7 +32,7 @@ pub(super) fn script(
 ) -> Result<String, FleetError> {
     let minutes = plan.time_limit_s.div_ceil(60);
     if minutes > MOST_MIN {
-        return Err(refused(format!("time_limit is {minutes} minutes; {MOST_MIN} is the most")));
+        return Err(refused(format!("time_limit is {minutes} minutes; at most {MOST_MIN} is allowed")));
     }
     // `%` begins a pattern in names of output files; `%%` is the character.
     let log = place.file(&format!("logs/{}", machine.name)).replace('%', "%%");
@@ -55,7 +55,7 @@ pub(super) fn script(
         "#!/bin/sh\n\
          # {name}: written by threadwise fleet plan. Submit it by: threadwise fleet submit\n\
          {comments}\
-         # The shell gets the signal a minute before the end of the time limit; the cell has to get it too.\n\
+         # The shell gets the signal a minute before the end of the time limit, and must pass it to the cell.\n\
          cell=\n\
          trap 'test -z \"$cell\" || kill -TERM \"$cell\" 2>/dev/null' TERM INT\n\
          {binary} fleet cell --dir {dir} --cell \"{name}.$SLURM_ARRAY_TASK_ID\" &\n\

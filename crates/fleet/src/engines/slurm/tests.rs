@@ -68,7 +68,7 @@ fn what_a_script_cannot_hold_is_refused_with_its_name() {
         (format!("[engine_options]\nlicenses = \"\"\n{TWO}"), "licenses"),
         (format!("[engine_options]\n\"a b\" = 1\n{TWO}"), "'a b'"),
         (format!("[engine_options]\nx = {{ y = 1 }}\n{TWO}"), "'x'"),
-        ("[[kind]]\nname = \"a\"\nmachines = 2\n".to_owned(), "give a selector"),
+        ("[[kind]]\nname = \"a\"\nmachines = 2\n".to_owned(), "a pool without a selector"),
         ("[[kind]]\nname = \"a\"\nmachines = 2\nselector = { zone = \"b\" }\n".to_owned(), "'zone'"),
     ] {
         let error = Slurm.check(&slurm(&more, 1), &place()).unwrap_err().to_string();

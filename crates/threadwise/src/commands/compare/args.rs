@@ -14,7 +14,7 @@ Examples:
   threadwise compare --card *.threadwise                     a line a study, for sharing
   threadwise compare published:cached-reads FILE     published ratios beside those of a file
 
-Whether something changed needs three studies a side or three pairs: studies of one machine
+A test for a change needs three studies a side or three pairs: studies of one machine
 differ by 1 to 3% from hour to hour more than their own intervals say.
 
 All options and exit codes: threadwise compare --help-all")]
@@ -29,52 +29,52 @@ Examples:
   threadwise compare --card *.threadwise                     a line a study, for sharing
   threadwise compare published:cached-reads FILE     published ratios beside those of a file
 
-Ratios stand side by side by the names of their comparisons. Rates do where engine and
-workload are the same, with their ratio where the machine is, too. Rows a second of two
-engines are not compared: a row is not the same work in both.
+Ratios are matched by the names of their comparisons. Rates are shown if engine and workload are
+the same, and their ratio if the machine is, too. Rows a second of two engines are not compared:
+a row is not the same work in both.
 
-Whether something changed needs three studies a side or three pairs: studies of one machine
-differ by 1 to 3% from hour to hour more than their own intervals say. A regression is shown
-to be worse, and by the margin or more in what was measured. With --fail-on-regression the
-exit code is then 4. It is 5 where a treatment may have got worse by the margin or more and
-the studies are too few to show it; the message says how many more would, and --undecided
-pass makes it 0. With fewer than three studies a side, or those of different machines, it is
-2 and nothing is written.
+A test for a change needs three studies a side or three pairs: studies of one machine differ
+by 1 to 3% from hour to hour more than their own intervals say. A regression is a change that is
+shown to be worse, and measured as worse by the margin or more. With --fail-on-regression the
+exit code is then 4. It is 5 if a treatment may have got worse by the margin or more and the
+studies are too few to show it; the message says how many more would, and --undecided pass makes
+it 0. With fewer than three studies a side, or those of different machines, it is 2 and nothing
+is written.
 
---card prints one line of JSON a study: processor, engine, size of the data, what second
-threads add. It names no machine, file or person. Nothing is sent anywhere.")]
+--card prints one line of JSON a study: processor, engine, size of the data, gain from second
+threads. It names no machine, file or person. Nothing is sent anywhere.")]
 pub struct CompareArgs {
     /// Result files, or published:NAME and one result file
     ///
-    /// Two or more result files; one and more with --card; or published:NAME (`threadwise published`) and one.
+    /// Two or more result files; with --card, one or more; or published:NAME (`threadwise published`) and one.
     #[arg(value_name = "FILE", conflicts_with_all = ["before", "after"])]
     pub files: Vec<PathBuf>,
-    /// Result files of before
+    /// Result files from before the change
     ///
-    /// Each study is one number a treatment.
+    /// Each study gives one number a treatment.
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "after", help_heading = "Before and after")]
     pub before: Vec<PathBuf>,
-    /// Result files of after
+    /// Result files from after the change
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "before", help_heading = "Before and after")]
     pub after: Vec<PathBuf>,
-    /// The first of each side are a pair that was run in turns, and so on
+    /// Files of both sides are pairs that were run in turns
     ///
     /// The first of before and the first of after are a pair, the second of both are the next, and so on.
     #[arg(long, requires = "before", conflicts_with_all = ["files", "card"], help_heading = "Before and after")]
     pub pairs: bool,
-    /// What is compared [default: the rate, or a command's headline]
+    /// Metric to compare [default: the rate, or a command's headline]
     ///
     /// Such as latency_ns_p99 or cpu_ns_per_row.
     #[arg(long, value_name = "NAME", requires = "before", conflicts_with_all = ["files", "card"], help_heading = "Before and after")]
     pub metric: Option<String>,
-    /// Exit with 4 where a treatment got worse, and 5 where it may have
+    /// Exit with 4 if a treatment got worse, and with 5 if it may have
     ///
-    /// It is 5 where a treatment may have got worse and the studies do not show it, and 2 where they cannot be judged.
+    /// It is 5 if a treatment may have got worse and the studies do not decide it, and 2 if they cannot be judged.
     #[arg(long, help_heading = "Before and after")]
     pub fail_on_regression: bool,
-    /// Whether an undecided regression passes, or fails with 5
+    /// Whether an undecided regression passes (0) or fails (5)
     ///
-    /// It is undecided where --fail-on-regression finds a regression neither shown nor excluded. It needs
+    /// It is undecided if --fail-on-regression finds a regression neither shown nor excluded. It needs
     /// --fail-on-regression.
     #[arg(
         long,
@@ -89,7 +89,7 @@ pub struct CompareArgs {
     /// Print one line of JSON a study, for sharing (docs/JSON.md)
     #[arg(long, conflicts_with_all = ["json", "html", "before", "after", "fail_on_regression"], help_heading = "Output")]
     pub card: bool,
-    /// Write a self-contained HTML page there
+    /// Write a self-contained HTML page to this file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
     /// Print everything: findings and tables

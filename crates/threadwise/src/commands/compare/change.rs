@@ -13,7 +13,7 @@ use threadwise_document::Prose;
 use threadwise_document::numbers::{counted, ratio, set_percent};
 use threadwise_report::{html, json};
 
-/// Prints the answer, writes the page, and fails on a regression, or where none is excluded, if that was asked for.
+/// Prints the answer, writes the page, and fails on a regression, or on an undecided one, if requested.
 pub fn change(args: &CompareArgs) -> Result<(), AppError> {
     not_twice(args)?;
     let (before, after) = (open(&args.before)?, open(&args.after)?);
@@ -36,7 +36,7 @@ pub fn change(args: &CompareArgs) -> Result<(), AppError> {
     })
     .and_then(|()| output::name_page(path.filter(|_| !args.json)));
     match (printed, args.fail_on_regression) {
-        // That nobody reads what is printed is no reason to call a regression none.
+        // A closed output must not hide a regression.
         (Ok(()) | Err(AppError::ClosedPipe), true) => {
             regression(&change)?;
             match args.undecided {
@@ -48,10 +48,10 @@ pub fn change(args: &CompareArgs) -> Result<(), AppError> {
     }
 }
 
-/// That a file is not given twice, under whatever name.
+/// Refuses a file that is given twice, under whatever name.
 fn not_twice(args: &CompareArgs) -> Result<(), AppError> {
     let all: Vec<&PathBuf> = args.before.iter().chain(&args.after).collect();
-    // A file that is not there is named when it is opened.
+    // A missing file is reported when it is opened.
     let paths: Vec<Option<PathBuf>> = all.iter().map(|file| file.canonicalize().ok()).collect();
     let is_known = |at: &usize| paths[*at].is_some() && paths[..*at].contains(&paths[*at]);
     match (0..all.len()).find(is_known) {
@@ -71,9 +71,9 @@ fn facts(opened: &[Opened]) -> Vec<Facts<'_>> {
     opened.iter().map(Opened::facts).collect()
 }
 
-/// That the studies can tell whether something got worse.
+/// Refuses studies that cannot show whether something got worse.
 fn can_tell(change: &Change<'_>) -> Result<(), AppError> {
-    let neither = "neither side is better in what is compared: name a --metric that has one";
+    let neither = "neither direction is better in this metric: give a --metric with a better direction";
     let is_neither = change.quantity.direction == Direction::Neither;
     let reasons: Vec<&str> =
         change.obstacles.iter().map(String::as_str).chain(is_neither.then_some(neither)).collect();
@@ -97,7 +97,7 @@ fn regression(change: &Change<'_>) -> Result<(), AppError> {
     )))
 }
 
-/// Fails where a treatment may have got worse by the margin or more, and the studies do not show whether it did.
+/// Fails if a treatment may have got worse by the margin or more, and the studies do not decide it.
 fn undecided(change: &Change<'_>) -> Result<(), AppError> {
     let open = change.undecided();
     if open.is_empty() {
@@ -105,7 +105,7 @@ fn undecided(change: &Change<'_>) -> Result<(), AppError> {
     }
     let reach = change::reach_words(change, &open).map_or_else(String::new, |words| format!("; {words}"));
     Err(AppError::Undecided(format!(
-        "undecided: whether {} of {} got worse by {} or more is not shown: {}{reach} (--undecided pass lets it pass)",
+        "undecided: whether {} of {} got worse by {} or more is not shown: {}{reach} (--undecided pass accepts it)",
         change.quantity.name,
         counted(open.len(), "treatment"),
         set_percent(change.margin),
@@ -113,7 +113,7 @@ fn undecided(change: &Change<'_>) -> Result<(), AppError> {
     )))
 }
 
-/// Names with the interval that decides.
+/// Names with the deciding interval.
 fn named(changes: &[&Changed<'_>]) -> String {
     let one = |changed: &&Changed<'_>| {
         let ends = [changed.ratio.adjusted_low, changed.ratio.adjusted_high].map(ratio);

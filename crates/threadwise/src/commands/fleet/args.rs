@@ -8,9 +8,9 @@ use std::path::PathBuf;
 #[command(after_help = "\
 Examples:
   threadwise fleet plan fleet.toml -o fleet     what will run where, and the files for it
-  threadwise fleet submit fleet                 submit what is missing; again: nothing twice
+  threadwise fleet submit fleet                 submit missing cells; never twice
   threadwise fleet status fleet
-  threadwise fleet collect fleet                bring results, and check them
+  threadwise fleet collect fleet                fetch results, and check them
   threadwise fleet report fleet --html fleet.html
   threadwise fleet report n1=a.threadwise n2=b.threadwise n3=c.threadwise     results from anywhere
 
@@ -18,7 +18,7 @@ docs/FLEETS.md has fleet.toml, and what each engine needs.
 
 All options of a step: threadwise fleet STEP --help-all")]
 pub struct FleetArgs {
-    /// What to do.
+    /// The step.
     #[command(subcommand)]
     pub action: FleetAction,
 }
@@ -28,17 +28,17 @@ pub struct FleetArgs {
 pub enum FleetAction {
     /// Read fleet.toml, and write and show the plan; nothing is started
     ///
-    /// It draws the order, and writes a folder with everything that the other steps need.
+    /// It draws the order, and writes a folder with all files for the other steps.
     Plan(PlanArgs),
-    /// Submit the cells that are missing
+    /// Submit missing cells
     ///
-    /// Missing are those that were never submitted, were lost or stopped, were refused, or failed.
+    /// Missing cells were never submitted, were lost or stopped, were refused, or failed.
     Submit(FolderArgs),
-    /// Say what became of each cell
+    /// Show the state of each cell
     Status(StatusArgs),
-    /// Bring results where folders are not shared, and check all that are there
+    /// Fetch results if folders are not shared, and check all of them
     Collect(FolderArgs),
-    /// Judge the machines of each kind, and kinds against each other
+    /// Judge the machines of each kind, and compare kinds
     Report(FleetReportArgs),
     /// Measure one cell on this machine (started by the engine)
     Cell(CellArgs),
@@ -50,9 +50,10 @@ pub struct PlanArgs {
     /// The fleet (docs/FLEETS.md)
     #[arg(value_name = "fleet.toml")]
     pub file: PathBuf,
-    /// Folder to make for the plan
+    /// Folder to create for the plan
     ///
-    /// All nodes must have it there if the engine shares a folder. One that has the same plan is completed.
+    /// If the engine uses a shared folder, all nodes must see it at this path. A folder with the same plan is
+    /// completed.
     #[arg(long, short, value_name = "DIR", help_heading = "Output")]
     pub output: PathBuf,
 }
@@ -60,7 +61,7 @@ pub struct PlanArgs {
 /// Arguments of `fleet submit` and `collect`.
 #[derive(Debug, Args)]
 pub struct FolderArgs {
-    /// A folder that `fleet plan` made
+    /// Folder that `fleet plan` created
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
 }
@@ -68,7 +69,7 @@ pub struct FolderArgs {
 /// Arguments of `fleet status`.
 #[derive(Debug, Args)]
 pub struct StatusArgs {
-    /// A folder that `fleet plan` made
+    /// Folder that `fleet plan` created
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
     /// Print it as JSON (docs/JSON.md)
@@ -79,12 +80,12 @@ pub struct StatusArgs {
 /// Arguments of `fleet report`.
 #[derive(Debug, Args)]
 pub struct FleetReportArgs {
-    /// Folder that `fleet plan` made, or result files of one study
+    /// Folder that `fleet plan` created, or result files of one study
     ///
-    /// NAME=FILE says on which machine a file was measured; FILE alone is taken for a machine of its own.
+    /// NAME=FILE gives the machine that a file was measured on; a FILE alone counts as a machine of its own.
     #[arg(value_name = "DIR|[NAME=]FILE", required = true)]
     pub sources: Vec<String>,
-    /// Write the self-contained HTML report there
+    /// Write the self-contained HTML report to this file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
     /// Print everything: findings and tables
@@ -98,16 +99,16 @@ pub struct FleetReportArgs {
 /// Arguments of `fleet cell`.
 #[derive(Debug, Args)]
 pub struct CellArgs {
-    /// The fleet's folder, as this machine has it
+    /// The fleet's folder, as this machine sees it
     #[arg(long, value_name = "DIR", help_heading = "What is measured")]
     pub dir: PathBuf,
-    /// Which cell of the plan
+    /// The cell of the plan
     #[arg(long, value_name = "MACHINE.REPEAT", help_heading = "What is measured")]
     pub cell: String,
-    /// The engine's id of the job, for the record
+    /// The engine's job id, for the record
     #[arg(long, value_name = "ID", help_heading = "For the record")]
     pub job: Option<String>,
-    /// The engine's name of this machine, for the record
+    /// The engine's name for this machine, for the record
     #[arg(long, value_name = "NAME", help_heading = "For the record")]
     pub node: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! `fleet cell`: one study on this machine, into a folder that is whole or not there.
+//! `fleet cell`: measures one study on this machine into a folder that is complete or absent.
 
 use super::args::CellArgs;
 use super::faults::app_error;
@@ -19,11 +19,11 @@ use threadwise_fleet::plan::PlannedMachine;
 use threadwise_fleet::work_folder::{Taken, WorkFolder};
 use threadwise_store::{EndState, Store, StoreError};
 
-/// Measures a cell, or goes on with one.
+/// Measures a cell, or continues one.
 ///
 /// # Errors
-/// As `run`: 1 failed or not valid as a whole, 2 bad input, 3 refused, 130 stopped. Where it could be written, the cell's
-/// folder has the code and the reason.
+/// As `run`: 1 failed or not valid as a whole, 2 bad input, 3 refused, 130 stopped. The code and the reason are also
+/// written to the cell's folder, if possible.
 pub fn cell(args: &CellArgs) -> Result<(), AppError> {
     let cell: CellId = args.cell.parse().map_err(AppError::Input)?;
     let folder = FleetFolder::open(&args.dir).map_err(app_error)?;
@@ -35,7 +35,7 @@ pub fn cell(args: &CellArgs) -> Result<(), AppError> {
     let attempt = match WorkFolder::take(&cells, &cell, &folder.hash).map_err(app_error)? {
         Taken::Ours(attempt) => *attempt,
         Taken::Whole(..) => {
-            return output::print(&format!("{cell} is measured already: nothing to do\n"));
+            return output::print(&format!("{cell} is already measured: nothing to do\n"));
         }
     };
     let topology = topology::live()?;
@@ -44,7 +44,7 @@ pub fn cell(args: &CellArgs) -> Result<(), AppError> {
     measured(&folder, machine, (attempt, record), fit::fit(&folder, &cell, machine, &here))
 }
 
-/// Measures where the machine is fit, and writes what came of it.
+/// Measures if the machine is suitable, and writes the outcome.
 fn measured(
     folder: &FleetFolder,
     machine: &PlannedMachine,
@@ -61,12 +61,12 @@ fn measured(
         Err(why) => Err(AppError::Refused(why)),
     };
     if let Err(AppError::Interrupted(how)) = &ended {
-        // How a study goes on by hand is not how its cell does.
-        let how = how.split("; go on with").next().unwrap_or_default();
+        // A cell does not continue in the way that a study does by hand.
+        let how = how.split("; continue with").next().unwrap_or_default();
         attempt.stopped(how).map_err(app_error)?;
         let cell = &record.cell;
         return Err(AppError::Interrupted(format!(
-            "{cell} was {how}: what it has is kept, and the next attempt goes on with it"
+            "{cell} was {how}: its results so far are kept, and the next attempt continues from them"
         )));
     }
     record.outcome = outcome(&ended, &attempt);
@@ -81,21 +81,21 @@ fn measured(
             }
             ended
         }
-        // What failed first is the cause, and often of the same kind, such as a full disk.
+        // The first failure is the cause, and often of the same kind, such as a full disk.
         Err(error) if has_failed => Err(AppError::Failed(format!(
             "{}; and it could not be recorded: {error}",
             ended.err().map(|error| error.to_string()).unwrap_or_default()
         ))),
         Err(error) => Err(AppError::Failed(format!(
-            "{cell} was measured, and its folder could not be completed: {error}; the study is kept there, and the next \
-             submit goes on"
+            "{cell} was measured, but its folder could not be completed: {error}; the study is kept there, and the next \
+             submit continues"
         ))),
     }
 }
 
-/// A message without what to type next by hand, since a cell goes on by itself and its file moves.
+/// Removes the next command from a message: a cell continues by itself, and its file moves.
 fn without_commands(message: &str) -> String {
-    let resume = message.find(", go on with: threadwise run --resume");
+    let resume = message.find(", continue with: threadwise run --resume");
     let export = message.find("; its runs and their reasons: threadwise export");
     match (resume, export) {
         (Some(at), _) => message[..at].rsplit_once("; ").map_or(message, |(why, _)| why).to_owned(),
@@ -123,7 +123,7 @@ fn is_complete(file: &Path) -> bool {
     Store::open(file).and_then(|store| store.state()).is_ok_and(|state| state == EndState::Complete)
 }
 
-/// `run`, from the start or where an earlier attempt was stopped.
+/// `run`, from the start or from where an earlier attempt was stopped.
 fn study(
     folder: &FleetFolder,
     machine: &PlannedMachine,
@@ -134,7 +134,7 @@ fn study(
         Some(file) => match Store::open(&file) {
             Ok(_) | Err(StoreError::Interrupted { .. }) => Some(file),
             Err(error) => {
-                // It was being made when the last attempt was killed.
+                // The last attempt was killed while it created the file.
                 attempt.put_aside(&file, &error.to_string()).map_err(app_error)?;
                 None
             }
@@ -146,7 +146,7 @@ fn study(
     run::run(&args)
 }
 
-/// The words of a `threadwise run`.
+/// The arguments of a `threadwise run`.
 fn words(
     folder: &FleetFolder,
     machine: &PlannedMachine,
@@ -156,7 +156,7 @@ fn words(
     let plan = &folder.plan;
     let mut words: Vec<OsString> = vec!["threadwise".into(), "run".into(), "--no-html".into()];
     let mut add = |name: &str, value: &dyn AsRef<std::ffi::OsStr>| {
-        // One word, so that a value may begin with a dash.
+        // One word with =, so that a value may begin with a dash.
         let mut word = OsString::from(format!("--{name}="));
         word.push(value.as_ref());
         words.push(word);
@@ -196,7 +196,7 @@ fn words(
 fn run_args(words: Vec<OsString>) -> Result<RunArgs, AppError> {
     match Cli::try_parse_from(words).map(|cli| cli.command) {
         Ok(Command::Run(args)) => Ok(*args),
-        Ok(_) => Err(AppError::Failed("the words of the plan are not a run".to_owned())),
+        Ok(_) => Err(AppError::Failed("the plan's settings are not a run".to_owned())),
         Err(error) => Err(AppError::Input(format!("the plan's settings are not those of run: {error}"))),
     }
 }
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn what_to_type_by_hand_is_no_part_of_a_reason() {
         let message = "a budget of 75s cannot hold 8 blocks: a block takes 9 s; give --budget 105s; 1 complete block(s) are \
-                       kept, go on with: threadwise run --resume /a/b --budget 95s";
+                       kept, continue with: threadwise run --resume /a/b --budget 95s";
         assert_eq!(
             without_commands(message),
             "a budget of 75s cannot hold 8 blocks: a block takes 9 s; give --budget 105s"

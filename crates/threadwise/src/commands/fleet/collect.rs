@@ -1,4 +1,4 @@
-//! `fleet collect`: results are brought where folders are not shared, and all that are there are checked.
+//! `fleet collect`: fetches results if folders are not shared, and checks all of them.
 
 use super::args::FolderArgs;
 use super::faults::app_error;
@@ -13,7 +13,7 @@ use threadwise_fleet::folder::FleetFolder;
 use threadwise_fleet::standing::Standing;
 use threadwise_fleet::state::State;
 
-/// Brings and checks. Ends well when every cell of the plan has a result that can be read.
+/// Fetches and checks. Succeeds if every cell of the plan has a readable result.
 pub fn collect(args: &FolderArgs) -> Result<(), AppError> {
     let folder = FleetFolder::open(&args.dir).map_err(app_error)?;
     let mut say = |line: &str| output::tell(&format!("threadwise: {line}"));

@@ -3,7 +3,7 @@
 use crate::error::AppError;
 use threadwise_fleet::FleetError;
 
-/// An error with its exit code: what was wrong with an input is 2, what may pass 3, the rest 1.
+/// An error with its exit code: 2 for bad input, 3 for what may pass, 1 for the rest.
 pub fn app_error(error: FleetError) -> AppError {
     match &error {
         FleetError::At { .. } | FleetError::Broken { .. } => AppError::input(error),

@@ -1,5 +1,5 @@
-//! Whether this machine may measure a cell: the program and the study are the plan's, the machine is the cell's alone, and
-//! the boot is a new one where the plan asks for that.
+//! Whether this machine may measure a cell: the program and the study must be the plan's, the machine must be used by
+//! the cell alone, and the boot must be new if the plan requires that.
 
 use super::plan::SELF;
 use crate::commands::run::boot_here;
@@ -15,11 +15,11 @@ use threadwise_fleet::plan::{PlannedMachine, sha256};
 use threadwise_machine::given;
 use threadwise_machine::{BootFacts, CpuSet, Topology, pin};
 
-/// What is known of this machine where a cell begins.
+/// Facts about this machine at the start of a cell.
 pub struct Here {
     /// The boot.
     pub boot: BootFacts,
-    /// What the engine says.
+    /// Facts from the engine.
     pub on_node: OnNode,
     /// Name of the node.
     pub node: Option<String>,
@@ -27,7 +27,7 @@ pub struct Here {
     product: Option<String>,
 }
 
-/// Reads what this machine and the engine say.
+/// Reads them from this machine and the engine.
 pub fn here(folder: &FleetFolder, topology: &Topology, given: (Option<&String>, Option<&String>)) -> Here {
     let (boot, root) = (boot_here(), crate::commands::run::boot_root());
     let word = |path: &str| {
@@ -49,12 +49,12 @@ pub fn here(folder: &FleetFolder, topology: &Topology, given: (Option<&String>, 
     Here { node: node.or_else(|| word("proc/sys/kernel/hostname")), boot, on_node, cpus, product }
 }
 
-/// What a command printed, if it ended well.
+/// A command's output, if it succeeded.
 fn printed(call: &Call) -> Option<String> {
     command::ask(call, &Surroundings::folder(Path::new(".")), QUESTION).ok()
 }
 
-/// What speaks for the machine being the cell's alone, or in one line why it must not measure.
+/// The evidence that the cell has the machine alone, or one line why it must not measure.
 pub fn fit(
     folder: &FleetFolder,
     cell: &CellId,
@@ -74,7 +74,7 @@ pub fn fit(
     judged(&here.cpus, &here.on_node, folder.plan.measures)
 }
 
-/// Most bytes of this program and of a study definition.
+/// Maximum bytes of this program and of a study definition.
 const MOST_PROGRAM_BYTES: u64 = 1 << 30;
 
 fn same_file(path: &Path, wanted: &str, what: &str) -> Result<(), String> {
@@ -83,7 +83,7 @@ fn same_file(path: &Path, wanted: &str, what: &str) -> Result<(), String> {
     match sha256(&bytes) == wanted {
         true => Ok(()),
         false => Err(format!(
-            "{what} is not the one that the plan was made with (its SHA-256 differs): copy the plan's, or plan again in a new \
+            "{what} is not the one in the plan (its SHA-256 differs): copy the plan's, or plan again in a new \
              folder"
         )),
     }
@@ -91,7 +91,7 @@ fn same_file(path: &Path, wanted: &str, what: &str) -> Result<(), String> {
 
 fn new_boot(folder: &FleetFolder, cell: &CellId, here: &Here) -> Result<(), String> {
     let Some(boot_id) = &here.boot.boot_id else {
-        return Err("boots = \"require\", and the id of this boot cannot be read".to_owned());
+        return Err("boots = \"require\", but the id of this boot cannot be read".to_owned());
     };
     let found = folder.found().map_err(|error| error.to_string())?;
     let same = found.into_iter().find_map(|(other, found)| match found {
@@ -103,11 +103,11 @@ fn new_boot(folder: &FleetFolder, cell: &CellId, here: &Here) -> Result<(), Stri
         _ => None,
     });
     same.map_or(Ok(()), |other| {
-        Err(format!("this boot has measured {other} already, and boots = \"require\": boot the machine, and submit again"))
+        Err(format!("this boot has already measured {other}, and boots = \"require\": boot the machine, and submit again"))
     })
 }
 
-/// The record of a cell as far as it is known where it begins.
+/// The record of a cell as known at its start.
 pub fn record(folder: &FleetFolder, cell: &CellId, machine: &PlannedMachine, here: &Here) -> CellRecord {
     let salted = |id: &String| sha256(format!("{} {id}", folder.hash).as_bytes());
     let list = |set: &Option<CpuSet>| set.as_ref().map(ToString::to_string);
@@ -136,7 +136,7 @@ pub fn record(folder: &FleetFolder, cell: &CellId, machine: &PlannedMachine, her
     }
 }
 
-/// Folder of results, made if it is not there: where folders are not shared, only the plan was copied.
+/// Folder of results, created if missing: without a shared folder, only the plan was copied.
 pub fn cells_folder(folder: &FleetFolder) -> Result<PathBuf, crate::error::AppError> {
     let cells = folder.cells();
     std::fs::create_dir_all(&cells).map_err(|error| {

@@ -1,4 +1,4 @@
-//! What a fleet's report is made from: a planned folder, or result files from anywhere.
+//! Inputs of a fleet's report: a planned folder, or result files from anywhere.
 
 use super::faults::app_error;
 use crate::error::AppError;
@@ -15,7 +15,7 @@ use threadwise_fleet::state::{State, clones};
 use threadwise_machine::text::one_line;
 use threadwise_store::Store;
 
-/// Longest reason that is shown, characters.
+/// Maximum length of a shown reason, characters.
 const MOST_WHY: usize = 200;
 
 /// A folder's cells.
@@ -77,7 +77,7 @@ fn absent(folder: &FleetFolder, cell: &CellId, reason: Absence, why: String) -> 
 
 fn planned_study(folder: &FleetFolder, record: &CellRecord, opened: &Opened) -> FleetStudy {
     let machine = folder.plan.machine(&record.cell.machine);
-    // The plan names a node; which machine of a pool it was, only the machine can say.
+    // The plan names a node; only the machine knows which machine of a pool it is.
     let named = machine.and_then(|machine| machine.node.clone());
     let of_pool = || format!("{} {}", known(&record.machine_hash), known(&record.node));
     let source = format!("{}/{STUDY_FILE}", record.cell);
@@ -109,9 +109,9 @@ fn traits(record: &CellRecord) -> Vec<(String, String)> {
     known.collect()
 }
 
-/// A hash of what decides how much a treatment does in a second besides the machine: the plan (or the study, where there
-/// is none), the engine with its version and options, and the workload's options with the sizes of its data. What a model
-/// is given is no work.
+/// A hash of everything except the machine that decides a treatment's rate: the plan (or the study, without a plan),
+/// the engine with its version and options, and the workload's options with the sizes of its data. Inputs of a model
+/// are left out.
 fn same_work(plan: &str, facts: &Facts<'_>) -> String {
     let study = facts.study;
     let mut text = format!("{plan}\n{}\n{}\n{}\n", study.engine, facts.engine_version, study.workload);
@@ -124,13 +124,13 @@ fn same_work(plan: &str, facts: &Facts<'_>) -> String {
     sha256(text.as_bytes())
 }
 
-/// A result file as it was named on the command line.
+/// A result file as given on the command line.
 struct Named {
     machine: Option<String>,
     path: PathBuf,
 }
 
-/// `NAME=FILE`, or a file; a file whose name has a `=` is meant where it is there.
+/// Parses `NAME=FILE` or a file; a file whose name contains `=` is used if it exists.
 fn named(source: &str) -> Named {
     match source.split_once('=') {
         Some((machine, path)) if !Path::new(source).exists() && !machine.is_empty() => {
@@ -155,7 +155,7 @@ pub fn of_files(sources: &[String]) -> Result<Fleet, AppError> {
     }
     if names.len() > 1 {
         return Err(AppError::Input(format!(
-            "these are results of several studies ({}): a fleet has one; for several studies: threadwise compare",
+            "these are results of several studies ({}): a fleet has one; for several, use: threadwise compare",
             names.into_iter().collect::<Vec<_>>().join(", ")
         )));
     }
@@ -169,16 +169,16 @@ pub fn of_files(sources: &[String]) -> Result<Fleet, AppError> {
     fleet.warnings = clones(&records.iter().collect::<Vec<_>>());
     if unnamed > 0 {
         fleet.warnings.push(format!(
-            "{unnamed} of {} result files do not say on which machine they were measured: each boot counts as a machine of its \
-             own, though a machine may have been measured on several; NAME=FILE says which",
+            "{unnamed} of {} result files do not say which machine they were measured on: each boot counts as a machine of its \
+             own, though a machine may have had several; give NAME=FILE to say which",
             sources.len()
         ));
     }
     Ok(fleet)
 }
 
-/// A study outside of a fleet's folder: what is known of its machine is in its file, in a cell.json beside it, or was
-/// said.
+/// A study outside a fleet's folder: its machine comes from its file, from a cell.json beside it, or from the command
+/// line.
 fn bare_study(
     fleet: &Fleet,
     path: &Path,

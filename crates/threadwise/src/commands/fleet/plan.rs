@@ -1,4 +1,4 @@
-//! `fleet plan`: from fleet.toml to a folder that has everything.
+//! `fleet plan`: creates the fleet's folder from fleet.toml.
 
 use super::args::PlanArgs;
 use super::faults::app_error;
@@ -18,9 +18,9 @@ use threadwise_machine::given;
 use threadwise_study::load::{Overrides, StudyFile};
 use threadwise_study::presets;
 
-/// This program, also where its file was replaced since it was started.
+/// This program, even if its file was replaced since it started.
 pub const SELF: &str = "/proc/self/exe";
-/// How many lines of a list are shown.
+/// Maximum lines shown of a list.
 const SHOWN: usize = 6;
 
 /// Plans, writes and shows.
@@ -43,10 +43,10 @@ pub fn plan(args: &PlanArgs) -> Result<(), AppError> {
     let shown = shown(&folder, &summary, &args.output)?;
     output::print(&shown)?;
     if let Some(why) = remark {
-        output::tell(&format!("threadwise: this machine would refuse the study, others may not: {why}"));
+        output::tell(&format!("threadwise: this machine would refuse the study; others may not: {why}"));
     }
     if is_there {
-        output::tell(&format!("threadwise: {} had this plan already", args.output.display()));
+        output::tell(&format!("threadwise: {} already had this plan", args.output.display()));
     }
     Ok(())
 }
@@ -71,7 +71,7 @@ fn planned_study(file: &FleetFile, text: &str) -> Result<PlannedStudy, AppError>
     let study = StudyFile::parse(text, &file.study).map_err(AppError::input)?;
     if study.first_arm(0).is_some() {
         return Err(AppError::Input(format!(
-            "{}: a study with external arms goes over boots of one machine, and cannot be a fleet's: take one without [external]",
+            "{}: a study with external arms runs over boots of one machine, and cannot be a fleet's: use one without [external]",
             file.study
         )));
     }
@@ -82,20 +82,20 @@ fn planned_study(file: &FleetFile, text: &str) -> Result<PlannedStudy, AppError>
     })
 }
 
-/// Why this machine would refuse the study with the fleet's settings, such as a budget that is too small. Machines of the
-/// fleet may be others, so it stops nothing.
+/// Why this machine would refuse the study with the fleet's settings, such as a budget that is too small. Other
+/// machines of the fleet may differ, so this is only a warning.
 fn refused_here(file: &FleetFile, text: &str) -> Result<Option<String>, AppError> {
     let study = StudyFile::parse(text, &file.study).map_err(AppError::input)?;
     let engine = file.run.engine.as_deref().map(engines::named).transpose()?.map(|(name, _)| name);
     let properties = engines::properties(engine.as_deref().unwrap_or_else(|| study.engine()));
-    // An engine in a program of its own need not be on this machine.
+    // A worker program need not be on this machine.
     let (Some(engine_properties), Ok(topology)) = (properties, topology::live()) else { return Ok(None) };
     let (budget_s, seed) = (file.budget_s, Some(1));
     let overrides = Overrides { engine, engine_properties, budget_s, seed, ..Overrides::default() };
     Ok(study.resolve(&topology, &overrides).err().map(|error| error.to_string()))
 }
 
-/// The seed of the file, or of the plan that is there already, so that planning twice gives the same.
+/// The seed of the file, or of an existing plan, so that planning twice gives the same.
 fn seed(file: &FleetFile, dir: &Path) -> Result<u64, AppError> {
     if let Some(seed) = file.seed {
         return Ok(seed);
@@ -106,7 +106,7 @@ fn seed(file: &FleetFile, dir: &Path) -> Result<u64, AppError> {
     }
 }
 
-/// What is planned, for the terminal and for the folder.
+/// The plan as text for the terminal and the folder.
 fn summary(plan: &Plan) -> String {
     let mut text = format!("{}\n\n", plan.title);
     let cells = plan.order.len();
@@ -122,18 +122,18 @@ fn summary(plan: &Plan) -> String {
         text.push_str(&format!("Kind:     {}: {}{}\n", kind.name, shortened(&machines), price(kind)));
     }
     let each = match plan.budget_s {
-        Some(budget_s) => format!("{} each at most", numbers::seconds(budget_s)),
+        Some(budget_s) => format!("at most {} each", numbers::seconds(budget_s)),
         None => format!("ended after {} each", numbers::seconds(plan.time_limit_s as f64)),
     };
     text.push_str(&format!(
-        "Cells:    {cells} ({} on each of {}), {each}, {} of machine time at most\n",
+        "Cells:    {cells} ({} on each of {}), {each}, at most {} of machine time\n",
         plan.repeats,
         numbers::counted(plan.machines.len(), "machine"),
         numbers::seconds(plan.machine_time_s())
     ));
     if plan.apart_s > 0 {
         text.push_str(&format!(
-            "Apart:    {} from start to start on a machine\n",
+            "Apart:    {} between starts on one machine\n",
             numbers::seconds(plan.apart_s as f64)
         ));
     }
@@ -142,8 +142,8 @@ fn summary(plan: &Plan) -> String {
     text.push_str(&format!("Order:    {} (seed {})\n", shortened(&first), plan.seed));
     text.push_str(
         "\nplan.json is the plan, study.toml the study, threadwise the program that measures. cells/MACHINE.REPEAT has a \
-         result: study.threadwise, cell.json and exit; a folder that begins with a point is not done. logs/ has what jobs \
-         printed, and submitted.jsonl what was submitted.\n",
+         result: study.threadwise, cell.json and exit; a folder that begins with a point is incomplete. logs/ has the output \
+         of jobs, and submitted.jsonl what was submitted.\n",
     );
     text
 }

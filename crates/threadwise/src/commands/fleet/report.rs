@@ -10,7 +10,7 @@ use threadwise_analysis::{fleet, of_cautions};
 use threadwise_document::Prose;
 use threadwise_report::{html, json};
 
-/// Prints and writes the asked-for forms.
+/// Prints and writes the requested formats.
 pub fn report(args: &FleetReportArgs) -> Result<(), AppError> {
     args.html.as_deref().map_or(Ok(()), output::check_new)?;
     let fleet = match args.sources.as_slice() {

@@ -1,4 +1,4 @@
-//! `fleet status`: what became of each cell.
+//! `fleet status`: the state of each cell.
 
 use super::args::StatusArgs;
 use super::faults::app_error;
@@ -8,10 +8,10 @@ use threadwise_fleet::folder::FleetFolder;
 use threadwise_fleet::standing::{Next, Standing};
 use threadwise_machine::text::one_line;
 
-/// Longest remark of a cell, characters.
+/// Maximum length of a cell's remark, characters.
 const MOST_REMARK: usize = 300;
 
-/// Prints a line for each machine, and one for each cell that needs a look.
+/// Prints a line for each machine, and one for each cell that needs attention.
 pub fn status(args: &StatusArgs) -> Result<(), AppError> {
     let folder = FleetFolder::open(&args.dir).map_err(app_error)?;
     let standing = Standing::read(&folder).map_err(app_error)?;
@@ -49,7 +49,7 @@ fn next(next: Next, args: &StatusArgs) -> String {
     let dir = output::shell_word(&args.dir);
     match next {
         Next::Submit => format!("threadwise fleet submit {dir}"),
-        Next::Wait => format!("wait, and threadwise fleet status {dir}"),
+        Next::Wait => format!("wait, then threadwise fleet status {dir}"),
         Next::Collect => format!("threadwise fleet collect {dir} && threadwise fleet report {dir}"),
     }
 }

@@ -10,54 +10,54 @@ use threadwise_headroom::SmtYield;
 #[command(after_help = "\
 Examples:
   threadwise headroom                               a line a second, until Ctrl-C
-  threadwise headroom --live                        the same as bars that fill the terminal
-  threadwise headroom --yield 1.27                  with the SMT yield that you know
-  threadwise headroom --from STUDY.threadwise       with the one that a study measured, and its clocks
+  threadwise headroom --live                        the same as bars in the whole terminal
+  threadwise headroom --yield 1.27                  with a known SMT yield
+  threadwise headroom --from STUDY.threadwise       with the yield and clocks of a study
   threadwise headroom --count 1 --interval 10s --json | jq '.rows[0]'
   threadwise headroom --prometheus 127.0.0.1:9464   http://127.0.0.1:9464/metrics for Prometheus
   threadwise headroom --interval 15s --textfile /var/lib/node_exporter/threadwise.prom
 
-\"50% busy\" is not half of what a machine with SMT can do: while one thread of each core is busy, it does
-some 80% of it already. The columns:
+\"50% busy\" is not half of what a machine with SMT can do: with one thread of each core busy, it already
+does some 80% of it. Columns:
   busy            share of the logical CPUs' time in use, as the operating system shows it
   cores busy      the same of cores: a core is busy while one of its logical CPUs is
-  capacity used   work done, of the most that the machine can do
-  headroom        what is left of it
-A range says that busy times leave open whether siblings were busy together, or that the yield is not one
-number. Formulas, and what is assumed: docs/HEADROOM.md")]
+  capacity used   work done, as a share of the maximum of this machine
+  headroom        the rest of it
+A range means that busy times do not tell whether siblings were busy together, or that the yield is a
+range. Formulas and assumptions: docs/HEADROOM.md")]
 pub struct HeadroomArgs {
-    /// SMT yield: what a core with two busy threads does over what it does with one, such as 1.27 or 1.2-1.3
-    /// [default: from --from, else the range of the published ones]
+    /// SMT yield: throughput of a core with two busy threads over one busy thread, such as 1.27 or 1.2-1.3
+    /// [default: from --from, otherwise the range of published ones]
     #[arg(long = "yield", value_name = "Y", value_parser = smt_yield, conflicts_with = "from")]
     pub smt_yield: Option<SmtYield>,
-    /// Take the SMT yield from this result file, with its interval, and its clocks where it has them
+    /// Use the SMT yield of this result file, with its interval, and its clocks if it has them
     #[arg(long, value_name = "FILE")]
     pub from: Option<PathBuf>,
-    /// Time from line to line, 100ms to 1h
+    /// Interval between lines, 100ms to 1h
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = crate::input::busy_interval)]
     pub interval: f64,
-    /// Lines, or windows [default: until Ctrl-C]
+    /// Number of lines [default: until Ctrl-C]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
     /// Fill the terminal with bars; q or Ctrl-C ends it
     #[arg(long, alias = "full-screen", conflicts_with_all = ["json", "prometheus", "textfile"])]
     pub live: bool,
-    /// Print JSON, an object a line and a window (docs/JSON.md)
+    /// Print JSON, one object a line for each window (docs/JSON.md)
     #[arg(long, conflicts_with_all = ["prometheus", "textfile"])]
     pub json: bool,
-    /// Answer Prometheus at this address and port, or at this port of 127.0.0.1, under /metrics
+    /// Serve /metrics to Prometheus at this address and port, or at this port of 127.0.0.1
     #[arg(long, value_name = "ADDR", value_parser = address, conflicts_with = "textfile")]
     pub prometheus: Option<SocketAddr>,
-    /// Write this file after every window, for node_exporter's textfile collector; it replaces only its own
+    /// Write this file after every window, for node_exporter's textfile collector; only its own file is replaced
     #[arg(long, value_name = "PATH")]
     pub textfile: Option<PathBuf>,
-    /// Texts of /proc/stat that were recorded one --interval apart, instead of this machine's; two or more
+    /// Copies of /proc/stat recorded one --interval apart, instead of this machine's; two or more
     #[arg(long, value_name = "FILE", num_args = 2.., conflicts_with = "count")]
     pub recorded: Vec<PathBuf>,
-    /// The recorded machine that they are of (`threadwise topology --capture`)
+    /// The recorded machine of --stat (`threadwise topology --capture`)
     #[arg(long, value_name = "DIR", requires = "recorded", default_value = "/")]
     pub root: PathBuf,
-    /// Do not follow switches of tasks where that is permitted: cheaper, and with wider ranges
+    /// Do not trace task switches even if permitted: cheaper, and with wider ranges
     #[arg(long)]
     pub no_switches: bool,
 }
@@ -66,18 +66,18 @@ pub struct HeadroomArgs {
 fn smt_yield(text: &str) -> Result<SmtYield, String> {
     let number = |text: &str| {
         let parsed = text.trim().parse::<f64>();
-        parsed.map_err(|_| format!("'{text}' is no SMT yield: write 1.27, or 1.2-1.3"))
+        parsed.map_err(|_| format!("'{text}' is not an SMT yield: write 1.27, or 1.2-1.3"))
     };
     let (low, high) = text.split_once('-').unwrap_or((text, text));
     SmtYield::new(number(low)?, number(high)?).map_err(|error| error.to_string())
 }
 
-/// `127.0.0.1:9464`, `[::1]:9464`, or a port alone.
+/// Parses `127.0.0.1:9464`, `[::1]:9464`, or a port alone.
 fn address(text: &str) -> Result<SocketAddr, String> {
     let port = |text: &str| Some(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), text.parse().ok()?));
     let parsed = text.parse().ok().or_else(|| port(text.strip_prefix(':').unwrap_or(text)));
     parsed.ok_or_else(|| {
-        format!("'{text}' is no address with a port: write 127.0.0.1:9464, [::1]:9464 or 9464")
+        format!("'{text}' is not an address with a port: write 127.0.0.1:9464, [::1]:9464 or 9464")
     })
 }
 

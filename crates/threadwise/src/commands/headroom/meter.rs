@@ -1,4 +1,4 @@
-//! Windows of busy times: of this machine, or of recorded texts of /proc/stat.
+//! Windows of busy times: of this machine, or of recorded copies of /proc/stat.
 //!
 //! Source: /proc/stat by [`threadwise_telemetry::proc_stat`]; the clock by its sampler `clock`.
 
@@ -19,20 +19,20 @@ use threadwise_telemetry::proc_stat::{self, CpuTicks, ProcStat};
 use threadwise_telemetry::samplers::clock::Clock;
 use threadwise_telemetry::{Moment, Sampler};
 
-/// Largest text of a recorded /proc/stat: that of 8,192 logical CPUs with all their interrupts is smaller.
+/// Maximum size of a recorded /proc/stat: that of 8,192 logical CPUs with all their interrupts is smaller.
 const MOST_BYTES: u64 = 64 << 20;
 
 /// A window and its rows.
 pub struct Window {
-    /// When it was over; not known of a recorded one.
+    /// When it ended; unknown for a recorded one.
     pub end: Option<SystemTime>,
     /// Its length in seconds.
     pub length_s: f64,
     /// Machine, packages, nodes.
     pub rows: Vec<Row>,
-    /// Clock now over that with all busy, where it is counted.
+    /// Clock now over that with all busy, if counted.
     pub clock_ratio: Option<f64>,
-    /// The logical CPUs that are online now, where they changed meanwhile.
+    /// The logical CPUs that are online now, if they changed.
     pub online_now: Option<CpuSet>,
 }
 
@@ -47,9 +47,9 @@ pub struct Meter {
     origin: Instant,
     smt_yield: SmtYield,
     clock: Result<LiveClock, String>,
-    /// Why switches are not followed, where they are not.
+    /// Why switches are not traced, if so.
     tracer: Result<Tracer, String>,
-    /// Whether they are to be followed.
+    /// Whether to trace them.
     wants_switches: bool,
 }
 
@@ -59,7 +59,7 @@ struct LiveClock {
 }
 
 impl Meter {
-    /// Looks at this machine for the first time; the first window begins now.
+    /// Takes the first reading of this machine; the first window begins now.
     ///
     /// # Errors
     /// The topology or /proc/stat cannot be read.
@@ -105,22 +105,22 @@ impl Meter {
         &self.layout
     }
 
-    /// The yield that is counted with.
+    /// The SMT yield in use.
     pub fn smt_yield(&self) -> SmtYield {
         self.smt_yield
     }
 
-    /// Why the clock is not counted, if it is not.
+    /// Why the clock is not counted, if so.
     pub fn no_clock(&self) -> Option<&str> {
         self.clock.as_ref().err().map(String::as_str)
     }
 
-    /// Why switches are not followed, if they are not.
+    /// Why switches are not traced, if so.
     pub fn no_switches(&self) -> Option<&str> {
         self.tracer.as_ref().err().map(String::as_str)
     }
 
-    /// To be called some ten times a second inside of a window: records of switches are kept for a short time only.
+    /// Must be called some ten times a second: records of switches are kept for a short time only.
     pub fn tick(&mut self) {
         let Ok(tracer) = &mut self.tracer else { return };
         let mut shares = Vec::new();
@@ -130,10 +130,10 @@ impl Meter {
         tracer.tick(now_ns(), &shares);
     }
 
-    /// Ends the window and begins the next.
+    /// Ends the window and starts the next.
     ///
     /// # Errors
-    /// The topology or /proc/stat cannot be read any more.
+    /// The topology or /proc/stat can no longer be read.
     pub fn window(&mut self) -> Result<Window, AppError> {
         self.tick();
         let traced = self.tracer.as_mut().map(Tracer::take).unwrap_or_default();
@@ -147,7 +147,7 @@ impl Meter {
             self.layout = Layout::of(&self.topology);
             self.tracer = tracer(&self.layout, self.wants_switches);
         }
-        // What was followed is of the cores as they were.
+        // The trace is of the cores as they were.
         let traced = if is_changed { Vec::new() } else { traced };
         let times = of_window(proc_stat::difference(&self.before, &self.after), length_s);
         let times = cpu_times(&times, length_s);
@@ -176,10 +176,10 @@ impl Meter {
     }
 }
 
-/// Follows switches where there are siblings and it is permitted; else why not.
+/// Traces switches if there are siblings and it is permitted; otherwise says why not.
 fn tracer(layout: &Layout, is_wanted: bool) -> Result<Tracer, String> {
     match (is_wanted, layout.most_threads()) {
-        (false, _) => Err("leave out --no-switches".to_owned()),
+        (false, _) => Err("remove --no-switches".to_owned()),
         (true, 0 | 1) => Err("no core has two logical CPUs".to_owned()),
         (true, _) => Tracer::start(layout).map_err(|error| error.to_string()),
     }
@@ -189,7 +189,7 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The clock's sampler, if it counts cycles here: the clock that cpufreq names is often the one that was asked for.
+/// The clock's sampler, if it counts cycles here: cpufreq's value is often the requested clock.
 fn live_clock(layout: &Layout, all_busy_mhz: f64) -> Result<LiveClock, String> {
     let mut sampler = Clock::new(Path::new("/"));
     let cpus = layout.cpus();
@@ -204,7 +204,7 @@ fn live_clock(layout: &Layout, all_busy_mhz: f64) -> Result<LiveClock, String> {
     }
 }
 
-/// The clock of logical CPUs while they are not idle, over all that were read, in MHz.
+/// Average non-idle clock of all read logical CPUs, MHz.
 fn busy_mhz(readings: &[Reading], length_s: f64) -> Option<f64> {
     let values = |metric: &str| -> Vec<f64> {
         readings.iter().filter(|one| one.metric == metric).filter_map(|one| one.value).collect()
@@ -217,10 +217,10 @@ fn busy_mhz(readings: &[Reading], length_s: f64) -> Option<f64> {
 }
 
 fn unreadable(error: std::io::Error) -> AppError {
-    AppError::Failed(format!("cannot read /proc/stat: {error}; mount proc, or run where it is not hidden"))
+    AppError::Failed(format!("cannot read /proc/stat: {error}; mount proc, or run where /proc is visible"))
 }
 
-/// Windows between recorded texts, and the machine that they are of.
+/// Windows between recorded texts, and their machine.
 ///
 /// # Errors
 /// The machine or a text cannot be read.
@@ -236,7 +236,7 @@ pub fn recorded(args: &HeadroomArgs, smt_yield: SmtYield) -> Result<(Topology, V
         if times.is_empty() {
             return Err(AppError::Input(format!(
                 "{}: no logical CPU's times grew by about {} since {}: give --interval the time between the two, and \
-                 files of one start of the machine without a suspend in between",
+                 files of one boot without a suspend in between",
                 files[1].display(),
                 humantime::format_duration(Duration::from_secs_f64(args.interval)),
                 files[0].display()
@@ -259,7 +259,7 @@ fn recorded_ticks(path: &Path) -> Result<Vec<CpuTicks>, AppError> {
     proc_stat::parse(&text, &mut ticks);
     ticks.sort_by_key(|one| one.cpu);
     match ticks.is_empty() {
-        true => Err(wrong(&"no line of a logical CPU as in /proc/stat: give a copy of that file")),
+        true => Err(wrong(&"it has no line of a logical CPU: give a copy of /proc/stat")),
         false => Ok(ticks),
     }
 }

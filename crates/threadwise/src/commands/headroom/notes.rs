@@ -1,29 +1,27 @@
-//! What `headroom` says once, before its lines: what is read, with which yield, and what the columns are.
+//! Notes that `headroom` prints once, before its lines: what is read, the yield in use, and the meaning of columns.
 
 use super::yields::Chosen;
 use threadwise_document::numbers;
 use threadwise_headroom::{Layout, SmtYield};
 use threadwise_machine::Topology;
 
-/// What the columns are.
+/// The meaning of columns.
 const COLUMNS: &str = "busy: logical CPUs, as the operating system shows it; cores busy: cores with a busy logical CPU; \
-                       capacity used: work done, of the most that can be done; headroom: what is left of that";
+                       capacity used: work done, as a share of the maximum; headroom: the rest of it";
 
-/// What the notes are about.
+/// Facts for the notes.
 pub struct About<'a> {
-    /// The machine.
     pub topology: &'a Topology,
-    /// Its cores.
     pub layout: &'a Layout,
-    /// The yield that is counted with.
+    /// The SMT yield in use.
     pub smt_yield: SmtYield,
-    /// Where it is from.
+    /// Its source.
     pub chosen: &'a Chosen,
-    /// Why the clock is not counted, if it is not.
+    /// Why the clock is not counted, if so.
     pub no_clock: Option<&'a str>,
-    /// Why switches of tasks are not followed, if they are not.
+    /// Why task switches are not traced, if so.
     pub no_switches: Option<&'a str>,
-    /// Time from line to line in seconds.
+    /// Interval between lines, seconds.
     pub interval_s: f64,
     /// Whether it is a recorded machine.
     pub is_recorded: bool,
@@ -45,7 +43,7 @@ pub fn notes(about: &About<'_>) -> Vec<String> {
     lines.push(COLUMNS.to_owned());
     if may_be_stolen(about.topology) {
         lines.push(
-            "stolen: time that the hypervisor gave to others; it is not counted as capacity".to_owned(),
+            "stolen: time that the hypervisor gave to other guests; it is not counted as capacity".to_owned(),
         );
     }
     lines.extend(about.chosen.remarks.iter().cloned());
@@ -71,7 +69,7 @@ fn covered(about: &About<'_>) -> String {
     )
 }
 
-/// What this process may use of it, where that is less.
+/// What this process may use of it, if less.
 fn limited(about: &About<'_>) -> Option<String> {
     let allowed = about.topology.allowed();
     let quota = about.topology.limits.quota_cpus;
@@ -85,11 +83,11 @@ fn limited(about: &About<'_>) -> Option<String> {
 
 fn without_siblings(topology: &Topology) -> String {
     let hidden = match may_be_stolen(topology) {
-        true => "; a hypervisor may hide siblings (`threadwise probe` looks for them)",
+        true => "; a hypervisor may hide siblings (`threadwise probe` detects them)",
         false => "",
     };
     format!(
-        "no core here is declared with two logical CPUs: capacity used is the busy share, and no SMT yield matters{hidden}"
+        "the system reports no core with two logical CPUs: capacity used is the busy share, and no SMT yield matters{hidden}"
     )
 }
 
@@ -99,18 +97,18 @@ fn capacity(about: &About<'_>, threads: usize) -> String {
         true => numbers::ratio(smt_yield.low()),
         false => format!("{} to {}", numbers::ratio(smt_yield.low()), numbers::ratio(smt_yield.high())),
     };
-    let more = if threads > 2 { "; each further thread is taken to add as much" } else { "" };
+    let more = if threads > 2 { "; each further thread is assumed to add as much" } else { "" };
     let less = match smt_yield.low() < 1.0 {
-        true => "; below 1 it is counted as 1, since one thread then does all that a core can",
+        true => "; below 1 it counts as 1, since one thread then does all that a core can",
         false => "",
     };
     format!(
-        "SMT yield (what a core with two busy threads does over what it does with one): {number}, {}{more}{less}",
+        "SMT yield (throughput of a core with two busy threads over one busy thread): {number}, {}{more}{less}",
         about.chosen.words
     )
 }
 
-/// What a busy share means with one thread of each core busy.
+/// The capacity at the busy share of one busy thread on each core.
 fn half_busy(about: &About<'_>, threads: usize) -> String {
     let [low, high] = about.smt_yield.counted().map(|one| 1.0 / (1.0 + (one - 1.0) * (threads as f64 - 1.0)));
     let used = match about.smt_yield.is_exact() {
@@ -126,19 +124,21 @@ fn half_busy(about: &About<'_>, threads: usize) -> String {
 fn switches(about: &About<'_>) -> String {
     match about.no_switches {
         None if may_be_stolen(about.topology) => {
-            "exact but for stolen time: switches of tasks say when siblings were busy together".to_owned()
+            "exact except for stolen time: task switches tell when siblings were busy together".to_owned()
         }
-        None => "exact: switches of tasks say when siblings were busy together".to_owned(),
+        None => "exact: task switches tell when siblings were busy together".to_owned(),
         Some(why) => {
-            format!("ranges: busy times do not say whether siblings were busy together; exact figures: {why}")
+            format!(
+                "ranges: busy times do not tell whether siblings were busy together; for exact values: {why}"
+            )
         }
     }
 }
 
 fn clock(about: &About<'_>) -> String {
     match about.no_clock {
-        None => "clock: counted, against that of the study with all logical CPUs busy".to_owned(),
-        Some(why) => format!("clock: taken to be the same at any load ({why})"),
+        None => "clock: counted, relative to the study's with all logical CPUs busy".to_owned(),
+        Some(why) => format!("clock: assumed to be the same at any load ({why})"),
     }
 }
 

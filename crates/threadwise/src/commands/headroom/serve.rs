@@ -1,8 +1,8 @@
-//! Metrics over HTTP for Prometheus: `GET /metrics` and nothing else.
+//! Metrics over HTTP for Prometheus: only `GET /metrics`.
 //!
-//! hyper reads requests, one task each on one thread, so that a client which says nothing, or does not take its
-//! answer, keeps no other one waiting: a request has [`PATIENCE`], a connection [`AT_MOST`], and of more connections
-//! than [`CONNECTIONS`] the rest wait for a place. Each is closed after its answer.
+//! hyper reads requests, one task each on one thread, so that a silent or slow client does not delay others: a request
+//! has [`PATIENCE`], a connection [`AT_MOST`], and connections beyond [`CONNECTIONS`] wait. Each is closed after its
+//! answer.
 //!
 //! Source: RFC 9110 (methods, status), RFC 9112 (messages); Prometheus, "Exposition formats".
 
@@ -24,23 +24,23 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
-/// Longest head of a request: Prometheus sends some hundred bytes; hyper allows no less.
+/// Maximum head of a request, bytes: Prometheus sends some hundred; hyper allows no less.
 const MOST_BYTES: usize = 8 << 10;
-/// Longest time until the head of a request has come.
+/// Time limit for the head of a request.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Longest time of a connection, with its answer: a scrape of Prometheus gives up after 10 s (`scrape_timeout`).
+/// Time limit of a connection, with its answer: a scrape of Prometheus gives up after 10 s (`scrape_timeout`).
 const AT_MOST: Duration = Duration::from_secs(10);
-/// Connections at once. 1,024 open files are what a process has by default (getrlimit(2)).
+/// Maximum concurrent connections. A process may have 1,024 open files by default (getrlimit(2)).
 const CONNECTIONS: usize = 512;
-/// Pause after a connection that could not be accepted, for want of file descriptors for example.
+/// Pause after a failed accept, for example for lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What is answered: the newest metrics; `None` before the first window.
+/// The newest metrics; `None` before the first window.
 #[derive(Clone, Default)]
 pub struct Page(Arc<Mutex<Option<String>>>);
 
 impl Page {
-    /// Replaces what is answered.
+    /// Replaces the metrics.
     pub fn set(&self, text: String) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
     }
@@ -50,7 +50,7 @@ impl Page {
     }
 }
 
-/// Listens, answers in a thread of its own until the program ends, and gives the address that it listens at.
+/// Listens, answers in its own thread until the program ends, and returns the listening address.
 ///
 /// # Errors
 /// The address cannot be used.
@@ -70,7 +70,7 @@ fn answer_all(runtime: &Runtime, listener: &TcpListener, page: &Page) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     runtime.block_on(async {
         loop {
-            // A semaphore that nobody closes always gives a place.
+            // The semaphore is never closed, so it always gives a permit.
             let place = Arc::clone(&places).acquire_owned().await;
             let Ok((stream, _)) = listener.accept().await else {
                 sleep(PAUSE).await;
@@ -89,7 +89,7 @@ fn answer_all(runtime: &Runtime, listener: &TcpListener, page: &Page) {
                     .max_buf_size(MOST_BYTES)
                     .keep_alive(false)
                     .serve_connection(TokioIo::new(stream), answer);
-                // Who asked and went away, or asks too slowly, gets no answer, and nobody else has to know.
+                // A client that left or is too slow gets no answer; this is not an error.
                 let _ = timeout(AT_MOST, connection).await;
             });
         }
@@ -100,9 +100,9 @@ fn response(method: &Method, path: &str, metrics: Option<String>) -> Response<Fu
     let (status, text) = match (path, method, metrics) {
         ("/metrics", &Method::GET, Some(text)) => (StatusCode::OK, text),
         ("/metrics", &Method::GET, None) => {
-            (StatusCode::SERVICE_UNAVAILABLE, "the first window is not over yet\n".to_owned())
+            (StatusCode::SERVICE_UNAVAILABLE, "the first window has not ended yet\n".to_owned())
         }
-        ("/metrics", ..) => (StatusCode::METHOD_NOT_ALLOWED, "only GET is answered\n".to_owned()),
+        ("/metrics", ..) => (StatusCode::METHOD_NOT_ALLOWED, "only GET is supported\n".to_owned()),
         _ => (StatusCode::NOT_FOUND, "the metrics are at /metrics\n".to_owned()),
     };
     let content = if status == StatusCode::OK { exposition::CONTENT_TYPE } else { "text/plain" };

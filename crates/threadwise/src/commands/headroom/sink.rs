@@ -1,4 +1,4 @@
-//! Where windows go: lines, JSON, a screen, a file of metrics, or Prometheus.
+//! Outputs of windows: lines, JSON, a screen, a file of metrics, or Prometheus.
 
 use super::args::HeadroomArgs;
 use super::meter::Window;
@@ -13,11 +13,11 @@ use threadwise_headroom::{Bounds, SmtYield, screen, table};
 use threadwise_machine::text::marked;
 use threadwise_report::json::{self, HeadroomWindow};
 
-/// What is the same of all windows.
+/// What all windows have in common.
 pub struct Setting {
-    /// The yield that is counted with.
+    /// The SMT yield in use.
     pub smt_yield: SmtYield,
-    /// Where that is from.
+    /// Its source.
     pub yield_source: &'static str,
     /// Whether time can be stolen here.
     pub may_be_stolen: bool,
@@ -25,23 +25,23 @@ pub struct Setting {
 
 /// An output.
 pub enum Sink {
-    /// A table, lines of it so far.
+    /// A table, with the number of lines so far.
     Lines(u64),
-    /// An object a line.
+    /// One JSON object a line.
     Json,
     /// Bars, with the notes below them.
     Screen(Terminal, Vec<String>),
-    /// For node_exporter.
+    /// A file for node_exporter.
     Textfile(Textfile, Totals),
-    /// Answers Prometheus.
+    /// Metrics for Prometheus.
     Prometheus(Page, Totals),
 }
 
 impl Sink {
-    /// The output that was asked for; says its notes, where there is a place for them.
+    /// Opens the requested output, and shows its notes if it has a place for them.
     ///
     /// # Errors
-    /// It cannot be written, is no terminal, or the address cannot be used.
+    /// It cannot be written, is not a terminal, or the address cannot be used.
     pub fn open(args: &HeadroomArgs, notes: Vec<String>, setting: &Setting) -> Result<Self, AppError> {
         if args.live {
             let notes = notes.iter().map(|note| marked(note).into_owned()).collect();
@@ -68,7 +68,7 @@ impl Sink {
         Ok(Self::Lines(0))
     }
 
-    /// Gives out a window.
+    /// Writes a window.
     ///
     /// # Errors
     /// It cannot be written.
@@ -105,7 +105,7 @@ impl Sink {
         }
     }
 
-    /// Waits a little; whether its user has ended it by a key.
+    /// Waits a little; returns whether the user pressed a key to end.
     pub fn wait(&self, time: Duration) -> bool {
         match self {
             Self::Screen(terminal, _) => terminal.wait(time),
@@ -116,7 +116,7 @@ impl Sink {
         }
     }
 
-    /// Says something that came up meanwhile.
+    /// Shows a remark.
     pub fn remark(&mut self, line: &str) {
         match self {
             Self::Screen(_, notes) => notes.push(marked(line).into_owned()),

@@ -1,7 +1,7 @@
-//! The terminal while `headroom --live` fills it: the alternate screen, no cursor, no echo, and back to what it was at the
-//! end, also after Ctrl-C and a panic.
+//! The terminal in `headroom --live`: the alternate screen, no cursor, no echo, and restored at the end, also after
+//! Ctrl-C and a panic.
 //!
-//! Source: ECMA-48; `termios(3)` (ECHO, ICANON). No library: the sequences are four (evidence/decisions.md, "Libraries").
+//! Source: ECMA-48; `termios(3)` (ECHO, ICANON). Four sequences need no library (evidence/decisions.md, "Libraries").
 
 use crate::error::AppError;
 use crate::output;
@@ -11,24 +11,24 @@ use std::io::{self, IsTerminal, Read, Write};
 use std::time::Duration;
 use threadwise_headroom::screen::{ENTER, LEAVE, Size};
 
-/// Holds the terminal; dropping it gives it back.
+/// Holds the terminal; dropping it restores it.
 pub struct Terminal {
     before: Option<Termios>,
 }
 
 impl Terminal {
-    /// Takes the terminal.
+    /// Switches the terminal to the live display.
     ///
     /// # Errors
-    /// Standard output is none.
+    /// Standard output is not a terminal.
     pub fn enter() -> Result<Self, AppError> {
         if !io::stdout().is_terminal() {
             return Err(AppError::Input(
-                "--live needs a terminal, and standard output is not one: leave it out for lines, or use --json"
+                "--live needs a terminal, and standard output is not one: remove it for lines, or use --json"
                     .to_owned(),
             ));
         }
-        // A message that is written to the alternate screen would go with it.
+        // A message on the alternate screen would disappear with it.
         let next = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
             write(LEAVE);
@@ -39,7 +39,7 @@ impl Terminal {
         Ok(Self { before })
     }
 
-    /// What it shows now: its size may change.
+    /// Its current size.
     pub fn size(&self) -> Size {
         let (columns, lines) = output::terminal_size().unwrap_or((80, 24));
         Size { columns, lines, unicode: output::style().unicode }
@@ -54,12 +54,12 @@ impl Terminal {
         stdout.write_all(frame.as_bytes()).and_then(|()| stdout.flush()).map_err(|_| AppError::ClosedPipe)
     }
 
-    /// Waits, and says whether `q` was typed.
+    /// Waits; returns whether `q` was typed.
     pub fn wait(&self, time: Duration) -> bool {
         let stdin = io::stdin();
         let timeout = Timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: time.subsec_nanos().into() };
         let mut keys = [PollFd::new(&stdin, PollFlags::IN)];
-        // Without keys to wait for, or where a signal came, time passes all the same.
+        // Without keys, or after a signal, wait for the rest of the time.
         let ready = self.before.is_some() && poll(&mut keys, Some(&timeout)).is_ok_and(|count| count > 0);
         if !ready {
             if self.before.is_none() {
@@ -79,13 +79,13 @@ impl Drop for Terminal {
     fn drop(&mut self) {
         write(LEAVE);
         if let Some(before) = &self.before {
-            // A terminal that is gone has nothing to be put back.
+            // A terminal that is gone needs no restoring.
             let _ = tcsetattr(io::stdin(), OptionalActions::Flush, before);
         }
     }
 }
 
-/// Keys are neither shown nor held back until the end of a line; what was set before, where standard input is a terminal.
+/// Turns off echo and line mode if standard input is a terminal; returns the earlier settings.
 fn quiet_keys() -> Option<Termios> {
     let before = tcgetattr(io::stdin()).ok()?;
     let mut quiet = before.clone();
@@ -96,6 +96,6 @@ fn quiet_keys() -> Option<Termios> {
 
 fn write(text: &str) {
     let mut stdout = io::stdout().lock();
-    // Where the terminal is gone nobody sees what it shows.
+    // A failed write to a closed terminal does not matter.
     let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
 }

@@ -1,4 +1,4 @@
-//! A file of metrics for node_exporter's textfile collector, replaced as a whole after every window.
+//! A file of metrics for node_exporter's textfile collector, replaced atomically after every window.
 //!
 //! Source: node_exporter, "Textfile Collector" (files `*.prom` of a folder, to be renamed into it).
 
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use threadwise_headroom::exposition::MARK;
 use threadwise_reload::dir::Dir;
 
-/// A file that may be replaced, in a folder that stays the same one whatever is renamed.
+/// A file that may be replaced, in a folder held open so that renaming it does not matter.
 pub struct Textfile {
     path: PathBuf,
     folder: Dir,
@@ -18,13 +18,13 @@ pub struct Textfile {
 }
 
 impl Textfile {
-    /// Looks whether the file may be written: it is new, or one that this command wrote.
+    /// Checks that the file may be written: it is new, or one that this command wrote.
     ///
     /// # Errors
     /// It is another file, its folder cannot be written, or root would follow another user's link to it.
     pub fn new(path: &Path) -> Result<Self, AppError> {
         let Some(name) = path.file_name().filter(|_| path != Path::new("-")) else {
-            let why = "is no name of a file that node_exporter could read: give one, as ./threadwise.prom";
+            let why = "is not a file name that node_exporter can read: give one such as ./threadwise.prom";
             return Err(AppError::Input(format!("'{}' {why}", path.display())));
         };
         let parent = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -38,10 +38,10 @@ impl Textfile {
         aside.push(format!(".{}.new", std::process::id()));
         let file = Self { path: path.to_owned(), folder, name: name.to_owned(), aside };
         file.expect_ours()?;
-        // Whether this user may make it, only making it tells; it is gone again at once.
+        // Only creating a file shows whether this user may; it is removed at once.
         let made = file.folder.create(&file.aside).and_then(|_| file.folder.remove(&file.aside));
         made.map(|()| file).map_err(|error| {
-            let advice = "give a name in a folder that you may write";
+            let advice = "give a name in a folder that you may write to";
             AppError::Input(format!("cannot create {}: {error}; {advice}", path.display()))
         })
     }
@@ -51,10 +51,10 @@ impl Textfile {
         self.path.extension().is_some_and(|extension| extension == "prom")
     }
 
-    /// Puts a text in its place, whole or not at all.
+    /// Replaces the file with a text atomically.
     ///
     /// # Errors
-    /// It cannot be written, or another file lies there by now.
+    /// It cannot be written, or is another file by now.
     pub fn replace(&self, text: &str) -> Result<(), AppError> {
         self.expect_ours()?;
         self.folder
@@ -62,7 +62,7 @@ impl Textfile {
             .map_err(|error| AppError::Failed(format!("cannot write {}: {error}", self.path.display())))
     }
 
-    /// Refuses to put anything in another file's place.
+    /// Refuses to replace another file.
     fn expect_ours(&self) -> Result<(), AppError> {
         match self.folder.stat(&self.name) {
             Ok(None) => Ok(()),
@@ -72,7 +72,7 @@ impl Textfile {
     }
 }
 
-/// Whether it is a plain file that begins with the mark.
+/// Whether it is a regular file that begins with the mark.
 fn is_written_here(folder: &Dir, name: &OsStr) -> bool {
     let mut head = Vec::new();
     let read = folder.regular(name).and_then(|file| file.take(MARK.len() as u64).read_to_end(&mut head));

@@ -1,4 +1,4 @@
-//! How long siblings were busy together, exactly, where switches of tasks may be followed.
+//! The exact time that siblings were busy together, if task switches may be traced.
 //!
 //! Source: [`threadwise_telemetry::switches`]; cores of one logical CPU need none of it.
 
@@ -10,27 +10,27 @@ use threadwise_machine::CpuSet;
 use threadwise_telemetry::perf::open::OpenError;
 use threadwise_telemetry::switches::{Switches, TaskSwitch};
 
-/// Follows the cores of a layout that have two and more logical CPUs.
+/// Traces the cores of a layout that have two or more logical CPUs.
 pub struct Tracer {
     switches: Switches,
-    /// In the layout's order; `None` of cores that have one logical CPU.
+    /// In the layout's order; `None` for cores with one logical CPU.
     cores: Vec<Option<Followed>>,
     read: Vec<TaskSwitch>,
 }
 
 struct Followed {
     cpus: Vec<u32>,
-    /// Places among the logical CPUs that are followed.
+    /// Positions among the traced logical CPUs.
     places: Vec<usize>,
     follower: Follower,
-    /// Switches that are not counted yet, of each logical CPU.
+    /// Uncounted switches of each logical CPU.
     waiting: Vec<Vec<Switch>>,
     /// The window so far.
     sum: Traced,
     is_complete: bool,
 }
 
-/// Now, on the clock of the records.
+/// The current time on the clock of the records.
 pub fn now_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     let time = Duration::new(now.tv_sec.try_into().unwrap_or(0), now.tv_nsec.try_into().unwrap_or(0));
@@ -38,10 +38,10 @@ pub fn now_ns() -> u64 {
 }
 
 impl Tracer {
-    /// Begins to follow.
+    /// Starts tracing.
     ///
     /// # Errors
-    /// Why switches cannot be followed here, and what would permit it.
+    /// Why switches cannot be traced here, and what would permit it.
     pub fn start(layout: &Layout) -> Result<Self, OpenError> {
         let is_shared = |core: &&CoreCpus| core.cpus.len() > 1;
         let cpus: CpuSet =
@@ -63,13 +63,13 @@ impl Tracer {
         Ok(Self { switches, cores: cores.collect(), read: Vec::new() })
     }
 
-    /// Whether some logical CPU has not switched yet, so that its busy share has to say what it runs.
+    /// Whether a logical CPU has not switched yet, so that its busy share must tell what it runs.
     pub fn needs_shares(&self) -> bool {
         self.cores.iter().flatten().any(|core| !core.follower.is_known())
     }
 
-    /// Counts what happened until `now_ns`. `shares` are busy shares of the logical CPUs (times in a window of
-    /// 1 s), where they are needed. To be called several times a second.
+    /// Counts until `now_ns`. `shares` are busy shares of the logical CPUs (times in a window of 1 s), if needed. Must
+    /// be called several times a second.
     pub fn tick(&mut self, now_ns: u64, shares: &[Option<CpuTime>]) {
         for core in self.cores.iter_mut().flatten() {
             let mut is_complete = true;
@@ -86,7 +86,7 @@ impl Tracer {
         }
     }
 
-    /// What was counted since the last call; of a core whose records were lost in part nothing.
+    /// The counts since the last call; none of a core that lost records.
     pub fn take(&mut self) -> Vec<Option<Traced>> {
         let take = |core: &mut Option<Followed>| {
             let core = core.as_mut()?;

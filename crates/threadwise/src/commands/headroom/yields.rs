@@ -1,4 +1,4 @@
-//! The SMT yield that `headroom` counts with: given, measured by a study, or published.
+//! The SMT yield for `headroom`: given, measured by a study, or published.
 
 use super::args::HeadroomArgs;
 use crate::error::AppError;
@@ -8,17 +8,17 @@ use threadwise_analysis::{MeasuredYield, YieldClocks, measured_yields};
 use threadwise_document::numbers;
 use threadwise_headroom::{SmtYield, smt_yield};
 
-/// A yield and where it is from.
+/// A yield and its source.
 pub struct Chosen {
-    /// As it was measured, changes of the clock included.
+    /// As measured, changes of the clock included.
     pub smt_yield: SmtYield,
     /// `given`, `study`, `published`.
     pub source: &'static str,
-    /// The same in words, to stand behind the number.
+    /// The source in words, to follow the number.
     pub words: String,
-    /// The yield cycle by cycle, and the clock with all busy in MHz, where a study knows clocks.
+    /// The yield per cycle, and the clock with all busy in MHz, if the study has clocks.
     pub by_cycle: Option<(SmtYield, f64)>,
-    /// Why clocks cannot be counted as far as the yield goes.
+    /// Why clocks cannot be counted, as far as the yield decides.
     pub no_clock: &'static str,
     /// Remarks on the study.
     pub remarks: Vec<String>,
@@ -26,7 +26,7 @@ pub struct Chosen {
 
 const NO_STUDY: &str = "--from FILE has the clocks of a study";
 
-/// The yield that the arguments ask for.
+/// The yield that the arguments select.
 ///
 /// # Errors
 /// The file cannot be read or has no yield.
@@ -47,7 +47,7 @@ pub fn choose(args: &HeadroomArgs) -> Result<Chosen, AppError> {
             let low = all.iter().map(|(_, value)| *value).fold(f64::INFINITY, f64::min);
             let high = all.iter().map(|(_, value)| *value).fold(0.0, f64::max);
             let smt_yield = SmtYield::new(low, high).map_err(AppError::failed)?;
-            let words = "the range of the published ones (`threadwise published`); measure this machine's with \
+            let words = "the range of published ones (`threadwise published`); measure this machine's with \
                          `threadwise run` and give --from FILE, or --yield";
             Ok(simple(smt_yield, "published", words))
         }
@@ -60,7 +60,7 @@ fn of_study(path: &Path) -> Result<Chosen, AppError> {
     let file = path.display();
     let found = measured_yields(&facts).map_err(|why| {
         AppError::Input(format!(
-            "{file} has no SMT yield to count with: {} Give a study of `threadwise run` from a machine with SMT, or --yield 1.27",
+            "{file} has no SMT yield: {} Give a study of `threadwise run` from a machine with SMT, or --yield 1.27",
             why.trim_start_matches("SMT yield: ")
         ))
     })?;
@@ -69,7 +69,7 @@ fn of_study(path: &Path) -> Result<Chosen, AppError> {
     let by_cycle = match found.iter().map(|one| one.clocks).collect::<Option<Vec<YieldClocks>>>() {
         Some(clocks) => {
             let mhz = clocks.iter().map(|one| one.all_busy_mhz).sum::<f64>() / clocks.len() as f64;
-            // Work by cycle: what the clock took from the yield is counted with the clock.
+            // Work per cycle: the clock's loss is counted with the clock.
             let scale = |one: &MeasuredYield| {
                 one.clocks.map_or(1.0, |clocks| clocks.one_sibling_mhz / clocks.both_siblings_mhz)
             };
@@ -79,7 +79,7 @@ fn of_study(path: &Path) -> Result<Chosen, AppError> {
     };
     let mut remarks: Vec<String> = opened.problem().into_iter().collect();
     if facts.is_simulated() {
-        remarks.push(format!("{file} is simulated: its yield says nothing about a machine"));
+        remarks.push(format!("{file} is simulated: its yield is not a machine's"));
     }
     let scope = if found.iter().all(|one| one.is_whole_machine) { "all cores together" } else { "a core" };
     let model = facts.topology.identity.cpu_model.as_deref();
@@ -91,14 +91,14 @@ fn of_study(path: &Path) -> Result<Chosen, AppError> {
     Ok(Chosen {
         smt_yield,
         source: "study",
-        words: format!("measured of {scope} in {file}{on}{groups}"),
+        words: format!("measured on {scope} in {file}{on}{groups}"),
         by_cycle,
         no_clock: "the study has no clocks of its treatments",
         remarks,
     })
 }
 
-/// From the lowest end to the highest, scaled and kept to what can be a yield; `None` where none of them can.
+/// From the lowest end to the highest, scaled and limited to possible yields; `None` if all are impossible.
 fn merged(found: &[MeasuredYield], scale: &dyn Fn(&MeasuredYield) -> f64) -> Option<SmtYield> {
     let is_yield =
         |one: &MeasuredYield| (smt_yield::LEAST..=smt_yield::MOST).contains(&(one.ratio.mean * scale(one)));
@@ -111,7 +111,7 @@ fn merged(found: &[MeasuredYield], scale: &dyn Fn(&MeasuredYield) -> f64) -> Opt
 
 fn nonsense(path: &Path) -> AppError {
     AppError::Input(format!(
-        "{}: two siblings did less than 0.5 or more than 2 times what one did, which is no SMT yield (`threadwise report` says more): give --yield",
+        "{}: two siblings did less than 0.5 or more than 2 times what one did, which is not an SMT yield (see `threadwise report`): give --yield",
         path.display()
     ))
 }

@@ -10,19 +10,19 @@ use threadwise_study::load::MAX_SESSIONS;
 Examples:
   threadwise pool                                              embedded SQLite, about 100 s
   threadwise pool --engine postgres                            a private server
-  threadwise pool --engine postgres://app@db.example/shop      your server, in a schema of our own
+  threadwise pool --engine postgres://app@db.example/shop      your server, in threadwise's own schema
   threadwise pool --engine postgres --slo p99=10ms
-  threadwise pool --engine postgres --connections-at-most 128  where 64 did more than all fewer
+  threadwise pool --engine postgres --connections-at-most 128  if 64 did more than any fewer
   threadwise pool --engine postgres://app@db.example/shop --transaction page.sql
   threadwise pool --engine sqlite --engine-option database=/srv/shop.db --transaction page.sql
 
-The load is cached reads of a table that is made for it, or your own statements; a server is asked
-one statement a step, as a client would. At most as many connections are taken as are free
-(docs/ENGINES.md, \"Connections\"). Numbers are of all application instances together.
+The load is cached reads of a generated table, or your own statements; a server gets one statement a
+step, as from a client. At most the free connections are used (docs/ENGINES.md, \"Connections\").
+Numbers are of all application instances together.
 
 All options: threadwise pool --help-all")]
 pub struct PoolArgs {
-    /// Engine by its name, or a server's address [default: sqlite]
+    /// Engine by name, or a server's address [default: sqlite]
     ///
     /// As of `run`.
     #[arg(long, value_name = "NAME|URL", help_heading = "What is measured")]
@@ -37,17 +37,17 @@ pub struct PoolArgs {
     pub sessions: Option<Vec<u32>>,
     /// Largest number of connections to measure
     ///
-    /// It counts those of all application instances together. Where the largest number that was measured does more than
-    /// all smaller ones, the answer has no line to paste, but the next bound to try. It cannot be given with --sessions.
-    /// [default: four times the logical CPUs, but 16 to 64, or twice the logical CPUs where that is more]
+    /// It counts those of all application instances together. If the largest measured number does more than all smaller
+    /// ones, the answer gives the next limit to try instead of a setting. It cannot be given with --sessions.
+    /// [default: four times the logical CPUs, but 16 to 64, or twice the logical CPUs if that is more]
     #[arg(long, value_name = "NUMBER", conflicts_with = "sessions", value_parser = clap::value_parser!(u32).range(2..=i64::from(MAX_SESSIONS)), help_heading = "What is measured")]
     pub connections_at_most: Option<u32>,
-    /// 99th percentile of latency to keep, such as p99=10ms
+    /// Upper bound for the 99th percentile of latency, such as p99=10ms
     ///
-    /// It is that of a step. The answer then has the most connections that keep it.
+    /// It applies to a step. The answer then has the most connections within it.
     #[arg(long, value_name = "p99=TIME", value_parser = crate::input::p99, help_heading = "What is measured")]
     pub slo: Option<f64>,
-    /// How it is measured.
+    /// Duration, precision and output.
     #[command(flatten)]
     pub measure: MeasureArgs,
     /// The slices of a block.
@@ -72,7 +72,7 @@ Examples:
 
 All options: threadwise maxdop --help-all")]
 pub struct MaxdopArgs {
-    /// Engine by its name, or a server's address [default: duckdb]
+    /// Engine by name, or a server's address [default: duckdb]
     ///
     /// Names: duckdb, datafusion, clickhouse, postgres.
     #[arg(long, value_name = "NAME|URL", help_heading = "What is measured")]
@@ -85,13 +85,13 @@ pub struct MaxdopArgs {
     /// Degrees of parallelism [default: 1, 2, 4, ... to the logical CPUs]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = crate::input::count, help_heading = "What is measured")]
     pub dop: Option<Vec<u32>>,
-    /// Streams of queries at once
+    /// Concurrent streams of queries
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = "What is measured")]
     pub streams: u32,
     /// Scale factor of the data: 1 is about 1 GB [default: 1]
     #[arg(long, value_name = "NUMBER", help_heading = "What is measured")]
     pub scale: Option<String>,
-    /// How it is measured.
+    /// Duration, precision and output.
     #[command(flatten)]
     pub measure: MeasureArgs,
     /// Engine option, as of `run`; may be repeated
@@ -108,15 +108,15 @@ Examples:
   threadwise bind port:5432 --metric p99='ms lower regex:p99=([0-9.]+)' -- ./load-for-10s.sh
   threadwise bind postgresql.service --placement no-smt --placement half-cores -- ./load.sh
 
-Each mask is in force for one run of the command at a time, and every thread has its own mask again
-after it, also when threadwise is killed. The answer ends in the line to install, or leaves the
-server as it is.
+Each mask applies to one run of the command at a time, and every thread gets its own mask back after
+it, even if threadwise is killed. The answer ends with the line to install, or leaves the server as
+it is.
 
 All options: threadwise bind --help-all")]
 pub struct BindArgs {
-    /// Running server: process number, port:N, path of its socket, or unit
+    /// Running server: process ID, port:N, path of its socket, or unit
     ///
-    /// A unit is that of systemd.
+    /// A unit is a systemd unit.
     #[arg(value_name = "PID|port:N|UNIT", value_parser = crate::commands::run::server_name)]
     pub server: String,
     /// Logical CPUs instead of the preset's; may be repeated
@@ -130,10 +130,10 @@ pub struct BindArgs {
     pub metric: Vec<(String, String)>,
     /// Metric of the answer, or elapsed for the duration
     ///
-    /// [default: the parser's own, else the first --metric, else the duration]
+    /// [default: the parser's own, otherwise the first --metric, otherwise the duration]
     #[arg(long, value_name = "NAME", help_heading = "The load")]
     pub headline: Option<String>,
-    /// How it is measured.
+    /// Duration, precision and output.
     #[command(flatten)]
     pub measure: MeasureArgs,
     /// The load on the server: a command with its arguments
@@ -145,7 +145,7 @@ pub struct BindArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  threadwise ab -- ./old --input x --- ./new --input x         which takes less time, by how much
+  threadwise ab -- ./old --input x --- ./new --input x         which takes less time, and by how much
   threadwise ab --parse pgbench -- pgbench -n -T 10 -p 5432 bench --- pgbench -n -T 10 -p 5433 bench
   threadwise ab --placement all --placement no-smt -- ./old --- ./new
   threadwise ab --metric 'tps=tx/s higher regex:tps = ([0-9.]+)' -- ./old --- ./new
@@ -157,9 +157,9 @@ Examples:
     --a engine.settings.wal_level=replica --b engine.settings.wal_level=minimal \\
     --b engine.settings.max_wal_senders=0
 
-Both run in every block, in a drawn order, so that what the hour does to one it does to the other.
-A runs twice in a block, and how much these two differ is the noise that the answer is held against.
-The answer is B over A.
+Both run in every block, in a drawn order, so that disturbances over time affect both. A runs twice in
+a block, and the difference between these two is the noise that the answer is compared with. The
+answer is B over A.
 
 All options: threadwise ab --help-all")]
 pub struct AbArgs {
@@ -177,7 +177,7 @@ pub struct AbArgs {
     /// With --engine the default is cached-reads.
     #[arg(long, value_name = "NAME|FILE.toml", help_heading = "What is measured")]
     pub study: Option<String>,
-    /// Engine by its name, or a server's address
+    /// Engine by name, or a server's address
     ///
     /// As of `run`.
     #[arg(long, value_name = "NAME|URL", help_heading = "What is measured")]
@@ -190,12 +190,12 @@ pub struct AbArgs {
     /// As of `run`.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = crate::input::count, help_heading = "What is measured")]
     pub sessions: Option<Vec<u32>>,
-    /// Where both run; may be repeated [default: all]
+    /// Placement of both; may be repeated [default: all]
     ///
     /// The placement all has all allowed logical CPUs.
     #[arg(long, value_name = "PLACEMENT", help_heading = "Where")]
     pub placement: Option<Vec<String>>,
-    /// How it is measured.
+    /// Duration, precision and output.
     #[command(flatten)]
     pub measure: MeasureArgs,
     /// Measure until intervals are within this half-width, such as 2%
@@ -209,7 +209,7 @@ pub struct AbArgs {
     /// Engine option of both, as of `run`; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = crate::input::key_value, help_heading = "Servers")]
     pub engine_option: Vec<(String, String)>,
-    /// What both run: CMD_A, and after --- CMD_B.
+    /// Commands of both: CMD_A, and CMD_B after ---.
     #[command(flatten)]
     pub commands: CommandArgs,
 }

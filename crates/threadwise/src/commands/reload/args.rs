@@ -14,13 +14,13 @@ Examples:
   threadwise reload --recover *.db             after a kill or a power loss
   threadwise reload --engine sqlite --unseal shop.db.before-reload
 
-Each database is held by its engine's own lock from before its backup until after the swap; one that
-others use is skipped with its reason. Killed at any moment, every database is under its name with all
-its committed rows. docs/RELOAD.md has the guarantees, their limits and examples.
+Each database is held by its engine's own lock from before its backup until after the swap; a database
+in use is skipped with the reason. If killed at any moment, every database is still under its name with
+all committed rows. docs/RELOAD.md has the guarantees, their limits and examples.
 
 Exit codes:
   0 all done   1 some were skipped or failed   2 bad input   3 the engine's tools are missing
-  130 stopped by Ctrl-C; what was begun is done or as it was")]
+  130 stopped by Ctrl-C; files in progress are finished or unchanged")]
 pub struct ReloadArgs {
     /// Database files, or @LIST for a text file with one path a line; with --recover also folders
     #[arg(value_name = "FILE|@LIST", required = true)]
@@ -28,36 +28,35 @@ pub struct ReloadArgs {
     /// Engine of the files
     #[arg(long, value_enum, value_name = "NAME", required_unless_present = "recover")]
     pub engine: Option<ReloadEngine>,
-    /// Files at once
+    /// Number of files at once
     #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: u16,
-    /// Which files are begun first
+    /// Order of files
     #[arg(long, value_enum, default_value = "largest")]
     pub order: ReloadOrder,
     /// Seed of --order shuffled [default: drawn]
     #[arg(long, value_name = "NUMBER")]
     pub seed: Option<u64>,
-    /// What becomes of the originals: kept beside the new files as NAME.before-reload, or removed when the
+    /// What to do with the originals: keep them beside the new files as NAME.before-reload, or remove them after the
     /// new one was opened under its name
     #[arg(long, value_enum, default_value = "keep")]
     pub originals: ReloadOriginals,
     /// Page size of the new files in bytes [default: each file's own]
     #[arg(long, value_name = "BYTES")]
     pub page_size: Option<u32>,
-    /// How long to wait for others who use a file before it is skipped; 0s for not at all
+    /// How long to wait for other users of a file before it is skipped; 0s for not at all
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = wait_s)]
     pub wait: f64,
-    /// Engine option, such as bin=/opt/firebird/bin; may be given several times
+    /// Engine option, such as bin=/opt/firebird/bin; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = crate::input::key_value)]
     pub engine_option: Vec<(String, String)>,
-    /// Log of finished files; the same command with the same log leaves out what is done and unchanged
+    /// Log of finished files; the same command with the same log skips what is done and unchanged
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
-    /// Say what would be done and what is in the way; change nothing. Whether a file is damaged, only the
-    /// run checks
+    /// Show what would be done and what prevents it; change nothing. Only the run checks whether a file is damaged
     #[arg(long, conflicts_with = "unseal")]
     pub dry_run: bool,
-    /// Put back or finish what a killed run left; reload nothing
+    /// Restore or finish what a killed run left; reload nothing
     #[arg(long, conflicts_with_all = ["unseal", "log"])]
     pub recover: bool,
     /// Make kept originals writable again; reload nothing
@@ -117,7 +116,7 @@ pub struct ReloadWatchdogArgs {
     pub engine_option: Vec<(String, String)>,
 }
 
-/// A time that may be none.
+/// A time that may be 0.
 fn wait_s(text: &str) -> Result<f64, String> {
     match humantime::parse_duration(text) {
         Ok(wait) if wait.is_zero() => Ok(0.0),

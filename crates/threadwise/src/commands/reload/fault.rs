@@ -1,9 +1,9 @@
-//! The exit code of what a reload could not do.
+//! Exit codes of reload errors.
 
 use crate::error::AppError;
 use threadwise_reload::error::ReloadError;
 
-/// An error of `reload` by its exit code.
+/// The program error for an error of `reload`.
 pub fn app_error(error: ReloadError) -> AppError {
     match error {
         ReloadError::List { .. } | ReloadError::Log { .. } | ReloadError::Option(_) => AppError::input(error),

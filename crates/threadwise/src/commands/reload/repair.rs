@@ -1,4 +1,4 @@
-//! `threadwise reload --recover` and `--unseal`: what is repaired, and what was looked at.
+//! `threadwise reload --recover` and `--unseal`: repairs, and reports what was searched.
 
 use super::args::ReloadArgs;
 use super::fault::app_error;
@@ -11,13 +11,13 @@ use threadwise_reload::list;
 use threadwise_reload::recover::{self, Recovered};
 use threadwise_reload::search::{self, Found};
 
-/// What became of one path, or why nothing did.
+/// The result for one path, or why it failed.
 type Outcome = (PathBuf, Result<String, String>);
 
-/// Recovers files, and what is left in folders and below them.
+/// Recovers files, and leftovers in folders and below them.
 pub fn recover(args: &ReloadArgs, settings: &Settings) -> Result<(), AppError> {
     let given = list::paths(&args.files).map_err(app_error)?;
-    // All names are looked at before anything is done.
+    // All names are checked before anything is changed.
     given.iter().try_for_each(|path| is_there(path))?;
     let mut outcomes = Vec::new();
     let repair = |path: PathBuf| match args.dry_run {
@@ -48,13 +48,13 @@ fn is_there(path: &Path) -> Result<(), AppError> {
         return Ok(());
     }
     let why = match path.symlink_metadata() {
-        Ok(_) => "is a link that leads nowhere: name the database itself",
+        Ok(_) => "is a dangling link: give the database itself",
         Err(_) => "no such file or folder",
     };
     Err(AppError::Input(format!("{}: {why}; nothing was touched", shown::path(path))))
 }
 
-/// What `--dry-run` says: whether something is there to recover, and nothing is touched.
+/// The message of `--dry-run`: whether there is something to recover; nothing is touched.
 fn would_be(path: PathBuf) -> Outcome {
     let word = if recover::is_left_of(&path) { "would be recovered" } else { "nothing was left" };
     (path, Ok(word.to_owned()))
@@ -63,13 +63,13 @@ fn would_be(path: PathBuf) -> Outcome {
 fn recovered(path: PathBuf, settings: &Settings) -> Outcome {
     let word = recover::recover(&path, settings).map(|recovered| match recovered {
         Recovered::Nothing => "nothing was left".to_owned(),
-        Recovered::PutBack => "put back as it was".to_owned(),
+        Recovered::PutBack => "restored".to_owned(),
         Recovered::Finished => "finished: the new file has the name".to_owned(),
     });
     (path, word.map_err(|error| error.to_string()))
 }
 
-/// What a search that found nothing, or could not look everywhere, says.
+/// The message of a search that found nothing, or could not search everything.
 fn looked_at(found: &Found) -> Result<String, String> {
     let what = match found.databases.len() {
         0 => "nothing was left".to_owned(),
@@ -93,7 +93,7 @@ fn not_looked_at(found: &Found) -> String {
         }
     }
     if found.is_cut {
-        text.push_str("; and there are more folders: name those that have databases");
+        text.push_str("; and there are more folders: give those with databases");
     }
     text
 }
@@ -115,7 +115,7 @@ pub fn unseal(args: &ReloadArgs, settings: &Settings, driver: &dyn Driver) -> Re
     print_outcomes(args, "unseal", &outcomes)
 }
 
-/// Prints what became of each path, and fails where one could not be repaired.
+/// Prints the result of each path, and fails if one could not be repaired.
 fn print_outcomes(args: &ReloadArgs, what: &str, outcomes: &[Outcome]) -> Result<(), AppError> {
     let failed = outcomes.iter().filter(|(_, result)| result.is_err()).count();
     let text: String = outcomes

@@ -39,13 +39,13 @@ fn reason(outcome: &Outcome) -> Option<&str> {
     }
 }
 
-/// What became of one file, in as few words as progress has room for.
+/// The result of one file, short enough for progress.
 pub fn brief(report: &Report) -> String {
     let word = word(&report.outcome).replace('_', " ");
     format!("{}: {word}, {:.1} s", path(&report.path), report.seconds)
 }
 
-/// What became of one file, on one line.
+/// The result of one file, on one line.
 pub fn line(report: &Report) -> String {
     let mut line = match (&report.outcome, report.bytes_after) {
         (Outcome::Done, Some(after)) => format!(
@@ -94,18 +94,18 @@ pub fn text(reports: &[Report], seconds: f64, engine: &str) -> String {
         };
         let _ = writeln!(
             text,
-            "originals are kept, {state}, such as {}: remove them, or get one back with\n  \
+            "originals are kept, {state}, such as {}: remove them, or restore one with\n  \
              threadwise reload --engine {engine} --unseal FILE.before-reload && mv FILE.before-reload FILE",
             path(kept)
         );
     }
     if reports.iter().any(|report| report.left_behind) {
-        text.push_str("something is left to put back: threadwise reload --recover FILES\n");
+        text.push_str("something is left to restore: threadwise reload --recover FILES\n");
     }
     text
 }
 
-/// The same for programs.
+/// The same as JSON.
 pub fn json(engine: &str, reports: &[Report], seconds: f64) -> String {
     let files: Vec<String> = reports.iter().map(file_json).collect();
     format!(

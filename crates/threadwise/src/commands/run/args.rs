@@ -4,14 +4,14 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use threadwise_study::command;
 
-/// Options of `run`, `pool`, `maxdop`, `bind` and `ab`: how long, how exactly, and where results go.
+/// Options of `run`, `pool`, `maxdop`, `bind` and `ab`: duration, precision and output.
 #[derive(Debug, Clone, Args, Default)]
 pub struct MeasureArgs {
-    /// Longest time that this start may take, such as 90s, 5m or 1h
+    /// Time limit of this start, such as 90s, 5m or 1h
     ///
-    /// It counts from the probe and setting up to the end. A budget that cannot hold 8 blocks ends the study as soon as
-    /// that is known, and the message has one that can. [default: no limit; at least 8 blocks, and as many as the
-    /// preset's own budget holds]
+    /// It includes the probe and setup. A budget that cannot hold 8 blocks ends the study as soon as that is known, and
+    /// the message gives one that can. [default: no limit; at least 8 blocks, and as many as the preset's own budget
+    /// holds]
     #[arg(long, value_name = "TIME", value_parser = crate::input::seconds, help_heading = "How long")]
     pub budget: Option<f64>,
     /// Exactly this many blocks, however long they take
@@ -19,25 +19,26 @@ pub struct MeasureArgs {
     /// It cannot be given with --budget.
     #[arg(long, value_name = "NUMBER", conflicts_with = "budget", help_heading = "How long")]
     pub blocks: Option<u32>,
-    /// Difference that is too small to matter [default: 3%, or the study's]
+    /// Margin below which a difference does not matter [default: 3%, or the study's]
     ///
     /// Every comparison is judged by it.
     #[arg(long, value_name = "PERCENT", value_parser = crate::input::share, help_heading = "How long")]
     pub margin: Option<f64>,
     /// Measure although the machine is busy or a database server runs
     ///
-    /// It holds for this start only, so that `run --resume` needs it again.
+    /// It applies to this start only, so `run --resume` needs it again.
     #[arg(long, help_heading = "The machine")]
     pub allow_busy: bool,
     /// Do not probe the hardware first
     ///
-    /// The probe measures who shares a core, co-runners, latencies and clocks. Without it threadwise does not look at
-    /// where slices run either, and `run --resume` does not probe the study later.
+    /// The probe measures which logical CPUs share a core, co-runners, latencies and clocks. Without it, threadwise
+    /// does not look where slices run, and `run --resume` does not probe the study later.
     #[arg(long, hide_short_help = true, help_heading = "The machine")]
     pub no_probe: bool,
-    /// Folder for the data while the study runs
+    /// Folder for the data during the study
     ///
-    /// threadwise makes its own folder inside it, and removes that at the end. [default: the system's temporary folder]
+    /// threadwise creates its own folder inside it, and removes that at the end. [default: the system's temporary
+    /// folder]
     #[arg(long, value_name = "DIR", help_heading = "The machine")]
     pub data_dir: Option<PathBuf>,
     /// Seed of every shuffle and draw [default: drawn, and stored]
@@ -52,12 +53,12 @@ pub struct MeasureArgs {
     /// Write no HTML report
     #[arg(long, hide_short_help = true, help_heading = "Output")]
     pub no_html: bool,
-    /// Print what would be run, where and for how long, and stop
+    /// Print what would run, where and for how long, and stop
     #[arg(long, conflicts_with = "json", help_heading = "Output")]
     pub plan: bool,
     /// Print everything: the plan, all findings and all tables
     ///
-    /// The plan comes before the measurement. Findings, tables and what was read beside come after it.
+    /// The plan comes before the measurement. Findings, tables and other readings come after it.
     #[arg(long, help_heading = "Output")]
     pub all: bool,
     /// Print the report as JSON (docs/JSON.md)
@@ -78,7 +79,7 @@ pub struct SliceArgs {
     pub slice: Option<f64>,
     /// Warm-up of a treatment before each slice, such as 30ms; 0s to 60s
     ///
-    /// The treatment runs in this time and is not measured. [default: measured for each treatment before the first block]
+    /// The treatment runs in this time unmeasured. [default: measured for each treatment before the first block]
     #[arg(long, value_name = "TIME", value_parser = crate::input::rewarm, hide_short_help = true, help_heading = "How long")]
     pub rewarm: Option<f64>,
 }
@@ -88,14 +89,14 @@ pub struct SliceArgs {
 pub struct CommandArgs {
     /// Command to measure, with its arguments
     ///
-    /// `threadwise run command -- CMD ARGS` measures one, `threadwise ab -- CMD_A --- CMD_B` compares two. No shell runs it (sh -c '…' does). {sessions} {session} {cpus} {out} {seed} {treatment} {block} are filled in, {{
+    /// `threadwise run command -- CMD ARGS` measures one, `threadwise ab -- CMD_A --- CMD_B` compares two. No shell
+    /// runs it; write sh -c '…' for one. {sessions} {session} {cpus} {out} {seed} {treatment} {block} are replaced, {{
     /// and }} are braces. The command is stored in the result file and shown in the report: put passwords into the
-    /// environment.
     #[arg(last = true, value_name = "CMD")]
     pub command: Vec<String>,
     /// One process for the whole treatment, or one for each session
     ///
-    /// Those of sessions are all started at once.
+    /// Those of sessions all start at the same time.
     #[arg(
         long,
         value_enum,
@@ -109,48 +110,47 @@ pub struct CommandArgs {
     pub parse: Option<String>,
     /// A number of the command's output; may be repeated
     ///
-    /// NAME='UNIT BETTER KIND:PATTERN' with BETTER higher, lower or none, and KIND regex (first group, last match) or
-    /// json (a pointer); @stderr or @file=NAME (in {out}) after KIND for other places. Such as
+    /// NAME='UNIT BETTER KIND:PATTERN': BETTER is higher, lower or none; KIND is regex (first group, last match) or
+    /// json (a pointer), with @stderr or @file=NAME (in {out}) after it for another source. Example:
     /// --metric tps='tx/s higher regex:tps = ([0-9.]+)'.
     #[arg(long, value_name = "NAME=SPEC", value_parser = metric, help_heading = "Commands and lists")]
     pub metric: Vec<(String, String)>,
     /// Metric of the answer, or elapsed for the duration
     ///
-    /// [default: the parser's own, else the first --metric, else the duration]
+    /// [default: the parser's own, otherwise the first --metric, otherwise the duration]
     #[arg(long, value_name = "NAME", hide_short_help = true, help_heading = "Commands and lists")]
     pub headline: Option<String>,
-    /// Command before everything else of a treatment's run in a block
+    /// Command at the start of a treatment's run in a block
     ///
-    /// What it starts in the background lives until teardown.
+    /// Its background processes live until teardown.
     #[arg(long, value_name = "CMD", hide_short_help = true, help_heading = "Commands and lists")]
     pub setup: Option<String>,
     /// Command after setup
     #[arg(long, value_name = "CMD", hide_short_help = true, help_heading = "Commands and lists")]
     pub warmup: Option<String>,
-    /// Command right before the run, outside of its time
+    /// Command right before the run, not timed
     #[arg(long, value_name = "CMD", hide_short_help = true, help_heading = "Commands and lists")]
     pub before: Option<String>,
-    /// Command after the run, outside of its time
+    /// Command after the run, not timed
     #[arg(long, value_name = "CMD", hide_short_help = true, help_heading = "Commands and lists")]
     pub after: Option<String>,
-    /// Command that checks what the run did
+    /// Command that checks the run's result
     ///
-    /// Another exit code than 0 fails the run.
+    /// An exit code other than 0 fails the run.
     #[arg(long, value_name = "CMD", hide_short_help = true, help_heading = "Commands and lists")]
     pub check: Option<String>,
-    /// Command at the very end, whatever happened
+    /// Command at the very end, even after failures
     #[arg(long, value_name = "CMD", hide_short_help = true, help_heading = "Commands and lists")]
     pub teardown: Option<String>,
     /// Run the commands that a study definition names
     ///
-    /// They are shown before.
+    /// They are shown first.
     #[arg(long, help_heading = "Commands and lists")]
     pub allow_commands: bool,
     /// Running server to bind to each treatment's logical CPUs
     ///
-    /// It is named by its process number, port:N, the path of its socket, or its systemd unit. All its threads are bound
-    /// to each treatment's logical CPUs for its runs, those that it starts later too, and have their own again after
-    /// each, also when threadwise is killed.
+    /// Give its process ID, port:N, the path of its socket, or its systemd unit. All its threads, later ones too, are
+    /// bound to each treatment's logical CPUs for its runs, and restored after each, even if threadwise is killed.
     #[arg(long, value_name = "PID|port:N|UNIT", value_parser = server, help_heading = "Servers")]
     pub pin_server: Option<String>,
 }
@@ -160,14 +160,14 @@ pub struct CommandArgs {
 pub struct TransactionArgs {
     /// Your own statements: one transaction on your own database
     ///
-    /// A client repeats the statements of the file as one transaction and waits for each; it is begun read-only. A line
-    /// -- :NAME 1..1000 in the file's head has :NAME drawn for each transaction. The file is stored in the result file
-    /// and shown in the report. Answers are not checked.
+    /// A client repeats the statements of the file as one transaction and waits for each; it is read-only. For a line
+    /// -- :NAME 1..1000 at the head of the file, :NAME is drawn for each transaction. The file is stored in the result
+    /// file and shown in the report. Answers are not checked.
     #[arg(long, value_name = "FILE.sql", help_heading = "Transactions")]
     pub transaction: Option<PathBuf>,
-    /// Let the transactions write to this database, and to no other
+    /// Let the transactions write to this database, and no other
     ///
-    /// Give the name of the database, or of a file its path.
+    /// Give the name of the database, or the path of a database file.
     #[arg(long, value_name = "DATABASE", help_heading = "Transactions")]
     pub may_write: Option<String>,
 }
@@ -181,14 +181,14 @@ pub enum EachArg {
     Session,
 }
 
-/// `NAME=SPEC`; the pattern at its end keeps its spaces.
+/// Parses `NAME=SPEC`; the pattern at its end keeps its spaces.
 pub fn metric(text: &str) -> Result<(String, String), String> {
     let form = "is not NAME=SPEC, such as tps='tx/s higher regex:tps = ([0-9.]+)'";
     let (name, spec) = text.split_once('=').ok_or_else(|| format!("'{text}' {form}"))?;
     command::MetricSpec::parse(name, spec).map(|_| (name.to_owned(), spec.to_owned()))
 }
 
-/// Kept as it was typed, if it names a server.
+/// Checks that it names a server; kept as typed.
 pub fn server(text: &str) -> Result<String, String> {
     command::ServerName::parse(text).map(|_| text.to_owned())
 }

@@ -1,4 +1,4 @@
-//! Arms of a study: whether this machine can be switched into them, and asking before it is.
+//! Arms of a study: whether this machine can be switched into them, and the confirmation.
 
 use super::fault::runner_error;
 use crate::cli::RunArgs;
@@ -19,15 +19,15 @@ pub fn levels(args: &RunArgs) -> BTreeMap<String, Vec<OptionValue>> {
     given.filter_map(|(factor, levels)| Some((factor.to_owned(), levels.as_ref().map(texts)?))).collect()
 }
 
-/// What the plan says of arms.
+/// The plan's lines about arms.
 pub fn remark(study: &Study) -> Option<String> {
     study.switches().then(|| what(study))
 }
 
-/// Checks that the machine can be switched; a plan that it cannot follow is none.
+/// Checks for a plan that the machine can be switched.
 ///
 /// # Errors
-/// It cannot be.
+/// It cannot.
 pub fn check(study: &Study, topology: &Topology) -> Result<(), AppError> {
     if !study.switches() {
         return Ok(());
@@ -38,7 +38,7 @@ pub fn check(study: &Study, topology: &Topology) -> Result<(), AppError> {
 /// Checks that the machine can be switched, and asks.
 ///
 /// # Errors
-/// It cannot be, or nobody confirmed it; nothing was changed.
+/// It cannot, or the user did not confirm; nothing was changed.
 pub fn confirm(study: &Study, topology: &Topology, yes: bool) -> Result<(), AppError> {
     check(study, topology)?;
     if study.switches() { smt::confirm(&what(study), yes) } else { Ok(()) }
@@ -47,15 +47,15 @@ pub fn confirm(study: &Study, topology: &Topology, yes: bool) -> Result<(), AppE
 fn what(study: &Study) -> String {
     let arms: Vec<String> = study.arms().iter().map(ToString::to_string).collect();
     format!(
-        "The machine is switched inside each block, for everybody on it, between: {}. At the end everything is put back",
+        "The machine is switched inside each block, for all its users, between: {}. At the end everything is restored",
         arms.join("; ")
     )
 }
 
-/// How the runner switches.
+/// The switch for the runner.
 ///
 /// # Errors
-/// There is no place for the journal.
+/// The journal has no folder.
 pub fn switching(study: &Study) -> Result<Option<Switching>, AppError> {
     if !study.switches() {
         return Ok(None);

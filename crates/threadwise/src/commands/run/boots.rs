@@ -1,7 +1,7 @@
-//! Whether an interrupted study goes on where it began, on the same boot of the same machine.
+//! Whether an interrupted study continues where it began, on the same boot of the same machine.
 //!
-//! Slices of two boots are not alike (docs/METHODOLOGY.md, "Arms over boots"), so a study of one boot does not go on
-//! after another: it begins a new result file.
+//! Slices of two boots are not comparable (docs/METHODOLOGY.md, "Arms over boots"), so after a boot a study of one boot
+//! starts a new result file.
 
 use crate::error::AppError;
 use std::fs::DirBuilder;
@@ -12,19 +12,19 @@ use threadwise_machine::BootFacts;
 use threadwise_store::{Store, StoreError};
 use threadwise_study::Boot;
 
-/// Folder below which tests have a boot of their own, in place of the system's root.
+/// Environment variable: root folder of the boot's files in tests.
 const TEST_ROOT: &str = "THREADWISE_TEST_ROOT";
 
-/// The note of a study that was started without a probe. It is written before anything is measured, so that
-/// `--resume` knows it however early the first part ended.
+/// The note of a study that was started without a probe. It is written before anything is measured, so that `--resume`
+/// finds it however early the first part ended.
 pub const NOT_PROBED: &str = "the hardware was not probed (--no-probe)";
 
-/// The root below which a boot says what it is.
+/// The root of the boot's files.
 pub fn root() -> PathBuf {
     std::env::var_os(TEST_ROOT).map_or_else(|| PathBuf::from("/"), PathBuf::from)
 }
 
-/// The boot that this program runs on.
+/// The current boot.
 pub fn here() -> BootFacts {
     BootFacts::read(&root())
 }
@@ -34,21 +34,21 @@ pub fn now_utc() -> String {
     humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
 }
 
-/// Whether a study whose last boot this is would go on after another boot: both ids are known and differ.
+/// Whether a study with this last boot would continue after another boot: both ids are known and differ.
 pub fn is_other(boots: &[Boot], facts: &BootFacts) -> bool {
     let last = boots.last().and_then(|boot| boot.boot_id.as_ref());
     last.zip(facts.boot_id.as_ref()).is_some_and(|(last, now)| last != now)
 }
 
-/// What is not known of boots where a study goes on, in one line.
+/// What is unknown about the boots of a continued study, in one line.
 pub fn unknown(boots: &[Boot], facts: &BootFacts) -> Option<String> {
     let why = match (boots.last(), &facts.boot_id) {
         (_, None) => "the id of this boot cannot be read",
-        (None, _) => "the result file does not say on which boot it began",
-        (Some(Boot { boot_id: None, .. }), _) => "the id of the boot on which it began could not be read",
+        (None, _) => "the result file does not say which boot it began on",
+        (Some(Boot { boot_id: None, .. }), _) => "the id of the boot that it began on could not be read",
         _ => return None,
     };
-    Some(format!("Whether the machine was booted since is not known: {why}; the study goes on"))
+    Some(format!("It is unknown whether the machine was booted since: {why}; the study continues"))
 }
 
 /// How the boot of a study differs from this one, in words.
@@ -60,10 +60,10 @@ pub fn where_it_began(last: &Boot, now: &Boot) -> &'static str {
     }
 }
 
-/// A name beside a result file that nothing has: `NAME-boot2.threadwise` and so on.
+/// An unused name beside a result file: `NAME-boot2.threadwise` and so on.
 ///
 /// # Errors
-/// None of 1,000 names is free.
+/// All 1,000 names are used.
 pub fn free_name(file: &Path) -> Result<PathBuf, AppError> {
     let stem = file.file_stem().unwrap_or_default();
     let named = |number: u32| {
@@ -84,21 +84,21 @@ pub fn free_name(file: &Path) -> Result<PathBuf, AppError> {
     })
 }
 
-/// A study that was read before it is decided what becomes of it. Its file is as it was.
+/// A study opened before it is decided how to continue. Its file is unchanged.
 pub struct Peeked {
     /// The study, for reading.
     pub store: Store,
-    /// Whether a killed writer left a transaction that is still to be undone.
+    /// Whether a killed writer left a transaction to roll back.
     pub is_interrupted: bool,
-    /// Where it was undone in a copy.
+    /// The copy in which it was rolled back.
     _copy: Option<Copied>,
 }
 
-/// Reads a study without changing its file. Of one that was killed while a run was stored, a copy is read in which that
-/// is undone.
+/// Reads a study without changing its file. If it was killed while a run was stored, reads a copy in which that is
+/// rolled back.
 ///
 /// # Errors
-/// Whatever the store says of the file, or it cannot be copied.
+/// An error of the store, or the file cannot be copied.
 pub fn peek(file: &Path) -> Result<Peeked, AppError> {
     match Store::open(file) {
         Ok(store) => Ok(Peeked { store, is_interrupted: false, _copy: None }),
@@ -116,7 +116,7 @@ pub fn peek(file: &Path) -> Result<Peeked, AppError> {
     }
 }
 
-/// A copy of a result file and its journal in a private folder, which goes with it.
+/// A copy of a result file and its journal in a private folder, removed on drop.
 struct Copied {
     folder: PathBuf,
     file: PathBuf,
@@ -150,7 +150,7 @@ impl Copied {
 
 impl Drop for Copied {
     fn drop(&mut self) {
-        // What is left lies in the folder for temporary files.
+        // A failed removal leaves it in the folder for temporary files.
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }

@@ -1,7 +1,7 @@
-//! Servers that are bound as a whole: whether that can be done here, decided and said before anything is touched.
+//! Servers that are bound as a whole: whether that is possible here, decided before anything is changed.
 //!
-//! Such a server has one setting for all of its threads, which is of the whole machine, so it is changed only where it is
-//! sure that its logical CPUs are this machine's, and that nothing else uses it.
+//! Such a server has one machine-wide setting for all its threads, so it is changed only if its logical CPUs are surely
+//! this machine's, and nothing else uses it.
 
 use crate::engines;
 use crate::error::AppError;
@@ -14,31 +14,31 @@ use threadwise_process::proc;
 use threadwise_study::engine::{AFFINITY, AFFINITY_KEEP, AFFINITY_SET};
 use threadwise_study::{OptionValue, Study, plan_block};
 
-/// Blocks whose placements are looked at.
+/// Number of blocks whose placements are checked.
 const BLOCKS: u32 = 8;
 
-/// What was decided of a study.
+/// The decision for a study.
 pub struct Decided {
     /// Value of the engine option [`AFFINITY`].
     pub word: &'static str,
-    /// What the plan says of it.
+    /// The plan's line about it.
     pub remark: Option<String>,
 }
 
-/// Whether a study's server has to be asked for its logical CPUs.
+/// Whether the server must be asked for its logical CPUs.
 pub fn is_asked(study: &Study) -> bool {
     engine(study).is_some()
 }
 
-/// The engine of a user's server that is bound as a whole.
+/// The engine of the user's server that is bound as a whole.
 fn engine(study: &Study) -> Option<&'static dyn Engine> {
     engines::find(&study.engine).filter(|engine| engine.binds_whole() && study.is_users_server())
 }
 
-/// Whether a study that was just resolved binds its server; `None` where its engine binds none as a whole.
+/// Whether a new study binds its server; `None` if its engine cannot.
 ///
 /// # Errors
-/// It was asked for and cannot be; sessions of others use the server; or it cannot be asked.
+/// It was requested and is not possible; other sessions use the server; or it cannot be asked.
 pub fn decide(study: &Study, topology: &Topology, allow_busy: bool) -> Result<Option<Decided>, AppError> {
     let Some(engine) = engine(study) else { return Ok(None) };
     let asked = match study.engine_options.get(AFFINITY) {
@@ -58,18 +58,18 @@ pub fn decide(study: &Study, topology: &Topology, allow_busy: bool) -> Result<Op
         (Err(why), _) => return keep(Some(format!("Server: not placed: {why}"))),
     }
     alone(&server, allow_busy)?;
-    let now = if server.is_auto { "left to itself".to_owned() } else { server.online.to_string() };
+    let now = if server.is_auto { "automatic".to_owned() } else { server.online.to_string() };
     let remark = format!(
         "Server: its own CPU affinity, now {now}, is set to each treatment's logical CPUs for the treatment's runs and \
-         put back at the end; other clients have no more than these meanwhile (--engine-option {AFFINITY}=keep leaves it)"
+         restored at the end; other clients are limited to them meanwhile (--engine-option {AFFINITY}=keep leaves it)"
     );
     Ok(Some(Decided { word: AFFINITY_SET, remark: Some(remark) }))
 }
 
-/// Looks again before a study that binds its server goes on.
+/// Checks again before a study that binds its server continues.
 ///
 /// # Errors
-/// It cannot be bound now, or sessions of others use it.
+/// It cannot be bound now, or other sessions use it.
 pub fn again(study: &Study, topology: &Topology, allow_busy: bool) -> Result<(), AppError> {
     let Some(engine) = engine(study).filter(|_| study.binds_server()) else { return Ok(()) };
     let server = ask(engine, study)?;
@@ -80,7 +80,7 @@ pub fn again(study: &Study, topology: &Topology, allow_busy: bool) -> Result<(),
 
 fn ask(engine: &dyn Engine, study: &Study) -> Result<ServerCpus, AppError> {
     let server = engine.server_cpus(&study.engine_options).map_err(|error| AppError::engine(&error))?;
-    server.ok_or_else(|| AppError::Failed(format!("{} says nothing of its logical CPUs", study.engine)))
+    server.ok_or_else(|| AppError::Failed(format!("{} does not report its logical CPUs", study.engine)))
 }
 
 /// Whether every treatment has all logical CPUs, so that there is nothing to bind.
@@ -95,7 +95,7 @@ fn is_everywhere(study: &Study, topology: &Topology) -> Result<bool, AppError> {
     Ok(true)
 }
 
-/// Refuses where others would lose logical CPUs.
+/// Refuses if other sessions would lose logical CPUs.
 fn alone(server: &ServerCpus, allow_busy: bool) -> Result<(), AppError> {
     if server.others == 0 || allow_busy {
         return Ok(());
@@ -110,7 +110,7 @@ fn alone(server: &ServerCpus, allow_busy: bool) -> Result<(), AppError> {
     )))
 }
 
-/// Whether the server's logical CPUs are those of this machine, so far as it and the system show.
+/// Checks that the server's logical CPUs are this machine's, as far as it and the system show.
 fn fits(server: &ServerCpus, topology: &Topology, engine: &dyn Engine) -> Result<(), String> {
     if let Some(why) = &server.why_not {
         return Err(why.clone());
@@ -128,24 +128,24 @@ fn fits(server: &ServerCpus, topology: &Topology, engine: &dyn Engine) -> Result
     let all = masks.iter().fold(CpuSet::new(), |all, mask| all.union(mask));
     let cpus: CpuSet = server.cpus.iter().map(|one| one.cpu).collect();
     match () {
-        () if masks.is_empty() => Err(format!("no process {} is seen on this machine", servers.join(" or "))),
+        () if masks.is_empty() => Err(format!("this machine has no process {}", servers.join(" or "))),
         // In a container it may count its logical CPUs from 0.
         () if server.is_auto && !cpus.is_subset(&all) => Err(format!(
-            "its process may run on logical CPUs {all}, and it speaks of {cpus}, so that its numbers are not this \
+            "its process may run on logical CPUs {all}, but it reports {cpus}, so that its numbers are not this \
              machine's"
         )),
         () => Ok(()),
     }
 }
 
-/// Whether its logical CPUs and memory nodes are like this machine's.
+/// Checks that its logical CPUs and memory nodes match this machine's.
 fn is_this_machine(server: &ServerCpus, topology: &Topology) -> Result<(), String> {
     let cpus: CpuSet = server.cpus.iter().map(|one| one.cpu).collect();
     let allowed = topology.allowed();
     if !allowed.is_subset(&cpus) {
         let missing = allowed.difference(&cpus);
         return Err(format!(
-            "it can use logical CPUs {cpus}, and {missing} of those that are allowed here are none of them; bind \
+            "it can use logical CPUs {cpus}, but {missing} of those allowed here are not among them; bind \
              threadwise with taskset to those that both have"
         ));
     }
@@ -161,7 +161,7 @@ fn is_this_machine(server: &ServerCpus, topology: &Topology) -> Result<(), Strin
     match pairs.len() == theirs.len() && pairs.len() == here.len() {
         true => Ok(()),
         false => Err(format!(
-            "its logical CPUs lie on {} memory nodes by its own words and on {} here, in another division, so that it \
+            "it reports that its logical CPUs are on {} memory nodes, and here they are on {}, divided otherwise, so that it \
              seems to run on another machine",
             theirs.len(),
             here.len()

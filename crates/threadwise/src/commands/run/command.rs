@@ -1,5 +1,4 @@
-//! `threadwise run command`: options from the command line, which commands may run, and what is shown of
-//! them before they do.
+//! `threadwise run command`: options from the command line, which commands may run, and how they are shown first.
 
 use super::args::{CommandArgs, EachArg};
 use crate::cli::RunArgs;
@@ -19,7 +18,7 @@ use threadwise_study::{OptionValue, Options, Study, presets, worklist};
 /// Workload options that the command line gives by these options.
 ///
 /// # Errors
-/// There is no parser of that name, or two metrics have one name.
+/// There is no such parser, or two metrics have one name.
 pub fn options(args: &CommandArgs) -> Result<Options, AppError> {
     let mut options = Options::new();
     if let Some(parser) = &args.parse {
@@ -27,8 +26,8 @@ pub fn options(args: &CommandArgs) -> Result<Options, AppError> {
         let both = |(name, _): &&(String, String)| options.contains_key(&format!("{METRIC_PREFIX}{name}"));
         if let Some((name, _)) = args.metric.iter().find(both) {
             return Err(AppError::Input(format!(
-                "--metric {name} and --parse {parser} both have a metric '{name}': give yours another name, or \
-                 leave one of them out"
+                "--metric {name} and --parse {parser} both have a metric '{name}': rename yours, or \
+                 remove one of them"
             )));
         }
     }
@@ -36,7 +35,7 @@ pub fn options(args: &CommandArgs) -> Result<Options, AppError> {
         args.metric[..at].iter().any(|(earlier, _)| earlier == name).then(|| name.clone())
     };
     if let Some(name) = args.metric.iter().enumerate().find_map(again) {
-        return Err(AppError::Input(format!("--metric {name} is given twice: give each a name of its own")));
+        return Err(AppError::Input(format!("--metric {name} is given twice: use different names")));
     }
     let mut put = |key: &str, text: Option<String>| {
         options.extend(text.map(|text| (key.to_owned(), OptionValue::Text(text))));
@@ -59,9 +58,8 @@ pub fn options(args: &CommandArgs) -> Result<Options, AppError> {
     Ok(options)
 }
 
-/// The first metric of the command line as the headline of a command, where nothing else names one: whoever says what to
-/// read wants to know it, and a tool that runs for a fixed time says nothing by its duration. A study definition has a
-/// headline of its own, and a work list always the same work.
+/// The default headline of a command: the first metric of the command line, since the duration of a tool that runs for
+/// a fixed time says nothing. A study definition has its own headline, and a work list always does the same work.
 ///
 /// # Errors
 /// As of [`options`].
@@ -72,19 +70,19 @@ pub fn first_metric(args: &RunArgs, workload: &str) -> Result<Options, AppError>
     Ok(first.map(|(name, _)| (HEADLINE.to_owned(), OptionValue::Text(name.clone()))).into_iter().collect())
 }
 
-/// Refuses the headline as a workload option, which it is in study definitions alone.
+/// Refuses the headline as a workload option: only study definitions have it.
 ///
 /// # Errors
-/// There is one.
+/// It is given.
 pub fn headline_is_an_option(args: &RunArgs) -> Result<(), AppError> {
     match args.set.iter().find(|(key, _)| key == HEADLINE) {
-        Some((_, name)) => Err(AppError::Input(format!("--set {HEADLINE}={name}: give --{HEADLINE} {name}"))),
+        Some((_, name)) => Err(AppError::Input(format!("--set {HEADLINE}={name}: use --{HEADLINE} {name}"))),
         None => Ok(()),
     }
 }
 
-/// An error about an option, by the name that the user typed: what is given by an option of its own becomes
-/// one of the workload's, as `--set` gives them.
+/// Rewrites an error about an option with the name that the user typed: options of their own become options of the
+/// workload, as `--set` gives them.
 pub fn as_typed(error: LoadError, args: &RunArgs) -> LoadError {
     let LoadError::Override { option, why } = error else { return error };
     let key = option.strip_prefix("--set ").and_then(|set| set.split_once('=')).map(|(key, _)| key);
@@ -105,30 +103,28 @@ pub fn as_typed(error: LoadError, args: &RunArgs) -> LoadError {
 /// Refuses options of commands for another workload.
 ///
 /// # Errors
-/// There are some.
+/// Some are given.
 pub fn only_for_commands(args: &CommandArgs, workload: &str) -> Result<(), AppError> {
-    // A work list may have a command of its own for each item and for the check of one, and metrics of what it says at
-    // its end.
+    // A work list may have its own command for each item and for the check of one, and metrics of its final output.
     let of_lists =
         |key: &str| ["command", "check", HEADLINE].contains(&key) || key.starts_with(METRIC_PREFIX);
     let is_own = |key: &str| workload == WORKLOAD || (workload == worklist::WORKLOAD && of_lists(key));
     match options(args)?.keys().find(|key| !is_own(key)) {
         Some(key) => Err(AppError::Input(format!(
-            "'{key}' is for studies of commands, and this one is of the workload {workload}: \
+            "'{key}' is for studies of commands, and this study's workload is {workload}: \
              threadwise run command -- CMD ARGS"
         ))),
         _ => Ok(()),
     }
 }
 
-/// Most characters of a command that stand in a title.
+/// Maximum characters of a command in a title.
 const TITLE: usize = 90;
 
-/// Completes a resolved study: one of two versions has these as its title, the preset of commands the command; and
-/// commands run in the folder that the user is in.
+/// Completes a resolved study: two versions or the command give its title, and commands run in the current folder.
 ///
 /// # Errors
-/// That folder is gone, or its name is not UTF-8.
+/// The current folder does not exist, or its name is not UTF-8.
 pub fn complete(study: &mut Study, args: &RunArgs) -> Result<(), AppError> {
     let command = &args.commands.command;
     if let Some(versions) = &args.versions {
@@ -143,9 +139,9 @@ pub fn complete(study: &mut Study, args: &RunArgs) -> Result<(), AppError> {
         study.title = format!("{what}: {}", shortened(&quote(command)));
     }
     let here =
-        std::env::current_dir().map_err(|error| AppError::Input(format!("the present folder: {error}")))?;
+        std::env::current_dir().map_err(|error| AppError::Input(format!("the current folder: {error}")))?;
     let here = here.to_str().ok_or_else(|| {
-        AppError::Input(format!("the present folder's name is not UTF-8: {}", here.display()))
+        AppError::Input(format!("the current folder's name is not UTF-8: {}", here.display()))
     })?;
     for treatment in &mut study.treatments {
         let folder = || OptionValue::Text(here.to_owned());
@@ -154,7 +150,7 @@ pub fn complete(study: &mut Study, args: &RunArgs) -> Result<(), AppError> {
     Ok(())
 }
 
-/// What makes a version what it is: its command, or its settings.
+/// What distinguishes a version: its command, or its settings.
 fn version_words(settings: &[(String, String)], common: &[String]) -> String {
     let words: Vec<String> = match settings {
         [] if common.is_empty() => vec!["the study's own settings".to_owned()],
@@ -165,21 +161,20 @@ fn version_words(settings: &[(String, String)], common: &[String]) -> String {
     shortened(&words.join(", "))
 }
 
-/// A text that is short enough for a title.
+/// Shortens a text for a title.
 fn shortened(text: &str) -> String {
     let text = escaped(text);
     let dots = if text.chars().count() > TITLE { "…" } else { "" };
     format!("{}{dots}", text.chars().take(TITLE).collect::<String>())
 }
 
-/// Whether a study runs commands that somebody wrote for it.
+/// Whether a study runs commands.
 pub(super) fn has_commands(study: &Study) -> bool {
     let has = |options: &Options| !command::command_texts(options).is_empty();
     study.runs_whole() && study.treatments.iter().any(|treatment| has(&treatment.options))
 }
 
-/// Refuses commands that are not the user's own words of this moment, unless they are allowed; the
-/// refusal shows them.
+/// Refuses commands that the user did not type for this start, unless they are allowed; the refusal shows them.
 ///
 /// # Errors
 /// There are such commands.
@@ -198,14 +193,14 @@ pub fn allowed(study: &Study, args: &RunArgs) -> Result<(), AppError> {
         return Ok(());
     }
     let source = if args.resume.is_some() { "result file" } else { "study definition" };
-    // An error is one line; these are as many as there are commands.
+    // An error is one line; the list has a line for each command.
     output::tell(&format!("threadwise: this {source} would run as you:\n{}", listed(study).trim_end()));
     Err(AppError::Refused(format!(
-        "the commands of a {source} are not run unasked: read them, and allow them with --allow-commands"
+        "the commands of a {source} do not run without permission: read them, and allow them with --allow-commands"
     )))
 }
 
-/// The commands and metrics of a study, for people; nothing of one without commands.
+/// The commands and metrics of a study as text; empty without commands.
 pub fn shown(study: &Study) -> String {
     if !has_commands(study) {
         return String::new();
@@ -230,8 +225,8 @@ pub fn shown(study: &Study) -> String {
     text
 }
 
-/// What else decides over a run: `one process a treatment; headline elapsed; at most 3600 s each; exit code
-/// 0 is a success`. Nothing of options that are refused.
+/// Other settings of a run: `one process a treatment; headline elapsed; at most 3600 s each; exit code 0 is a success`.
+/// `None` for invalid options.
 fn terms(options: &Options) -> Option<String> {
     let read = CommandOptions::read(options).ok()?;
     let each = match read.each {
@@ -251,7 +246,7 @@ fn described(metric: &command::MetricSpec) -> String {
     let better = match metric.better {
         Better::Higher => "higher is better",
         Better::Lower => "lower is better",
-        Better::None => "neither side is better",
+        Better::None => "neither direction is better",
     };
     let place = match &metric.source {
         Source::Stdout => "standard output".to_owned(),
@@ -261,7 +256,7 @@ fn described(metric: &command::MetricSpec) -> String {
     format!("{} in {}, {better}, from {place}", metric.name, metric.unit)
 }
 
-/// Each command once, with the treatments that it is for where it is not for all.
+/// Each command once, with its treatments if it is not for all.
 fn listed(study: &Study) -> String {
     let texts = |options: &Options| {
         let all = command::command_texts(options).into_iter();
@@ -273,12 +268,12 @@ fn listed(study: &Study) -> String {
     distinct(study, texts).into_iter().map(line).collect()
 }
 
-/// The treatments that something is for, where it is not for all.
+/// The treatments that something is for, if not for all.
 pub(super) fn whose(study: &Study, names: &[&str]) -> String {
     if names.len() == study.treatments.len() { String::new() } else { format!("   ({})", names.join(", ")) }
 }
 
-/// Every text of the treatments once, in order, and whose it is.
+/// Every text of the treatments once, in order, with its treatments.
 pub(super) fn distinct(study: &Study, texts: impl Fn(&Options) -> Vec<String>) -> Vec<(String, Vec<&str>)> {
     let mut found: Vec<(String, Vec<&str>)> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
@@ -294,7 +289,7 @@ pub(super) fn distinct(study: &Study, texts: impl Fn(&Options) -> Vec<String>) -
     found
 }
 
-/// What the reader of a result file would see.
+/// Passwords that a reader of a result file would see.
 fn warnings(study: &Study) -> Vec<String> {
     let mut found = Vec::new();
     for treatment in &study.treatments {
@@ -313,7 +308,7 @@ fn warnings(study: &Study) -> Vec<String> {
     found
 }
 
-/// How long workers of commands may take: as long as their commands may.
+/// Time limit of workers of commands: as long as their commands may take.
 pub fn deadlines(study: &Study, deadlines: &mut Deadlines) {
     if study.workload != WORKLOAD {
         return;

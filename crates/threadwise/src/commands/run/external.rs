@@ -1,4 +1,4 @@
-//! Studies with external arms: which arm is due, whether the machine is in it, and what to do after a part.
+//! Studies with external arms: the next arm, whether the machine is in it, and the steps after a part.
 
 use crate::cli::RunArgs;
 use crate::error::AppError;
@@ -14,23 +14,22 @@ use threadwise_study::external::{External, Part};
 use threadwise_study::here::on_machine;
 use threadwise_study::load::StudyFile;
 
-/// Seeds that are drawn at most until one begins with the arm that the machine is in.
+/// Maximum seeds drawn until one begins with the machine's current arm.
 const DRAWS: u32 = 100;
 
 /// What is stored of a study before a part.
 #[derive(Default)]
 pub struct Before {
-    /// Complete blocks.
+    /// Number of complete blocks.
     pub blocks: u32,
-    /// Boots that were begun.
+    /// Boots that were started.
     pub boots: Vec<Boot>,
-    /// Of complete blocks number and boot.
+    /// Number and boot of complete blocks.
     pub block_boots: Vec<(u32, u32)>,
 }
 
-/// The part that is due, on this machine.
+/// The next part, on this machine.
 pub struct Due {
-    /// Which one.
     pub part: Part,
     /// The study as this machine runs it.
     pub here: Study,
@@ -38,8 +37,7 @@ pub struct Due {
     pub left_out: Vec<String>,
 }
 
-/// A seed for a new study whose user gave none: one under which the arm begins that the machine is in, where there is
-/// such a seed.
+/// A drawn seed for a new study: one under which the machine's current arm comes first, if there is one.
 ///
 /// # Errors
 /// No seed can be drawn.
@@ -58,12 +56,12 @@ pub fn seed(
     Ok(seed)
 }
 
-/// The part that is due; `None` in a study without external arms, and where nothing is left. Refuses where the machine
-/// is not in the arm that is due, or the boot was used. `file` is the result file, where there is one. Nothing is changed.
+/// The next part; `None` in a study without external arms, and when it is complete. Refuses if the machine is not in
+/// the next arm, or the boot was used. `file` is the result file, if it exists. Changes nothing.
 ///
 /// # Errors
-/// No arm is named, or it is not the one that is due; this boot has measured another part; the machine is not what the
-/// arm asks for, or cannot do a baseline.
+/// No arm is given, or it is not the next one; this boot has measured another part; the machine does not meet the arm's
+/// requirements, or cannot run a baseline.
 pub fn due(
     study: &Study,
     before: &Before,
@@ -97,7 +95,7 @@ pub fn due(
     Ok(Some(Due { part, here: found.study, left_out: found.left_out }))
 }
 
-/// Whether this boot is the one on which the part that is due was begun.
+/// Whether the next part was started on this boot.
 fn is_going_on(before: &Before, external: &External, part: &Part, facts: &BootFacts) -> bool {
     before.boots.last().is_some_and(|last| {
         let mut measured = before.block_boots.iter().filter(|(_, boot)| *boot == last.number);
@@ -120,7 +118,7 @@ fn check_arm(
         Some(arm) if *arm == part.arm => Ok(()),
         None if is_going_on => Ok(()),
         None => Err(AppError::Input(format!(
-            "this study has external arms, and --arm names the one that the machine is in: {due}; {}",
+            "this study has external arms, so give the machine's current one with --arm: {due}; {}",
             way(external, part, file)
         ))),
         Some(arm) if !external.arms.contains(arm) => Err(AppError::Input(format!(
@@ -131,7 +129,7 @@ fn check_arm(
     }
 }
 
-/// Refuses a boot on which another part was measured, and one whose id is not known.
+/// Refuses a boot that has measured another part, and one with an unknown id.
 fn check_boot(
     external: &External,
     before: &Before,
@@ -141,15 +139,15 @@ fn check_boot(
 ) -> Result<(), AppError> {
     let Some(id) = &facts.boot_id else {
         return Err(AppError::Refused(
-            "/proc/sys/kernel/random/boot_id cannot be read, so that one boot is not known from another: run it where it can, \
-             outside of this container"
+            "/proc/sys/kernel/random/boot_id cannot be read, so boots cannot be distinguished: run it where the file is readable, \
+             outside this container"
                 .to_owned(),
         ));
     };
     let used = before.boots.iter().find(|boot| boot.boot_id.as_ref() == Some(id));
     match used.filter(|_| !is_going_on(before, external, part, facts)) {
         Some(boot) => Err(AppError::Refused(format!(
-            "this boot has measured the arm {} already, and every part needs a boot of its own: arm {} is due; {}",
+            "this boot has already measured the arm {}, and every part needs its own boot: arm {} is due; {}",
             boot.arm.as_deref().unwrap_or("unknown"),
             part.arm,
             way(external, part, file)
@@ -158,7 +156,7 @@ fn check_boot(
     }
 }
 
-/// How to get to a part, in one line.
+/// How to start a part, in one line.
 fn way(external: &External, part: &Part, file: Option<&Path>) -> String {
     let command = shown(external, &part.arm).map_or_else(String::new, |text| format!(" ({text})"));
     let again = match file {
@@ -168,7 +166,7 @@ fn way(external: &External, part: &Part, file: Option<&Path>) -> String {
     format!("switch the machine to {}{command}, boot it, then: {again}", part.arm)
 }
 
-/// The command that switches to an arm, for people.
+/// The command that switches to an arm, as text.
 fn shown(external: &External, arm: &str) -> Option<String> {
     external.switch.get(arm).map(|words| escaped(&quote(words)))
 }
@@ -177,13 +175,13 @@ fn next_command(file: &Path, arm: &str) -> String {
     format!("threadwise run --resume {} --arm {arm}", output::shell_word(file))
 }
 
-/// What the plan says of the arms, one line each: the order, and what changed since the first boot.
+/// The plan's lines about the arms: the order, and what changed since the first boot.
 pub fn remarks(study: &Study, due: &Due, before: &Before, now: Option<&Boot>) -> Vec<String> {
     let Some(external) = &study.external else { return Vec::new() };
     let order: Vec<&str> =
         external.order(study.seed).iter().map(|arm| external.arms[*arm].as_str()).collect();
     let mut lines = vec![format!(
-        "External arms: {}; now boot {} of {}, arm {}, {} of {} blocks to come",
+        "External arms: {}; now boot {} of {}, arm {}, {} of {} blocks left",
         order.join(", "),
         due.part.number + 1,
         external.boots,
@@ -198,10 +196,10 @@ pub fn remarks(study: &Study, due: &Due, before: &Before, now: Option<&Boot>) ->
     lines
 }
 
-/// After a part: says what to switch and how to go on, and switches where that is allowed. Nothing where no part is left.
+/// After a part: prints how to switch and continue, and switches if allowed. Nothing after the last part.
 ///
 /// # Errors
-/// The command that switches fails.
+/// The switching command fails.
 pub fn next(study: &Study, blocks_done: u32, file: &Path, args: &RunArgs) -> Result<(), AppError> {
     let Some(external) = &study.external else { return Ok(()) };
     let Some(part) = external.due(study.seed, blocks_done) else { return Ok(()) };
@@ -217,13 +215,13 @@ pub fn next(study: &Study, blocks_done: u32, file: &Path, args: &RunArgs) -> Res
     }
 }
 
-/// What is to be done before the next part.
+/// The steps before the next part.
 fn words(study: &Study, external: &External, part: &Part, file: &Path) -> String {
     let last = external.due(study.seed, (part.number * external.blocks).saturating_sub(1));
     let mut text = format!("\nBoot {} of {} is measured", part.number, external.boots);
     let stays = last.is_some_and(|last| last.arm == part.arm);
     text.push_str(&match (stays, shown(external, &part.arm)) {
-        (true, _) => format!(". Next: arm {} again, on a boot of its own\n", part.arm),
+        (true, _) => format!(". Next: arm {} again, on a new boot\n", part.arm),
         (false, None) => format!(". Next: arm {}\n  1. switch the machine to it\n", part.arm),
         (false, Some(command)) => {
             format!(". Next: arm {}\n  1. switch the machine to it: {command}\n", part.arm)
@@ -244,7 +242,7 @@ fn say(text: &str, args: &RunArgs) -> Result<(), AppError> {
     }
 }
 
-/// Runs the command that switches, without a shell.
+/// Runs the switching command, without a shell.
 fn switch(words: &[String], args: &RunArgs) -> Result<(), AppError> {
     let shown = escaped(&quote(words));
     say(&format!("Running (--allow-commands): {shown}\n"), args)?;
@@ -254,10 +252,10 @@ fn switch(words: &[String], args: &RunArgs) -> Result<(), AppError> {
     match status {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(AppError::Failed(format!(
-            "{shown}: {status}; the part is stored, switch the machine by hand"
+            "{shown}: {status}; the part is stored, so switch the machine by hand"
         ))),
         Err(error) => Err(AppError::Failed(format!(
-            "cannot run {shown}: {error}; the part is stored, switch the machine by hand"
+            "cannot run {shown}: {error}; the part is stored, so switch the machine by hand"
         ))),
     }
 }

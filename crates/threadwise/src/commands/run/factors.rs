@@ -1,4 +1,4 @@
-//! Factors on the command line, and whether this machine has the folders that they name.
+//! Factors on the command line, and checks of the folders that they name.
 
 use super::arms;
 use crate::cli::RunArgs;
@@ -17,7 +17,7 @@ pub fn levels(args: &RunArgs) -> Result<BTreeMap<String, Vec<OptionValue>>, AppE
     let mut factors = arms::levels(args);
     for (factor, levels) in &args.factor {
         if FACTORS.contains(&factor.as_str()) {
-            return Err(AppError::Input(format!("--factor {factor}: --{factor} {levels} says the same")));
+            return Err(AppError::Input(format!("--factor {factor}: use --{factor} {levels}")));
         }
         let levels = levels.split(',').map(|level| option_value(level.trim())).collect();
         if factors.insert(factor.clone(), levels).is_some() {
@@ -29,27 +29,27 @@ pub fn levels(args: &RunArgs) -> Result<BTreeMap<String, Vec<OptionValue>>, AppE
     Ok(factors)
 }
 
-/// Refuses folders of devices that are not there or may not be written, and instances of a server of the user's.
+/// Refuses device folders that do not exist or are not writable, and instances of the user's server.
 ///
 /// # Errors
-/// So they are.
+/// One line for the first of these.
 pub fn check_instances(study: &Study) -> Result<(), AppError> {
     let instances = || study.treatments.iter().map(|treatment| &treatment.instance);
     if (study.is_users_server() || study.workload == command::WORKLOAD)
         && instances().any(|one| !one.is_default())
     {
-        let why = "device and engine.NAME are factors of engines that threadwise starts: name the engine without an \
-                   address, such as --engine postgres, or leave the factor out";
+        let why = "device and engine.NAME are factors of engines that threadwise starts: give the engine's name, such as \
+                   --engine postgres, instead of an address, or remove the factor";
         return Err(AppError::Input(why.to_owned()));
     }
     for device in instances().filter_map(|instance| instance.device.as_ref()) {
         let folder = Path::new(device);
         let refuse = |why: &str| Err(AppError::Input(format!("device {device} {why}")));
         if !folder.is_dir() {
-            return refuse("is not a folder: make it, or give another one");
+            return refuse("is not a folder: create it, or give another one");
         }
         if rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_err() {
-            return refuse("may not be written to: give a folder of yours on that device");
+            return refuse("is not writable: give your own folder on that device");
         }
     }
     Ok(())

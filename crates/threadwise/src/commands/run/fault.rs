@@ -1,10 +1,10 @@
-//! The exit code of what the runner could not do.
+//! Exit codes of runner errors.
 
 use crate::error::AppError;
 use threadwise_runner::RunnerError;
 use threadwise_smt::SmtError;
 
-/// The exit code class of a runner's error.
+/// The program error for a runner's error.
 pub fn runner_error(error: &RunnerError) -> AppError {
     match error {
         RunnerError::Refused(_)

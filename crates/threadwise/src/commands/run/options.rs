@@ -1,4 +1,4 @@
-//! Whether the engine can follow the options of every treatment, before anything is made.
+//! Checks each treatment's options with the engine, before anything is created.
 
 use super::fault::runner_error;
 use super::program::Program;
@@ -12,7 +12,7 @@ use threadwise_machine::given;
 use threadwise_runner::{self as runner, Worker};
 use threadwise_study::{Study, Treatment};
 
-/// Has a built-in engine look at every treatment's options; others look when their data is made.
+/// Checks every treatment's options with a built-in engine; others check them when their data is created.
 ///
 /// # Errors
 /// The first option that the engine refuses.
@@ -33,23 +33,23 @@ pub fn check(study: &Study, args: &RunArgs) -> Result<(), AppError> {
     Ok(())
 }
 
-/// Has a worker look at every treatment's options, where the engine's workers can be asked before data is made.
+/// Checks every treatment's options with a worker, if the engine's workers can do that before data is created.
 ///
 /// # Errors
-/// The first option that the engine refuses, or the worker does not work.
+/// The first option that the engine refuses, or the worker fails.
 pub fn check_with_worker(study: &Study, program: &Program) -> Result<(), AppError> {
     let Some(args) = &program.check_args else { return Ok(()) };
     let asked = |treatment: &Treatment| Worker { args: args.clone(), ..program.worker_of(treatment).clone() };
     runner::check_options(study, &asked).map_err(|error| runner_error(&error))
 }
 
-/// An error by what its user wrote: the file of a transaction, or a line of a study definition.
+/// Prefixes an error with what the user wrote: the file of a transaction, or a line of a study definition.
 fn explained(error: EngineError, args: &RunArgs) -> String {
     transaction::as_typed(&error, &args.transactions)
         .unwrap_or_else(|| format!("{}{error}", place(args.study.as_deref(), &error)))
 }
 
-/// `FILE:LINE: ` of the option that an engine refuses, where it stands in a study definition.
+/// `FILE:LINE: ` of a refused option, if it is in a study definition.
 fn place(source: Option<&str>, error: &EngineError) -> String {
     let (Some(name), EngineError::Option { option, .. }) = (source, error) else { return String::new() };
     let text = if name.ends_with(".toml") {

@@ -1,4 +1,4 @@
-//! From arguments to a job: everything that can be refused is refused here, before a file is made.
+//! From arguments to a job: everything that can be refused is refused here, before a file is created.
 
 use super::boots::{self, NOT_PROBED};
 use super::bound::{self, Decided};
@@ -31,35 +31,35 @@ use threadwise_tpch::TpchOptions;
 
 /// A study that can start.
 pub struct Job {
-    /// What is to be measured here: of a study with external arms, up to the end of the part that is due.
+    /// What is measured here: of a study with external arms, up to the end of the current part.
     pub study: Study,
-    /// The whole study, as the result file has it.
+    /// The whole study, as in the result file.
     pub whole: Study,
     /// Part of a study with external arms, with what this machine leaves out.
     pub part: Option<(Part, Vec<String>)>,
     /// The boot that it is measured on.
     pub boot: BootFacts,
-    /// Whether the hardware is not probed.
+    /// Whether the probe is left out.
     pub no_probe: bool,
     /// Notes of a new result file.
     pub notes: Vec<String>,
     /// The result file.
     pub output: PathBuf,
-    /// The HTML report, if one is wanted.
+    /// The HTML report, if any.
     pub html: Option<PathBuf>,
-    /// Who measures.
+    /// The worker program.
     pub versions: Versions,
     /// The engine's program.
     pub program: Program,
-    /// The result file of a study that goes on; a new one is made when the machine was found fit.
+    /// The result file of a continued study; a new one is created after the machine was checked.
     pub store: Option<Store>,
-    /// Most time of this start, where its user set a limit.
+    /// Time limit of this start, if the user set one.
     pub limit: Option<Duration>,
-    /// How the study ended before, where it goes on.
+    /// How a continued study ended before.
     pub state: EndState,
-    /// What its plan has to say besides treatments and time, one line each.
+    /// The plan's other remarks, one line each.
     pub remarks: Vec<String>,
-    /// What is asked of its report: now, and before where it goes on.
+    /// Prices and latency bound of the report: new ones, and earlier ones of a continued study.
     pub asked: Asked,
 }
 
@@ -90,7 +90,7 @@ impl Job {
         options::check(&study, args)?;
         command::allowed(&study, args)?;
         transaction::allowed(&study, args)?;
-        // After all that can be judged without it: what is asked of an engine is wrong whether it is installed or not.
+        // Last of all checks: invalid options are reported whether the engine is installed or not.
         let (program, versions) = engine(&study)?;
         options::check_with_worker(&study, &program)?;
         let stamp = versions.created_utc.replace([':', '-'], "");
@@ -100,7 +100,7 @@ impl Job {
             .clone()
             .unwrap_or_else(|| PathBuf::from(format!("{}-{stamp}.threadwise", study.name)));
         let html = html_path(args, &output)?;
-        // `--plan` too: a plan whose run could not write its result is no plan.
+        // Also for `--plan`: a run that cannot write its result must not be planned.
         output::check_new(&output)?;
         html.as_deref().map_or(Ok(()), output::check_new)?;
         check_data_dir(args)?;
@@ -133,9 +133,9 @@ impl Job {
         })
     }
 
-    /// A study that was interrupted.
+    /// An interrupted study.
     pub fn resumed(args: &RunArgs, file: &Path, topology: &Topology) -> Result<Self, AppError> {
-        // Read-only first: a file that is no study is refused untouched, and one of another boot stays as it is.
+        // Read-only first: an invalid file is refused untouched, and one of another boot stays unchanged.
         let found = boots::peek(file)?;
         let state = found.store.state().map_err(AppError::input)?;
         let (stored, boot) = (before(&found.store)?, boots::here());
@@ -150,7 +150,7 @@ impl Job {
             false => external::due(&whole, &stored, (topology, &boot), args, Some(file))?,
         };
         if found.is_interrupted {
-            // `--resume` says that the file is the user's own, so that its journal may be believed.
+            // `--resume` means that the file is the user's own, so its journal can be trusted.
             Store::recover(file).map_err(AppError::input)?;
         }
         if !is_complete {
@@ -160,7 +160,7 @@ impl Job {
         let (program, versions) = engine(&whole)?;
         let html = html_path(args, file)?;
         match &html {
-            // The report that an earlier part of this study left is ours to replace.
+            // The report of an earlier part of this study may be replaced.
             Some(path) if args.measure.html.is_none() && output::is_our_report(path) => {}
             Some(path) => output::check_new(path)?,
             None => {}
@@ -204,7 +204,7 @@ impl Job {
         })
     }
 
-    /// A study that was interrupted and goes on after another boot or on another machine: the same one in a new file.
+    /// An interrupted study that continues after another boot or on another machine: the same study in a new file.
     fn on_another_boot(
         args: &RunArgs,
         file: &Path,
@@ -225,7 +225,7 @@ impl Job {
         let place = stored.boots.last().map_or("", |last| boots::where_it_began(last, &now));
         let began = format!("{} was measured {place}", file.display());
         let mut remarks = vec![format!(
-            "{began}: it stays as it is, and the same study, with the same seed, begins in {}",
+            "{began}: it stays unchanged, and the same study, with the same seed, starts in {}",
             output.display()
         )];
         bound::again(&study, topology, args.measure.allow_busy)?;
@@ -233,7 +233,7 @@ impl Job {
         remarks.extend(server::remarks(&study, topology, args.measure.plan)?);
         plan_block(&study, topology, 0).map_err(|error| {
             AppError::Refused(format!(
-                "{began}, and this machine cannot do its treatments: {error}; start a new study"
+                "{began}, and this machine cannot run its treatments: {error}; start a new study"
             ))
         })?;
         let no_probe = args.measure.no_probe
@@ -261,28 +261,28 @@ impl Job {
         })
     }
 
-    /// Whether a model stands in for the machine.
+    /// Whether a model replaces the machine.
     pub fn is_simulated(&self) -> bool {
         self.study.is_simulated()
     }
 
-    /// Whether a server of the user's is measured, which then runs here on purpose, if it runs here.
+    /// Whether the user's server is measured; it may then run here.
     pub fn is_users_server(&self) -> bool {
         self.study.is_users_server() || server::is_there(&self.study)
     }
 
-    /// Scale factor of the data set, where the workload has one.
+    /// Scale factor of the data set, if the workload has one.
     pub fn scale(&self) -> Option<f64> {
         let first = self.study.treatments.first().filter(|_| self.study.workload == tpch::WORKLOAD)?;
         TpchOptions::read(&first.options).ok().map(|options| options.scale)
     }
 
-    /// Whether nothing is left to measure.
+    /// Whether the study is complete.
     pub fn is_complete(&self) -> bool {
         self.state == EndState::Complete
     }
 
-    /// Treatments, rounds and time, for people.
+    /// Treatments, rounds and time, as text.
     pub fn price(&self) -> String {
         let design = &self.study.design;
         let limit = self.limit.map(|limit| time(limit.as_secs_f64()));
@@ -303,7 +303,8 @@ impl Job {
         let treatments = self.study.treatments.len();
         if self.study.runs_whole() {
             let seed = self.study.seed;
-            let what = if self.study.workload == LIST { "does the whole list" } else { "runs the command" };
+            let what =
+                if self.study.workload == LIST { "processes the whole list" } else { "runs the command" };
             return format!("{treatments} treatments, each {what} once in a block, {stopping}; seed {seed}");
         }
         if self.study.workload == tpch::WORKLOAD {
@@ -327,7 +328,7 @@ impl Job {
         )
     }
 
-    /// The long windows that come beside, for people.
+    /// The additional long windows, as text.
     fn long_windows(&self) -> String {
         let Some(long) = self.study.design.long_windows else { return String::new() };
         let all_s = f64::from(long.blocks) * self.study.long_block_floor_s();
@@ -340,7 +341,7 @@ impl Job {
     }
 }
 
-/// What is stored of a study that goes on.
+/// Stored facts of a continued study.
 fn before(store: &Store) -> Result<Before, AppError> {
     Ok(Before {
         blocks: u32::try_from(store.complete_blocks().map_err(AppError::input)?.len()).unwrap_or(u32::MAX),
@@ -349,7 +350,7 @@ fn before(store: &Store) -> Result<Before, AppError> {
     })
 }
 
-/// A study as this start runs it, with the part that it is.
+/// A study as this start runs it, with its part.
 fn here(study: Study, due: Option<Due>) -> (Study, Option<(Part, Vec<String>)>) {
     match due {
         Some(due) => (due.here, Some((due.part, due.left_out))),
@@ -357,7 +358,7 @@ fn here(study: Study, due: Option<Due>) -> (Study, Option<(Part, Vec<String>)>) 
     }
 }
 
-/// The limit of a new study: a budget that its user named. A preset's own is a goal.
+/// The limit of a new study: the user's budget. A preset's own is a goal.
 fn limit(args: &RunArgs, file: &StudyFile, study: &Study) -> Option<Duration> {
     match study.design.stopping {
         Stopping::Budget { budget_s } | Stopping::Until { budget_s, .. } => (args.measure.budget.is_some()
@@ -367,7 +368,7 @@ fn limit(args: &RunArgs, file: &StudyFile, study: &Study) -> Option<Duration> {
     }
 }
 
-/// Whole seconds, for people.
+/// Whole seconds, as text.
 pub fn time(seconds: f64) -> String {
     humantime::format_duration(std::time::Duration::from_secs(seconds.round() as u64)).to_string()
 }
@@ -388,7 +389,7 @@ fn study_file(name: &str) -> Result<StudyFile, AppError> {
     StudyFile::parse(&text, name).map_err(AppError::input)
 }
 
-/// The study for this machine, and what is to be said of its server, where that is bound as a whole.
+/// The study for this machine, and the plan's line about a server that is bound as a whole.
 fn resolved(
     args: &RunArgs,
     file: &StudyFile,
@@ -401,7 +402,7 @@ fn resolved(
     };
     let study = resolve(&overrides)?;
     if bound::is_asked(&study) {
-        // What its options cannot be is refused before its server is asked.
+        // Invalid options are refused before the server is asked.
         options::check(&study, args)?;
     }
     let allow_busy = args.measure.allow_busy || args.measure.plan;
@@ -418,7 +419,7 @@ fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Ov
         None => external::seed(file, args.arm.as_deref(), commands::drawn_seed)?,
     };
     let of_list = worklist::options(args, file.workload())?;
-    // Of a work list it names the recipe.
+    // For a work list it is the recipe.
     let named = args.engine.as_deref().filter(|_| file.workload() != LIST).map(engines::named);
     let (engine, mut engine_options) = match named.transpose()? {
         Some((engine, options)) => (Some(engine), options),
@@ -468,12 +469,12 @@ fn overrides(args: &RunArgs, file: &StudyFile, topology: &Topology) -> Result<Ov
     })
 }
 
-/// What is asked now, and what was asked before where nothing is now.
+/// New prices and bound, completed by earlier ones.
 fn asked(args: &RunArgs, before: Asked) -> Asked {
     Asked { prices: args.prices.over(before.prices), ..args.asked.over(before) }
 }
 
-/// The program of the study's engine, and the versions that the result file keeps.
+/// The program of the study's engine, and the versions for the result file.
 fn engine(study: &Study) -> Result<(Program, Versions), AppError> {
     let name = &study.engine;
     program::check_workload(study)?;
@@ -498,8 +499,8 @@ fn engine(study: &Study) -> Result<(Program, Versions), AppError> {
     Ok((found, Versions { program, engine: name.clone(), engine_version, created_utc }))
 }
 
-/// What the plan says of disks, connections and settings that nobody could check yet; refuses a study that
-/// would fill a disk or take connections that others need.
+/// The plan's lines about disks, connections and unchecked settings; refuses a study that would fill a disk or use
+/// connections that others need.
 fn remarks(args: &RunArgs, study: &Study, program: &Program) -> Result<Vec<String>, AppError> {
     let data_root = args.measure.data_dir.clone().unwrap_or_else(std::env::temp_dir);
     let room = room::check(study, program, &data_root)?;
@@ -508,7 +509,7 @@ fn remarks(args: &RunArgs, study: &Study, program: &Program) -> Result<Vec<Strin
     Ok(room.into_iter().chain(connections).chain(unchecked_settings(study, program)).chain(quota).collect())
 }
 
-/// What a quota changes in the plan.
+/// The effect of a quota on the plan.
 fn quota_remark(study: &Study, quota: &Quota) -> String {
     let [period, idle, before] = [quota.period_ns, quota.idle_ns(), study.design.rewarm_ns.unwrap_or(0)]
         .map(|ns| numbers::nanoseconds(ns as f64));
@@ -521,15 +522,15 @@ fn quota_remark(study: &Study, quota: &Quota) -> String {
     format!("CPU quota of {} CPUs in periods of {period}: {slices}", numbers::set_number(quota.cpus))
 }
 
-/// A server knows its settings only when it runs.
+/// A server checks its settings only when it starts.
 fn unchecked_settings(study: &Study, program: &Program) -> Option<String> {
     let is_setting = |name: &String| name.starts_with("settings.");
     let has_settings = study.engine_options.keys().any(is_setting)
         || study.treatments.iter().any(|treatment| treatment.options.keys().any(is_setting));
     (has_settings && program.check_args.is_none()).then(|| {
         format!(
-            "Settings: {} sees them when it is started for the study; a name that it does not know ends the \
-             study then",
+            "Settings: {} checks them when it starts for the study; an unknown name then ends the \
+             study",
             study.engine
         )
     })
@@ -565,7 +566,7 @@ fn html_path(args: &RunArgs, output: &Path) -> Result<Option<PathBuf>, AppError>
 fn check_data_dir(args: &RunArgs) -> Result<(), AppError> {
     match &args.measure.data_dir {
         Some(folder) if !folder.is_dir() => Err(AppError::Input(format!(
-            "--data-dir {} is not a folder: make it, or give another one",
+            "--data-dir {} is not a folder: create it, or give another one",
             folder.display()
         ))),
         _ => Ok(()),

@@ -1,4 +1,4 @@
-//! Which program measures a study's engine, and what a workload of queries needs beside it.
+//! The program that measures a study's engine, and the needs of a workload of queries.
 
 use super::fault::runner_error;
 use crate::commands::engine::{app_error, engines_of_user, python_of};
@@ -13,18 +13,18 @@ use threadwise_study::engine::Properties;
 use threadwise_study::{Options, Study, Treatment, tpch};
 use threadwise_tpch::{Dialect, TpchOptions, dataset};
 
-/// Who measures.
+/// The programs that measure.
 pub struct Program {
     /// The engine's own.
     pub worker: Worker,
-    /// Those of treatments, by name, that run another version of the engine.
+    /// Those of treatments that run another version of the engine, by name.
     pub others: BTreeMap<String, Worker>,
-    /// The arguments that make a worker one that can be asked about options before any data is made; built-in engines
-    /// are asked without one, and others only when they load.
+    /// The arguments of a worker that checks options before any data is created; built-in engines need no worker, and
+    /// others check only when they load.
     pub check_args: Option<Vec<String>>,
     /// For a workload of queries.
     pub queries: Option<QuerySettings>,
-    /// Versions of the engine, where they are known without starting the worker, in the order of their treatments.
+    /// Versions of the engine in the order of their treatments, if known without starting the worker.
     pub versions: Vec<String>,
 }
 
@@ -35,11 +35,11 @@ impl Program {
     }
 }
 
-/// Refuses a workload that the study's engine does not have, and options of queries that cannot be, whatever is
-/// installed here. Engines of others say what they can do when they are asked.
+/// Refuses a workload that the study's engine does not have, and invalid options of queries, whether it is installed or
+/// not. External programs report what they support.
 ///
 /// # Errors
-/// What the engine can do, or the option.
+/// What the engine supports, or the invalid option.
 pub fn check_workload(study: &Study) -> Result<(), AppError> {
     for treatment in study.treatments.iter().filter(|_| study.workload == tpch::WORKLOAD) {
         TpchOptions::read(&treatment.options).map_err(AppError::input)?;
@@ -50,7 +50,7 @@ pub fn check_workload(study: &Study) -> Result<(), AppError> {
     match can.contains(&study.workload.as_str()) {
         true => Ok(()),
         false => Err(AppError::Input(format!(
-            "engine {} has no workload {}: it can do {}",
+            "engine {} has no workload {}: it has {}",
             study.engine,
             study.workload,
             can.join(", ")
@@ -61,7 +61,7 @@ pub fn check_workload(study: &Study) -> Result<(), AppError> {
 /// Finds the program of a study's engine.
 ///
 /// # Errors
-/// The engine is not here, or is not installed, or cannot do the workload.
+/// The engine is unknown or not installed, or does not support the workload.
 pub fn find(study: &Study) -> Result<Program, AppError> {
     let is_tpch = study.workload == tpch::WORKLOAD;
     let analytics = engines::embedded().find(|engine| engine.name == study.engine);
@@ -91,7 +91,7 @@ pub fn find(study: &Study) -> Result<Program, AppError> {
             others.insert(treatment.name.clone(), worker(other));
         }
     }
-    // After the engine itself: where both are missing, its name is the one that is known.
+    // After the engine itself: if both are missing, the user knows its name.
     let queries = Some(settings(&second(&home, engine, python.as_deref())?)?);
     let mut versions: Vec<String> = Vec::new();
     for (_, found) in &found {
@@ -105,10 +105,10 @@ pub fn find(study: &Study) -> Result<Program, AppError> {
     Ok(Program { worker: worker(&first), others, check_args: Some(first.check_args()), queries, versions })
 }
 
-/// What an engine is like: by its own words where it is none of this program's.
+/// Properties of an engine; an external program reports its own.
 ///
 /// # Errors
-/// It is no engine at all, or its worker does not work.
+/// It is not an engine, or its worker fails.
 pub fn properties(engine: &str) -> Result<Properties, AppError> {
     match engines::properties(engine) {
         Some(properties) => Ok(properties),
@@ -116,26 +116,26 @@ pub fn properties(engine: &str) -> Result<Properties, AppError> {
     }
 }
 
-/// Starts a worker to ask what it says of its engine.
+/// Starts a worker to ask for its engine's properties.
 ///
 /// # Errors
-/// It does not work.
+/// It fails.
 pub fn hello(worker: &Worker) -> Result<Hello, AppError> {
     threadwise_runner::hello(&Settings::new(worker.clone())).map_err(|error| runner_error(&error))
 }
 
-/// The worker of an engine that is built in or a program on PATH.
+/// The worker of an engine that is built in or on PATH.
 fn worker_of(engine: &str, engine_options: &Options) -> Result<Worker, AppError> {
     if let Some(apart) = engines::in_program(engine) {
         return apart.worker(engine_options);
     }
     let program = std::env::current_exe()
-        .map_err(|error| AppError::Failed(format!("cannot find this program itself: {error}")))?;
+        .map_err(|error| AppError::Failed(format!("cannot find the threadwise program: {error}")))?;
     let path = std::env::var_os("PATH").unwrap_or_default();
     find_worker(engine, engines::all(), &program, &path).map_err(|error| meant(runner_error(&error), engine))
 }
 
-/// An unknown engine with the one that was probably meant.
+/// Adds the most similar name to the error of an unknown engine.
 fn meant(error: AppError, engine: &str) -> AppError {
     match (error, suggest::nearest(engine, &engines::names())) {
         (AppError::Input(why), Some(name)) => AppError::Input(format!("{why}; did you mean {name}?")),
@@ -143,25 +143,25 @@ fn meant(error: AppError, engine: &str) -> AppError {
     }
 }
 
-/// Refuses engine options that these engines do not have. Options of the workload are known by asking them
+/// Refuses unknown engine options of these engines. The engines check options of the workload
 /// ([`Program::check_args`]).
 fn check_engine_options(study: &Study, options: &Options) -> Result<(), AppError> {
     let Some(name) = options.keys().find(|name| *name != "python") else { return Ok(()) };
-    let why = "python is its only one; --set settings.NAME=VALUE sets the engine's own";
+    let why = "python is the only one; give the engine's own as --set settings.NAME=VALUE";
     Err(AppError::Input(format!("engine {} has no engine option {name}: {why}", study.engine)))
 }
 
-/// The engine whose answers are compared with: of the same environment, or of ours where it belongs to another.
+/// The reference engine for answers: of the same environment, or of threadwise's own if it belongs to another.
 fn second(home: &Engines, engine: &AnalyticsEngine, python: Option<&Path>) -> Result<Found, AppError> {
     let referee = threadwise_python::engine(engine.referee).map_err(app_error)?;
     let python = python.filter(|_| referee.requirements == engine.requirements);
     home.find(referee.name, python).map_err(app_error)
 }
 
-/// What engines that are not of that kind need: the data, and a second engine's answers.
+/// The needs of other engines: the data, and a second engine's answers.
 fn referee(study: &Study) -> Result<QuerySettings, AppError> {
     let found = engines_of_user()?.find(REFEREE, None).map_err(|error| {
-        let what = "makes the data and gives the answers to compare with";
+        let what = "generates the data and the answers to compare with";
         let why = format!("tpch on {} needs engine {REFEREE}, which {what}: {error}", study.engine);
         match app_error(error) {
             AppError::Input(_) => AppError::Input(why),
@@ -180,7 +180,7 @@ fn settings(second: &Found) -> Result<QuerySettings, AppError> {
         )
     })?;
     let generator = second.generator.clone().ok_or_else(|| {
-        let why = "has no generator of data in its environment; report this";
+        let why = "has no data generator in its environment; report this";
         AppError::Failed(format!("engine {} {why}", second.engine.name))
     })?;
     let dialect = Dialect::named(second.engine.dialect);
@@ -205,7 +205,7 @@ fn worker(found: &Found) -> Worker {
     }
 }
 
-/// The interpreter of an environment of the user's own, where one is named.
+/// The interpreter of the user's own environment, if given.
 fn python(study: &Study, options: &Options) -> Result<Option<PathBuf>, AppError> {
     check_engine_options(study, options)?;
     python_of(&study.engine, options)

@@ -1,5 +1,5 @@
-//! What a study takes, asked for before anything is made: its data set in the cache, its data in the data
-//! folder, and connections of the user's server.
+//! Space for a study, checked before anything is created: its data set in the cache, its data in the data folder, and
+//! connections of the user's server.
 
 use super::program::Program;
 use crate::engines;
@@ -12,10 +12,10 @@ use threadwise_study::Study;
 use threadwise_tpch::dataset::{self, DatasetError, Room};
 use threadwise_tpch::{Key, TpchOptions};
 
-/// Refuses a study that would fill a disk. Gives a line for its plan where it needs a data set.
+/// Refuses a study that would fill a disk. Returns the plan's line about its data set, if it needs one.
 ///
 /// # Errors
-/// There is no room, or the cache cannot be looked at or written.
+/// There is too little space, or the cache cannot be read or written.
 pub fn check(study: &Study, program: &Program, data_root: &Path) -> Result<Option<String>, AppError> {
     let key = program.queries.is_some().then(|| key(study)).transpose()?.flatten();
     let set = match (&program.queries, key) {
@@ -39,8 +39,8 @@ pub fn check(study: &Study, program: &Program, data_root: &Path) -> Result<Optio
     Ok(set.map(|(key, room)| line(key, &room, loaded, data_root)))
 }
 
-/// Refuses a study that would take connections of the user's server which are left to others. Gives a
-/// line for its plan where such a server is measured. Changes nothing on the server.
+/// Refuses a study that would use connections of the user's server that are reserved for others. Returns the plan's
+/// line about such a server. Changes nothing on the server.
 ///
 /// # Errors
 /// There are too few connections, or the server cannot be asked.
@@ -54,7 +54,7 @@ pub fn check_connections(study: &Study) -> Result<Option<String>, AppError> {
     Ok((!limits.is_empty()).then(|| need.line(&limits)))
 }
 
-/// The data set that all treatments share.
+/// The shared data set of all treatments.
 fn key(study: &Study) -> Result<Option<Key>, AppError> {
     let Some(first) = study.treatments.first() else { return Ok(None) };
     TpchOptions::read(&first.options).map(|options| Some(options.key())).map_err(AppError::input)
@@ -77,18 +77,16 @@ fn line(key: Key, room: &Room, loaded: u64, data_root: &Path) -> String {
     let set = match room.needed_bytes {
         0 => format!("Data set {key}: in {folder}"),
         needed => format!(
-            "Data set {key}: made first in {folder}, {} of {} free there",
+            "Data set {key}: created first in {folder}, {} of {} free there",
             bytes(needed),
             bytes(room.free_bytes)
         ),
     };
     match loaded {
         0 => set,
-        loaded => format!(
-            "{set}; loading it takes {} in {} while the study runs",
-            bytes(loaded),
-            data_root.display()
-        ),
+        loaded => {
+            format!("{set}; loading it takes {} in {} during the study", bytes(loaded), data_root.display())
+        }
     }
 }
 
@@ -109,8 +107,8 @@ mod tests {
         assert_eq!(line(key, &room(0), 0, Path::new("/tmp")), "Data set sf10: in /c/sf10");
         assert_eq!(
             line(key, &room(4 << 30), 18 << 30, Path::new("/tmp")),
-            "Data set sf10: made first in /c/sf10, 4 GiB of 8 GiB free there; loading it takes 18 GiB in \
-             /tmp while the study runs"
+            "Data set sf10: created first in /c/sf10, 4 GiB of 8 GiB free there; loading it takes 18 GiB in \
+             /tmp during the study"
         );
     }
 

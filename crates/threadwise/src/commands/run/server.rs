@@ -1,4 +1,4 @@
-//! The server that a study of commands binds too: what is refused of it, and shown, before anything runs.
+//! A server that a study of commands binds: its checks, and how it is shown, before anything runs.
 
 use crate::error::AppError;
 use std::collections::BTreeSet;
@@ -14,11 +14,11 @@ pub fn is_there(study: &Study) -> bool {
     study.workload == WORKLOAD && study.treatments.iter().any(|treatment| options(treatment).is_some())
 }
 
-/// What is bound, one line a server. Nothing of a study without one.
+/// What is bound, one line a server. Empty without a server.
 ///
 /// # Errors
-/// There is no folder for the journal of masks; there is no server of that name, it must not be bound, is bound by
-/// another study, or may not use the logical CPUs of the first block.
+/// The journal of masks has no folder; the server does not exist, must not be bound, is bound by another study, or may
+/// not use the logical CPUs of the first block.
 pub fn remarks(study: &Study, topology: &Topology, is_plan: bool) -> Result<Vec<String>, AppError> {
     if !is_there(study) {
         return Ok(Vec::new());
@@ -37,7 +37,7 @@ pub fn remarks(study: &Study, topology: &Topology, is_plan: bool) -> Result<Vec<
         let cpus: CpuSet = placement.set();
         pin_server::expect_room(&server, &cpus).map_err(AppError::refused)?;
         found.insert(format!(
-            "Server of {name}: {} will be bound to each treatment's logical CPUs for its runs, and put back \
+            "Server of {name}: {} will be bound to each treatment's logical CPUs for its runs, and restored \
              after each",
             server.described()
         ));
@@ -46,9 +46,9 @@ pub fn remarks(study: &Study, topology: &Topology, is_plan: bool) -> Result<Vec<
     Ok(found.iter().map(|line| escaped(line)).collect())
 }
 
-/// Without a journal nothing that belongs to others is bound.
+/// Without a journal, processes of others are not bound.
 fn no_journal(why: impl std::fmt::Display) -> AppError {
-    AppError::Input(format!("--pin-server needs a folder in which masks are written down: {why}"))
+    AppError::Input(format!("--pin-server needs a folder for its journal of masks: {why}"))
 }
 
 fn options(treatment: &Treatment) -> Option<CommandOptions> {

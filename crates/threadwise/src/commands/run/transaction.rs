@@ -1,4 +1,4 @@
-//! `threadwise run transaction`: the file of statements, and which database they may write to.
+//! `threadwise run transaction`: the file of statements, and the database that they may write to.
 
 use super::args::TransactionArgs;
 use crate::cli::RunArgs;
@@ -35,20 +35,20 @@ pub fn options(args: &TransactionArgs) -> Result<Options, AppError> {
 /// Refuses options of transactions for another workload.
 ///
 /// # Errors
-/// There are some.
+/// Some are given.
 pub fn only_for_transactions(args: &TransactionArgs, workload: &str) -> Result<(), AppError> {
     let given = [("--transaction", args.transaction.is_some()), ("--may-write", args.may_write.is_some())];
     match given.into_iter().find(|(_, is_given)| *is_given && workload != WORKLOAD) {
         Some((option, _)) => Err(AppError::Input(format!(
-            "{option} is for studies of transactions, and this one is of the workload {workload}: \
+            "{option} is for studies of transactions, and this study's workload is {workload}: \
              threadwise run transaction --transaction FILE.sql"
         ))),
         None => Ok(()),
     }
 }
 
-/// Refuses to write to a database that this start's command line does not name: neither a study definition nor a result
-/// file of others may do that.
+/// Refuses to write to a database that this start's command line does not name: a study definition or a result file
+/// must not decide that.
 ///
 /// # Errors
 /// The database.
@@ -56,15 +56,15 @@ pub fn allowed(study: &Study, args: &RunArgs) -> Result<(), AppError> {
     let named = args.transactions.may_write.as_deref();
     match written_to(study).into_iter().find(|name| named != Some(name)) {
         Some(name) => Err(AppError::Input(format!(
-            "the transactions of this study write to the database '{0}', again and again: look at them, and give \
-             --may-write '{0}' if they may",
+            "the transactions of this study write to the database '{0}' repeatedly: read them, and allow them with \
+             --may-write '{0}'",
             escaped(&name)
         ))),
         None => Ok(()),
     }
 }
 
-/// An error about the text of a file, by the name of the file.
+/// Prefixes an error about a file's text with the name of the file.
 pub fn as_typed(error: &EngineError, args: &TransactionArgs) -> Option<String> {
     let EngineError::Option { option, why } = error else { return None };
     match (option.as_str(), &args.transaction) {
@@ -75,13 +75,13 @@ pub fn as_typed(error: &EngineError, args: &TransactionArgs) -> Option<String> {
     }
 }
 
-/// What is shown of transactions before anything is done.
+/// The transactions as shown before anything is done.
 pub fn shown(study: &Study) -> String {
     if study.workload != WORKLOAD {
         return String::new();
     }
     match written_to(study).as_slice() {
-        [] => "Transactions are begun read-only; their answers are not checked\n".to_owned(),
+        [] => "Transactions are read-only; their answers are not checked\n".to_owned(),
         names => format!(
             "Transactions WRITE to the database {}; their answers are not checked\n",
             escaped(&names.join(", "))

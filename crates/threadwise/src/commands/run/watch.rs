@@ -1,4 +1,4 @@
-//! The measuring itself: the result file, the runner's settings, progress and looks.
+//! The measurement: the result file, the runner's settings, progress and looks.
 
 use super::boots::{self, NOT_PROBED};
 use super::fault::runner_error;
@@ -44,7 +44,7 @@ pub fn measure(
     store.set_asked(&job.asked).map_err(AppError::failed)?;
     enter(&mut store, job)?;
     let probe = !job.no_probe && (fresh || probed_before(&store)?);
-    // Looks of several boots would be judged as those of one machine.
+    // Looks of several boots would be judged as one machine's.
     let looks = if probe && job.part.is_none() { Looks::All } else { Looks::None };
     let switching = arms::switching(&job.study)?;
     let settings = Settings { probe, looks, began, limit: job.limit, switching, ..settings(job, args) };
@@ -65,15 +65,15 @@ pub fn measure(
         Err(_) => store.runs().is_ok_and(|runs| runs.is_empty()),
     };
     if is_in_vain && fresh {
-        // Made a moment ago and empty: a file without a measurement would only be in the way. The
-        // error to tell is the first.
+        // New and empty: a file without a measurement would only be in the way. The first error is the one to
+        // report.
         drop(store);
         let _ = std::fs::remove_file(&job.output);
     }
     outcome.map_err(|error| runner_error(&error))
 }
 
-/// Says in the result file on which boot and in which arm it is measured now, and what the arm lacks.
+/// Records in the result file the boot and arm that is measured now, and what the arm lacks.
 fn enter(store: &mut Store, job: &Job) -> Result<(), AppError> {
     let arm = job.part.as_ref().map(|(part, _)| part.arm.as_str());
     let known = store.boots().map_err(AppError::failed)?.len();
@@ -94,7 +94,7 @@ fn settings(job: &Job, args: &RunArgs) -> Settings {
     settings.queries.clone_from(&job.program.queries);
     settings.users_server = engines::find(&job.study.engine).filter(|_| job.study.is_users_server());
     settings.started_programs = engines::started_programs();
-    // Our own program cleans up after us; without it the next start does.
+    // The janitor process cleans up after this one; without it the next start does.
     settings.janitor = std::env::current_exe().ok().map(|program| Worker {
         program,
         args: vec!["janitor".to_owned()],
@@ -116,9 +116,8 @@ fn settings(job: &Job, args: &RunArgs) -> Settings {
     settings
 }
 
-/// Whether a study that goes on looks at the hardware around its blocks: as its first part did, since
-/// blocks with such looks and without are not alike. One in which no run was stored has done neither, and goes
-/// by what it was asked for.
+/// Whether a continued study looks at the hardware around its blocks: as its first part did, since blocks with and
+/// without looks are not comparable. If no run was stored, the study's own settings decide.
 fn probed_before(store: &Store) -> Result<bool, AppError> {
     let notes = store.notes().map_err(AppError::failed)?;
     if notes.iter().any(|note| note == NOT_PROBED) {
@@ -128,7 +127,7 @@ fn probed_before(store: &Store) -> Result<bool, AppError> {
     Ok(runs.is_empty() || !store.probes().map_err(AppError::failed)?.is_empty())
 }
 
-/// A look of `--until`: enough when every throughput ratio is narrow enough.
+/// A look of `--until`: stops when every throughput ratio is narrow enough.
 fn decide(study: &Study, runs: &[Run]) -> Decision {
     let Stopping::Until { half_width, .. } = study.design.stopping else { return Decision::Continue };
     match reached(&analyse(study, runs, alpha_share(study)), half_width) {
@@ -140,13 +139,13 @@ fn decide(study: &Study, runs: &[Run]) -> Decision {
 /// Turns events into progress.
 struct Shown<'a> {
     progress: &'a Progress,
-    /// When time is over, as far as that is known before the number of blocks is fixed.
+    /// End of the time, as far as known before the number of blocks is fixed.
     until: Instant,
     is_limited: bool,
-    /// Slices done when the first of this program was, and when that was.
+    /// Slices already done at this program's first one, and when that was.
     first: Option<(u64, Instant)>,
     planned: bool,
-    /// What could not be removed or put back: reported at the end, where no bar takes the line away.
+    /// What could not be removed or restored: reported at the end, after the progress bar.
     left_behind: Vec<String>,
 }
 
@@ -205,8 +204,8 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Time left: from the pace so far once the number of blocks is fixed, from the budget before, and never
-    /// more than a limit leaves.
+    /// Time left: from the pace so far once the number of blocks is fixed, from the budget before, and within the
+    /// limit.
     fn left(&mut self, done: u64, total: u64) -> Duration {
         let (first, since) = *self.first.get_or_insert((done, Instant::now()));
         let here = done.saturating_sub(first);

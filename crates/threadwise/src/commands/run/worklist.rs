@@ -1,5 +1,4 @@
-//! `threadwise run work-list`: recipe and list from the command line, and what is shown of a work list before it
-//! is done.
+//! `threadwise run work-list`: recipe and list from the command line, and how a work list is shown before it starts.
 
 use super::command;
 use crate::cli::RunArgs;
@@ -14,20 +13,19 @@ use threadwise_study::worklist::{Feed, Order, RECIPE, RECIPE_STORED, WORKLOAD, W
 use threadwise_study::{OptionValue, Options, Study};
 use threadwise_worklist::recipe;
 
-/// Preset that is meant where a list or numbers of jobs are given and no study.
+/// Default preset if a list or numbers of jobs are given.
 pub const PRESET: &str = "work-list";
 
-/// Bytes a second at which a list can be made at least: the time to wait for it.
+/// Minimum bytes per second of generating a list: gives the time to wait for it.
 const MADE_BYTES_PER_S: u64 = 5 << 20;
 
-/// How long a list of the user's own may take to copy: nobody knows its size yet.
+/// Time limit for copying the user's own list: its size is not known yet.
 const COPY: Duration = Duration::from_secs(6 * 3600);
 
-/// Time around a run: what the last one left goes, `sync`, one item is checked, databases are dropped.
+/// Time around a run: removing the last one's files, `sync`, checking one item, dropping databases.
 const AROUND: Duration = Duration::from_secs(900);
 
-/// Refuses numbers of jobs without a study: the default study has none, and another one would take its place
-/// without being asked for.
+/// Refuses numbers of jobs without a study: the default study has none, and another one must be requested.
 ///
 /// # Errors
 /// There are some, and neither a study nor a list.
@@ -36,7 +34,7 @@ pub fn is_named(args: &RunArgs) -> Result<(), AppError> {
         Some(jobs) if args.study.is_none() && args.list.is_none() => {
             let jobs: Vec<String> = jobs.iter().map(ToString::to_string).collect();
             Err(AppError::Input(format!(
-                "--jobs is for work lists, and none is named: threadwise run {PRESET} --jobs {0}; for sessions of \
+                "--jobs is for work lists: threadwise run {PRESET} --jobs {0}; for sessions of \
                  the default study: threadwise run --sessions {0}",
                 jobs.join(",")
             )))
@@ -50,17 +48,17 @@ pub fn is_asked_for(args: &RunArgs) -> bool {
     args.list.is_some()
 }
 
-/// Workload options that `--engine` and `--list` give to a work list: its engine is always the same, and
-/// what is named is its recipe.
+/// Workload options that `--engine` and `--list` give to a work list: its engine is always the same, and `--engine` is
+/// its recipe.
 ///
 /// # Errors
-/// There is no such recipe or list, or the study is of another workload.
+/// There is no such recipe or list, or the study has another workload.
 pub fn options(args: &RunArgs, workload: &str) -> Result<Options, AppError> {
     let mut options = Options::new();
     if workload != WORKLOAD {
         return match &args.list {
             Some(_) => Err(AppError::Input(format!(
-                "--list is for work lists, and this study is of the workload {workload}: threadwise run {PRESET} \
+                "--list is for work lists, and this study's workload is {workload}: threadwise run {PRESET} \
                  --list FILE"
             ))),
             None => Ok(options),
@@ -84,7 +82,7 @@ pub fn options(args: &RunArgs, workload: &str) -> Result<Options, AppError> {
     Ok(options)
 }
 
-/// An option of `--set` by the name that it is stored by.
+/// An option of `--set` with its stored name.
 pub fn stored((key, value): (String, OptionValue), workload: &str) -> (String, OptionValue) {
     match key == RECIPE && workload == WORKLOAD {
         true => (RECIPE_STORED.to_owned(), value),
@@ -92,21 +90,21 @@ pub fn stored((key, value): (String, OptionValue), workload: &str) -> (String, O
     }
 }
 
-/// A list's full path.
+/// A list's absolute path.
 fn path(list: &Path) -> Result<String, AppError> {
     let refused = |why: String| AppError::Input(format!("--list {}: {why}", list.display()));
     let found = list.metadata().map_err(|error| refused(error.to_string()))?;
     if !found.is_file() {
-        return Err(refused("it is not a file: a text file with one item a line is needed".to_owned()));
+        return Err(refused("it is not a file: give a text file with one item a line".to_owned()));
     }
     let full: PathBuf = std::path::absolute(list).map_err(|error| refused(error.to_string()))?;
     full.to_str().map(str::to_owned).ok_or_else(|| refused("its name is not UTF-8".to_owned()))
 }
 
-/// Refuses options of a work list that cannot be together, before anybody is asked about its programs.
+/// Refuses contradicting options of a work list before its programs are looked for.
 ///
 /// # Errors
-/// The first that cannot be.
+/// The first contradiction.
 pub fn check(study: &Study) -> Result<(), AppError> {
     let mut treatments = study.treatments.iter().filter(|_| study.workload == WORKLOAD);
     treatments.try_for_each(|treatment| read(&treatment.options).map(|_| ()))
@@ -116,7 +114,7 @@ fn read(options: &Options) -> Result<WorklistOptions, AppError> {
     WorklistOptions::read(options).map_err(AppError::input)
 }
 
-/// The list, the recipe and its schedule, for people; nothing of another workload.
+/// The list, the recipe and its schedule, as text; empty for another workload.
 pub fn shown(study: &Study) -> String {
     if study.workload != WORKLOAD {
         return String::new();
@@ -129,7 +127,7 @@ pub fn shown(study: &Study) -> String {
             text.push_str(&format!("  {}{}\n", escaped(&line), escaped(&whose)));
         }
     }
-    // What comes after is set apart by the commands' own empty line.
+    // The commands' own empty line separates what follows.
     if command::has_commands(study) { text } else { text + "\n" }
 }
 
@@ -140,7 +138,11 @@ fn items(options: &WorklistOptions) -> String {
             format!("items: copies of those in {}; the originals are left alone", list.display())
         }
         (None, _) => {
-            format!("items: {} made for the study, {} together", options.files, bytes(options.total_bytes))
+            format!(
+                "items: {} generated for the study, {} together",
+                options.files,
+                bytes(options.total_bytes)
+            )
         }
     }
 }
@@ -162,14 +164,14 @@ fn schedule(options: &WorklistOptions) -> String {
         Feed::Split => "in fixed parts, one for each job",
     };
     let cold = if options.cold {
-        "out of the page cache before each run"
+        "dropped from the page cache before each run"
     } else {
-        "cached as the run before left them"
+        "cached as the previous run left them"
     };
     format!("{order}, {feed}; {cold}; pause {} s; at most {} s a run", options.settle_s, options.timeout_s)
 }
 
-/// How long workers of work lists may take: as long as a list may, and to make or copy it once.
+/// Time limit of workers of work lists: as long as a list may take, and to generate or copy it once.
 pub fn deadlines(study: &Study, deadlines: &mut Deadlines) {
     if study.workload != WORKLOAD {
         return;
@@ -182,7 +184,7 @@ pub fn deadlines(study: &Study, deadlines: &mut Deadlines) {
         };
         deadlines.load = deadlines.load.max(load);
         deadlines.prepare = deadlines.prepare.max(AROUND);
-        // The engine ends a run after its time; what is done before and after it may take as long again.
+        // The engine ends a run after its limit; work before and after it may take as long again.
         deadlines.slice = deadlines.slice.max(run * 2 + Duration::from_secs(options.settle_s) + AROUND);
         deadlines.stop = deadlines.stop.max(Duration::from_secs(120));
         deadlines.interrupt = Deadlines::CLEAN_UP;

@@ -11,28 +11,28 @@ Examples:
   threadwise smt status
   threadwise smt off                        all of the machine, by smt/control; as root
   threadwise smt off --offline --cpus 2,3   the siblings of two logical CPUs alone
-  threadwise smt restore                    everything is as it was before the first change
+  threadwise smt restore                    restore the state before the first change
 
-Before anything is changed, the state of all logical CPUs, clocks, interrupts, control groups and
-tasks is written into a journal. When the program is killed on the way, a watchdog puts everything
-back; when that was killed too, `threadwise smt restore` does. docs/SMT.md has what is changed and how
-it is put back.")]
+Before a change, the state of all logical CPUs, clocks, interrupts, control groups and tasks is written
+to a journal. If the program is killed during the change, a watchdog restores everything; if the watchdog
+is killed too, `threadwise smt restore` does. docs/SMT.md describes what is changed and how it is
+restored.")]
 pub struct SmtArgs {
-    /// What to do
+    /// The command
     #[command(subcommand)]
     pub action: SmtAction,
 }
 
-/// What to do.
+/// Commands of `smt`.
 #[derive(Debug, Subcommand)]
 pub enum SmtAction {
-    /// Say what SMT, logical CPUs and clocks are now, and what can be switched here
+    /// Show SMT, logical CPUs and clocks, and what can be switched here
     Status(SmtStatusArgs),
-    /// Switch SMT off until `threadwise smt restore` or the next start of the machine
+    /// Switch SMT off until `threadwise smt restore` or the next boot
     Off(SmtOffArgs),
-    /// Switch SMT on until `threadwise smt restore` or the next start of the machine
+    /// Switch SMT on until `threadwise smt restore` or the next boot
     On(SmtOnArgs),
-    /// Put back everything as it was before the first change
+    /// Restore the state before the first change
     Restore,
 }
 
@@ -53,10 +53,10 @@ pub struct SmtOffArgs {
     /// Take siblings offline one by one, by cpuN/online, instead of all by smt/control
     #[arg(long)]
     pub offline: bool,
-    /// With --offline: logical CPUs that stay, and whose siblings go offline [default: the first of each core]
+    /// With --offline: logical CPUs to keep online, whose siblings go offline [default: the first of each core]
     #[arg(long, value_name = "LIST", value_parser = crate::input::cpu_list, requires = "offline")]
     pub cpus: Option<CpuSet>,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     pub yes: bool,
 }
@@ -64,7 +64,7 @@ pub struct SmtOffArgs {
 /// Arguments of `smt on`.
 #[derive(Debug, Args)]
 pub struct SmtOnArgs {
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     pub yes: bool,
 }

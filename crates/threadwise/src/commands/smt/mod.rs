@@ -1,4 +1,4 @@
-//! `threadwise smt`: SMT off, on, and back as it was.
+//! `threadwise smt`: switches SMT off and on, and restores it.
 
 mod args;
 mod shown;
@@ -27,21 +27,21 @@ pub fn smt(args: &SmtArgs) -> Result<(), AppError> {
     }
 }
 
-/// Waits for the end of stdin, then puts back what a killed process has switched.
+/// Waits for the end of stdin, then restores what a killed process has switched.
 pub fn watchdog(args: &SmtWatchdogArgs) -> Result<(), AppError> {
     watchdog::watch(&Live::new(), &args.journal, &mut io::stdin().lock()).map_err(app_error)
 }
 
-/// Puts back what killed processes have left switched, and what is to say of it.
+/// Restores what killed processes have left switched; returns lines about it.
 ///
 /// # Errors
-/// Something could not be put back.
+/// Something could not be restored.
 pub fn put_left_back(folder: &Path) -> Result<Vec<String>, AppError> {
     let mut lines = Vec::new();
     for found in left::found(folder).map_err(AppError::failed)? {
         if found.holder == Holder::Killed {
             let done = put_back(&found.path)?;
-            lines.push(format!("put back: {done}, left switched by a process that was killed"));
+            lines.push(format!("restored: {done}, left switched by a killed process"));
         }
     }
     Ok(lines)
@@ -50,7 +50,7 @@ pub fn put_left_back(folder: &Path) -> Result<Vec<String>, AppError> {
 /// Whether a killed process has left something switched.
 ///
 /// # Errors
-/// The folder or a journal cannot be read, or could have been written by others.
+/// The folder or a journal cannot be read, or others could have written it.
 pub fn is_left(folder: &Path) -> Result<bool, AppError> {
     let found = left::found(folder).map_err(AppError::failed)?;
     Ok(found.iter().any(|found| found.holder == Holder::Killed))
@@ -71,7 +71,7 @@ fn app_error(error: SmtError) -> AppError {
     }
 }
 
-/// What our control group leaves us.
+/// The logical CPUs that this process's control group allows.
 pub fn cpuset() -> Option<CpuSet> {
     find::allowed_cpus(std::process::id())
 }
@@ -81,9 +81,9 @@ fn status(args: &SmtStatusArgs) -> Result<(), AppError> {
     let roots = Roots::below(&args.root);
     if !roots.sys.join("devices/system/cpu").is_dir() {
         let path = roots.sys.join("devices/system/cpu");
-        return Err(AppError::Input(format!("{} is not there: is sysfs mounted?", path.display())));
+        return Err(AppError::Input(format!("{} does not exist: is sysfs mounted?", path.display())));
     }
-    // A recorded machine has no journals, and none of here is about it.
+    // A recorded machine has no journals, and those here are not about it.
     let journals = match state::folder() {
         Ok(folder) if is_live => left::found(&folder).map_err(AppError::failed)?,
         _ => Vec::new(),
@@ -99,7 +99,7 @@ fn restore() -> Result<(), AppError> {
     let elsewhere = left::elsewhere(&folder).map_err(AppError::failed)?;
     if let Some(path) = elsewhere.first() {
         output::tell(&format!(
-            "threadwise: journal {} was written in another PID namespace (container); put it back there",
+            "threadwise: journal {} was written in another PID namespace (container); run smt restore there",
             path.display()
         ));
     }
@@ -108,7 +108,7 @@ fn restore() -> Result<(), AppError> {
     }
     for found in found {
         let done = put_back(&found.path)?;
-        output::print(&format!("Put back and read back: {done}.\n"))?;
+        output::print(&format!("Restored and checked: {done}.\n"))?;
     }
     Ok(())
 }
@@ -123,7 +123,7 @@ fn arm_of_off(args: &SmtOffArgs, facts: &Facts) -> Arm {
     }
 }
 
-/// Switches and lets it last.
+/// Switches permanently.
 fn switch(arm: &dyn Fn(&Facts) -> Arm, yes: bool) -> Result<(), AppError> {
     let (live, folder) = (Live::new(), state::folder().map_err(AppError::Input)?);
     let kept = left::found(&folder).map_err(AppError::failed)?;
@@ -136,10 +136,10 @@ fn switch(arm: &dyn Fn(&Facts) -> Arm, yes: bool) -> Result<(), AppError> {
         _ => None,
     };
     if word.is_some() && word == facts.control.as_deref() {
-        let how = if kept.is_some() { "; to put back what was: threadwise smt restore" } else { "" };
+        let how = if kept.is_some() { "; to restore the earlier state: threadwise smt restore" } else { "" };
         return output::print(&format!("{wanted} already; nothing was changed{how}.\n"));
     }
-    // What was switched before hides what this would do; it is looked at when that has been put back.
+    // An earlier switch hides the effect of this one, which is computed after restoring.
     if kept.is_none() {
         refuse::check(live.roots(), &facts, &wanted).map_err(AppError::Refused)?;
     }
@@ -155,25 +155,25 @@ fn switch(arm: &dyn Fn(&Facts) -> Arm, yes: bool) -> Result<(), AppError> {
     match held.apply(&wanted) {
         Ok(_) if !stop.load(Ordering::Relaxed) => {
             held.keep().map_err(app_error)?;
-            output::print(&format!("{wanted}. To put everything back: threadwise smt restore\n"))
+            output::print(&format!("{wanted}. To restore everything: threadwise smt restore\n"))
         }
         Ok(_) => give_up(held, &stop, None),
         Err(error) if kept.is_none() => give_up(held, &stop, Some(app_error(error))),
         Err(error) => {
-            let why = format!("{error}; what was switched before has been put back");
+            let why = format!("{error}; the earlier switch has been restored");
             give_up(held, &stop, Some(AppError::Failed(why)))
         }
     }
 }
 
-/// Puts everything back after an error or a signal.
+/// Restores everything after an error or a signal.
 fn give_up(held: Held<'_>, stop: &AtomicBool, error: Option<AppError>) -> Result<(), AppError> {
     let done = held.restore().map_err(app_error)?;
     match error {
         Some(error) => Err(error),
         None if !done.failed.is_empty() => Err(AppError::failed(SmtError::NotRestored(done.failed))),
         None if stop.load(Ordering::Relaxed) => {
-            Err(AppError::Interrupted("stopped; everything is as it was".to_owned()))
+            Err(AppError::Interrupted("stopped; everything is restored".to_owned()))
         }
         None => Ok(()),
     }
@@ -187,7 +187,7 @@ fn question(arm: &Arm, facts: &Facts) -> String {
         _ => <(CpuSet, CpuSet)>::default(),
     };
     let bound = facts.first.tasks.values().filter(|mask| mask.is_subset(&gone)).count();
-    let mut text = format!("{arm}, for everybody on this machine, until threadwise smt restore");
+    let mut text = format!("{arm}, for all users of this machine, until threadwise smt restore");
     if !gone.is_empty() {
         text.push_str(&format!("; logical CPUs {gone} go offline"));
     }
@@ -197,15 +197,15 @@ fn question(arm: &Arm, facts: &Facts) -> String {
         ));
     }
     if bound > 0 {
-        text.push_str(&format!("; {bound} threads that are bound to them alone run elsewhere"));
+        text.push_str(&format!("; {bound} threads that are bound to them alone will run elsewhere"));
     }
     text
 }
 
-/// Asks on a terminal.
+/// Asks for confirmation on a terminal.
 ///
 /// # Errors
-/// Nobody can be asked, or the answer was no.
+/// There is no terminal, or the answer was no.
 pub fn confirm(question: &str, yes: bool) -> Result<(), AppError> {
     if yes {
         return Ok(());
@@ -213,7 +213,7 @@ pub fn confirm(question: &str, yes: bool) -> Result<(), AppError> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return Err(AppError::Refused(format!("{question}: there is no terminal to ask on; give --yes")));
     }
-    output::tell(&format!("{question}. Go on? [y/N]"));
+    output::tell(&format!("{question}. Continue? [y/N]"));
     let mut answer = String::new();
     io::stdin().read_line(&mut answer).map_err(AppError::failed)?;
     match answer.trim() {

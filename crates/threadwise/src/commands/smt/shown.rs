@@ -9,11 +9,11 @@ use threadwise_smt::left::Holder;
 use threadwise_smt::status::OfflineBy;
 use threadwise_smt::{Abilities, Status};
 
-/// Who has switched something.
+/// The process that switched something.
 fn holder(holder: Holder) -> String {
     match holder {
-        Holder::Living(pid) => format!("by process {pid}, which puts it back when it ends"),
-        Holder::Killed => "by a process that was killed; to put that back: threadwise smt restore".to_owned(),
+        Holder::Living(pid) => format!("by process {pid}, which restores it when it ends"),
+        Holder::Killed => "by a killed process; to restore it: threadwise smt restore".to_owned(),
         Holder::Kept => "by threadwise smt, until threadwise smt restore".to_owned(),
     }
 }
@@ -51,7 +51,6 @@ fn cores(cores: &[CpuSet]) -> String {
     by_size.into_iter().rev().map(line).collect::<Vec<_>>().join("; ")
 }
 
-/// A line for each thing.
 pub fn text(status: &Status) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
@@ -62,7 +61,7 @@ pub fn text(status: &Status) -> String {
         Some(false) => ", not active: no core has two logical CPUs online",
         None => "",
     };
-    let control = status.control.as_deref().unwrap_or("not there: the kernel has none");
+    let control = status.control.as_deref().unwrap_or("not supported by this kernel");
     line("smt/control", &format!("{control}{active}"));
     line("cores", &cores(&status.cores));
     let mut by: BTreeMap<&str, CpuSet> = BTreeMap::new();
@@ -92,7 +91,7 @@ pub fn text(status: &Status) -> String {
     text
 }
 
-/// The same for programs.
+/// The same as JSON.
 pub fn json(status: &Status) -> String {
     let (kind, pid) = match status.holder {
         None => ("null".to_owned(), None),

@@ -403,13 +403,13 @@ fn a_plan_asks_the_disk_and_the_engine() {
     refused(&["--set", "scale=0.021"], 2, &["0.0211"]);
     let good = plan(&["--set", "scale=0.01", "--set", "settings.disabled_optimizers=join_order"]);
     assert_eq!(good.code, Some(0), "{}", good.stderr);
-    assert!(good.stdout.contains("Data set sf0.01: made first in"), "{}", good.stdout);
+    assert!(good.stdout.contains("Data set sf0.01: created first in"), "{}", good.stdout);
     assert!(!bench.lab.path().join("cache").exists(), "a plan makes nothing");
     assert_eq!(bench.lab.leftovers(), [] as [String; 0]);
 
     let server = plan(&["--engine", "postgres", "--set", "scale=0.01", "--set", "settings.no_such=1"]);
     assert_eq!(server.code, Some(0), "{}", server.stderr);
-    for part in ["loading it takes", "Settings: postgres sees them when it is started"] {
+    for part in ["loading it takes", "Settings: postgres checks them when it starts"] {
         assert!(server.stdout.contains(part), "{}", server.stdout);
     }
     std::fs::write(bench.lab.path().join("cache"), "a file").unwrap();

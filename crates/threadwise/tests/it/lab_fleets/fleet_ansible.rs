@@ -102,7 +102,7 @@ fn one_failing_cell_keeps_no_other_from_running_and_the_second_run_does_only_tha
     hosts.inventory("");
     let second = hosts.run("submit");
     assert_eq!(second.code, Some(0), "{}{}", second.stdout, second.stderr);
-    assert!(second.stdout.contains("nothing to do for 2 cells"), "{}", second.stdout);
+    assert!(second.stdout.contains("nothing to submit for 2 cells"), "{}", second.stdout);
     assert!(
         second.stdout.contains("Measure n2.1") && !second.stdout.contains("Measure n1.1"),
         "{}",

@@ -50,7 +50,7 @@ fn three_nodes_come_to_a_report_and_nothing_is_started_twice() {
     assert!(submitted.stdout.contains("not submitted: tw9: sbatch: "), "{}", submitted.stdout);
     let first = queue(&cluster).len();
     let again = fleet(&lab, &cluster, "submit", &[]);
-    assert!(again.stdout.contains("nothing to do for 6 cells"), "{}", again.stdout);
+    assert!(again.stdout.contains("nothing to submit for 6 cells"), "{}", again.stdout);
     assert!(
         !again.stdout.contains("\nsubmitted: ") && !again.stdout.starts_with("submitted: "),
         "{}",
@@ -180,9 +180,13 @@ fn repeats_apart_wait_for_each_other_and_a_controller_that_is_gone_stops_everyth
     cluster.stop();
     let asked = fleet(&lab, &cluster, "submit", &[]);
     assert_eq!(asked.code, Some(1), "{}", asked.stdout);
-    assert!(asked.stderr.contains("what runs or waits is not known: squeue"), "{}", asked.stderr);
+    assert!(asked.stderr.contains("the running and waiting cells are unknown: squeue"), "{}", asked.stderr);
     assert!(asked.stderr.contains("nothing was submitted"), "{}", asked.stderr);
     let status = fleet(&lab, &cluster, "status", &[]);
     assert!(status.stdout.contains("2 submitted, 1 measured"), "{}", status.stdout);
-    assert!(status.stdout.contains("slurm: what runs or waits is not known: squeue"), "{}", status.stdout);
+    assert!(
+        status.stdout.contains("slurm: the running and waiting cells are unknown: squeue"),
+        "{}",
+        status.stdout
+    );
 }

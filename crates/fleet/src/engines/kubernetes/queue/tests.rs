@@ -55,7 +55,7 @@ fn a_job_at_work_has_cells_that_run_and_wait_and_leaves_out_those_that_failed() 
     ];
     let found = seen(&items);
     assert_eq!(found[0], ("n1.2".to_owned(), true, "its pod runs".to_owned()));
-    assert_eq!(found[1], ("n1.3".to_owned(), false, "its pod is not made yet".to_owned()));
+    assert_eq!(found[1], ("n1.3".to_owned(), false, "its pod is not created yet".to_owned()));
     assert_eq!(found.len(), 2);
 }
 
@@ -138,7 +138,7 @@ fn what_is_of_no_cell_of_the_plan_or_of_no_sense_is_passed_over() {
     for printed in ["", "error", "{}", "[]", "{\"items\": 1}"] {
         let error = read(&plan(FLEET, 1), printed).unwrap_err().to_string();
         assert!(
-            error.starts_with("kubernetes: what kubectl get printed") && !error.contains('\n'),
+            error.starts_with("kubernetes: the output of kubectl get") && !error.contains('\n'),
             "{error}"
         );
     }

@@ -56,7 +56,7 @@ fn half_busy_is_said_in_numbers() {
     let range = said(&machine(2, 4), &chosen(1.0, 1.25));
     assert!(range.contains("\"25% busy\" is 57% to 100% of the capacity"), "{range}");
     assert!(range.contains("each further thread"), "{range}");
-    assert!(said(&machine(2, 2), &chosen(0.9, 1.1)).contains("below 1 it is counted as 1"));
+    assert!(said(&machine(2, 2), &chosen(0.9, 1.1)).contains("below 1 it counts as 1"));
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn without_siblings_no_yield_is_named() {
     let mut topology = machine(2, 1);
     let text = said(&topology, &chosen(1.2, 1.3));
     assert!(
-        text.contains("no core here is declared with two logical CPUs") && !text.contains("1.2"),
+        text.contains("the system reports no core with two logical CPUs") && !text.contains("1.2"),
         "{text}"
     );
     assert!(!text.contains("hypervisor"), "{text}");

@@ -1,8 +1,8 @@
-//! `threadwise spins`: what spins can have cost, from counts of anybody's server, and how much of a running server's CPU
-//! time lies in spinning.
+//! `threadwise probe spins`: an upper bound for the cost of spins from their counts, and the share of a running server's CPU
+//! time that is spinning.
 //!
-//! A server is sampled by `perf`, whose event `cpu-clock` is a timer of the kernel and needs no counter of the processor,
-//! so that it works in virtual machines too (perf-record(1), perf-script(1)).
+//! `perf` samples a server. Its event `cpu-clock` is a kernel timer and needs no processor counter, so it works in
+//! virtual machines too (perf-record(1), perf-script(1)).
 
 use crate::error::AppError;
 use crate::output;
@@ -20,34 +20,34 @@ use threadwise_report::json;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  threadwise spins --spins 113,246,628 --seconds 10.434 --ghz 2.4 --cpus 5
-  threadwise spins --spins 6692284057 --backoffs 1e6 --seconds 18.388 --ghz 2.4 --cpus 5 --share 0.26%
-  threadwise spins --pid $(pgrep -o postgres)             sample a running server for 10 s, with perf
-  threadwise spins --pid 4711 --seconds 60 --json
+  threadwise probe spins --spins 113,246,628 --seconds 10.434 --ghz 2.4 --cpus 5
+  threadwise probe spins --spins 6692284057 --backoffs 1e6 --seconds 18.388 --ghz 2.4 --cpus 5 --share 0.26%
+  threadwise probe spins --pid $(pgrep -o postgres)             sample a running server for 10 s, with perf
+  threadwise probe spins --pid 4711 --seconds 60 --json
 
-Cycles a spin are an upper bound, as if all the time had been spent spinning; with the sampled share of
-spinning they are an estimate. Siblings share their core's cycles: give cores, and the clock that they
-really had.")]
+Cycles a spin are an upper bound, as if all the time had been spent spinning; with a sampled share of
+spinning they are an estimate. Siblings share their core's cycles: give the number of cores, and the
+clock that they really had.")]
 pub struct SpinsArgs {
-    /// Spins that were counted (113246628, 113,246,628 or 1.13e8)
+    /// Counted spins (113246628, 113,246,628 or 1.13e8)
     #[arg(long, value_name = "N", value_parser = crate::input::positive, conflicts_with = "pid")]
     pub spins: Option<f64>,
-    /// Backoffs that were counted
+    /// Counted backoffs
     #[arg(long, value_name = "N", value_parser = crate::input::positive, requires = "spins")]
     pub backoffs: Option<f64>,
-    /// Seconds in which they were counted; of --pid how long it is sampled, 10 by default
+    /// Seconds in which they were counted; with --pid the duration of sampling, 10 by default
     #[arg(long, value_name = "S", value_parser = crate::input::positive)]
     pub seconds: Option<f64>,
-    /// Clock while it was counted, GHz
+    /// Clock during the count, GHz
     #[arg(long, value_name = "F", value_parser = crate::input::positive, requires = "spins")]
     pub ghz: Option<f64>,
-    /// Cores that were busy
+    /// Number of busy cores
     #[arg(long, value_name = "N", value_parser = crate::input::positive, requires = "spins")]
     pub cpus: Option<f64>,
-    /// Share of the CPU time that was spent spinning, as sampled, such as 0.26%
+    /// Sampled share of the CPU time that was spinning, such as 0.26%
     #[arg(long, value_name = "P%", value_parser = crate::input::percent, requires = "spins")]
     pub share: Option<f64>,
-    /// Sample this process and its children by perf
+    /// Sample this process and its children with perf
     #[arg(long, value_name = "PID")]
     pub pid: Option<u32>,
     /// Print JSON (docs/JSON.md)
@@ -55,19 +55,19 @@ pub struct SpinsArgs {
     pub json: bool,
 }
 
-/// How many functions are shown.
+/// Maximum functions shown.
 const SHOWN: usize = 10;
-/// Longest name of a function, and longest message of perf.
+/// Maximum length of a function's name, and of perf's message.
 const MAX_NAME: usize = 80;
-/// How long a server is sampled, seconds, where nobody says.
+/// Default duration of sampling, seconds.
 const SAMPLED_S: f64 = 10.0;
-/// Longest time that it is sampled, seconds: samples are kept in memory.
+/// Maximum duration of sampling, seconds: samples are kept in memory.
 const MOST_SAMPLED_S: f64 = 3600.0;
-/// Samples a second of each logical CPU: no divisor of the kernel's tick, so that samples do not keep step with it.
+/// Samples per second and logical CPU: not a divisor of the kernel's tick, so that samples are not in phase with it.
 const FREQUENCY_HZ: u32 = 199;
-/// How often it is tried where processes end before perf looks at them.
+/// Number of attempts, if processes end before perf opens them.
 const MOST_TRIES: u32 = 5;
-/// Most processes that perf is given.
+/// Maximum number of processes for perf.
 const MOST_PROCESSES: usize = 2000;
 
 /// Computes or samples, as asked.
@@ -83,8 +83,7 @@ fn of_counts(args: &SpinsArgs) -> Result<(), AppError> {
         (args.spins, args.seconds, args.ghz, args.cpus)
     else {
         return Err(AppError::Input(
-            "--spins, --seconds, --ghz and --cpus are needed together, or --pid of a running server"
-                .to_owned(),
+            "give --spins, --seconds, --ghz and --cpus together, or --pid of a running server".to_owned(),
         ));
     };
     let counted = Counted { spins, backoffs: args.backoffs, seconds, ghz, cores, spinning_share: args.share };
@@ -99,7 +98,7 @@ fn of_counts(args: &SpinsArgs) -> Result<(), AppError> {
 
 fn text_of_counts(counted: &Counted, cost: &Cost) -> String {
     let mut lines = vec![format!(
-        "{} cycles a spin at most: {} s of {} at {} GHz are {} cycles, as if nothing but spinning had been done, for {} spins",
+        "at most {} cycles a spin: {} s of {} at {} GHz are {} cycles, as if all of them had been spinning, for {} spins",
         cycles(cost.cycles_per_spin_bound),
         numbers::set_number(counted.seconds),
         numbers::counted(counted.cores.round() as usize, "core"),
@@ -109,22 +108,22 @@ fn text_of_counts(counted: &Counted, cost: &Cost) -> String {
     )];
     if let (Some(each), Some(share)) = (cost.cycles_per_spin, counted.spinning_share) {
         lines.push(format!(
-            "{} cycles a spin where {}% of the time was spent spinning; without any spin no more than that share is gained",
+            "{} cycles a spin if {}% of the time was spent spinning; without any spin, at most that share is gained",
             cycles(each),
             numbers::significant(100.0 * share, 2)
         ));
     }
     lines.extend(cost.spins_per_backoff.map(|spins| format!("{} spins a backoff", cycles(spins))));
     let share = |share: f64| match share > 1.0 {
-        true => "more than all of the time (they are shorter than that)".to_owned(),
+        true => "more than all of the time (so they are shorter)".to_owned(),
         false => format!("{} of the time", numbers::percent(share)),
     };
     lines.push(format!(
-        "with a PAUSE of 10 cycles a spin (Intel before Skylake) spins take {}, of 140 cycles (since then) {}",
+        "with a PAUSE of 10 cycles a spin (Intel before Skylake) spins take {}, with 140 cycles (since then) {}",
         share(cost.share_at_10_cycles),
         share(cost.share_at_140_cycles)
     ));
-    lines.push("the clock is the one given: a turbo clock may be half again the nominal one".to_owned());
+    lines.push("the clock is the given one: a turbo clock may be half again the nominal one".to_owned());
     lines.join("\n") + "\n"
 }
 
@@ -139,7 +138,7 @@ fn of_process(pid: u32, args: &SpinsArgs) -> Result<(), AppError> {
     let seconds = args.seconds.unwrap_or(SAMPLED_S).ceil() as u64;
     let path = std::env::var_os("PATH").unwrap_or_default();
     if seconds as f64 > MOST_SAMPLED_S {
-        return Err(AppError::Input("--seconds: a process is sampled for an hour at most".to_owned()));
+        return Err(AppError::Input("--seconds: at most an hour can be sampled".to_owned()));
     }
     if proc::comm(pid).is_none() {
         return Err(AppError::Input(format!("--pid {pid}: no such process")));
@@ -148,7 +147,7 @@ fn of_process(pid: u32, args: &SpinsArgs) -> Result<(), AppError> {
     let samples = read(&perf(pid, seconds, &path)?);
     if samples.total() == 0 {
         return Err(AppError::Failed(format!(
-            "process {pid} used no CPU time in {seconds} s, so that nothing was sampled; sample it under load"
+            "process {pid} used no CPU time in {seconds} s, so there are no samples; sample it under load"
         )));
     }
     match args.json {
@@ -157,7 +156,7 @@ fn of_process(pid: u32, args: &SpinsArgs) -> Result<(), AppError> {
     }
 }
 
-/// Samples a process and all that descend from it: what `perf script` writes.
+/// Samples a process and all its descendants: the output of `perf script`.
 fn perf(pid: u32, seconds: u64, path: &OsStr) -> Result<String, AppError> {
     let perf = programs::find(&["perf"], &[], path).ok_or_else(|| {
         AppError::Failed(
@@ -170,23 +169,23 @@ fn perf(pid: u32, seconds: u64, path: &OsStr) -> Result<String, AppError> {
         tries += 1;
         let pids = family(pid);
         let (text, message) = sampled(&perf, &pids, seconds)?;
-        // What was sampled before the process ended counts, though perf then ends with an error.
+        // Samples from before the process ended are valid, though perf then ends with an error.
         match message {
             Some(_) if !text.is_empty() => return Ok(text),
             None => return Ok(text),
             Some(_) if proc::comm(pid).is_none() => {
                 return Err(AppError::Failed(format!(
-                    "process {pid} ended before it was sampled: give one that lives on"
+                    "process {pid} ended before it was sampled: give one that keeps running"
                 )));
             }
-            // A session that ends between the list and perf's look at it makes perf refuse all of them.
+            // If a session ends before perf opens it, perf refuses all of them.
             Some(_) if tries < MOST_TRIES && pids.iter().any(|pid| proc::comm(*pid).is_none()) => {}
             Some(message) => return Err(AppError::Failed(refusal(&message))),
         }
     }
 }
 
-/// What `perf script` writes of some processes, and what perf said where it failed.
+/// The output of `perf script` for some processes, and perf's message if it failed.
 fn sampled(perf: &Path, pids: &[u32], seconds: u64) -> Result<(String, Option<String>), AppError> {
     let failed =
         |cause: std::io::Error| AppError::Failed(format!("{} cannot be run: {cause}", perf.display()));
@@ -226,12 +225,12 @@ fn family(pid: u32) -> Vec<u32> {
     family
 }
 
-/// perf's own message in one line, and what permits it.
+/// perf's own message in one line, and the needed permission.
 fn refusal(message: &str) -> String {
     let first = message.lines().map(str::trim).find(|line| !line.is_empty() && *line != "Error:");
     format!(
         "perf cannot sample the process: {}: be the same user with kernel.perf_event_paranoid of 2 or less, or have CAP_PERFMON",
-        one_line(first.unwrap_or("it says nothing").trim_end_matches('.'), MAX_NAME)
+        one_line(first.unwrap_or("it gives no reason").trim_end_matches('.'), MAX_NAME)
     )
 }
 
@@ -247,7 +246,7 @@ fn text_of_samples(samples: &Samples) -> String {
     };
     let all = samples.total();
     let mut text = format!(
-        "CPU samples in functions that spin: {}; that take locks or wait for them: {} (of {} samples; 95% intervals over seconds)\n",
+        "CPU samples in functions that spin: {}; in functions that take locks or wait for them: {} (of {} samples; 95% intervals over seconds)\n",
         share(Kind::Spin),
         share(Kind::Wait),
         numbers::grouped(all)
@@ -260,12 +259,12 @@ fn text_of_samples(samples: &Samples) -> String {
     }
     if samples.unnamed > 0 {
         text.push_str(&format!(
-            "{} of the samples have no function's name and may spin too: install the server's debug symbols, and be root for the \
-             kernel's names\n",
+            "{} of the samples have no function name and may be spinning too: install the server's debug symbols, and run as root \
+             for kernel names\n",
             numbers::percent(samples.unnamed as f64 / all as f64)
         ));
     } else {
-        text.push_str("Without any spin no more than the share that spins would be gained.\n");
+        text.push_str("Without any spin, at most the share of spins would be gained.\n");
     }
     text
 }
@@ -285,8 +284,8 @@ mod tests {
             spinning_share: Some(0.0026),
         };
         let text = text_of_counts(&counted, &counted.cost().unwrap());
-        assert!(text.starts_with("33 cycles a spin at most: "), "{text}");
-        assert!(text.contains("\n0.086 cycles a spin where 0.26% of the time"), "{text}");
+        assert!(text.starts_with("at most 33 cycles a spin: "), "{text}");
+        assert!(text.contains("\n0.086 cycles a spin if 0.26% of the time"), "{text}");
         assert!(
             text.contains("\n6,692 spins a backoff\n") && text.contains("more than all of the time"),
             "{text}"
