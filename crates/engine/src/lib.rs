@@ -205,7 +205,7 @@ pub trait Engine: Send + Sync {
     /// Version of the engine: of the library, or of the server that these options name.
     ///
     /// # Errors
-    /// There is no such server, or it cannot be asked.
+    /// There is no such server, or it does not answer.
     fn version(&self, engine_options: &Options) -> Result<String, EngineError>;
 
     /// One line for `threadwise list`.

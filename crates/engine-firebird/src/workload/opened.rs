@@ -32,13 +32,11 @@ pub(super) struct OpenSession {
 pub(super) struct Opened(Mutex<Vec<OpenSession>>);
 
 impl Opened {
-    /// All sessions.
     pub(super) fn all(&self) -> MutexGuard<'_, Vec<OpenSession>> {
         // A panic elsewhere has failed the run already.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a session.
     pub(super) fn add(&self, session: OpenSession) {
         let mut all = self.all();
         all.push(session);

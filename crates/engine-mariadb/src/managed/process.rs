@@ -43,7 +43,6 @@ pub(crate) struct Setup {
     pub flush_at_commit: u8,
 }
 
-/// Path of its socket.
 pub(crate) fn socket(home: &Home) -> PathBuf {
     home.data().join(SOCKET)
 }

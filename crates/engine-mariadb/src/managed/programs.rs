@@ -144,7 +144,7 @@ mod tests {
         let message = refusal();
         assert!(message.contains("older than 10.5"), "{message}");
         says("mysqld  Ver 8.0.36 for Linux on x86_64 (MySQL Community Server - GPL)");
-        assert!(refusal().contains("no MariaDB"));
+        assert!(refusal().contains("not MariaDB"));
         says("mariadbd  Ver 10.11.6-MariaDB-1 for Linux on x86_64");
         let found = Programs::find(Some(&bin)).unwrap();
         assert_eq!(

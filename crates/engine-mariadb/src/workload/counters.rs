@@ -42,7 +42,6 @@ pub(super) const PAGES_READ: &str = "pages_read";
 /// Waits of InnoDB's own latches, from SHOW ENGINE INNODB MUTEX.
 const LATCH_WAITS: &str = "latch_waits";
 
-/// One reading.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Reading(BTreeMap<&'static str, u64>);
 

@@ -88,7 +88,6 @@ impl Watch {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a session.
     pub(super) fn add(&self, session: OpenSession) {
         let mut open = self.opened();
         open.push(session);

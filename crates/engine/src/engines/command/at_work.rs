@@ -344,7 +344,8 @@ impl Running for AtWork {
 
     fn standing(&self) -> Result<Standing, EngineError> {
         let counted = self.group.as_ref().and_then(Group::read);
-        let memory = "memory is the most of all processes together, polled every 0.1 s, or of the largest single process";
+        let memory =
+            "memory is the most of all processes together, polled every 0.1 s, or of the largest process";
         let note = match counted {
             Some(group) if group.peak_bytes.is_some() => {
                 format!(

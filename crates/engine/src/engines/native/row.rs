@@ -69,7 +69,6 @@ impl Row {
     }
 }
 
-/// The text of a key.
 #[inline]
 fn text(key: i64) -> [u8; TEXT_CHARS] {
     let from = key.rem_euclid(LETTERS as i64) as usize;

@@ -69,7 +69,6 @@ pub(in super::super) fn load(request: &LoadRequest, spec: &LogicalIo) -> Result<
     })
 }
 
-/// The file of one session.
 pub(super) fn session_file(request: &LoadRequest, spec: &LogicalIo, session: u32) -> PathBuf {
     let mut folder = data_folder(request, spec);
     if spec.updates() {
