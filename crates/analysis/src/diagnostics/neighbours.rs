@@ -24,6 +24,8 @@ pub(crate) const WHOLE: &str = "left of the machine";
 pub(crate) const ELSEWHERE: &str = "idle logical CPU elsewhere";
 pub(crate) const PREVALENCE: &str = "share of the time";
 pub(crate) const GAMMA: &str = "exposure inside slices";
+/// The most that is left in any group, if repeated looks that disagree were wrong.
+pub(crate) const AT_WORST: &str = "left_if_looks_are_wrong";
 
 fn ask(case: &Case<'_>) -> Option<Found> {
     let study = case.study();
@@ -78,7 +80,9 @@ fn ask(case: &Case<'_>) -> Option<Found> {
         ratios(GAMMA, shares(family(&|found| found.gamma))),
     ]
     .concat();
-    Some(Found { estimates, ..Found::default() })
+    let worst = groups.iter().filter_map(|(.., found)| found.left_at_worst).reduce(f64::max);
+    let numbers = worst.map(|left| (AT_WORST, left)).into_iter().collect();
+    Some(Found { estimates, numbers, ..Found::default() })
 }
 
 fn is_looked_at(slices: &[LookedAt<'_>]) -> bool {

@@ -42,6 +42,8 @@ pub struct Found {
     pub prevalence: MeanEstimate,
     /// γ.
     pub gamma: Option<MeanEstimate>,
+    /// Left if all repeated looks that disagree were wrong, each of two as likely; `None` without repeated looks.
+    pub left_at_worst: Option<f64>,
     /// How often exposures that are shifted inside blocks, by rounds drawn at random, give as large a slope.
     pub p_shift: f64,
     /// Blocks that tell something, and as how many equal ones they count.
@@ -136,8 +138,10 @@ pub fn cost(observations: &Observations, seed: u64) -> Option<Found> {
         .flatten()
         .filter(|gamma| gamma.interval(0.05).0 > LEAST_GAMMA);
     let corrected = |of: fn(&Sums) -> f64| gamma.and_then(|_| known(jackknife(&all, |sums| Some(of(sums)))));
+    let left = corrected(|sums| sums.left(sums.gamma()).ln());
     Some(Found {
-        left: corrected(|sums| sums.left(sums.gamma()).ln()),
+        left_at_worst: left.and_then(|left| at_worst(left.mean.exp(), &observations.repeated)),
+        left,
         seen: jackknife(&all, |sums| Some(sums.left(1.0).ln()))?,
         whole: corrected(|sums| (1.0 - sums.prevalence() * (1.0 - sums.left(sums.gamma()))).ln()),
         own_less_elsewhere: jackknife(&all, |sums| sums.slopes().map(|[own, other]| own - other)),
@@ -148,6 +152,15 @@ pub fn cost(observations: &Observations, seed: u64) -> Option<Found> {
         blocks: telling.len(),
         effective_blocks,
     })
+}
+
+/// What is left where looks are wrong as often as repeated ones disagree, both ways: a cost c seems
+/// c / (1 − 2e + e c) then.
+fn at_worst(left: f64, repeated: &[[f64; 2]]) -> Option<f64> {
+    let disagree = repeated.iter().filter(|[first, second]| first != second).count();
+    let wrong = disagree as f64 / 2.0 / repeated.len() as f64;
+    let seen = 1.0 - left;
+    (repeated.len() >= LEAST_LOOKS).then(|| 1.0 - seen * (1.0 - 2.0 * wrong) / (1.0 - seen * wrong))
 }
 
 type Cells<'r> = BTreeMap<(u32, u32), Vec<&'r Row>>;

@@ -1,6 +1,6 @@
 //! Slices of sessions with a logical CPU of their own, each with what the looks around it saw of that logical CPU.
 
-use crate::looks::states::LookedAt;
+use crate::looks::states::{Judged, LookedAt};
 use std::collections::BTreeMap;
 use threadwise_study::Moment;
 use threadwise_study::look::follow::Share;
@@ -42,6 +42,8 @@ pub struct Observations {
     pub rows: Vec<Row>,
     /// Looks during slices of all treatments.
     pub during: Vec<DuringLook>,
+    /// What such a look saw, and the one that repeated it at once.
+    pub repeated: Vec<[f64; 2]>,
 }
 
 /// 1 with a neighbour, 0 on a core of its own; `None` where neither is known. One that shares its core with another logical
@@ -52,6 +54,13 @@ fn seen(share: Share) -> Option<f64> {
         Share::Alone => Some(0.0),
         Share::With(_) | Share::Slowed | Share::Apart | Share::Away | Share::Unknown => None,
     }
+}
+
+/// A look this soon after another one repeats it.
+const AT_ONCE_NS: u64 = 2_000_000;
+
+fn is_repeated(first: &Judged<'_>, second: &Judged<'_>) -> bool {
+    second.look.start_ns.saturating_sub(first.look.start_ns) < AT_ONCE_NS
 }
 
 /// A slice between its neighbours in time, of the same block.
@@ -100,11 +109,25 @@ pub fn observations(slices: &[LookedAt<'_>], is_of: impl Fn(&str) -> bool) -> Ob
         let block = slice.run.block;
         let (before, after) = (of_block(at.checked_sub(1), block), of_block(Some(at + 1), block));
         let around = Around { before, slice, after };
-        for look in slice.looks.iter().filter(|look| look.moment == Moment::During) {
-            let of_cpu = |(cpu, share)| {
-                Some(DuringLook { block, cpu, seen: seen(share)?, exposure: around.exposure(cpu)? })
-            };
-            found.during.extend(look.shares.iter().filter_map(of_cpu));
+        let during: Vec<&Judged<'_>> =
+            slice.looks.iter().filter(|look| look.moment == Moment::During).collect();
+        for (at, look) in during.iter().enumerate() {
+            let first = at.checked_sub(1).map(|at| during[at]).filter(|first| is_repeated(first, look));
+            for (cpu, share) in look.shares.iter() {
+                let Some(now) = seen(share) else { continue };
+                match first {
+                    Some(first) => {
+                        let before = first.shares.get(cpu).and_then(seen);
+                        found.repeated.extend(before.map(|before| [before, now]));
+                    }
+                    None => found.during.extend(around.exposure(cpu).map(|exposure| DuringLook {
+                        block,
+                        cpu,
+                        seen: now,
+                        exposure,
+                    })),
+                }
+            }
         }
         if is_of(&slice.run.treatment) {
             let mut cell = |session: usize| {

@@ -1,9 +1,10 @@
 //! What neighbours cost: the table, how it was found, and what it does not say.
 
 use crate::diagnostics::neighbours::{
-    AGREED, ELSEWHERE, GAMMA, LEFT, NEIGHBOURS, PREVALENCE, SEEN, WHOLE, lost, share,
+    AGREED, AT_WORST, ELSEWHERE, GAMMA, LEFT, NEIGHBOURS, PREVALENCE, SEEN, WHOLE, lost, share,
 };
 use crate::{Answer, Facts, Ratio};
+use threadwise_document::numbers;
 use threadwise_document::{Block, Cell, Column, Prose, Says, Section, Shown, Table, prose};
 
 /// The section; `None` where nothing was estimated.
@@ -41,6 +42,12 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
     let mut lines = vec![about()];
     lines.extend(groups.first().and_then(|group| of(GAMMA, group)).map(gamma));
     lines.extend(groups.iter().find_map(|group| of(LEFT, group)).filter(|one| one.is_different()).map(both));
+    lines.extend(found.numbers.get(AT_WORST).map(|left| {
+        prose!(
+            "Looks may be wrong: if all of those were that disagree with one right after them, no more than {} would be left.",
+            Prose::figure(format!("{}x", numbers::ratio(*left)))
+        )
+    }));
     let blocks = vec![Block::Table(table), Block::List(lines, Shown::Page)];
     Some(Section::new("neighbours", "Neighbours", blocks))
 }
