@@ -16,7 +16,7 @@ use threadwise_statistics::MeanEstimate;
 /// Blocks that must tell something, and as how many equal ones they must count.
 pub const LEAST_BLOCKS: f64 = 6.0;
 /// Looks during slices from which γ is estimated.
-const LEAST_LOOKS: usize = 30;
+pub(super) const LEAST_LOOKS: usize = 30;
 /// Least γ: below, exposures say nearly nothing of what happens inside slices.
 const LEAST_GAMMA: f64 = 0.2;
 /// Least number of rows of a cell.
@@ -234,14 +234,25 @@ fn add_looks(blocks: &mut BTreeMap<u32, Sums>, during: &[DuringLook]) {
 fn jackknife(blocks: &[Sums], of: impl Fn(&Sums) -> Option<f64>) -> Option<MeanEstimate> {
     let mut all = Sums::default();
     blocks.iter().for_each(|block| all.add(block, 1.0));
-    let value = of(&all).filter(|value| value.is_finite())?;
     let without = |block: &Sums| {
         let mut rest = all;
         rest.add(block, -1.0);
         of(&rest)
     };
-    let parts: Option<Vec<f64>> = blocks.iter().map(without).collect();
-    let (parts, n) = (parts?, blocks.len());
+    of_parts(of(&all)?, blocks.iter().map(without).collect())
+}
+
+/// The same of a function of blocks.
+pub(super) fn jackknife_of<B>(blocks: &[B], of: impl Fn(&[&B]) -> Option<f64>) -> Option<MeanEstimate> {
+    let all: Vec<&B> = blocks.iter().collect();
+    let without = |at: usize| of(&[&all[..at], &all[at + 1..]].concat());
+    of_parts(of(&all)?, (0..all.len()).map(without).collect())
+}
+
+/// A value whose parts are those without one block each.
+fn of_parts(value: f64, parts: Option<Vec<f64>>) -> Option<MeanEstimate> {
+    let parts = parts.filter(|_| value.is_finite())?;
+    let n = parts.len();
     let middle = mean(&parts);
     let squares: f64 = parts.iter().map(|part| (part - middle).powi(2)).sum();
     let standard_error = (squares * (n - 1) as f64 / n as f64).sqrt();

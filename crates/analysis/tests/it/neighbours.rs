@@ -1,7 +1,7 @@
 //! The cost of a neighbour on simulated hosts whose truth is known: a small form; the large one is in the laboratory.
 #![allow(clippy::unwrap_used)]
 
-use threadwise_analysis::neighbours::{DuringLook, Observations, Row};
+use threadwise_analysis::neighbours::{DuringLook, Observations, PairLook, PairRow, Row, pairs};
 use threadwise_statistics::Normal;
 
 /// A host, its guest, and a study of it.
@@ -200,6 +200,95 @@ pub fn rates(host: &Host, studies: u32, seed: u64) -> Rates {
         left: rates.left / count,
         seen: rates.seen / count,
     }
+}
+
+/// Share of the rate of two on clear cores that is left on one.
+const ON_ONE_CORE: f64 = 0.6;
+/// Rate of two on clear cores over that of one.
+const TWO: f64 = 1.95;
+
+/// Two sessions that a host runs on one core for 15% of the time in visits of 0.3 s, else with neighbours as of `host`.
+pub fn pair_study(host: &Host, random: &mut Normal) -> (Vec<PairRow>, Vec<PairLook>) {
+    let slice_s = LEAD_S + WINDOW_S + TAIL_S + GAP_S;
+    let block_s = (ROUNDS * TREATMENTS) as f64 * slice_s;
+    let (mut rows, mut looks) = (Vec::new(), Vec::new());
+    for block in 0..host.blocks {
+        let shared = Visits::draw(&Host { prevalence: 0.15, ..*host }, block_s + 1.0, random);
+        let visits = [(); 2].map(|()| Visits::draw(host, block_s + 1.0, random));
+        // Steps of 1 ms: shares of a time on one core, and with neighbours elsewhere.
+        let states = |from: f64, to: f64, cpus: &[usize]| {
+            let steps = ((to - from) / 1e-3).ceil().max(1.0) as usize;
+            let mut sum = [0.0, 0.0];
+            for step in 0..steps {
+                let at = from + (to - from) * (step as f64 + 0.5) / steps as f64;
+                match cpus.len() == 2 && shared.is_with(at) {
+                    true => sum[0] += 1.0,
+                    false => {
+                        sum[1] += cpus.iter().filter(|cpu| visits[**cpu].is_with(at)).count() as f64
+                            / cpus.len() as f64;
+                    }
+                }
+            }
+            sum.map(|sum| sum / steps as f64)
+        };
+        let starts: Vec<f64> = (0..ROUNDS * TREATMENTS).map(|at| 0.1 + at as f64 * slice_s).collect();
+        for at in 1..starts.len() - 1 {
+            let (cell, cpus): (u32, &[usize]) = match at % TREATMENTS {
+                0 => (0, &[0]),
+                1 => (1, &[0, 1]),
+                _ => continue,
+            };
+            let look = |when: f64| states(when, when, cpus);
+            let end = |at: usize| starts[at] + LEAD_S + WINDOW_S + TAIL_S;
+            let near = [look(starts[at]), look(end(at))];
+            let far = [look(end(at - 1)), look(starts[at + 1])];
+            let exposures =
+                [0, 1].map(|of| (near[0][of] + near[1][of] + (far[0][of] + far[1][of]) / 2.0) / 3.0);
+            let from = starts[at] + LEAD_S;
+            let shares = states(from, from + WINDOW_S, cpus);
+            let left = 1.0 - (1.0 - ON_ONE_CORE) * shares[0] - host.cost * shares[1];
+            let of_two = if cpus.len() == 2 { TWO } else { 1.0 };
+            let rate = of_two * left * (SLICE_SD * random.draw()).exp();
+            rows.push(PairRow { block, cell, is_pair: cpus.len() == 2, rate, exposures });
+            if cpus.len() == 2 || random.uniform() < 0.5 {
+                let seen = look(from + random.uniform() * WINDOW_S);
+                looks.push(PairLook { block, seen, exposures });
+            }
+        }
+    }
+    (rows, looks)
+}
+
+/// Shares of studies with an estimate whose intervals hold what is left of two, and of one; and their means.
+pub fn pair_rates(host: &Host, studies: u32, seed: u64) -> [f64; 5] {
+    let mut random = Normal::new(seed);
+    let mut sums = [0.0; 5];
+    for _ in 0..studies {
+        let (rows, looks) = pair_study(host, &mut random);
+        let Some(found) = pairs(&rows, &looks) else { continue };
+        let over_one = found.over_one.unwrap();
+        let covers = |estimate: &threadwise_statistics::MeanEstimate, truth: f64| {
+            let (low, high) = estimate.interval(0.05);
+            f64::from(u8::from(low <= truth.ln() && truth.ln() <= high))
+        };
+        let values = [
+            1.0,
+            covers(&found.over_two, ON_ONE_CORE),
+            covers(&over_one, ON_ONE_CORE * TWO),
+            found.over_two.mean.exp(),
+            over_one.mean.exp(),
+        ];
+        sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+    }
+    let count = f64::max(sums[0], 1.0);
+    [sums[0] / f64::from(studies), sums[1] / count, sums[2] / count, sums[3] / count, sums[4] / count]
+}
+
+#[test]
+fn what_a_core_does_for_two_sessions_is_found() {
+    let [estimated, over_two, over_one, two, one] = pair_rates(&Host { blocks: 32, ..HOST }, 30, 11);
+    assert!(estimated == 1.0 && over_two >= 0.8 && over_one >= 0.8, "{estimated} {over_two} {over_one}");
+    assert!((two - 0.6).abs() < 0.03 && (one - 1.17).abs() < 0.05, "{two} {one}");
 }
 
 #[test]

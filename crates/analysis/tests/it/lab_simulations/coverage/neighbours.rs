@@ -2,7 +2,7 @@
 //! there and how long they stay. Printed in evidence/neighbours.md.
 
 use crate::lab_simulations::coverage::rules::count;
-use crate::neighbours::{HOST, Host, rates};
+use crate::neighbours::{HOST, Host, pair_rates, rates};
 
 #[test]
 #[ignore = "laboratory: simulations"]
@@ -48,5 +48,25 @@ fn a_neighbours_cost_is_covered_and_seldom_claimed_in_error() {
     ] {
         let found = line(name, &host);
         assert!(found.claimed <= 0.05 + error(0.05), "{name}: {found:?}");
+    }
+}
+
+#[test]
+#[ignore = "laboratory: simulations"]
+fn two_sessions_on_one_core_are_covered() {
+    let studies = count(400) as u32;
+    println!("blocks, visits: estimated, covered of 0.60 and of 1.17; means");
+    for (blocks, visit_s, prevalence) in [(16, 0.3, 0.3), (44, 0.3, 0.3), (44, 0.1, 0.3), (44, 0.3, 0.6)] {
+        let host = Host { blocks, visit_s, prevalence, ..HOST };
+        let [estimated, over_two, over_one, two, one] = pair_rates(&host, studies, 12);
+        println!(
+            "{blocks:>3} {visit_s:4.1} s {:3.0}%: {:5.1}% {:5.1}% {:5.1}%; {two:.3} {one:.3}",
+            100.0 * prevalence,
+            100.0 * estimated,
+            100.0 * over_two,
+            100.0 * over_one
+        );
+        let least = 0.92 - 3.0 * (0.92_f64 * 0.08 / f64::from(studies)).sqrt();
+        assert!(over_two >= least && over_one >= least, "{over_two} {over_one}");
     }
 }

@@ -19,7 +19,7 @@ const AT_ONCE: usize = 8;
 /// A line of a chain: where the next one is.
 #[repr(align(64))]
 #[derive(Clone, Copy)]
-struct Line(usize);
+pub struct Line(usize);
 
 /// The data of a session.
 pub enum Data {
