@@ -329,15 +329,17 @@ pub struct RunArgs {
     #[arg(long, value_name = "PLACEMENT", help_heading = "Where")]
     pub placement: Option<Vec<String>>,
     /// NUMA nodes of the memory: local, remote, interleave, or 0-1
+    ///
     /// It applies to treatments without a policy of their own. local is each session's own NUMA node, remote a node
     /// without a logical CPU of the placement, interleave all nodes in turn; or give nodes, such as 0-1.
     /// [default: the study's own, which is local in presets]
     #[arg(long, value_name = "POLICY", help_heading = "Where")]
     pub memory: Option<Memory>,
-    /// How SMT is taken away: mask, offline, system, or several of them mask leaves siblings idle, offline takes the
-    /// siblings of the used cores offline, system uses smt/control. Several are measured in one study. All but mask
-    /// switch the machine inside each block, need root, and restore it (docs/SMT.md). [default: the study's own, which
-    /// is mask in most]
+    /// How SMT is taken away: mask, offline, system, or several of them
+    ///
+    /// mask leaves siblings idle, offline takes the siblings of the used cores offline, system uses smt/control. Several
+    /// are measured in one study. All but mask switch the machine inside each block, need root, and restore it
+    /// (docs/SMT.md). [default: the study's own, which is mask in most]
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Where")]
     pub smt: Option<Vec<String>>,
     /// Turbo clocks: on, off, or on,off for both in one study
