@@ -70,7 +70,7 @@ pub fn analyse_probed(
         commands: None,
         worklist: None,
         scaling_laws: scaling_law::of_sweeps(&setting, &observed, runs),
-        diagnostics: diagnostics::ask(&Case { setting, observed: &observed, runs }),
+        diagnostics: diagnostics::ask(&Case { setting, observed: &observed, runs, slices: &slices }),
         looks: looks::prevalence::looks(&setting, &slices),
         effects: effects(study, &slices, alpha),
     };

@@ -12,7 +12,7 @@ use crate::estimate::first_reason;
 use crate::groups::bare;
 use crate::kind::COMPARABLE;
 use crate::words::finding;
-use crate::{Estimate, Facts, NoiseFloor, Ratio, kinds};
+use crate::{Answer, Estimate, Facts, NoiseFloor, Ratio, kinds};
 use aspects::{Aspect, aspects, machines_differ};
 use rates::{Rates, rates};
 use serde::Serialize;
@@ -25,8 +25,8 @@ use threadwise_study::{Comparison, Treatment};
 const ALARM: &str = "~";
 
 /// What one study of each cannot say.
-const CANNOT_TELL: &str = "One study each cannot show whether anything changed: studies of one machine differ by 1 to 3% \
-     from hour to hour more than their own intervals say. Three and more a side can tell.";
+const CANNOT_TELL: &str = "One study a side cannot show whether anything changed: studies of one machine differ from hour \
+     to hour by 1 to 3% more than their intervals say. Three a side can.";
 
 /// A study in a list of several.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -318,6 +318,7 @@ fn mind(cautions: &[String]) -> impl Iterator<Item = Finding> {
 pub fn document(studies: &[Facts<'_>], program_version: &str) -> Document {
     let made = side_by_side(studies);
     let mut verdict: Vec<Finding> = mind(&made.cautions).collect();
+    verdict.extend(agreement(&made.rows, studies.len()).map(|line| finding("agreement", line, &[])));
     let rates = made.rates.as_ref().filter(|rates| !rates.rows.is_empty());
     if rates.is_some_and(|rates| rates.no_ratios.is_none()) {
         verdict.push(finding("change", CANNOT_TELL, &[]));
@@ -343,6 +344,40 @@ pub fn document(studies: &[Facts<'_>], program_version: &str) -> Document {
         footer: format!("threadwise {program_version}"),
         ..Document::default()
     }
+}
+
+/// How many comparisons that all studies have say the same in each, and which point in opposite directions.
+fn agreement(rows: &[Row<'_>], studies: usize) -> Option<Prose> {
+    let ratios = |row: &Row<'_>| -> Option<Vec<Ratio>> {
+        let ratio = |found: &Compared<'_>| match found {
+            Compared::Ratio { ratio, .. } => Some(ratio.decisive()),
+            Compared::Lacks { .. } => None,
+        };
+        row.cells.iter().map(ratio).collect()
+    };
+    let common: Vec<(&str, Vec<Ratio>)> =
+        rows.iter().filter_map(|row| Some((row.name, ratios(row)?))).collect();
+    if studies < 2 || common.is_empty() {
+        return None;
+    }
+    let same = common.iter().filter(|(_, all)| all.windows(2).all(|two| two[0].answer == two[1].answer));
+    let is_opposite = |all: &[Ratio]| {
+        let has = |answer: Answer| all.iter().any(|ratio| ratio.answer == answer);
+        has(Answer::Larger) && has(Answer::Smaller)
+    };
+    let opposite: Vec<&str> =
+        common.iter().filter(|(_, all)| is_opposite(all)).map(|(name, _)| *name).collect();
+    let opposite = match opposite.len() {
+        0 => "none points in opposite directions".to_owned(),
+        count => format!("{count} in opposite directions ({})", opposite.join(", ")),
+    };
+    let count = numbers::counted(common.len(), "common comparison");
+    Some(prose!(
+        "Of {}, {} have the same sign in all studies; {}.",
+        count,
+        same.count().to_string(),
+        opposite
+    ))
 }
 
 /// What the ratios are of: the unit that all studies have in common.

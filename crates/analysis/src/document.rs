@@ -4,8 +4,8 @@ use crate::kind::Kind;
 use crate::kinds;
 use crate::screen::screen;
 use crate::sections::{
-    activity, choices, failures, hardware, logical_cpus, looks, machine, method, readings, scaling_law,
-    server_locks, time, usage,
+    activity, choices, failures, hardware, logical_cpus, looks, machine, method, neighbours, readings,
+    scaling_law, server_locks, time, usage,
 };
 use crate::validity::Counts;
 use crate::{
@@ -30,6 +30,7 @@ pub fn document(facts: &Facts<'_>) -> Document {
     sections.extend(quota::section(facts));
     sections.extend(arms::section(facts));
     sections.extend(long_windows::section(facts));
+    sections.extend(neighbours::section(facts));
     sections.extend(looks::section(facts));
     sections.push(usage::section(facts, &nouns));
     sections.extend(logical_cpus::section(facts, &nouns));

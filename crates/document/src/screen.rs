@@ -26,6 +26,9 @@ const WHY_LINES: usize = 2;
 /// Most rows of the table, its headings apart.
 pub const ROWS: usize = 8;
 
+/// Columns of a bar in its table.
+pub const BAR: usize = 16;
+
 /// A screen, in the order in which it is read.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Screen {
@@ -87,6 +90,14 @@ impl fmt::Display for TrustLevel {
             Self::Low => "LOW",
             Self::None => "NONE",
         })
+    }
+}
+
+/// A line that is no longer than a screen is wide.
+pub fn cut(line: &str) -> String {
+    match line.chars().count() <= WIDTH {
+        true => line.to_owned(),
+        false => line.chars().take(WIDTH - 1).chain(['…']).collect(),
     }
 }
 

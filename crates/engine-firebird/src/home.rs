@@ -1,12 +1,12 @@
-//! The folder in which Firebird is at home: its own configuration, its own lock files, the database. What is
-//! common to all private servers is `threadwise_engine::servers`.
+//! The folder of a private Firebird: its own configuration, lock files, and the database. What is common to all
+//! private servers is in `threadwise_engine::servers`.
 //!
-//! A home holds `root` (links to the installed engine, and our own `firebird.conf`; the variable
-//! FIREBIRD names it), `locks`, `tmp`, and `data` with the database, in which the programs work. Nothing of
-//! the installation is changed or used but the engine's files.
+//! A home holds `root` (links to the installed engine, and a `firebird.conf`; the variable FIREBIRD
+//! names it), `locks`, `tmp`, and `data` with the database, which is the programs' working directory. Only the
+//! engine's files of the installation are used, and nothing in it is changed.
 //!
 //! Source: the comments of Firebird 3.0's firebird.conf (ServerMode, DefaultDbCachePages, LockMemSize,
-//! LockHashSlots); what FIREBIRD, FIREBIRD_LOCK and FIREBIRD_TMP move was seen with strace(1).
+//! LockHashSlots); strace(1) showed what FIREBIRD, FIREBIRD_LOCK and FIREBIRD_TMP move.
 
 use std::fs;
 use std::io;
@@ -26,21 +26,21 @@ pub(crate) const DATABASE: &str = "./data.fdb";
 /// Bytes of a page, the default of Firebird 3.0 and later.
 pub(crate) const PAGE_BYTES: u64 = 8192;
 
-/// Files of the installation's folder that are ours instead.
+/// Files of the installation's folder that the home replaces.
 const OURS: [&str; 2] = ["firebird.conf", "databases.conf"];
 
-/// The folder with the character sets but for UTF8 and those that need no code. Its module is refused where a link leads
-/// to it ("CHARACTER SET WIN1252 is not installed"), so databases that may have any need a copy, of about 1 MB.
+/// The folder with the character sets except UTF8 and those that need no code. Its module does not load through a link
+/// ("CHARACTER SET WIN1252 is not installed"), so databases that may use any of them need a copy, of about 1 MB.
 const CHARACTER_SETS: &str = "intl";
 
-/// The log of the installation, which is not for us to write into; there will be one of our own.
+/// The log of the installation, which must not be written to; the home has its own.
 const LOG: &str = "firebird.log";
 
 /// A home.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Home(pub servers::Home);
 
-/// The template of treatments that ask for the same data, since each works on a copy.
+/// The template of treatments with the same data; each works on a copy.
 pub(crate) fn template_of(load: &LoadRequest) -> servers::Home {
     servers::Home::new(ENGINE, &load.data_dir, "template", &identity(load))
 }
@@ -52,11 +52,11 @@ pub(crate) fn copy_of(load: &LoadRequest) -> Home {
 }
 
 impl Home {
-    /// Makes everything but the folder of the database; each session's cache is to have `cache_pages`. Where `only` is
+    /// Makes everything except the folder of the database, with `cache_pages` for each session's cache. If `only` is
     /// given, the engine opens databases in that folder alone, and none over the network.
     ///
     /// # Errors
-    /// The file system's; or `only` is a path that Firebird's configuration cannot hold.
+    /// An error of the file system; or `only` is a path that Firebird's configuration cannot hold.
     pub(crate) fn make(
         &self,
         programs: &Programs,
@@ -81,8 +81,8 @@ impl Home {
             }
             .map_err(|cause| io_error("make", &link, &cause))?;
         }
-        // Classic is what lets several programs have one database open. Each page in each cache has a lock
-        // in the lock table, so that it gets all the hash slots that there can be.
+        // Classic lets several programs open one database. Each page in each cache has a lock in the lock
+        // table, hence the largest possible number of hash slots.
         let text = format!(
             "ServerMode = Classic\nDefaultDbCachePages = {cache_pages}\nLockMemSize = 16M\nLockHashSlots = 65521\n\
              {confined}"
@@ -94,8 +94,8 @@ impl Home {
         Ok(())
     }
 
-    /// A command of Firebird's that works in the folder of the database. The engine is inside of the
-    /// program, which asks for no password, so there is none; the mark lets the janitor find it.
+    /// A Firebird program whose working directory is the folder of the database. It contains the engine, which
+    /// asks for no password; the mark lets the janitor find it.
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command
@@ -105,8 +105,8 @@ impl Home {
             .env("FIREBIRD_LOCK", self.0.file("locks"))
             .env("FIREBIRD_TMP", self.0.file("tmp"))
             .env(marked::VARIABLE, self.0.folder())
-            // The loops are told their window in UTC; in the plain C locale the engine refuses a path with a
-            // letter that is not ASCII.
+            // Loops get their window in UTC; in the plain C locale the engine refuses a path with a non-ASCII
+            // letter.
             .envs([("TZ", "UTC"), ("LC_ALL", "C.UTF-8")])
             .current_dir(self.0.data());
         command
@@ -115,19 +115,19 @@ impl Home {
     /// Sets whether each commit waits for the disk (`gfix -write`).
     ///
     /// # Errors
-    /// gfix's words.
+    /// The error of gfix.
     pub(crate) fn set_forced_writes(&self, programs: &Programs, forced: bool) -> Result<(), EngineError> {
         let action = "set whether commits wait for the disk";
         self.gfix(programs, action, ["-write", if forced { "sync" } else { "async" }])
     }
 
-    /// Takes out of the database how many pages a cache of it has (`gfix -buffers`), which would come before what this
-    /// home's configuration says.
+    /// Removes the cache size from the database (`gfix -buffers`), which would override the configuration of this
+    /// home.
     ///
     /// # Errors
-    /// gfix's words.
+    /// The error of gfix.
     pub(crate) fn forget_cache_pages(&self, programs: &Programs) -> Result<(), EngineError> {
-        self.gfix(programs, "take out the pages of its cache", ["-buffers", "0"])
+        self.gfix(programs, "remove the cache size from the database", ["-buffers", "0"])
     }
 
     fn gfix(&self, programs: &Programs, action: &str, args: [&str; 2]) -> Result<(), EngineError> {
@@ -145,7 +145,7 @@ impl Home {
     }
 }
 
-/// A new folder with the files of another.
+/// A new folder with the files of another one.
 fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir(to)?;
     for entry in fs::read_dir(from)? {
@@ -155,23 +155,22 @@ fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The lines of a configuration with which the engine opens databases in one folder alone (`DatabaseAccess`), and by
-/// itself, without a server (`Providers`).
+/// Configuration lines with which the engine opens databases in one folder alone (`DatabaseAccess`), and itself,
+/// without a server (`Providers`).
 fn confined(programs: &Programs, folder: &Path) -> Result<String, EngineError> {
     let folder = folder.display().to_string();
     match folder.find(|sign: char| ";#$\"\\".contains(sign) || sign.is_control()) {
         Some(at) => {
             let sign = folder[at..].chars().next().unwrap_or_default();
-            let why = format!(
-                "{sign:?} in the path {folder:?} would be misread there; choose another folder for data"
-            );
+            let why =
+                format!("{sign:?} in the path {folder:?} would be misread there; choose another data folder");
             Err(failed("write Firebird's configuration", why))
         }
         None => Ok(format!("DatabaseAccess = Restrict {folder}\nProviders = {}\n", programs.engine()?)),
     }
 }
 
-/// Refuses a folder whose name Firebird would misread: what stands before a colon is a host
+/// Refuses a folder whose name Firebird would misread: text before a colon is a host
 /// (`src/common/isc_file.cpp`), and names are UTF-8.
 ///
 /// # Errors
@@ -182,8 +181,8 @@ pub(crate) fn check_path(folder: &Path) -> Result<(), EngineError> {
         Some(text) if text.contains(':') => "has a colon, before which Firebird expects a host",
         Some(_) => return Ok(()),
     };
-    let why = format!("the path {} {why}; choose another folder for data", folder.display());
-    Err(failed("use the folder for data", why))
+    let why = format!("the path {} {why}; choose another data folder", folder.display());
+    Err(failed("use the data folder", why))
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! A session of Firebird's: the program isql with the engine inside, spoken to through pipes.
+//! A session of Firebird: the program isql, which contains the engine, driven through pipes.
 //!
 //! It inherits the logical CPUs and the memory policy of the thread that starts it. Statements go in as
-//! text, and the answers come back as lines `NAME  value` (SET LIST ON), each statement's at once: isql
-//! flushes after every statement. A question of isql's own, which the engine never sees, marks the end of
-//! an answer. When we end, however, its standard input ends, and so does it, at the end of its statement.
+//! text, and answers come back as lines `NAME  value` (SET LIST ON), each statement's at once: isql
+//! flushes after every statement. A command of isql's own, which the engine never sees, marks the end of
+//! an answer. If this process dies, isql's standard input ends, and isql ends after its current statement.
 //!
 //! Source: `isql-fb(1)`, Firebird 3.0's `src/isql/isql.epp`.
 
@@ -24,16 +24,16 @@ use crate::workload::counters::{self, Pages};
 /// Asks isql for its dialect, which needs neither a transaction nor a page.
 const MARK: &str = "show sql dialect";
 
-/// How its answer begins.
+/// Beginning of the answer to it.
 const MARK_ANSWER: &str = "Client SQL dialect";
 
-/// How an error begins.
+/// Beginning of an error.
 const ERROR: &str = "Statement failed, SQLSTATE";
 
-/// Most bytes of an error that are kept: a text of the user's may be in it.
+/// Most bytes of an error that are kept: it may quote the user's text.
 const ERROR_BYTES: usize = 4096;
 
-/// How long it may take to close its database.
+/// How long isql may take to close its database.
 const END_LIMIT: Duration = Duration::from_secs(20);
 
 /// One row of an answer, by column.
@@ -45,28 +45,28 @@ pub(crate) struct Isql {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<PipeReader>,
-    /// What ends a statement.
+    /// Terminator of statements.
     end: &'static str,
-    /// The line that it answers a mark with.
+    /// The line that answers a mark.
     mark: String,
 }
 
-/// What is kept of the answer to statements whose rows are not wanted.
+/// Result of statements whose rows are not kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Skipped {
     /// Statements that were done before the first error.
     pub done: usize,
     /// Pages that all of them accessed.
     pub pages: Pages,
-    /// The engine's words of the first error.
+    /// The first error of the engine.
     pub error: Option<String>,
 }
 
 impl Isql {
-    /// Starts it with these arguments: the database last, or without one, which the first statement then has to make.
+    /// Starts isql with these arguments: the database last, or without one, which the first statement then has to make.
     ///
     /// # Errors
-    /// It cannot be started, or says what keeps it from the database.
+    /// It cannot be started, or cannot open the database.
     pub(crate) fn start(home: &Home, program: &Path, args: &[&str]) -> Result<Self, EngineError> {
         let action = "start a session";
         let (reader, writer) = io::pipe().map_err(|cause| failed(action, cause))?;
@@ -78,7 +78,7 @@ impl Isql {
             .stdin(Stdio::piped())
             .stdout(writer)
             .stderr(both)
-            // Ctrl-C in a terminal is for us.
+            // Ctrl-C in a terminal is for threadwise.
             .process_group(0)
             .spawn()
             .map_err(|cause| failed(action, format!("{}: {cause}", program.display())))?;
@@ -89,23 +89,23 @@ impl Isql {
         Ok(session)
     }
 
-    /// Its process.
+    /// Its process number.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Does a statement that gives no rows, and commits.
+    /// Executes a statement without rows, and commits.
     ///
     /// # Errors
-    /// The engine's words.
+    /// An error of the engine.
     pub(crate) fn run(&mut self, action: &str, sql: &str) -> Result<(), EngineError> {
         self.say(action, &format!("{sql};\ncommit;\n")).map(drop)
     }
 
-    /// Makes something whose text has semicolons of its own.
+    /// Executes a DDL statement whose text contains semicolons.
     ///
     /// # Errors
-    /// The engine's words.
+    /// An error of the engine.
     pub(crate) fn define(&mut self, action: &str, sql: &str) -> Result<(), EngineError> {
         self.say(action, &format!("set term ^;\n{sql}^\nset term ;^\ncommit;\n")).map(drop)
     }
@@ -113,15 +113,15 @@ impl Isql {
     /// The rows of a statement, which is committed.
     ///
     /// # Errors
-    /// The engine's words.
+    /// An error of the engine.
     pub(crate) fn rows(&mut self, action: &str, sql: &str) -> Result<Vec<Row>, EngineError> {
         self.say(action, &format!("{sql};\ncommit;\n")).map(|said| rows(&said))
     }
 
-    /// The whole numbers of the only row of a statement, by column.
+    /// The whole numbers in the only row of a statement, by column.
     ///
     /// # Errors
-    /// The engine's words; or another number of rows.
+    /// An error of the engine; or another number of rows.
     pub(crate) fn numbers<const N: usize>(
         &mut self,
         action: &str,
@@ -134,7 +134,7 @@ impl Isql {
     /// Like [`Self::numbers`], with the pages that the session accessed for the statement.
     ///
     /// # Errors
-    /// The engine's words; or another number of rows; or no statistics.
+    /// An error of the engine; or another number of rows; or no statistics.
     pub(crate) fn counted<const N: usize>(
         &mut self,
         action: &str,
@@ -148,32 +148,31 @@ impl Isql {
         Ok((only_row(action, &rows(answer), columns)?, pages))
     }
 
-    /// The plan of a statement, which is not done.
+    /// The plan of a statement, which is not executed.
     ///
     /// # Errors
-    /// The engine's words.
+    /// An error of the engine.
     pub(crate) fn plan(&mut self, sql: &str) -> Result<String, EngineError> {
         let said =
             self.say("plan a step", &format!("set planonly on;\n{sql};\nset planonly off;\ncommit;\n"))?;
         Ok(said.split_whitespace().collect::<Vec<_>>().join(" "))
     }
 
-    /// From now on statements end with `end` instead of with a semicolon, the pages of each are counted, and isql begins
-    /// no second transaction beside each, which would be for DDL.
+    /// From now on `end` terminates statements instead of a semicolon, the pages of each are counted, and isql begins
+    /// no second transaction (for DDL) beside each.
     ///
     /// # Errors
-    /// Its words.
+    /// An error of isql.
     pub(crate) fn end_statements_with(&mut self, end: &'static str) -> Result<(), EngineError> {
         self.end = end;
         self.say("set up a session", &format!("set autoddl off;\nset stats on;\nset term {end} ;\n"))
             .map(drop)
     }
 
-    /// Has statements done whose rows are not wanted: all that is said is read and nothing of it kept but the
-    /// statistics and an error.
+    /// Executes statements without keeping their rows: reads the whole output and keeps the statistics and an error.
     ///
     /// # Errors
-    /// isql has ended. What the engine said is in the answer.
+    /// isql has ended. An error of the engine is in the result.
     pub(crate) fn skip(&mut self, action: &str, text: &str) -> Result<Skipped, EngineError> {
         let written = self.write(text);
         let skipped = self.read_skipped().map_err(|why| failed(action, why))?;
@@ -181,15 +180,15 @@ impl Isql {
         Ok(skipped)
     }
 
-    /// Has texts done like [`Self::skip`], and ends with them, so that it cannot wait for the rest of a statement whose
-    /// end it does not see: what became of each, up to that at which it ended too early.
+    /// Executes texts like [`Self::skip`] and closes isql's input after them, so that isql cannot wait for the rest of
+    /// a statement whose end it does not see. Gives the result of each, up to the one at which isql ended too early.
     pub(crate) fn skip_last(mut self, texts: &[String]) -> Vec<Result<Skipped, String>> {
         let Some(mut input) = self.input.take() else { return Vec::new() };
         let mark = self.mark_text();
         let mut answers = Vec::new();
         std::thread::scope(|scope| {
             scope.spawn(move || {
-                // What it said before it ended tells more than that it cannot be written to.
+                // A failed write is reported by isql's last output instead.
                 let mut say = |text: &String| input.write_all(format!("{text}{mark}").as_bytes());
                 texts.iter().try_for_each(&mut say).ok();
             });
@@ -215,7 +214,7 @@ impl Isql {
     /// Reads up to the next mark.
     ///
     /// # Errors
-    /// isql has ended before it, and its last words; or an answer is too large.
+    /// isql has ended before the mark, with its last lines; or an answer is too large.
     fn read_skipped(&mut self) -> Result<Skipped, String> {
         let (mut skipped, mut is_whole) = (Skipped::default(), false);
         let (mut line, mut last, mut error) = (Vec::new(), Vec::new(), Vec::new());
@@ -231,11 +230,11 @@ impl Isql {
                 break;
             }
             size.add_row(line.len()).inspect_err(|_| {
-                // Nobody reads the rest, for which it would wait.
+                // isql would wait until the rest is read.
                 let _ = stopping::kill_group(&mut self.child);
             })?;
             let is_error = !error.is_empty() || line.starts_with(ERROR.as_bytes());
-            // Of the first alone, up to the statistics behind it.
+            // Only the first error is kept, up to the statistics after it.
             is_whole |= is_error && line.starts_with(counters::BEGIN.as_bytes());
             if is_error && !is_whole && error.len() < ERROR_BYTES {
                 error.extend_from_slice(&line);
@@ -252,10 +251,10 @@ impl Isql {
         Ok(skipped)
     }
 
-    /// Says something to isql, and gives what it says back.
+    /// Sends text to isql, and gives its output.
     fn say(&mut self, action: &str, text: &str) -> Result<String, EngineError> {
         let written = self.write(text);
-        // What it said before it ended tells more than that it cannot be written to.
+        // A failed write is reported by isql's last output instead.
         let mut said = String::new();
         loop {
             let begin = said.len();
@@ -277,7 +276,7 @@ impl Isql {
         }
     }
 
-    /// How it ended, with what it said.
+    /// An error: how isql ended, with its output.
     fn ended(&mut self, said: &str) -> String {
         let status = stopping::wait(&mut self.child, END_LIMIT).ok().flatten();
         let status = status.map_or("closed its output".to_owned(), |status| format!("ended with {status}"));
@@ -286,11 +285,11 @@ impl Isql {
 }
 
 impl Drop for Isql {
-    /// Lets it close its database, and kills it where it does not.
+    /// Lets isql close its database, and kills it if it does not.
     fn drop(&mut self) {
         drop(self.input.take());
         if !matches!(stopping::wait(&mut self.child, END_LIMIT), Ok(Some(_))) {
-            // The janitor remains where this fails.
+            // If this fails, the janitor ends it.
             let _ = stopping::kill_group(&mut self.child);
         }
     }
@@ -313,7 +312,7 @@ pub(crate) fn number_of(row: &Row, column: &str) -> Option<i64> {
     row.get(column)?.parse().ok()
 }
 
-/// The rows of what isql said: lines `NAME  value`; a name that was there already begins the next row.
+/// The rows of isql's output: lines `NAME  value`; a name that repeats begins the next row.
 fn rows(said: &str) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for line in said.lines() {
@@ -328,7 +327,7 @@ fn rows(said: &str) -> Vec<Row> {
     rows
 }
 
-/// A statement with its places filled in.
+/// A statement with its placeholders filled in.
 pub(crate) fn fill(sql: &str, places: &[(&str, &str)]) -> String {
     places.iter().fold(sql.to_owned(), |sql, (name, value)| sql.replace(&format!("{{{name}}}"), value))
 }

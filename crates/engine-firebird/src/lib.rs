@@ -1,11 +1,11 @@
-//! The engine `firebird`: Firebird from 3.0 on, embedded: the installed engine inside a program of its own
-//! for each session.
+//! The engine `firebird`: embedded Firebird from 3.0 on: the installed engine inside a separate program for each
+//! session.
 //!
-//! For each set of options a database is made once. Each treatment gets a copy of it, on which its sessions
-//! work: each is the program `isql` with the engine library inside, started by the session's own thread, so
-//! that it inherits the session's logical CPUs and memory policy. They share the database as those of a
-//! Classic server do, through its file and a lock table, each with a page cache of its own. There is no
-//! server, no port and no password. A running server of the user's is not measured.
+//! For each set of options a database is made once. Each treatment works on a copy of it. Each session is the
+//! program `isql` with the engine library inside, started by the session's own thread, so that it inherits the
+//! session's logical CPUs and memory policy. Sessions share the database as those of a Classic server do, through
+//! its file and a lock table, each with its own page cache. There is no server, no port and no password. A
+//! running server of the user is not measured.
 //!
 //! Engine options: `bin` (folder of the programs), `cache_pages` (each session's page cache), `database` (the user's
 //! file, of which `transaction` measures a copy). Workloads: `logical-io`, `insert`, `transaction`.
@@ -49,19 +49,19 @@ impl Engine for Firebird {
         workload::NAMES
     }
 
-    /// Its block is a page of our databases.
+    /// A block is a page of the databases that it makes.
     fn properties(&self) -> Properties {
         Properties { block_bytes: home::PAGE_BYTES, row_bytes: workload::ROW_BYTES, ..Properties::default() }
     }
 
-    /// Its own sessions end with their pipes.
+    /// Sessions end with their pipes.
     fn known_by(&self) -> KnownBy {
         KnownBy {
             other_names: &["interbase", "fb", "isql"],
             address: Some(Address {
                 schemes: &["firebird"],
                 password: Err(
-                    "a running Firebird server is not measured; --engine firebird has the engine in its sessions",
+                    "a running Firebird server is not measured; --engine firebird runs the engine in its sessions",
                 ),
             }),
             servers: &["firebird", "fbserver", "fb_inet_server"],

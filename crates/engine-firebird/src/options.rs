@@ -5,7 +5,7 @@ use threadwise_engine::EngineError;
 use threadwise_engine::workloads::options::{only, refuse, whole};
 use threadwise_study::{OptionValue, Options};
 
-/// Fewest and most pages of a cache that are accepted; Firebird itself takes no fewer than 50.
+/// Fewest and most accepted pages of a cache; Firebird itself uses at least 50.
 pub(crate) const CACHE_PAGES: (u64, u64) = (50, 1 << 27);
 
 /// Option: the user's database file, of which a copy is measured.
@@ -16,19 +16,19 @@ pub(crate) const DATABASE_OPTION: &str = "database";
 pub(crate) struct Own {
     /// Folder of the programs.
     pub bin: Option<PathBuf>,
-    /// Pages of each session's cache; absent: as many as the data needs.
+    /// Pages of each session's cache; if absent, as many as the data needs.
     pub cache_pages: Option<u64>,
-    /// The user's database file, for the workload that has one.
+    /// The user's database file, for the workload that uses one.
     pub database: Option<PathBuf>,
 }
 
 /// Reads and checks them.
 ///
 /// # Errors
-/// The first that is unknown or impossible.
+/// The first option that is unknown or impossible.
 pub(crate) fn parse(options: &Options) -> Result<Own, EngineError> {
     if options.contains_key("url") {
-        let why = "a running Firebird server is not measured; leave it out: sessions have the engine inside";
+        let why = "a running Firebird server is not measured; leave it out: sessions contain the engine";
         return Err(refuse("url", why.into()));
     }
     only(options, "firebird", &["bin", "cache_pages", DATABASE_OPTION])?;

@@ -1,4 +1,4 @@
-//! Firebird's programs and its engine: where they are, and which version.
+//! Firebird's programs and its engine: their places and version.
 //!
 //! Source: Debian's firebird3.0-utils and firebird3.0-server-core; Firebird's own archives, which unpack
 //! to /opt/firebird.
@@ -25,24 +25,24 @@ const ROOTS: [&str; 5] = [
     "/usr/local/firebird",
 ];
 
-/// What is said about a missing part.
+/// Advice about a missing part.
 const ADVICE: &str = "install Firebird's tools and engine (Debian: firebird3.0-utils and \
                       firebird3.0-server-core), or name their folder: --engine-option bin=FOLDER";
 
 /// The programs and the engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Programs {
-    /// Runs SQL, with the engine inside.
+    /// The program isql, which contains the engine.
     pub isql: PathBuf,
-    /// Sets what a database says of itself.
+    /// The program gfix, which changes settings stored in a database.
     pub gfix: PathBuf,
     /// The folder with the engine.
     pub root: PathBuf,
 }
 
 impl Programs {
-    /// Looks for them: the programs in `bin` alone where it is given, the engine beside it, or where it
-    /// usually is.
+    /// Looks for them: the programs in `bin` alone if it is given, the engine beside it or in its usual
+    /// places.
     ///
     /// # Errors
     /// Which one is missing, and what to do.
@@ -70,7 +70,7 @@ impl Programs {
     /// The version, such as `3.0.11.33637`.
     ///
     /// # Errors
-    /// The program cannot be run, or tells none.
+    /// The program cannot be run, or prints no version.
     pub(crate) fn version(&self) -> Result<String, EngineError> {
         let action = format!("ask {} for its version", self.isql.display());
         let output = Command::new(&self.isql)
@@ -80,16 +80,19 @@ impl Programs {
             .output()
             .map_err(|cause| failed(action.clone(), cause))?;
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        version_of(&said).ok_or_else(|| failed(action, format!("it said '{}'", said.trim())))
+        version_of(&said).ok_or_else(|| failed(action, format!("it printed '{}'", said.trim())))
     }
 
     /// The engine by the name of its plugin, such as `Engine12`.
     ///
     /// # Errors
-    /// It is there no more.
+    /// It no longer exists.
     pub(crate) fn engine(&self) -> Result<String, EngineError> {
         engine_in(&self.root).ok_or_else(|| {
-            failed("find its engine", format!("there is none in {}/plugins any more", self.root.display()))
+            failed(
+                "find its engine",
+                format!("there is no engine in {}/plugins any more", self.root.display()),
+            )
         })
     }
 }

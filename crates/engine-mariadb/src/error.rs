@@ -1,7 +1,7 @@
 //! Errors of the client library and of the server, as one line that says what to do next.
 //!
-//! Source of the numbers: MariaDB Error Codes (mariadb.com/kb/en/mariadb-error-codes). Texts of the
-//! server never hold a password: it answers with names and "using password: YES" at most.
+//! Source of the numbers: MariaDB Error Codes (mariadb.com/kb/en/mariadb-error-codes). Error texts of the server never
+//! contain a password, at most names and "using password: YES".
 
 use mysql::{DriverError, Error};
 use threadwise_engine::EngineError;
@@ -9,17 +9,17 @@ use threadwise_engine::EngineError;
 /// Name of the engine.
 pub(crate) const ENGINE: &str = "mariadb";
 
-/// An error of our own finding.
+/// An error of this engine.
 pub(crate) fn failed(action: impl Into<String>, why: impl ToString) -> EngineError {
     EngineError::Failed { engine: ENGINE.into(), action: action.into(), why: why.to_string() }
 }
 
-/// A statement that failed.
+/// The error of a statement.
 pub(crate) fn query(action: impl Into<String>, cause: &Error) -> EngineError {
     failed(action, advice(cause))
 }
 
-/// What the cause is, with what to do next where that is known.
+/// The cause, with what to do next if that is known.
 pub(crate) fn advice(cause: &Error) -> String {
     match cause {
         Error::MySqlError(error) => {
@@ -32,7 +32,7 @@ pub(crate) fn advice(cause: &Error) -> String {
         Error::IoError(cause) => broken(cause),
         Error::CodecError(cause) => broken(cause),
         Error::DriverError(DriverError::UnknownAuthPlugin(plugin)) => format!(
-            "the account logs in by '{plugin}', which this client does not know; make an account with a \
+            "the account logs in by '{plugin}', which this client does not support; make an account with a \
              password (IDENTIFIED BY)"
         ),
         other => one_line(&other.to_string()),
@@ -54,13 +54,13 @@ pub(crate) fn code(cause: &Error) -> Option<u16> {
 /// What to do about an error, by its number.
 fn hint(code: u16) -> Option<&'static str> {
     Some(match code {
-        1021 | 1114 | 1041 => "no space is left for it: free some, or use less data",
+        1021 | 1114 | 1041 => "no space is left: free some, or use less data",
         1040 | 1203 => "raise max_connections, or run fewer sessions",
         1044 | 1142 | 1143 | 1227 | 1370 => {
             "the account lacks the right: GRANT it, or give another account (mariadb://user@host)"
         }
-        1290 | 1836 => "the server is read-only: connect to one that takes writes",
-        1205 => "something else holds the lock",
+        1290 | 1836 => "the server is read-only: connect to one that accepts writes",
+        1205 => "another session holds the lock: end its transaction, or wait",
         1792 => "it writes: --may-write DATABASE lets transactions write",
         _ => return None,
     })
@@ -83,7 +83,7 @@ mod tests {
         let full = query("load", &server(1114, "The table 'x'\n is full")).to_string();
         assert_eq!(
             full,
-            "mariadb could not load: The table 'x' is full (1114); no space is left for it: free some, or use less data"
+            "mariadb could not load: The table 'x' is full (1114); no space is left: free some, or use less data"
         );
         assert!(!query("read", &server(1064, "syntax")).to_string().contains(';'));
         let plugin = Error::DriverError(DriverError::UnknownAuthPlugin("unix_socket".into()));

@@ -1,4 +1,4 @@
-//! A server of the user's: finding it, and a treatment at work in it.
+//! A user's server: finding it, and a treatment in it.
 
 use threadwise_engine::{EngineError, Running, StartRequest};
 
@@ -11,14 +11,14 @@ use crate::workload::AtWork;
 /// The user's server, and notes about how it was found.
 ///
 /// # Errors
-/// Nobody answers, or the account is not let in.
+/// No answer, or a refused login.
 pub(crate) fn find(external: &External) -> Result<(Server, Vec<String>), EngineError> {
     let target = target(&external.url)?;
     let notes = target.notes.clone();
     Ok((Server::find(target, &external.schema)?, notes))
 }
 
-/// A treatment at work in the user's server; `notes` are about how that was found.
+/// A treatment in the user's server; `notes` tell how it was found.
 pub(crate) fn run_external(
     treatment: Box<dyn AtWork>,
     request: &StartRequest,

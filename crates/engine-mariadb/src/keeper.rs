@@ -1,11 +1,11 @@
-//! What lives as long as a study on the user's server: our database there.
+//! What lives as long as a study on the user's server: threadwise's database there.
 
 use mysql::Conn;
 use threadwise_engine::{EngineError, Keeper};
 
 use crate::{Server, schema};
 
-/// Our database in the user's server. The connection holds the lock.
+/// Threadwise's database in the user's server. The connection holds the lock.
 pub(crate) struct KeptSchema {
     control: Option<Conn>,
     name: String,
@@ -35,7 +35,7 @@ impl Keeper for KeptSchema {
 impl Drop for KeptSchema {
     fn drop(&mut self) {
         if let Some(mut control) = self.control.take() {
-            // Nobody is left to tell; the next study finds the mark and drops it.
+            // The error has no reader; the next study finds the mark and drops the database.
             let _ = schema::drop_ours(&mut control, &self.name);
         }
     }

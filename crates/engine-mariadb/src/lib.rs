@@ -1,10 +1,10 @@
-//! The engine `mariadb`: MariaDB servers from 10.5 on, of ours for a study or the user's own.
+//! The engine `mariadb`: MariaDB servers from 10.5 on, private to a study or the user's own.
 //!
 //! Without the option `url` a private server is made from the installed programs: one for each run
 //! (`restart=run`), from a copy of a data directory that is made once, or one for the study
-//! (`restart=study`). With it, the user's server gets a database of ours that is dropped at the end.
+//! (`restart=study`). With it, threadwise makes its own database in the user's server and drops it at the end.
 //!
-//! Engine options: `waits` (how it is sampled what sessions wait for: `states`, the default,
+//! Engine options: `waits` (how sessions' waits are sampled: `states`, the default,
 //! `instruments` or `none`); for a private server `bin`, `restart`, `settings.NAME`; for the user's
 //! `url`, `schema`. Workloads: `logical-io`, `insert`, and on the user's server `transaction`.
 
@@ -68,7 +68,7 @@ impl Engine for Mariadb {
         workload::NAMES
     }
 
-    /// Its block is InnoDB's page.
+    /// A block is InnoDB's page.
     fn properties(&self) -> Properties {
         Properties { block_bytes: 16384, row_bytes: workload::ROW_BYTES, ..Properties::default() }
     }
@@ -139,7 +139,7 @@ impl Engine for Mariadb {
             Which::Managed(_) => load_shared(&study_server(&request.data_dir)?, request, workload),
             Which::External(external) => {
                 let (server, _) = find(&external)?;
-                // Before anything is made: no run could be of use.
+                // Checked before anything is made, since every run would fail.
                 check_durability(&server, workload)?;
                 load_shared(&server, request, workload)
             }
@@ -186,14 +186,14 @@ impl Engine for Mariadb {
     }
 }
 
-/// Refuses a durability that the user's server does not have: its settings are not ours to change.
+/// Refuses a durability that the user's server does not have: threadwise does not change its settings.
 fn check_durability(server: &Server, workload: Work) -> Result<(), EngineError> {
     let Some(wanted) = workload.flush_at_commit() else { return Ok(()) };
     let found = flush_at_commit(&mut server.connect()?)?;
     match has_durability(wanted, found) {
         true => Ok(()),
         false => Err(failed(
-            "have the durability of commits",
+            "check the durability of commits",
             format!(
                 "the study asks for {FLUSH}={wanted} and your server has {found}; threadwise does not change it: set it \
                  there, or measure with --set durability={}",
@@ -203,7 +203,7 @@ fn check_durability(server: &Server, workload: Work) -> Result<(), EngineError> 
     }
 }
 
-/// The server's setting of when commits wait for the log (MariaDB Knowledge Base, "InnoDB System Variables").
+/// The server's setting for when commits wait for the log (MariaDB Knowledge Base, "InnoDB System Variables").
 const FLUSH: &str = "innodb_flush_log_at_trx_commit";
 
 fn flush_at_commit(connection: &mut mysql::Conn) -> Result<u8, EngineError> {
@@ -212,13 +212,13 @@ fn flush_at_commit(connection: &mut mysql::Conn) -> Result<u8, EngineError> {
     Ok(found.map_err(|cause| query("read the durability of commits", &cause))?.unwrap_or_default())
 }
 
-/// Whether a server with this setting has the durability that a study asks for. 2 writes the log and flushes it
-/// later: relaxed, if not the cheapest kind.
+/// Whether a server with this setting has the durability that a study needs. 2 writes the log and flushes it later:
+/// relaxed, if not the cheapest form.
 fn has_durability(wanted: u8, found: u8) -> bool {
     matches!((wanted, found), (1, 1) | (0, 0 | 2))
 }
 
-/// Either durability as a point: a server has one of them.
+/// Each durability as a point: a server has one of them.
 fn durability_points(found: u8) -> Vec<Point> {
     let point = |name: &str, wanted: u8, word: &str| match has_durability(wanted, found) {
         true => Point::works(name, format!("{FLUSH}={found}")),
@@ -230,7 +230,7 @@ fn durability_points(found: u8) -> Vec<Point> {
     vec![point(DURABLE_COMMITS, 1, "full"), point(DELAYED_DURABILITY, 0, "relaxed")]
 }
 
-/// A template is shared by treatments that ask for the same data, also where they change their copy.
+/// The template is shared by treatments with the same data, also if they change their copy.
 fn template_home(load: &LoadRequest) -> Home {
     Home::new(error::ENGINE, &load.data_dir, "template", &identity(load))
 }
@@ -244,21 +244,21 @@ fn load_template(request: &LoadRequest, managed: &Managed, workload: Work) -> Re
     })
 }
 
-/// The data in a server that holds nothing else.
+/// Makes the data in a server that holds no other.
 fn load_new(server: &Server, request: &LoadRequest, workload: Work) -> Result<Loaded, EngineError> {
     use mysql::prelude::Queryable;
     let mut control = server.connect()?;
     control
         .query_drop(format!("CREATE DATABASE `{SCHEMA}`"))
-        .map_err(|cause| query("make its database", &cause))?;
+        .map_err(|cause| query("create its database", &cause))?;
     let mut loaded = workload::load(&mut control, server, &workload, request, "")?;
-    loaded.notes.push(
-        "the server's binary log is off; its service threads do not write the redo log, sessions do".into(),
-    );
+    loaded
+        .notes
+        .push("the server's binary log is off; sessions, not service threads, write the redo log".into());
     Ok(loaded)
 }
 
-/// The data of one treatment beside that of others.
+/// Makes the data of one treatment beside that of others.
 fn load_shared(server: &Server, request: &LoadRequest, workload: Work) -> Result<Loaded, EngineError> {
     let mut control = server.connect()?;
     let suffix = servers::suffix(request, workload.changes_data());
@@ -280,9 +280,9 @@ fn study_server(data_dir: &Path) -> Result<Server, EngineError> {
     Server::find(Target::own(managed::socket(&study_home(data_dir))), SCHEMA)
 }
 
-/// Starts the server that all treatments share. How much data they will have is not known yet, so its
-/// memory has room for 16 times that of the first, and for at most half of what is free; more is an
-/// error of the treatment that finds its data not cached (`settings.innodb_buffer_pool_size`).
+/// Starts the server that all treatments share. The size of all data is not known yet, so its buffer pool has room
+/// for 16 times that of the first treatment, and for at most half of the free memory; a treatment whose data is not
+/// cached reports an error (`settings.innodb_buffer_pool_size`).
 fn start_for_study(
     request: &LoadRequest,
     managed: &Managed,
@@ -301,7 +301,7 @@ fn start_for_study(
     Ok(kept)
 }
 
-/// A run's own server on a copy of its template.
+/// The server of one run, on a copy of its template.
 fn start_copy(
     request: &StartRequest,
     managed: &Managed,

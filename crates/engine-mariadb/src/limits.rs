@@ -1,7 +1,7 @@
-//! How many connections the user's server allows, and how many are in use. Reads only.
+//! Connection limits of the user's server, and the connections in use. Reads only.
 //!
 //! Source: MariaDB Knowledge Base, "Server System Variables" (`max_connections`; the session's value of
-//! `max_user_connections` is the account's own limit where it has one), "Server Status Variables"
+//! `max_user_connections` is the account's own limit if it has one), "Server Status Variables"
 //! (`Threads_connected`), "Information Schema PROCESSLIST Table" (without the privilege PROCESS it shows
 //! the account's own connections).
 
@@ -17,17 +17,17 @@ const ALL: &str = "SHOW GLOBAL STATUS LIKE 'Threads_connected'";
 const OF_ACCOUNT: &str = "SELECT COUNT(*) FROM information_schema.PROCESSLIST
      WHERE USER = SUBSTRING_INDEX(USER(), '@', 1)";
 
-/// The limits of the server and of the account that connects; one that is not set is left out.
+/// The limits of the server and of the connecting account, without those that are not set.
 ///
 /// # Errors
-/// The server's.
+/// An error of the server.
 pub(crate) fn ask(server: &Server) -> Result<Vec<Limit>, EngineError> {
     let mut connection = server.connect()?;
     let fail = |cause: mysql::Error| query("count its connections", &cause);
     let (most, of_account): (i64, i64) = connection.query_first(SETTINGS).map_err(fail)?.unwrap_or_default();
     let (_, in_use): (String, i64) = connection.query_first(ALL).map_err(fail)?.unwrap_or_default();
     let used_by_account: i64 = connection.query_first(OF_ACCOUNT).map_err(fail)?.unwrap_or_default();
-    // The connection that asks is one of them.
+    // This connection is one of them.
     let others = |number: i64| u32::try_from(number.saturating_sub(1)).unwrap_or(0);
     let limit = |name: String, most: i64, in_use: i64| {
         let most = u32::try_from(most).unwrap_or(0);

@@ -1,14 +1,14 @@
-//! The engine's options: which server, and how it is set up.
+//! The engine's options: the server, and how it is set up.
 
 use std::path::PathBuf;
 use threadwise_engine::EngineError;
 use threadwise_engine::workloads::options::{only, refuse, word};
 use threadwise_study::{OptionValue, Options};
 
-/// Database that holds our objects, where the user gives no other name.
+/// Threadwise's database, unless the user gives another name.
 pub(crate) const SCHEMA: &str = "threadwise";
 
-/// Settings that would take the server out of our hands.
+/// Settings that threadwise must control itself.
 const OURS: [&str; 19] = [
     "datadir",
     "socket",
@@ -51,43 +51,43 @@ pub(crate) enum Waits {
     None,
 }
 
-/// A managed server, as asked for.
+/// Options of a private server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Managed {
-    /// Folder of the server's programs; `None` to look for them.
+    /// Folder of the server's programs; `None` to search for them.
     pub bin: Option<PathBuf>,
     /// How long it lives.
     pub restart: Restart,
-    /// Settings of the user's by name, words joined by `_`.
+    /// The user's settings by name, words joined by `_`.
     pub settings: Vec<(String, String)>,
     /// How waits are sampled.
     pub waits: Waits,
 }
 
-/// A server of the user's.
+/// A server of the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct External {
     /// Its URL, without a password.
     pub url: String,
-    /// Database for our objects.
+    /// Threadwise's database.
     pub schema: String,
     /// How waits are sampled.
     pub waits: Waits,
 }
 
-/// Which server.
+/// The server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Which {
-    /// Ours.
+    /// A private server.
     Managed(Managed),
-    /// The user's.
+    /// The user's server.
     External(External),
 }
 
 /// Reads and checks the engine's options.
 ///
 /// # Errors
-/// The first unknown or impossible one.
+/// The first unknown or impossible option.
 pub(crate) fn parse(options: &Options) -> Result<Which, EngineError> {
     let (settings, rest): (Options, Options) =
         options.clone().into_iter().partition(|(name, _)| name.starts_with("settings."));
@@ -109,7 +109,10 @@ pub(crate) fn parse(options: &Options) -> Result<Which, EngineError> {
 fn external(rest: &Options, settings: &Options, url: String, waits: Waits) -> Result<Which, EngineError> {
     only(rest, "the engine mariadb with url", &["url", "schema", "waits"])?;
     if let Some(name) = settings.keys().next() {
-        return Err(refuse(name, "threadwise does not change the settings of a server that is yours".into()));
+        return Err(refuse(
+            name,
+            "threadwise does not change the settings of your own server: leave it out".into(),
+        ));
     }
     let schema = text(rest, "schema")?.unwrap_or_else(|| SCHEMA.to_owned());
     let plain = schema.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
@@ -125,11 +128,11 @@ fn external(rest: &Options, settings: &Options, url: String, waits: Waits) -> Re
     Ok(Which::External(External { url, schema, waits }))
 }
 
-/// `settings.NAME=VALUE` as it goes on the server's command line.
+/// `settings.NAME=VALUE` as an argument of the server.
 fn setting((name, value): (&String, &OptionValue)) -> Result<(String, String), EngineError> {
     let bare = name.trim_start_matches("settings.").replace('-', "_").to_ascii_lowercase();
     if bare.is_empty() || !bare.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
-        return Err(refuse(name, "that is not the name of a setting".into()));
+        return Err(refuse(name, "this is not the name of a setting".into()));
     }
     let stripped = bare.strip_prefix("loose_").unwrap_or(&bare);
     if OURS.contains(&stripped) {
@@ -141,7 +144,7 @@ fn setting((name, value): (&String, &OptionValue)) -> Result<(String, String), E
         other => other.to_string(),
     };
     if value.contains(['\0', '\n']) {
-        return Err(refuse(name, "its value spans lines".into()));
+        return Err(refuse(name, "its value has a line break: remove it".into()));
     }
     Ok((bare, value))
 }
@@ -150,7 +153,7 @@ fn text(options: &Options, name: &str) -> Result<Option<String>, EngineError> {
     match options.get(name) {
         None => Ok(None),
         Some(OptionValue::Text(text)) => Ok(Some(text.clone())),
-        Some(other) => Err(refuse(name, format!("'{other}' is no text"))),
+        Some(other) => Err(refuse(name, format!("'{other}' is not text"))),
     }
 }
 
@@ -179,7 +182,7 @@ mod tests {
             ("settings.loose-socket", "/x", "itself"),
             ("settings.", "1", "name of a setting"),
             ("settings.a b", "1", "name of a setting"),
-            ("settings.x", "1\n2", "spans lines"),
+            ("settings.x", "1\n2", "line break"),
             ("bin", "bin", "absolute"),
             ("restart", "never", "run, study"),
             ("schema", "x", "allowed: bin"),

@@ -1,11 +1,10 @@
-//! Where the server's threads run: sessions on their own logical CPUs, everything else on the service
-//! CPUs.
+//! Binding of the server's threads: sessions to their own logical CPUs, all other threads to the service CPUs.
 //!
-//! mariadbd is one process. Threads of connections are those that the process list names; all others
-//! are its service threads. InnoDB's thread pool starts and ends threads as it likes, and a new thread
-//! inherits the mask of the one that asked for it, so service threads are looked for again before each
-//! slice. Which thread writes the redo log is no choice of ours: the session that commits does
-//! (log0log, `log_write_up_to`), for all that wait with it.
+//! mariadbd is one process. The process list names the threads of connections; all others are service
+//! threads. InnoDB's thread pool starts and ends threads as it likes, and a new thread inherits the mask of
+//! the one that asked for it, so this module looks for service threads again before each slice. It cannot
+//! choose which thread writes the redo log: the session that commits does (log0log, `log_write_up_to`), for
+//! all that wait with it.
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
@@ -18,7 +17,7 @@ use threadwise_machine::CpuSet;
 use crate::error::{failed, query};
 use crate::workload::Backend;
 
-/// What was found at the last look: all threads of the server's process, those of connections too.
+/// Threads found by the last look: all threads of the server's process, those of connections too.
 pub(crate) struct Known {
     /// The server's process.
     pid: u32,
@@ -31,22 +30,22 @@ impl Known {
     }
 }
 
-/// Numbers of a process's threads; none where it has ended.
+/// Thread numbers of a process; empty if it has ended.
 fn threads(pid: u32) -> BTreeSet<u32> {
     let Ok(entries) = fs::read_dir(format!("/proc/{pid}/task")) else { return BTreeSet::new() };
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Takes the threads of connections out of a list that was made before.
+/// Removes the threads of connections from an earlier list.
 fn without_connections(control: &mut Conn, threads: &BTreeSet<u32>) -> Result<Vec<u32>, EngineError> {
-    // After the list: a thread that started in between is a connection's and listed here.
+    // After the list: if a thread started in between, it is a connection's and is removed here.
     let connections: Vec<u32> = control
         .query("SELECT TID FROM information_schema.PROCESSLIST WHERE COMMAND <> 'Daemon'")
         .map_err(|cause| query("list the server's threads", &cause))?;
     Ok(threads.iter().copied().filter(|tid| !connections.contains(tid)).collect())
 }
 
-/// Names from the performance schema; none where it is off.
+/// Names from the performance schema; none if it is off.
 fn names(control: &mut Conn) -> BTreeMap<u32, String> {
     let rows: mysql::Result<Vec<(Option<u32>, String)>> =
         control.query("SELECT THREAD_OS_ID, NAME FROM performance_schema.threads WHERE TYPE = 'BACKGROUND'");
@@ -57,21 +56,21 @@ fn names(control: &mut Conn) -> BTreeMap<u32, String> {
     rows.unwrap_or_default().into_iter().filter_map(|(tid, name)| Some((tid?, short(name)))).collect()
 }
 
-/// Who may be bound, and where to.
+/// Which threads may be bound, and where.
 pub(crate) struct Places<'a> {
     /// Logical CPUs of each session.
     pub sessions: &'a [CpuSet],
-    /// Logical CPUs of the rest.
+    /// Logical CPUs of all other threads.
     pub service: &'a CpuSet,
-    /// Whether masks are written down first.
+    /// Whether masks may be changed, and are recorded first.
     pub rights: &'a Rights,
     /// Whether other treatments place the service threads elsewhere for their slices.
     pub shared: bool,
 }
 
 impl Places<'_> {
-    /// Binds the sessions' threads, that of the control connection, and all service threads. Where
-    /// service threads are shared, they are named without logical CPUs and not bound: they are ours for our slices only.
+    /// Binds the sessions' threads, the control connection's, and all service threads. Shared service threads are
+    /// listed without logical CPUs and not bound, since they are placed before each slice.
     ///
     /// # Errors
     /// A thread could not be bound.
@@ -91,7 +90,7 @@ impl Places<'_> {
             .map_err(|cause| failed("place the control connection", cause))?;
         placed.push(entry("control connection".into(), control_thread, self.service));
         let mut known = Known::nothing(control_thread.pid);
-        // Other treatments' workers begin at the same time, and would bind what is shared elsewhere before it is read back.
+        // Workers of other treatments begin at the same time, and would move shared threads before they are read back.
         let service = match self.shared {
             true => service_threads(control, &mut known)?,
             false => self.bind_service(control, &mut known)?,
@@ -106,8 +105,8 @@ impl Places<'_> {
         Ok((placed, known))
     }
 
-    /// Before a slice: binds the service threads that are not where they should be. In a server of one
-    /// treatment only those that are new can be, and mostly there are none.
+    /// Before a slice: binds the service threads that are not in their place. In a server of one treatment only new
+    /// ones can be, and mostly there are none.
     ///
     /// # Errors
     /// A thread could not be bound.
@@ -118,7 +117,7 @@ impl Places<'_> {
         self.bind_service(control, known).map(drop)
     }
 
-    /// Looks for the service threads, and binds those that are not where they should be; gives all.
+    /// Finds the service threads, and binds those that are not in their place; gives all.
     fn bind_service(&self, control: &mut Conn, known: &mut Known) -> Result<Vec<u32>, EngineError> {
         let service = service_threads(control, known)?;
         let pid = known.pid;
@@ -133,7 +132,7 @@ impl Places<'_> {
     }
 }
 
-/// The service threads that there are now.
+/// The current service threads.
 fn service_threads(control: &mut Conn, known: &mut Known) -> Result<Vec<u32>, EngineError> {
     known.threads = threads(known.pid);
     without_connections(control, &known.threads)
@@ -143,8 +142,8 @@ fn entry(name: String, backend: Backend, cpus: &CpuSet) -> Placed {
     Placed { name, pid: backend.pid, tid: backend.tid, cpus: cpus.clone() }
 }
 
-/// A name for a thread that the server tells none of: the kernel's, which versions before 11 leave as
-/// that of the whole process.
+/// A name for a thread that the server does not name: the kernel's, which before version 11 is that of the whole
+/// process.
 fn kernel_name(backend: Backend) -> String {
     let name = |tid: u32| fs::read_to_string(format!("/proc/{}/task/{tid}/comm", backend.pid)).ok();
     match (name(backend.tid), name(backend.pid)) {

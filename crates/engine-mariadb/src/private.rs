@@ -1,5 +1,5 @@
-//! A server of ours for who works on it with MariaDB's own programs: with durability as the server's
-//! default is, and without anything of ours in it.
+//! A private server for recipes that work on it with MariaDB's own programs: with the server's default durability, and
+//! without threadwise's database.
 
 use std::path::PathBuf;
 use threadwise_engine::EngineError;
@@ -9,14 +9,14 @@ use crate::error::ENGINE;
 use crate::managed::{self, Setup};
 use crate::options::{Managed, Restart, Waits};
 
-/// What a server is made and started with.
+/// Parameters of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrivateOptions {
-    /// A folder of ours that is there, in which it has its home.
+    /// A private folder that exists, for its home.
     pub folder: PathBuf,
-    /// Folder of the server's programs; `None` to look for them.
+    /// Folder of the server's programs; `None` to search for them.
     pub bin: Option<PathBuf>,
-    /// Bytes of all data that it will hold.
+    /// Size of all data that it will hold, bytes.
     pub data_bytes: u64,
     /// Connections at once.
     pub sessions: u32,
@@ -34,24 +34,24 @@ impl PrivateOptions {
     }
 }
 
-/// A server of ours that runs. When it is dropped, it is killed.
+/// A running private server. When dropped, it is killed.
 #[derive(Debug)]
 pub struct PrivateServer(Process<Setup>);
 
 impl PrivateServer {
-    /// Makes an empty data directory in place of whatever is there.
+    /// Makes an empty data directory; removes one that exists.
     ///
     /// # Errors
-    /// The programs are not there, the folder cannot be made, or the tool's last words.
+    /// The programs were not found, the folder cannot be made, or the tool failed, with the last lines of its output.
     pub fn make(options: &PrivateOptions) -> Result<(), EngineError> {
         options.setup()?.install(&options.home())
     }
 
-    /// Starts a server there on the calling thread, with which it ends, and waits until it answers. One that a
-    /// killed process left is ended first.
+    /// Starts a server there on the calling thread, with which it ends, and waits until it answers. Ends first a server
+    /// that a killed process left.
     ///
     /// # Errors
-    /// The programs are not there, or the server's last words.
+    /// The programs were not found, or the server failed, with the last lines of its log.
     pub fn start(options: &PrivateOptions) -> Result<Self, EngineError> {
         options.home().clear()?;
         Process::start(&options.setup()?, &options.home()).map(Self)
@@ -75,7 +75,7 @@ impl PrivateServer {
     /// Stops it in order.
     ///
     /// # Errors
-    /// It did not end by itself, so its data is not to be used.
+    /// It did not end by itself, so its data must not be used.
     pub fn stop(self) -> Result<(), EngineError> {
         self.0.stop(Ending::Keep)
     }

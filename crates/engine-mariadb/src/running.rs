@@ -1,4 +1,4 @@
-//! A treatment at work, and the server under it.
+//! A treatment, and the server under it.
 
 use mysql::prelude::Queryable;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,23 +11,23 @@ use crate::managed::Setup;
 use crate::place::{Known, Places};
 use crate::workload::{AtWork, Backend};
 
-/// Whose server it is.
+/// Owner of the server.
 pub(crate) enum Under {
-    /// Ours, for this run.
+    /// Private to this run.
     Treatment(Box<TreatmentServer<Setup>>),
-    /// Ours, for the study.
+    /// Private to the study.
     Study,
     /// The user's.
     External,
 }
 
-/// An engine at work.
+/// The engine, started for one treatment.
 pub(crate) struct MariadbRunning {
     treatment: Box<dyn AtWork>,
     under: Mutex<Option<Under>>,
     external: bool,
     request: StartRequest,
-    /// innodb_flush_log_at_trx_commit to be set before each slice, where treatments share a server.
+    /// innodb_flush_log_at_trx_commit to set before each slice, if treatments share a private server.
     flush_at_commit: Option<u8>,
     rights: Rights,
     /// Whether other treatments use the server, too.
@@ -38,7 +38,7 @@ pub(crate) struct MariadbRunning {
 }
 
 impl MariadbRunning {
-    /// Puts it together; `notes` are lines about how the server was found.
+    /// Combines the parts; `notes` tell how the server was found.
     pub(crate) fn new(
         treatment: Box<dyn AtWork>,
         under: Under,
@@ -71,7 +71,7 @@ impl MariadbRunning {
         }
     }
 
-    /// The threads to bind, or why they are left alone.
+    /// The threads to bind, or why they are not bound.
     fn reachable(&self) -> Result<(Vec<(u32, Backend)>, Backend), String> {
         let watch = self.treatment.watch();
         let (sessions, control) = (watch.backends()?, watch.control_backend()?);

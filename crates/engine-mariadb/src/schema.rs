@@ -1,9 +1,9 @@
-//! The database that holds our objects, in a private server or of the user's.
+//! Threadwise's database, in a private server or in the user's.
 //!
-//! In the user's server it carries a table that says it is ours, and one that lists what we made. A
-//! database of that name without the mark is refused; at the end only what is on the list is dropped,
-//! and the database itself only when nothing else is left in it. A lock of the keeper's connection
-//! (GET_LOCK) keeps two studies apart, and goes with the connection, however that ends.
+//! In the user's server it contains a table that marks it as threadwise's, and one that lists the objects made. A
+//! database of that name without the mark is refused; at the end only listed objects are dropped, and the
+//! database itself only if nothing else is left in it. A lock of the keeper's connection (GET_LOCK) keeps
+//! two studies apart; it is released with the connection, however that ends.
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, params};
@@ -13,13 +13,13 @@ use crate::Server;
 use crate::error::{failed, query};
 use crate::workload::Objects;
 
-/// Table that makes a database ours.
+/// Table that marks a database as threadwise's.
 const MARK: &str = "threadwise_mark";
-/// What we made.
+/// Objects that threadwise made.
 const OBJECTS: &str = "threadwise_objects";
-/// Which data is whole.
+/// Data that is complete.
 const LOADS: &str = "threadwise_loads";
-/// What the mark says.
+/// Text of the mark.
 const MARK_TEXT: &str = "made by threadwise, dropped at the end of its study";
 
 /// Statements that make the database's own tables.
@@ -32,17 +32,17 @@ const MAKE: [&str; 4] = [
      counted BIGINT NOT NULL, notes TEXT NOT NULL) ENGINE=InnoDB CHARACTER SET utf8mb4",
 ];
 
-/// Makes the database anew. One of ours that an earlier study left is dropped first.
+/// Makes the database. One that an earlier study left is dropped first.
 ///
 /// # Errors
-/// It is somebody else's, or in use by another study, or we may not make one.
+/// It belongs to another program, another study is using it, or the account may not create one.
 pub(crate) fn make(control: &mut Conn, server: &Server) -> Result<(), EngineError> {
     let schema = server.schema();
     take_lock(control, schema)?;
     if is_there(control, schema)? {
         if !is_ours(control, schema)? {
             return Err(failed(
-                "make its database",
+                "create its database",
                 format!(
                     "database '{schema}' exists and threadwise did not make it: give another name with \
                      --engine-option schema=NAME"
@@ -52,7 +52,7 @@ pub(crate) fn make(control: &mut Conn, server: &Server) -> Result<(), EngineErro
         drop_ours(control, schema)?;
     }
     let quoted = format!("`{schema}`");
-    let action = format!("make its database '{schema}' as '{}'", server.user());
+    let action = format!("create its database '{schema}' as '{}'", server.user());
     let create = format!("CREATE DATABASE {quoted} CHARACTER SET latin1");
     for sql in std::iter::once(create.as_str()).chain(MAKE) {
         let sql = sql.replace("{s}", &quoted).replace("{says}", MARK_TEXT);
@@ -72,7 +72,7 @@ fn take_lock(control: &mut Conn, schema: &str) -> Result<(), EngineError> {
         _ => Err(failed(
             "take the lock of its database",
             format!(
-                "another study uses '{schema}' now: wait for its end, or give another name with \
+                "another study is using '{schema}': wait for its end, or give another name with \
                  --engine-option schema=NAME"
             ),
         )),
@@ -102,10 +102,10 @@ fn is_ours(control: &mut Conn, schema: &str) -> Result<bool, EngineError> {
     Ok(says.as_deref() == Some(MARK_TEXT))
 }
 
-/// Drops what is on our list and the database, when nothing else is in it; otherwise nothing.
+/// Drops the listed objects and the database if it contains nothing else; otherwise nothing.
 ///
 /// # Errors
-/// Something that we did not make lies there, and is named; or the server's.
+/// It contains objects that threadwise did not make, which the error names; or an error of the server.
 pub(crate) fn drop_ours(control: &mut Conn, schema: &str) -> Result<(), EngineError> {
     let action = format!("drop its database '{schema}'");
     let refuse = |cause: &mysql::Error| query(action.clone(), cause);
@@ -116,7 +116,7 @@ pub(crate) fn drop_ours(control: &mut Conn, schema: &str) -> Result<(), EngineEr
         // Killed while it was being made.
         false => Vec::new(),
     };
-    // Looked at first: a study that is refused leaves what is there as it was.
+    // Checked first: a refused study leaves the database unchanged.
     let look = |control: &mut Conn, listed: &[(String, String)]| {
         let there = objects(control, schema).map_err(|cause| refuse(&cause))?;
         let others = foreign(&there, listed);
@@ -124,7 +124,7 @@ pub(crate) fn drop_ours(control: &mut Conn, schema: &str) -> Result<(), EngineEr
             return Ok(());
         }
         let why = format!(
-            "it holds what threadwise did not make, and is left: {}; move that elsewhere, or give another name \
+            "it contains objects that threadwise did not make: {}; move them elsewhere, or give another name \
              with --engine-option schema=NAME",
             others.join(", ")
         );
@@ -136,12 +136,12 @@ pub(crate) fn drop_ours(control: &mut Conn, schema: &str) -> Result<(), EngineEr
         let sql = format!("DROP {kind} IF EXISTS `{schema}`.`{}`", name.replace('`', "``"));
         control.query_drop(sql).map_err(|cause| refuse(&cause))?;
     }
-    // DROP DATABASE takes everything: what came in the meantime must not go with it.
+    // DROP DATABASE drops everything, so objects made in the meantime need a second check.
     look(control, &[])?;
     control.query_drop(format!("DROP DATABASE `{schema}`")).map_err(|cause| refuse(&cause))
 }
 
-/// Names of what is in a database and not on our list of kinds and names.
+/// Names of the objects in a database that are not in a list of kinds and names.
 fn foreign(there: &[(String, String)], listed: &[(String, String)]) -> Vec<String> {
     there.iter().filter(|object| !listed.contains(object)).map(|(_, name)| name.clone()).collect()
 }
@@ -154,8 +154,8 @@ fn has_list(control: &mut Conn, schema: &str) -> mysql::Result<bool> {
     Ok(found.unwrap_or(0) > 0)
 }
 
-/// Kind and name of the tables, views, routines, events and triggers of the database, without its own three
-/// tables. Kinds of ours are `table` and `procedure`, as on our list.
+/// Kind and name of the tables, views, routines, events and triggers of the database, without its own three tables.
+/// Threadwise's kinds are `table` and `procedure`.
 fn objects(control: &mut Conn, schema: &str) -> mysql::Result<Vec<(String, String)>> {
     control.exec(
         "SELECT IF(TABLE_TYPE = 'BASE TABLE', 'table', LOWER(TABLE_TYPE)), TABLE_NAME \
@@ -169,13 +169,13 @@ fn objects(control: &mut Conn, schema: &str) -> mysql::Result<Vec<(String, Strin
     )
 }
 
-/// Writes down what is about to be made, and drops what an interrupted load left of it.
+/// Lists objects before they are made, and drops what an interrupted load left of them.
 ///
 /// # Errors
-/// The server's, or the database is not ours.
+/// An error of the server, or the database is not threadwise's.
 pub(crate) fn announce(control: &mut Conn, server: &Server, objects: &Objects) -> Result<(), EngineError> {
     let schema = server.schema();
-    let action = "write down what will be made";
+    let action = "list the objects to be made";
     for (kind, names) in [("procedure", &objects.procedures), ("table", &objects.tables)] {
         for name in names {
             control
@@ -189,10 +189,10 @@ pub(crate) fn announce(control: &mut Conn, server: &Server, objects: &Objects) -
     Ok(())
 }
 
-/// What an earlier load of the same data said, if it was finished.
+/// Result of an earlier load of the same data, if it was finished.
 ///
 /// # Errors
-/// The server's: the database is not there.
+/// An error of the server: the database does not exist.
 pub(crate) fn loaded(control: &mut Conn, schema: &str, suffix: &str) -> Result<Option<Loaded>, EngineError> {
     let row: Option<(u64, u64, String)> = control
         .exec_first(
@@ -207,10 +207,10 @@ pub(crate) fn loaded(control: &mut Conn, schema: &str, suffix: &str) -> Result<O
     }))
 }
 
-/// Writes down that data is whole.
+/// Records that data is complete.
 ///
 /// # Errors
-/// The server's.
+/// An error of the server.
 pub(crate) fn finished(
     control: &mut Conn,
     schema: &str,
@@ -222,7 +222,7 @@ pub(crate) fn finished(
             format!("INSERT INTO `{schema}`.{LOADS} VALUES (?, ?, ?, ?)"),
             (suffix, loaded.bytes_per_session, loaded.rows_per_session, loaded.notes.join("\n")),
         )
-        .map_err(|cause| query("write down that its data is whole", &cause))
+        .map_err(|cause| query("record that its data is complete", &cause))
 }
 
 #[cfg(test)]

@@ -1,17 +1,16 @@
-//! What the loop inside the server and all around it costs: rows inserted per second by our sessions
-//! against `pgbench` that calls the same procedure on the same cluster, with the same number of clients
-//! and the same durability (relaxed, since waiting for a disk would hide the difference).
+//! Cost of the loop inside the server and of everything around it: rows inserted per second by threadwise's
+//! sessions against `pgbench` calling the same procedure on the same cluster, with the same number of clients and the
+//! same durability (relaxed, since waiting for a disk would hide the difference).
 //!
 //! pgbench does it in two ways. *One call*: each client calls the procedure once for the whole window, so
 //! that the ratio shows what threadwise adds around the call (clock, counters, statistics, samples of
-//! waits). *A call a transaction*: how pgbench is used otherwise; the ratio shows what round trips
-//! cost. Both arms of a pair count rows in windows of the same length; the order in a pair is drawn. The
-//! result is exp of the mean of ln(ours / pgbench) over pairs with its 95% t interval; the program fails
-//! when a lower bound is below 0.95. On a busy machine more pairs follow until the half-width will do (a
-//! rule that looks at the width alone leaves the interval valid; Chow and Robbins, Ann. Math. Statist. 36,
-//! 1965) or the most pairs are done.
+//! waits). *A call a transaction*: the usual way; the ratio shows the cost of round trips. Both arms of a pair
+//! count rows in windows of the same length; the order in a pair is drawn. The result is exp of the mean of
+//! ln(ours / pgbench) over pairs with its 95% t interval; the program fails if a lower bound is below 0.95.
+//! On a busy machine it adds pairs until the half-width is small enough (a rule that looks at the width alone
+//! leaves the interval valid; Chow and Robbins, Ann. Math. Statist. 36, 1965), or to the largest number of pairs.
 //!
-//! CPU time of the client is printed for each 1,000 rows: of our sessions' threads, and of pgbench's
+//! It prints the client's CPU time for each 1,000 rows: of the sessions' threads, and of pgbench's
 //! processes from their start to their end, as wait4(2) adds them up.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
@@ -36,7 +35,7 @@ use threadwise_study::{OptionValue, Options, SessionSlice};
 const LOWEST_RATIO: f64 = 0.95;
 /// Two-sided 95% quantile of Student's t with 19 degrees of freedom; a little wide for more.
 const T_19: f64 = 2.093_024;
-/// Pairs between two looks at the width.
+/// Pairs between two checks of the width.
 const PAIRS: usize = 20;
 /// Length of a window of one call, and the time before it in which pgbench starts and warms up.
 const CALL_WINDOW: Duration = Duration::from_millis(250);
@@ -44,7 +43,7 @@ const CALL_LEAD: Duration = Duration::from_millis(250);
 /// Time that pgbench runs with a call a transaction; it takes whole seconds.
 const TRANSACTIONS_S: u64 = 1;
 const ROWS_PER_TX: u64 = 2;
-/// The superuser of clusters of ours.
+/// The superuser of private clusters.
 const SUPERUSER: &str = "threadwise";
 const DATA_BYTES: u64 = 2 << 30;
 
@@ -58,7 +57,7 @@ enum Way {
 }
 
 impl Way {
-    /// As an argument of this program; without arguments both are compared.
+    /// Its name as an argument of this program; without arguments both ways are compared.
     fn word(self) -> &'static str {
         match self {
             Self::OneCall => "one-call",
@@ -66,8 +65,8 @@ impl Way {
         }
     }
 
-    /// Half-width of the interval that is enough, and the most pairs. Round trips cost so much more than
-    /// 5% that a coarse look at them will do.
+    /// Half-width of the interval that is enough, and the most pairs. Round trips cost so much more than 5% that a
+    /// coarse interval is enough.
     fn enough(self) -> (f64, usize) {
         match self {
             Self::OneCall => (0.02, 200),
@@ -90,12 +89,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// All comparisons; gives the least of their lower bounds.
+/// All comparisons; gives the lowest of their lower bounds.
 fn compare_all() -> Result<f64, Failure> {
     let programs = Programs::find(None)?;
     let pgbench = programs.postgres.with_file_name("pgbench");
     let folder = tempfile::tempdir()?;
-    // The server may have another user than this program.
+    // The server may run as another user than this program.
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o711))?;
     let home = cluster::home(folder.path(), "bench", "");
     cluster::prepare(&home, &programs, &Managed::default(), DATA_BYTES, 8)?;
@@ -128,7 +127,7 @@ struct Bench<'a> {
     cluster: &'a Cluster,
 }
 
-/// What one arm of a pair did.
+/// Result of one arm of a pair.
 #[derive(Debug, Clone, Copy)]
 struct Arm {
     rows_per_s: f64,
@@ -137,7 +136,7 @@ struct Arm {
 }
 
 impl Bench<'_> {
-    /// Compares on a table of its own; gives the lower bound of the ratio.
+    /// Compares on a separate table; gives the lower bound of the ratio.
     fn compare(&self, folder: &Path) -> Result<f64, Failure> {
         let options: Options = [("durability", "relaxed"), ("key", "sequential")]
             .map(|(name, value)| (name.to_owned(), OptionValue::Text(value.to_owned())))
@@ -169,8 +168,8 @@ impl Bench<'_> {
         Ok(self.tell(&pairs))
     }
 
-    /// Pairs of our slice and pgbench's. One in which a client of pgbench came too late for the window
-    /// is left out as a whole: to repeat pgbench alone would choose calm moments for it.
+    /// Pairs of a threadwise slice and pgbench's. A pair in which a client of pgbench came too late for the window is
+    /// left out: repeating pgbench alone would choose calm moments for it.
     fn pairs(
         &self,
         treatment: &Treatment,
@@ -210,7 +209,7 @@ impl Bench<'_> {
         }
     }
 
-    /// A slice as a worker takes it.
+    /// A slice, measured as in a worker.
     fn ours(&self, treatment: &Treatment, crew: &[Member]) -> Result<Arm, Failure> {
         treatment.before()?;
         let start_ns = clock::monotonic_ns() + CALL_LEAD.as_nanos() as u64;
@@ -233,8 +232,8 @@ impl Bench<'_> {
         Ok(Arm { rows_per_s: rows / self.window().as_secs_f64(), rows, client_cpu_s: client_cpu_ns / 1e9 })
     }
 
-    /// pgbench whose clients each call the procedure once, with a window that all have in common; `None`
-    /// where a client came too late for it.
+    /// pgbench whose clients each call the procedure once, with a common window; `None` if a client came too late for
+    /// it.
     fn one_call(&self, suffix: &str, number: u64) -> Result<Option<Arm>, Failure> {
         let script = format!(
             "SELECT clock_timestamp() < to_timestamp(:start) AS in_time \\gset\n\
@@ -278,7 +277,7 @@ impl Bench<'_> {
         Ok(Arm { rows_per_s, rows: rows_per_s * TRANSACTIONS_S as f64, client_cpu_s })
     }
 
-    /// Runs pgbench; gives what it printed and the CPU time that it took, seconds.
+    /// Runs pgbench; gives its output and its CPU time, seconds.
     fn run(
         &self,
         script: &str,
@@ -336,7 +335,7 @@ struct Member {
     slices: Receiver<Result<SessionSlice, EngineError>>,
 }
 
-/// Opens a session on a thread of its own, which first hands in an empty slice.
+/// Opens a session on a new thread, which first sends an empty slice.
 fn member<'a>(
     scope: &'a Scope<'a, '_>,
     treatment: &'a Treatment,
@@ -353,7 +352,7 @@ fn member<'a>(
             Ok(session) => session,
             Err(error) => return results.send(Err(error)).unwrap_or(()),
         };
-        // When nobody listens any more, the benchmark has failed and says so itself.
+        // If nothing receives, the benchmark has failed with another message.
         let _ = results.send(Ok(SessionSlice::default()));
         while let Ok(window) = orders.recv() {
             let _ = results.send(session.slice(&window));

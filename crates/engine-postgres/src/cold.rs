@@ -1,10 +1,10 @@
-//! `cache=cold`: a server for each query, which finds its data in no cache.
+//! `cache=cold`: a new server for each query, whose data is in no cache.
 //!
-//! Between queries no server runs. Before each, what waits to be written is written, the files of the
-//! data directory are put out of the kernel's page cache, and a server is started on it as a child of
-//! the treatment's worker, under the treatment's logical CPUs and memory policy; a new session plans and
-//! executes the query, and the server is stopped in order. Treatments take turns on one data directory;
-//! none of them loses a connection, since none has one between its queries.
+//! Between queries no server runs. Before each query the worker writes dirty data to the disk, drops the data
+//! directory's files from the kernel's page cache, and starts a server on it as its child, under the treatment's
+//! logical CPUs and memory policy; a new session plans and executes the query, and the server is stopped in order.
+//! Treatments take turns on one data directory; none of them loses a connection, since none has one between its
+//! queries.
 //!
 //! Sources: `posix_fadvise(2)`, POSIX_FADV_DONTNEED (dirty pages stay, and so do mapped ones; PostgreSQL
 //! maps no tables); `syncfs(2)`; `flock(2)`; PostgreSQL documentation, "Shutting Down the Server".
@@ -28,22 +28,22 @@ use crate::placing::expect_in_place;
 use crate::running::AtWork;
 use crate::workload::{QuerySession, lock};
 
-/// File beside the data directory whose lock says whose turn it is.
+/// File beside the data directory whose lock gives the turn.
 const TURN_FILE: &str = "turn";
 
-/// Kinds of file systems that lie in memory (`statfs(2)`): tmpfs and ramfs.
+/// File systems in memory (`statfs(2)`): tmpfs and ramfs.
 const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
 
-/// What `cold` means here, for the report.
-const METHOD: &str = "cold: before every query PostgreSQL's files are put out of the page cache and its server is \
-    started; it is stopped after the query. The session's first look at the catalogue belongs to planning; what a \
-    disk or hypervisor keeps in memory is not emptied";
+/// A note: what `cold` means.
+const METHOD: &str = "cold: before every query PostgreSQL's files are dropped from the page cache and its server is \
+    started; it is stopped after the query. The session's first reading of the catalogue belongs to planning; caches \
+    of disk and hypervisor are not emptied";
 
-/// Why the report names no process of the server.
+/// A note: why the report lists no process of the server.
 const PLACES: &str = "the server's processes live for one query: the worker reads their logical CPUs back when it \
     is over";
 
-/// What the session works on, while there is a server.
+/// The server and the session's connection, during a query.
 type Seat = Arc<Mutex<Option<QuerySession>>>;
 
 /// A treatment whose queries find nothing in a cache.
@@ -59,7 +59,7 @@ pub struct Cold {
 
 /// A server for one query.
 struct Live {
-    // Before the turn: the server has ended when others may start theirs.
+    // Dropped before the turn: the server has ended when other workers may start theirs.
     at_work: AtWork,
     placed: Vec<Placed>,
     _turn: File,
@@ -68,10 +68,10 @@ struct Live {
 /// A treatment's session. It has a connection only during its queries.
 struct ColdSession(Seat);
 
-/// Refuses a data folder whose files lie in memory whatever is done.
+/// Refuses a data folder whose files are always in memory.
 ///
 /// # Errors
-/// So it is.
+/// The folder is in memory.
 pub fn expect_storage(data_dir: &Path) -> Result<(), EngineError> {
     let kind = statfs(data_dir).ok().and_then(|found| u64::try_from(found.f_type).ok());
     match kind.is_some_and(|kind| IN_MEMORY.contains(&(kind & 0xffff_ffff))) {
@@ -79,18 +79,18 @@ pub fn expect_storage(data_dir: &Path) -> Result<(), EngineError> {
         true => {
             let folder = data_dir.display();
             let why = format!(
-                "'cold' cannot be had in {folder}, whose file system lies in memory (tmpfs): give a data folder on a \
-                 disk, or say warm"
+                "'cold' is not possible in {folder}, whose file system is in memory (tmpfs): give a data folder on a \
+                 disk, or use cache=warm"
             );
             Err(refuse("cache", why))
         }
     }
 }
 
-/// Makes or finds the data on a server that is there only meanwhile.
+/// Makes or finds the data, on a server that runs only meanwhile.
 ///
 /// # Errors
-/// The server's, or the file system's.
+/// An error of the server, or the file system's.
 pub fn load(home: &Home, programs: &Programs, request: &LoadRequest) -> Result<Loaded, EngineError> {
     let _turn = turn(home)?;
     repair(home, programs)?;
@@ -102,7 +102,7 @@ pub fn load(home: &Home, programs: &Programs, request: &LoadRequest) -> Result<L
     Ok(loaded)
 }
 
-/// Waits until no other worker has a server on this data; a worker that ends gives its turn back.
+/// Waits until no other worker has a server on this data; a worker that ends gives up its turn.
 fn turn(home: &Home) -> Result<File, EngineError> {
     let path = home.file(TURN_FILE);
     let open = || -> io::Result<File> {
@@ -117,7 +117,7 @@ fn turn(home: &Home) -> Result<File, EngineError> {
     open().map_err(|cause| failed(format!("lock {}", path.display()), cause))
 }
 
-/// Has a server recover what one that was killed left, so that none does so inside of a query.
+/// Lets a server recover what a killed one left, so that no query includes a recovery.
 fn repair(home: &Home, programs: &Programs) -> Result<(), EngineError> {
     if home.is_clean() {
         return Ok(());
@@ -127,11 +127,11 @@ fn repair(home: &Home, programs: &Programs) -> Result<(), EngineError> {
     home.end()
 }
 
-/// Writes what waits, and puts all files below a folder out of the page cache.
+/// Writes dirty data, and drops all files below a folder from the page cache.
 fn evict(folder: &Path) -> Result<(), EngineError> {
     servers::sync(folder);
     evict_files(folder).map_err(|(path, cause)| {
-        failed(format!("put {path} out of the page cache"), format!("{cause}; without it say cache=warm"))
+        failed(format!("drop {path} from the page cache"), format!("{cause}; use cache=warm"))
     })
 }
 
@@ -155,10 +155,10 @@ fn evict_files(folder: &Path) -> Result<(), (String, io::Error)> {
 }
 
 impl Cold {
-    /// Tries the treatment on a server that is stopped again: settings, texts and places.
+    /// Tries the treatment on a server that is then stopped: settings, query texts and placement.
     ///
     /// # Errors
-    /// The server's; data that was not loaded; several sessions.
+    /// An error of the server; data that was not loaded; several sessions.
     pub fn start(
         request: &StartRequest,
         suffix: String,
@@ -166,11 +166,12 @@ impl Cold {
         home: Home,
     ) -> Result<Self, EngineError> {
         if request.sessions.len() != 1 {
-            let why = "'cold' is for one stream (test=power): a restart would stop the others' queries";
+            let why =
+                "'cold' is for one stream (test=power): a restart would stop the queries of other streams";
             return Err(refuse("cache", why));
         }
         if !home.data().exists() {
-            return Err(failed("find the loaded data", "there is none; load comes before start"));
+            return Err(failed("find the loaded data", "there is none; load it before start"));
         }
         let (request, notes) = (request.clone(), Vec::new());
         let (seat, live) = (Seat::default(), Mutex::default());
@@ -250,13 +251,13 @@ impl Running for Cold {
 }
 
 impl Session for ColdSession {
-    /// Nothing is to be in a cache.
+    /// Nothing to do: nothing may be in a cache.
     fn warm(&mut self) -> Result<(), EngineError> {
         Ok(())
     }
 
     fn slice(&mut self, _: &Window) -> Result<SessionSlice, EngineError> {
-        Err(failed("work for a window", "a session of tpch executes queries and nothing else"))
+        Err(failed("work for a window", "a session of tpch only executes queries"))
     }
 
     fn queries(&mut self, window: &Window, queries: &[u8]) -> Result<SessionSlice, EngineError> {

@@ -1,6 +1,5 @@
 //! Errors of this engine as [`EngineError`]: one line each, with what to do next, and never with a
-//! password: the texts of the client library and of the server are passed on only where neither can
-//! hold one.
+//! password: texts of the client library and of the server are passed on only if they cannot contain one.
 
 use postgres::error::SqlState;
 use std::error::Error as _;
@@ -9,22 +8,22 @@ use threadwise_engine::EngineError;
 /// Name of the engine.
 pub const ENGINE: &str = "postgres";
 
-/// The engine could not do something.
+/// The error for a failed action.
 pub fn failed(action: impl Into<String>, why: impl ToString) -> EngineError {
     EngineError::Failed { engine: ENGINE.into(), action: action.into(), why: one_line(&why.to_string()) }
 }
 
-/// One option is unknown or impossible.
+/// The error for an unknown or impossible option.
 pub fn refuse(option: impl Into<String>, why: impl Into<String>) -> EngineError {
     EngineError::Option { option: option.into(), why: why.into() }
 }
 
-/// A statement failed: the server's message with its SQLSTATE and what to do next, where we know.
+/// The error of a statement: the server's message with its SQLSTATE and, if known, what to do next.
 pub fn query(action: impl Into<String>, cause: &postgres::Error) -> EngineError {
     failed(action, server_message(cause))
 }
 
-/// What the server or the client library said, in one line.
+/// The message of the server or the client library, in one line.
 pub fn server_message(cause: &postgres::Error) -> String {
     let Some(error) = cause.as_db_error() else {
         let source = cause.source().map(|source| format!(": {source}")).unwrap_or_default();
@@ -42,26 +41,20 @@ fn is_io(cause: &postgres::Error) -> bool {
     cause.source().is_some_and(|source| source.is::<std::io::Error>())
 }
 
-/// What can be done about an error of this class (PostgreSQL documentation, appendix A).
+/// Advice for an error of this class (PostgreSQL documentation, appendix A).
 fn advice(code: &SqlState) -> Option<&'static str> {
     let code = code.clone();
     let known = [
-        (SqlState::DISK_FULL, "make room on the server's disk, or use less data"),
+        (SqlState::DISK_FULL, "free space on the server's disk, or use less data"),
         (SqlState::OUT_OF_MEMORY, "the server is out of memory: use less data or fewer sessions"),
         (SqlState::TOO_MANY_CONNECTIONS, "raise max_connections or use fewer sessions"),
         (
             SqlState::READ_ONLY_SQL_TRANSACTION,
             "the server or this user is read-only: name a primary and a user that may write",
         ),
-        (
-            SqlState::INSUFFICIENT_PRIVILEGE,
-            "this user may not: GRANT CREATE ON DATABASE … TO it, or name another user",
-        ),
-        (
-            SqlState::CONFIGURATION_LIMIT_EXCEEDED,
-            "raise spill_limit_mb, or settings.work_mem so that less is spilt",
-        ),
-        (SqlState::ADMIN_SHUTDOWN, "the server was stopped"),
+        (SqlState::INSUFFICIENT_PRIVILEGE, "GRANT CREATE ON DATABASE … TO this user, or name another user"),
+        (SqlState::CONFIGURATION_LIMIT_EXCEEDED, "raise spill_limit_mb, or settings.work_mem to spill less"),
+        (SqlState::ADMIN_SHUTDOWN, "the server was stopped: start it again"),
         (SqlState::CRASH_SHUTDOWN, "a process of the server crashed: its log says which"),
     ];
     known.into_iter().find(|(known, _)| *known == code).map(|(_, advice)| advice)

@@ -1,4 +1,4 @@
-//! What lives as long as a study on the user's server: our schema there.
+//! What lives as long as a study on the user's server: threadwise's schema there.
 
 use postgres::Client;
 use threadwise_engine::{EngineError, Keeper};
@@ -6,7 +6,7 @@ use threadwise_engine::{EngineError, Keeper};
 use crate::connect::Server;
 use crate::schema;
 
-/// Our schema in the user's server. Its connection holds the lock that says so.
+/// Threadwise's schema in the user's server. Its connection holds the lock on it.
 pub struct External {
     client: Client,
     server: Server,
@@ -37,7 +37,7 @@ impl Keeper for External {
 impl Drop for External {
     fn drop(&mut self) {
         if !self.ended {
-            // What stays behind is dropped by the next study, which knows it by its marker.
+            // The next study drops what is left, which it recognizes by its marker.
             let _ = schema::drop_ours(&mut self.client, self.server.schema());
         }
     }

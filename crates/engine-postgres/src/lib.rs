@@ -1,12 +1,11 @@
-//! The engine `postgres`: PostgreSQL 11 and newer, as a cluster of ours or as the user's own server.
+//! The engine `postgres`: PostgreSQL 11 and newer, as a private cluster or as the user's own server.
 //!
-//! A cluster of ours (`--engine postgres`) is made by the installed initdb in the study's data folder,
+//! A private cluster (`--engine postgres`) is made by the installed initdb in the study's data folder,
 //! filled once for each combination of workload options, copied for every treatment, and started as a child
 //! of the treatment's worker, whose logical CPUs and memory policy it inherits; or started once for the
 //! study (`restart=study`), or for each query (`cache=cold`, see `cold`). The user's server (`--engine
-//! postgres://…`) is used as it is: our objects live in a schema of our own there, see `schema`, and its
-//! processes are bound where that can be done and put back, see `placing`. What sessions do is in
-//! `workload`.
+//! postgres://…`) is used as it is: threadwise's objects are in a schema of their own, see `schema`; its
+//! processes are bound if possible, and their masks restored, see `placing`. `workload` has the sessions' work.
 
 pub mod cluster;
 mod cold;
@@ -64,7 +63,7 @@ impl Engine for Postgres {
         workload::NAMES
     }
 
-    /// Its block is 8 KiB unless it was built otherwise; bytes of TPC-H are those of PostgreSQL 15.
+    /// A block is 8 KiB unless the server was built otherwise; bytes of TPC-H are those of PostgreSQL 15.
     fn properties(&self) -> Properties {
         Properties {
             block_bytes: 8192,
@@ -96,7 +95,7 @@ impl Engine for Postgres {
         let choice = choice(request)?;
         workload::check(request)?;
         let Choice::External(external) = choice else { return Ok(()) };
-        // What the address and its surroundings ask for is known before a server is asked, and so is its database.
+        // The address and its environment are checked before a server is asked, and so is its database.
         let target = Target::resolve(Some(&external.url), &Environment::of_process())?;
         workload::expect_database(request, &target.database)
     }
@@ -108,7 +107,7 @@ impl Engine for Postgres {
         }
     }
 
-    /// Whether commits wait for the disk is a setting of the server alone: the rest of a durability sessions ask for.
+    /// Only the server can set whether commits wait for the disk; sessions set the rest of a durability.
     fn points(&self, engine_options: &Options) -> Result<Vec<Point>, EngineError> {
         let Choice::External(external) = Choice::parse(engine_options)? else { return Ok(Vec::new()) };
         let mut client = reach(&external)?.connect("threadwise check")?;
@@ -121,7 +120,7 @@ impl Engine for Postgres {
                 Ok(Some(Box::new(keep_study(request, &managed, connections)?)))
             }
             Choice::Managed(_) => Ok(None),
-            // Statements of the user's make nothing that would have to be kept apart or dropped.
+            // The user's statements make nothing that would have to be kept apart or dropped.
             Choice::External(_) if workload::needs_users(&request.workload) => Ok(None),
             Choice::External(external) => Ok(Some(Box::new(keeper::External::claim(reach(&external)?)?))),
         }
@@ -174,8 +173,7 @@ fn durability(fsync: &str) -> Point {
     }
 }
 
-/// Which server is meant. A workload whose data no run changes and no run needs a copy of has one server
-/// for the study.
+/// The server. A workload whose data no run changes has one server for the study.
 fn choice(request: &LoadRequest) -> Result<Choice, EngineError> {
     let mut choice = Choice::parse(&request.engine_options)?;
     if let Choice::Managed(_) = &choice
@@ -188,7 +186,7 @@ fn choice(request: &LoadRequest) -> Result<Choice, EngineError> {
     {
         if !managed.study && request.engine_options.contains_key("restart") {
             let why = format!(
-                "{} has one server for the study, whose data all treatments read: leave it out, or say study",
+                "{} has one server for the study, whose data all treatments read: leave it out, or give study",
                 request.workload
             );
             return Err(error::refuse("restart", why));
@@ -203,8 +201,8 @@ fn choice(request: &LoadRequest) -> Result<Choice, EngineError> {
     if let Choice::External(_) = choice
         && workload::is_cold(request)?
     {
-        let why = "'cold' restarts the server before every query, and a server of yours is left running: use a \
-                   server of ours, or say warm";
+        let why = "'cold' restarts the server before every query, and threadwise does not restart your own server: use \
+                   a private server, or use cache=warm";
         return Err(error::refuse("cache", why));
     }
     Ok(choice)
@@ -215,7 +213,7 @@ fn reach(external: &External) -> Result<Server, EngineError> {
     Server::reach(target, &external.schema)
 }
 
-/// Loads into the study's one server, and has what is new written before anything is measured.
+/// Loads into the study's one server, and writes new data to the disk before anything is measured.
 fn load_study(request: &LoadRequest, managed: &Managed) -> Result<Loaded, EngineError> {
     expect_alike(request, &study_home(request))?;
     if workload::is_cold(request)? {
@@ -233,7 +231,7 @@ fn study_home(request: &LoadRequest) -> Home {
     cluster::home(&request.data_dir, "study", "")
 }
 
-/// Treatments share a server that either runs all the time or never between queries.
+/// Refuses a mixture: treatments share a server that either runs all the time or never between queries.
 fn expect_alike(request: &LoadRequest, home: &Home) -> Result<(), EngineError> {
     if !home.data().exists() || cluster::is_resting(home) == workload::is_cold(request)? {
         return Ok(());
@@ -258,8 +256,8 @@ fn keep_study(
     if is_cold {
         cold::expect_storage(&request.data_dir)?;
     }
-    // Which treatments will come is not known here. Memory of the buffer pool that nobody uses is never
-    // touched and costs nothing, so that there is room for many of them.
+    // The other treatments are not known yet. Unused buffer pool memory is never touched and costs nothing, so there is
+    // room for many of them.
     let data_bytes = workload::data_bytes(request)?
         .saturating_mul(STUDY_TREATMENTS)
         .min(server_memory_bytes(Path::new("/")) / 3);
@@ -281,10 +279,10 @@ fn keep_study(
     kept.rest()
 }
 
-/// Treatments that the buffer pool of one server for a study has room for.
+/// Number of treatments that the buffer pool of a study's server has room for.
 const STUDY_TREATMENTS: u64 = 16;
 
-/// What makes the clusters of two treatments the same but for what they do to their data.
+/// What is equal for the clusters of two treatments, except for changes that they make to their data.
 fn identity(request: &LoadRequest, managed: &Managed, programs: &Programs) -> String {
     let (settings, program, version) = (&managed.settings, &programs.postgres, &programs.version);
     format!("{} {settings:?} {program:?} {version}", servers::identity(request))
@@ -306,13 +304,13 @@ fn load_template(request: &LoadRequest, managed: &Managed) -> Result<Loaded, Eng
     servers::load_template(&programs, &template, install, |server| {
         let mut client = server.connect("threadwise loader")?;
         let sql = format!("CREATE SCHEMA {SCHEMA}");
-        client.batch_execute(&sql).map_err(|cause| error::query("make its schema", &cause))?;
+        client.batch_execute(&sql).map_err(|cause| error::query("create its schema", &cause))?;
         workload::load(&mut client, server, request, "")
     })
 }
 
-/// A server for one treatment, on its own copy of the template. The copy stays for the next block where
-/// runs leave it as it was.
+/// A server for one treatment, on its own copy of the template. The copy stays for the next block if runs leave it
+/// unchanged.
 fn start_copy(request: &LoadRequest, managed: &Managed) -> Result<TreatmentServer<Programs>, EngineError> {
     let programs = Programs::find(managed.bin.as_deref())?;
     let template = template_home(request, managed, &programs);

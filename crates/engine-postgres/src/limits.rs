@@ -1,9 +1,9 @@
-//! How many connections the user's server allows, and how many are in use. Reads only.
+//! Connection limits of the user's server, and the connections in use. Reads only.
 //!
 //! Source: PostgreSQL documentation, "Connections and Authentication" (`max_connections`,
 //! `superuser_reserved_connections`; `reserved_connections` from 16 on), "CREATE ROLE" and "CREATE
 //! DATABASE" (CONNECTION LIMIT, which superusers are exempt from), "The Cumulative Statistics System"
-//! (`pg_stat_activity`, whose columns but for a few are empty in rows of other roles).
+//! (`pg_stat_activity`, most of whose columns are empty in rows of other roles).
 
 use threadwise_engine::EngineError;
 use threadwise_engine::connections::Limit;
@@ -11,8 +11,8 @@ use threadwise_engine::connections::Limit;
 use crate::Server;
 use crate::error::query;
 
-/// Connections that count, without this one: those of clients, and before PostgreSQL 12 those of replicas.
-/// What kind of process another role's is may not be shown: all that are in a database count then.
+/// Connections that count, without this one: those of clients, and before PostgreSQL 12 those of replicas. The kind of
+/// another role's process may be hidden: then all processes that are in a database count.
 const SQL: &str = "
 WITH clients AS (
   SELECT usesysid, datid FROM pg_stat_activity
@@ -32,11 +32,10 @@ SELECT current_setting('max_connections')::int,
 FROM pg_roles r, pg_database d
 WHERE r.rolname = session_user AND d.datname = current_database()";
 
-/// The limits of the server, of the role that connects, and of the database; those that are not set are
-/// left out.
+/// The limits of the server, of the connecting role, and of the database, without those that are not set.
 ///
 /// # Errors
-/// The server's.
+/// An error of the server.
 pub(crate) fn ask(server: &Server) -> Result<Vec<Limit>, EngineError> {
     let mut client = server.connect("threadwise limits")?;
     let fail = |cause: postgres::Error| query("count its connections", &cause);
@@ -51,7 +50,7 @@ pub(crate) fn ask(server: &Server) -> Result<Vec<Limit>, EngineError> {
     let count = |number: i32| u32::try_from(number).unwrap_or(0);
     Ok(all
         .into_iter()
-        // -1 is no limit; a database that is not valid has -2 and lets nobody in.
+        // -1 is no limit; an invalid database has -2 and accepts no connection.
         .filter(|(_, most, ..)| *most >= 0)
         .map(|(name, most, set_aside, in_use)| Limit {
             name,

@@ -1,12 +1,12 @@
-//! Loading into a server that treatments share, each under names of its own.
+//! Loading into a server that treatments share, under separate names.
 
 use threadwise_engine::{EngineError, LoadRequest, Loaded, servers};
 
 use crate::connect::Server;
 use crate::{schema, workload};
 
-/// The part of object names that keeps treatments apart in one database. Data with a name of its own has no part
-/// of a name in a server that is not `ours`.
+/// The suffix of object names that keeps treatments apart in one database. Data with its own schema has none in a
+/// server that is not `ours`.
 pub(crate) fn suffix(load: &LoadRequest, ours: bool) -> Result<String, EngineError> {
     match workload::data_name(load)? {
         Some(name) => Ok(if ours { name } else { String::new() }),

@@ -1,4 +1,4 @@
-//! The engine's options: none for a cluster of ours, `url` for the user's server.
+//! The engine's options: `url` for the user's server, the others for a private cluster.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,29 +7,29 @@ use threadwise_study::{OptionValue, Options};
 
 use crate::error::refuse;
 
-/// Schema of our objects where no other is named, and always in our own clusters.
+/// Threadwise's schema if no other is named, and always in private clusters.
 pub const SCHEMA: &str = "threadwise";
 
 /// Longest name that PostgreSQL keeps (`NAMEDATALEN` − 1).
 const NAME_BYTES: usize = 63;
 
-/// Which server is measured.
+/// The server to measure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Choice {
-    /// One of ours.
+    /// A private one.
     Managed(Managed),
     /// The user's.
     External(External),
 }
 
-/// A cluster of ours.
+/// A private cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Managed {
-    /// Folder with the programs; `None` to look for the newest.
+    /// Folder with the programs; `None` to search for the newest.
     pub bin: Option<PathBuf>,
-    /// One server for the whole study, in place of one for every run.
+    /// One server for the whole study, instead of one for every run.
     pub study: bool,
-    /// Server settings that override ours.
+    /// Server settings that override threadwise's.
     pub settings: BTreeMap<String, String>,
 }
 
@@ -38,12 +38,12 @@ pub struct Managed {
 pub struct External {
     /// Where it is.
     pub url: String,
-    /// Schema of our objects.
+    /// Threadwise's schema.
     pub schema: String,
 }
 
 impl Choice {
-    /// Reads and checks the engine options. The URL itself is looked at when it is used.
+    /// Reads and checks the engine options. The URL itself is checked when it is used.
     ///
     /// # Errors
     /// The first option that is unknown, of the wrong type, impossible, or of the other kind of server.
@@ -65,17 +65,17 @@ impl Choice {
 
 fn external(options: &Options, url: String) -> Result<External, EngineError> {
     if let Some(name) = options.keys().find(|name| !["url", "schema"].contains(&name.as_str())) {
-        let why = "it is not for a server of yours, which is used as it is; allowed with url: schema";
+        let why = "it is not for your own server, whose setup is not changed; allowed with url: schema";
         return Err(refuse(name, why));
     }
-    // Refuses a password before anything is done.
+    // Refuses a password before anything else.
     crate::connect::check_url(&url)?;
     let schema = text(options, "schema")?.unwrap_or_else(|| SCHEMA.to_owned());
     let plain = schema.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
     let begins = schema.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase());
     if !plain || !begins || schema.len() > NAME_BYTES || schema.starts_with("pg_") || schema == "public" {
         let why = format!(
-            "'{schema}' is not a name of our own: small letters, digits and _ (at most {NAME_BYTES}), a letter \
+            "'{schema}' is not allowed as a schema: small letters, digits and _ (at most {NAME_BYTES}), a letter \
              first, neither public nor pg_…"
         );
         return Err(refuse("schema", why));
@@ -90,7 +90,7 @@ fn managed(options: &Options) -> Result<Managed, EngineError> {
             found.settings.insert(setting.to_owned(), checked(name, setting, value)?);
         } else if !["bin", "restart"].contains(&name.as_str()) {
             let why = match name.as_str() {
-                "schema" => "it is for a server of yours: give url as well",
+                "schema" => "it is for your own server: give url as well",
                 _ => "unknown to postgres; it has: bin, restart, settings.NAME, or url, schema",
             };
             return Err(refuse(name, why));
@@ -114,11 +114,11 @@ fn text(options: &Options, name: &str) -> Result<Option<String>, EngineError> {
     match options.get(name) {
         None => Ok(None),
         Some(OptionValue::Text(text)) => Ok(Some(text.clone())),
-        Some(_) => Err(refuse(name, "it is not a text")),
+        Some(_) => Err(refuse(name, "it is not text")),
     }
 }
 
-/// Settings that decide where the server is and who may reach it, which we rely on.
+/// Settings that determine where the server is and who may reach it, which threadwise sets.
 const OURS: [&str; 12] = [
     "config_file",
     "data_directory",
@@ -134,8 +134,8 @@ const OURS: [&str; 12] = [
     "unix_socket_permissions",
 ];
 
-/// Ends and beginnings of settings by which a server runs a program or loads code: a study definition must
-/// not be able to.
+/// Ends and beginnings of settings by which a server runs a program or loads code: a study definition must not set
+/// them.
 const RUNS_CODE: [&str; 4] = ["_command", "_libraries", "_library", "_provider"];
 
 pub(crate) fn checked(option: &str, setting: &str, value: &OptionValue) -> Result<String, EngineError> {
@@ -145,20 +145,14 @@ pub(crate) fn checked(option: &str, setting: &str, value: &OptionValue) -> Resul
         return Err(refuse(option, "it is not the name of a PostgreSQL setting"));
     }
     if OURS.contains(&name.as_str()) || name.starts_with("ssl") {
-        return Err(refuse(
-            option,
-            "threadwise decides it: the cluster is private and on a socket of its own",
-        ));
+        return Err(refuse(option, "threadwise sets it: the cluster is private and has its own socket"));
     }
     if RUNS_CODE.iter().any(|end| name.ends_with(end)) || name == "dynamic_library_path" {
-        return Err(refuse(
-            option,
-            "a setting that makes the server run other code is not taken from a study",
-        ));
+        return Err(refuse(option, "a study may not set what makes the server run other code"));
     }
     let value = value.to_string();
     if value.chars().any(char::is_control) {
-        return Err(refuse(option, "its value holds a line break or another control character"));
+        return Err(refuse(option, "its value contains a line break or another control character"));
     }
     Ok(value)
 }
@@ -187,11 +181,11 @@ mod tests {
         };
         assert_eq!(found.settings["wal_buffers"], "64MB");
         for (name, part) in [
-            ("settings.data_directory", "threadwise decides"),
-            ("settings.Listen_Addresses", "threadwise decides"),
-            ("settings.port", "threadwise decides"),
-            ("settings.unix_socket_directories", "threadwise decides"),
-            ("settings.ssl_key_file", "threadwise decides"),
+            ("settings.data_directory", "threadwise sets"),
+            ("settings.Listen_Addresses", "threadwise sets"),
+            ("settings.port", "threadwise sets"),
+            ("settings.unix_socket_directories", "threadwise sets"),
+            ("settings.ssl_key_file", "threadwise sets"),
             ("settings.archive_command", "other code"),
             ("settings.shared_preload_libraries", "other code"),
             ("settings.archive_library", "other code"),
@@ -215,16 +209,16 @@ mod tests {
             Choice::External(External { url: "postgres://h/db".into(), schema: "tw_2".into() })
         );
         for (pairs, part) in [
-            (vec![("url", "postgres://h"), ("bin", "/x")], "used as it is"),
-            (vec![("url", "postgres://h"), ("settings.x", "1")], "used as it is"),
+            (vec![("url", "postgres://h"), ("bin", "/x")], "whose setup is not changed"),
+            (vec![("url", "postgres://h"), ("settings.x", "1")], "whose setup is not changed"),
             (vec![("schema", "a")], "give url"),
             (vec![("shema", "a")], "unknown"),
             (vec![("restart", "never")], "run, study"),
             (vec![("bin", "pg/bin")], "absolute"),
-            (vec![("url", "postgres://h"), ("schema", "public")], "of our own"),
-            (vec![("url", "postgres://h"), ("schema", "pg_x")], "of our own"),
-            (vec![("url", "postgres://h"), ("schema", "a\"b")], "of our own"),
-            (vec![("url", "postgres://h"), ("schema", "1a")], "of our own"),
+            (vec![("url", "postgres://h"), ("schema", "public")], "not allowed as a schema"),
+            (vec![("url", "postgres://h"), ("schema", "pg_x")], "not allowed as a schema"),
+            (vec![("url", "postgres://h"), ("schema", "a\"b")], "not allowed as a schema"),
+            (vec![("url", "postgres://h"), ("schema", "1a")], "not allowed as a schema"),
             (vec![("url", "postgres://u:pw@h")], "PGPASSWORD"),
         ] {
             let message = parse(&pairs).unwrap_err().to_string();

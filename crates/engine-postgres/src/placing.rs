@@ -1,9 +1,9 @@
-//! Where the server's processes run: sessions' backends on their sessions' logical CPUs, service
-//! processes on theirs. Masks of a server that is not ours are written down first.
+//! Binding of the server's processes: sessions' backends to their sessions' logical CPUs, service processes to theirs.
+//! Masks of a server that threadwise did not start are recorded first.
 //!
-//! Every process of PostgreSQL has one thread that works, so a mask of the process is that of its
-//! thread. Titles of service processes: `src/backend/postmaster` and `src/backend/utils/misc/ps_status.c`
-//! ("postgres: walwriter", with the cluster's name before it where it has one).
+//! Every process of PostgreSQL has one working thread, so a mask of the process is that of its thread. Titles of
+//! service processes: `src/backend/postmaster` and `src/backend/utils/misc/ps_status.c` ("postgres: walwriter", with
+//! the cluster's name before it if it has one).
 
 use std::path::PathBuf;
 use threadwise_engine::servers::Rights;
@@ -29,19 +29,19 @@ const SERVICES: [&str; 11] = [
     "walwriter",
 ];
 
-/// The process that starts all others, as it is called here.
+/// Name of the process that starts all others.
 pub const POSTMASTER: &str = "postmaster";
 
-/// Binds what works for one treatment.
+/// Binds the processes that work for one treatment.
 #[derive(Debug)]
 pub struct Placing {
     rights: Rights,
-    /// 0 where there is nothing to bind.
+    /// 0 if there is nothing to bind.
     postmaster: u32,
 }
 
 impl Placing {
-    /// What may be done with a server: `ours` is one that threadwise started.
+    /// The rights on a server: `ours` is one that threadwise started.
     pub fn of(server: &Server, ours: bool, journal: Option<&PathBuf>) -> Self {
         let (postmaster, rights) = match server.locality() {
             Locality::Elsewhere { why } => (0, Rights::None(why.clone())),
@@ -55,13 +55,13 @@ impl Placing {
         }
     }
 
-    /// Why nothing is bound; `None` where it is.
+    /// Why nothing is bound; `None` if processes are bound.
     pub fn refusal(&self) -> Option<&str> {
         self.rights.refusal()
     }
 
-    /// The service processes by name: the postmaster's children that are no backends, and the postmaster
-    /// itself where it is ours. A foreign one stays as it is: others' new sessions would inherit its mask.
+    /// The service processes by name: the postmaster's children that are not backends, and the postmaster itself if
+    /// threadwise started it. A foreign one is not bound: new sessions of others would inherit its mask.
     pub fn services(&self) -> Vec<(String, u32)> {
         if self.postmaster == 0 {
             return Vec::new();
@@ -76,11 +76,11 @@ impl Placing {
         found
     }
 
-    /// Parallel workers are where the postmaster is: one of ours is bound to the sessions' logical CPUs,
-    /// another's must be there already. Nothing is asked of a server whose processes are not bound.
+    /// Parallel workers run where the postmaster runs: a private one is bound to the sessions' logical CPUs, a foreign
+    /// one must be there already. Servers whose processes are not bound are not checked.
     ///
     /// # Errors
-    /// They would be elsewhere.
+    /// The workers would be elsewhere.
     pub fn expect_workers_in(&self, placement: &CpuSet) -> Result<(), EngineError> {
         if self.postmaster == 0 {
             return Ok(());
@@ -97,14 +97,14 @@ impl Placing {
             Rights::Journalled(_) | Rights::None(_) => Err(refuse(
                 "dop",
                 format!(
-                    "parallel workers of a server of yours are where its postmaster is, on logical CPUs {mask}, and not \
-                     on {placement}: ask for dop 1, for a placement with all of these, or for a private server"
+                    "parallel workers of your server run where its postmaster runs, on logical CPUs {mask}, not on \
+                     {placement}: use dop 1, a placement with all of these, or a private server"
                 ),
             )),
         }
     }
 
-    /// Binds a process and says so; where nothing may be bound, says only that it is there.
+    /// Binds a process and gives its entry; if nothing may be bound, the entry has no logical CPUs.
     ///
     /// # Errors
     /// The mask cannot be set.
@@ -118,7 +118,7 @@ impl Placing {
         Ok(place(cpus))
     }
 
-    /// Binds service processes and says where they are. One that has ended meanwhile is none.
+    /// Binds service processes and gives their entries, without those that have ended meanwhile.
     ///
     /// # Errors
     /// A mask cannot be set.
@@ -139,7 +139,7 @@ impl Placing {
     }
 }
 
-/// Whether processes are still where they were bound to; a service process may have ended.
+/// Checks that processes are still where they were bound; a service process may have ended.
 ///
 /// # Errors
 /// One may run elsewhere, or the process of a session is gone.
@@ -162,7 +162,7 @@ fn service_name(title: &str) -> Option<String> {
     let rest = title.strip_prefix("postgres: ")?;
     let last = rest.rsplit(": ").next()?.trim();
     let found = SERVICES.iter().find(|service| last.starts_with(**service))?;
-    // Worker 2 of 3 keeps its number; the rest of a title tells what it is doing.
+    // "worker 2 of 3" keeps its number; the rest of a title tells what it is doing.
     match *found {
         "io worker" => Some(last.to_owned()),
         _ => Some((*found).to_owned()),

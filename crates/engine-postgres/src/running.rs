@@ -1,5 +1,5 @@
-//! A server at work for one treatment: the workload's part is `workload::Treatment`, this one starts,
-//! places, and stops.
+//! A server, started for one treatment: `workload::Treatment` does the workload's part, this module starts, places,
+//! and stops.
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use threadwise_engine::servers::TreatmentServer;
@@ -15,7 +15,7 @@ use crate::error::failed;
 use crate::placing::{POSTMASTER, Placing};
 use crate::workload::{QuerySession, Treatment};
 
-/// A treatment at work.
+/// A started treatment.
 pub struct AtWork {
     // Before the server, so that its connections are closed first.
     treatment: Treatment,
@@ -35,7 +35,7 @@ impl AtWork {
     /// started. Without `treatment_server` a note says that its memory was placed earlier.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub fn start(
         server: &Server,
         request: &StartRequest,
@@ -67,10 +67,10 @@ impl AtWork {
         Ok(Self { treatment, placing, service, sessions, placement, notes, services, treatment_server })
     }
 
-    /// Opens a session of queries, for whoever hands it to its thread.
+    /// Opens a session of queries for the calling thread.
     ///
     /// # Errors
-    /// The server's, or its process cannot be bound.
+    /// An error of the server, or its process cannot be bound.
     pub(crate) fn open_stream(&self, request: &SessionRequest) -> Result<QuerySession, EngineError> {
         let stream = self.treatment.open_stream(request)?;
         self.bind_session(request)?;
@@ -93,9 +93,9 @@ impl AtWork {
         self.services.get_or_init(|| self.placing.services())
     }
 
-    /// Binds the service processes and says where they are. Shared ones are named without logical CPUs, and not bound: they
-    /// are where this treatment wants them only during its slices, and other treatments' workers, which begin at the same
-    /// time, would bind them elsewhere before the mask is read back.
+    /// Binds the service processes and gives their entries. Shared ones are listed without logical CPUs, and not bound:
+    /// this treatment places them only for its slices, and workers of other treatments, which begin at the same time,
+    /// would move them before the mask is read back.
     fn place_services(&self) -> Result<Vec<Placed>, EngineError> {
         if !self.shares_services() {
             return self.bind_services();
@@ -130,7 +130,7 @@ impl AtWork {
 impl Running for AtWork {
     fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
         let session = self.treatment.open(request)?;
-        // Before it warms up: memory is placed where it is first touched.
+        // Before it warms up, since memory is placed where it is first touched.
         self.bind_session(request)?;
         Ok(session)
     }
@@ -149,7 +149,7 @@ impl Running for AtWork {
             placed.extend(self.place_services()?);
             placed.push(self.placing.bind("control", self.treatment.control_pid(), &self.service)?);
         } else {
-            // Where they run is not known to be here.
+            // Its processes may not be on this machine.
             placed.clear();
         }
         let notes = self.notes.iter().cloned().chain(self.treatment.notes()).collect();

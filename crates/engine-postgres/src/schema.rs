@@ -1,9 +1,9 @@
-//! The schema of our objects in a server that all treatments share. It carries a marker, so that
-//! nothing that others made is ever used or dropped: a comment and a table with the same random id, and
-//! a list of every object that we made.
+//! Threadwise's schema in a server that all treatments share. It has a marker, so that objects of others are never
+//! used or dropped: a comment and a table with the same random id, and a list of every object that threadwise
+//! made.
 //!
-//! An advisory lock of the keeper's connection says that a study uses the schema now; the server gives it
-//! back when that connection ends, however it ends (PostgreSQL documentation, "Advisory Locks").
+//! An advisory lock of the keeper's connection tells that a study is using the schema; the server releases it when that
+//! connection ends in any way (PostgreSQL documentation, "Advisory Locks").
 
 use postgres::{Client, Transaction};
 use rand_chacha::ChaCha8Rng;
@@ -14,22 +14,22 @@ use threadwise_engine::EngineError;
 use crate::error::{failed, query};
 use crate::workload::Objects;
 
-/// Table with the marker's id and the names of what we made.
+/// Table with the marker's id and the names of the objects made.
 const MARKER: &str = "threadwise_marker";
 
-/// How the comment on our schema begins.
+/// Beginning of the schema's comment.
 const COMMENT: &str = "made by threadwise, dropped by it at the end of a study; id ";
 
-/// Further tries at the lock, a tenth of a second apart.
+/// Further attempts at the lock, a tenth of a second apart.
 const LOCK_TRIES: u32 = 20;
 
 /// First half of the advisory lock's key: "thrw".
 const LOCK_CLASS: i32 = 0x7468_7277;
 
-/// How long a drop waits for a table that somebody still uses, seconds.
+/// How long a drop waits for a table that another session uses, seconds.
 const DROP_LIMIT_S: u32 = 60;
 
-/// What is there under the schema's name.
+/// What exists under the schema's name.
 #[derive(Debug, PartialEq, Eq)]
 enum Found {
     Nothing,
@@ -40,7 +40,7 @@ enum Found {
 /// Makes the schema, empty, for this connection's study. What an earlier study left is dropped.
 ///
 /// # Errors
-/// Others made a schema of this name, another study uses it now, or the server refuses.
+/// A schema of this name that threadwise did not make, another study that is using it, or an error of the server.
 pub fn claim(client: &mut Client, schema: &str, place: &str) -> Result<(), EngineError> {
     lock(client, schema, place)?;
     match look(client, schema)? {
@@ -49,7 +49,7 @@ pub fn claim(client: &mut Client, schema: &str, place: &str) -> Result<(), Engin
                 "schema '{schema}' exists and threadwise did not make it: give another name with \
                  --engine-option schema=NAME"
             );
-            return Err(failed("make its schema", why));
+            return Err(failed("create its schema", why));
         }
         Found::Ours => drop_ours(client, schema)?,
         Found::Nothing => {}
@@ -57,7 +57,7 @@ pub fn claim(client: &mut Client, schema: &str, place: &str) -> Result<(), Engin
     make(client, schema)
 }
 
-/// Only one study at a time.
+/// Lets only one study at a time use the schema.
 fn lock(client: &mut Client, schema: &str, place: &str) -> Result<(), EngineError> {
     let sql = "SELECT pg_try_advisory_lock($1, hashtext($2))";
     let mut try_once = || -> Result<bool, EngineError> {
@@ -78,7 +78,7 @@ fn lock(client: &mut Client, schema: &str, place: &str) -> Result<(), EngineErro
         false => Err(failed(
             "lock its schema",
             format!(
-                "another study of threadwise uses schema '{schema}' of {place} now: wait until it ends, or give \
+                "another study of threadwise is using schema '{schema}' of {place}: wait until it ends, or give \
                  another name with --engine-option schema=NAME"
             ),
         )),
@@ -106,7 +106,7 @@ fn look(client: &mut Client, schema: &str) -> Result<Found, EngineError> {
 }
 
 fn make(client: &mut Client, schema: &str) -> Result<(), EngineError> {
-    // Seeded by the standard library's per-process randomness: nobody else has this id.
+    // Seeded by the standard library's per-process randomness, so that the id is unique.
     let mut random = ChaCha8Rng::seed_from_u64(RandomState::new().build_hasher().finish());
     let id = format!("{:016x}{:016x}", random.next_u64(), random.next_u64());
     let sql = format!(
@@ -114,13 +114,13 @@ fn make(client: &mut Client, schema: &str) -> Result<(), EngineError> {
          CREATE TABLE {schema}.{MARKER} (kind text NOT NULL, name text NOT NULL, PRIMARY KEY (kind, name)); \
          INSERT INTO {schema}.{MARKER} VALUES ('id', '{id}'); COMMIT"
     );
-    client.batch_execute(&sql).map_err(|cause| query(format!("make schema '{schema}'"), &cause))
+    client.batch_execute(&sql).map_err(|cause| query(format!("create schema '{schema}'"), &cause))
 }
 
-/// Writes down what is going to be made, before it is made.
+/// Lists objects before they are made.
 ///
 /// # Errors
-/// The server's.
+/// An error of the server.
 pub fn record(client: &mut Client, schema: &str, objects: &Objects) -> Result<(), EngineError> {
     let tables = objects.tables.iter().map(|name| ("table", name));
     let procedures = objects.procedures.iter().map(|name| ("procedure", name));
@@ -128,24 +128,24 @@ pub fn record(client: &mut Client, schema: &str, objects: &Objects) -> Result<()
     for (kind, name) in tables.chain(procedures) {
         client
             .execute(&sql, &[&kind, &name])
-            .map_err(|cause| query(format!("write down the {kind} {name}"), &cause))?;
+            .map_err(|cause| query(format!("list the {kind} {name}"), &cause))?;
     }
     Ok(())
 }
 
-/// Drops the schema with what we made in it, all or nothing, and nothing else.
+/// Drops the schema with the listed objects, all or nothing.
 ///
 /// # Errors
-/// Something that we did not make is in it or depends on it; the server's.
+/// An object that threadwise did not make is in it or depends on it; or an error of the server.
 pub fn drop_ours(client: &mut Client, schema: &str) -> Result<(), EngineError> {
     let action = format!("drop schema '{schema}'");
     let fail = |cause: postgres::Error| query(action.as_str(), &cause);
     let mut transaction = client.transaction().map_err(fail)?;
-    // A session of a killed worker may hold a table until its call ends; others may for ever.
+    // A session of a killed worker may hold a table until its call ends, another session for ever.
     transaction.batch_execute(&format!("SET LOCAL lock_timeout = '{DROP_LIMIT_S}s'")).map_err(fail)?;
     if let Some(foreign) = foreign(&mut transaction, schema).map_err(fail)? {
         let why = format!(
-            "it holds {foreign}, which threadwise did not make, so nothing in it was dropped: move that \
+            "it contains {foreign}, which threadwise did not make, so nothing was dropped: move that \
              elsewhere, then DROP SCHEMA {schema} CASCADE"
         );
         return Err(failed(action, why));
@@ -157,7 +157,7 @@ pub fn drop_ours(client: &mut Client, schema: &str) -> Result<(), EngineError> {
             "table" => format!("DROP TABLE IF EXISTS {schema}.{name}"),
             _ => format!("DROP PROCEDURE IF EXISTS {schema}.{name}"),
         };
-        // The list is in a table that others may write to: only plain names are taken from it.
+        // Others may write to the table with the list: only plain names are taken from it.
         if name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_') {
             transaction.batch_execute(&statement).map_err(fail)?;
         }
@@ -168,8 +168,8 @@ pub fn drop_ours(client: &mut Client, schema: &str) -> Result<(), EngineError> {
     transaction.commit().map_err(fail)
 }
 
-/// An object in the schema that is not in our list. Everything that lies in a schema depends on it in
-/// `pg_depend`; what belongs to a table (indexes, row types) depends on the table instead.
+/// An object in the schema that is not listed. Everything in a schema depends on it in `pg_depend`; what belongs to a
+/// table (indexes, row types) depends on the table instead.
 fn foreign(transaction: &mut Transaction<'_>, schema: &str) -> Result<Option<String>, postgres::Error> {
     let sql = format!(
         "SELECT o.type || ' ' || o.identity

@@ -1,9 +1,9 @@
-//! The engine `sqlserver`: a server of the user's, from 2014 on, over TDS.
+//! The engine `sqlserver`: a server of the user, from 2014 on, over TDS.
 //!
-//! The client is a worker program of its own ([`Client`], feature `client`), since its library takes 3 MB and
-//! brings a second library for TLS. This program knows the engine by [`Sqlserver`], which asks no server.
+//! The client is a separate worker program ([`Client`], feature `client`), since its library takes 3 MB and
+//! brings a second library for TLS. The main program knows the engine by [`Sqlserver`], which contacts no server.
 //!
-//! In the user's database a schema is made and dropped at the end. Engine options: `url`, `schema`, `tls`,
+//! It makes a schema in the user's database and drops it at the end. Engine options: `url`, `schema`, `tls`,
 //! `tls_ca`, `password_file`, `affinity`. Workloads: `logical-io`, `insert`, `tpch`.
 //!
 //! Source: [MS-TDS] by way of the client library; the SQL Server documentation for the language and its views.
@@ -31,21 +31,21 @@ const ENGINE: &str = "sqlserver";
 /// Workloads of this engine.
 const WORKLOADS: &[&str] = &[logical_io::NAME, insert::NAME, tpch::NAME];
 
-/// The point of `threadwise check` that says whether there can be tables in memory.
+/// The point of `threadwise check` for tables in memory.
 const IN_MEMORY: &str = "tables in memory";
 
-/// An error of our own finding.
+/// An error of this engine.
 fn failed(action: impl Into<String>, why: impl ToString) -> EngineError {
     EngineError::Failed { engine: ENGINE.into(), action: action.into(), why: why.to_string() }
 }
 
-/// The engine, as far as it is known without its client.
+/// The engine without its client.
 #[derive(Debug, Clone, Copy)]
 pub struct Sqlserver;
 
 impl Sqlserver {
     fn elsewhere(action: &str) -> EngineError {
-        failed(action, "that is done by its worker program, threadwise-engine-sqlserver")
+        failed(action, "only its worker program, threadwise-engine-sqlserver, does this")
     }
 }
 
@@ -55,7 +55,7 @@ impl Engine for Sqlserver {
     }
 
     fn version(&self, _: &Options) -> Result<String, EngineError> {
-        Err(Self::elsewhere("ask for the version"))
+        Err(Self::elsewhere("read the version"))
     }
 
     fn about(&self) -> &'static str {
@@ -66,12 +66,12 @@ impl Engine for Sqlserver {
         WORKLOADS
     }
 
-    /// Its block is a page of 8 KiB.
+    /// A block is a page of 8 KiB.
     fn properties(&self) -> Properties {
         Properties {
             block_bytes: work::PAGE_BYTES,
             row_bytes: work::ROW_BYTES,
-            // Its threads take turns at whatever has to be done, and cannot be placed one by one.
+            // Any thread of it may serve any session, so threads cannot be placed one by one.
             service_threads: false,
             dialect: Some(ENGINE.to_owned()),
             tpch_bytes: tpch_options::BYTES_PER_SCALE,
@@ -95,7 +95,7 @@ impl Engine for Sqlserver {
         &["SQLCMD"]
     }
 
-    /// Its threads serve any session, and it has a setting for all of them.
+    /// Its threads serve any session, and it has one setting for all of them.
     fn binds_whole(&self) -> bool {
         true
     }

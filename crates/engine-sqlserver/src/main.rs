@@ -1,10 +1,11 @@
 //! The worker program of the engine sqlserver, as threadwise starts it (docs/WORKER.md).
 //!
-//! With `affinity-watchdog` as its first argument it is the watchdog of a server's CPU affinity, which it starts itself.
+//! With `affinity-watchdog` as its first argument it is the watchdog of a server's CPU affinity, which it starts
+//! itself.
 //!
-//! Exit codes: 0 done, 1 something failed, which its last reply says.
+//! Exit codes: 0 done, 1 something failed, which its last reply reports.
 
-// It talks to a terminal when it is started by hand.
+// Started by hand, it prints to a terminal.
 #![allow(clippy::print_stderr)]
 
 use std::io::{BufReader, stdin};

@@ -1,4 +1,4 @@
-//! The engine's options: which server, and how it is spoken to.
+//! The engine's options: the server, and how to connect to it.
 
 use std::path::PathBuf;
 use threadwise_engine::EngineError;
@@ -6,46 +6,46 @@ use threadwise_engine::workloads::options::{only, refuse, word};
 use threadwise_study::engine::{AFFINITY, AFFINITY_KEEP, AFFINITY_SET};
 use threadwise_study::{OptionValue, Options};
 
-/// Schema that holds our objects, where the user gives no other name.
+/// Threadwise's schema, unless the user gives another name.
 pub(crate) const SCHEMA: &str = "threadwise";
 
 /// Schemas of the server, and those that every database has.
 const THEIRS: [&str; 5] = ["sys", "dbo", "guest", "information_schema", "public"];
 
-/// How far TLS is asked for.
+/// Required TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tls {
-    /// The certificate has to be of a known authority and of this host.
+    /// With a certificate of a known authority for this host.
     Verify,
-    /// Everything is encrypted; the certificate is not looked at.
+    /// Everything is encrypted; the certificate is not checked.
     Trust,
     /// Only the login is encrypted.
     Off,
-    /// Nothing is, for servers that have no TLS.
+    /// Nothing is encrypted, for servers without TLS.
     Plain,
 }
 
-/// What is done about the logical CPUs that the server uses.
+/// How the server's logical CPUs are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Affinity {
-    /// The server is bound to each treatment's, and put back.
+    /// The server is bound to each treatment's, and restored.
     Set,
-    /// It is left as it is.
+    /// The server is not bound.
     Keep,
 }
 
-/// A server of the user's.
+/// A server of the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServerOptions {
     /// Its URL, without a password.
     pub url: String,
-    /// Schema for our objects.
+    /// Threadwise's schema.
     pub schema: String,
-    /// How far TLS is asked for.
+    /// Required TLS.
     pub tls: Tls,
     /// File with the authority of its certificate; `None` for those that the system knows.
     pub tls_ca: Option<PathBuf>,
-    /// File with the password, where it is not in the environment.
+    /// File with the password, if it is not in the environment.
     pub password_file: Option<PathBuf>,
     /// Whether it is bound to placements.
     pub affinity: Affinity,
@@ -54,11 +54,11 @@ pub(crate) struct ServerOptions {
 /// Reads and checks the engine's options.
 ///
 /// # Errors
-/// The first unknown or impossible one.
+/// The first unknown or impossible option.
 pub(crate) fn parse(options: &Options) -> Result<ServerOptions, EngineError> {
     only(options, "the engine sqlserver", &["url", "schema", "tls", "tls_ca", "password_file", AFFINITY])?;
     let Some(url) = text(options, "url")? else {
-        let why = "it says which server is measured: --engine sqlserver://USER@HOST:1433/DATABASE";
+        let why = "it names the server: give --engine sqlserver://USER@HOST:1433/DATABASE";
         return Err(refuse("url", why.into()));
     };
     let schema = text(options, "schema")?.unwrap_or_else(|| SCHEMA.to_owned());
@@ -76,10 +76,10 @@ pub(crate) fn parse(options: &Options) -> Result<ServerOptions, EngineError> {
     let tls = [Tls::Verify, Tls::Trust, Tls::Off, Tls::Plain][word(options, "tls", &words)?];
     let tls_ca = file(options, "tls_ca")?;
     if tls_ca.is_some() && tls != Tls::Verify {
-        return Err(refuse("tls_ca", "without tls=verify no certificate is looked at".into()));
+        return Err(refuse("tls_ca", "without tls=verify no certificate is checked: leave it out".into()));
     }
     let password_file = file(options, "password_file")?;
-    // Before a study `auto` has become one of the others.
+    // Before a study `auto` is resolved to one of the others.
     let words = ["auto", AFFINITY_SET, AFFINITY_KEEP];
     let affinity = match word(options, AFFINITY, &words)? {
         1 => Affinity::Set,
@@ -101,7 +101,7 @@ fn text(options: &Options, name: &str) -> Result<Option<String>, EngineError> {
     match options.get(name) {
         None => Ok(None),
         Some(OptionValue::Text(text)) => Ok(Some(text.clone())),
-        Some(other) => Err(refuse(name, format!("'{other}' is no text"))),
+        Some(other) => Err(refuse(name, format!("'{other}' is not text"))),
     }
 }
 
@@ -142,6 +142,6 @@ mod tests {
         let both = options(&[("url", "sqlserver://h"), ("tls", "trust"), ("tls_ca", "/ca.pem")]);
         assert!(parse(&both).unwrap_err().to_string().contains("tls_ca"));
         let flag = [("url".to_owned(), OptionValue::Flag(true))].into();
-        assert!(parse(&flag).unwrap_err().to_string().contains("no text"));
+        assert!(parse(&flag).unwrap_err().to_string().contains("not text"));
     }
 }

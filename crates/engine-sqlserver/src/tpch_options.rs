@@ -1,4 +1,4 @@
-//! The options of `tpch`, as far as the server can follow them.
+//! The options of `tpch` that the server supports.
 
 use threadwise_engine::workloads::options::refuse;
 use threadwise_engine::workloads::tpch::{read, refuse_given};
@@ -9,10 +9,10 @@ use threadwise_tpch::options::{Cache, TpchOptions};
 /// Bytes of tables and indexes at scale factor 1; estimated from the published 140 GB at 100.
 pub(crate) const BYTES_PER_SCALE: u64 = 1_400_000_000;
 
-/// The most that MAXDOP takes.
+/// The limit of MAXDOP.
 const MAX_DOP: u32 = 32_767;
 
-/// Options that the server cannot follow, and why.
+/// Options that the server does not support, and why.
 const UNFOLLOWED: [(&str, &str); 8] = [
     ("storage", "SQL Server keeps tables in its own files; leave it out"),
     ("batch_rows", "the size of a batch is the server's own; leave it out"),
@@ -27,12 +27,12 @@ const UNFOLLOWED: [(&str, &str); 8] = [
 /// Reads and checks the options.
 ///
 /// # Errors
-/// The first that is unknown, impossible, or nothing that the server can follow.
+/// The first option that is unknown, impossible, or not supported by the server.
 pub(crate) fn parse(load: &LoadRequest) -> Result<TpchOptions, EngineError> {
     let options = read(&load.options)?;
     refuse_given(&load.options, &UNFOLLOWED)?;
     if let Some(name) = options.settings.keys().next() {
-        let why = "threadwise does not change the settings of a server that is yours";
+        let why = "threadwise does not change the settings of your own server: leave it out";
         return Err(refuse(&format!("settings.{name}"), why.into()));
     }
     if options.cache == Cache::Cold && options.test == Test::Throughput {
@@ -41,7 +41,7 @@ pub(crate) fn parse(load: &LoadRequest) -> Result<TpchOptions, EngineError> {
         return Err(refuse("cache", why.into()));
     }
     if options.dop.is_some_and(|dop| dop > MAX_DOP) {
-        return Err(refuse("dop", format!("MAXDOP takes at most {MAX_DOP}")));
+        return Err(refuse("dop", format!("MAXDOP is at most {MAX_DOP}")));
     }
     Ok(options)
 }

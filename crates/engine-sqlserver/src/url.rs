@@ -1,7 +1,7 @@
 //! `sqlserver://[user@]host[:port][/database]`, and the same with `mssql://`.
 //!
-//! The host is a name, an IPv4 address or an IPv6 address in brackets. A named instance (`host\NAME`) has a
-//! port of its own, which the server's log names; it is asked for instead.
+//! The host is a name, an IPv4 address or an IPv6 address in brackets. A named instance (`host\NAME`) has its own
+//! port, which the server's log names; the URL must give it.
 
 use threadwise_engine::EngineError;
 use threadwise_engine::servers::address::{decode, split_port};
@@ -10,7 +10,7 @@ use threadwise_engine::workloads::options::refuse;
 /// The default instance's port.
 const PORT: u16 = 1433;
 
-/// What a URL says.
+/// Parts of a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Url {
     pub user: Option<String>,
@@ -19,12 +19,12 @@ pub(crate) struct Url {
     pub database: Option<String>,
 }
 
-/// Reads a URL. No message repeats it, since it may hold a password.
+/// Parses a URL. No message repeats it, since it may contain a password.
 ///
 /// # Errors
-/// A password in it, or something that is no such URL.
+/// It contains a password, or is not such a URL.
 pub(crate) fn parse(text: &str) -> Result<Url, EngineError> {
-    let bad = |why: &str| refuse("url", format!("{why}; it looks like sqlserver://user@host:1433/database"));
+    let bad = |why: &str| refuse("url", format!("{why}; write it as sqlserver://user@host:1433/database"));
     let rest = ["sqlserver://", "mssql://"]
         .iter()
         .find_map(|scheme| text.strip_prefix(scheme))
@@ -35,7 +35,7 @@ pub(crate) fn parse(text: &str) -> Result<Url, EngineError> {
     if rest.contains(['?', ';']) {
         return Err(bad("it has parameters: give them with --engine-option, such as tls=trust"));
     }
-    // The last @: a password that was written anyhow may hold one.
+    // The last @: a password given in spite of the rule may contain one.
     let (user, rest) = match rest.rsplit_once('@') {
         Some((user, rest)) => (Some(user), rest),
         None => (None, rest),
@@ -45,9 +45,9 @@ pub(crate) fn parse(text: &str) -> Result<Url, EngineError> {
     }
     let (address, database) = rest.split_once('/').unwrap_or((rest, ""));
     if address.contains('\\') || address.to_ascii_lowercase().contains("%5c") {
-        return Err(bad("a named instance has a port of its own, which the server's log names: give that"));
+        return Err(bad("a named instance has its own port, which the server's log names: give that port"));
     }
-    let (host, port) = split_port(address).ok_or_else(|| bad("its port is no number from 1 to 65535"))?;
+    let (host, port) = split_port(address).ok_or_else(|| bad("its port is not a number from 1 to 65535"))?;
     let decoded =
         |part: &str| decode(part).ok_or_else(|| bad("it has a % that is not followed by two digits"));
     let filled = |part: &str| Ok::<_, EngineError>(Some(decoded(part)?).filter(|part| !part.is_empty()));

@@ -1,4 +1,4 @@
-//! What is to be done: workloads and their options, checked without a server.
+//! Workloads and their options, checked without a server.
 
 use threadwise_engine::workloads::insert::{Insert, NAME as INSERT, Table};
 use threadwise_engine::workloads::logical_io::{LogicalIo, NAME as LOGICAL_IO};
@@ -9,22 +9,22 @@ use threadwise_study::Options;
 /// Bytes of a page.
 pub(crate) const PAGE_BYTES: u64 = 8192;
 
-/// Bytes of a row in a page that inserts in random order have filled to about 70%: estimated from its 147 bytes.
+/// Bytes of a row in a page that random inserts have filled to about 70%: estimated from its 147 bytes.
 pub(crate) const ROW_BYTES: u64 = 215;
 
 /// Buckets of the published index.
 const BUCKETS: u64 = 2_097_152;
 
-/// Most buckets that the server makes.
+/// Most buckets that the server creates.
 const MAX_BUCKETS: u64 = 1 << 30;
 
-/// Options beside those that the workload has everywhere.
+/// Options besides those of the workload on every engine.
 const MORE: [&str; 2] = ["storage", "buckets"];
 
 /// The workload's options, checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Inserts {
-    /// Those that it has everywhere.
+    /// Options on every engine.
     pub spec: Insert,
     /// Buckets of the index of a table in memory; `None` for a table on disk.
     pub buckets: Option<u64>,
@@ -34,15 +34,14 @@ impl Inserts {
     /// Reads and checks the options.
     ///
     /// # Errors
-    /// The first that cannot be.
+    /// The first option that is impossible.
     pub(crate) fn parse(options: &Options) -> Result<Self, EngineError> {
         let spec = Insert::parse(options, &MORE)?;
         let in_memory = word(options, "storage", &["disk", "memory-optimised"])? == 1;
         let buckets = whole(options, "buckets", 1, MAX_BUCKETS)?;
         if !in_memory {
             if buckets.is_some() {
-                let why =
-                    format!("it belongs to an index of {INSERT} in memory: --set storage=memory-optimised");
+                let why = format!("it is for an index of {INSERT} in memory: --set storage=memory-optimised");
                 return Err(refuse("buckets", why));
             }
             if spec.table == Table::Unlogged {
@@ -60,14 +59,13 @@ impl Inserts {
         self.spec.rows_per_tx == 0
     }
 
-    /// Rows of a step.
     #[cfg(feature = "client")]
     pub(crate) fn rows_per_step(&self) -> u64 {
         self.spec.rows_per_tx.max(1)
     }
 }
 
-/// What is to be done on data that threadwise makes.
+/// A workload on data that threadwise makes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Spec {
     /// Reads of cached blocks.
@@ -89,10 +87,10 @@ impl Work {
     /// Reads and checks a request's workload options.
     ///
     /// # Errors
-    /// The first that cannot be.
+    /// The first option that is impossible.
     pub(crate) fn parse(load: &LoadRequest) -> Result<Self, EngineError> {
         if load.sessions == 0 {
-            return Err(refuse("sessions", "0 sessions do no work; ask for at least 1".into()));
+            return Err(refuse("sessions", "0 sessions; at least 1 is needed".into()));
         }
         let place = place_of_loop(&load.options)?;
         let spec = match load.workload.as_str() {
@@ -106,7 +104,7 @@ impl Work {
             INSERT => {
                 let inserts = Inserts::parse(&load.options)?;
                 if inserts.is_batch() && place == Loop::Client {
-                    let why = "0 (all rows of a session in one atomic block) is a loop inside the server";
+                    let why = "0 (all rows of a session in one atomic block) needs a loop inside the server";
                     return Err(refuse("rows_per_tx", why.into()));
                 }
                 Spec::Insert(inserts)
@@ -129,10 +127,10 @@ impl Work {
     }
 }
 
-/// Refuses options that the server cannot follow.
+/// Refuses options that the server does not support.
 ///
 /// # Errors
-/// Pauses that are no whole milliseconds.
+/// Pauses that are not whole milliseconds.
 fn check_pause(spec: &LogicalIo) -> Result<(), EngineError> {
     match spec.think_time_us % 1000 {
         0 => Ok(()),

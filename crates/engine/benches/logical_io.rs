@@ -3,10 +3,10 @@
 //!
 //! 100 pairs of 50 ms slices, the order inside each pair drawn at random, so that drift hits both
 //! alike. The result is the mean of ln(closed / plain) over pairs with its 95% t interval; the
-//! program fails when the lower bound of the ratio is below 0.95. On a busy machine 100 pairs do not
-//! tell: another 100 follow until the half-width is 2% (a rule that looks at the width alone leaves
+//! program fails when the lower bound of the ratio is below 0.95. On a busy machine 100 pairs may not
+//! suffice: it adds 100 more until the half-width is 2% (a rule that looks at the width alone leaves
 //! the interval valid; Chow and Robbins, Ann. Math. Statist. 36, 1965) or 1,000 pairs are done. The
-//! ratio per CPU second, which others' load disturbs less, is printed beside.
+//! ratio per CPU second, which other load disturbs less, is printed too.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use rand_chacha::ChaCha8Rng;

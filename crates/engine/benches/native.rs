@@ -1,10 +1,10 @@
-//! What locks cost in the engine `native`: rows per second of one way to do a thing against another,
+//! What locks cost in the engine `native`: rows per second of one variant against another,
 //! with 1 session and with as many as fit on two logical CPUs.
 //!
-//! Both variants of a pair stay at work in one process, parked, and take turns in slices of 50 ms, in
+//! Both variants of a pair run in one process and take turns in slices of 50 ms, the other parked, in
 //! an order drawn for each pair, so that drift hits both alike. The result is the mean over pairs of
-//! ln(this / that) with its 95% t interval; what the sessions counted stands beside it. A number as
-//! an argument asks for so many sessions alone: `cargo bench --bench native -- 2`.
+//! ln(this / that) with its 95% t interval, printed with the sessions' counters. An argument sets the
+//! number of sessions: `cargo bench --bench native -- 2`.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use rand_chacha::ChaCha8Rng;
@@ -67,7 +67,7 @@ fn compare(workload: &str, cpus: &[u32], this: &Given, that: &Given) -> Result<(
     let that_arm = Arm::start(folder.path(), workload, cpus, that)?;
     let mut order = ChaCha8Rng::seed_from_u64(1);
     let (mut these, mut those) = (Vec::new(), Vec::new());
-    // The first pair is thrown away: it touches memory for the first time.
+    // The first pair is not counted: it touches memory for the first time.
     for pair in 0..=PAIRS {
         let this_first = order.next_u32().is_multiple_of(2);
         let early = if this_first { this_arm.slice()? } else { that_arm.slice()? };
@@ -102,7 +102,7 @@ fn compare(workload: &str, cpus: &[u32], this: &Given, that: &Given) -> Result<(
     Ok(())
 }
 
-/// What one slice of all sessions gave.
+/// Results of one slice, all sessions together.
 struct Seen {
     rows: f64,
     cpu_ns: f64,
@@ -116,7 +116,7 @@ struct Seen {
     writer_cpu_ns: f64,
 }
 
-/// One variant at work, with a thread for each session, as in a worker.
+/// One variant, running, with a thread for each session as in a worker.
 struct Arm {
     running: Arc<dyn Running>,
     orders: Vec<Sender<Window>>,
@@ -203,7 +203,7 @@ impl Arm {
     }
 }
 
-/// A session's life: an empty slice once it is warm, then one for every window.
+/// A session's thread: an empty slice once it is warm, then one for every window.
 fn live(
     running: &dyn Running,
     request: &SessionRequest,
@@ -217,7 +217,7 @@ fn live(
     let mut session = match opened {
         Ok(session) => session,
         Err(error) => {
-            // Whoever started the bench has gone if nobody listens.
+            // If nothing receives, the bench has ended.
             let _ = results.send(Err(error));
             return;
         }

@@ -1,8 +1,8 @@
-//! What a worker still does when the runner ends it by SIGTERM: a statement that runs in a server of the user's would go on
-//! there, so it is cancelled.
+//! What a worker does when the runner ends it by SIGTERM: it cancels statements, which would otherwise go on in the
+//! user's server.
 //!
-//! Source: `signal(7)`; a server learns of the end of a client only when it next writes to it (PostgreSQL, "Client Connection
-//! Defaults", `client_connection_check_interval`).
+//! Source: `signal(7)`; a server notices that a client has ended only when it next writes to it (PostgreSQL, "Client
+//! Connection Defaults", `client_connection_check_interval`).
 
 use signal_hook::consts::SIGTERM;
 use signal_hook::iterator::Signals;
@@ -30,7 +30,7 @@ struct Actions {
 static ACTIONS: Mutex<Actions> =
     Mutex::new(Actions { next: 0, by_number: BTreeMap::new(), is_awaited: false });
 
-/// An action that is done when SIGTERM comes, as long as this lives.
+/// An action registered for SIGTERM, until this is dropped.
 #[must_use]
 pub struct AtEnd(u64);
 
@@ -46,11 +46,11 @@ impl Drop for AtEnd {
     }
 }
 
-/// Has an action done when SIGTERM comes; the process then ends as it does without one. The thread that waits for the
-/// signal sleeps until then.
+/// Registers an action to run on SIGTERM, after which the process ends as usual. The thread that waits for the signal
+/// sleeps until then.
 ///
 /// # Errors
-/// The signal cannot be caught, or no thread be started.
+/// The signal cannot be caught, or the thread cannot be started.
 pub fn at_end(action: impl Fn() + Send + Sync + 'static) -> io::Result<AtEnd> {
     let mut actions = ACTIONS.lock().unwrap_or_else(PoisonError::into_inner);
     if !actions.is_awaited {
@@ -70,7 +70,7 @@ pub fn at_end(action: impl Fn() + Send + Sync + 'static) -> io::Result<AtEnd> {
     Ok(AtEnd(number))
 }
 
-/// Does all actions at once, each on a thread of its own, since a server may not answer.
+/// Runs all actions at once, each on its own thread, since a server may not answer.
 fn do_all() {
     let actions: Vec<Action> =
         ACTIONS.lock().unwrap_or_else(PoisonError::into_inner).by_number.values().cloned().collect();
@@ -78,7 +78,7 @@ fn do_all() {
     let (sender, done) = channel();
     for action in actions {
         let sender = sender.clone();
-        // Where no thread can be started, the server's own bound remains.
+        // If no thread can be started, the server's own time limit remains.
         let _ = std::thread::Builder::new().spawn(move || {
             action();
             let _ = sender.send(());

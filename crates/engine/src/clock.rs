@@ -38,9 +38,9 @@ pub fn thread_cpu_ns() -> u64 {
     read_clock(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// CPU time of a process in nanoseconds, of all its threads, also of those that have ended; 0 where
-/// there is no such process. The number of its clock: `clock_getcpuclockid(3)`, which is the
-/// process's own number inverted, with 2 (`CPUCLOCK_SCHED` of the kernel's posix-timers.h) behind it.
+/// CPU time of a process in nanoseconds, all its threads included, also those that have ended; 0 if
+/// there is no such process. Its clock number (`clock_getcpuclockid(3)`) is the process number
+/// inverted, followed by 2 (`CPUCLOCK_SCHED` of the kernel's posix-timers.h).
 pub fn process_cpu_ns(pid: u32) -> u64 {
     let Ok(pid) = libc::clockid_t::try_from(pid) else { return 0 };
     read_clock((!pid << 3) | 2)
@@ -58,7 +58,7 @@ pub fn thread_switches() -> Switches {
     Switches { voluntary: usage.ru_nvcsw as u64, involuntary: usage.ru_nivcsw as u64 }
 }
 
-/// Sleeps until CLOCK_MONOTONIC reaches `deadline_ns`; returns at once when it has.
+/// Sleeps until CLOCK_MONOTONIC reaches `deadline_ns`; returns at once if it has.
 pub fn sleep_until_ns(deadline_ns: u64) {
     let deadline = libc::timespec {
         tv_sec: (deadline_ns / NS_PER_S) as libc::time_t,
@@ -86,8 +86,8 @@ impl RunQueueWait {
         Self(File::open("/proc/thread-self/schedstat").ok())
     }
 
-    /// Nanoseconds that the thread has waited on run queues so far; `None` where the kernel keeps
-    /// no such count (no `CONFIG_SCHED_INFO`, or /proc hidden).
+    /// Nanoseconds that the thread has waited on run queues so far; `None` if the kernel does not
+    /// count them (no `CONFIG_SCHED_INFO`, or /proc hidden).
     pub fn read_ns(&self) -> Option<u64> {
         let mut buffer = [0_u8; 96];
         let length = self.0.as_ref()?.read_at(&mut buffer, 0).ok()?;
@@ -95,7 +95,7 @@ impl RunQueueWait {
     }
 }
 
-/// Nanoseconds that the calling thread has waited on run queues so far, where the kernel says.
+/// Nanoseconds that the calling thread has waited on run queues so far; `None` as above.
 pub fn run_queue_wait_ns() -> Option<u64> {
     RunQueueWait::of_this_thread().read_ns()
 }

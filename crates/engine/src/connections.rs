@@ -1,41 +1,41 @@
-//! Connections to a server that others use too: how many a study holds at once, how many are free, and
-//! the share of every limit that is never taken, so that no application is refused because of a study.
-//! Pure; the engines ask their servers for the limits ([`crate::Engine::limits`]).
+//! Connections to a server that others use too: how many a study holds at once, how many are free, and the
+//! share of every limit that is never taken, so that no application is refused because of a study.
+//! The engines ask their servers for the limits ([`crate::Engine::limits`]).
 
 /// Share of a limit that is left to others, percent.
 const RESERVE_PERCENT: u32 = 20;
 
-/// The least that is left to others.
+/// Connections left to others at least.
 const LEAST_RESERVE: u32 = 10;
 
-/// Connections of a treatment beside those of its sessions: one that controls and checks them, and the
-/// first look at the server, which the server may not have closed yet.
+/// Connections of a treatment besides those of its sessions: one that controls and checks them, and the
+/// first probe of the server, which the server may not have closed yet.
 const BESIDE_SESSIONS: u32 = 2;
 
-/// Connections of a study beside those of its treatments: one that holds what was made, and one that
-/// loads or looks.
+/// Connections of a study besides those of its treatments: one that holds the objects made for it, and one that
+/// loads or probes.
 const BESIDE_TREATMENTS: u32 = 2;
 
-/// A number of connections that a server, a database or an account does not exceed, as it is now.
+/// A limit on connections of a server, a database or an account, as it is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limit {
-    /// The setting and what it is of, such as `max_connections of the server`.
+    /// The setting and what it applies to, such as `max_connections of the server`.
     pub name: String,
     /// The most connections.
     pub most: u32,
-    /// Of those, the ones that only superusers get.
+    /// Of those, the ones reserved for superusers.
     pub set_aside: u32,
-    /// Connections that count against it now, without the one that asked.
+    /// Connections that count against it now, without the one that reads this.
     pub in_use: u32,
 }
 
 impl Limit {
-    /// Connections that are left to others whatever happens.
+    /// Connections always left to others.
     pub fn reserve(&self) -> u32 {
         (u64::from(self.most) * u64::from(RESERVE_PERCENT)).div_ceil(100).max(u64::from(LEAST_RESERVE)) as u32
     }
 
-    /// Connections that anybody may open now.
+    /// Connections that any client may open now.
     pub fn free(&self) -> u32 {
         self.most.saturating_sub(self.set_aside).saturating_sub(self.in_use)
     }
@@ -57,15 +57,15 @@ impl Limit {
     }
 }
 
-/// Connections that a study holds at once, since the treatments of a block are all there together and
+/// Connections that a study holds at once: the treatments of a block are all connected together and
 /// take turns in slices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Need {
-    /// Those of the sessions of all treatments.
+    /// Of the sessions of all treatments.
     pub sessions: u32,
-    /// Those that control and check the treatments' sessions.
+    /// Connections that control and check the treatments' sessions.
     pub control: u32,
-    /// Those that load, look, and hold what was made for the study.
+    /// Connections that load, probe, and hold the objects made for the study.
     pub study: u32,
 }
 
@@ -85,7 +85,7 @@ impl Need {
         self.sessions.saturating_add(self.control).saturating_add(self.study)
     }
 
-    /// Those that a block opens: the study's are there before it.
+    /// Those that a block opens; the study's are open before it.
     #[must_use]
     pub fn of_block(self) -> Self {
         Self { study: 0, ..self }
@@ -105,7 +105,7 @@ impl Need {
         )
     }
 
-    /// Refuses what would take connections that are left to others.
+    /// Refuses a study that would take connections left to others.
     ///
     /// # Errors
     /// Which limit is too low, in numbers, and what to do.

@@ -1,4 +1,4 @@
-//! Step latencies as HdrHistograms in nanoseconds, and their bytes.
+//! Step latencies as HdrHistograms in nanoseconds, and their encoding.
 //!
 //! Form: "V2" of G. Tene's HdrHistogram, uncompressed: a header of 40 bytes, then counts as
 //! zig-zag LEB128. Three significant digits from 1 ns to 60 s; a longer step counts as 60 s.
@@ -6,7 +6,7 @@
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 
-/// Longest latency that is told apart.
+/// Largest latency that is recorded as such.
 pub const MAX_NS: u64 = 60_000_000_000;
 
 /// Significant decimal digits.
@@ -15,7 +15,7 @@ const DIGITS: u8 = 3;
 /// First bytes of the uncompressed V2 form.
 const V2_COOKIE: [u8; 4] = [0x1c, 0x84, 0x93, 0x13];
 
-/// Why latencies could not be made or read.
+/// Why latencies could not be recorded or read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("latency histogram: {0}")]
 pub struct LatencyError(String);
@@ -24,8 +24,8 @@ fn error(why: impl std::fmt::Display) -> LatencyError {
     LatencyError(why.to_string())
 }
 
-/// An empty histogram of the form that all engines use. Counts are 32 bits wide: half the cache
-/// footprint, and a window holds far fewer steps.
+/// An empty histogram of the form that all engines use. Counts are 32 bits wide: half the cache footprint, and
+/// enough for the steps of a window.
 ///
 /// # Errors
 /// None in practice; the bounds are constants that the library accepts.
@@ -33,7 +33,7 @@ pub fn histogram() -> Result<Histogram<u32>, LatencyError> {
     Histogram::new_with_bounds(1, MAX_NS, DIGITS).map_err(error)
 }
 
-/// The histogram's bytes; none for an empty histogram.
+/// The histogram's bytes; empty for an empty histogram.
 ///
 /// # Errors
 /// What the serializer reports.
@@ -45,7 +45,7 @@ pub fn to_bytes(histogram: &Histogram<u32>) -> Result<Vec<u8>, LatencyError> {
     Ok(bytes)
 }
 
-/// How many steps the bytes of a histogram hold; none for no bytes.
+/// How many steps the bytes of a histogram hold; 0 for no bytes.
 ///
 /// # Errors
 /// Bytes that are not a whole uncompressed V2 histogram.

@@ -1,7 +1,7 @@
 //! What is measured: engines, their sessions, the worker process and its protocol.
 //!
-//! An engine loads data, opens sessions and lets them work for a window. `worker` turns any engine
-//! into a process that speaks the protocol of docs/WORKER.md; `engines` lists the light engines.
+//! An engine loads data, opens sessions and lets them work for a window. `worker` turns any engine into a
+//! process that speaks the protocol of docs/WORKER.md; `engines` lists the light engines.
 
 pub mod at_end;
 pub mod clock;
@@ -31,7 +31,7 @@ pub enum EngineError {
     /// An option is unknown or has an impossible value.
     #[error("option '{option}': {why}")]
     Option {
-        /// Its name.
+        /// Name of the option.
         option: String,
         /// What is wrong, and what is allowed.
         why: String,
@@ -43,7 +43,7 @@ pub enum EngineError {
         engine: String,
         /// What it was doing.
         action: String,
-        /// Its message.
+        /// The cause.
         why: String,
     },
     /// The engine, or a program that it needs, is not installed here; nothing was touched.
@@ -62,10 +62,10 @@ pub enum EngineError {
         /// Cause.
         why: String,
     },
-    /// What ran was not, or no longer, on its logical CPUs.
+    /// A process or thread was not, or no longer, on its logical CPUs.
     #[error("{0}")]
     LostPin(String),
-    /// What a worker program of the engine said of a failure, in its own words.
+    /// The error message of a worker program.
     #[error("{0}")]
     Said(String),
     /// A command did not do what it should.
@@ -73,7 +73,7 @@ pub enum EngineError {
     Command {
         /// `exit-code`, `timeout`, `output`, `metric`, `left-behind`, `lost-pin`, `stopped`.
         kind: &'static str,
-        /// What it did, and its last words.
+        /// What it did, and the last lines of its output.
         what: String,
     },
 }
@@ -92,7 +92,7 @@ impl EngineError {
     }
 }
 
-/// That an engine is not installed here: what was looked for and where, and how to get it.
+/// The error for an engine that is not installed here: what was looked for and where, and how to get it.
 pub fn missing(engine: &str, why: &str) -> EngineError {
     EngineError::Missing(format!("engine {engine} is not installed here: {why}"))
 }
@@ -106,7 +106,7 @@ pub struct LoadRequest {
     pub options: Options,
     /// Engine options.
     pub engine_options: Options,
-    /// Folder of ours for the data; exists and is private.
+    /// Folder for the data; exists, and is private to the study.
     pub data_dir: PathBuf,
     /// Treatment name (data that a treatment changes must not be shared).
     pub treatment: String,
@@ -116,21 +116,21 @@ pub struct LoadRequest {
     pub seed: u64,
 }
 
-/// What loading did.
+/// Result of loading.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Loaded {
     /// Bytes of one session's data.
     pub bytes_per_session: u64,
     /// Rows of one session's data.
     pub rows_per_session: u64,
-    /// Anything the reader of a report should know, one line each.
+    /// Notes for the report, one line each.
     pub notes: Vec<String>,
 }
 
 /// One session to open. Called on the session's own thread, already bound to its CPUs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionRequest {
-    /// What was loaded.
+    /// The loaded data.
     pub load: LoadRequest,
     /// Session number, from 0.
     pub session: u32,
@@ -151,47 +151,47 @@ pub struct Window {
     pub start_ns: u64,
     /// End of measuring.
     pub end_ns: u64,
-    /// Length of the pieces of the window whose rows are to be counted apart, nanoseconds: a warm-up is being measured.
-    /// Sessions that cannot tell give none ([`SessionSlice::rows_by_piece`]).
+    /// Length, in nanoseconds, of the pieces of the window whose rows are counted separately to measure a warm-up.
+    /// Sessions that cannot count them give none ([`SessionSlice::rows_by_piece`]).
     pub piece_ns: Option<u64>,
 }
 
-/// What an engine is started with for one treatment, before its sessions are opened.
+/// Parameters of an engine's start for one treatment, before its sessions are opened.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StartRequest {
-    /// What was loaded.
+    /// The loaded data.
     pub load: LoadRequest,
     /// Logical CPUs of each session, in session order.
     pub sessions: Vec<CpuSet>,
-    /// Logical CPUs of service threads (log writer, checkpointer, …); where none are asked for, all
-    /// that the sessions have together.
+    /// Logical CPUs of service threads (log writer, checkpointer, …); without a placement of their own, those of
+    /// all sessions together.
     pub service: CpuSet,
     /// Seed of the block.
     pub seed: u64,
-    /// Where masks are written down before they are changed, for processes that are not ours; `None`
-    /// where nobody would put them back.
+    /// The journal in which masks of foreign processes are recorded before they are changed; `None` if nothing would
+    /// restore them.
     pub journal: Option<PathBuf>,
 }
 
-/// A thread that is no session's own, or lies outside of the worker, and works for its treatment.
+/// A thread that works for a treatment and is not a session's thread in the worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placed {
     /// What it does: `session 0`, `walwriter`, `checkpointer`.
     pub name: String,
     /// Its process.
     pub pid: u32,
-    /// The thread, which is the process itself where it has one thread.
+    /// The thread id; equal to the process id of a process with one thread.
     pub tid: u32,
-    /// The logical CPUs that it was bound to; empty where it was left as it was, or where it is bound
-    /// anew before each slice, since other treatments place it too.
+    /// The logical CPUs that it was bound to; empty if it was not bound, or is bound before each slice because
+    /// several treatments use it.
     pub cpus: CpuSet,
 }
 
-/// What a reader of the report must know of a started engine.
+/// Facts about a started engine for the report.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Standing {
     /// Every thread outside of the worker that works for the treatment: sessions first, then service
-    /// threads. Their masks are read back by the runner, their CPU time counts as ours.
+    /// threads. The runner reads their masks back and counts their CPU time for the treatment.
     pub placed: Vec<Placed>,
     /// One line each, such as `server not pinned: it runs on another machine`.
     pub notes: Vec<String>,
@@ -202,30 +202,30 @@ pub trait Engine: Send + Sync {
     /// Name, as in `--engine NAME`.
     fn name(&self) -> &'static str;
 
-    /// Version of the engine's own code: of the library, or of the server that these options name.
+    /// Version of the engine: of the library, or of the server that these options name.
     ///
     /// # Errors
-    /// There is no such server, or it cannot be asked.
+    /// There is no such server, or it does not answer.
     fn version(&self, engine_options: &Options) -> Result<String, EngineError>;
 
     /// One line for `threadwise list`.
     fn about(&self) -> &'static str;
 
-    /// Names of the workloads that it can do.
+    /// Names of its workloads.
     fn workloads(&self) -> &'static [&'static str];
 
-    /// What it is like, for those who plan, measure and report studies of it.
+    /// Its properties, for planning, measuring and reporting.
     fn properties(&self) -> Properties {
         Properties::default()
     }
 
-    /// How it is known outside: other names, addresses, processes of its servers.
+    /// Its other names, addresses, and the processes of its servers.
     fn known_by(&self) -> KnownBy {
         KnownBy::default()
     }
 
-    /// How the names of environment variables begin that it reads, such as `PG`; a worker gets no
-    /// others that may hold a password. An engine with any is a client of a server.
+    /// Prefixes of the environment variables that it reads, such as `PG`; a worker gets no other variable that may
+    /// hold a password. An engine with prefixes is a client of a server.
     fn environment(&self) -> &'static [&'static str] {
         &[]
     }
@@ -236,70 +236,70 @@ pub trait Engine: Send + Sync {
     /// The first unknown or impossible option.
     fn check(&self, request: &LoadRequest) -> Result<(), EngineError>;
 
-    /// How many connections the user's server allows, and how many are in use, for each limit that it
-    /// sets; nothing where these options name no server of the user's. Changes nothing there.
+    /// Connection limits of the user's server, with the connections in use; empty if these options do not name a
+    /// server of the user. Changes nothing there.
     ///
     /// # Errors
-    /// The server cannot be asked.
+    /// The server does not answer.
     fn limits(&self, engine_options: &Options) -> Result<Vec<Limit>, EngineError> {
         let _ = engine_options;
         Ok(Vec::new())
     }
 
-    /// What the user's server lets its login do, point by point, for `threadwise check`; nothing where these options
-    /// name no server of the user's. Changes nothing there.
+    /// What the user's server allows the login to do, point by point, for `threadwise check`; empty if these options
+    /// do not name a server of the user. Changes nothing there.
     ///
     /// # Errors
-    /// The server cannot be asked at all.
+    /// The server does not answer at all.
     fn points(&self, engine_options: &Options) -> Result<Vec<Point>, EngineError> {
         let _ = engine_options;
         Ok(Vec::new())
     }
 
-    /// Whether the user's server is bound as a whole, by a setting of its own, since its threads serve any session. Such an
-    /// engine has the option [`server_cpus::AFFINITY`].
+    /// Whether the user's server is bound as a whole, by a setting of its own, since any of its threads may serve any
+    /// session. Such an engine has the option [`server_cpus::AFFINITY`].
     fn binds_whole(&self) -> bool {
         false
     }
 
-    /// The logical CPUs of the user's server, where it is bound as a whole; `None` for other engines. Changes nothing
+    /// The logical CPUs of the user's server, if it is bound as a whole; `None` for other engines. Changes nothing
     /// there.
     ///
     /// # Errors
-    /// The server cannot be asked at all.
+    /// The server does not answer at all.
     fn server_cpus(&self, engine_options: &Options) -> Result<Option<ServerCpus>, EngineError> {
         let _ = engine_options;
         Ok(None)
     }
 
-    /// Small studies that `threadwise check` tries beside those of every engine, since they take another way through
+    /// Small studies that `threadwise check` tries besides those of every engine, because they use other code of
     /// this one.
     fn trials(&self) -> &'static [Trial] {
         &[]
     }
 
     /// What has to live as long as the study, if anything: a server that all treatments share, or
-    /// objects in the user's server that are dropped at the end. Asked once, before the first `load`,
+    /// objects in the user's server that are dropped at the end. Called once, before the first `load`,
     /// in a worker that then stays until the study ends. `connections` is how many all treatments hold at
-    /// once on a server that they share; 0 where nobody said.
+    /// once on a server that they share; 0 if unknown.
     ///
     /// # Errors
-    /// Whatever keeps it from being there.
+    /// Whatever prevents it.
     fn keep(&self, request: &LoadRequest, connections: u32) -> Result<Option<Box<dyn Keeper>>, EngineError> {
         let _ = (request, connections);
         Ok(None)
     }
 
-    /// Makes the data of one treatment, or finds that it is already there.
+    /// Makes the data of one treatment, or finds it.
     ///
     /// # Errors
-    /// Whatever keeps the data from being made whole.
+    /// Whatever prevents loading the complete data.
     fn load(&self, request: &LoadRequest) -> Result<Loaded, EngineError>;
 
     /// Starts for one treatment, on the worker's main thread; sessions are opened afterwards.
     ///
     /// # Errors
-    /// Whatever keeps it from working.
+    /// Whatever prevents the start.
     fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError>;
 }
 
@@ -309,24 +309,24 @@ impl std::fmt::Debug for dyn Engine {
     }
 }
 
-/// What lives as long as the study.
+/// A resource that lives as long as the study.
 pub trait Keeper {
-    /// Ends it in order. When it is dropped instead, it ends as well as it can.
+    /// Ends it in order. If it is dropped instead, it ends as well as it can.
     ///
     /// # Errors
-    /// Something of ours is left, and what.
+    /// What is left behind.
     fn end(self: Box<Self>) -> Result<(), EngineError>;
 }
 
-/// An engine at work for one treatment. Called on the worker's main thread, but for `open`.
+/// An engine, started for one treatment. Called on the worker's main thread, except `open`.
 pub trait Running: Send + Sync {
     /// Opens a session on the calling thread, which is bound already.
     ///
     /// # Errors
-    /// Whatever keeps the session from working.
+    /// Whatever prevents the session from working.
     fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError>;
 
-    /// Asked once, when all sessions are open and warm.
+    /// Called once, when all sessions are open and warm.
     ///
     /// # Errors
     /// A thread outside of the worker could not be bound.
@@ -334,42 +334,41 @@ pub trait Running: Send + Sync {
         Ok(Standing::default())
     }
 
-    /// Just before each slice, while all sessions are parked: places service threads that other
-    /// treatments share, reads counters.
+    /// Called before each slice, while all sessions are parked: places service threads that treatments share, and
+    /// reads counters.
     ///
     /// # Errors
-    /// The engine's.
+    /// An error of the engine.
     fn before(&self) -> Result<(), EngineError> {
         Ok(())
     }
 
-    /// While the sessions work: samples what they wait for. Returns before the window's end, or at
-    /// once where there is nothing to sample.
+    /// Called while the sessions work: samples their waits. Returns before the window's end, or at once if there is
+    /// nothing to sample.
     ///
     /// # Errors
-    /// The engine's.
+    /// An error of the engine.
     fn during(&self, window: &Window) -> Result<(), EngineError> {
         let _ = window;
         Ok(())
     }
 
-    /// Just after each slice, while all sessions are parked: completes what the sessions reported, and
+    /// Called after each slice, while all sessions are parked: completes what the sessions reported, and
     /// gives the counters that belong to no session. `waits/NAME` are samples of what sessions
     /// waited for, `waits_sampled` their number.
-    ///
     /// # Errors
-    /// The engine's.
+    /// An error of the engine.
     fn after(&self, sessions: &mut [SessionSlice]) -> Result<Counters, EngineError> {
         let _ = sessions;
         Ok(Counters::new())
     }
 
-    /// After the last slice, when all sessions are closed: checks the data, puts it back as it was
-    /// loaded, and stops what was started.
+    /// Called after the last slice, when all sessions are closed: checks the data, resets it to its loaded state, and
+    /// stops what was started.
     ///
     /// # Errors
-    /// [`EngineError::WrongAnswer`] where the data is not what the sessions said, which fails the run;
-    /// anything else that keeps the data from being put back fails it too.
+    /// [`EngineError::WrongAnswer`] if the data is not what the sessions reported, which fails the run; any other
+    /// error that prevents the reset fails it too.
     fn finish(&self) -> Result<(), EngineError> {
         Ok(())
     }
@@ -380,21 +379,20 @@ pub trait Session {
     /// Brings the data into the cache, once, before the first slice.
     ///
     /// # Errors
-    /// Whatever keeps it from being cached.
+    /// Whatever prevents it.
     fn warm(&mut self) -> Result<(), EngineError>;
 
-    /// Works until the window's end and says what was done inside the window. Stepping engines
+    /// Works until the window's end and reports what was done inside the window. Stepping engines
     /// call [`worker::closed_loop`]. A workload with a fixed amount of work starts at
-    /// `window.start_ns`, sets [`SessionSlice::finished_ns`], and fails where the window's end comes
-    /// first.
+    /// `window.start_ns`, sets [`SessionSlice::finished_ns`], and fails if the window ends first.
     ///
     /// # Errors
     /// An engine error or a wrong answer; the run has then failed.
     fn slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError>;
 
-    /// Executes queries one after another from `window.start_ns` on, and says how each went, its answer
-    /// included ([`SessionSlice::queries`]); sets [`SessionSlice::finished_ns`]. Sessions of workloads
-    /// of queries are asked for this and never for a `slice`.
+    /// Executes queries one after another from `window.start_ns` on, and reports each with its answer
+    /// ([`SessionSlice::queries`]); sets [`SessionSlice::finished_ns`]. Sessions of query workloads are asked for
+    /// this and never for a `slice`.
     ///
     /// # Errors
     /// A query failed, or was not done at the window's end.

@@ -1,28 +1,28 @@
-//! What a server lets a login do: a line of `threadwise check`.
+//! What a server allows a login to do: a line of `threadwise check`.
 
 /// The point of inserts with `durability=full`: commits that wait for the log.
 pub const DURABLE_COMMITS: &str = "durable commits";
 /// The point of inserts with `durability=relaxed`.
 pub const DELAYED_DURABILITY: &str = "delayed durability";
 
-/// Something that a study may need of a server, and whether it is to be had.
+/// A feature that a study may need of a server, and whether it is available.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Point {
     /// What it is, such as `CREATE TABLE` or `sys.dm_os_wait_stats`.
     pub name: String,
     /// Whether it works.
     pub works: bool,
-    /// One line: what was found, or which right is missing and what goes without it.
+    /// One line: what was found, or which right is missing and what does not work without it.
     pub says: String,
 }
 
 impl Point {
-    /// Something that works.
+    /// A point that works.
     pub fn works(name: impl Into<String>, says: impl Into<String>) -> Self {
         Self { name: name.into(), works: true, says: says.into() }
     }
 
-    /// Something that does not.
+    /// A point that does not work.
     pub fn lacks(name: impl Into<String>, says: impl Into<String>) -> Self {
         Self { name: name.into(), works: false, says: says.into() }
     }
@@ -37,6 +37,6 @@ pub struct Trial {
     pub preset: &'static str,
     /// Options of the workload as `KEY=VALUE`.
     pub settings: &'static [&'static str],
-    /// Name of the [`Point`] without which it is left out.
+    /// Name of the [`Point`] that it needs.
     pub needs: Option<&'static str>,
 }

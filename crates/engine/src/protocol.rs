@@ -26,7 +26,7 @@ pub use server::{WireLimit, WirePoint, WireServerCpus};
 
 use crate::{LoadRequest, Placed, latency};
 
-/// What the data of a treatment is made from (mirrors `LoadRequest`).
+/// Parameters of a treatment's data (mirrors `LoadRequest`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WireLoad {
@@ -64,8 +64,8 @@ pub enum Request {
         protocol: u32,
         /// What to make.
         load: WireLoad,
-        /// Connections that all treatments hold at once on a server that they share; given to engines
-        /// that are servers.
+        /// Connections that all treatments hold at once on a server that they share; sent to engines that are
+        /// servers.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         connections: Option<u32>,
     },
@@ -82,8 +82,8 @@ pub enum Request {
         /// CPU list of service threads, where the treatment places them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         service: Option<String>,
-        /// File in which masks of foreign processes are written down before they are changed; given
-        /// to engines that are servers.
+        /// Journal in which masks of foreign processes are recorded before they are changed; sent to engines that
+        /// are servers.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         journal: Option<String>,
     },
@@ -95,29 +95,29 @@ pub enum Request {
         warmup_ns: u64,
         /// The window.
         window_ns: u64,
-        /// For each session the queries to execute, one after another; the window is then the most
-        /// time that this may take. Only for workloads of queries.
+        /// The queries that each session executes, one after another; the window is then a time limit. Only for
+        /// workloads of queries.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         queries: Vec<Vec<u8>>,
-        /// Length of the pieces of the window whose rows are to be counted apart, to measure a warm-up; asked of
-        /// workers alone whose `hello` has `pieces`.
+        /// Length of the pieces of the window whose rows are counted separately, to measure a warm-up; only for
+        /// workers whose `hello` has `pieces`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         piece_ns: Option<u64>,
     },
-    /// Say what the server of these options is, and change nothing there. Answered by `server`; sent to workers of
-    /// engines that are clients of servers, and of this program's release.
+    /// Describe the server that these options name, and change nothing there. Answered by `server`; sent to workers
+    /// of engines that are clients of servers, and of the same release.
     Server {
         /// Protocol version of the runner.
         protocol: u32,
         /// Engine options, which name the server.
         engine_options: Options,
-        /// Whether to look at what the login may do, too, which takes longer.
+        /// Whether to test what the login may do, too, which takes longer.
         points: bool,
-        /// Whether to look at the server's logical CPUs; asked of engines that bind a server as a whole.
+        /// Whether to read the server's logical CPUs; for engines that bind a server as a whole.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         cpus: bool,
     },
-    /// End. Answered by `done`, then the worker exits with 0.
+    /// End. Answered by `done`; the worker then exits with 0.
     Stop,
 }
 
@@ -133,7 +133,7 @@ pub enum Reply {
         engine: String,
         /// Engine version.
         version: String,
-        /// What the engine is like; workers from before there was such a field leave it out.
+        /// Properties of the engine; workers older than this field leave it out.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         properties: Option<Properties>,
         /// Whether it understands `piece_ns` in `go`.
@@ -149,8 +149,8 @@ pub enum Reply {
         /// Notes for the report.
         #[serde(default, deserialize_with = "limits::notes")]
         notes: Vec<String>,
-        /// Whether this worker has to stay until the study's end: it holds a server that all
-        /// treatments share, or objects that are dropped at the end.
+        /// Whether this worker must stay until the study's end: it holds a server that all treatments share, or
+        /// objects that are dropped at the end.
         #[serde(default)]
         keep: bool,
     },
@@ -181,17 +181,17 @@ pub enum Reply {
         #[serde(default, deserialize_with = "limits::counters")]
         counters: BTreeMap<String, u64>,
     },
-    /// What the server is.
+    /// Description of the server.
     Server {
         /// Its version.
         version: String,
-        /// Its limits of connections.
+        /// Its connection limits.
         #[serde(default, deserialize_with = "limits::points")]
         limits: Vec<WireLimit>,
-        /// What the login may do, where that was asked for.
+        /// What the login may do, if requested.
         #[serde(default, deserialize_with = "limits::points")]
         points: Vec<WirePoint>,
-        /// Its logical CPUs, where they were asked for.
+        /// Its logical CPUs, if requested.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cpus: Option<WireServerCpus>,
     },
@@ -216,7 +216,7 @@ pub struct WirePlaced {
     pub pid: u32,
     /// The thread.
     pub tid: u32,
-    /// CPU list that it was bound to; empty where it was left as it was.
+    /// CPU list that it was bound to; empty if it was not bound.
     #[serde(default)]
     pub cpus: String,
 }
@@ -255,18 +255,18 @@ pub struct WireSessionSlice {
     /// Queries that were executed, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "limits::queries")]
     pub queries: Vec<QueryExecution>,
-    /// What a command's output said, by the metric's name.
+    /// A command's metrics, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "limits::counters")]
     pub metrics: BTreeMap<String, f64>,
     /// Items of a work list.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "limits::items")]
     pub items: Vec<ItemSpan>,
-    /// Rows of each piece of the window, where pieces were asked for and the engine can tell.
+    /// Rows of each piece of the window, if requested and counted by the engine.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "limits::pieces")]
     pub rows_by_piece: Vec<u64>,
 }
 
-/// The first characters of a line, fit for a message on one line.
+/// The first characters of a line, for a one-line message.
 fn start_of(line: &[u8]) -> String {
     let shown = line.len().min(60);
     let dots = if line.len() > shown { "…" } else { "" };
@@ -277,7 +277,7 @@ fn start_of(line: &[u8]) -> String {
 ///
 /// # Errors
 /// A line above [`MAX_LINE_BYTES`], a line cut off by the end of the stream, text that is not
-/// UTF-8, or a failed read. The stream is of no use after any of them.
+/// UTF-8, or a failed read. The stream is unusable after any of them.
 pub fn read_line(input: &mut impl BufRead) -> Result<Option<String>, ProtocolError> {
     read_line_within(input, MAX_LINE_BYTES)
 }
@@ -322,8 +322,8 @@ pub fn encode(message: &impl Serialize) -> Result<String, ProtocolError> {
 /// The message on a line: a [`Request`] in a worker, a [`Reply`] in the runner.
 ///
 /// # Errors
-/// A line that is no such message, with its beginning and the place and kind of the fault; one with more
-/// parts than any message needs.
+/// A line that is not such a message, with its beginning and the place and kind of the fault; or a message with too
+/// many parts.
 pub fn decode<M: DeserializeOwned>(line: &str) -> Result<M, ProtocolError> {
     limits::check_parts(line)?;
     serde_json::from_str(line).map_err(|cause| ProtocolError::NotMessage {
@@ -332,7 +332,7 @@ pub fn decode<M: DeserializeOwned>(line: &str) -> Result<M, ProtocolError> {
     })
 }
 
-/// Checks the version that the other side names.
+/// Checks the protocol version of the other side.
 ///
 /// # Errors
 /// Any version but [`VERSION`].
@@ -392,7 +392,7 @@ impl From<Placed> for WirePlaced {
     }
 }
 
-/// Checks what a worker says of a thread outside of it.
+/// Checks a worker's report of a thread outside of it.
 impl TryFrom<WirePlaced> for Placed {
     type Error = ProtocolError;
 
@@ -430,8 +430,8 @@ impl From<SessionSlice> for WireSessionSlice {
     }
 }
 
-/// Checks what a worker says of a session: the histogram must be whole, and hold one latency per
-/// step where there is one at all; no query has more counters than a session may have.
+/// Checks a worker's report of a session: the histogram must be whole, and hold one latency per step if it is
+/// not empty; no query has more counters than a session may have.
 impl TryFrom<WireSessionSlice> for SessionSlice {
     type Error = ProtocolError;
 

@@ -1,32 +1,32 @@
-//! Logical CPUs of a user's server that can only be bound as a whole, as it sees them itself.
+//! Logical CPUs of a user's server that can only be bound as a whole, as the server sees them.
 
 use threadwise_machine::CpuSet;
 
 /// Engine option that says whether such a server is bound to the placement of each treatment.
 pub use threadwise_study::engine::AFFINITY;
 
-/// A logical CPU as the server knows it.
+/// A logical CPU as the server numbers it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerCpu {
-    /// Its number, which is the system's.
+    /// Its number, the same as the system's.
     pub cpu: u32,
-    /// Number of its memory node, which is the server's.
+    /// Number of its memory node, the server's own numbering.
     pub node: u32,
 }
 
-/// What a server says of its logical CPUs, and whether they may be changed.
+/// A server's logical CPUs, and whether its binding may be changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerCpus {
-    /// All that it can be bound to.
+    /// All logical CPUs that it can be bound to.
     pub cpus: Vec<ServerCpu>,
-    /// Those that it uses now.
+    /// Those in use now.
     pub online: CpuSet,
-    /// Whether it is left to the server which it uses.
+    /// Whether the server chooses them itself.
     pub is_auto: bool,
-    /// Why the login may not bind it, in one line that names the right; `None` where it may.
+    /// Why the login may not bind the server, in one line that names the right; `None` if it may.
     pub why_not: Option<String>,
-    /// How many sessions of others there are.
+    /// Number of sessions of other clients.
     pub others: u32,
-    /// Who the first of these are, one a line.
+    /// The first of these, one line each.
     pub who: Vec<String>,
 }

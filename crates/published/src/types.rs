@@ -21,6 +21,9 @@ pub struct Published {
     pub short: String,
     /// The same in one line.
     pub about: String,
+    /// The answer that it gave, in two sentences at most; `{ID}` stands for the text of a figure.
+    #[serde(skip_serializing)]
+    pub answer: String,
     /// Quantity of its ratios, which are converted to ratios of rates.
     pub ratios_of: String,
     /// Workload of the studies that repeat it.
@@ -223,6 +226,12 @@ pub struct Chart {
 }
 
 impl Published {
+    /// The answer with the texts of its figures; a name that is no figure's stays as it is.
+    pub fn answer(&self) -> String {
+        let put = |text: String, figure: &Figure| text.replace(&format!("{{{}}}", figure.id), &figure.text());
+        self.figures.iter().fold(self.answer.clone(), put)
+    }
+
     /// A figure by its name inside the file.
     pub fn figure(&self, id: &str) -> Option<&Figure> {
         self.figures.iter().find(|figure| figure.id == id)

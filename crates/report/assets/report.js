@@ -98,7 +98,8 @@
     const marks = narrow ? [
       Plot.text(rows, { ...text, text: d => `${d.label} ${d.against}`, frameAnchor: "left", textAnchor: "start", dy: -15, stroke: "var(--paper)", strokeWidth: 4 }),
     ] : [
-      Plot.text(rows, { ...text, text: d => cut(d.label, 6.8), frameAnchor: "left", textAnchor: "end", dx: -12, dy: -7 }),
+      // A name with nothing below it stands in the middle of its row.
+      ...[true, false].map(two => Plot.text(rows.filter(d => two === (d.against !== "")), { ...text, text: d => cut(d.label, 6.8), frameAnchor: "left", textAnchor: "end", dx: -12, dy: two ? -7 : 0 })),
       Plot.text(rows, { ...text, text: d => cut(d.against, 5.9), frameAnchor: "left", textAnchor: "end", dx: -12, dy: 8, fontSize: 10.5, fill: "var(--muted)" }),
       Plot.text(rows, { ...text, text: "figures", frameAnchor: "right", textAnchor: "start", dx: 10, fontVariant: "tabular-nums" }),
     ];

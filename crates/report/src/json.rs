@@ -10,7 +10,7 @@ pub(crate) mod lines;
 mod machine;
 
 pub use form::VERSION;
-pub use lines::{items_jsonl, looks_jsonl, queries_jsonl, runs_jsonl, slices_jsonl, watched};
+pub use lines::{items_jsonl, looks_jsonl, neighbours, queries_jsonl, runs_jsonl, slices_jsonl, watched};
 pub use machine::{PlacementHere, probe, topology};
 
 use crate::terminal::DoctorRow;

@@ -6,12 +6,13 @@
 
 use crate::clock::Clock;
 use crate::co_runners::CoRunners;
+use std::collections::BTreeSet;
 use std::time::Duration;
 use threadwise_machine::CpuSet;
 use threadwise_probe::bench::ProbeError;
 use threadwise_probe::look::live::Lookers;
-use threadwise_study::look::follow::Follower;
-use threadwise_study::{BlockPlan, Look, Moment, SliceLook, Study, looked_at, looks_during};
+use threadwise_study::look::follow::{Follower, Share};
+use threadwise_study::{BlockPlan, DuringLook, Look, Moment, SliceLook, Study, looked_at, looks_during};
 
 /// Looks in the middle of slices that are longer than this come again and again.
 const LONG: Duration = Duration::from_millis(200);
@@ -19,6 +20,32 @@ const LONG: Duration = Duration::from_millis(200);
 const EVERY: Duration = Duration::from_millis(100);
 /// And so long after a look, as a multiple of the time that it took: 0.2% of each logical CPU at most.
 const PAUSE: u32 = 500;
+
+/// How long after a look it is repeated, where it is to show whether it was right.
+const AT_ONCE: Duration = Duration::from_micros(200);
+
+/// The logical CPUs that had their core to themselves in a look, and those that shared it in one.
+#[derive(Debug, Default)]
+struct Changes {
+    alone: BTreeSet<u32>,
+    shared: BTreeSet<u32>,
+}
+
+impl Changes {
+    fn add(&mut self, look: &Look, shares: &[Share]) {
+        for (seen, share) in look.cpus.iter().zip(shares) {
+            match share {
+                Share::Alone => self.alone.insert(seen.cpu),
+                Share::CoRunner | Share::With(_) => self.shared.insert(seen.cpu),
+                Share::Slowed | Share::Apart | Share::Away | Share::Unknown => false,
+            };
+        }
+    }
+
+    fn are_seen(&self) -> bool {
+        !self.alone.is_disjoint(&self.shared)
+    }
+}
 
 /// Which slices have looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,7 +66,9 @@ pub struct Looking {
     lookers: Lookers,
     follower: Follower,
     cpus: Vec<u32>,
-    during: Vec<bool>,
+    during: Vec<Option<DuringLook>>,
+    /// The states that the logical CPUs have been in: whether one had its core to itself at times and shared it at others.
+    changes: Changes,
     /// Nanoseconds that the last looks during a slice took, as a running mean.
     took_ns: u64,
 }
@@ -54,9 +83,10 @@ impl Looking {
         which: Looks,
         study: &Study,
         plan: &BlockPlan,
+        allowed: &CpuSet,
         online: Option<&CpuSet>,
     ) -> Result<Option<Self>, ProbeError> {
-        let mut cpus = looked_at(study, plan);
+        let mut cpus = looked_at(study, plan, allowed);
         cpus.retain(|&cpu| online.is_none_or(|online| online.contains(cpu)));
         if which == Looks::None || study.is_simulated() || cpus.is_empty() {
             return Ok(None);
@@ -67,6 +97,7 @@ impl Looking {
             follower: Follower::new(&cpus),
             cpus,
             during: looks_during(study, plan.block),
+            changes: Changes::default(),
             took_ns: 0,
         }))
     }
@@ -86,14 +117,24 @@ impl Looking {
         if window > LONG {
             return Some(rewarm + EVERY);
         }
-        let is_drawn = usize::try_from(number).ok().and_then(|number| self.during.get(number));
-        is_drawn.is_some_and(|is_drawn| *is_drawn).then_some(rewarm + window / 2)
+        let look = self.drawn(number)?;
+        Some(rewarm + window.mul_f64(look.at))
     }
 
-    /// How long after a look during a slice the next one is due.
-    pub fn next_during(&self, window: Duration) -> Option<Duration> {
+    /// The look that is drawn for a slice, if it is due.
+    fn drawn(&self, number: u64) -> Option<DuringLook> {
+        let look = (*self.during.get(usize::try_from(number).ok()?)?)?;
+        (!look.where_changing || self.changes.are_seen()).then_some(look)
+    }
+
+    /// How long after a look during the slice of a number the next one is due; `looks` have been taken during it.
+    pub fn next_during(&self, number: u64, looks: usize, window: Duration) -> Option<Duration> {
         let pause = Duration::from_nanos(self.took_ns) * PAUSE;
-        (window > LONG).then_some(pause.max(EVERY))
+        let is_repeated = || looks == 1 && self.drawn(number).is_some_and(|look| look.repeated);
+        match window > LONG {
+            true => Some(pause.max(EVERY)),
+            false => is_repeated().then_some(AT_ONCE),
+        }
     }
 
     /// Looks, and adds to what is known of a run's co-runners.
@@ -108,7 +149,9 @@ impl Looking {
             self.took_ns = (7 * self.took_ns + look.took_ns) / 8;
         }
         let seen = SliceLook { moment, look };
-        co_runners.add(&seen, &self.follower.judge(&seen.look));
+        let shares = self.follower.judge(&seen.look);
+        self.changes.add(&seen.look, &shares);
+        co_runners.add(&seen, &shares);
         Some(seen)
     }
 }
@@ -138,18 +181,26 @@ mod tests {
             lookers: Lookers::new(&cpus.into_iter().collect()).unwrap(),
             follower: Follower::new(&cpus),
             cpus: cpus.to_vec(),
-            during: vec![false, true],
+            during: vec![
+                None,
+                Some(DuringLook { at: 0.5, where_changing: false, repeated: true }),
+                Some(DuringLook { at: 0.25, where_changing: true, repeated: false }),
+            ],
+            changes: Changes::default(),
             took_ns: 0,
         };
         let ms = Duration::from_millis;
         assert_eq!(looking.first_during(0, ms(5), ms(50)), None);
         assert_eq!(looking.first_during(1, ms(5), ms(50)), Some(ms(30)));
-        assert_eq!(looking.first_during(2, ms(5), ms(50)), None);
-        assert_eq!(looking.next_during(ms(50)), None);
+        assert_eq!(looking.first_during(2, ms(5), ms(40)), None, "nothing has changed yet");
+        assert_eq!(looking.next_during(1, 1, ms(50)), Some(AT_ONCE));
+        assert_eq!([(1, 2), (2, 1)].map(|(at, looks)| looking.next_during(at, looks, ms(50))), [None, None]);
+        looking.changes = Changes { alone: [3].into(), shared: [3, 4].into() };
+        assert_eq!(looking.first_during(2, ms(5), ms(40)), Some(ms(15)));
         assert_eq!(looking.first_during(0, ms(0), ms(9_000)), Some(ms(100)));
-        assert_eq!(looking.next_during(ms(9_000)), Some(ms(100)));
+        assert_eq!(looking.next_during(0, 1, ms(9_000)), Some(ms(100)));
         looking.took_ns = 1_000_000;
-        assert_eq!(looking.next_during(ms(9_000)), Some(ms(500)));
+        assert_eq!(looking.next_during(0, 1, ms(9_000)), Some(ms(500)));
         assert_eq!([0, 1, 2].map(|round| looking.is_due(round)), [true, false, true]);
         let mut co_runners = CoRunners::default();
         let seen = looking.look(Moment::Before, Clock { zero_ns: 0 }, &mut co_runners).unwrap();

@@ -13,6 +13,7 @@ pub mod here;
 pub mod index;
 pub mod insert;
 pub mod instance;
+pub mod kernels;
 pub mod load;
 pub mod look;
 pub mod observation;
@@ -39,6 +40,8 @@ pub use observation::{
     Slice, main_sessions, operator_and_estimates, without_estimates,
 };
 pub use option::{OptionValue, Options};
-pub use plan::{BlockPlan, Phase, PlanError, looked_at, looks_during, plan_block, plan_long_block};
+pub use plan::{
+    BlockPlan, DuringLook, Phase, PlanError, looked_at, looks_during, plan_block, plan_long_block,
+};
 pub use study::{Comparison, Design, FIXED_WORK, LongWindows, Role, Stopping, Study, Treatment};
 pub use threadwise_machine::Quota;

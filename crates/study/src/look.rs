@@ -9,7 +9,7 @@ pub mod valleys;
 
 use serde::Serialize;
 
-pub use levels::{BUSY_BELOW, FREE_ADDS, HALF_BELOW, Levels, SIBLINGS_AT_MOST_NS, best_level};
+pub use levels::{BUSY_BELOW, FREE_ADDS, FreeWidth, HALF_BELOW, Levels, SIBLINGS_AT_MOST_NS, best_level};
 
 /// One look.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -12,7 +12,7 @@ mod squares;
 pub(crate) mod stream;
 
 pub use phases::Phase;
-use rand::Rng;
+use rand::{Rng, RngExt};
 use stream::{Purpose, random};
 use threadwise_machine::{
     CpuSet, Draw, MemoryBinding, Placement, PlacementError, Resolved, Topology, memory, placement,
@@ -189,30 +189,58 @@ fn one_thread_each(
     }
 }
 
-/// One slice in this many has a look in its middle.
+/// Of this many slices one has a look while it runs, and another [`LOOKS_DURING_CHANGES`] − 1 where states change.
 const LOOKS_DURING: u32 = 10;
+const LOOKS_DURING_CHANGES: u32 = 5;
+/// Of this many such looks one is repeated at once, which shows how often looks are wrong.
+const REPEATED: u32 = 10;
 
-/// Which slices of a block, in order, have a look in their middle: a random tenth, which shows how often a look before
-/// and one after agree while the middle was different.
-pub fn looks_during(study: &Study, block: u32) -> Vec<bool> {
+/// A look while a slice runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DuringLook {
+    /// When: the share of the window that has passed.
+    pub at: f64,
+    /// Whether it is taken only where states change.
+    pub where_changing: bool,
+    /// Whether another one follows at once.
+    pub repeated: bool,
+}
+
+/// The looks during the slices of a block, in order: at times drawn uniformly, in a tenth of the slices, and in half of them
+/// where states change. They show how far looks before and after tell what happened between them.
+pub fn looks_during(study: &Study, block: u32) -> Vec<Option<DuringLook>> {
     let mut random = random(study.seed, Purpose::Looks, block);
     let slices = study.treatments.len() * study.design.rounds as usize;
-    (0..slices).map(|_| random.next_u32().is_multiple_of(LOOKS_DURING)).collect()
+    let mut draw = || {
+        let turn = random.next_u32() % LOOKS_DURING;
+        let (at, repeated) = (random.random::<f64>(), random.next_u32().is_multiple_of(REPEATED));
+        (turn < LOOKS_DURING_CHANGES).then_some(DuringLook { at, where_changing: turn > 0, repeated })
+    };
+    (0..slices).map(|_| draw()).collect()
 }
 
 /// Maximum logical CPUs in a look: all have to run together within it.
 pub const LOOKED_AT_MOST: usize = 16;
+/// Idle logical CPUs that are looked at beside those of treatments, as far as there is room: neighbours that these have slow
+/// no session.
+const LOOKED_AT_IDLE: usize = 2;
 /// How many of these go to treatments with no more logical CPUs, smallest first.
 const LOOKED_AT_WHOLE: usize = LOOKED_AT_MOST / 2;
 
-/// The watched logical CPUs of a block, ascending: those of all treatments, at most [`LOOKED_AT_MOST`]. Of more, the
+/// The watched logical CPUs of a block, ascending: those of all treatments and some idle ones, at most [`LOOKED_AT_MOST`]. Of more, the
 /// smallest treatments are watched whole, up to half of the places. The rest take turns: every n-th one, and in the
 /// next block the ones after these; which come in the first block is drawn.
-pub fn looked_at(study: &Study, plan: &BlockPlan) -> Vec<u32> {
+pub fn looked_at(study: &Study, plan: &BlockPlan, allowed: &CpuSet) -> Vec<u32> {
     let mut sets: Vec<CpuSet> = plan.placements.iter().map(Resolved::set).collect();
     let all = sets.iter().fold(CpuSet::new(), |all, set| all.union(set));
     if all.len() <= LOOKED_AT_MOST {
-        return all.iter().collect();
+        let idle: Vec<u32> = allowed.difference(&all).iter().collect();
+        let count =
+            LOOKED_AT_IDLE.min(LOOKED_AT_MOST - all.len()).min(if all.is_empty() { 0 } else { idle.len() });
+        let drawn = random(study.seed, Purpose::LookedAt, plan.block).next_u32() as usize;
+        let some: CpuSet =
+            (0..count).map(|at| idle[(drawn % idle.len() + at * idle.len() / count) % idle.len()]).collect();
+        return all.union(&some).iter().collect();
     }
     sets.sort_by_key(CpuSet::len);
     let whole = sets.iter().fold(CpuSet::new(), |whole, set| {

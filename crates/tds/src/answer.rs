@@ -1,6 +1,6 @@
 //! Replies of a script as steps: bytes to send, time to wait, a connection to close.
 //!
-//! Source: \[MS-TDS\] 2.2.2 (what answers are made of), 2.2.7.6 to 2.2.7.8 (which `DONE` has which bits), 2.2.6.4
+//! Source: \[MS-TDS\] 2.2.2 (parts of an answer), 2.2.7.6 to 2.2.7.8 (which `DONE` has which bits), 2.2.6.4
 //! (answer to a login), 2.2.1.7 (attention).
 
 use crate::fault::{Fault, script, unknown};
@@ -18,19 +18,19 @@ use std::time::Duration;
 pub enum Step {
     /// Tokens, or a part of one.
     Bytes(Vec<u8>),
-    /// To wait, after all before it was sent.
+    /// Wait, after everything before it was sent.
     Wait(Duration),
-    /// To send what there is and close the connection.
+    /// Send everything so far and close the connection.
     Close,
-    /// To send no more until an attention comes.
+    /// Send nothing more until an attention comes.
     Silence,
-    /// The open transaction is this from now on, 0 for none.
+    /// Sets the open transaction, 0 for none.
     Transaction(u64),
-    /// The session uses this database from now on.
+    /// Sets the session's database.
     Database(String),
 }
 
-/// The answer to a request; `reset` says that the session was reset before it.
+/// The answer to a request; `reset` means that the session was reset before it.
 pub fn answer(
     request: &Request,
     session: &Session,
@@ -69,19 +69,19 @@ pub fn answer(
     builder.finish()
 }
 
-/// Whether a reply has a `DONE` of its own.
+/// Whether a reply has its own `DONE`.
 fn is_statement(reply: &Reply) -> bool {
     use Reply::{Broken, Count, Error, Nothing, Rows};
     matches!(reply, Rows { .. } | Broken { .. } | Count(_) | Nothing | Error(_))
 }
 
-/// A descriptor that no other transaction of this process has.
+/// A transaction descriptor that is unique in this process.
 fn next_descriptor() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0x0000_0033_0000_0000);
     LAST.fetch_add(1, Ordering::Relaxed) + 1
 }
 
-/// An answer on its way.
+/// An answer in the making.
 struct Builder<'a> {
     request: &'a Request,
     steps: Vec<Step>,
@@ -91,9 +91,9 @@ struct Builder<'a> {
     outputs: Vec<(String, Type, Value)>,
     status: Option<i32>,
     failed: bool,
-    /// How many statements have ended.
+    /// Number of statements that have ended.
     statements: usize,
-    /// Whether the statement at hand, or the last one, is not the end of the answer.
+    /// Whether the current or last statement is not the end of the answer.
     more: bool,
 }
 
@@ -102,7 +102,7 @@ impl Builder<'_> {
         matches!(self.request, Request::Rpc(_))
     }
 
-    /// What a server says where nothing failed, before the replies.
+    /// The tokens of every successful answer, before the replies.
     fn plain(&mut self, session: &Session) -> Result<(), Fault> {
         match self.request {
             Request::Login(login) => {
@@ -130,7 +130,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Adds a reply; whether it ends the answer.
+    /// Adds a reply; gives whether it ends the answer.
     fn reply(&mut self, reply: Reply, last: bool) -> Result<bool, Fault> {
         match (self.request, &reply) {
             (Request::Login(_), Reply::Error(_)) => self.more = false,
@@ -200,7 +200,7 @@ impl Builder<'_> {
         self.statements += 1;
     }
 
-    /// Adds an error and ends its statement. The last one of a procedure ends with the procedure.
+    /// Adds an error and ends its statement. The last statement of a procedure ends with the procedure.
     fn error(&mut self, message: &Message, last: bool) -> Result<(), Fault> {
         tokens::error(&mut self.bytes, message)?;
         self.failed = true;
@@ -238,7 +238,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Leaves only the first bytes.
+    /// Keeps only the first bytes.
     fn cut(&mut self, bytes: usize) {
         let mut left = bytes;
         let all = self.steps.iter_mut().filter_map(|step| match step {
@@ -251,7 +251,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Adds what is still to come at the end.
+    /// Adds the tokens at the end of the answer.
     fn finish(mut self) -> Result<Vec<Step>, Fault> {
         match self.request {
             Request::Rpc(rpc) => {
@@ -259,15 +259,14 @@ impl Builder<'_> {
                 for (name, kind, value) in &self.outputs {
                     let given = |parameter: &Parameter| parameter.output && parameter.name == *name;
                     let place = rpc.parameters.iter().position(given);
-                    let place =
-                        place.ok_or_else(|| script(format!("no output parameter called {name:?}")))?;
+                    let place = place.ok_or_else(|| script(format!("no output parameter named {name:?}")))?;
                     tokens::return_value(&mut self.bytes, place, name, *kind, value)?;
                 }
                 let status = if self.failed { tokens::FAILED } else { 0 };
                 tokens::done(&mut self.bytes, tokens::DONE_PROCEDURE, status, 0, 0);
             }
             _ if !self.outputs.is_empty() || self.status.is_some() => {
-                return Err(script("an output parameter or a status to what is no call"));
+                return Err(script("an output parameter or a status for a request that is not a call"));
             }
             Request::Attention => tokens::done(&mut self.bytes, tokens::DONE, tokens::ATTENTION, 0, 0),
             Request::Bulk(bulk) if self.statements == 0 => {

@@ -20,18 +20,18 @@ const CASE: u16 = 0x0002;
 const UPDATABLE: u16 = 0x000c;
 const IDENTITY: u16 = 0x0010;
 
-/// Columns, and rows with a value of each.
+/// Columns, and rows with a value for each.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bulk {
     /// The columns.
     pub columns: Vec<Column>,
     /// The rows.
     pub rows: Vec<Vec<Value>>,
-    /// Whether `DONE` stood at the end, as the specification has it. FreeTDS leaves it out.
+    /// Whether `DONE` was at the end, as the specification requires. FreeTDS leaves it out.
     pub done: bool,
 }
 
-/// Reads the rows, every byte of them.
+/// Reads the rows, to the last byte.
 pub fn read(payload: &[u8]) -> Result<Bulk, Fault> {
     let mut reader = Reader::new("bulk load", payload);
     match reader.u8()? {
@@ -71,7 +71,7 @@ pub fn read(payload: &[u8]) -> Result<Bulk, Fault> {
     Ok(Bulk { columns, rows, done: false })
 }
 
-/// The end: the client has nothing to say in its status, command and count.
+/// Checks the end, whose status, command and count are without meaning from a client.
 fn done(reader: &mut Reader<'_>, rows: usize) -> Result<(), Fault> {
     let (status, command, count) = (reader.u16()?, reader.u16()?, reader.u64()?);
     if status != 0 || command != 0 || ![0, u64::try_from(rows).unwrap_or(u64::MAX)].contains(&count) {

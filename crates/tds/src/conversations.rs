@@ -1,4 +1,4 @@
-//! A fixed set of conversations, which the tests hold through several clients.
+//! A fixed set of conversations, for tests with several clients.
 //!
 //! Source: \[MS-TDS\] 2.2.5.5.1 (types); errors 18456 and 1205 as SQL Server's documentation has them ("Database
 //! engine events and errors").
@@ -26,7 +26,7 @@ pub const PLAN_CHARACTERS: usize = 50_000;
 /// How long `SELECT slowly` takes.
 pub const SLOW: Duration = Duration::from_millis(300);
 
-/// The script. Rows of a bulk load are kept, and are what `SELECT * FROM bulk` gives afterwards.
+/// The script. It keeps the rows of a bulk load, which `SELECT * FROM bulk` returns afterwards.
 pub fn script() -> impl Fn(&Session, &Request) -> Vec<Reply> + Send + Sync {
     let kept: Mutex<Option<Bulk>> = Mutex::new(None);
     move |_session, request| match request {
@@ -51,7 +51,7 @@ pub fn script() -> impl Fn(&Session, &Request) -> Vec<Reply> + Send + Sync {
     }
 }
 
-/// Answers to batches; those that are not listed do nothing.
+/// Answers to batches; unlisted ones do nothing.
 fn batch(sql: &str) -> Vec<Reply> {
     match sql {
         "SELECT values" => vec![Reply::Rows { columns: columns(), rows: vec![values(), nulls()] }],
@@ -94,7 +94,7 @@ fn batch(sql: &str) -> Vec<Reply> {
     }
 }
 
-/// Answers to calls: `SELECT echo` gives its parameters back, `add_up` adds after a row,
+/// Answers to calls: `SELECT echo` returns its parameters, `add_up` adds after a row,
 /// `add_only` without one, `fails` fails.
 fn call(rpc: &Rpc) -> Vec<Reply> {
     match (rpc.procedure.as_str(), rpc.statement()) {
@@ -201,7 +201,7 @@ pub fn plan() -> String {
     "<RelOp NodeId=\"1\"/>€".chars().cycle().take(PLAN_CHARACTERS).collect()
 }
 
-/// The error of who lost a deadlock.
+/// The error of a deadlock's victim.
 fn deadlock() -> Message {
     let text = "Transaction (Process ID 51) was deadlocked on lock resources with another process and has been \
                 chosen as the deadlock victim. Rerun the transaction.";

@@ -1,20 +1,20 @@
-//! What a connection can fail of.
+//! Why a connection can fail.
 //!
-//! Source: what the readers of this crate refuse, each with the section of \[MS-TDS\] that it is written from.
+//! Source: the checks of this crate's readers, each with its section of \[MS-TDS\].
 
-/// Why a connection was ended by this side. All but [`Fault::Script`] are the client's doing.
+/// Why this side ended a connection. The client causes all but [`Fault::Script`].
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
     /// Bytes that the specification does not allow there.
     #[error("{0}")]
     Malformed(String),
-    /// Something that the specification has and this crate does not know.
-    #[error("not known to this server: {0}")]
+    /// A feature of the specification that this crate does not support.
+    #[error("not supported by this server: {0}")]
     Unknown(String),
-    /// The script answered what cannot be sent.
+    /// The script's answer cannot be sent.
     #[error("the script's answer cannot be sent: {0}")]
     Script(String),
-    /// The handshake or a record of TLS failed.
+    /// The TLS handshake or a TLS record failed.
     #[error("TLS: {0}")]
     Tls(#[from] rustls::Error),
     /// The connection broke.
@@ -27,7 +27,7 @@ pub fn malformed(what: impl Into<String>) -> Fault {
     Fault::Malformed(what.into())
 }
 
-/// A fault of something that this crate does not know.
+/// A fault of an unsupported feature.
 pub fn unknown(what: impl Into<String>) -> Fault {
     Fault::Unknown(what.into())
 }

@@ -1,4 +1,4 @@
-//! `ALL_HEADERS`: what stands before a batch, a call and a request to the transaction manager.
+//! `ALL_HEADERS`, before a batch, a call and a transaction manager request.
 //!
 //! Source: \[MS-TDS\] 2.2.5.3 (the rule), 2.2.5.3.2 (transaction descriptor), 2.2.5.3.3 (trace activity).
 
@@ -9,7 +9,7 @@ const NOTIFICATION: u16 = 1;
 const TRANSACTION: u16 = 2;
 const TRACE: u16 = 3;
 
-/// Takes the headers, in which `transaction` has to be the open one (0 for none), with one request outstanding.
+/// Reads the headers: `transaction` must be the open one (0 for none), with one request outstanding.
 pub fn read(reader: &mut Reader<'_>, transaction: u64) -> Result<(), Fault> {
     let start = reader.at();
     let end = start + usize::try_from(reader.u32()?).unwrap_or(usize::MAX - start);

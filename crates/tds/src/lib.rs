@@ -1,5 +1,5 @@
-//! The server's side of Microsoft's Tabular Data Stream, for tests: it answers real clients from a script, and
-//! refuses whatever it does not know.
+//! The server side of Microsoft's Tabular Data Stream, for tests: it answers real clients from a script, and refuses
+//! everything that it does not support.
 //!
 //! Source: Microsoft's open specification \[MS-TDS\], "Tabular Data Stream Protocol"; each module names its sections.
 //!

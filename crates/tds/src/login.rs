@@ -1,4 +1,4 @@
-//! `LOGIN7`: who logs in, with what, to which database.
+//! `LOGIN7`: user, password, database and options.
 //!
 //! Source: \[MS-TDS\] 2.2.6.4 (layout, flags, obfuscation of the password, features).
 
@@ -9,10 +9,10 @@ use crate::reader::{Reader, utf16};
 /// Bytes before the data.
 const FIXED: usize = 94;
 
-/// Versions of the protocol that this server speaks: 7.2, 7.3.A, 7.3.B and 7.4.
+/// Supported versions of the protocol: 7.2, 7.3.A, 7.3.B and 7.4.
 const VERSIONS: [u32; 4] = [0x7209_0002, 0x730a_0003, 0x730b_0003, 0x7400_0004];
 
-/// Features with numbers that the specification has.
+/// Numbers of the specification's features.
 const FEATURES: [u8; 10] = [0x01, 0x04, 0x05, 0x07, 0x08, 0x09, 0x0a, 0x0b, 0x0d, 0x0e];
 
 /// A login, as the client sent it.
@@ -20,29 +20,29 @@ const FEATURES: [u8; 10] = [0x01, 0x04, 0x05, 0x07, 0x08, 0x09, 0x0a, 0x0b, 0x0d
 pub struct Login {
     /// The version of the protocol, such as 0x74000004.
     pub version: u32,
-    /// The size of packets that the client wants, in bytes; 0 leaves it to the server.
+    /// The packet size that the client requests, in bytes; 0 leaves it to the server.
     pub packet_size: u32,
     /// The name of the client's machine.
     pub host: String,
     /// The user.
     pub user: String,
-    /// The password, readable.
+    /// The password, decoded.
     pub password: String,
     /// The name of the program.
     pub application: String,
-    /// The name of the server, as the client calls it.
+    /// The name of the server, as the client gave it.
     pub server: String,
     /// The name of the client's library.
     pub library: String,
-    /// The language, empty for the user's.
+    /// The language; empty for the user's default.
     pub language: String,
-    /// The database, empty for the user's.
+    /// The database; empty for the user's default.
     pub database: String,
-    /// Whether the client says that it only reads.
+    /// Whether the client declares itself read-only.
     pub read_only: bool,
-    /// Features that the client asks for: number and data. The server grants none.
+    /// Features that the client requests: number and data. The server grants none.
     pub features: Vec<(u8, Vec<u8>)>,
-    /// What the client said of TLS before.
+    /// The client's TLS request from `PRELOGIN`.
     pub asked: Asked,
     /// Whether this message came encrypted.
     pub encrypted: bool,
@@ -51,7 +51,7 @@ pub struct Login {
 /// Part of the data: from, to.
 type Part = (usize, usize);
 
-/// Reads `LOGIN7`, every byte of it.
+/// Parses `LOGIN7`, to the last byte.
 pub fn read(payload: &[u8], asked: Asked, encrypted: bool) -> Result<Login, Fault> {
     let mut reader = Reader::new("LOGIN7", payload);
     let length = usize::try_from(reader.u32()?).unwrap_or(usize::MAX);
@@ -97,7 +97,7 @@ pub fn read(payload: &[u8], asked: Asked, encrypted: bool) -> Result<Login, Faul
     Ok(login)
 }
 
-/// What the four bytes of flags say.
+/// Checks and parses the four bytes of flags.
 struct Flags {
     read_only: bool,
     extension: bool,
@@ -105,7 +105,7 @@ struct Flags {
 
 impl Flags {
     fn new([first, second, kind, third]: [u8; 4]) -> Result<Self, Fault> {
-        // Byte order, character set and form of floats: only those of x86.
+        // Byte order, character set and floating-point format: only those of x86.
         if first & 0b0000_1111 != 0 {
             return Err(unknown(format!("OptionFlags1 {first:#04x}")));
         }
@@ -128,14 +128,14 @@ impl Flags {
     }
 }
 
-/// The data, and which parts of it were named.
+/// The data, and which parts of it fields refer to.
 struct Fields<'a> {
     payload: &'a [u8],
     parts: Vec<Part>,
 }
 
 impl<'a> Fields<'a> {
-    /// The next offset and length, and the bytes there; `unit` is how many bytes the length counts as one.
+    /// The next offset and length, and the bytes there; the length counts in units of `unit` bytes.
     fn bytes(
         &mut self,
         reader: &mut Reader<'_>,
@@ -168,14 +168,14 @@ impl<'a> Fields<'a> {
         utf16(bytes).map_err(|what| malformed(format!("LOGIN7: {name}: {what}")))
     }
 
-    /// Each byte has its halves swapped, and then the bits of 0xa5 turned.
+    /// Decodes the password: each byte has its halves swapped, and then is XORed with 0xa5.
     fn password(&mut self, reader: &mut Reader<'_>) -> Result<String, Fault> {
         let bytes = self.bytes(reader, "password", 128, 2)?;
         let plain: Vec<u8> = bytes.iter().map(|byte| (byte ^ 0xa5).rotate_left(4)).collect();
         utf16(&plain).map_err(|what| malformed(format!("LOGIN7: password: {what}")))
     }
 
-    /// A field that this server has no use for.
+    /// A field that must be empty.
     fn empty(&mut self, reader: &mut Reader<'_>, name: &str) -> Result<(), Fault> {
         match self.bytes(reader, name, u16::MAX, 1)? {
             [] => Ok(()),
@@ -211,7 +211,7 @@ impl<'a> Fields<'a> {
         Ok(features)
     }
 
-    /// The parts have to lie one after the other, from the fixed bytes to the end.
+    /// Checks that the parts follow each other without gaps, from the fixed bytes to the end.
     fn cover(mut self) -> Result<(), Fault> {
         self.parts.sort_unstable();
         let mut end = FIXED;

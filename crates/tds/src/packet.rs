@@ -8,22 +8,22 @@ use crate::fault::{Fault, malformed, unknown};
 /// Bytes of a header.
 pub const HEADER: usize = 8;
 
-/// The smallest size of packets that can be agreed on, in bytes with the header.
+/// The smallest packet size that can be negotiated, in bytes with the header.
 pub const SMALLEST: usize = 512;
 
-/// The largest size of packets that can be agreed on.
+/// The largest packet size that can be negotiated.
 pub const LARGEST: usize = 32_767;
 
-/// The size of packets until another one is agreed on.
+/// The packet size before the negotiation.
 pub const FIRST: usize = 4096;
 
 /// The last packet of a message.
 const END: u8 = 0x01;
 
-/// The session is to be reset before the request.
+/// The session must be reset before the request.
 const RESET: u8 = 0x08;
 
-/// What a message is.
+/// Kind of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Text of SQL.
@@ -32,7 +32,7 @@ pub enum Kind {
     Rpc,
     /// An answer, which only servers send.
     Response,
-    /// The request before it is to be given up.
+    /// Cancels the request before it.
     Attention,
     /// Rows for `INSERT BULK`.
     Bulk,
@@ -40,12 +40,12 @@ pub enum Kind {
     Transaction,
     /// `LOGIN7`.
     Login,
-    /// What is agreed on before the login, and the handshake of TLS.
+    /// The negotiation before the login, and the TLS handshake.
     Prelogin,
 }
 
 impl Kind {
-    /// Of the byte in the header.
+    /// Parses the byte in the header.
     pub fn known(byte: u8) -> Result<Self, Fault> {
         match byte {
             1 => Ok(Self::Batch),
@@ -78,11 +78,11 @@ impl Kind {
 /// The header of a packet from a client.
 #[derive(Debug, Clone, Copy)]
 pub struct Header {
-    /// What the message is.
+    /// Kind of the message.
     pub kind: Kind,
     /// Whether the message ends with this packet.
     pub last: bool,
-    /// Whether the session is to be reset first.
+    /// Whether the session must be reset first.
     pub reset: bool,
     /// Bytes of the packet, with the header.
     pub length: usize,
@@ -91,11 +91,11 @@ pub struct Header {
 }
 
 impl Header {
-    /// Of the eight bytes.
+    /// Parses the eight bytes.
     pub fn new(bytes: [u8; HEADER]) -> Result<Self, Fault> {
         let [kind, status, high, low, session_high, session_low, number, window] = bytes;
         let kind = Kind::known(kind)?;
-        // Messages that are to be ignored, and resets that keep a distributed transaction, are not known here.
+        // Ignored messages, and resets that keep a distributed transaction, are not supported.
         if status & !(END | RESET) != 0 {
             return Err(unknown(format!("status 0x{status:02x} of a packet")));
         }
@@ -114,14 +114,14 @@ impl Header {
     }
 }
 
-/// A message that is put together of packets.
+/// A message, joined from its packets.
 #[derive(Debug)]
 pub struct Message {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Whether the session is to be reset first.
+    /// Whether the session must be reset first.
     pub reset: bool,
-    /// What the packets hold, without their headers.
+    /// The contents of the packets, without their headers.
     pub payload: Vec<u8>,
 }
 
@@ -132,10 +132,10 @@ pub struct Assembly {
     number: u8,
 }
 
-/// Adds a packet to what came of its message before. `size` is the size of packets that was agreed on.
+/// Adds a packet to the earlier ones of its message. `size` is the negotiated packet size.
 ///
-/// Numbers of packets are ignored by servers (2.2.3.1.5): here they have to count up by one within a message, or
-/// to be the same in all of its packets, which is what the client tiberius sends.
+/// Servers ignore packet numbers (2.2.3.1.5): here they must count up by one within a message, or be the same in all of
+/// its packets, as the client tiberius sends them.
 pub fn add(
     before: Option<Assembly>,
     header: Header,
@@ -145,7 +145,7 @@ pub fn add(
     if header.length > size || (!header.last && header.length != size) {
         let place = if header.last { "last" } else { "inner" };
         return Err(malformed(format!(
-            "the {place} packet of {} bytes where {size} are agreed on",
+            "the {place} packet of {} bytes where {size} were negotiated",
             header.length
         )));
     }

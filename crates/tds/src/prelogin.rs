@@ -1,26 +1,26 @@
-//! `PRELOGIN`: what client and server say before the login, and whether they speak TLS.
+//! `PRELOGIN`: the negotiation before the login, with TLS.
 //!
-//! Source: \[MS-TDS\] 2.2.6.5 (options, and the table of what comes of two sides' encryption).
+//! Source: \[MS-TDS\] 2.2.6.5 (options, and the table of resulting encryption).
 
 use crate::fault::{Fault, malformed, unknown};
 use crate::reader::Reader;
 
-/// What the server does about TLS.
+/// The server's TLS policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Encryption {
-    /// The server has no TLS (`ENCRYPT_NOT_SUP`): clients that ask for it end the connection.
+    /// The server has no TLS (`ENCRYPT_NOT_SUP`): clients that require it end the connection.
     Refused,
     /// The client decides (`ENCRYPT_OFF`): nothing is encrypted for a client without TLS, only the login for one
-    /// that says `ENCRYPT_OFF` too, everything for one that says `ENCRYPT_ON`.
+    /// that sends `ENCRYPT_OFF` too, everything for one that sends `ENCRYPT_ON`.
     #[default]
     Allowed,
-    /// Everything is encrypted (`ENCRYPT_ON`): a client without TLS is turned away.
+    /// Everything is encrypted (`ENCRYPT_ON`): a client without TLS is refused.
     Required,
     /// TDS 8.0: TLS comes before the first message, and encrypts everything.
     Strict,
 }
 
-/// What the client says of TLS.
+/// The client's TLS request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
     /// Only for the login: `ENCRYPT_OFF`.
@@ -31,7 +31,7 @@ pub enum Asked {
     Never,
     /// For everything, or not at all: `ENCRYPT_REQ`.
     Required,
-    /// TDS 8.0: it is there already.
+    /// TDS 8.0: TLS is established already.
     Strict,
 }
 
@@ -44,16 +44,16 @@ pub enum Reach {
     Login,
     /// Everything from the login on.
     Everything,
-    /// Client and server do not agree: the connection is ended after the answer.
+    /// Client and server do not agree: the connection is closed after the answer.
     Disagreed,
 }
 
 /// A client's `PRELOGIN`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prelogin {
-    /// What it says of TLS.
+    /// Its TLS request.
     pub asked: Asked,
-    /// The instance that it wants, empty for none.
+    /// The instance that it requests, empty for none.
     pub instance: String,
 }
 
@@ -67,7 +67,7 @@ const FEDERATED: u8 = 6;
 const NONCE: u8 = 7;
 const END: u8 = 0xff;
 
-/// Reads a client's `PRELOGIN`, every byte of it.
+/// Parses a client's `PRELOGIN`, to the last byte.
 pub fn read(payload: &[u8]) -> Result<Prelogin, Fault> {
     let mut reader = Reader::new("PRELOGIN", payload);
     let mut listed: Vec<(u8, usize, usize)> = Vec::new();
@@ -95,7 +95,7 @@ pub fn read(payload: &[u8]) -> Result<Prelogin, Fault> {
             (&ENCRYPTION, [byte]) => asked = Some(encryption(*byte)?),
             (&INSTANCE, [name @ .., 0]) if !name.contains(&0) => {
                 instance =
-                    String::from_utf8(name.to_vec()).map_err(|_| reader.fault("INSTOPT is no text"))?;
+                    String::from_utf8(name.to_vec()).map_err(|_| reader.fault("INSTOPT is not text"))?;
             }
             (&VERSION, [_, _, _, _, _, _]) | (&THREAD, [] | [_, _, _, _]) | (&MARS, [0 | 1]) => {}
             (&TRACE, trace) if trace.len() == 36 => {}
@@ -124,7 +124,7 @@ fn encryption(byte: u8) -> Result<Asked, Fault> {
     }
 }
 
-/// What comes of both sides' wishes: the byte of the answer, and how much is encrypted.
+/// The result of both sides' policies: the byte of the answer, and how much is encrypted.
 pub fn agree(server: Encryption, client: Asked) -> (u8, Reach) {
     const OFF: u8 = 0;
     const ON: u8 = 1;

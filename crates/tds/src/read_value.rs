@@ -1,4 +1,4 @@
-//! Values, as clients write them in parameters and in rows for `INSERT BULK`.
+//! Reading values that clients send in parameters and in rows for `INSERT BULK`.
 //!
 //! Source: \[MS-TDS\] 2.2.5.2.2 and 2.2.5.2.3 (lengths before values, values in chunks), 2.2.5.5.1 (forms of the
 //! system types).
@@ -10,7 +10,7 @@ use crate::type_info::{TypeInfo, time_bytes};
 use crate::types::{Length, Type};
 use crate::value::{DAY_NANOSECONDS, DAYS_TO_1900, LAST_DAY, Value};
 
-/// Takes a value of a type.
+/// Reads a value of a type.
 pub fn read(reader: &mut Reader<'_>, info: TypeInfo) -> Result<Value, Fault> {
     match info.kind {
         Type::Null => Ok(Value::Null),
@@ -67,7 +67,7 @@ pub fn read(reader: &mut Reader<'_>, info: TypeInfo) -> Result<Value, Fault> {
     }
 }
 
-/// A value of one length, which stands before it unless the value is never null.
+/// A value with its length before it, unless the value is never null.
 fn small(
     reader: &mut Reader<'_>,
     info: TypeInfo,
@@ -166,7 +166,7 @@ fn utf16(reader: &Reader<'_>, bytes: &[u8]) -> Result<Value, Fault> {
     crate::reader::utf16(bytes).map(Value::Text).map_err(|what| reader.fault(what))
 }
 
-/// Bytes of a text or a string of bytes, `None` for null.
+/// Bytes of a string or binary value, `None` for null.
 fn long(reader: &mut Reader<'_>, kind: Type) -> Result<Option<Vec<u8>>, Fault> {
     let most = match kind {
         Type::NVarChar(Length::Max) | Type::VarChar(Length::Max) | Type::VarBinary(Length::Max) => {
@@ -199,7 +199,7 @@ fn chunks(reader: &mut Reader<'_>) -> Result<Option<Vec<u8>>, Fault> {
         match usize::try_from(reader.u32()?) {
             Ok(0) => break,
             Ok(length) => bytes.extend(reader.take(length)?),
-            Err(_) => return Err(reader.fault("a chunk that has no room")),
+            Err(_) => return Err(reader.fault("a chunk that is too long")),
         }
     }
     match whole {

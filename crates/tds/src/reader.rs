@@ -1,11 +1,11 @@
-//! Bytes of a message, taken one after the other, never beyond the end.
+//! Reading the bytes of a message in order, never beyond the end.
 //!
-//! Source: \[MS-TDS\] 2.2.5.1.1 (numbers are little-endian where nothing else is said), 2.2.5.2.2 (`B_VARCHAR`,
+//! Source: \[MS-TDS\] 2.2.5.1.1 (numbers are little-endian by default), 2.2.5.2.2 (`B_VARCHAR`,
 //! `US_VARCHAR`, `B_VARBYTE`).
 
 use crate::fault::{Fault, malformed};
 
-/// What is left of a message.
+/// The rest of a message.
 pub struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -38,7 +38,7 @@ impl<'a> Reader<'a> {
         self.bytes.get(self.at).copied()
     }
 
-    /// A fault at this place.
+    /// A fault at the current position.
     pub fn fault(&self, what: impl std::fmt::Display) -> Fault {
         malformed(format!("{}, byte {}: {what}", self.what, self.at))
     }
@@ -47,7 +47,7 @@ impl<'a> Reader<'a> {
     pub fn take(&mut self, count: usize) -> Result<&'a [u8], Fault> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let Some(taken) = rest.get(..count) else {
-            return Err(self.fault(format!("{count} bytes are to follow, and {} do", rest.len())));
+            return Err(self.fault(format!("{count} bytes must follow, and {} do", rest.len())));
         };
         self.at += count;
         Ok(taken)
@@ -90,7 +90,7 @@ impl<'a> Reader<'a> {
         Ok(taken.iter().rev().fold(0, |sum, byte| (sum << 8) | u64::from(*byte)))
     }
 
-    /// Text of so many bytes of UTF-16.
+    /// A string of this many bytes of UTF-16.
     pub fn utf16(&mut self, bytes: usize) -> Result<String, Fault> {
         let taken = self.take(bytes)?;
         utf16(taken).map_err(|what| self.fault(what))
@@ -102,11 +102,11 @@ impl<'a> Reader<'a> {
         self.utf16(usize::from(units) * 2)
     }
 
-    /// Nothing may be left.
+    /// Checks that nothing is left.
     pub fn finish(&self) -> Result<(), Fault> {
         match self.is_empty() {
             true => Ok(()),
-            false => Err(self.fault(format!("{} bytes more than there should be", self.left()))),
+            false => Err(self.fault(format!("{} bytes too many", self.left()))),
         }
     }
 }

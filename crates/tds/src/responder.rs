@@ -1,6 +1,6 @@
-//! The handle of a server: where it listens, what it received, and its end.
+//! The handle of a server: its address, its received requests, and its end.
 //!
-//! Source: \[MS-TDS\] 2.1 (transport). Killing does what a killed process' kernel does: it closes the sockets.
+//! Source: \[MS-TDS\] 2.1 (transport). Killing it closes the sockets, as the kernel does for a killed process.
 
 use crate::fault::Fault;
 use crate::script::{Reply, Request, Script, Session};
@@ -17,19 +17,19 @@ use std::thread::JoinHandle;
 pub struct Received {
     /// The connection's number.
     pub connection: u64,
-    /// What was received.
+    /// The request.
     pub request: Request,
-    /// Whether the session was to be reset before it.
+    /// Whether the session had to be reset before it.
     pub reset: bool,
 }
 
-/// A connection that this side ended, since the client sent what the specification or this crate does not know, or
-/// since the script's answer could not be sent.
+/// A connection that this side ended, because the client sent bytes that the specification does not allow or this crate
+/// does not support, or because the script's answer could not be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// The connection's number.
     pub connection: u64,
-    /// What was wrong, in words.
+    /// The fault, as text.
     pub what: String,
 }
 
@@ -40,7 +40,7 @@ pub struct Responder {
     listening: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// What all of its connections share.
+/// State shared by all of its connections.
 struct Shared {
     options: Options,
     script: Box<Script>,
@@ -58,11 +58,11 @@ struct State {
 }
 
 impl Responder {
-    /// Starts to listen on a free port of 127.0.0.1; each connection is answered on a thread of its own.
+    /// Starts to listen on a free port of 127.0.0.1; each connection is answered on its own thread.
     ///
     /// # Errors
     ///
-    /// When the system gives no port.
+    /// The system has no free port.
     pub fn start(
         options: Options,
         script: impl Fn(&Session, &Request) -> Vec<Reply> + Send + Sync + 'static,
@@ -78,44 +78,44 @@ impl Responder {
         Ok(Self { address, shared, listening: Mutex::new(Some(listening)) })
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// All that was received and understood so far, in order.
+    /// All requests received and parsed so far, in order.
     pub fn requests(&self) -> Vec<Received> {
         self.shared.state().requests.clone()
     }
 
-    /// All connections that this side ended, and why. A client that only goes away is none of them.
+    /// All connections that this side ended, and why; not those that the client closed.
     pub fn errors(&self) -> Vec<Failure> {
         self.shared.state().failures.clone()
     }
 
-    /// How many connections are open: clients that are gone are not counted, from the moment on that it shows.
+    /// Number of open connections. One whose client is gone counts until that is noticed.
     pub fn connections_open(&self) -> usize {
         self.shared.state().open.len()
     }
 
-    /// How many connections there were in all.
+    /// Number of all connections so far.
     pub fn connections(&self) -> u64 {
         self.shared.state().connections
     }
 
-    /// Drops all connections at once, and listens no more, as when a server is killed.
+    /// Drops all connections at once and stops listening, as when a server is killed.
     pub fn kill(&self) {
         {
             let mut state = self.shared.state();
             state.stopped = true;
             for socket in state.open.values() {
-                // A socket that the client has closed needs no end.
+                // A socket that the client has closed needs no shutdown.
                 let _ = socket.shutdown(Shutdown::Both);
             }
         }
         let listening = self.listening.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(listening) = listening {
-            // The listener waits for a connection: this one lets it see that it is to end.
+            // The listener waits for a connection: this one wakes it up to see the end.
             drop(TcpStream::connect(self.address));
             let _ = listening.join();
         }
@@ -127,7 +127,7 @@ impl Drop for Responder {
         self.kill();
         let handlers = std::mem::take(&mut self.shared.state().handlers);
         for handler in handlers {
-            // A handler that panicked has been noted.
+            // The panic of a handler has been recorded.
             let _ = handler.join();
         }
     }
@@ -178,7 +178,7 @@ fn listen(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-/// Notes that a connection is closed, also when the script panics.
+/// Marks a connection as closed when dropped, also when the script panics.
 struct Closing<'a> {
     shared: &'a Shared,
     number: u64,
@@ -196,11 +196,11 @@ impl Drop for Closing<'_> {
 }
 
 fn handle(socket: TcpStream, shared: &Shared, number: u64) {
-    // Packets are sent at once: a wait of Nagle's algorithm would be part of every answer.
+    // Packets are sent at once: Nagle's algorithm would add a wait to every answer.
     let _ = socket.set_nodelay(true);
     let mut wire = Wire::new(socket);
     match session::run(&mut wire, &shared.options, number, &Noting { shared }) {
-        // A client that went away, or was cut off by a kill, while it was answered.
+        // The client went away, or a kill closed the connection, during an answer.
         Ok(()) | Err(Fault::Broken(_)) => {}
         Err(_) if shared.state().stopped => {}
         Err(fault) => shared.fail(number, fault.to_string()),

@@ -13,11 +13,11 @@ use crate::value::Value;
 /// A call of a procedure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rpc {
-    /// The procedure's name, also where the client gave its number.
+    /// The procedure's name, also if the client gave its number.
     pub procedure: String,
-    /// Its number, where the client gave that.
+    /// Its number, if the client gave it.
     pub number: Option<u16>,
-    /// Whether it is to be compiled anew.
+    /// Whether it must be recompiled.
     pub recompile: bool,
     /// The parameters, in order.
     pub parameters: Vec<Parameter>,
@@ -26,15 +26,15 @@ pub struct Rpc {
 /// A parameter of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameter {
-    /// Its name, such as `@P1`; empty where only the place says which it is.
+    /// Its name, such as `@P1`; empty if it is identified by its place.
     pub name: String,
     /// Its type.
     pub kind: Type,
     /// Its value.
     pub value: Value,
-    /// Whether the procedure gives it back.
+    /// Whether it is an output parameter.
     pub output: bool,
-    /// Whether the procedure's default is to be taken.
+    /// Whether the procedure's default is requested.
     pub default: bool,
 }
 
@@ -57,11 +57,11 @@ const NUMBERED: [&str; 15] = [
     "sp_unprepare",
 ];
 
-/// What stands for a number in place of a name.
+/// Marks a number instead of a name.
 const BY_NUMBER: u16 = 0xffff;
 
 impl Rpc {
-    /// The parameter with this name, in any case, or at this place.
+    /// The parameter with this name, ignoring case, or at this place.
     pub fn parameter(&self, name: &str, place: usize) -> Option<&Parameter> {
         let named = self.parameters.iter().find(|parameter| parameter.name.eq_ignore_ascii_case(name));
         named.or_else(|| self.parameters.get(place).filter(|parameter| parameter.name.is_empty()))
@@ -86,7 +86,7 @@ impl Rpc {
     }
 }
 
-/// Reads a call, every byte of it. `transaction` is the open one, 0 for none.
+/// Parses a call, to the last byte. `transaction` is the open one, 0 for none.
 pub fn read(payload: &[u8], transaction: u64) -> Result<Rpc, Fault> {
     let mut reader = Reader::new("RPC request", payload);
     headers::read(&mut reader, transaction)?;
@@ -103,7 +103,7 @@ pub fn read(payload: &[u8], transaction: u64) -> Result<Rpc, Fault> {
         units => (reader.utf16(usize::from(units) * 2)?, None),
     };
     let options = reader.u16()?;
-    // fWithRecomp is bit 0; fNoMetaData and fReuseMetaData are not known here.
+    // fWithRecomp is bit 0; fNoMetaData and fReuseMetaData are not supported.
     if options > 1 {
         return Err(unknown(format!("OptionFlags {options:#06x} of a call")));
     }
@@ -121,7 +121,7 @@ pub fn read(payload: &[u8], transaction: u64) -> Result<Rpc, Fault> {
 fn parameter(reader: &mut Reader<'_>) -> Result<Parameter, Fault> {
     let name = reader.b_varchar()?;
     let status = reader.u8()?;
-    // fByRefValue and fDefaultValue; encrypted columns are not known here.
+    // fByRefValue and fDefaultValue; encrypted columns are not supported.
     if status & !0b11 != 0 {
         return Err(unknown(format!("StatusFlags {status:#04x} of parameter {name}")));
     }

@@ -1,4 +1,4 @@
-//! What a script is given, and what it answers.
+//! Requests and replies of a script.
 //!
 //! Source: \[MS-TDS\] 2.2.1 (what clients send), 2.2.2 (what servers send), 2.2.7.9, 2.2.7.10 and 2.2.7.13 (fields of
 //! changes, errors and information).
@@ -15,45 +15,45 @@ use crate::types::{Column, Type};
 use crate::value::Value;
 use std::time::Duration;
 
-/// A function of the session and a request to the replies, which are sent in order. No reply stands for the plain
+/// A function from the session and a request to the replies, which are sent in order. No reply means the default
 /// answer: the login is granted, a batch is done, all rows of a bulk load are counted, an attention is
 /// acknowledged, a transaction begins or ends.
 pub type Script = dyn Fn(&Session, &Request) -> Vec<Reply> + Send + Sync;
 
-/// What is known of a session when a request comes.
+/// State of a session when a request comes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Session {
     /// The connection's number: the first one of a responder is 1.
     pub connection: u64,
-    /// Who has logged in; empty during the login.
+    /// The login; empty while logging in.
     pub user: String,
     /// The database.
     pub database: String,
-    /// Whether what comes and goes now is encrypted.
+    /// Whether the connection is encrypted now.
     pub encrypted: bool,
     /// The open transaction's descriptor, 0 for none.
     pub transaction: u64,
-    /// The size of packets in bytes.
+    /// The packet size in bytes.
     pub packet_size: usize,
 }
 
-/// What a client wants.
+/// A client's request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Request {
-    /// To log in.
+    /// Log in.
     Login(Box<Login>),
-    /// SQL to be executed.
+    /// Execute SQL.
     Batch {
         /// The text.
         sql: String,
     },
-    /// A procedure to be called.
+    /// Call a procedure.
     Rpc(Rpc),
     /// Rows of `INSERT BULK`, which came as a batch before.
     Bulk(Bulk),
-    /// The request before it to be given up.
+    /// Cancel the request before it.
     Attention,
-    /// A transaction to begin or end.
+    /// Begin or end a transaction.
     Transaction(Transaction),
 }
 
@@ -64,7 +64,7 @@ pub enum Reply {
     Rows {
         /// The columns.
         columns: Vec<Column>,
-        /// Rows with a value of each column.
+        /// A result set that an error ends after these rows.
         rows: Vec<Vec<Value>>,
     },
     /// A result set that an error ends after these rows.
@@ -73,18 +73,18 @@ pub enum Reply {
         columns: Vec<Column>,
         /// Rows with a value of each column.
         rows: Vec<Vec<Value>>,
-        /// What ended it.
+        /// The error.
         error: Message,
     },
-    /// A statement without a result that changed so many rows.
+    /// A statement without a result that changed this many rows.
     Count(u64),
     /// A statement without a result or a count.
     Nothing,
-    /// A statement that failed. Of a login, the only reply: it is refused and the connection closed.
+    /// A statement that failed. For a login, the only reply: it is refused and the connection closed.
     Error(Message),
-    /// A message that is no error.
+    /// An informational message.
     Info(Message),
-    /// The value of an output parameter, by its name in the call; without a name, of the first such one.
+    /// The value of an output parameter, by its name in the call; without a name, of the first output parameter.
     Output {
         /// The parameter's name.
         name: String,
@@ -93,26 +93,26 @@ pub enum Reply {
         /// The value.
         value: Value,
     },
-    /// What a procedure returns; without it that is 0, or the number of the error.
+    /// A procedure's return value; the default is 0, or the number of the error.
     Status(i32),
-    /// The session uses another database from now on.
+    /// Changes the session's database.
     Database(String),
     /// A transaction has begun or ended, as by a batch with `BEGIN TRANSACTION`.
     Change(Change),
-    /// Time to pass before the next reply. What comes before it is sent. An attention ends it, and the answer.
+    /// A wait before the next reply. Earlier replies are sent first. An attention ends it, and the answer.
     Wait(Duration),
-    /// The connection is closed after what comes before.
+    /// The connection is closed after the earlier replies.
     Close,
-    /// The connection is closed after so many bytes of what comes before, counted without headers of packets.
+    /// The connection is closed after this many bytes of the earlier replies, counted without packet headers.
     CloseAfterBytes(usize),
-    /// No answer is sent, nor the rest of one, until an attention comes.
+    /// Nothing more is sent until an attention comes.
     Silence,
 }
 
-/// What becomes of transactions.
+/// Change of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// One has begun.
+    /// It has begun.
     Begun,
     /// It was committed.
     Committed,
@@ -127,7 +127,7 @@ pub struct Message {
     pub number: i32,
     /// Its state.
     pub state: u8,
-    /// Its class: up to 10 for information, from 20 on the connection is closed by real servers.
+    /// Its class: up to 10 for information; from 20 on, real servers close the connection.
     pub class: u8,
     /// The text.
     pub text: String,
@@ -153,13 +153,13 @@ impl Message {
         }
     }
 
-    /// The same, of another class.
+    /// Sets the class.
     pub fn class(self, class: u8) -> Self {
         Self { class, ..self }
     }
 }
 
-/// Reads a message that comes after the login, every byte of it.
+/// Parses a message that comes after the login, to the last byte.
 pub fn read(message: &Received, transaction: u64) -> Result<Request, Fault> {
     let payload = &message.payload;
     match message.kind {

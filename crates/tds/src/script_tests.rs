@@ -44,7 +44,7 @@ fn begin() -> Vec<u8> {
 
 #[test]
 fn whole_requests_are_read() {
-    let Request::Rpc(rpc) = parsed(Kind::Rpc, &call()).unwrap() else { panic!("no call") };
+    let Request::Rpc(rpc) = parsed(Kind::Rpc, &call()).unwrap() else { panic!("not a call") };
     assert_eq!((rpc.procedure.as_str(), rpc.statement()), ("sp_executesql", Some("X")));
     let parameter = rpc.parameter("@P", 9).unwrap();
     assert_eq!((parameter.kind, &parameter.value, parameter.output), (Type::Int, &Value::Int(5), true));

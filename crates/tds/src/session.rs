@@ -12,12 +12,12 @@ use crate::script::{self, Reply, Request, Session};
 use crate::wire::{Incoming, Wire};
 use std::time::Instant;
 
-/// What a responder does.
+/// Options of a responder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// What it does about TLS.
+    /// Its TLS policy.
     pub encryption: Encryption,
-    /// The largest packets that it agrees to, from 512 to 32767 bytes.
+    /// The largest packet size that it accepts, from 512 to 32767 bytes.
     pub packet_size: usize,
 }
 
@@ -27,22 +27,21 @@ impl Default for Options {
     }
 }
 
-/// What the connection is given: a request is noted and answered by the script.
+/// The connection's interface to the script: a request is recorded and answered.
 pub trait Script {
-    /// The replies to a request.
     fn replies(&self, session: &Session, request: &Request, reset: bool) -> Vec<Reply>;
 }
 
 /// How an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// All was sent.
+    /// Everything was sent.
     Sent,
     /// The script or the client closed the connection.
     Closed,
 }
 
-/// Answers a client until one side closes the connection. `number` is the connection's.
+/// Answers a client until one side closes the connection, which has this number.
 pub fn run(wire: &mut Wire, options: &Options, number: u64, script: &dyn Script) -> Result<(), Fault> {
     let mut conversation = Conversation {
         wire,
@@ -65,7 +64,7 @@ struct Conversation<'a> {
 }
 
 impl Conversation<'_> {
-    /// All up to the login; whether it was granted.
+    /// Everything up to the login; gives whether it was granted.
     fn log_in(&mut self, options: &Options) -> Result<bool, Fault> {
         if options.encryption == Encryption::Strict && !self.wire.handshake_first()? {
             return Ok(false);
@@ -99,7 +98,7 @@ impl Conversation<'_> {
         Ok(end == End::Sent)
     }
 
-    /// The payload of a message that has to be of a kind.
+    /// The payload of a message that must be of this kind.
     fn first(&mut self, kind: Kind) -> Result<Option<Vec<u8>>, Fault> {
         match self.wire.message(None)? {
             Incoming::Message(message) if message.kind == kind => Ok(Some(message.payload)),
@@ -130,7 +129,7 @@ impl Conversation<'_> {
         Ok(())
     }
 
-    /// Answers a request by the script.
+    /// Answers a request with the script.
     fn answer(&mut self, request: &Request, reset: bool) -> Result<End, Fault> {
         let replies = self.script.replies(&self.session, request, reset);
         let steps = answer(request, &self.session, reset, replies)?;
@@ -164,7 +163,7 @@ impl Conversation<'_> {
         Ok(End::Sent)
     }
 
-    /// Waits; how the answer ended if it did.
+    /// Waits; gives how the answer ended if it did.
     fn pause(&mut self, until: Option<Instant>) -> Result<Option<End>, Fault> {
         let message = match self.wire.message(until)? {
             Incoming::TimedOut => return Ok(None),
@@ -178,7 +177,7 @@ impl Conversation<'_> {
     }
 }
 
-/// Whether a batch says that rows come next.
+/// Whether a batch announces rows.
 fn is_insert_bulk(sql: &str) -> bool {
     let mut words = sql.split_whitespace();
     let mut next_is = |word: &str| words.next().is_some_and(|next| next.eq_ignore_ascii_case(word));

@@ -1,4 +1,4 @@
-//! Text of `varchar` in the code page 1252, which the collation of this server stands for.
+//! Text of `varchar` in the code page 1252, which this server's collation uses.
 //!
 //! Source: \[MS-TDS\] 2.2.5.1.2 (collations and code pages); the table of windows-1252 as the Unicode Consortium
 //! publishes it (MAPPINGS/VENDORS/MICSFT/WINDOWS/CP1252.TXT).
@@ -6,7 +6,7 @@
 /// `SQL_Latin1_General_CP1_CI_AS`: locale 0x0409, flags 0xD0, sort order 52.
 pub const COLLATION: [u8; 5] = [0x09, 0x04, 0xd0, 0x00, 0x34];
 
-/// What the bytes from 0x80 to 0x9f stand for; `None` where the page has nothing.
+/// Characters of the bytes from 0x80 to 0x9f; `None` if the page has none.
 const UPPER: [Option<char>; 32] = [
     Some('€'),
     None,
@@ -42,7 +42,7 @@ const UPPER: [Option<char>; 32] = [
     Some('Ÿ'),
 ];
 
-/// Text from bytes; the byte that the page does not have.
+/// Text from bytes; an error is a byte without a character.
 pub fn decode(bytes: &[u8]) -> Result<String, u8> {
     bytes.iter().map(|byte| character(*byte).ok_or(*byte)).collect()
 }
@@ -54,7 +54,7 @@ fn character(byte: u8) -> Option<char> {
     }
 }
 
-/// Bytes from text; the character that the page does not have.
+/// Bytes from text; an error is a character without a byte.
 pub fn encode(text: &str) -> Result<Vec<u8>, char> {
     text.chars().map(|wanted| byte(wanted).ok_or(wanted)).collect()
 }

@@ -12,13 +12,13 @@ use rustls::{ServerConfig, ServerConnection};
 use std::io::{Read, Write};
 use std::sync::Arc;
 
-/// The certificate of this server, for `localhost` and `127.0.0.1`, as PEM. Clients can trust it as a root.
+/// This server's certificate, for `localhost` and `127.0.0.1`, as PEM. Clients can trust it as a root.
 pub const CERTIFICATE: &str = include_str!("fixtures/cert.pem");
 
-/// Its key: a TEST KEY, which is no secret.
+/// Its key: a TEST KEY, which is not secret.
 const KEY: &str = include_str!("fixtures/key.pem");
 
-/// A server's side of TLS before the handshake; `strict` is for TDS 8.0.
+/// The server side of TLS before the handshake; `strict` is for TDS 8.0.
 pub fn server(strict: bool) -> Result<ServerConnection, Fault> {
     let unread = |cause: rustls::pki_types::pem::Error| malformed(format!("the test certificate: {cause}"));
     let certificate = CertificateDer::from_pem_slice(CERTIFICATE.as_bytes()).map_err(unread)?;
@@ -29,7 +29,7 @@ pub fn server(strict: bool) -> Result<ServerConnection, Fault> {
         .with_protocol_versions(versions)?
         .with_no_client_auth()
         .with_single_cert(vec![certificate], key)?;
-    // A resumed handshake ends with the client's message, behind which its login would follow at once.
+    // A resumed handshake would end with the client's message, followed at once by its login.
     config.session_storage = Arc::new(NoServerSessionStorage {});
     if strict {
         config.alpn_protocols = vec![b"tds/8.0".to_vec()];
@@ -37,7 +37,7 @@ pub fn server(strict: bool) -> Result<ServerConnection, Fault> {
     Ok(ServerConnection::new(Arc::new(config))?)
 }
 
-/// Gives received bytes to TLS; what is readable of them is added to `plain`. Whether the client has ended TLS.
+/// Passes received bytes to TLS and adds the decrypted ones to `plain`. Gives whether the client has ended TLS.
 pub fn receive(tls: &mut ServerConnection, mut bytes: &[u8], plain: &mut Vec<u8>) -> Result<bool, Fault> {
     let mut ended = false;
     while !bytes.is_empty() {
@@ -51,7 +51,7 @@ pub fn receive(tls: &mut ServerConnection, mut bytes: &[u8], plain: &mut Vec<u8>
     Ok(ended)
 }
 
-/// What TLS has to send, encrypted.
+/// Encrypted bytes that TLS has to send.
 pub fn to_send(tls: &mut ServerConnection) -> Result<Vec<u8>, Fault> {
     let mut out = Vec::new();
     while tls.wants_write() {

@@ -22,22 +22,22 @@ pub const DONE_PROCEDURE: u8 = 0xfe;
 /// A statement of a procedure is done.
 pub const DONE_IN_PROCEDURE: u8 = 0xff;
 
-/// More is to come.
+/// More results follow.
 pub const MORE: u16 = 0x01;
 
 /// The statement failed.
 pub const FAILED: u16 = 0x02;
 
-/// The count is one of rows.
+/// The count is valid.
 pub const COUNTED: u16 = 0x10;
 
-/// The request was given up.
+/// The request was cancelled.
 pub const ATTENTION: u16 = 0x20;
 
 /// The command of a result set: `SELECT`.
 pub const SELECT: u16 = 0xc1;
 
-/// The command of a count of rows: `INSERT`.
+/// The command of a row count: `INSERT`.
 pub const INSERT: u16 = 0xc3;
 
 /// Adds the end of a statement or procedure.
@@ -48,7 +48,7 @@ pub fn done(out: &mut Vec<u8>, token: u8, status: u16, command: u16, count: u64)
     out.extend(count.to_le_bytes());
 }
 
-/// Adds the columns of a result; the forms of their values.
+/// Adds the columns of a result; gives the formats of their values.
 pub fn columns(out: &mut Vec<u8>, columns: &[Column]) -> Result<Vec<TypeInfo>, Fault> {
     let count = u16::try_from(columns.len()).ok().filter(|count| (1..u16::MAX).contains(count));
     let count = count.ok_or_else(|| script(format!("a result of {} columns", columns.len())))?;
@@ -98,7 +98,7 @@ fn message_body(message: &Message) -> Result<Vec<u8>, Fault> {
     Ok(body)
 }
 
-/// Adds what a procedure returns.
+/// Adds a procedure's return value.
 pub fn return_status(out: &mut Vec<u8>, status: i32) {
     out.push(0x79);
     out.extend(status.to_le_bytes());
@@ -124,7 +124,7 @@ pub fn return_value(
     write_value::write(out, info, value)
 }
 
-/// Adds the grant of a login in a version of the protocol.
+/// Adds the acknowledgement of a login in a protocol version.
 pub fn login_ack(out: &mut Vec<u8>, version: u32) -> Result<(), Fault> {
     // SQL_TSQL; the version is big-endian here.
     let mut body = vec![1];
@@ -134,17 +134,17 @@ pub fn login_ack(out: &mut Vec<u8>, version: u32) -> Result<(), Fault> {
     token(out, 0xad, &body)
 }
 
-/// Adds the change of the database.
+/// Adds a change of the database.
 pub fn database(out: &mut Vec<u8>, new: &str, old: &str) -> Result<(), Fault> {
     change_of_text(out, 1, new, old)
 }
 
-/// Adds the change of the language.
+/// Adds a change of the language.
 pub fn language(out: &mut Vec<u8>, new: &str) -> Result<(), Fault> {
     change_of_text(out, 2, new, "")
 }
 
-/// Adds the change of the size of packets.
+/// Adds a change of the packet size.
 pub fn packet_size(out: &mut Vec<u8>, new: usize, old: usize) -> Result<(), Fault> {
     change_of_text(out, 4, &new.to_string(), &old.to_string())
 }
@@ -156,7 +156,7 @@ fn change_of_text(out: &mut Vec<u8>, kind: u8, new: &str, old: &str) -> Result<(
     token(out, 0xe3, &body)
 }
 
-/// Adds the change of the collation.
+/// Adds a change of the collation.
 pub fn collation(out: &mut Vec<u8>) -> Result<(), Fault> {
     let mut body = vec![7, 5];
     body.extend(COLLATION);
@@ -164,7 +164,7 @@ pub fn collation(out: &mut Vec<u8>) -> Result<(), Fault> {
     token(out, 0xe3, &body)
 }
 
-/// Adds that a transaction has begun.
+/// Adds the begin of a transaction.
 pub fn begun(out: &mut Vec<u8>, descriptor: u64) -> Result<(), Fault> {
     let mut body = vec![8, 8];
     body.extend(descriptor.to_le_bytes());
@@ -172,14 +172,14 @@ pub fn begun(out: &mut Vec<u8>, descriptor: u64) -> Result<(), Fault> {
     token(out, 0xe3, &body)
 }
 
-/// Adds that a transaction was committed or rolled back.
+/// Adds the commit or rollback of a transaction.
 pub fn ended(out: &mut Vec<u8>, committed: bool, descriptor: u64) -> Result<(), Fault> {
     let mut body = vec![if committed { 9 } else { 10 }, 0, 8];
     body.extend(descriptor.to_le_bytes());
     token(out, 0xe3, &body)
 }
 
-/// Adds that the session was reset.
+/// Adds the reset of the session.
 pub fn reset(out: &mut Vec<u8>) -> Result<(), Fault> {
     token(out, 0xe3, &[18, 0, 0])
 }

@@ -6,28 +6,28 @@ use crate::fault::{Fault, unknown};
 use crate::headers;
 use crate::reader::Reader;
 
-/// What the transaction manager is to do.
+/// A request to the transaction manager.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transaction {
     /// Begin a transaction.
     Begin {
         /// Its isolation level.
         isolation: Isolation,
-        /// Its name, mostly empty.
+        /// Its name, usually empty.
         name: String,
     },
     /// Commit it.
     Commit {
-        /// The name, mostly empty.
+        /// The name, usually empty.
         name: String,
-        /// Whether another one is to begin at once, and its isolation level.
+        /// Isolation level of another transaction to begin at once, if requested.
         next: Option<Isolation>,
     },
     /// Roll it back, or back to a savepoint.
     Rollback {
         /// The name of the savepoint, or empty.
         name: String,
-        /// Whether another one is to begin at once, and its isolation level.
+        /// Isolation level of another transaction to begin at once, if requested.
         next: Option<Isolation>,
     },
     /// Set a savepoint.
@@ -40,7 +40,7 @@ pub enum Transaction {
 /// An isolation level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Isolation {
-    /// The one that the session has.
+    /// The session's current level.
     Current,
     /// `READ UNCOMMITTED`.
     ReadUncommitted,
@@ -54,7 +54,7 @@ pub enum Isolation {
     Snapshot,
 }
 
-/// Reads a request, every byte of it. `transaction` is the open one, 0 for none.
+/// Parses a request, to the last byte. `transaction` is the open one, 0 for none.
 pub fn read(payload: &[u8], transaction: u64) -> Result<Transaction, Fault> {
     let mut reader = Reader::new("transaction manager request", payload);
     headers::read(&mut reader, transaction)?;
@@ -93,7 +93,7 @@ fn name(reader: &mut Reader<'_>) -> Result<String, Fault> {
     reader.utf16(usize::from(bytes))
 }
 
-/// The transaction that is to begin after this one.
+/// The transaction to begin after this one.
 fn next(reader: &mut Reader<'_>) -> Result<Option<Isolation>, Fault> {
     match reader.u8()? {
         0 => Ok(None),
@@ -101,7 +101,7 @@ fn next(reader: &mut Reader<'_>) -> Result<Option<Isolation>, Fault> {
             let level = isolation(reader)?;
             match name(reader)? {
                 name if name.is_empty() => Ok(Some(level)),
-                name => Err(unknown(format!("a name, {name}, of the transaction after this one"))),
+                name => Err(unknown(format!("a name, {name}, for the transaction after this one"))),
             }
         }
         flags => Err(unknown(format!("XACT_FLAGS {flags:#04x}"))),

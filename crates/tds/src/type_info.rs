@@ -1,6 +1,6 @@
-//! `TYPE_INFO`: how a type is written before the values of it.
+//! `TYPE_INFO`: the encoding of a type, before its values.
 //!
-//! Source: \[MS-TDS\] 2.2.5.6 (`TYPE_INFO`), 2.2.5.4.1 to 2.2.5.4.3 (bytes of the types), 2.2.5.5.1.5 (size of
+//! Source: \[MS-TDS\] 2.2.5.6 (`TYPE_INFO`), 2.2.5.4.1 to 2.2.5.4.3 (type codes), 2.2.5.5.1.5 (size of
 //! decimals).
 
 use crate::fault::{Fault, script, unknown};
@@ -8,7 +8,7 @@ use crate::reader::Reader;
 use crate::text::COLLATION;
 use crate::types::{Length, Type};
 
-/// Bytes of the types.
+/// Type codes.
 pub mod bytes {
     /// A parameter without a type.
     pub const NULL: u8 = 0x1f;
@@ -78,13 +78,13 @@ pub struct TypeInfo {
 }
 
 impl TypeInfo {
-    /// Of a column or parameter: numbers, bits and moments that are never null have the fixed form.
+    /// For a column or parameter: numbers, bits and times that are never null have the fixed form.
     pub fn new(kind: Type, nullable: bool) -> Self {
         Self { kind, fixed: !nullable && fixed_byte(kind).is_some() }
     }
 }
 
-/// The byte of the form that is never null, for types that have one.
+/// The code of the never-null form, for types that have one.
 fn fixed_byte(kind: Type) -> Option<u8> {
     match kind {
         Type::TinyInt => Some(bytes::INT1),
@@ -100,7 +100,7 @@ fn fixed_byte(kind: Type) -> Option<u8> {
     }
 }
 
-/// Bytes of a number of a decimal, with the sign.
+/// Bytes of a decimal's number, with the sign.
 pub fn decimal_bytes(precision: u8) -> u8 {
     match precision {
         0..=9 => 5,
@@ -110,7 +110,7 @@ pub fn decimal_bytes(precision: u8) -> u8 {
     }
 }
 
-/// Bytes of a time of day with so many digits of a second.
+/// Bytes of a time of day with this many digits of a second.
 pub fn time_bytes(scale: u8) -> u8 {
     match scale {
         0..=2 => 3,
@@ -119,7 +119,7 @@ pub fn time_bytes(scale: u8) -> u8 {
     }
 }
 
-/// Takes a `TYPE_INFO`.
+/// Reads a `TYPE_INFO`.
 pub fn read(reader: &mut Reader<'_>) -> Result<TypeInfo, Fault> {
     let byte = reader.u8()?;
     let fixed = [
@@ -175,7 +175,7 @@ fn sized(reader: &mut Reader<'_>, sizes: &[(u8, Type)]) -> Result<Type, Fault> {
 
 fn decimal(reader: &mut Reader<'_>) -> Result<Type, Fault> {
     let [size, precision, scale] = reader.array()?;
-    // Clients may give more room than the precision takes.
+    // Clients may give more bytes than the precision needs.
     let fits = [5, 9, 13, 17].contains(&size) && size >= decimal_bytes(precision);
     match fits && (1..=38).contains(&precision) && scale <= precision {
         true => Ok(Type::Decimal { precision, scale }),
@@ -190,7 +190,7 @@ fn scale(reader: &mut Reader<'_>) -> Result<u8, Fault> {
     }
 }
 
-/// A length in bytes, of characters of `unit` bytes.
+/// A length in bytes, from characters of `unit` bytes.
 fn length(reader: &mut Reader<'_>, unit: u16) -> Result<Length, Fault> {
     match reader.u16()? {
         u16::MAX => Ok(Length::Max),

@@ -1,20 +1,20 @@
-//! Types of columns and parameters, as a script names them.
+//! Types of columns and parameters, for scripts.
 //!
 //! Source: \[MS-TDS\] 2.2.5.4 (types), 2.2.5.5.1 (system types), 2.2.7.4 (flags of a column).
 
-/// How long a text or a string of bytes may be.
+/// Largest length of a string or binary value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Length {
-    /// So many: characters of `nvarchar` and `nchar`, bytes of the others. At most 8000 bytes.
+    /// This many: characters of `nvarchar` and `nchar`, bytes of the others. At most 8000 bytes.
     Limit(u16),
     /// `max`: sent in chunks.
     Max,
 }
 
-/// A type of SQL.
+/// An SQL type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Type {
-    /// Of a parameter without a type, which is null.
+    /// For a parameter without a type, which is null.
     Null,
     /// `tinyint`, from 0 to 255.
     TinyInt,
@@ -74,11 +74,11 @@ pub struct Column {
     pub name: String,
     /// Its type.
     pub kind: Type,
-    /// Whether it may be null. A number that may not be null has another form in rows.
+    /// Whether it may be null. A number that may not be null is encoded differently in rows.
     pub nullable: bool,
-    /// Whether it can be written to: clients leave the others out of `INSERT BULK`.
+    /// Whether it can be written to: clients leave other columns out of `INSERT BULK`.
     pub updatable: bool,
-    /// Whether the server numbers it.
+    /// Whether it is an identity column.
     pub identity: bool,
 }
 
@@ -88,12 +88,12 @@ impl Column {
         Self { name: name.to_owned(), kind, nullable: true, updatable: true, identity: false }
     }
 
-    /// The same, never null.
+    /// A column that is never null and can be written to.
     pub fn not_null(self) -> Self {
         Self { nullable: false, ..self }
     }
 
-    /// The same, numbered by the server.
+    /// An identity column.
     pub fn identity(self) -> Self {
         Self { nullable: false, updatable: false, identity: true, ..self }
     }

@@ -3,10 +3,10 @@
 //! Source: \[MS-TDS\] 2.2.5.5.1 (ranges of the system types); days are counted as in "chrono-Compatible Low-Level
 //! Date Algorithms" by Howard Hinnant (`days_from_civil`).
 
-/// A value; its type stands in its column or parameter.
+/// A value; its column or parameter has the type.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// Of every type.
+    /// Null, of any type.
     Null,
     /// Of `bit`.
     Bool(bool),
@@ -52,14 +52,14 @@ pub enum Value {
 /// Days from 0001-01-01 to 1900-01-01, from which `datetime` counts.
 pub const DAYS_TO_1900: u32 = 693_595;
 
-/// The day 9999-12-31, the last one there is.
+/// The last valid day, 9999-12-31.
 pub const LAST_DAY: u32 = 3_652_058;
 
-/// Nanoseconds of a day.
+/// Nanoseconds in a day.
 pub const DAY_NANOSECONDS: u64 = 86_400_000_000_000;
 
 impl Value {
-    /// A text.
+    /// A string.
     pub fn text(text: &str) -> Self {
         Self::Text(text.to_owned())
     }
@@ -69,13 +69,13 @@ impl Value {
         Self::Date(days(year, month, day))
     }
 
-    /// A moment of a day.
+    /// A date and time.
     pub fn date_time(year: u32, month: u32, day: u32, nanoseconds: u64) -> Self {
         Self::DateTime { days: days(year, month, day), nanoseconds }
     }
 }
 
-/// Days since 0001-01-01 of a day of the Gregorian calendar; 0 for what lies before it.
+/// Days since 0001-01-01 of a day of the Gregorian calendar; 0 for earlier days.
 pub fn days(year: u32, month: u32, day: u32) -> u32 {
     // Years begin in March, so that the leap day is the last one.
     let year = if month <= 2 { year.saturating_sub(1) } else { year };

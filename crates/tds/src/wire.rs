@@ -1,7 +1,7 @@
-//! A connection: messages in, packets out, in the clear or encrypted.
+//! A connection: messages in, packets out, plain or encrypted.
 //!
-//! Source: \[MS-TDS\] 2.2.3 (packets), 2.2.6.5 (the handshake of TLS in packets), 2.2.1.2 (a login that alone is
-//! encrypted).
+//! Source: \[MS-TDS\] 2.2.3 (packets), 2.2.6.5 (the TLS handshake in packets), 2.2.1.2 (encryption of the login
+//! alone).
 
 use crate::fault::{Fault, malformed};
 use crate::packet::{self, Assembly, HEADER, Header, Kind, Message};
@@ -15,17 +15,17 @@ use std::time::Instant;
 pub struct Wire {
     socket: TcpStream,
     tls: Option<ServerConnection>,
-    /// Bytes that were received, decrypted, and belong to no message yet.
+    /// Received bytes, decrypted, that belong to no message yet.
     received: Vec<u8>,
-    /// Whether the client will send no more.
+    /// Whether the client has ended its side.
     ended: bool,
     assembly: Option<Assembly>,
-    /// The size of packets that was agreed on, in bytes.
+    /// The negotiated packet size, bytes.
     packet_size: usize,
     number: u8,
 }
 
-/// What came.
+/// Result of waiting for a message.
 #[derive(Debug)]
 pub enum Incoming {
     /// A whole message.
@@ -37,7 +37,7 @@ pub enum Incoming {
 }
 
 impl Wire {
-    /// Of a socket.
+    /// Wraps a socket.
     pub fn new(socket: TcpStream) -> Self {
         Self {
             socket,
@@ -50,12 +50,12 @@ impl Wire {
         }
     }
 
-    /// Sets the size of packets.
+    /// Sets the packet size.
     pub fn set_packet_size(&mut self, bytes: usize) {
         self.packet_size = bytes;
     }
 
-    /// Waits for a message, until a time if there is one.
+    /// Waits for a message, with an optional deadline.
     pub fn message(&mut self, until: Option<Instant>) -> Result<Incoming, Fault> {
         loop {
             if let Some(message) = self.take_packet()? {
@@ -73,14 +73,14 @@ impl Wire {
         }
     }
 
-    /// Takes packets that are there; the message that the last of them ends.
+    /// Takes complete packets; gives the message that the last of them ends.
     fn take_packet(&mut self) -> Result<Option<Message>, Fault> {
         while let Some(bytes) = self.received.first_chunk::<HEADER>() {
             let header = Header::new(*bytes)?;
             if header.length > self.packet_size {
                 let size = self.packet_size;
                 return Err(malformed(format!(
-                    "a packet of {} bytes where {size} are agreed on",
+                    "a packet of {} bytes where {size} were negotiated",
                     header.length
                 )));
             }
@@ -88,7 +88,7 @@ impl Wire {
                 return Ok(None);
             }
             let packet: Vec<u8> = self.received.drain(..header.length).collect();
-            // Messages of TLS are as long as TLS has them.
+            // TLS determines the length of its messages.
             let size = if self.tls_in_packets() { header.length } else { self.packet_size };
             let (assembly, last) = packet::add(self.assembly.take(), header, &packet[HEADER..], size)?;
             match last {
@@ -103,7 +103,7 @@ impl Wire {
         self.tls.as_ref().is_some_and(|tls| tls.is_handshaking())
     }
 
-    /// Waits for bytes; false when the time was up.
+    /// Waits for bytes; false if the time was up.
     fn receive(&mut self, until: Option<Instant>) -> Result<bool, Fault> {
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         if left.is_some_and(|left| left.is_zero()) {
@@ -146,12 +146,12 @@ impl Wire {
         Ok(())
     }
 
-    /// What a packet can hold.
+    /// Largest payload of a packet.
     pub fn room(&self) -> usize {
         self.packet_size - HEADER
     }
 
-    /// Sends full packets of `bytes`, and all of them if `all`; what is left stays.
+    /// Sends full packets of `bytes`, or everything if `all`; the rest stays in `bytes`.
     pub fn send_packets(&mut self, bytes: &mut Vec<u8>, all: bool) -> Result<(), Fault> {
         let room = self.room();
         let mut sent = 0;
@@ -167,7 +167,7 @@ impl Wire {
         Ok(())
     }
 
-    /// The handshake of TLS in packets. False when the client goes away instead.
+    /// The TLS handshake in packets. False if the client goes away instead.
     pub fn handshake(&mut self) -> Result<bool, Fault> {
         self.tls = Some(tls::server(false)?);
         loop {
@@ -179,14 +179,14 @@ impl Wire {
                 }
                 Incoming::Message(message) => {
                     return Err(malformed(format!(
-                        "a message of type {} in place of TLS",
+                        "a message of type {} instead of TLS",
                         message.kind.byte()
                     )));
                 }
                 Incoming::Ended | Incoming::TimedOut => return Ok(false),
             };
             let Some(tls) = &mut self.tls else { return Ok(false) };
-            // Whatever TLS answers, also an alert, goes back in a packet.
+            // All output of TLS, alerts too, goes back in a packet.
             let result = tls::receive(tls, &message.payload, &mut self.received);
             let bytes = tls::to_send(tls)?;
             for (place, part) in bytes.chunks(self.packet_size - HEADER).enumerate() {
@@ -203,7 +203,7 @@ impl Wire {
         }
     }
 
-    /// The handshake of TLS before the first message, as TDS 8.0 has it. False when the client goes away instead.
+    /// The TLS handshake before the first message, as in TDS 8.0. False if the client goes away instead.
     pub fn handshake_first(&mut self) -> Result<bool, Fault> {
         let mut tls = tls::server(true)?;
         let mut buffer = [0; 16 * 1024];
@@ -220,14 +220,14 @@ impl Wire {
         Ok(true)
     }
 
-    /// Goes on in the clear, after a login that alone was encrypted.
+    /// Continues without encryption, after a login that alone was encrypted.
     pub fn end_tls(&mut self) {
         self.tls = None;
     }
 
     /// Closes the connection for both sides.
     pub fn close(&self) {
-        // It may be closed already, which is as well.
+        // It may be closed already, which is fine.
         let _ = self.socket.shutdown(std::net::Shutdown::Both);
     }
 }

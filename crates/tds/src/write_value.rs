@@ -1,4 +1,4 @@
-//! Values, as this server writes them in rows and output parameters.
+//! Writing values into rows and output parameters.
 //!
 //! Source: \[MS-TDS\] 2.2.5.2.2 and 2.2.5.2.3 (lengths before values, values in chunks), 2.2.5.5.1 (forms of the
 //! system types).
@@ -11,10 +11,10 @@ use crate::types::{Length, Type};
 use crate::value::{DAY_NANOSECONDS, DAYS_TO_1900, Value};
 use crate::writer::utf16;
 
-/// The most bytes of a chunk: more than one packet, so that chunks and packets do not end together.
+/// Largest chunk, bytes: longer than a packet, so that chunks and packets do not end together.
 const CHUNK: usize = 5000;
 
-/// Adds a value of a type, which has to fit it.
+/// Adds a value, which must fit its type.
 pub fn write(out: &mut Vec<u8>, info: TypeInfo, value: &Value) -> Result<(), Fault> {
     let wrong = || script(format!("{value:?} as {:?}", info.kind));
     if *value == Value::Null {
@@ -56,7 +56,7 @@ pub fn write(out: &mut Vec<u8>, info: TypeInfo, value: &Value) -> Result<(), Fau
     }
 }
 
-/// A length in bytes of one in characters.
+/// A length in bytes from one in characters.
 fn doubled(length: Length) -> Length {
     match length {
         Length::Limit(limit) => Length::Limit(limit.saturating_mul(2)),
@@ -84,10 +84,10 @@ fn write_null(out: &mut Vec<u8>, kind: Type) {
 }
 
 fn write_chunks(out: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Fault> {
-    let whole = u64::try_from(bytes.len()).map_err(|_| script("a value that has no room"))?;
+    let whole = u64::try_from(bytes.len()).map_err(|_| script("a value that is too long"))?;
     out.extend(whole.to_le_bytes());
     for chunk in bytes.chunks(CHUNK) {
-        let length = u32::try_from(chunk.len()).map_err(|_| script("a chunk that has no room"))?;
+        let length = u32::try_from(chunk.len()).map_err(|_| script("a chunk that is too long"))?;
         out.extend(length.to_le_bytes());
         out.extend(chunk);
     }
@@ -95,7 +95,7 @@ fn write_chunks(out: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The bytes of a value of at most 17, `None` for other types and for what does not fit.
+/// The bytes of a value of at most 17 bytes; `None` for other types and for values that do not fit.
 fn short(kind: Type, value: &Value) -> Option<Vec<u8>> {
     match (kind, value) {
         (Type::TinyInt, Value::Int(number)) => Some(vec![u8::try_from(*number).ok()?]),
@@ -133,9 +133,9 @@ fn short(kind: Type, value: &Value) -> Option<Vec<u8>> {
     }
 }
 
-/// A number as `real`, if it is one.
+/// A number as `real`, if that is exact.
 fn real(number: f64) -> Option<f32> {
-    #[expect(clippy::cast_possible_truncation, reason = "what is lost is looked for")]
+    #[expect(clippy::cast_possible_truncation, reason = "a loss is checked for")]
     let real = number as f32;
     (f64::from(real) == number || number.is_nan()).then_some(real)
 }
@@ -155,7 +155,7 @@ fn day(days: u32) -> Vec<u8> {
     days.to_le_bytes()[..3].to_vec()
 }
 
-/// A time of day, cut to so many digits of a second.
+/// A time of day, cut to this many digits of a second.
 fn time(nanoseconds: u64, scale: u8) -> Option<Vec<u8>> {
     if nanoseconds >= DAY_NANOSECONDS || scale > 7 {
         return None;

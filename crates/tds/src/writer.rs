@@ -1,10 +1,10 @@
-//! Bytes of an answer, one after the other.
+//! Writing the bytes of an answer.
 //!
 //! Source: \[MS-TDS\] 2.2.5.1.1 (numbers are little-endian), 2.2.5.2.2 (`B_VARCHAR`, `US_VARCHAR`).
 
 use crate::fault::{Fault, script};
 
-/// UTF-16 of a text, little-endian.
+/// UTF-16 of a string, little-endian.
 pub fn utf16(text: &str) -> Vec<u8> {
     text.encode_utf16().flat_map(u16::to_le_bytes).collect()
 }

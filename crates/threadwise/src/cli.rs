@@ -6,11 +6,12 @@ use crate::commands::engine::EngineArgs;
 use crate::commands::fit::FitArgs;
 use crate::commands::fleet::args::FleetArgs;
 use crate::commands::headroom::args::HeadroomArgs;
+use crate::commands::neighbours::NeighboursArgs;
+use crate::commands::probe::spins::SpinsArgs;
 use crate::commands::questions::{AbArgs, BindArgs, MaxdopArgs, PoolArgs};
 use crate::commands::reload::{ReloadArgs, ReloadWatchdogArgs};
 use crate::commands::run::{CommandArgs, MeasureArgs, SliceArgs, TransactionArgs};
 use crate::commands::smt::{SmtArgs, SmtWatchdogArgs};
-use crate::commands::spins::SpinsArgs;
 use crate::commands::worklist::{WorklistRunArgs, WorklistSqliteArgs};
 use crate::prices::PriceArgs;
 use clap::{Arg, ArgAction, Args, Parser, Subcommand, ValueEnum};
@@ -38,12 +39,12 @@ Decide:
 Look:
   topology     Show the machine: packages, NUMA nodes, caches, cores, logical CPUs and limits
   probe        Measure the machine: which logical CPUs share a core, co-runners, latencies, clocks
+  neighbours   Measure how often something else runs on the other threads of your cores
   watch        Show live which logical CPUs share a core, and where co-runners are
   headroom     Show live how much capacity is used and left: what \"50% busy\" really is
   doctor       List what would spoil a measurement here, and how to change it
   check        List what a server permits a login, and try a small study of each workload
   published    Show published measurements, and the command that repeats each
-  spins        Compute what counted spins cost, or sample how much a running server spins
 
 Operate:
   engine       Add, list or remove engines that come as Python packages, such as DuckDB
@@ -156,6 +157,10 @@ pub enum Command {
     ///
     /// Co-runners are other programs or guests on the same core.
     Probe(ProbeArgs),
+    /// Measure how often something else runs on the other threads of your cores
+    ///
+    /// On virtual machines these are other guests. With --engine it measures what they cost a database.
+    Neighbours(NeighboursArgs),
     /// Show live which logical CPUs share a core, and where co-runners are
     Watch(WatchArgs),
     /// Show live how much capacity is used and left: what "50% busy" really is
@@ -170,10 +175,6 @@ pub enum Command {
     ///
     /// The sweep is in the result file of a study, or in a CSV file.
     Fit(FitArgs),
-    /// Compute what counted spins cost, or sample how much a running server spins
-    ///
-    /// It computes the cost of counted spins, or the share of a running server's CPU time that is spinning.
-    Spins(SpinsArgs),
     /// Switch SMT off and on, restore the machine, or show what can be switched
     Smt(SmtArgs),
     /// Add, list or remove engines that come as Python packages, such as DuckDB
@@ -498,6 +499,13 @@ pub struct PublishedArgs {
     pub html: Option<PathBuf>,
 }
 
+/// What `probe` measures of a running server.
+#[derive(Debug, Subcommand)]
+pub enum ProbeCommand {
+    /// Sample how much CPU time a running server spends spinning, or compute what counted spins cost
+    Spins(SpinsArgs),
+}
+
 /// Arguments of `probe`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -507,13 +515,18 @@ Examples:
   threadwise probe --cpus 0,1,64            only these logical CPUs
   threadwise probe --full --html probe.html every pair, with a heat map
   threadwise probe --json | jq .pairs
+  threadwise probe spins --pid 4711         how much of a running server's CPU time is spinning
 
 It keeps up to all allowed logical CPUs busy for milliseconds at a time. Ctrl-C stops it early and shows
 the results so far. Like `run` it refuses on a busy machine (--allow-busy continues anyway, and other
 work may then hide answers).
 
 All options: threadwise probe --help-all")]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct ProbeArgs {
+    /// What else is measured.
+    #[command(subcommand)]
+    pub of: Option<ProbeCommand>,
     /// Logical CPUs to probe, such as 0-3,8 [default: all allowed ones]
     #[arg(long, value_name = "LIST", value_parser = crate::input::cpu_list, help_heading = "What is measured")]
     pub cpus: Option<CpuSet>,

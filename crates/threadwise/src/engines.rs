@@ -149,7 +149,7 @@ mod tests {
             let message = named(bad).unwrap_err().to_string();
             assert!(message.contains("password") && !message.contains("secret"), "{message}");
         }
-        assert!(named("firebird://db/x").unwrap_err().to_string().contains("--engine firebird has"));
+        assert!(named("firebird://db/x").unwrap_err().to_string().contains("--engine firebird runs"));
         assert!(named("vertica://db").unwrap_err().to_string().contains("postgres://"));
     }
 

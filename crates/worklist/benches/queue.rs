@@ -1,15 +1,14 @@
-//! What the queue costs: items a second for each job where an item's process does nothing, and throughput
+//! Cost of the queue: items a second for each job if an item's process does nothing, and throughput
 //! against `xargs -P N -n 1` with the same command on the same list.
 //! `cargo bench -p threadwise-worklist --bench queue`
 //!
-//! Both arms of a pair are whole processes, from their start to their end: ours is this program again,
-//! which reads a plan and does it as `threadwise worklist-run` does. Ours gives each item an empty folder,
-//! keeps what was written, and writes spans; xargs does none of that, and its output goes to /dev/null.
-//! Both are given the program's path, so that neither searches for it. The order in a pair is drawn. The
-//! result is exp of the mean of ln(ours / xargs) over pairs with its 95% t interval; the program fails when
-//! a lower bound is below 0.95. On a busy machine more pairs follow until the half-width will do (a rule that
-//! looks at the width alone leaves the interval valid; Chow and Robbins, Ann. Math. Statist. 36, 1965) or
-//! the most pairs are done.
+//! Both arms of a pair are whole processes, from start to end: threadwise's is this program again, which
+//! executes a plan as `threadwise worklist-run` does. It gives each item an empty folder, keeps the output, and
+//! writes spans; xargs does none of that, and its output goes to /dev/null. Both get the program's path, so
+//! that neither searches for it. The order in a pair is drawn. The result is exp of the mean of
+//! ln(ours / xargs) over pairs with its 95% t interval; the program fails if a lower bound is below 0.95. On
+//! a busy machine it adds pairs until the half-width is small enough (a rule that looks at the width alone leaves
+//! the interval valid; Chow and Robbins, Ann. Math. Statist. 36, 1965), or to the largest number of pairs.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use rand_chacha::ChaCha8Rng;
@@ -29,7 +28,7 @@ use threadwise_worklist::work;
 const LOWEST_RATIO: f64 = 0.95;
 /// Two-sided 95% quantile of Student's t with 19 degrees of freedom; a little wide for more.
 const T_19: f64 = 2.093_024;
-/// Rounds and pairs between two looks at the width.
+/// Rounds and pairs between two checks of the width.
 const ROUNDS: usize = 20;
 const MOST_PAIRS: usize = 100;
 const HALF_WIDTH: f64 = 0.02;
@@ -38,7 +37,7 @@ const SMALL_ITEMS: usize = 500;
 const LARGE_ITEMS: usize = 30;
 /// How long an item of the heavier command takes alone.
 const LARGE_S: f64 = 0.02;
-/// First argument of this program when it does a plan.
+/// First argument with which this program executes a plan.
 const DO: &str = "do-plan";
 
 type Failure = Box<dyn Error>;
@@ -62,7 +61,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What `threadwise worklist-run` does.
+/// Executes a plan as `threadwise worklist-run` does.
 fn do_plan(path: &Path) -> Result<(), Failure> {
     let plan = work::read(path)?;
     let done = work::run(&plan, &AtomicBool::new(false))?;
@@ -70,7 +69,7 @@ fn do_plan(path: &Path) -> Result<(), Failure> {
     work::failures(&plan, &done.spans).map_or(Ok(()), |failed| Err(failed.into()))
 }
 
-/// All measurements; gives the least of the lower bounds.
+/// All measurements; gives the lowest of the lower bounds.
 fn measure_all() -> Result<f64, Failure> {
     let folder = tempfile::tempdir()?;
     let at = std::env::var_os("PATH").unwrap_or_default();
@@ -153,7 +152,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Items a second of our queue.
+    /// Items a second of threadwise's queue.
     fn ours(&self, jobs: u32) -> Result<f64, Failure> {
         let plan = self.folder.join("plan.json");
         fs::write(&plan, plan::line(&self.plan(jobs))?)?;
@@ -176,11 +175,11 @@ impl<'a> Bench<'a> {
         Ok(self.items.len() as f64 / begun.elapsed().as_secs_f64())
     }
 
-    /// Tells how many items a second a job does.
+    /// Prints how many items a second a job does.
     fn slots(&self, jobs: u32) -> Result<(), Failure> {
         let rate = |_| self.ours(jobs).map(|rate| (rate / f64::from(jobs)).ln());
         let logs = (0..=ROUNDS).map(rate).collect::<Result<Vec<_>, Failure>>()?;
-        // The first is for the page cache.
+        // The first round fills the page cache.
         let [rate, low, high] = interval(&logs[1..]);
         let name = self.program.display();
         println!(

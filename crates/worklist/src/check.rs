@@ -1,4 +1,4 @@
-//! Compares what a recipe made of one item with the item itself.
+//! Comparing a recipe's result for one item with the item itself.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
@@ -11,12 +11,11 @@ use crate::programs;
 use crate::recipe::{self, Kind};
 use crate::servers::{RESTORED, Server};
 
-/// Compares one item with its result: every value of SQLite's; settings, objects, rows and sums over their
-/// contents of Firebird's; rows, checksum and indices of a server's. Gives whether there was anything to
-/// compare.
+/// Compares one item with its result: every value for SQLite; settings, objects, rows and sums over their contents for
+/// Firebird; rows, checksum and indices for a server. Gives whether there was anything to compare.
 ///
 /// # Errors
-/// The difference, or what could not be read; one line.
+/// The difference, or an error of reading; one line.
 pub(crate) fn compare(
     kind: Kind,
     (index, item): (usize, &Item),
@@ -42,7 +41,7 @@ pub(crate) fn compare(
     }
 }
 
-/// Runs the user's command that looks at one item after the list.
+/// Runs the user's command that checks one item after the list.
 ///
 /// # Errors
 /// It cannot be started, or ended with another exit code than 0; one line.
@@ -60,12 +59,12 @@ pub(crate) fn by_command(
     programs::answer(Path::new(program), &output).map(drop).map_err(|why| format!("check: {why}"))
 }
 
-/// Firebird's tools work in one folder: a copy of the item and a second name of the result get one.
+/// Firebird's tools work in one folder, which gets a copy of the item and a second name of the result.
 fn firebird(item: &Path, result: &Path, bin: Option<&Path>) -> Result<(), String> {
     let said = |error: std::io::Error| format!("a folder for the comparison: {error}");
     let folder = result.with_extension("check");
     DirBuilder::new().mode(0o700).create(&folder).map_err(said)?;
-    // A program of Firebird writes into what it opens, and the next run is to find the item as this one did.
+    // A Firebird program writes into what it opens, and the next run must find the item unchanged.
     fs::copy(item, folder.join("old")).map_err(said)?;
     fs::hard_link(result, folder.join("new")).map_err(said)?;
     let options: BTreeMap<String, String> =

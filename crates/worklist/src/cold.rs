@@ -1,10 +1,10 @@
-//! Puts the items out of the page cache, and looks whether they are gone.
+//! Dropping the items from the page cache, and checking that they are gone.
 //!
-//! Sources: `posix_fadvise(2)`, POSIX_FADV_DONTNEED (only clean pages go, hence the sync before; pages
-//! that others have mapped stay; POSIX_FADV_RANDOM: no more is read than was asked for); `preadv2(2)`,
-//! RWF_NOWAIT: what is not in the page cache is refused with EAGAIN. The kernel begins to read it all the
-//! same (`filemap_get_pages` in mm/filemap.c), so what was looked at is put out once more. What was never
-//! written needs no reading and is left out (`lseek(2)`, SEEK_DATA).
+//! Sources: `posix_fadvise(2)`, POSIX_FADV_DONTNEED (only clean pages are dropped, hence the sync before; pages
+//! that other processes have mapped stay; POSIX_FADV_RANDOM: no read-ahead); `preadv2(2)`,
+//! RWF_NOWAIT: a read of an uncached page fails with EAGAIN. The kernel begins to read it all the same
+//! (`filemap_get_pages` in mm/filemap.c), so checked pages are dropped once more. Pages that were never
+//! written need no reading and are left out (`lseek(2)`, SEEK_DATA).
 
 use rustix::fs::{Advice, SeekFrom, fadvise, fstatfs, seek};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
@@ -13,21 +13,21 @@ use std::io::{self, IoSliceMut};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Files of which pages are looked at.
+/// Number of files whose pages are checked.
 const FILES: usize = 64;
-/// Pages of a file that are looked at.
+/// Number of checked pages of a file.
 const PAGES: u64 = 16;
-/// Bytes of a page; on machines with larger ones some are looked at twice.
+/// Bytes of a page; on machines with larger ones some are checked twice.
 const PAGE_BYTES: u64 = 4096;
 /// Time for pages that are being read.
 const READING: Duration = Duration::from_millis(20);
 /// `TMPFS_MAGIC` of `statfs(2)`.
 const TMPFS: i64 = 0x0102_1994;
 
-/// What a look at pages gave.
+/// Result of a check of pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Seen {
-    /// Pages that were looked at.
+    /// Pages that were checked.
     pub pages: u64,
     /// Those of them that were in the page cache.
     pub cached: u64,
@@ -36,29 +36,29 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// The share of pages that were cached, in thousandths; `None` where none could be looked at.
+    /// The share of pages that were cached, in thousandths; `None` if none could be checked.
     pub fn cached_permille(&self) -> Option<u64> {
         (self.pages > 0).then(|| self.cached * 1000 / self.pages)
     }
 
-    /// How cold it is, for the reader of a report.
+    /// A note on how cold the items are.
     pub fn note(&self) -> String {
-        let how = "cold: before every run its files are put out of the page cache (posix_fadvise)";
+        let how = "cold: before every run its files are dropped from the page cache (posix_fadvise)";
         match (self.in_memory, self.cached_permille()) {
             (true, _) => {
-                "not cold: the files lie in memory (tmpfs), where nothing can be put out of it; give a data \
-                          folder on a disk, or say cold=no"
+                "not cold: the files are in memory (tmpfs), from which they cannot be dropped; give a data folder on a \
+                          disk, or use cold=no"
                     .to_owned()
             }
-            (false, None) => format!("{how}; whether they are gone cannot be seen here"),
-            // In words, since every run's trial would give another figure; the figures are counters of runs.
+            (false, None) => format!("{how}; whether they are gone cannot be checked here"),
+            // In words, since every run's check would give another figure; the figures are counters of runs.
             (false, Some(permille)) => {
                 let stayed = match permille {
                     0 => "none",
                     1..=100 => "up to a tenth",
                     _ => "more than a tenth",
                 };
-                format!("{how}; of the pages that were looked at after a trial, {stayed} had stayed")
+                format!("{how}; of the pages checked after a trial, {stayed} had stayed")
             }
         }
     }
@@ -84,7 +84,7 @@ pub(crate) fn files_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Puts files out of the page cache, and looks at some of them. What is not there any more is cold.
+/// Drops files from the page cache, and checks some of them. A file that no longer exists is cold.
 ///
 /// # Errors
 /// A file cannot be opened, or the kernel refuses.
@@ -99,7 +99,7 @@ pub(crate) fn evict(files: &[PathBuf]) -> io::Result<Seen> {
             look(&file, &mut seen)?;
         }
     }
-    // A page that is just being read cannot be put out.
+    // A page that is being read cannot be dropped.
     std::thread::sleep(READING);
     for path in looked {
         put_out(path)?;
@@ -107,7 +107,7 @@ pub(crate) fn evict(files: &[PathBuf]) -> io::Result<Seen> {
     Ok(seen)
 }
 
-/// Puts one file out; one that is not there any more is.
+/// Drops one file; no error if it no longer exists.
 fn put_out(path: &Path) -> io::Result<()> {
     let Some(file) = open(path)? else { return Ok(()) };
     fadvise(&file, 0, None, Advice::DontNeed)
@@ -117,18 +117,18 @@ fn put_out(path: &Path) -> io::Result<()> {
 fn open(path: &Path) -> io::Result<Option<File>> {
     match File::open(path) {
         Ok(file) => Ok(Some(file)),
-        // A server removes files of its own accord.
+        // A server removes files by itself.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(io::Error::new(error.kind(), format!("{}: {error}", path.display()))),
     }
 }
 
-/// Looks at pages of a file at even distances.
+/// Checks pages of a file at even distances.
 fn look(file: &File, seen: &mut Seen) -> io::Result<()> {
     seen.in_memory |= fstatfs(file).is_ok_and(|system| i128::from(system.f_type) == i128::from(TMPFS));
     let pages = file.metadata()?.len() / PAGE_BYTES;
     let looked = pages.min(PAGES);
-    // Without it more would be read; what it is about is looked at all the same.
+    // Without it the kernel would read more; the check works all the same.
     let _ = fadvise(file, 0, None, Advice::Random);
     let mut byte = [0];
     for number in 0..looked {
@@ -142,7 +142,7 @@ fn look(file: &File, seen: &mut Seen) -> io::Result<()> {
                 seen.cached += u64::from(read > 0);
             }
             Err(Errno::AGAIN) => seen.pages += 1,
-            // The file system cannot tell.
+            // The file system does not support it.
             Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => return Ok(()),
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
@@ -184,7 +184,8 @@ mod tests {
         fs::write(&path, vec![7; 1 << 20]).unwrap();
         let mut before = Seen::default();
         look(&File::open(&path).unwrap(), &mut before).unwrap();
-        // The kernel keeps a page that it is about to move or to write (mm/truncate.c, `mapping_evict_folio`): soon it is not.
+        // The kernel keeps a page that it is about to move or to write (mm/truncate.c, `mapping_evict_folio`): soon it
+        // is not.
         let end = Instant::now() + Duration::from_secs(60);
         let mut after = evict(&[path.clone(), folder.path().join("gone")]).unwrap();
         while after.cached_permille().is_some_and(|cached| cached > 0)
@@ -204,7 +205,7 @@ mod tests {
                 assert_eq!(again.cached, 0, "to look makes nothing warm");
             }
             // Nothing can be put out here; then it has to say so.
-            _ => assert!(after.note().contains("not cold") || after.note().contains("cannot be seen")),
+            _ => assert!(after.note().contains("not cold") || after.note().contains("cannot be checked")),
         }
     }
 

@@ -1,8 +1,8 @@
 //! The engine `worklist`: a treatment's run is one process that does the whole list, `threadwise
 //! worklist-run`, under the treatment's placement, as the engine `command` runs any command.
 //!
-//! The items lie in a folder of the study that all treatments with the same list share; treatments take
-//! turns, so that one private server at a time works on a shared data directory.
+//! The items are in a folder of the study that all treatments with the same list share; treatments take turns, so
+//! that one private server at a time runs on a shared data directory.
 
 mod asked;
 mod at_work;
@@ -46,7 +46,7 @@ impl Engine for Worklist {
         Properties { service_threads: false, ..Properties::default() }
     }
 
-    /// Every variable: a command may be the user's own, and passwords come to it this way.
+    /// Every variable: a command may be the user's own, and gets passwords this way.
     fn environment(&self) -> &'static [&'static str] {
         &[""]
     }
@@ -63,8 +63,8 @@ impl Engine for Worklist {
             Kind::Postgres | Kind::Mariadb => Err(refuse(
                 "list",
                 format!(
-                    "the recipe '{}' makes databases of its own in a private server; for databases of yours give a \
-                     command of your own for each, after --",
+                    "the recipe '{}' makes its own databases in a private server; for your databases give your own \
+                     command for each, after --",
                     asked.recipe.name
                 ),
             )),
@@ -92,7 +92,7 @@ impl Engine for Worklist {
         let asked = Asked::read(load)?;
         let home = list::home(load, &asked.options, asked.recipe.items);
         let listed = list::found(&home).ok_or_else(|| {
-            failed("find its items", "there are none for these options; load comes before start")
+            failed("find its items", "there are none for these options; load them before start")
         })?;
         Ok(Box::new(AtWork::start(asked, home, listed, request)?))
     }

@@ -6,13 +6,13 @@ use threadwise_engine::EngineError;
 /// Name of the engine.
 pub const ENGINE: &str = "worklist";
 
-/// The engine could not do something.
+/// The error for a failed action.
 pub(crate) fn failed(action: impl Into<String>, why: impl Display) -> EngineError {
     let why = why.to_string().lines().map(str::trim).collect::<Vec<_>>().join("; ");
     EngineError::Failed { engine: ENGINE.into(), action: action.into(), why }
 }
 
-/// One option is unknown or impossible.
+/// The error for an unknown or impossible option.
 pub(crate) fn refuse(option: &str, why: impl Into<String>) -> EngineError {
     EngineError::Option { option: option.to_owned(), why: why.into() }
 }

@@ -1,8 +1,7 @@
-//! The items: lines of the user's list, and the folder in which files of a list are made or copied to.
+//! The items: lines of the user's list, and the folder to which files of a list are copied or in which they are made.
 //!
-//! The user's own files are read once, when they are copied, and never worked on: what is measured are the
-//! copies. Lines of text are the user's own matter and are taken as they are. A line that stands there twice is
-//! two items: the list says what is to be done, and how often.
+//! The user's own files are read once, when they are copied, and never changed: the copies are measured. Lines of text
+//! are taken as they are. A line that appears twice is two items: the list says what to do, and how often.
 
 mod copy;
 mod lines;
@@ -25,10 +24,10 @@ pub(crate) use lines::{files, lines};
 pub(crate) use listed::Listed;
 use listed::name;
 
-/// File that says that a folder is whole, and what is in it.
+/// File that marks a folder as complete, with its contents.
 const LISTED: &str = "list.json";
 
-/// The folder of a study's items: one for each list, which all treatments with it share.
+/// The folder of a study's items: one for each list, shared by all treatments with it.
 pub(crate) fn home(request: &LoadRequest, options: &WorklistOptions, kind: Kind) -> PathBuf {
     let bin = request.engine_options.get("bin").map(ToString::to_string);
     let identity = format!(
@@ -38,13 +37,13 @@ pub(crate) fn home(request: &LoadRequest, options: &WorklistOptions, kind: Kind)
     request.data_dir.join(format!("worklist-{}", digest(&identity)))
 }
 
-/// The items as they were written down; `None` where the folder is not whole.
+/// The stored items; `None` if the folder is not complete.
 pub(crate) fn found(home: &Path) -> Option<Listed> {
     let (items, notes) = plan::read(&home.join(LISTED)).ok()?;
     Some(Listed { items, notes })
 }
 
-/// Makes the items in the folder, or copies them there. Of a server's databases only the folder.
+/// Makes the items in the folder, or copies them there. For a server's databases it only makes the folder.
 ///
 /// # Errors
 /// The disk is too small, a file cannot be copied, or a database cannot be made.
@@ -66,10 +65,10 @@ pub(crate) fn make(
     Ok(listed)
 }
 
-/// Writes down that the folder is whole.
+/// Marks the folder as complete.
 ///
 /// # Errors
-/// The file system's.
+/// An error of the file system.
 pub(crate) fn finish(home: &Path, listed: &Listed) -> Result<(), EngineError> {
     let path = home.join(LISTED);
     let write = || {
@@ -86,13 +85,13 @@ fn anew(home: &Path) -> Result<(), EngineError> {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        // A server's user passes through; the study's own folder keeps everybody else out.
+        // A server's user passes through; the study's own folder keeps other users out.
         std::os::unix::fs::DirBuilderExt::mode(&mut fs::DirBuilder::new(), 0o711).create(home)
     };
     make().map_err(|error| failed(format!("make the folder {}", home.display()), error))
 }
 
-/// Lines as they are; the size of one that is the path of a file is known.
+/// Lines as they are; the size is known if the line is the path of a file.
 fn text(list: &Path) -> Result<Listed, EngineError> {
     let texts = lines(list)?;
     let earlier = earlier(&texts);
@@ -112,7 +111,7 @@ fn numbers(count: u64) -> Listed {
     Listed { items: (1..=count).map(item).collect(), notes: Vec::new() }
 }
 
-/// What the list is, in one line.
+/// A description of the list, in one line.
 fn note(listed: &Listed) -> String {
     let (count, total_bytes) = (listed.items.len(), listed.total_bytes());
     let largest = listed.items.iter().map(|item| item.size_bytes).max().unwrap_or(0);
@@ -142,6 +141,6 @@ mod tests {
         assert_eq!(texts, ["b", "/x/a", "b", "/y/a", "b"], "what the command is given stays");
         assert!(listed.items.iter().filter(|item| item.text == "b").all(|item| item.name == "b"));
         assert_eq!(listed.notes.len(), 1);
-        assert!(listed.notes[0].ends_with("each an item of its own: 2"), "{:?}", listed.notes);
+        assert!(listed.notes[0].ends_with("each a separate item: 2"), "{:?}", listed.notes);
     }
 }

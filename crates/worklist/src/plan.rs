@@ -1,6 +1,5 @@
-//! What one process does: the items, their order, and the recipe. A JSON file between the engine, which
-//! writes it, and `threadwise worklist-run`, which does it; and what comes back: the spans of the items,
-//! and the summary.
+//! The plan of one process: items, their order, and the recipe, as a JSON file that the engine writes and
+//! `threadwise worklist-run` executes; and its results: the spans of the items, and the summary.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -13,13 +12,13 @@ use std::path::{Path, PathBuf};
 /// One item of the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Item {
-    /// Name for people: of a file its last part.
+    /// Name in messages: the last part of a file's path.
     pub name: String,
-    /// What `{item}` stands for: a path, a database's name, a line of the user's list.
+    /// Value of `{item}`: a path, a database's name, a line of the user's list.
     pub text: String,
-    /// Its size; 0 where nobody knows.
+    /// Its size; 0 if unknown.
     pub size_bytes: u64,
-    /// How often the list names it before: 0 the first time.
+    /// Number of earlier lines with the same item: 0 the first time.
     #[serde(default, skip_serializing_if = "is_first")]
     pub earlier: u32,
 }
@@ -29,7 +28,7 @@ fn is_first(earlier: &u32) -> bool {
 }
 
 impl Item {
-    /// What reports and messages call it: its name, and from the second time on ` (2)`, ` (3)`, … behind it.
+    /// Name in reports and messages: followed by ` (2)`, ` (3)`, … from the second time on.
     pub fn label(&self) -> Cow<'_, str> {
         match self.earlier {
             0 => Cow::Borrowed(&self.name),
@@ -43,15 +42,15 @@ impl Item {
 pub struct Step {
     /// Its name, such as `backup`.
     pub name: String,
-    /// Program and arguments with placeholders: `{item}`, `{name}`, `{index}`, `{work}` (a folder of the
-    /// item's own), `{job}`, and those that the engine has filled in before.
+    /// Program and arguments with placeholders: `{item}`, `{name}`, `{index}`, `{work}` (the item's own folder),
+    /// `{job}`, and those that the engine has filled in before.
     pub command: Vec<String>,
-    /// File that is its standard input, with placeholders; none where absent.
+    /// File for its standard input, with placeholders; empty input if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdin: Option<String>,
 }
 
-/// How jobs come to their items (mirrors `threadwise_study::worklist::Feed`).
+/// How items are distributed to jobs (mirrors `threadwise_study::worklist::Feed`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Feed {
@@ -61,14 +60,14 @@ pub enum Feed {
     Split,
 }
 
-/// What is to be done.
+/// The plan of one run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// The list as given.
     pub items: Vec<Item>,
-    /// Places in `items` in the order in which they are begun; each once.
+    /// Places in `items` in the order in which they are started; each once.
     pub order: Vec<usize>,
-    /// One queue, or parts of equal numbers of items, cut from `order` as it is.
+    /// One queue, or parts with equal numbers of items, cut from `order`.
     pub feed: Feed,
     /// Items at once.
     pub jobs: u32,
@@ -76,20 +75,20 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// File that the recipe must leave, not empty, with placeholders.
     pub result: Option<String>,
-    /// Item whose folder is left for a check; the others' go as soon as they are done.
+    /// Item whose folder is kept for a check; those of others are removed as soon as they are done.
     pub keep: Option<usize>,
-    /// Folder in which each job has one, `{work}`, that is empty when an item's recipe begins; that of the
-    /// item to keep is then called `item-INDEX`.
+    /// Folder in which each job has its own, `{work}`, which is empty when an item's recipe begins; that of the item to
+    /// keep is then renamed `item-INDEX`.
     pub work: PathBuf,
-    /// Folder in which the commands run; `None` for the item's own.
+    /// Working directory of the commands; `None` for the item's own folder.
     pub folder: Option<PathBuf>,
-    /// Environment variables that come to the process's own.
+    /// Environment variables added to the process's own.
     pub environment: BTreeMap<String, String>,
-    /// File to which the spans are written, one JSON line an item: [`Span`].
+    /// File for the spans, one JSON line an item: [`Span`].
     pub spans: PathBuf,
 }
 
-/// What became of one item.
+/// Result of one item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
     /// Its place in the list.
@@ -100,31 +99,31 @@ pub struct Span {
     pub start_ns: u64,
     /// CLOCK_MONOTONIC at its end.
     pub end_ns: u64,
-    /// Why it failed, in one line; `None` where it was done.
+    /// Why it failed, in one line; `None` if it was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
 }
 
-/// Writes anything of this module into a file as JSON.
+/// Writes a value of this module into a file as JSON.
 ///
 /// # Errors
-/// The file system's.
+/// An error of the file system.
 pub(crate) fn write(path: &Path, what: &impl Serialize) -> io::Result<()> {
     fs::write(path, serde_json::to_string(what)?)
 }
 
-/// Reads what [`write`] wrote.
+/// Reads a file written by [`write`].
 ///
 /// # Errors
-/// It is not there, or something else.
+/// It does not exist, or has other content.
 pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
     Ok(serde_json::from_str(&fs::read_to_string(path)?)?)
 }
 
-/// Reads the spans of a run; none where none were written.
+/// Reads the spans of a run; empty if none were written.
 ///
 /// # Errors
-/// A line is no span, or the file cannot be read.
+/// A line is not a span, or the file cannot be read.
 pub(crate) fn spans(path: &Path) -> io::Result<Vec<Span>> {
     match fs::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -133,21 +132,21 @@ pub(crate) fn spans(path: &Path) -> io::Result<Vec<Span>> {
     }
 }
 
-/// What a run of a work list was.
+/// Summary of a run of a work list.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Items of the list.
     pub items: u64,
-    /// Those that failed.
+    /// Failed items.
     pub failed: u64,
     /// From the start of the first item to the end of the last.
     pub elapsed_s: f64,
     /// `elapsed_s` for one item.
     pub item_s: f64,
-    /// Share of the jobs' time in which they had nothing left to do: from the end of a job's last item
-    /// to the end of the list. Time between two items of a job is not idle.
+    /// Share of the jobs' time in which they were idle: from the end of a job's last item to the end of the list. Time
+    /// between two items of a job is not idle.
     pub idle_share: f64,
-    /// From the moment in which the first job had nothing left to do to the end of the list.
+    /// From the time when the first job became idle to the end of the list.
     pub tail_s: f64,
 }
 

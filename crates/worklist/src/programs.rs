@@ -1,4 +1,4 @@
-//! The programs of recipes: where they are, and how one of them is run for its answer.
+//! The programs of recipes: finding them, and running one of them for its output.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -28,8 +28,8 @@ fn packages(kind: Kind) -> &'static str {
     }
 }
 
-/// Finds the programs of a recipe: in `bin` alone where it is given; those of PostgreSQL beside its server,
-/// since Debian's on PATH are scripts that look for a cluster first.
+/// Finds the programs of a recipe: in `bin` alone if it is given; those of PostgreSQL beside its server, since Debian's
+/// on PATH are scripts that look for a cluster first.
 ///
 /// # Errors
 /// Which one is missing, and what to install.
@@ -57,7 +57,7 @@ fn missing(recipe: &Recipe, name: &str, bin: Option<&Path>) -> EngineError {
     let place = bin.map_or("on PATH".to_owned(), |bin| format!("in {}", bin.display()));
     let why = format!(
         "there is no program '{name}' {place}, which the recipe '{}' needs: install it (Debian: {}), or name its \
-         folder by the engine option bin",
+         folder with --engine-option bin=FOLDER",
         recipe.name,
         packages(recipe.items)
     );
@@ -67,7 +67,7 @@ fn missing(recipe: &Recipe, name: &str, bin: Option<&Path>) -> EngineError {
     }
 }
 
-/// Refuses a command whose program is not there.
+/// Refuses a command whose program does not exist.
 ///
 /// # Errors
 /// What is missing.
@@ -94,32 +94,32 @@ pub(crate) fn expect_own(words: &[String], folder: Option<&Path>) -> Result<(), 
         true => Ok(()),
         false => Err(refuse(
             "command",
-            format!("there is no program '{program}' that may be run: install it, or give its path"),
+            format!("there is no executable program '{program}': install it, or give its path"),
         )),
     }
 }
 
-/// How a server is reached by its own programs.
+/// How a server's own programs reach it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Way {
     /// Variables that are set.
     pub environment: BTreeMap<String, String>,
-    /// Beginnings of the names of variables that would lead elsewhere and are taken out.
+    /// Prefixes of variables that would lead elsewhere and are removed.
     pub without: &'static [&'static str],
 }
 
 impl Way {
-    /// The names that are taken out of our own environment.
+    /// The names to remove from this process's environment.
     pub fn taken_out(&self) -> Vec<String> {
         let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
         names.filter(|name| self.without.iter().any(|begin| name.starts_with(begin))).collect()
     }
 }
 
-/// Runs a program to its end, and gives what it said on standard output.
+/// Runs a program to its end, and gives its standard output.
 ///
 /// # Errors
-/// It cannot be run, or what it said on standard error, in one line.
+/// It cannot be run, or its standard error, in one line.
 pub(crate) fn ask(program: &Path, args: &[&str], way: &Way, stdin: &str) -> Result<String, String> {
     let mut command = Command::new(program);
     for name in way.taken_out() {
@@ -131,18 +131,18 @@ pub(crate) fn ask(program: &Path, args: &[&str], way: &Way, stdin: &str) -> Resu
     let mut child = command.spawn().map_err(said)?;
     let text = stdin.to_owned();
     let input = child.stdin.take();
-    // By a thread of its own: what is written may be more than a pipe holds, while answers fill another.
+    // On a separate thread: the input may be longer than a pipe holds, while output fills another.
     let writer = std::thread::spawn(move || input.map(|mut input| input.write_all(text.as_bytes())));
     let output = child.wait_with_output().map_err(said)?;
-    // What was not taken by a program that ended early shows in how it ended.
+    // If the program ended early, its exit status tells.
     let _ = writer.join();
     answer(program, &output)
 }
 
-/// What a program that has ended said on standard output.
+/// The standard output of a program that has ended.
 ///
 /// # Errors
-/// It failed: how it ended, and the last lines of what it said on standard error, in one line.
+/// It failed: how it ended, and the last lines of its standard error, in one line.
 pub(crate) fn answer(program: &Path, output: &Output) -> Result<String, String> {
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());

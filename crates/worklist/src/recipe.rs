@@ -1,8 +1,8 @@
 //! The recipes, which are data: `recipes/*.toml`, one file each. A recipe says what its items are, which
-//! programs it needs, and which commands are done for one item.
+//! programs it needs, and which commands are run for one item.
 //!
-//! Placeholders are filled in twice: those of a run (`{gbak}`, `{page_size}`) once by [`prepared`], when a
-//! plan is made; those of an item (`{item}`, `{work}`) by [`filled`], when its turn comes.
+//! Placeholders are filled in twice: those of a run (`{gbak}`, `{page_size}`) by [`prepared`], when a plan is made;
+//! those of an item (`{item}`, `{work}`) by [`filled`], when the item is started.
 
 use crate::plan::Step;
 use serde::Deserialize;
@@ -17,21 +17,20 @@ const RECIPES: [(&str, &str); 5] = [
     ("noop", include_str!("../recipes/noop.toml")),
 ];
 
-/// Name of a recipe that is the user's own command.
+/// Name of the recipe that is the user's own command.
 pub const OWN: &str = "command";
 
-/// Placeholders of an item: its text, its name, its place in the list from 0, a folder of its own, and
-/// its job from 0.
+/// Placeholders of an item: its text, its name, its place in the list from 0, its own folder, and its job from 0.
 pub const OF_ITEMS: [&str; 5] = ["item", "name", "index", "work", "job"];
 
-/// Placeholders of a command that looks at one item after the list.
+/// Placeholders of a command that checks one item after the list.
 pub const OF_CHECKS: [&str; 4] = ["item", "name", "index", "work"];
 
-/// Placeholders of a run, besides the names of a recipe's programs: the path of this program, the page
-/// size of what is restored, and the option file of a private server.
+/// Placeholders of a run, besides the names of a recipe's programs: the path of this program, the page size of restored
+/// databases, and the option file of a private server.
 pub const OF_RUNS: [&str; 3] = ["threadwise", "page_size", "defaults"];
 
-/// What the items of a recipe are.
+/// Kind of a recipe's items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -53,11 +52,11 @@ pub enum Kind {
 pub struct Recipe {
     /// Its name.
     pub name: String,
-    /// One line for people: what is done for one item.
+    /// One line for the user: what is done for one item.
     pub about: String,
-    /// What its items are.
+    /// Kind of its items.
     pub items: Kind,
-    /// Programs that have to be there; a step's first word `{gbak}` is the path of `gbak`.
+    /// Programs that must exist; a step's first word `{gbak}` is the path of `gbak`.
     #[serde(default)]
     pub programs: Vec<String>,
     /// Its commands, in order.
@@ -65,18 +64,17 @@ pub struct Recipe {
     pub steps: Vec<Step>,
     /// File that the recipe must leave, not empty.
     pub result: Option<String>,
-    /// By step: words behind its program where damaged files are to be read as far as they go; empty where the
-    /// recipe has none.
+    /// By step: further arguments for reading damaged files as far as possible; empty if the recipe has none.
     #[serde(default)]
     pub salvage: BTreeMap<String, Vec<String>>,
 }
 
-/// Why a recipe cannot be had.
+/// Why a recipe is not available.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RecipeError {
     /// There is none of this name.
     #[error(
-        "there is no recipe '{name}': recipes are {known}; a command of your own stands after -- on the \
+        "there is no recipe '{name}': recipes are {known}; put your own command after -- on the \
          command line"
     )]
     Unknown {
@@ -85,7 +83,7 @@ pub enum RecipeError {
         /// The names that exist.
         known: String,
     },
-    /// Its file, which is part of the program, is not of the form that it has to be.
+    /// Its built-in file has an error.
     #[error("the recipe '{name}' that comes with threadwise is broken: {message}")]
     Broken {
         /// The name.
@@ -123,13 +121,13 @@ fn read(name: &str, text: &str) -> Result<Recipe, RecipeError> {
     let broken = |message: String| RecipeError::Broken { name: name.to_owned(), message };
     let recipe: Recipe = toml::from_str(text).map_err(|error| broken(error.message().to_owned()))?;
     if recipe.name != name {
-        return Err(broken(format!("it calls itself '{}'", recipe.name)));
+        return Err(broken(format!("its name is '{}'", recipe.name)));
     }
     agree(&recipe).map_err(broken)?;
     Ok(recipe)
 }
 
-/// What is wrong with a recipe that can be read.
+/// An error in a recipe that was parsed, if any.
 fn agree(recipe: &Recipe) -> Result<(), String> {
     if recipe.steps.is_empty() {
         return Err("it has no step".to_owned());
@@ -160,17 +158,16 @@ fn agree(recipe: &Recipe) -> Result<(), String> {
     }
 }
 
-/// Every text of a recipe in which placeholders may stand.
+/// Every text of a recipe that may contain placeholders.
 pub fn texts<'a>(steps: &'a [Step], result: Option<&'a str>) -> impl Iterator<Item = &'a str> {
     let of_steps = steps.iter().flat_map(|step| step.command.iter().chain(&step.stdin).map(String::as_str));
     of_steps.chain(result)
 }
 
-/// A text with the placeholders of a run filled in; those of items, and braces that are written twice,
-/// stay as they are.
+/// A text with the placeholders of a run filled in; those of items, and doubled braces, stay as they are.
 ///
 /// # Errors
-/// A placeholder that is neither of `values` nor of an item, or a brace alone.
+/// A placeholder that is neither in `values` nor of an item, or a single brace.
 pub fn prepared(text: &str, values: &[(&str, &str)]) -> Result<String, String> {
     let mut done = String::with_capacity(text.len());
     for piece in pieces(text)? {
@@ -178,7 +175,7 @@ pub fn prepared(text: &str, values: &[(&str, &str)]) -> Result<String, String> {
             Piece::Text(plain) => done.push_str(plain),
             Piece::Brace(brace) => done.extend([brace, brace]),
             Piece::Placeholder(name) => match value(name, values) {
-                // What is filled in is read once more, by `filled`.
+                // `filled` parses the result once more.
                 Some(value) => done.push_str(&escaped(value)),
                 None if OF_ITEMS.contains(&name) => done.extend(["{", name, "}"]),
                 None => {
@@ -191,15 +188,15 @@ pub fn prepared(text: &str, values: &[(&str, &str)]) -> Result<String, String> {
     Ok(done)
 }
 
-/// A text that [`filled`] makes into this one.
+/// Escapes a text for [`filled`].
 pub fn escaped(text: &str) -> String {
     text.replace('{', "{{").replace('}', "}}")
 }
 
-/// Words with all placeholders filled in; what was filled in is not read again.
+/// Words with all placeholders filled in; values are not parsed again.
 ///
 /// # Errors
-/// A placeholder that is not of `values`, or a brace alone.
+/// A placeholder that is not in `values`, or a single brace.
 pub fn filled(words: &[String], values: &[(&str, &str)]) -> Result<Vec<String>, String> {
     words.iter().map(|word| filled_text(word, values)).collect()
 }
@@ -230,13 +227,13 @@ fn unknown(name: &str, known: &[&str]) -> String {
     let shown: String = name.chars().take(30).collect();
     let known: Vec<String> = known.iter().map(|name| format!("{{{name}}}")).collect();
     let shown = shown.escape_debug();
-    format!("{{{shown}}} is no placeholder; there are {}, and {{{{ and }}}} for braces", known.join(" "))
+    format!("{{{shown}}} is not a placeholder; these are: {}, and {{{{ and }}}} for braces", known.join(" "))
 }
 
 /// A part of a text.
 enum Piece<'a> {
     Text(&'a str),
-    /// A brace that was written twice.
+    /// A doubled brace.
     Brace(&'a str),
     Placeholder(&'a str),
 }
@@ -255,7 +252,9 @@ fn pieces(text: &str) -> Result<Vec<Piece<'_>>, String> {
         }
         let inside = brace.strip_prefix('{').and_then(|inside| inside.split_once('}'));
         let Some((name, after)) = inside else {
-            return Err("a brace stands alone: write {{ or }} for one that is no placeholder's".to_owned());
+            return Err(
+                "a single brace: write {{ or }} for one that does not belong to a placeholder".to_owned()
+            );
         };
         pieces.push(Piece::Placeholder(name));
         rest = after;
@@ -306,8 +305,8 @@ mod tests {
         assert!(read("x", &recipe(&step("['{item}']"))).is_ok());
         assert!(refused(&recipe("step = []")).contains("no step"));
         assert!(refused(&recipe(&step("[]"))).contains("step 's' has no command"));
-        assert!(refused(&recipe(&step("['{gbak}']"))).contains("{gbak} is no placeholder"));
-        assert!(refused(&recipe(&step("['a{']"))).contains("a brace stands alone"));
+        assert!(refused(&recipe(&step("['{gbak}']"))).contains("{gbak} is not a placeholder"));
+        assert!(refused(&recipe(&step("['a{']"))).contains("a single brace"));
         assert!(refused(&recipe(&format!("programs = ['p']\n{}", step("['x']")))).contains("'p'"));
         assert!(refused(&recipe(&format!("result = '{{out}}'\n{}", step("['x']")))).contains("{out}"));
         assert!(refused(&recipe(&format!("{}stdin = '{{in}}'", step("['x']")))).contains("{in}"));
@@ -327,8 +326,10 @@ mod tests {
         assert_eq!(ready[2..5], ["{item}", "{work}/{index}", "{{x}}"]);
         let done = filled(&ready, &item).unwrap();
         assert_eq!(done, ["/opt/{odd}/gbak", "-p=8192", "a {index} b", "/w/7", "{x}", "plain", ""]);
-        assert!(prepared("{gfix}", &run).unwrap_err().contains("{gfix} is no placeholder; there are {gbak}"));
-        assert!(filled_text("{job}", &item).unwrap_err().contains("{job} is no placeholder"));
+        assert!(
+            prepared("{gfix}", &run).unwrap_err().contains("{gfix} is not a placeholder; these are: {gbak}")
+        );
+        assert!(filled_text("{job}", &item).unwrap_err().contains("{job} is not a placeholder"));
         for alone in ["{", "}", "a{b", "a}b", "{{}", "{item}}"] {
             assert!(filled_text(alone, &item).is_err() && prepared(alone, &run).is_err(), "{alone}");
         }

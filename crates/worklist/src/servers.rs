@@ -1,5 +1,5 @@
-//! Private servers of recipes whose items are databases: filled once, stopped, and started again for each
-//! run on the same data directory, since treatments take turns. What a run restored is dropped again.
+//! Private servers of recipes whose items are databases: filled once, stopped, and started again for each run on the
+//! same data directory, since treatments take turns. Databases that a run restored are dropped.
 //!
 //! A server is a child of the process that starts it, whose logical CPUs and memory policy it inherits.
 
@@ -22,7 +22,7 @@ use mariadb::Mariadb;
 pub(crate) use place::Place;
 use postgres::Postgres;
 
-/// A server that runs.
+/// A running server.
 #[derive(Debug)]
 pub(crate) enum Server {
     /// PostgreSQL.
@@ -32,10 +32,10 @@ pub(crate) enum Server {
 }
 
 impl Server {
-    /// Starts the server of a list on the calling thread, and drops what an earlier one left.
+    /// Starts the server of a list on the calling thread, and drops restored databases that an earlier one left.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub fn start(place: &Place<'_>) -> Result<Self, EngineError> {
         let server = match place.kind {
             Kind::Mariadb => Self::Mariadb(Mariadb::start(place)?),
@@ -53,7 +53,7 @@ impl Server {
         }
     }
 
-    /// What `{defaults}` stands for: a file that says how to reach it, where there is one.
+    /// Value of `{defaults}`: a file with the connection options, if the server has one.
     pub fn defaults(&self) -> Option<&Path> {
         match self {
             Self::Postgres(_) => None,
@@ -69,7 +69,7 @@ impl Server {
         }
     }
 
-    /// CPU time of its processes so far; `None` where it has ended.
+    /// CPU time of its processes so far; `None` if it has ended.
     pub fn used_ns(&self) -> Option<u64> {
         match self {
             Self::Postgres(server) => used_ns(server.process()),
@@ -80,7 +80,7 @@ impl Server {
     /// Drops the databases that recipes restored.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub fn drop_restored(&self) -> Result<(), EngineError> {
         let said = match self {
             Self::Postgres(server) => server.drop_restored(),
@@ -92,7 +92,7 @@ impl Server {
     /// Rows, checksum and number of indices of a database, as one line.
     ///
     /// # Errors
-    /// What the server said.
+    /// An error of the server.
     pub fn digest(&self, database: &str) -> Result<String, String> {
         match self {
             Self::Postgres(server) => server.digest(database),
@@ -115,7 +115,7 @@ impl Server {
 /// Makes a server's data directory with a database of each size, and stops the server.
 ///
 /// # Errors
-/// The server's, or a program is missing.
+/// An error of the server, or a program is missing.
 pub(crate) fn fill(
     home: &Path,
     kind: Kind,

@@ -1,5 +1,4 @@
-//! The two steps of the recipe `sqlite`, each for a process of its own: `VACUUM INTO`, and SQLite's own
-//! check.
+//! The two steps of the recipe `sqlite`, each in its own process: `VACUUM INTO`, and SQLite's own check.
 //!
 //! Source: sqlite.org, "VACUUM" (lang_vacuum.html: with INTO it reads the original only, and the new file
 //! has to be empty or absent), "PRAGMA integrity_check" (pragma.html), and "URI filenames" (uri.html: a
@@ -9,7 +8,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 
-/// Findings that are reported; there may be a hundred.
+/// Number of reported findings; there may be a hundred.
 const FINDINGS: usize = 3;
 
 /// Why a step failed.
@@ -22,7 +21,7 @@ pub enum SqliteError {
         what: &'static str,
         /// Where it is.
         path: PathBuf,
-        /// What the system or SQLite said.
+        /// The error of the system or SQLite.
         why: String,
     },
     /// The check found damage.
@@ -35,22 +34,22 @@ pub enum SqliteError {
     },
 }
 
-/// Writes a new database that holds what another one does, rebuilt. The original is opened for
-/// reading. If it has a write-ahead log, SQLite leaves an empty one beside it: a reader may not remove it
-/// (sqlite.org/wal.html, "Read-Only Databases").
+/// Writes a new database with the contents of another one, rebuilt. The original is opened read-only. If it has a
+/// write-ahead log, SQLite leaves an empty one beside it, which a reader may not remove (sqlite.org/wal.html,
+/// "Read-Only Databases").
 ///
 /// # Errors
-/// [`SqliteError::File`]; the new file is not left then, unless it was there before.
+/// [`SqliteError::File`]; the new file is then removed, unless it was there before.
 pub fn vacuum_into(from: &Path, to: &Path) -> Result<(), SqliteError> {
     let connection = open(from)?;
     let to = absolute(to)?;
     let failed = |why: String| fault("written", &to, why);
     let name = to.to_str().ok_or_else(|| failed("its name is not UTF-8".to_owned()))?;
-    // Exclusively, so that a file which is there is refused, also an empty one, and a link.
+    // Exclusively, so that an existing file, also an empty one or a link, is refused.
     let made = OpenOptions::new().write(true).create_new(true).open(&to);
     made.map_err(|error| failed(error.to_string()))?;
     connection.execute("VACUUM INTO ?1", [name]).map(drop).map_err(|error| {
-        // Ours, and not whole. A failed removal changes nothing for what is reported.
+        // The file is new and incomplete. A failed removal does not change the reported error.
         let _ = fs::remove_file(&to);
         fault("copied", from, error.to_string())
     })

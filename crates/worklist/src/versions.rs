@@ -1,6 +1,6 @@
-//! Which versions of a recipe's programs are at work, for the reader of a report.
+//! Versions of a recipe's programs, for the report.
 //!
-//! gbak tells its version by `-z`, and then that names of files are missing; the others by `--version`.
+//! gbak prints its version with `-z`, followed by an error about missing file names; the others with `--version`.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use threadwise_machine::text::one_line;
 use crate::programs::Programs;
 use crate::recipe::Kind;
 
-/// One line: `work list: pg_dump (PostgreSQL) 15.18; …`. A program that does not tell is named all the same.
+/// One line: `work list: pg_dump (PostgreSQL) 15.18; …`. A program without a version is listed, too.
 pub(crate) fn note(kind: Kind, programs: &Programs) -> Option<String> {
     let option = if kind == Kind::Firebird { "-z" } else { "--version" };
     let mut said: Vec<String> = programs
@@ -22,7 +22,7 @@ pub(crate) fn note(kind: Kind, programs: &Programs) -> Option<String> {
     (!said.is_empty()).then(|| format!("work list: {}", said.join("; ")))
 }
 
-/// The first line that a program says.
+/// The first line of a program's output.
 fn line(program: &Path, option: &str) -> Option<String> {
     let mut command = Command::new(program);
     let output = command.arg(option).stdin(Stdio::null()).output().ok()?;

@@ -1,9 +1,9 @@
-//! Does a plan: N jobs, one queue or parts of the list, a recipe of commands for each item.
+//! Executes a plan: N jobs, one queue or parts of the list, a recipe of commands for each item.
 //!
-//! A job is a thread that starts one process after another; all the work is the processes'. They are
-//! started by `posix_spawn(3)`, which does not copy this process's page tables as `fork(2)` does: no
-//! `pre_exec`, no other user, programs by their path. Spans stay in memory until the last item is done, so
-//! that writing them is no part of what is measured.
+//! A job is a thread that starts one process after another, which do all the work. They are started by
+//! `posix_spawn(3)`, which does not copy this process's page tables as `fork(2)` does: no `pre_exec`, no other user,
+//! programs by their path. Spans stay in memory until the last item is done, so that writing them is not part of the
+//! measurement.
 
 mod error;
 mod feed;
@@ -29,28 +29,27 @@ use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 pub use summary::{failures, summary};
 
-/// Pause between two looks whether the work is to stop.
+/// Pause between two checks whether the work must stop.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A plan that was done.
+/// Result of a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Done {
     /// The figures of the whole list.
     pub summary: Summary,
-    /// What became of each item, in the order of their ends.
+    /// Result of each item, in the order of their ends.
     pub spans: Vec<Span>,
 }
 
 /// Reads a plan from its file.
 ///
 /// # Errors
-/// It cannot be read, or is no plan.
+/// It cannot be read, or is not a plan.
 pub fn read(path: &Path) -> Result<Plan, WorkError> {
     plan::read(path).map_err(|error| at("read the plan", path, error))
 }
 
-/// Does a plan. `stop` ends it early: the processes of this plan are killed, and what they had begun is
-/// removed.
+/// Executes a plan. `stop` ends it early: its processes are killed, and unfinished results are removed.
 ///
 /// # Errors
 /// [`WorkError`]: nothing was started, or it was stopped, or the spans cannot be written.
@@ -79,7 +78,7 @@ pub fn run(plan: &Plan, stop: &AtomicBool) -> Result<Done, WorkError> {
     }
 }
 
-/// All jobs at once, from the same moment on.
+/// Runs all jobs at once, with a common start.
 fn all(jobs: &[Job<'_>], feed: &Feed<'_>, stop: &AtomicBool) -> io::Result<Vec<Span>> {
     let gate = RwLock::new(false);
     let (sender, ends) = channel();

@@ -16,6 +16,7 @@ mod paths;
 mod renderers;
 mod source;
 mod violation;
+mod wording;
 
 use crate::command::Task;
 pub use source::SourceFile;
@@ -68,6 +69,7 @@ fn check(path: &str, bytes: &[u8], names: &Names) -> Vec<Violation> {
     let mut found = files::size(path, bytes.len());
     let Ok(text) = std::str::from_utf8(bytes) else { return found };
     found.extend(files::machine_paths(path, text));
+    found.extend(wording::check(path, text));
     if path.ends_with(".rs") {
         let file = SourceFile::new(path, text);
         found.extend(modules::check(&file));

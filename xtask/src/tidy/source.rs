@@ -30,6 +30,14 @@ impl<'a> SourceFile<'a> {
         without_tests(&self.code, &self.without_comments())
     }
 
+    /// Comments and strings, with the code replaced by spaces.
+    pub fn prose(&self) -> String {
+        let kept =
+            |(written, code): (u8, u8)| if written == code && written != b'\n' { b' ' } else { written };
+        let prose = self.text.bytes().zip(self.code.bytes()).map(kept).collect();
+        String::from_utf8(prose).unwrap_or_default()
+    }
+
     /// What is written, without comments.
     pub fn without_comments(&self) -> String {
         blanked(self.text, &|start| start.first() == Some(&b'/'))

@@ -5,6 +5,7 @@
 pub mod clock;
 mod found;
 pub mod halves;
+pub(crate) mod neighbours;
 pub mod order;
 pub(crate) mod row;
 pub mod settling;
@@ -17,8 +18,8 @@ use row::{Case, Diagnostic};
 use threadwise_document::Prose;
 
 /// All of them, in the order in which a verdict and the method section speak of them.
-const DIAGNOSTICS: [Diagnostic; 5] =
-    [clock::CLOCK, order::CARRY_OVER, halves::HALVES, settling::SETTLING, LOCK_GAINS];
+const DIAGNOSTICS: [Diagnostic; 6] =
+    [clock::CLOCK, order::CARRY_OVER, halves::HALVES, settling::SETTLING, LOCK_GAINS, neighbours::NEIGHBOURS];
 
 /// Answers to all questions that a study leaves to ask.
 pub(crate) fn ask(case: &Case<'_>) -> Vec<Found> {

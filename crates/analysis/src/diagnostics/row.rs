@@ -2,6 +2,7 @@
 
 use super::found::Found;
 use crate::estimate::{Observed, Rule};
+use crate::looks::states::LookedAt;
 use crate::setting::Setting;
 use crate::{Direction, Facts, Finding};
 use threadwise_document::Prose;
@@ -31,6 +32,8 @@ pub(crate) struct Case<'a> {
     pub observed: &'a Observed,
     /// The list that `observed` was made from.
     pub runs: &'a [Run],
+    /// Their slices with the looks around them, in order of time.
+    pub slices: &'a [LookedAt<'a>],
 }
 
 impl Case<'_> {

@@ -12,7 +12,7 @@ pub mod gate;
 pub mod prevalence;
 pub mod rows;
 mod sequence;
-mod shares;
+pub(crate) mod shares;
 pub mod spread;
 pub mod states;
 pub mod strip;

@@ -187,7 +187,7 @@ pub(crate) fn looks(setting: &Setting<'_>, slices: &[LookedAt<'_>]) -> Option<Lo
         coverage: coverage::of_blocks(slices)?,
         cost_share: per(took_ns().sum(), windows_ns),
         took_ns_p50: median(took_ns())?,
-        widths_known: !known.free_adds.is_empty(),
+        widths_known: !known.free.is_empty(),
         siblings_ns: known.siblings_ns,
         lines_mislead: known.lines_mislead,
         contradictions: all().filter(contradicts).count() as u32,

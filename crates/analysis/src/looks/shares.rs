@@ -15,7 +15,7 @@ const ALIKE: f64 = 1e-9;
 
 /// How many of all had something, by block, each with its weight.
 #[derive(Debug, Clone, Default)]
-pub(super) struct BlockShares {
+pub(crate) struct BlockShares {
     /// Weights of those that had it and of all.
     blocks: BTreeMap<u32, (f64, f64)>,
     all: u32,
@@ -23,7 +23,7 @@ pub(super) struct BlockShares {
 
 impl BlockShares {
     /// Counts one more.
-    pub(super) fn add(&mut self, block: u32, is_hit: bool) {
+    pub(crate) fn add(&mut self, block: u32, is_hit: bool) {
         self.add_weighted(block, is_hit, 1.0);
     }
 
@@ -48,7 +48,7 @@ impl BlockShares {
     /// Mean of the blocks' shares with its interval at level 1 − `alpha`; `None` without any. It has no ends with
     /// one block, nor where no two blocks differ: t would give an interval without width, which what was never
     /// seen in some hundred looks does not deserve.
-    pub(super) fn interval(&self, alpha: f64) -> Option<Interval> {
+    pub(crate) fn interval(&self, alpha: f64) -> Option<Interval> {
         let shares: Vec<f64> = self.blocks.values().map(|(hits, all)| hits / all).collect();
         let estimate = MeanEstimate::of(&shares)?;
         let differ = shares.iter().any(|share| (share - shares[0]).abs() > ALIKE);

@@ -12,6 +12,7 @@ pub use beside::{Beside, Differs, NotRedone, Row, beside_any, beside_same, secti
 use crate::Facts;
 use beside::{cannot, cannot_redo, counts_of};
 use threadwise_document::chart::{ValueChart, ValueRow};
+use threadwise_document::screen::{BAR, Screen, Trust, TrustLevel, cut};
 use threadwise_document::{
     Block, Cell, Chart, Column, Document, Prose, Row as TableRow, Section, Shown, Table, prose,
 };
@@ -34,8 +35,8 @@ pub fn list_document(all: &[Published]) -> Document {
     }
 }
 
-/// One published study: all that is known of it.
-pub fn document(published: &Published, program_version: &str) -> Document {
+/// One published study: all that is known of it. `all` is the command that prints it.
+pub fn document(published: &Published, program_version: &str, all: &str) -> Document {
     let source = &published.source;
     let author = source.author.clone().map_or("author not given".to_owned(), |author| format!("by {author}"));
     let year = source.year.map_or("year not given".to_owned(), |year| year.to_string());
@@ -55,8 +56,47 @@ pub fn document(published: &Published, program_version: &str) -> Document {
         about,
         sections: sections.into_iter().flatten().collect(),
         footer: format!("threadwise {program_version}"),
+        picture: published.charts.first().map(|chart| Box::new(drawn(published, chart))),
+        screen: screen(published, all),
         ..Document::default()
     }
+}
+
+/// What it answered, with its first chart.
+fn screen(published: &Published, all: &str) -> Screen {
+    let Published { short, engine, machine, .. } = published;
+    Screen {
+        subject: cut(&format!("Published, {short}: {} on {}", engine.name, machine.model)),
+        answer: Prose::from(published.answer()).sentences(),
+        trust: trust(),
+        table: published.charts.first().map(|chart| bars(published, chart)),
+        set: Vec::new(),
+        why: Vec::new(),
+        next: prose!("`{}`: the same here", &published.command),
+        files: prose!("everything: {}", Prose::command(all)),
+    }
+    .fitted()
+}
+
+/// How far to trust what was published.
+pub fn trust() -> Trust {
+    let reasons = vec!["Published once, by one run, without intervals.".into()];
+    Trust { level: TrustLevel::Fair, reasons }
+}
+
+/// A chart for a screen: each figure with its bar.
+fn bars(published: &Published, chart: &threadwise_published::Chart) -> Table {
+    let dots = dots(published, chart);
+    let most = dots.iter().map(|dot| dot.mean).fold(0.0, f64::max);
+    let columns = vec![Column::text(&chart.title), Column::figure(""), Column::text("").drop_at(1)];
+    let rows = dots.into_iter().map(|dot| {
+        vec![
+            Cell::Text(dot.label),
+            Cell::Text(dot.figures),
+            Cell::Bar { share: dot.mean / most, columns: BAR },
+        ]
+    });
+    Table::new("", columns, rows)
 }
 
 /// The table of a published study beside a result file, alone.
@@ -159,34 +199,36 @@ fn row(published: &Published, figure: &Figure) -> TableRow {
     ])
 }
 
-fn drawn(published: &Published, chart: &threadwise_published::Chart) -> threadwise_document::Figure {
-    let figures: Vec<&Figure> = chart.figures.iter().filter_map(|id| published.figure(id)).collect();
-    let label = |(at, figure): (usize, &&Figure)| {
+/// The figures of a chart, those without a number left out.
+fn dots(published: &Published, chart: &threadwise_published::Chart) -> Vec<ValueRow> {
+    let dot = |(at, id): (usize, &String)| {
+        let figure = published.figure(id)?;
         let arm = figure.arm.as_deref().and_then(|arm| published.arm(arm));
         let usual = || arm.map_or(&figure.what, |arm| &arm.name);
-        chart.labels.get(at).unwrap_or_else(usual).clone()
-    };
-    let labels: Vec<String> = figures.iter().enumerate().map(label).collect();
-    let labelled = || labels.iter().zip(&figures);
-    let rows = labelled().map(|(label, figure)| vec![Cell::text(label), Cell::Text(figure.text())]);
-    let columns = vec![Column::text(""), Column::figure(&chart.what)];
-    let dots = labelled().filter_map(|(label, figure)| {
         Some(ValueRow {
-            label: label.clone(),
+            label: chart.labels.get(at).unwrap_or_else(usual).clone(),
             against: String::new(),
             mean: figure.number()?,
             low: None,
             high: None,
             figures: figure.text(),
         })
-    });
+    };
+    chart.figures.iter().enumerate().filter_map(dot).collect()
+}
+
+fn drawn(published: &Published, chart: &threadwise_published::Chart) -> threadwise_document::Figure {
+    let dots = dots(published, chart);
+    let rows: Vec<Vec<Cell>> =
+        dots.iter().map(|dot| vec![Cell::text(&dot.label), Cell::text(&dot.figures)]).collect();
+    let columns = vec![Column::text(""), Column::figure(&chart.what)];
     threadwise_document::Figure {
         wide: false,
         title: chart.title.clone(),
         description: "Published numbers, without intervals: each is of one run, or the mean of two."
             .to_owned(),
         table: Table::new("", columns, rows).shown(Shown::Page),
-        chart: Chart::Values(ValueChart { what: chart.what.clone(), rows: dots.collect() }),
+        chart: Chart::Values(ValueChart { what: chart.what.clone(), rows: dots }),
     }
 }
 

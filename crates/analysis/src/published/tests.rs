@@ -228,7 +228,7 @@ fn the_report_ends_with_the_section_and_says_what_is_simulated_or_emulated() {
 #[test]
 fn a_published_study_has_all_of_its_figures_and_slips_in_its_document() {
     for published in all().unwrap() {
-        let made = document(&published, "1.0");
+        let made = document(&published, "1.0", "threadwise published NAME --all");
         let table = |id: &str| match made.section(id).map(|section| &section.blocks[0]) {
             Some(Block::Table(table)) => table.cells().cloned().collect::<Vec<_>>(),
             other => panic!("{id}: {other:?}"),

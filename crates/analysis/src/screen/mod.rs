@@ -6,7 +6,7 @@
 //! not give it.
 
 mod rates;
-mod subject;
+pub mod subject;
 mod table;
 mod trust;
 
@@ -15,7 +15,7 @@ use crate::findings::looks::shows_hidden_siblings;
 use crate::findings::sweep::{is_the_question, sweeps};
 use crate::findings::trust::next;
 use crate::{Facts, Finding};
-use threadwise_document::screen::{Screen, Trust, TrustLevel, answer_fitting};
+use threadwise_document::screen::{Screen, Trust, TrustLevel, answer_fitting, cut};
 use threadwise_document::{Advice, Class, Document, Prose, Section, Span, prose};
 use threadwise_machine::text::shell_word;
 
@@ -133,7 +133,7 @@ pub fn of_document(document: &Document, trust: Trust, next: Prose, files: Prose)
     }
     let answer = answer_fitting(answer);
     Screen {
-        subject: subject::cut(&format!("{simulated}{}", document.title)),
+        subject: cut(&format!("{simulated}{}", document.title)),
         table: table::first(&document.sections, &answer),
         answer,
         trust,

@@ -2,6 +2,7 @@
 
 use crate::advice::most_within;
 use crate::choices::Axis;
+use crate::diagnostics::neighbours;
 use crate::estimate::THROUGHPUT;
 use crate::findings::looks::shows_hidden_siblings;
 use crate::findings::smt::core_yield;
@@ -11,7 +12,7 @@ use crate::shape::Shape;
 use crate::words::share;
 use crate::{Answer, Estimate, Facts, Ratio, TreatmentSummary};
 use threadwise_document::numbers::{self, count_word, set_percent};
-use threadwise_document::screen::ROWS;
+use threadwise_document::screen::{BAR, ROWS};
 use threadwise_document::{Cell, Column, Prose, Table, prose};
 use threadwise_study::{Role, Treatment};
 
@@ -100,19 +101,32 @@ fn same(ratio: &Ratio) -> String {
     format!("the same within {}", set_percent(ratio.margin))
 }
 
-/// That cores have second threads which the system does not show, where looks found others on them.
+/// What others on the second threads of cores cost, where the system does not show these: of the group that the table has
+/// where it has one.
 fn hidden(facts: &Facts<'_>) -> Option<Prose> {
+    let costs = neighbours::claimed_costs(facts);
+    let group = largest(facts).map(|(group, _)| group);
+    let cost = costs.iter().find(|cost| Some(cost.group) == group).or_else(|| costs.first());
+    if let Some(cost) = cost {
+        let whole = cost
+            .whole
+            .map_or_else(Prose::default, |whole| prose!(": {} of this machine", &neighbours::lost(whole)));
+        return Some(prose!(
+            "Your CPUs are hyper-threads: others ran on the other thread {} of the time and took {}{} of its speed{}.",
+            &neighbours::share(cost.prevalence),
+            if cost.is_corrected { "" } else { "at least " },
+            &neighbours::lost(cost.left),
+            whole
+        ));
+    }
     let looks = facts.analysis.looks.as_ref().filter(|looks| shows_hidden_siblings(looks))?;
     let others = looks.share(State::CoRunner)?;
     let seen = if others.has_ends() { Prose::from(others) } else { share(others.mean) };
     Some(prose!(
-        "Your CPUs are threads of cores that others use too: they ran on the other thread in {} of the looks.",
+        "Your CPUs are hyper-threads: others ran on the other thread in {} of the looks. What that cost is not known.",
         seen
     ))
 }
-
-/// Columns of a bar.
-const BAR: usize = 16;
 
 /// The treatments of one group: rate, ratio to the baseline and latency; `None` of other kinds of studies.
 pub fn table(facts: &Facts<'_>, answer: &[Prose]) -> Option<Table> {

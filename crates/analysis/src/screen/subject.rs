@@ -4,7 +4,7 @@ use crate::Facts;
 use crate::findings::machine::{declares_siblings, guest, has_allowed_siblings};
 use crate::kinds;
 use threadwise_document::numbers::counted;
-use threadwise_document::screen::WIDTH;
+use threadwise_document::screen::{WIDTH, cut};
 use threadwise_machine::Topology;
 
 /// `Cached reads of two sessions on sqlite 3.54.1: KVM guest, AMD EPYC, 2 logical CPUs, siblings hidden`. The title loses
@@ -34,16 +34,8 @@ pub fn subject(facts: &Facts<'_>) -> String {
     }
 }
 
-/// A line that is no longer than a screen is wide.
-pub fn cut(line: &str) -> String {
-    match line.chars().count() <= WIDTH {
-        true => line.to_owned(),
-        false => line.chars().take(WIDTH - 1).chain(['…']).collect(),
-    }
-}
-
-/// The machine in a few words.
-fn machine(topology: &Topology, with_processor: bool) -> String {
+/// The machine in a few words, with or without its processor.
+pub fn machine(topology: &Topology, with_processor: bool) -> String {
     let identity = &topology.identity;
     let mut parts: Vec<String> = identity.hypervisor.iter().map(|name| guest(name)).collect();
     parts.extend(identity.cpu_model.clone().filter(|_| with_processor));

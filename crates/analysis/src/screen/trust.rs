@@ -3,6 +3,7 @@
 //! NONE: nothing can be compared. LOW: something may be wrong with the ratios themselves, so that nothing is to be set by
 //! them. FAIR: ratios hold, and rates or some of the ratios may not. GOOD: none of these (docs/METHODOLOGY.md, "Trust").
 
+use crate::diagnostics::neighbours::claimed_costs;
 use crate::estimate::{Alarm, BUSY_FLAG_SHARE, CO_RUNNER_FLAG_SHARE, STEAL_FLAG_SHARE};
 use crate::findings::trust;
 use crate::words::{plus_minus, share};
@@ -108,10 +109,14 @@ fn fair(facts: &Facts<'_>, verdict: &[Finding]) -> Vec<Prose> {
         ));
     }
     if let Some(co_runner) = covariates.co_runner_share.filter(|share| *share >= CO_RUNNER_FLAG_SHARE) {
-        reasons.push(prose!(
-            "Rates are only for today: others used the other threads of your cores {} of the time.",
-            share(co_runner)
-        ));
+        // How often is in the answer where that says what it cost.
+        reasons.push(match claimed_costs(facts).is_empty() {
+            true => prose!(
+                "Rates are only for today: others used the other threads of your cores {} of the time.",
+                share(co_runner)
+            ),
+            false => "Rates are only for today: those on the other threads come and go.".into(),
+        });
     } else if covariates.steal_share >= STEAL_FLAG_SHARE {
         let stolen = share(covariates.steal_share);
         reasons.push(prose!("Rates are only for today: the hypervisor took {} of the CPU time.", stolen));

@@ -12,6 +12,7 @@ pub mod looks;
 pub mod lost_cpu;
 pub mod machine;
 pub mod method;
+pub mod neighbours;
 pub mod ratios;
 pub mod readings;
 pub mod scaling_law;

@@ -1,11 +1,11 @@
-//! What one call of a loop did, and the window's share of what its program used for it.
+//! Result of one call of a loop, and the window's share of what its program used.
 
 use threadwise_process::proc;
 use threadwise_study::SessionSlice;
 
 use super::counters::Pages;
 
-/// What the threads of a program used since its start.
+/// What the threads of a program have used since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Usage {
     cpu_ns: u64,
@@ -15,7 +15,7 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    /// Zeros where it has ended; its next answer tells about that.
+    /// Zeros if it has ended, which its next answer reports.
     pub(super) fn of(pid: u32) -> Self {
         proc::thread_numbers(pid).into_iter().fold(Self::default(), |sum, tid| {
             let times = proc::thread_times(pid, tid).unwrap_or_default();
@@ -30,14 +30,14 @@ impl Usage {
     }
 }
 
-/// What one call of a loop did.
+/// Result of one call of a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Call {
     /// Steps that ended inside the window.
     pub steps: u64,
     /// All steps.
     pub calls: u64,
-    /// Rows of each.
+    /// Rows of each step.
     pub rows_per_step: u64,
     /// Pages that all steps accessed.
     pub pages: Pages,
@@ -49,7 +49,7 @@ impl Call {
         self.calls * self.rows_per_step
     }
 
-    /// What a loop inside the engine did in the window.
+    /// The slice of a loop inside the engine.
     pub(super) fn slice(&self, before: Usage, after: Usage) -> SessionSlice {
         let since = |read: fn(&Usage) -> u64| {
             share(read(&after).saturating_sub(read(&before)), self.steps, self.calls)
@@ -71,7 +71,7 @@ impl Call {
         }
     }
 
-    /// Puts what the program used in the place of what the thread did that speaks to it, in the slice of a loop there.
+    /// Replaces, in the slice of a loop in the worker, what the worker's thread used by what the program used.
     pub(super) fn give_to(&self, slice: &mut SessionSlice, before: Usage, after: Usage) {
         let engines = self.slice(before, after);
         slice.counters.insert("client_cpu_ns".to_owned(), slice.cpu_ns);

@@ -1,22 +1,22 @@
-//! The window in the milliseconds of the engine's clock.
+//! The window in milliseconds of the engine's clock.
 //!
-//! The engine runs on this machine and reads the same clock as we do (CLOCK_REALTIME, cut to
-//! milliseconds: Firebird's `TimeStamp::getCurrentTimeStamp` and `'NOW'`). So a window begins and ends on
-//! whole milliseconds, at most half of one from where it was meant, the same for all sessions, and is as
-//! long as it was meant where that is a whole number of milliseconds.
+//! The engine runs on this machine and reads the same clock (CLOCK_REALTIME, cut to milliseconds:
+//! Firebird's `TimeStamp::getCurrentTimeStamp` and `'NOW'`). So a window begins and ends on whole milliseconds,
+//! at most half a millisecond from the requested times, the same for all sessions; its length is exact if it
+//! is a whole number of milliseconds.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 use threadwise_engine::Window;
 use threadwise_engine::clock::monotonic_ns;
 
-/// Looks at both clocks; the closest one counts.
+/// Pairs of readings of both clocks; the closest pair counts.
 const ROUNDS: u32 = 5;
 
 /// CLOCK_REALTIME minus CLOCK_MONOTONIC, nanoseconds.
 pub(super) fn offset_ns() -> i128 {
     let look = || {
         let before_ns = monotonic_ns();
-        // A clock before 1970 would be that of a machine without one; the window is then empty and says so.
+        // On a machine without a clock the time is before 1970; the window is then empty, which is reported.
         let real_ns = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
         let after_ns = monotonic_ns();
         (after_ns - before_ns, real_ns as i128 - i128::from(before_ns.midpoint(after_ns)))

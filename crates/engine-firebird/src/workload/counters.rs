@@ -1,19 +1,18 @@
-//! The engine's own statistics of a session for one statement.
+//! The engine's statistics of a session for one statement.
 //!
-//! isql asks the engine for its attachment's numbers before and after each statement (SET STATS), which in
-//! a program with the engine inside touches nobody else; they are those that MON$IO_STATS shows. A look into
-//! that table would ask the programs of all sessions for theirs, and on a machine whose CPUs others use such
-//! a question was seen to wait for ever in Firebird 3.0's lock manager. What a commit after the statement
-//! does is not in them.
+//! isql asks the engine for its attachment's numbers before and after each statement (SET STATS), which in a
+//! program with the engine inside affects no other session; they are those of MON$IO_STATS. Reading that table
+//! would ask the programs of all sessions for theirs, and on a busy machine such a request was seen to wait for
+//! ever in Firebird 3.0's lock manager. A commit after the statement is not included.
 //!
 //! Source: Firebird 3.0's `src/isql/isql.epp` (`print_performance`), doc/README.monitoring_tables.
 
 use std::ops::Add;
 
-/// How the statistics of a statement begin.
+/// Beginning of the statistics of a statement.
 pub(crate) const BEGIN: &str = "Current memory =";
 
-/// Accesses of pages for one statement.
+/// Pages accessed for one statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Pages {
     /// Found in the cache or read.
@@ -45,7 +44,7 @@ pub(crate) fn parse(said: &str) -> Option<Pages> {
     Some(Pages { fetches: number("Fetches")?, reads: number("Reads")?, writes: number("Writes")? })
 }
 
-/// What one line of statistics adds, and whether it is the last of a statement's; nothing where it is none.
+/// What one line of statistics adds, and whether it is the last of a statement's; `None` for another line.
 pub(crate) fn of_line(line: &[u8]) -> Option<(Pages, bool)> {
     let number = |name: &str| -> Option<u64> {
         let rest = line.strip_prefix(name.as_bytes())?.trim_ascii().strip_prefix(b"=")?;

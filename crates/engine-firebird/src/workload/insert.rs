@@ -1,8 +1,8 @@
 //! Data and statements of `insert`.
 //!
-//! Firebird compresses runs of equal bytes in a record, so the 111 equal characters of a row take a few
-//! bytes; what is logged in other engines is written here as whole pages, in an order that is always
-//! consistent ("careful write"), of which a commit waits for its own where forced writes are on.
+//! Firebird compresses runs of equal bytes in a record, so the 111 equal characters of a row take a few bytes. It has
+//! no log: it writes whole pages, in an order that is always consistent ("careful write"), and with forced writes on
+//! a commit waits for its own pages.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -14,19 +14,19 @@ use crate::home::{DATABASE, Home, PAGE_BYTES};
 use crate::isql::{Isql, fill};
 use crate::programs::Programs;
 
-/// Bytes of a row with its place in the index, where random order leaves leaves about 70% full.
+/// Bytes of a row with its index entry, with index leaves about 70% full after inserts in random order.
 pub(crate) const ROW_BYTES: u64 = 120;
 
-/// Bytes set aside in the cache for what a run of fixed time inserts.
+/// Cache bytes reserved for the inserts of a run of fixed time.
 const UNKNOWN_BYTES: u64 = 256 << 20;
 
 /// Rows of one transaction of the load.
 const BATCH: u64 = 20_000;
 
-/// The next key that is drawn: two numbers of 31 bits side by side.
+/// Draws the next key: two numbers of 31 bits side by side.
 const DRAW: &str = "x = MOD(x * 48271, 2147483647); y = MOD(y * 40692, 2147483399); k = x * 2147483648 + y;";
 
-/// What the table holds: rows, and the sum of their keys' checks.
+/// Contents of the table: rows, and the sum of their keys' checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Content {
     pub rows: i64,
@@ -72,20 +72,20 @@ pub(super) fn load(
     request: &LoadRequest,
 ) -> Result<Loaded, EngineError> {
     let mut session = Isql::start(home, &programs.isql, &[DATABASE])?;
-    session.define("make a table", include_str!("sql/rows.sql"))?;
-    session.run("make an index", "alter table inserted add constraint by_c1 primary key (c1)")?;
-    session.run("make a table", "create table facts (seeded bigint not null, key_sum bigint not null)")?;
+    session.define("create a table", include_str!("sql/rows.sql"))?;
+    session.run("create an index", "alter table inserted add constraint by_c1 primary key (c1)")?;
+    session.run("create a table", "create table facts (seeded bigint not null, key_sum bigint not null)")?;
     let (text, modulus) = ("x".repeat(TEXT_CHARS), CHECK_MODULUS.to_string());
     let places = [("draw", DRAW), ("text", &text), ("modulus", &modulus)];
-    session.define("make a loop", &fill(include_str!("sql/rows_seed.sql"), &places))?;
-    session.define("make a loop", &loop_sql(spec))?;
+    session.define("create a procedure", &fill(include_str!("sql/rows_seed.sql"), &places))?;
+    session.define("create a procedure", &loop_sql(spec))?;
     let content = seed(&mut session, Draws::new(request.seed, 0), spec.seed_rows)?;
     let held = held(&mut session)?;
     if held != content {
         return Err(EngineError::WrongAnswer(differs("as loaded", content, held)));
     }
     let facts = format!("insert into facts values ({}, {})", content.rows, content.key_sum);
-    session.run("write down what was seeded", &facts)?;
+    session.run("store facts about the seeded rows", &facts)?;
     Ok(Loaded {
         bytes_per_session: spec.seed_rows * ROW_BYTES,
         rows_per_session: spec.seed_rows,
@@ -107,7 +107,7 @@ fn seed(session: &mut Isql, mut draws: Draws, rows: u64) -> Result<Content, Engi
     Ok(content)
 }
 
-/// The loop for one number of rows a transaction.
+/// The procedure for one number of rows a transaction.
 fn loop_sql(spec: &Insert) -> String {
     let draw = match spec.key {
         Key::Sequential => "k = next_key; next_key = next_key + 1;",
@@ -124,12 +124,12 @@ fn loop_sql(spec: &Insert) -> String {
     )
 }
 
-/// What was seeded.
+/// Contents of the table as it was seeded.
 pub(super) fn facts(session: &mut Isql) -> Result<Content, EngineError> {
     content(session, "select seeded n, key_sum s from facts")
 }
 
-/// What the table holds now.
+/// Contents of the table now.
 pub(super) fn held(session: &mut Isql) -> Result<Content, EngineError> {
     content(
         session,
@@ -142,9 +142,9 @@ fn content(session: &mut Isql, sql: &str) -> Result<Content, EngineError> {
     Ok(Content { rows, key_sum })
 }
 
-/// Refuses a database whose commits do not wait for what they should.
+/// Refuses a database with another durability of commits.
 pub(super) fn check_forced_writes(session: &mut Isql, wanted: bool) -> Result<(), EngineError> {
-    let action = "have the durability of commits";
+    let action = "check the durability of commits";
     let sql = "select mon$forced_writes f from mon$database";
     let [found] = session.numbers(action, sql, ["F"])?;
     match found == i64::from(wanted) {
@@ -153,7 +153,7 @@ pub(super) fn check_forced_writes(session: &mut Isql, wanted: bool) -> Result<()
     }
 }
 
-/// The line about a table that is not what was said.
+/// The error text for a table with other contents than reported.
 pub(super) fn differs(when: &str, expected: Content, held: Content) -> String {
     format!(
         "{when} the table holds {} rows with key sum {} instead of {} rows with key sum {}",

@@ -1,9 +1,8 @@
 //! Data and statements of `logical-io`.
 //!
-//! One row a page: two do not fit, and that none reached into a second page is seen from how many pages a
-//! program with an empty cache reads for all of them. The index is a B-tree apart from the rows; Firebird
-//! gathers the row numbers that it gives and visits each row's page, since no answer comes from an index
-//! alone.
+//! One row a page: two do not fit, and the number of pages that a program with an empty cache reads shows that none
+//! extends to a second page. The index is a B-tree apart from the rows; Firebird collects row numbers from it and
+//! visits each row's page, since no answer comes from an index alone.
 
 use std::fmt::Write as _;
 use threadwise_engine::workloads::logical_io::{LogicalIo, range_sum, shuffled_keys};
@@ -34,7 +33,7 @@ pub(super) fn load(
     for table in 0..tables {
         let number = table.to_string();
         let places = [("table", number.as_str())];
-        session.define("make a table", &fill(include_str!("sql/blocks.sql"), &places))?;
+        session.define("create a table", &fill(include_str!("sql/blocks.sql"), &places))?;
         match table {
             0 => insert(&mut session, request.seed, spec)?,
             _ => {
@@ -42,8 +41,8 @@ pub(super) fn load(
             }
         }
         let index = format!("create unique index by_k_{table} on blocks_{table} (k)");
-        session.run("make an index", &index)?;
-        session.define("make a loop", &loop_sql(table, spec))?;
+        session.run("create an index", &index)?;
+        session.define("create a procedure", &loop_sql(table, spec))?;
     }
     drop(session);
     let mut reads = 0;
@@ -54,7 +53,7 @@ pub(super) fn load(
         bytes_per_session: spec.blocks * PAGE_BYTES,
         rows_per_session: spec.blocks,
         notes: vec![format!(
-            "{} rows, one on each page of {PAGE_BYTES} bytes: with an empty cache all of them take {reads} page reads",
+            "{} rows, one on each page of {PAGE_BYTES} bytes: an empty cache takes {reads} page reads for all",
             spec.blocks
         )],
     })
@@ -63,7 +62,7 @@ pub(super) fn load(
 /// Fills the first table in random key order.
 fn insert(session: &mut Isql, seed: u64, spec: &LogicalIo) -> Result<(), EngineError> {
     let base = VALUE_BASE.to_string();
-    session.define("make a loop", &fill(include_str!("sql/blocks_fill.sql"), &[("base", &base)]))?;
+    session.define("create a procedure", &fill(include_str!("sql/blocks_fill.sql"), &[("base", &base)]))?;
     for batch in shuffled_keys(seed, spec.blocks).chunks(BATCH) {
         let mut keys = String::with_capacity(10 * batch.len());
         for key in batch {
@@ -75,27 +74,27 @@ fn insert(session: &mut Isql, seed: u64, spec: &LogicalIo) -> Result<(), EngineE
     Ok(())
 }
 
-/// One row a page, or an error; the pages that a program with an empty cache reads for all rows.
+/// Checks for one row a page; gives the pages that a program with an empty cache reads for all rows.
 fn prove(home: &Home, programs: &Programs, table: u32, blocks: u64) -> Result<u64, EngineError> {
     let mut session = Isql::start(home, &programs.isql, &[DATABASE])?;
     let reads = check_all(&mut session, table, blocks)?.reads;
-    // A pointer page for every thousand pages, and what the statements themselves need.
+    // A pointer page for every thousand pages, and pages that the statements themselves need.
     match (blocks..=blocks + blocks / 50 + 200).contains(&reads) {
         true => Ok(reads),
         false => {
-            let why = format!("{blocks} of them took {reads} page reads");
-            Err(failed("put one row on each page", why))
+            let why = format!("{blocks} rows took {reads} page reads");
+            Err(failed("place one row on each page", why))
         }
     }
 }
 
-/// The loop over one table, with what the options do not ask for left out.
+/// The procedure for one table, without what the options do not need.
 fn loop_sql(table: u32, spec: &LogicalIo) -> String {
     let unit = spec.work_unit;
     // x * starts stays below 2^59.
     let next = "x = MOD(x * 48271, 2147483647);";
     let start = |range: u64| format!("{next} first_ = (x * {}) / 2147483647;", range - unit + 1);
-    // A generator's next number, so that whether and where are drawn apart.
+    // A generator's next number, so that "whether" and "where" are drawn independently.
     let happens = |percent: f64| format!("x * 100e0 < {percent} * 2147483647e0");
     let draw = match spec.hot_pct > 0.0 {
         true => format!(
@@ -130,7 +129,7 @@ fn loop_sql(table: u32, spec: &LogicalIo) -> String {
     )
 }
 
-/// Reads all rows of a table, and checks what they hold; gives the pages that it took.
+/// Reads all rows of a table, and checks their contents; gives the pages that this took.
 fn check_all(session: &mut Isql, table: u32, blocks: u64) -> Result<Pages, EngineError> {
     let sql = format!("select count(*) n, sum(value_ + twin) s from blocks_{table}");
     let (held, pages) = session.counted("read the whole table", &sql, ["N", "S"])?;
@@ -144,8 +143,8 @@ fn check_all(session: &mut Isql, table: u32, blocks: u64) -> Result<Pages, Engin
     }
 }
 
-/// Brings a table and its index into the cache of a session, and proves it: all of it is read once more,
-/// and hardly a page comes from the file.
+/// Brings a table and its index into the cache of a session, and proves it: a second reading of everything fetches
+/// hardly a page from the file.
 pub(super) fn warm(session: &mut Isql, table: u32, blocks: u64) -> Result<(), EngineError> {
     let keys = format!("select count(*) n from blocks_{table} where k between 0 and {blocks}");
     let mut reads = 0;
@@ -158,8 +157,8 @@ pub(super) fn warm(session: &mut Isql, table: u32, blocks: u64) -> Result<(), En
         }
         reads = (of_rows + of_keys).reads;
     }
-    // A few pages are read in any case, however small the table: those that other programs' transactions
-    // change, as it seems, such as the header.
+    // A few pages are read in any case, however small the table: apparently those that other programs'
+    // transactions change, such as the header.
     match reads <= blocks / 100 + 64 {
         true => Ok(()),
         false => Err(failed(
@@ -172,14 +171,14 @@ pub(super) fn warm(session: &mut Isql, table: u32, blocks: u64) -> Result<(), En
     }
 }
 
-/// Refuses a plan that would read the whole table; gives it.
+/// Refuses a plan that would read the whole table; gives the plan.
 pub(super) fn plan(session: &mut Isql, table: u32, unit: u64) -> Result<String, EngineError> {
     let sql =
         format!("select count(*), sum(value_ + twin) from blocks_{table} where k between 0 and {}", unit - 1);
     let plan = session.plan(&sql)?;
     match plan.contains(&format!("INDEX (BY_K_{table})")) {
         true => Ok(plan),
-        false => Err(failed("plan a step", format!("the plan is '{plan}' instead of one by the index"))),
+        false => Err(failed("plan a step", format!("the plan is '{plan}' instead of a range of the index"))),
     }
 }
 

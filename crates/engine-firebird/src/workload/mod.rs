@@ -1,4 +1,4 @@
-//! The workloads on Firebird: their data, their loops inside the engine, and what is counted.
+//! The workloads on Firebird: data, loops inside the engine, counters.
 
 mod call;
 mod clock;
@@ -25,7 +25,7 @@ pub(crate) use treatment::Treatment;
 /// Workloads of this engine.
 pub(crate) const NAMES: &[&str] = &[LOGICAL_IO, INSERT, TRANSACTION];
 
-/// What is to be done on data that threadwise makes.
+/// A workload on data that threadwise makes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Work {
     /// Reads of cached blocks.
@@ -38,7 +38,7 @@ impl Work {
     /// Reads and checks a request's workload options.
     ///
     /// # Errors
-    /// The first that cannot be.
+    /// The first option that is impossible.
     pub(crate) fn parse(load: &LoadRequest) -> Result<Self, EngineError> {
         some_sessions(load)?;
         let workload = match load.workload.as_str() {
@@ -52,16 +52,16 @@ impl Work {
         match place_of_loop(&load.options)? {
             Loop::Server => Ok(workload),
             Loop::Client => {
-                let why = "firebird's sessions are told their window once, and have no client that steps";
+                let why = "firebird's loops get their window once, and have no client that steps";
                 Err(refuse("loop", format!("{why}; leave it out")))
             }
         }
     }
 
-    /// Pages that each session's cache has to have, about.
+    /// Pages that each session's cache needs, about.
     pub(crate) fn cache_pages(&self, sessions: u32) -> u64 {
         match self {
-            // Its own table, the pages of the index, and those that describe the rest.
+            // Its own table, the pages of the index, and system pages.
             Self::LogicalIo(spec) => spec.blocks * 21 / 20 + 1024,
             Self::Insert(spec) => insert::pages(spec, sessions) + 1024,
         }
@@ -84,19 +84,19 @@ impl Work {
 /// Refuses a treatment without sessions.
 fn some_sessions(load: &LoadRequest) -> Result<(), EngineError> {
     match load.sessions {
-        0 => Err(refuse("sessions", "0 sessions do no work; ask for at least 1".into())),
+        0 => Err(refuse("sessions", "0 sessions; at least 1 is needed".into())),
         _ => Ok(()),
     }
 }
 
-/// Refuses what Firebird's loops cannot do.
+/// Refuses options that Firebird's loops do not support.
 fn readable(spec: LogicalIo) -> Result<LogicalIo, EngineError> {
     if spec.think_time_us > 0 {
         let why = "firebird's procedures have no pause before version 5; leave it out";
         return Err(refuse("think_time_us", why.into()));
     }
     if spec.shared && spec.updates() {
-        let why = "with update_pct it is not to be had with firebird: the loop's one transaction would hold rows \
+        let why = "with update_pct it is not available on firebird: the loop's one transaction would hold rows \
                    that another session changes, which ends in an update conflict";
         return Err(refuse("shared", why.into()));
     }
@@ -109,16 +109,16 @@ fn insertable(spec: Insert) -> Result<Insert, EngineError> {
         Table::Durable => Ok(spec),
         Table::Unlogged => {
             let why =
-                "unlogged is not to be had with firebird: it has no such tables; take durability=relaxed";
+                "unlogged is not available on firebird, which has no such tables; use durability=relaxed";
             Err(refuse("table", why.into()))
         }
     }
 }
 
-/// Makes the database of a template with all that the workload needs.
+/// Makes the template's database with everything that the workload needs.
 ///
 /// # Errors
-/// Firebird's, or data that did not come out as it has to be.
+/// An error of Firebird, or data that is not as required.
 pub(crate) fn load(
     home: &Home,
     programs: &Programs,
@@ -126,7 +126,7 @@ pub(crate) fn load(
     request: &LoadRequest,
 ) -> Result<Loaded, EngineError> {
     let create = format!("create database '{DATABASE}' page_size {PAGE_BYTES}");
-    Isql::start(home, &programs.isql, &[])?.run("make a database", &create)?;
+    Isql::start(home, &programs.isql, &[])?.run("create a database", &create)?;
     home.set_forced_writes(programs, false)?;
     match workload {
         Work::LogicalIo(spec) => logical_io::load(home, programs, spec, request),

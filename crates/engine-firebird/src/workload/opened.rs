@@ -1,4 +1,4 @@
-//! The sessions of a treatment: their programs, and where these run.
+//! The sessions of a treatment: their programs and logical CPUs.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,11 +8,11 @@ use threadwise_process::proc::thread_numbers;
 
 use super::session::Tally;
 
-/// Said of every treatment.
+/// A note for every treatment.
 pub(super) const EACH_A_PROGRAM: &str =
-    "each session is a program of its own with the engine and a page cache inside (ServerMode = Classic)";
+    "each session is a separate program with its own engine and page cache (ServerMode = Classic)";
 
-/// What a treatment knows of one of its sessions.
+/// A session, as its treatment sees it.
 #[derive(Debug)]
 pub(super) struct OpenSession {
     /// Its number.
@@ -23,7 +23,7 @@ pub(super) struct OpenSession {
     pub cpus: CpuSet,
     /// The plan of a step.
     pub plan: Option<String>,
-    /// What it tells besides its slices.
+    /// What it reports besides its slices.
     pub tally: Arc<Tally>,
 }
 
@@ -32,25 +32,23 @@ pub(super) struct OpenSession {
 pub(super) struct Opened(Mutex<Vec<OpenSession>>);
 
 impl Opened {
-    /// All of them.
     pub(super) fn all(&self) -> MutexGuard<'_, Vec<OpenSession>> {
         // A panic elsewhere has failed the run already.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One more.
     pub(super) fn add(&self, session: OpenSession) {
         let mut all = self.all();
         all.push(session);
         all.sort_by_key(|session| session.number);
     }
 
-    /// Whether one could not do something.
+    /// Whether a session has failed.
     pub(super) fn has_failed(&self) -> bool {
         self.all().iter().any(|session| session.tally.failed.load(Ordering::Relaxed))
     }
 
-    /// The threads of all programs: the sessions first.
+    /// The threads of all programs: the main threads first.
     pub(super) fn placed(&self) -> Vec<Placed> {
         let all = self.all();
         let threads = all
@@ -61,7 +59,7 @@ impl Opened {
     }
 }
 
-/// All threads of a program; its own first, under its name.
+/// All threads of a program; its main thread first, under the program's name.
 pub(super) fn placed(name: &str, pid: u32, cpus: &CpuSet) -> Vec<Placed> {
     let entry = |tid: u32| {
         let name = if tid == pid { name.to_owned() } else { format!("thread of {name}") };

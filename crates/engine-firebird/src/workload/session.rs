@@ -19,14 +19,14 @@ use super::{Work, clock, insert, logical_io};
 use crate::error::failed;
 use crate::isql::Isql;
 
-/// What a session tells its treatment besides its slices.
+/// What a session reports besides its slices.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     /// Rows inserted so far.
     pub inserted: AtomicI64,
     /// Sum of the checks of their keys.
     pub key_sum: AtomicI64,
-    /// Whether it could not do something, so that the data is not to be trusted.
+    /// Whether it failed at something, so that the data is not to be trusted.
     pub failed: AtomicBool,
 }
 
@@ -99,8 +99,8 @@ impl FirebirdSession {
             return Ok(call.slice(before, Usage::of(self.isql.pid())));
         }
         if call.all_rows() < wanted || ended_ns > window.end_ns {
-            let why = format!("{} of {wanted} rows were inserted when the time was over", call.all_rows());
-            return Err(failed("finish its part", why));
+            let why = format!("{} of {wanted} rows were inserted when the time was up", call.all_rows());
+            return Err(failed("insert its rows", why));
         }
         // All of them: the first may have ended in the millisecond that the window began in.
         call.steps = call.calls;

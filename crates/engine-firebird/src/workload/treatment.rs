@@ -1,4 +1,4 @@
-//! One treatment at work: its sessions' programs, and one more that only looks.
+//! A treatment: its sessions' programs, and a control program.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,28 +16,28 @@ use crate::home::{DATABASE, Home};
 use crate::isql::Isql;
 use crate::programs::Programs;
 
-/// A treatment. Called by the worker's main thread, but for `open`.
+/// A treatment. Called by the worker's main thread, except `open`.
 #[derive(Debug)]
 pub(crate) struct Treatment {
     home: Home,
     programs: Programs,
     workload: Work,
     service: CpuSet,
-    /// The program that looks; gone once the treatment is finished.
+    /// The control program; `None` once the treatment is finished.
     control: Mutex<Option<Isql>>,
     open: Opened,
 }
 
-/// The program that looks, while it is there.
+/// The control program.
 fn looking(control: &mut Option<Isql>) -> Result<&mut Isql, EngineError> {
     control.as_mut().ok_or_else(|| failed("look at the data", "the run is finished"))
 }
 
 impl Treatment {
-    /// Opens the copy of the database that is this treatment's own, and finds it as it was loaded.
+    /// Opens this treatment's copy of the database, and checks that it is as loaded.
     ///
     /// # Errors
-    /// Firebird's; or data that is not what was loaded.
+    /// An error of Firebird; or data that is not as loaded.
     pub(crate) fn start(
         home: Home,
         programs: Programs,
@@ -67,7 +67,7 @@ impl Treatment {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Checks that the table holds what the sessions said.
+    /// Checks that the table holds what the sessions reported.
     fn check(&self) -> Result<(), EngineError> {
         if !matches!(self.workload, Work::Insert(_)) {
             return Ok(());
@@ -114,7 +114,7 @@ impl Running for Treatment {
         all.extend(placed("control session", looking(&mut self.control())?.pid(), &self.service));
         let mut notes = vec![
             EACH_A_PROGRAM.to_owned(),
-            "loops run inside the engine, whose clock counts milliseconds: windows begin and end on whole ones"
+            "loops run inside the engine, whose clock counts milliseconds: windows begin and end on whole milliseconds"
                 .to_owned(),
         ];
         notes.extend(
@@ -143,7 +143,7 @@ impl Running for Treatment {
         let checked = self.check();
         drop(self.control().take());
         let failed = self.open.has_failed();
-        // What is not in order is made anew by whoever comes next.
+        // A copy that is not in order is made again when it is needed next.
         let left = match self.workload.changes_data() || checked.is_err() || failed {
             true => self.home.0.remove(),
             false => self.home.0.end(),

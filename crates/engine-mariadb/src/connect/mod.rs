@@ -1,5 +1,5 @@
-//! Which server is meant, by the habits of MariaDB's clients: the URL, then the environment
-//! (MARIADB_* and MYSQL_*), then `~/.my.cnf`, then the usual socket.
+//! Which server to connect to, as MariaDB's clients decide it: the URL, then the environment (MARIADB_* and
+//! MYSQL_*), then `~/.my.cnf`, then the usual socket.
 //!
 //! Source: mariadb.com/kb/en/mariadb-environment-variables and "Configuring MariaDB with Option
 //! Files". A password comes from MYSQL_PWD (or MARIADB_PWD) or the file; a URL with one is refused.
@@ -41,7 +41,7 @@ pub(crate) struct Target {
     pub database: Option<String>,
     tls: Tls,
     authority: Option<PathBuf>,
-    /// What the user should know of where this came from.
+    /// Warnings about its sources, for the user.
     pub notes: Vec<String>,
 }
 
@@ -54,20 +54,20 @@ pub(crate) enum Place {
     Tcp(String, u16),
 }
 
-/// What decides besides the URL: the environment and the file, read by [`Surroundings::read`].
+/// Sources besides the URL: the environment and the file, read by [`Surroundings::read`].
 pub(crate) struct Surroundings<'a> {
-    /// A variable of the environment.
+    /// Looks up a variable of the environment.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
-    /// The text of `~/.my.cnf`, and whether others may read it.
+    /// The text of `~/.my.cnf`, and whether other users may read it.
     pub my_cnf: Option<(String, bool)>,
-    /// Whether a socket is there.
+    /// Whether a socket exists.
     pub exists: &'a dyn Fn(&Path) -> bool,
 }
 
-/// The target that a URL means here.
+/// The target that a URL names on this machine.
 ///
 /// # Errors
-/// A URL that is none, or that holds a password; a port that is no number.
+/// An invalid URL, or one with a password; an invalid port.
 pub(crate) fn target(url: &str) -> Result<Target, EngineError> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let file = variable("HOME").map(|home| Path::new(&home).join(".my.cnf"));
@@ -75,11 +75,10 @@ pub(crate) fn target(url: &str) -> Result<Target, EngineError> {
     resolve(url, &Surroundings { variable: &variable, my_cnf, exists: &|path| path.exists() })
 }
 
-/// The text of an option file, and whether others may read it; `None` where it is not there or may not be read, which is as if
-/// there were none.
+/// The text of an option file, and whether other users may read it; `None` if it does not exist or may not be read.
 ///
 /// # Errors
-/// It is something else than a file of options.
+/// It is not a regular file.
 fn option_file(file: &Path) -> Result<Option<(String, bool)>, EngineError> {
     let Ok(found) = std::fs::metadata(file) else { return Ok(None) };
     match given::text(file, given::TEXT_BYTES) {
@@ -133,7 +132,7 @@ fn resolve(url: &str, around: &Surroundings<'_>) -> Result<Target, EngineError> 
     })
 }
 
-/// Where no host was named, or `localhost`, which means the socket to MariaDB's clients.
+/// If no host is given, or `localhost`, which means the socket to MariaDB's clients.
 fn nameless(
     localhost: bool,
     variable: &dyn Fn(&str) -> Option<String>,
@@ -154,7 +153,7 @@ fn port(url: Option<u16>, variable: Option<String>, file: &MyCnf) -> Result<u16,
     if let Some(port) = url {
         return Ok(port);
     }
-    let bad = |_| refuse("url", "MYSQL_TCP_PORT (or MARIADB_TCP_PORT) is no number up to 65535".into());
+    let bad = |_| refuse("url", "MYSQL_TCP_PORT (or MARIADB_TCP_PORT) is not a number up to 65535".into());
     let variable = variable.map(|port| port.parse().map_err(bad)).transpose()?;
     Ok(variable.filter(|port| *port > 0).or(file.port).unwrap_or(PORT))
 }
@@ -178,18 +177,18 @@ impl Target {
         self.password.is_some()
     }
 
-    /// Whether a connection without TLS may be tried where one with TLS is refused.
+    /// Whether a connection without TLS may be tried if one with TLS is refused.
     pub(crate) fn plain_will_do(&self) -> bool {
         self.tls == Tls::Preferred
     }
 
-    /// What the client library wants to know; `plain` leaves TLS out.
+    /// Options for the client library; `plain` leaves TLS out.
     pub(crate) fn options(&self, plain: bool) -> OptsBuilder {
         let options = OptsBuilder::new()
             .user(Some(self.user.clone()))
             .pass(self.password.clone())
             .db_name(self.database.clone())
-            // Without these the library asks the server by itself, and goes over to a socket.
+            // Otherwise the library asks the server itself, and switches to a socket.
             .max_allowed_packet(Some(16 << 20))
             .prefer_socket(false)
             .tcp_connect_timeout(Some(std::time::Duration::from_secs(10)));

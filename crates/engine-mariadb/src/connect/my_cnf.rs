@@ -2,9 +2,9 @@
 //!
 //! Read: the groups `[client]`, `[client-server]` and `[client-mariadb]`, with the options user,
 //! password, host, port and socket. Not read: `!include` and the system-wide files. Comments, quotes and
-//! escapes are those of MariaDB's reader (`mysys/my_default.c`); tests hold both against each other.
+//! escapes are those of MariaDB's reader (`mysys/my_default.c`); tests compare both.
 
-/// What the file says.
+/// Options from the file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct MyCnf {
     pub user: Option<String>,
@@ -17,11 +17,11 @@ pub(crate) struct MyCnf {
 /// Groups that clients read.
 const GROUPS: [&str; 3] = ["client", "client-server", "client-mariadb"];
 
-/// Reads the text of the file; options that are not known are passed over.
+/// Reads the text of the file; unknown options are skipped.
 ///
 /// # Errors
-/// What the clients refuse too, and a port that is no number; with the line, and without its text, which may be a
-/// password.
+/// Errors that the clients report too, and an invalid port; with the line number, and without its text, which may be
+/// a password.
 pub(crate) fn parse(text: &str) -> Result<MyCnf, String> {
     let mut found = MyCnf::default();
     for (number, name, value) in options(text)? {
@@ -30,9 +30,10 @@ pub(crate) fn parse(text: &str) -> Result<MyCnf, String> {
             "password" => found.password = Some(value),
             "host" => found.host = Some(value),
             "port" => {
-                let port =
-                    value.parse().map_err(|_| format!("line {number}: the port is no number up to 65535"))?;
-                // To the clients 0 is the usual port.
+                let port = value
+                    .parse()
+                    .map_err(|_| format!("line {number}: the port is not a number up to 65535"))?;
+                // For the clients 0 is the usual port.
                 found.port = Some(port).filter(|port| *port > 0);
             }
             "socket" => found.socket = Some(value),
@@ -42,7 +43,7 @@ pub(crate) fn parse(text: &str) -> Result<MyCnf, String> {
     Ok(found)
 }
 
-/// Options with a value in the groups that clients read, with their line.
+/// Options with a value in the groups that clients read, with their line numbers.
 fn options(text: &str) -> Result<Vec<(usize, &str, String)>, String> {
     let mut group = None;
     let mut found = Vec::new();
@@ -66,12 +67,12 @@ fn options(text: &str) -> Result<Vec<(usize, &str, String)>, String> {
     Ok(found)
 }
 
-/// What is white space to the clients' reader (`my_isspace` of latin1).
+/// White space of the clients' reader (`my_isspace` of latin1).
 fn is_space(letter: char) -> bool {
     matches!(letter, ' ' | '\t'..='\r')
 }
 
-/// A line up to the `#` that is not in quotes. A backslash protects a quote only where quotes are open.
+/// A line up to the first `#` outside of quotes. A backslash protects a quote only inside quotes.
 fn without_comment(line: &str) -> &str {
     let (mut quote, mut escaped) = (None, false);
     for (at, letter) in line.char_indices() {
@@ -89,7 +90,7 @@ fn without_comment(line: &str) -> &str {
     line
 }
 
-/// Takes off quotes that are first and last, and resolves escapes.
+/// Removes a quote at both ends, and resolves escapes.
 fn unquote(value: &str) -> String {
     let inside = |quote| value.strip_prefix(quote)?.strip_suffix(quote);
     unescape(inside('"').or_else(|| inside('\'')).unwrap_or(value))

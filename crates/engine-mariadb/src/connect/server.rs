@@ -14,21 +14,21 @@ use threadwise_process::socket;
 use super::{Place, Target, require_version};
 use crate::error::{advice, code, failed};
 
-/// What every connection of ours sets. The clock of the server's loops is UTC, so that it never
-/// jumps; a mode that refuses rows which do not fit, whatever the server's default is.
+/// Settings of every connection. The clock of the server's loops is UTC, so that it never jumps; the mode refuses
+/// rows that do not fit, whatever the server's default is.
 const SETTINGS: &str = "SET time_zone='+00:00', sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', \
                         autocommit=1, wait_timeout=86400, max_statement_time=0";
 
 /// Longest wait for a second connection, on which a statement is cancelled.
 const CANCEL_LIMIT: Duration = Duration::from_secs(2);
 
-/// What a connection sets that is to be as the user's own are: that the server does not end it while it is parked, and ends
-/// a statement whose client was killed.
+/// Settings of a connection that is otherwise like the user's own: the server does not end it while it is parked, and
+/// ends a statement whose client was killed.
 fn parked() -> String {
     format!("SET wait_timeout=86400, max_statement_time={STATEMENT_LIMIT_SECONDS}")
 }
 
-/// A server that answered, with the account that it let in. Cheap to copy, for every thread.
+/// A server that answered, with the account used. Cheap to clone, for every thread.
 #[derive(Clone)]
 pub struct Server(Arc<Inner>);
 
@@ -38,7 +38,7 @@ struct Inner {
     version: u32,
     version_text: String,
     plain: bool,
-    /// Kept open where the socket's path is too long, since its short name goes through it.
+    /// Kept open if the socket's path is too long, since its short name goes through this descriptor.
     _folder: Option<File>,
 }
 
@@ -49,14 +49,13 @@ impl std::fmt::Debug for Server {
 }
 
 impl Server {
-    /// Connects once and learns the version. `schema` is the database of our objects, which need not
-    /// be there yet.
+    /// Connects once and reads the version. `schema` is threadwise's database, which need not exist yet.
     ///
     /// # Errors
-    /// Nobody answers, the account is not let in, or the version is not supported.
+    /// No answer, a refused login, or an unsupported version.
     pub(crate) fn find(mut target: Target, schema: &str) -> Result<Self, EngineError> {
-        // The client library takes the process's provider, which is nobody's where a build has two of them (as one of
-        // the whole workspace has). Where there is one already, that is as good.
+        // The client library uses the process's TLS provider; a build that contains two of them (such as the whole
+        // workspace) has no default. If one is set already, it will do.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let folder = shorten(&mut target)?;
         let mut plain = false;
@@ -81,16 +80,16 @@ impl Server {
         Ok(Self(Arc::new(Inner { target, schema, version, version_text, plain, _folder: folder })))
     }
 
-    /// A new connection, set up as those of our own statements are. Names are written in full.
+    /// A new connection with [`SETTINGS`]. Statements use full names.
     ///
     /// # Errors
-    /// The server is gone or does not let us in.
+    /// The server is gone or refuses the login.
     pub fn connect(&self) -> Result<Conn, EngineError> {
         self.connect_with(self.0.target.options(self.0.plain), SETTINGS)
     }
 
-    /// A new connection with the settings that the user's own clients have, in the address's database; this many
-    /// prepared statements stay open.
+    /// A new connection with the settings of the user's own clients, in the address's database; this many prepared
+    /// statements stay open.
     ///
     /// # Errors
     /// As [`Self::connect`].
@@ -105,8 +104,7 @@ impl Server {
         Ok(connection)
     }
 
-    /// Asks the server to cancel the statement of a connection. It says nothing where that fails: who cancels is on the
-    /// way out.
+    /// Asks the server to cancel the statement of a connection. Errors are ignored: the caller is ending.
     pub(crate) fn cancel(&self, connection_id: u32) {
         let options = self.0.target.options(self.0.plain);
         let options = options.tcp_connect_timeout(Some(CANCEL_LIMIT)).read_timeout(Some(CANCEL_LIMIT));
@@ -115,7 +113,7 @@ impl Server {
         }
     }
 
-    /// Has the statement of a connection cancelled when this process is asked to end.
+    /// Cancels the statement of a connection if this process is asked to end.
     ///
     /// # Errors
     /// Signals cannot be caught.
@@ -124,7 +122,7 @@ impl Server {
         at_end(move || server.cancel(id)).map_err(|cause| failed("catch SIGTERM", cause))
     }
 
-    /// Database of our objects.
+    /// Threadwise's database.
     pub fn schema(&self) -> &str {
         &self.0.schema
     }
@@ -134,12 +132,12 @@ impl Server {
         self.0.version
     }
 
-    /// Version in the server's words.
+    /// Version as the server reports it.
     pub fn version_text(&self) -> &str {
         &self.0.version_text
     }
 
-    /// The account that it lets in.
+    /// The account used.
     pub(crate) fn user(&self) -> &str {
         &self.0.target.user
     }
@@ -149,7 +147,7 @@ impl Server {
         &self.0.target.place
     }
 
-    /// Whether the way to it is one inside this machine; a forwarded port may still lead elsewhere.
+    /// Whether the server is reached inside this machine; a forwarded port may still lead elsewhere.
     pub(crate) fn near(&self) -> bool {
         match &self.0.target.place {
             Place::Socket(_) => true,
@@ -158,7 +156,7 @@ impl Server {
     }
 }
 
-/// Names a socket with a long path through its folder's descriptor.
+/// A short name for a socket with a long path, through its folder's descriptor.
 fn shorten(target: &mut Target) -> Result<Option<File>, EngineError> {
     let Place::Socket(path) = &target.place else { return Ok(None) };
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok(None) };
@@ -169,15 +167,16 @@ fn shorten(target: &mut Target) -> Result<Option<File>, EngineError> {
     Ok(held)
 }
 
-/// Why there is no connection, and what to do next. Never the password.
+/// Why there is no connection, and what to do next. Never contains the password.
 fn refused(target: &Target, cause: &Error) -> EngineError {
     let Target { user, place, .. } = target;
     let action = format!("connect to {place} as '{user}'");
     let why = match (code(cause), cause) {
-        (Some(1698), _) => "the account lets in without a password only the system's user of its name \
-                            (unix_socket), which this client cannot use; name an account with a password \
-                            (IDENTIFIED BY)"
-            .to_owned(),
+        (Some(1698), _) => {
+            "without a password the account accepts only the system user of its name (unix_socket), \
+                            which this client cannot use; name an account with a password (IDENTIFIED BY)"
+                .to_owned()
+        }
         (Some(1045), _) if target.has_password() => {
             "the password is wrong for this account; it came from MYSQL_PWD or ~/.my.cnf".to_owned()
         }
@@ -185,10 +184,10 @@ fn refused(target: &Target, cause: &Error) -> EngineError {
                             ~/.my.cnf ([client] password=…), or name another account (mariadb://user@host)"
             .to_owned(),
         (Some(1049), _) => {
-            "there is no such database; correct its name in the address, or leave it out where none is needed"
+            "there is no such database; correct its name in the address, or leave it out if none is needed"
                 .to_owned()
         }
-        (Some(1130), _) => "the server lets no account in from this machine; GRANT one".to_owned(),
+        (Some(1130), _) => "the server accepts no account from this machine; GRANT one".to_owned(),
         (Some(_), _) => advice(cause),
         (None, Error::DriverError(DriverError::CouldNotConnect(Some((_, text, kind))))) => {
             absent(text, *kind)
@@ -197,19 +196,19 @@ fn refused(target: &Target, cause: &Error) -> EngineError {
             "no answer; check host, port and firewall".to_owned()
         }
         (None, Error::DriverError(DriverError::TlsNotSupported)) => {
-            "the server has no TLS; ssl-mode=disabled goes without".to_owned()
+            "the server has no TLS; ssl-mode=disabled connects without it".to_owned()
         }
         (None, Error::TlsError(cause)) => {
-            format!("no TLS: {cause}; ssl-ca=FILE names its authority, ssl-mode=disabled goes without")
+            format!(
+                "no TLS: {cause}; ssl-ca=FILE names its authority, ssl-mode=disabled connects without TLS"
+            )
         }
         (None, Error::CodecError(cause)) if cause.to_string().contains("certificate") => {
-            format!("no TLS: {cause}; ssl-ca=FILE names its authority, ssl-mode=required does not look at it")
+            format!("no TLS: {cause}; ssl-ca=FILE names its authority, ssl-mode=required does not check it")
         }
         (None, Error::IoError(cause)) => match cause.kind() {
-            ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-                "nothing that speaks MariaDB's protocol answers".into()
-            }
-            _ => format!("the connection broke off: {cause}"),
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => "nothing there speaks MariaDB's protocol".into(),
+            _ => format!("the connection broke: {cause}"),
         },
         (None, other) => advice(other),
     };

@@ -8,22 +8,22 @@ use threadwise_engine::EngineError;
 use threadwise_engine::servers::address::{decode, split_port};
 use threadwise_engine::workloads::options::refuse;
 
-/// How far TLS is asked for, in the words of MySQL's clients.
+/// Required TLS, with the names of MySQL's clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tls {
     /// Never.
     Disabled,
-    /// When the server has it; its certificate is not looked at.
+    /// If the server has it; its certificate is not checked.
     Preferred,
-    /// Or no connection; its certificate is not looked at.
+    /// Required; the certificate is not checked.
     Required,
-    /// And the certificate has to be of a known authority.
+    /// Required, with a certificate of a known authority.
     VerifyCa,
-    /// And of this host.
+    /// Required, with a certificate of a known authority for this host.
     VerifyIdentity,
 }
 
-/// What a URL says.
+/// Parts of a URL.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Url {
     pub user: Option<String>,
@@ -35,18 +35,18 @@ pub(crate) struct Url {
     pub authority: Option<String>,
 }
 
-/// Reads a URL. No message repeats the URL, since it may hold a password.
+/// Parses a URL. No message repeats it, since it may hold a password.
 ///
 /// # Errors
-/// A password in it, or something that is no such URL.
+/// It contains a password, or is not such a URL.
 pub(crate) fn parse(text: &str) -> Result<Url, EngineError> {
-    let bad = |why: &str| refuse("url", format!("{why}; it looks like mariadb://user@host:3306/"));
+    let bad = |why: &str| refuse("url", format!("{why}; write it as mariadb://user@host:3306/"));
     let rest = ["mariadb://", "mysql://"]
         .iter()
         .find_map(|scheme| text.strip_prefix(scheme))
         .ok_or_else(|| bad("it begins with neither mariadb:// nor mysql://"))?;
     let (rest, parameters) = rest.split_once('?').unwrap_or((rest, ""));
-    // The last @: a password that was written anyhow may hold one.
+    // The last @: a password given in spite of the rule may contain one.
     let (user, rest) = match rest.rsplit_once('@') {
         Some((user, rest)) => (Some(user), rest),
         None => (None, rest),
@@ -61,7 +61,7 @@ pub(crate) fn parse(text: &str) -> Result<Url, EngineError> {
         ));
     }
     let (address, database) = rest.split_once('/').unwrap_or((rest, ""));
-    let (host, port) = split_port(address).ok_or_else(|| bad("its port is no number from 1 to 65535"))?;
+    let (host, port) = split_port(address).ok_or_else(|| bad("its port is not a number from 1 to 65535"))?;
     let decoded =
         |part: &str| decode(part).ok_or_else(|| bad("it has a % that is not followed by two digits"));
     let mut url = Url {

@@ -1,7 +1,7 @@
 //! Which servers are supported: MariaDB from 10.5 on.
 //!
-//! 10.5 is the first with one buffer pool instance and one redo log file, which is what the counters
-//! and settings here are about (mariadb.com/kb/en/changes-improvements-in-mariadb-105).
+//! 10.5 is the first with one buffer pool instance and one redo log file, for which the counters and settings here
+//! are made (mariadb.com/kb/en/changes-improvements-in-mariadb-105).
 
 use threadwise_engine::EngineError;
 use threadwise_machine::text::one_line;
@@ -12,7 +12,7 @@ use crate::error::failed;
 const OLDEST: u32 = 100_500;
 
 /// The number in a text such as `10.11.19-MariaDB-0+deb12u1` or `mariadbd  Ver 11.4.2-MariaDB for …`:
-/// 101119, 110402. `None` for MySQL and whatever else does not name itself MariaDB.
+/// 101119, 110402. `None` for MySQL and other servers that do not name themselves MariaDB.
 pub(crate) fn parse(text: &str) -> Option<u32> {
     if !text.contains("MariaDB") {
         return None;
@@ -45,7 +45,7 @@ pub(crate) fn require(text: &str, place: &str) -> Result<u32, EngineError> {
         None => Err(failed(
             format!("use the server at {place}"),
             format!(
-                "'{short}' is no MariaDB, and MySQL's counters mean other things; use MariaDB 10.5 or newer"
+                "'{short}' is not MariaDB, and MySQL's counters have other meanings; use MariaDB 10.5 or newer"
             ),
         )),
     }
@@ -73,6 +73,6 @@ mod tests {
     fn old_ones_and_mysql_are_refused_with_the_reason() {
         assert_eq!(require("10.5.0-MariaDB", "x").unwrap(), 100_500);
         assert!(require("10.4.34-MariaDB", "x").unwrap_err().to_string().contains("older than 10.5"));
-        assert!(require("8.0.36\n", "x").unwrap_err().to_string().contains("'8.0.36' is no MariaDB"));
+        assert!(require("8.0.36\n", "x").unwrap_err().to_string().contains("'8.0.36' is not MariaDB"));
     }
 }

@@ -18,13 +18,13 @@ use crate::connect::Target;
 use crate::error::failed;
 use crate::options::{Managed, SCHEMA, Waits};
 
-/// Users that packages make for the server.
+/// Users that packages create for the server.
 const USERS: [&str; 2] = ["mysql", "mariadb"];
 
-/// How long the making of a data directory may take.
+/// Time limit for making a data directory.
 const INSTALL_LIMIT: Duration = Duration::from_secs(120);
 
-/// How long it may take after SHUTDOWN, and after each signal.
+/// Time limit after SHUTDOWN, and after each signal.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(60);
 const TERM_LIMIT: Duration = Duration::from_secs(20);
 
@@ -33,9 +33,9 @@ const TERM_LIMIT: Duration = Duration::from_secs(20);
 pub(crate) struct Setup {
     /// Its programs.
     pub programs: Programs,
-    /// What the user asked for.
+    /// The user's options.
     pub options: Managed,
-    /// Bytes of all data that it will hold.
+    /// Size of all data that it will hold, bytes.
     pub data_bytes: u64,
     /// Sessions at once.
     pub sessions: u32,
@@ -43,7 +43,6 @@ pub(crate) struct Setup {
     pub flush_at_commit: u8,
 }
 
-/// Its socket.
 pub(crate) fn socket(home: &Home) -> PathBuf {
     home.data().join(SOCKET)
 }
@@ -53,10 +52,10 @@ fn tmp(home: &Home) -> PathBuf {
 }
 
 impl Setup {
-    /// A server of the installed programs, which are looked for.
+    /// A server of the installed programs, which this looks for.
     ///
     /// # Errors
-    /// They are not there, or too old.
+    /// They were not found, or are too old.
     pub(crate) fn find(
         options: &Managed,
         data_bytes: u64,
@@ -67,11 +66,11 @@ impl Setup {
         Ok(Self { programs, options: options.clone(), data_bytes, sessions, flush_at_commit })
     }
 
-    /// Makes a home and an empty data directory with the system's tables; root has no password, and the folder
-    /// lets nobody in.
+    /// Makes a home and an empty data directory with the system tables; root has no password, and other users cannot
+    /// enter the folder.
     ///
     /// # Errors
-    /// The tool's last words.
+    /// The last lines of the tool's output.
     pub(crate) fn install(&self, home: &Home) -> Result<(), EngineError> {
         let (user, data, log) = (self.user(), home.data(), home.log());
         self.make(home)?;
@@ -110,12 +109,12 @@ impl Setup {
         ));
         set(format!("--innodb-flush-log-at-trx-commit={}", self.flush_at_commit));
         set(format!("--max-connections={}", self.sessions.saturating_mul(2).max(100) + 50));
-        // One thread a session, also where a packager chose otherwise; none is kept for later.
+        // One thread a session, also if a packager chose otherwise; no thread is kept for later.
         for fixed in [
             "--skip-networking",
             // From 11.4 on a server without a certificate makes a key at every start, which takes seconds
             // (mariadb.com/kb/en/securing-connections-for-client-and-server, "zero-configuration TLS").
-            // Its socket lies in a folder that is its user's alone. A build without TLS has no such option.
+            // Only the server's user can reach the socket. A build without TLS has no such option.
             "--loose-ssl=OFF",
             "--skip-name-resolve",
             "--skip-log-bin",
@@ -144,9 +143,9 @@ impl Setup {
     }
 }
 
-/// The performance schema, where it is asked for: InnoDB's latches and files, conditions, and the latch
-/// of metadata locks, which are what sessions wait for. What it costs is in the note of `workload::waits`;
-/// of 1.17 times the CPU time of an insert, 1.09 (95%: 1.06 to 1.13) is spent with no instrument on.
+/// The performance schema, if requested: InnoDB's latches and files, conditions, and the latch of metadata locks,
+/// which are what sessions wait for. The note of `workload::waits` has its cost; of 1.17 times the CPU time of an
+/// insert, 1.09 (95%: 1.06 to 1.13) is spent with no instrument on.
 fn wait_settings(waits: Waits) -> &'static [&'static str] {
     match waits {
         Waits::Instruments => &[
@@ -164,8 +163,8 @@ fn wait_settings(waits: Waits) -> &'static [&'static str] {
     }
 }
 
-/// The data and a third more, at least the server's default of 128 MiB, and at most three quarters of
-/// the memory that is free: whether the data fits is seen when it has been read.
+/// Buffer pool bytes: the data and a third more, at least the server's default of 128 MiB, and at most three quarters
+/// of the free memory; reading the data shows whether it fits.
 fn buffer_pool_bytes(data_bytes: u64, free_bytes: u64) -> u64 {
     let wanted = data_bytes / 10 * 13 + (64 << 20);
     wanted.min(free_bytes / 4 * 3).max(128 << 20).next_multiple_of(1 << 20)
@@ -185,7 +184,7 @@ fn errors_of(log: &str) -> String {
 impl Launch for Setup {
     type Server = Server;
 
-    // Recovery of a large log takes its time.
+    // Recovery of a large log takes long.
     const START_LIMIT: Duration = Duration::from_secs(120);
 
     const DEATH_SIGNAL: DeathSignal = DeathSignal::Kill;
@@ -208,21 +207,21 @@ impl Launch for Setup {
         let socket = socket(home);
         match socket.exists() {
             true => Server::find(Target::own(socket), SCHEMA),
-            false => Err(failed("start the server", "it made no socket")),
+            false => Err(failed("start the server", "it created no socket")),
         }
     }
 
-    /// Its first errors, since the last ones only say that it gave up.
+    /// Its first errors: the last ones only report the shutdown.
     fn last_words(&self, log: &Path, from: u64) -> String {
         let text = fs::read(log).unwrap_or_default();
         let new = text.get(usize::try_from(from).unwrap_or(usize::MAX)..).unwrap_or_default();
         let errors = errors_of(&String::from_utf8_lossy(new));
         let words = if errors.is_empty() { spawn::last_words(log) } else { errors };
-        if words.is_empty() { "it said nothing".to_owned() } else { words }
+        if words.is_empty() { "its log has no error".to_owned() } else { words }
     }
 
     /// SHUTDOWN, then SIGTERM, then SIGKILL. innodb_fast_shutdown is 0 for a template, which cleans up
-    /// everything; 1 is the usual; 2 leaves it to a recovery that nobody will need.
+    /// everything; 1 is the usual; 2 leaves the work to a recovery, which never happens.
     fn stop(
         &self,
         server: &Server,
@@ -236,7 +235,7 @@ impl Launch for Setup {
             Ending::Discard => 2,
         };
         let asked = server.connect().map(|mut connection| {
-            // The answer may be lost with the server.
+            // The answer may be lost with the connection.
             let _ = connection.query_drop(format!("SET GLOBAL innodb_fast_shutdown = {fast}"));
             let _ = connection.query_drop("SHUTDOWN");
         });

@@ -1,4 +1,4 @@
-//! The server's programs: where they are, and which version.
+//! The server's programs: their places and version.
 
 use std::env;
 use std::ffi::OsStr;
@@ -15,34 +15,34 @@ use crate::error::{ENGINE, failed};
 const FOLDERS: [&str; 6] =
     ["/usr/sbin", "/usr/bin", "/usr/libexec", "/usr/local/bin", "/usr/local/sbin", "/usr/local/mysql/bin"];
 
-/// Folder of the tool beside `bin` in MariaDB's tarballs.
+/// Folder of the tool in MariaDB's tarballs, beside `bin`.
 const SCRIPTS: &str = "scripts";
 
 /// Names of the server, the usual one first.
 const SERVERS: [&str; 2] = ["mariadbd", "mysqld"];
 
-/// Names of what makes a data directory.
+/// Names of the tool that makes a data directory.
 const INSTALLERS: [&str; 2] = ["mariadb-install-db", "mysql_install_db"];
 
-/// The two programs.
+/// The server and its tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Programs {
     /// The server.
     pub server: PathBuf,
-    /// What makes a data directory.
+    /// The tool that makes a data directory.
     pub install: PathBuf,
-    /// The folder above `bin` of a server that was unpacked there: its files are looked for below it.
+    /// The folder above `bin` of an unpacked server, below which its files are.
     pub base: Option<PathBuf>,
-    /// Version in the server's words.
+    /// Version as the server reports it.
     pub version_text: String,
 }
 
 impl Programs {
-    /// Looks for them: the server in `bin` alone where it is given, and what makes a data directory
-    /// beside the server first, so that both are of one version.
+    /// Looks for them: the server in `bin` alone if it is given, and the tool beside the server first, so that
+    /// both have the same version.
     ///
     /// # Errors
-    /// They are not there, or too old, or no MariaDB.
+    /// They were not found, are too old, or not MariaDB.
     pub(crate) fn find(bin: Option<&Path>) -> Result<Self, EngineError> {
         Self::search(bin, &env::var_os("PATH").unwrap_or_default())
     }
@@ -62,28 +62,28 @@ impl Programs {
         let install = find_in(&INSTALLERS, &folders, &place).map_err(lacks)?;
         let version_text = version(&server)?;
         require_version(&version_text, &server.display().to_string())?;
-        // Packages know where their files are; a server that was unpacked somewhere does not.
+        // Packaged programs know where their files are; an unpacked server does not.
         let is_unpacked = bin.is_some() || install.parent().is_some_and(|folder| folder.ends_with(SCRIPTS));
         let base = server.parent().and_then(Path::parent).filter(|_| is_unpacked).map(Path::to_owned);
         Ok(Self { server, install, base, version_text: short(&version_text) })
     }
 }
 
-/// Where the tool may lie that belongs to a server: beside it, in `scripts` beside its folder (MariaDB's
-/// own tarballs), or in `bin` where the server is in `sbin` or `libexec` (packages).
+/// Where the tool of a server may lie: beside it, in `scripts` beside its folder (MariaDB's own tarballs), or in `bin`
+/// if the server is in `sbin` or `libexec` (packages).
 fn beside(server: &Path) -> Vec<PathBuf> {
     let folder = server.parent().unwrap_or(Path::new("/"));
     let base = folder.parent().unwrap_or(folder);
     vec![folder.to_owned(), base.join(SCRIPTS), base.join("bin")]
 }
 
-/// The first of the names that is a program in one of the folders, through links. `place` names the
-/// folders in the error.
+/// The first of the names that is a program in one of the folders, links resolved. `place` names the folders in the
+/// error.
 fn find_in(names: &[&str], folders: &[PathBuf], place: &str) -> Result<PathBuf, String> {
     let texts: Vec<String> = folders.iter().map(|folder| folder.to_string_lossy().into_owned()).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     match programs::find(names, &texts, "".as_ref()) {
-        // A link to the server does not say where its files are.
+        // A link to the server does not tell where its files are.
         Some(found) => Ok(found.canonicalize().unwrap_or(found)),
         None => Err(absence(names, folders, place)),
     }
@@ -93,7 +93,7 @@ fn find_in(names: &[&str], folders: &[PathBuf], place: &str) -> Result<PathBuf, 
 fn absence(names: &[&str], folders: &[PathBuf], place: &str) -> String {
     let mut files = names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
     match files.find(|file| file.is_file()) {
-        // Such as what was taken out of a .jar, which keeps no modes.
+        // For example extracted from a .jar, which stores no modes.
         Some(file) => format!("{0} is not executable: chmod +x {0}", file.display()),
         None => format!(
             "{} is not in {place}; install mariadb-server, or name the folder of mariadbd: --engine-option \
@@ -144,7 +144,7 @@ mod tests {
         let message = refusal();
         assert!(message.contains("older than 10.5"), "{message}");
         says("mysqld  Ver 8.0.36 for Linux on x86_64 (MySQL Community Server - GPL)");
-        assert!(refusal().contains("no MariaDB"));
+        assert!(refusal().contains("not MariaDB"));
         says("mariadbd  Ver 10.11.6-MariaDB-1 for Linux on x86_64");
         let found = Programs::find(Some(&bin)).unwrap();
         assert_eq!(

@@ -1,4 +1,4 @@
-//! What one call of a loop did, and the window's share of what was used for it.
+//! Result of one call of a loop, and the window's share of what it used.
 //!
 //! CPU time and switches are read over the whole call, re-warm included, and scaled by steps in the window over steps
 //! of the call.
@@ -7,14 +7,14 @@ use threadwise_study::SessionSlice;
 
 use super::thread::Usage;
 
-/// What one call of a loop did.
+/// Result of one call of a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Call {
     /// Steps that ended inside the window.
     pub steps: u64,
     /// All steps.
     pub calls: u64,
-    /// Rows of each.
+    /// Rows of each step.
     pub rows_per_step: u64,
 }
 
@@ -30,7 +30,7 @@ impl Call {
         u64::try_from(u128::from(amount) * u128::from(self.steps) / all).unwrap_or(u64::MAX)
     }
 
-    /// What a loop inside the server did in the window.
+    /// The slice of a loop inside the server.
     pub(super) fn slice(&self, before: Usage, after: Usage, client_cpu_ns: u64) -> SessionSlice {
         let since = |read: fn(&Usage) -> u64| self.share(read(&after).saturating_sub(read(&before)));
         SessionSlice {
@@ -49,7 +49,7 @@ impl Call {
         }
     }
 
-    /// Puts what the server's thread used in the place of what the client's did, in the slice of a loop in the client.
+    /// Replaces, in the slice of a loop in the client, what the client's thread used by what the server's thread used.
     pub(super) fn give_to(&self, slice: &mut SessionSlice, before: Usage, after: Usage, client_cpu_ns: u64) {
         let servers = self.slice(before, after, client_cpu_ns);
         slice.cpu_ns = servers.cpu_ns;

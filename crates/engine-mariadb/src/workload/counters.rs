@@ -1,7 +1,7 @@
-//! The server's own statistics between two readings.
+//! The server's statistics between two readings.
 //!
 //! Source: mariadb.com/kb/en/innodb-status-variables and server-status-variables. They belong to the
-//! whole server. What a version lacks is left out and said.
+//! whole server. Counters that a version lacks are left out, with a note.
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
@@ -11,7 +11,7 @@ use threadwise_study::Counters;
 
 use crate::error::query;
 
-/// Status variable, and the counter that it becomes: the server's word with the unit last.
+/// Status variable, and the name of its counter: the server's word with the unit last.
 const KNOWN: [(&str, &str); 18] = [
     ("Innodb_buffer_pool_read_requests", READ_REQUESTS),
     ("Innodb_pages_read", PAGES_READ),
@@ -36,21 +36,20 @@ const KNOWN: [(&str, &str); 18] = [
 /// Requests of pages from the buffer pool.
 pub(super) const READ_REQUESTS: &str = "read_requests";
 
-/// Pages read from files, by read-ahead too (Innodb_buffer_pool_reads leaves that out).
+/// Pages read from files, by read-ahead too (Innodb_buffer_pool_reads excludes that).
 pub(super) const PAGES_READ: &str = "pages_read";
 
 /// Waits of InnoDB's own latches, from SHOW ENGINE INNODB MUTEX.
 const LATCH_WAITS: &str = "latch_waits";
 
-/// One reading.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Reading(BTreeMap<&'static str, u64>);
 
 impl Reading {
-    /// Reads all of them.
+    /// Reads all counters.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub(super) fn take(control: &mut Conn) -> Result<Self, EngineError> {
         let action = "read the server's counters";
         let status: Vec<(String, String)> = control
@@ -59,7 +58,7 @@ impl Reading {
         Ok(Self::parse(&status))
     }
 
-    /// Adds the waits of latches; they cost a statement of their own, which needs the right PROCESS.
+    /// Adds the waits of latches; they need a separate statement and the right PROCESS.
     pub(super) fn with_latches(mut self, control: &mut Conn) -> Self {
         if let Ok(rows) = control.query::<(String, String, String), _>("SHOW ENGINE INNODB MUTEX") {
             self.0.insert(LATCH_WAITS, latch_waits(&rows));
@@ -75,13 +74,13 @@ impl Reading {
         Self(KNOWN.iter().filter_map(|(variable, counter)| Some((*counter, value(variable)?))).collect())
     }
 
-    /// What was added since another reading.
+    /// Increments since another reading.
     pub(super) fn since(&self, before: &Self) -> Counters {
         let pairs = self.0.iter().filter_map(|(name, now)| Some((name, now, before.0.get(name)?)));
         pairs.map(|(name, now, then)| ((*name).to_owned(), now.saturating_sub(*then))).collect()
     }
 
-    /// One line about what this version does not count.
+    /// A note about counters that this version lacks.
     pub(super) fn lacks(&self) -> Option<String> {
         let absent: Vec<&str> = KNOWN
             .iter()

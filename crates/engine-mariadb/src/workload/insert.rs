@@ -1,9 +1,9 @@
 //! Data and statements of `insert`.
 //!
-//! `table=unlogged` is the engine MEMORY: rows of fixed length, a hash index, no log, gone with the
-//! server, and one lock for the whole table at each statement (mariadb.com/kb/en/memory-storage-engine).
+//! `table=unlogged` is the engine MEMORY: rows of fixed length, a hash index, no log, lost when the server
+//! ends, and one lock for the whole table at each statement (mariadb.com/kb/en/memory-storage-engine).
 //! Seeded rows are inserted in the random order of their keys, so that pages are as full as inserts
-//! leave them, and not as full as a sorted load would make them.
+//! leave them, not as full as after a sorted load.
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
@@ -18,17 +18,17 @@ use threadwise_process::room::server_memory_bytes;
 use super::statements::{Names, fill, run, seed as seed_table};
 use crate::error::{failed, query};
 
-/// Bytes of a row in a page that inserts in random order have filled to about 70%.
+/// Bytes of a row in a page that random inserts have filled to about 70%.
 pub(crate) const ROW_BYTES: u64 = 270;
 
-/// Bytes set aside for what a run of fixed time inserts.
+/// Bytes reserved for the inserts of a run of fixed time.
 const UNKNOWN_BYTES: u64 = 512 << 20;
 
 /// Rows of one INSERT statement of the load, and of one transaction.
 const BATCH: usize = 1000;
 const BATCHES_PER_TX: usize = 50;
 
-/// What the table holds: rows, and the sum of [`key_check`] over their keys.
+/// Contents of the table: rows, and the sum of [`key_check`] over their keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Content {
     pub rows: i64,
@@ -57,20 +57,20 @@ pub(super) fn load(
     spec: &Insert,
     request: &LoadRequest,
 ) -> Result<Loaded, EngineError> {
-    run(control, "make a table", &fill(include_str!("sql/facts.sql"), &[("table", &names.facts())]))?;
+    run(control, "create a table", &fill(include_str!("sql/facts.sql"), &[("table", &names.facts())]))?;
     let durable = match spec.table {
         Table::Durable => names.inserted(),
         Table::Unlogged => seed_table(names),
     };
-    run(control, "make a table", &table_sql(&durable, Table::Durable))?;
+    run(control, "create a table", &table_sql(&durable, Table::Durable))?;
     let content = seed(control, &durable, request.seed, spec.seed_rows)?;
     let facts = format!("INSERT INTO {} VALUES ({}, {})", names.facts(), content.rows, content.key_sum);
-    run(control, "write down what was seeded", &facts)?;
+    run(control, "store facts about the seeded rows", &facts)?;
     run(control, "analyze a table", &format!("ANALYZE TABLE {durable}"))?;
     if spec.table == Table::Unlogged {
         fill_memory_table(control, names)?;
     }
-    run(control, "make a loop", &loop_sql(names, spec))?;
+    run(control, "create a procedure", &loop_sql(names, spec))?;
     let mut notes = Vec::new();
     if spec.table == Table::Unlogged {
         notes.push(
@@ -94,8 +94,8 @@ fn table_sql(table: &str, kind: Table) -> String {
     )
 }
 
-/// Makes the table in memory anew from its seed. The limit of its size is that of the session that
-/// makes it, so it is raised here.
+/// Makes the table in memory again from its seed. The size limit is that of the creating session, so this
+/// raises it.
 pub(super) fn fill_memory_table(control: &mut Conn, names: &Names<'_>) -> Result<(), EngineError> {
     let name = names.inserted();
     run(
@@ -104,11 +104,11 @@ pub(super) fn fill_memory_table(control: &mut Conn, names: &Names<'_>) -> Result
         &format!("SET max_heap_table_size = {}", memory_limit()),
     )?;
     run(control, "drop a table in memory", &format!("DROP TABLE IF EXISTS {name}"))?;
-    run(control, "make a table in memory", &table_sql(&name, Table::Unlogged))?;
+    run(control, "create a table in memory", &table_sql(&name, Table::Unlogged))?;
     run(control, "seed a table in memory", &format!("INSERT INTO {name} SELECT * FROM {}", seed_table(names)))
 }
 
-/// Half of what is free, so that a full table is an error of the server and not the end of it.
+/// Half of the free memory, so that a full table is an error of the server and not its end.
 fn memory_limit() -> u64 {
     (server_memory_bytes(Path::new("/")) / 2).max(64 << 20)
 }
@@ -119,7 +119,7 @@ fn seed(control: &mut Conn, table: &str, seed: u64, rows: u64) -> Result<Content
     let mut batches = 0_usize;
     while content.rows < rows as i64 {
         if batches.is_multiple_of(BATCHES_PER_TX) {
-            // Ends the transaction before.
+            // Also ends the transaction before.
             run(control, "begin a load", "START TRANSACTION")?;
         }
         let mut sql = format!("INSERT INTO {table} (c1, c6) VALUES ");
@@ -136,7 +136,7 @@ fn seed(control: &mut Conn, table: &str, seed: u64, rows: u64) -> Result<Content
     Ok(content)
 }
 
-/// The loop for one number of rows a transaction.
+/// The procedure for one number of rows a transaction.
 fn loop_sql(names: &Names<'_>, spec: &Insert) -> String {
     let rows = 0..spec.rows_per_tx;
     let list = |part: &dyn Fn(u64) -> String, between: &str| {
@@ -164,8 +164,8 @@ fn loop_sql(names: &Names<'_>, spec: &Insert) -> String {
     )
 }
 
-/// Assignments that add up the keys of a transaction. Some terms each, since an expression is evaluated by
-/// recursion, for which a thread of the server has 292 KiB of stack.
+/// Assignments that add up the keys of a transaction. Some terms each, since the server evaluates an expression
+/// recursively, on a thread stack of 292 KiB.
 fn sum_sql(rows: u64) -> String {
     let places: Vec<String> = (0..rows).map(|row| format!("k{row} MOD {CHECK_MODULUS}")).collect();
     let assignments = places.chunks(50).map(|terms| format!("key_sum = key_sum + {}", terms.join(" + ")));
@@ -180,12 +180,12 @@ pub(super) fn insert_sql(names: &Names<'_>, spec: &Insert) -> String {
     format!("INSERT INTO {} (c1, c2, c3, c4, c5, c6) VALUES {rows}", names.inserted())
 }
 
-/// What was seeded.
+/// Contents of the table as it was seeded.
 pub(super) fn facts(control: &mut Conn, names: &Names<'_>) -> Result<Content, EngineError> {
     content(control, &format!("SELECT seeded, key_sum FROM {}", names.facts()))
 }
 
-/// What the table holds now.
+/// Contents of the table now.
 pub(super) fn held(control: &mut Conn, names: &Names<'_>) -> Result<Content, EngineError> {
     content(
         control,
@@ -200,15 +200,15 @@ fn content(control: &mut Conn, sql: &str) -> Result<Content, EngineError> {
     let row: Option<(i64, i64)> =
         control.query_first(sql).map_err(|cause| query("check the table", &cause))?;
     row.map(|(rows, key_sum)| Content { rows, key_sum })
-        .ok_or_else(|| failed("check the table", "it says nothing of itself"))
+        .ok_or_else(|| failed("check the table", "the answer is empty"))
 }
 
-/// Takes the inserted rows out again and checks that the seeded ones are whole.
+/// Removes the inserted rows and checks that the seeded ones are complete.
 pub(super) fn put_back(control: &mut Conn, names: &Names<'_>, spec: &Insert) -> Result<(), EngineError> {
     match spec.table {
         Table::Durable => run(
             control,
-            "take inserted rows out again",
+            "remove the inserted rows",
             &format!("DELETE FROM {} WHERE c4 <> 0", names.inserted()),
         )?,
         Table::Unlogged => fill_memory_table(control, names)?,
@@ -217,10 +217,10 @@ pub(super) fn put_back(control: &mut Conn, names: &Names<'_>, spec: &Insert) -> 
     if seeded == held {
         return Ok(());
     }
-    Err(EngineError::WrongAnswer(differs("after putting back", seeded, held)))
+    Err(EngineError::WrongAnswer(differs("after the reset", seeded, held)))
 }
 
-/// The line about a table that is not what was said.
+/// The error text for a table with other contents than reported.
 pub(super) fn differs(when: &str, expected: Content, held: Content) -> String {
     format!(
         "{when} the table holds {} rows with key sum {} instead of {} rows with key sum {}",

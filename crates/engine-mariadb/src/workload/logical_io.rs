@@ -1,12 +1,12 @@
 //! Data and statements of `logical-io`.
 //!
 //! InnoDB puts at least two rows on a leaf page ("InnoDB Row Formats", mariadb.com/kb): a longer row
-//! leaves its page. So visited rows and rows that fill alternate in the order of the primary key. A row
+//! leaves its page. So visited rows and filler rows alternate in the order of the primary key. A row
 //! of this length leaves no room for a third, and two neighbours are one of each kind, so that no page
-//! holds two visited rows. That pages are not much emptier either is seen from their number
-//! (mysql.innodb_index_stats after ANALYZE, which counts the pages of the segment): it is that of the
-//! visited rows, and one more where the first page was split. A visit costs more page requests than one:
-//! the path from the root of the primary key down to the row.
+//! holds two visited rows. The number of pages (mysql.innodb_index_stats after ANALYZE, which counts the
+//! pages of the segment) shows that pages are not much emptier either: it is that of the visited rows, and
+//! one more if the first page was split. A visit costs more than one page request: those of the path from the
+//! root of the primary key to the row.
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
@@ -53,7 +53,7 @@ pub(super) fn load(
     let mut proof = String::new();
     for table in 0..tables {
         let name = names.blocks(table);
-        run(control, "make a table", &fill(include_str!("sql/blocks.sql"), &[("table", &name)]))?;
+        run(control, "create a table", &fill(include_str!("sql/blocks.sql"), &[("table", &name)]))?;
         if table == 0 {
             insert(control, &name, request.seed, spec)?;
         } else {
@@ -61,12 +61,12 @@ pub(super) fn load(
             let copy = fill(include_str!("sql/blocks_copy.sql"), &[("table", &name), ("from", &from)]);
             run(control, "copy a table", &copy)?;
         }
-        run(control, "make an index", &fill(include_str!("sql/blocks_index.sql"), &[("table", &name)]))?;
+        run(control, "create an index", &fill(include_str!("sql/blocks_index.sql"), &[("table", &name)]))?;
         control
             .query_drop(format!("ANALYZE TABLE {name}"))
             .map_err(|cause| query("analyze a table", &cause))?;
         proof = prove(control, names, table, spec.blocks)?;
-        run(control, "make a loop", &loop_sql(names, table, spec))?;
+        run(control, "create a procedure", &loop_sql(names, table, spec))?;
     }
     Ok(Loaded {
         bytes_per_session: spec.blocks * PAGE_BYTES,
@@ -85,7 +85,7 @@ fn check_page_size(control: &mut Conn) -> Result<(), EngineError> {
     match size {
         Some(PAGE_BYTES) => Ok(()),
         other => Err(failed(
-            "put one visited row on each page",
+            "place one visited row on each page",
             format!("innodb_page_size is {} and the rows are made for {PAGE_BYTES}", other.unwrap_or(0)),
         )),
     }
@@ -119,7 +119,7 @@ fn insert(control: &mut Conn, table: &str, seed: u64, spec: &LogicalIo) -> Resul
     Ok(())
 }
 
-/// One visited row a page, or an error; how that is known.
+/// Checks for one visited row a page; gives the text of the proof.
 fn prove(control: &mut Conn, names: &Names<'_>, table: u32, blocks: u64) -> Result<String, EngineError> {
     let action = "count the pages of a table";
     let name = format!("blocks{}_{table}", names.suffix);
@@ -133,8 +133,8 @@ fn prove(control: &mut Conn, names: &Names<'_>, table: u32, blocks: u64) -> Resu
             Ok(format!("{pages} leaf pages in mysql.innodb_index_stats"))
         }
         Ok(pages) => Err(failed(
-            "put one visited row on each page",
-            format!("{blocks} of them came to lie on {} leaf pages", pages.unwrap_or(0)),
+            "place one visited row on each page",
+            format!("{blocks} rows take {} leaf pages", pages.unwrap_or(0)),
         )),
         Err(cause) if matches!(code(&cause), Some(1142 | 1143 | 1044)) => {
             by_size(control, names, &name, blocks)
@@ -143,8 +143,8 @@ fn prove(control: &mut Conn, names: &Names<'_>, table: u32, blocks: u64) -> Resu
     }
 }
 
-/// The weaker proof, for accounts that may not read mysql.innodb_index_stats: the pages that the
-/// primary key has been given, upper levels and unused ones of the last extents included.
+/// The weaker proof, for accounts that may not read mysql.innodb_index_stats: the pages allocated to the
+/// primary key, upper levels and unused pages of the last extents included.
 fn by_size(control: &mut Conn, names: &Names<'_>, name: &str, blocks: u64) -> Result<String, EngineError> {
     let bytes: Option<u64> = control
         .exec_first(
@@ -153,16 +153,14 @@ fn by_size(control: &mut Conn, names: &Names<'_>, name: &str, blocks: u64) -> Re
         )
         .map_err(|cause| query("read the size of a table", &cause))?;
     let pages = bytes.unwrap_or(0) / PAGE_BYTES;
-    // Up to four extents of 64 pages are set aside at once (fsp0fsp, "FSP_FREE_ADD").
+    // Up to four extents of 64 pages are reserved at once (fsp0fsp, "FSP_FREE_ADD").
     if (blocks..=blocks + blocks / 25 + 256).contains(&pages) {
-        return Ok(format!(
-            "{pages} pages in all (mysql.innodb_index_stats may not be read by this account)"
-        ));
+        return Ok(format!("{pages} pages in all (this account may not read mysql.innodb_index_stats)"));
     }
-    Err(failed("put one visited row on each page", format!("{blocks} of them came to lie on {pages} pages")))
+    Err(failed("place one visited row on each page", format!("{blocks} rows take {pages} pages")))
 }
 
-/// The loop over one table, with what the options do not ask for left out.
+/// The procedure for one table, without what the options do not need.
 fn loop_sql(names: &Names<'_>, table: u32, spec: &LogicalIo) -> String {
     let unit = spec.work_unit;
     let starts = |range: u64| format!("FLOOR(RAND() * {})", range - unit + 1);
@@ -182,7 +180,7 @@ fn loop_sql(names: &Names<'_>, table: u32, spec: &LogicalIo) -> String {
         "SELECT COUNT(*), SUM(value + twin) INTO n, s FROM {name} FORCE INDEX (by_k) \
          WHERE k BETWEEN first AND first + {last};"
     );
-    // Two sessions that hold rows of one table until later would block each other in a circle.
+    // Two sessions that hold rows of one table until later would deadlock.
     let commit = if spec.shared { "COMMIT AND CHAIN;" } else { "" };
     let step = match spec.updates() {
         true => format!(
@@ -216,12 +214,12 @@ pub(super) fn read_sql(names: &Names<'_>, table: u32) -> String {
     fill(include_str!("sql/blocks_read.sql"), &[("table", &names.blocks(table))])
 }
 
-/// A changing step of the client's loop.
+/// A step of the client's loop that updates.
 pub(super) fn update_sql(names: &Names<'_>, table: u32) -> String {
     fill(include_str!("sql/blocks_update.sql"), &[("table", &names.blocks(table))])
 }
 
-/// Reads all pages of a table and of its index, and checks what they hold.
+/// Reads all pages of a table and of its index, and checks their contents.
 pub(super) fn warm(
     connection: &mut Conn,
     names: &Names<'_>,
@@ -248,7 +246,7 @@ pub(super) fn warm(
     }
 }
 
-/// Refuses a plan that would answer from the index alone, or read the whole table; gives it.
+/// Refuses a plan that would answer from the index alone, or read the whole table; gives the plan.
 pub(super) fn plan(
     connection: &mut Conn,
     names: &Names<'_>,

@@ -1,4 +1,4 @@
-//! The workloads on MariaDB: their data, their loops inside the server, and what is counted.
+//! The workloads on MariaDB: data, loops inside the server, counters.
 
 mod call;
 mod counters;
@@ -29,33 +29,33 @@ pub(crate) use watch::Watch;
 /// Workloads of this engine.
 pub(crate) const NAMES: &[&str] = &[LOGICAL_IO, INSERT, TRANSACTION];
 
-/// A treatment at work, whatever its workload is.
+/// A treatment of any workload.
 pub(crate) trait AtWork: Send + Sync {
-    /// What watches over it.
+    /// Its connection for control and counters.
     fn watch(&self) -> &Watch;
 
     /// Opens a session on the calling thread.
     ///
     /// # Errors
-    /// Whatever keeps the session from working.
+    /// Whatever prevents the session from working.
     fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError>;
 
-    /// What the reader must know, once all sessions are open and warm.
+    /// Notes for the report, once all sessions are open and warm.
     ///
     /// # Errors
-    /// The data is not as the workload needs it.
+    /// The data is not as the workload requires.
     fn standing(&self) -> Result<Vec<String>, EngineError>;
 
-    /// After the last slice.
+    /// Called after the last slice.
     ///
     /// # Errors
-    /// The data is not what the sessions said, or could not be put back.
+    /// The data is not what the sessions reported, or could not be reset.
     fn finish(&self) -> Result<(), EngineError> {
         Ok(())
     }
 }
 
-/// What is to be done on data that threadwise makes.
+/// A workload on data that threadwise makes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Spec {
     /// Reads of cached blocks.
@@ -77,7 +77,7 @@ impl Work {
     /// Reads and checks a request's workload options.
     ///
     /// # Errors
-    /// The first that cannot be.
+    /// The first option that is impossible.
     pub(crate) fn parse(load: &LoadRequest) -> Result<Self, EngineError> {
         some_sessions(load)?;
         let spec = match load.workload.as_str() {
@@ -96,7 +96,7 @@ impl Work {
         Ok(Self { spec, place })
     }
 
-    /// Bytes of the data of all sessions, indexes and what will be inserted included, about.
+    /// Bytes of the data of all sessions, with indexes and expected inserts, about.
     pub(crate) fn data_bytes(&self, sessions: u32) -> u64 {
         match &self.spec {
             Spec::LogicalIo(spec) => {
@@ -116,7 +116,7 @@ impl Work {
 
     /// The value of innodb_flush_log_at_trx_commit that the workload asks for.
     ///
-    /// `relaxed` is 0: a commit neither writes nor flushes the log, which follows within a second,
+    /// `relaxed` is 0: a commit neither writes nor flushes the log, which happens within a second,
     /// as with PostgreSQL's synchronous_commit=off. With 2 each commit would still make a system call.
     pub(crate) fn flush_at_commit(&self) -> Option<u8> {
         use threadwise_engine::workloads::insert::Durability;
@@ -131,17 +131,17 @@ impl Work {
 /// Refuses a treatment without sessions.
 fn some_sessions(load: &LoadRequest) -> Result<(), EngineError> {
     match load.sessions {
-        0 => Err(refuse("sessions", "0 sessions do no work; ask for at least 1".into())),
+        0 => Err(refuse("sessions", "0 sessions; at least 1 is needed".into())),
         _ => Ok(()),
     }
 }
 
-/// What of a treatment lies in the server: for the list of what is dropped at the end.
+/// Objects of a treatment in the server, for the list of what is dropped at the end.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Objects {
-    /// Tables, without their database.
+    /// Tables, without schema.
     pub tables: Vec<String>,
-    /// Procedures, without their database.
+    /// Procedures, without schema.
     pub procedures: Vec<String>,
 }
 
@@ -160,10 +160,10 @@ pub(crate) fn objects(workload: &Work, sessions: u32, suffix: &str) -> Objects {
     }
 }
 
-/// Makes the data of one treatment in the server's schema, which is there already.
+/// Makes the data of one treatment in threadwise's database, which exists already.
 ///
 /// # Errors
-/// The server's, or data that did not come out as it has to be.
+/// An error of the server, or data that is not as required.
 pub(crate) fn load(
     control: &mut Conn,
     server: &Server,

@@ -1,8 +1,8 @@
 //! One session: its loop inside the server, or in the client.
 //!
-//! A loop inside the server counts what ended inside the window. CPU time and switches are read over
-//! the whole call, re-warm included, and scaled by rows in the window over rows of the call, so that
-//! they are those of as many rows. They are the server's thread's; the client's CPU is a counter.
+//! A loop inside the server counts what ended inside the window. CPU time and switches are read over the whole
+//! call, re-warm included, and scaled by rows in the window over rows of the call. They are those of the server's
+//! thread; the client's CPU time is a counter.
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Params, Statement, Value};
@@ -26,7 +26,7 @@ use super::thread::Backend;
 use super::{Spec, Work, insert, logical_io};
 use crate::error::{failed, query};
 
-/// What a session tells its treatment besides its slices.
+/// What a session reports besides its slices.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     /// Rows of the last call, in the window and outside of it.
@@ -35,20 +35,20 @@ pub(super) struct Tally {
     pub inserted: AtomicI64,
     /// Sum of `key_check` over their keys.
     pub key_sum: AtomicI64,
-    /// One more than the number of the last slice that is over.
+    /// Number of the last slice that is over, plus 1.
     pub done: AtomicU64,
 }
 
 /// An open session.
 pub(super) struct MariadbSession {
     pub connection: Conn,
-    /// Cancels what the server does for it.
+    /// Cancels its statement in the server.
     _at_end: AtEnd,
     pub schema: String,
     pub suffix: String,
     pub workload: Work,
     pub number: u32,
-    /// Number of the table, where sessions have their own.
+    /// Number of the table, if sessions have their own.
     pub table: u32,
     pub backend: Option<Backend>,
     pub clock: ServerClock,
@@ -62,7 +62,7 @@ pub(super) struct MariadbSession {
     pub keys: RandomKeys,
 }
 
-/// What is given to a session to begin with.
+/// Parameters of a session.
 pub(super) struct Opened {
     pub connection: Conn,
     pub at_end: AtEnd,
@@ -105,7 +105,7 @@ impl MariadbSession {
         }
     }
 
-    /// A read-only or changing loop over blocks inside the server.
+    /// A loop over blocks inside the server, read-only or updating.
     fn server_blocks(&mut self, spec: LogicalIo, window: &Window) -> Result<SessionSlice, EngineError> {
         let (start_us, end_us) = self.server_window(window)?;
         // Below the generator's modulus (mysys/my_rnd.c).
@@ -119,7 +119,7 @@ impl MariadbSession {
             .exec_first(sql, (start_us, end_us, seeds.0, seeds.1))
             .map_err(|cause| query("run its loop", &cause))?;
         let client = thread_cpu_ns() - client;
-        let (steps, calls, wrong, _) = row.ok_or_else(|| failed("run its loop", "it gave no result"))?;
+        let (steps, calls, wrong, _) = row.ok_or_else(|| failed("run its loop", "it returned no result"))?;
         if wrong > 0 {
             return Err(EngineError::WrongAnswer(format!(
                 "{wrong} of {calls} steps on {} gave another number of rows or another sum",
@@ -152,16 +152,15 @@ impl MariadbSession {
             .map_err(|cause| query("run its loop", &cause))?;
         let client = thread_cpu_ns() - client;
         let (steps, calls, key_sum, ended_us) =
-            row.ok_or_else(|| failed("run its loop", "it gave no result"))?;
+            row.ok_or_else(|| failed("run its loop", "it returned no result"))?;
         let call = Call { steps, calls, rows_per_step: spec.rows_per_tx };
         self.next_row += call.all_rows();
         self.tell(&call, key_sum);
         let mut slice = call.slice(before, Backend::usage_of(self.backend), client);
         if wanted > 0 {
             if call.all_rows() < wanted || ended_us > end_us {
-                let why =
-                    format!("{} of {wanted} rows were inserted when the time was over", call.all_rows());
-                return Err(failed("finish its part", why));
+                let why = format!("{} of {wanted} rows were inserted when the time was up", call.all_rows());
+                return Err(failed("insert its rows", why));
             }
             let ended_ns = self.clock.monotonic_ns_of(ended_us);
             slice.finished_ns = Some(ended_ns.saturating_sub(window.start_ns).max(1));
@@ -277,7 +276,7 @@ impl Session for MariadbSession {
             (Loop::Server, Spec::LogicalIo(spec)) => self.server_blocks(spec, window),
             (Loop::Server, Spec::Insert(spec)) => self.server_rows(spec, window),
         };
-        // Windows in which a warm-up is measured have the number of a slice that is still to come.
+        // Windows that measure a warm-up have the number of a later slice.
         if window.piece_ns.is_none() {
             self.tally.done.store(window.sequence + 1, Ordering::Relaxed);
         }
@@ -288,14 +287,14 @@ impl Session for MariadbSession {
 /// The clock that the loops read, CLOCK_REALTIME in microseconds.
 ///
 /// # Errors
-/// The server's.
+/// An error of the server.
 pub(super) fn now(connection: &mut Conn) -> Result<Option<i64>, EngineError> {
     const NOW: &str = "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6))";
-    connection.query_first(NOW).map_err(|cause| query("compare the server's clock", &cause))
+    connection.query_first(NOW).map_err(|cause| query("measure the server's clock", &cause))
 }
 
 fn prepare(connection: &mut Conn, sql: &str) -> Result<Statement, EngineError> {
-    // The library keeps it: from the second slice on this costs nothing.
+    // The library caches it: from the second slice on this costs nothing.
     connection.prep(sql).map_err(|cause| query("prepare a step", &cause))
 }
 

@@ -1,9 +1,9 @@
 //! The server's threads: which one serves a connection, and what it used.
 //!
-//! Source: information_schema.PROCESSLIST.TID is the number of the thread in the kernel
-//! (mariadb.com/kb/en/information-schema-processlist-table). A number alone proves nothing: the
-//! server may run on another machine or in another PID namespace, where the same number is another
-//! thread. So the thread has to be one of a MariaDB server, and to burn CPU when it is asked to.
+//! Source: information_schema.PROCESSLIST.TID is the kernel's thread number
+//! (mariadb.com/kb/en/information-schema-processlist-table). The number alone proves nothing: the
+//! server may run on another machine or in another PID namespace, where it belongs to another thread. So the
+//! thread must be one of a MariaDB server, and must use CPU time when a query asks for it.
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
@@ -13,7 +13,7 @@ use threadwise_process::proc;
 use crate::Server;
 use crate::error::query;
 
-/// CPU time that the proof has to show, nanoseconds: the question takes several times that.
+/// CPU time that the proof needs, nanoseconds: the query uses several times that.
 const PROOF_NS: u64 = 1_000_000;
 
 /// A thread of a server on this machine.
@@ -25,7 +25,7 @@ pub(crate) struct Backend {
     pub tid: u32,
 }
 
-/// What a thread used since its start.
+/// What a thread has used since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Usage {
     pub cpu_ns: u64,
@@ -35,7 +35,7 @@ pub(super) struct Usage {
 }
 
 impl Backend {
-    /// What it used so far. Zeros where it has ended; the connection's error tells about that.
+    /// The current values. Zeros if it has ended, which the connection's error reports.
     pub(super) fn usage(self) -> Usage {
         let times = proc::thread_times(self.pid, self.tid);
         let switches = proc::switches(self.pid, self.tid).unwrap_or_default();
@@ -47,16 +47,16 @@ impl Backend {
         }
     }
 
-    /// The same of a thread that may be out of reach; zeros where it is.
+    /// The same for a thread that may be out of reach; zeros if it is.
     pub(super) fn usage_of(backend: Option<Self>) -> Usage {
         backend.map(Self::usage).unwrap_or_default()
     }
 }
 
-/// The thread that serves this connection: `Ok(Err(why))` where it is out of reach.
+/// The thread that serves this connection: `Ok(Err(why))` if it is out of reach.
 ///
 /// # Errors
-/// The server's.
+/// An error of the server.
 pub(crate) fn locate(connection: &mut Conn, server: &Server) -> Result<Result<Backend, String>, EngineError> {
     if !server.near() {
         return Ok(Err(format!("it runs on another machine ({})", server.place())));

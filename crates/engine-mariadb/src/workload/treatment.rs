@@ -1,4 +1,4 @@
-//! One treatment at work in a server: its sessions, and what belongs to none of them.
+//! A treatment in a server: its sessions, and what belongs to none of them.
 
 use mysql::prelude::Queryable;
 use std::sync::atomic::Ordering;
@@ -18,22 +18,22 @@ use crate::Server;
 use crate::error::{ENGINE, failed, query};
 use crate::options::Waits;
 
-/// Most pages that the second reading of all data may fetch from files, of 1000.
+/// Most pages that the second reading of all data may fetch from files, per 1000.
 const UNCACHED_PER_MILLE: u64 = 1;
 
-/// A treatment. Called by the worker's main thread, but for [`AtWork::open`].
+/// A treatment. Called by the worker's main thread, except [`AtWork::open`].
 pub(crate) struct Treatment {
     server: Server,
     workload: Work,
     suffix: String,
     sessions: u32,
-    /// Whether the data is thrown away afterwards.
+    /// Whether the data is discarded afterwards.
     fresh: bool,
     watch: Watch,
     facts: Mutex<Facts>,
 }
 
-/// What the sessions found out when they were opened.
+/// Facts found when the sessions were opened.
 #[derive(Debug, Default)]
 struct Facts {
     /// The plan of a step, of the session with the lowest number.
@@ -54,11 +54,11 @@ impl Facts {
 }
 
 impl Treatment {
-    /// Connects, and finds the data as it was loaded. `fresh` says that the data is this run's own and
-    /// will be thrown away; else it is put back at the end, and at the start when a killed run left it.
+    /// Connects, and checks that the data is as loaded. `fresh` means that the data is this run's own and will be
+    /// discarded; otherwise it is reset at the end, and at the start if a killed run left it changed.
     ///
     /// # Errors
-    /// The server's; or data that is not what was loaded.
+    /// An error of the server; or data that is not as loaded.
     pub(crate) fn start(
         server: &Server,
         workload: Work,
@@ -69,7 +69,7 @@ impl Treatment {
         let mut connection = server.connect()?;
         let names = names(server.schema(), suffix);
         match workload.spec {
-            // No restart keeps a table in memory.
+            // A table in memory is empty after a restart.
             Spec::Insert(spec) if spec.table == Table::Unlogged => {
                 insert::fill_memory_table(&mut connection, &names)?;
             }
@@ -112,7 +112,7 @@ impl Treatment {
         let mut control = self.watch.control();
         let most = (u64::from(tables) * blocks * UNCACHED_PER_MILLE / 1000).max(u64::from(tables));
         let mut read = 0;
-        // Somebody else's reads count too, where the server is not ours alone; so a second chance.
+        // On a shared server reads of others count too, hence a second attempt.
         for _ in 0..2 {
             let before = Reading::take(&mut control.connection)?;
             for table in 0..tables {
@@ -148,14 +148,14 @@ impl AtWork for Treatment {
     /// Opens a session on the calling thread.
     ///
     /// # Errors
-    /// The server's; a plan that does not read rows; a clock that cannot be known.
+    /// An error of the server; a plan that does not read rows; a clock that is too uncertain.
     fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
         let mut connection = self.server.connect()?;
         let names = self.names();
         let backend = locate(&mut connection, &self.server)?;
         let shared = matches!(self.workload.spec, Spec::LogicalIo(spec) if spec.shared);
         let table = if shared { 0 } else { request.session };
-        // Read committed takes no locks on gaps, which updates of one table would block each other by.
+        // Read committed takes no gap locks, by which updates of one table would block each other.
         let isolation = if shared { "READ COMMITTED" } else { "REPEATABLE READ" };
         let action = "set up a session";
         run(&mut connection, action, "SET optimizer_switch='mrr=off,rowid_filter=off'")?;
@@ -179,8 +179,8 @@ impl AtWork for Treatment {
         Ok(Box::new(MariadbSession::new(opened, &names, self.workload, place, request.seed)))
     }
 
-    /// What the reader must know, once all sessions are open and warm; with the proof that the data is
-    /// in memory: reading all of it again reads no file.
+    /// Notes for the report, once all sessions are open and warm; with the proof that the data is in memory: a second
+    /// reading of all of it reads no file.
     ///
     /// # Errors
     /// The data is not cached.
@@ -206,10 +206,10 @@ impl AtWork for Treatment {
         Ok(notes)
     }
 
-    /// Checks that the table holds what the sessions said, and puts it back unless it is thrown away.
+    /// Checks that the table holds what the sessions reported, and resets it unless it is discarded.
     ///
     /// # Errors
-    /// Rows are missing or there are too many; or they could not be taken out again.
+    /// Rows are missing or there are too many; or they could not be removed.
     fn finish(&self) -> Result<(), EngineError> {
         let Spec::Insert(spec) = self.workload.spec else { return Ok(()) };
         let mut control = self.watch.control();

@@ -1,8 +1,8 @@
-//! What sessions wait for: looked at from a control connection, 20 times a second.
+//! Waits of sessions, sampled from a control connection, 20 times a second.
 //!
-//! The states of the process list cost nothing in statements: the server keeps them anyway. They name
-//! what a statement is at, most of which is work; the waits among them are below. Short waits inside
-//! InnoDB have no state. The wait instruments of the performance schema show them, and cost CPU time.
+//! The states of the process list cost statements nothing: the server keeps them anyway. They name the current step of
+//! a statement, most of which is work; the states that are waits are listed below. Short waits inside InnoDB
+//! have no state. The wait instruments of the performance schema show them, and cost CPU time.
 //!
 //! Source: mariadb.com/kb/en/general-thread-states (with sql/mysqld.cc, PSI_stage_info, of 10.11) and
 //! mariadb.com/kb/en/performance-schema-events_waits_current-table (a row whose END_EVENT_ID is NULL is
@@ -20,31 +20,31 @@ use crate::options::Waits;
 /// Time between two looks.
 const PERIOD_NS: u64 = 50_000_000;
 
-/// Said where the performance schema is used. The figure: CPU time of the server per row of one session's
-/// inserts of two rows, over that without the performance schema, measured on a busy machine.
+/// A note if the performance schema is used. The figure: CPU time of the server per row of one session's inserts of
+/// two rows, over that without the performance schema, measured on a busy machine.
 const COST: &str = "waits=instruments: the performance schema takes CPU time in every statement; for inserts of two \
                     rows it was measured at 1.165 times the CPU time per row (95%: 1.116 to 1.215)";
 
-/// Said where only the states show.
+/// A note if only the states are used.
 const STATES_ONLY: &str = "waits are taken from the states of the process list, since the performance schema's wait \
                            instruments are off: short waits inside InnoDB do not show";
 
 /// Command of a session that has no statement.
 const IDLE: &str = "Sleep";
 
-/// How a treatment looks.
+/// How a treatment samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Look {
-    /// Where the names come from.
+    /// Source of the names.
     pub source: Waits,
     /// Whether a commit waits for the log to be flushed; else the state `Commit` is work.
     pub flushes: bool,
-    /// Whether a session without a statement is at work, waiting for its client; with loops inside the
-    /// server it has not begun or is done.
+    /// Whether a session without a statement is at work, waiting for its client; with loops inside the server it has
+    /// not begun or is done.
     pub client: bool,
 }
 
-/// What of the wanted this server has, and what the reader must know of it.
+/// The requested source if this server has it, else the states; with the note for it.
 pub(super) fn source(control: &mut Conn, wanted: Waits) -> (Waits, Option<&'static str>) {
     if wanted != Waits::Instruments {
         return (wanted, None);
@@ -63,11 +63,11 @@ pub(super) fn source(control: &mut Conn, wanted: Waits) -> (Waits, Option<&'stat
     }
 }
 
-/// Looks during a window, at a phase of `phase` (0 to 1) of the period, until the window ends or all
+/// Samples during a window, starting at a phase of `phase` (0 to 1) of the period, until the window ends or all
 /// sessions are done.
 ///
 /// # Errors
-/// The server's.
+/// An error of the server.
 pub(super) fn sample(
     control: &mut Conn,
     look: Look,
@@ -85,9 +85,9 @@ pub(super) fn sample(
             break;
         }
         let rows: Vec<Row> =
-            control.query(&sql).map_err(|cause| query("look at what sessions wait for", &cause))?;
+            control.query(&sql).map_err(|cause| query("sample the waits of sessions", &cause))?;
         let now_ns = monotonic_ns();
-        // An answer that came late tells of the time between windows.
+        // A late answer is about the time between windows.
         if now_ns < window.end_ns && !all_done() {
             let seen = rows.iter().filter_map(seen).filter(|(id, ..)| sessions.contains(id));
             seen.filter_map(|(_, command, wait)| name(look, &command, wait.as_deref()))
@@ -123,7 +123,7 @@ fn statement(source: Waits, sessions: &[u32]) -> Option<String> {
     }
 }
 
-/// The name of what a session is seen at: `running` for work, `None` for nothing of ours.
+/// The name of a session's state: `running` for work, `None` if it is none of this treatment's.
 fn name(look: Look, command: &str, wait: Option<&str>) -> Option<String> {
     if command == IDLE {
         return look.client.then(|| "client".to_owned());
@@ -131,7 +131,7 @@ fn name(look: Look, command: &str, wait: Option<&str>) -> Option<String> {
     let running = || "running".to_owned();
     Some(match (look.source, wait.map(str::trim).filter(|wait| !wait.is_empty())) {
         (_, None) | (Waits::None, _) => running(),
-        // The access of a table is work; what it waits for shows as an event inside of it.
+        // Access to a table is work; its waits are events inside it.
         (Waits::Instruments, Some("wait/io/table/sql/handler")) => running(),
         (Waits::Instruments, Some(event)) => event.trim_start_matches("wait/").to_owned(),
         (Waits::States, Some(state)) if is_wait(state, look.flushes) => state.to_owned(),
@@ -139,9 +139,9 @@ fn name(look: Look, command: &str, wait: Option<&str>) -> Option<String> {
     })
 }
 
-/// Whether a state is a wait. `Commit` holds the writing and the flush of the log and, for a small part
-/// of the time where it is flushed, the work of a commit. All others (`Update`, `Opening tables`,
-/// `Statistics`, `System lock`, `Unlocking tables`, …) are steps of a statement that are work.
+/// Whether a state is a wait. `Commit` contains the writing and the flush of the log and, for a small part of the time
+/// if it is flushed, the work of a commit. All others (`Update`, `Opening tables`, `Statistics`, `System lock`,
+/// `Unlocking tables`, …) are steps of a statement that are work.
 fn is_wait(state: &str, flushes: bool) -> bool {
     match state {
         "Commit" | "Commit_implicit" => flushes,

@@ -1,5 +1,5 @@
-//! What belongs to none of a treatment's sessions: the connection that controls, the server's counters, samples of what
-//! sessions wait for; and what is known of each session.
+//! What belongs to none of a treatment's sessions: the control connection, the server's counters, samples of waits; and
+//! a record of each session.
 
 use mysql::Conn;
 use rand_chacha::ChaCha8Rng;
@@ -20,7 +20,7 @@ use crate::options::Waits;
 /// Stream of the seed's generator for the phases of samples.
 const PHASE_STREAM: u64 = u64::MAX;
 
-/// What watches over a treatment. Called by the worker's main thread, but for [`Watch::add`].
+/// Control connection, counters and samples of a treatment. Called by the worker's main thread, except [`Watch::add`].
 pub(crate) struct Watch {
     look: Look,
     notes: Vec<String>,
@@ -38,7 +38,7 @@ pub(super) struct Control {
     phases: ChaCha8Rng,
 }
 
-/// What is known of a session.
+/// A session, as its treatment sees it.
 pub(super) struct OpenSession {
     /// Its number.
     pub number: u32,
@@ -46,16 +46,16 @@ pub(super) struct OpenSession {
     pub connection_id: u32,
     /// The server's thread, or why it is out of reach.
     pub backend: Result<Backend, String>,
-    /// What it tells besides its slices.
+    /// What it reports besides its slices.
     pub tally: Arc<Tally>,
 }
 
 impl Watch {
-    /// Takes a connection as the one that controls. Waits are looked at as `sampled` says; `flushes` and `client` are
-    /// those of [`Look`].
+    /// Uses a connection as the control connection. Waits are sampled as `sampled` says; `flushes` and `client` are
+    /// fields of [`Look`].
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub(super) fn start(
         mut connection: Conn,
         server: &Server,
@@ -88,7 +88,6 @@ impl Watch {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One more session.
     pub(super) fn add(&self, session: OpenSession) {
         let mut open = self.opened();
         open.push(session);
@@ -108,18 +107,17 @@ impl Watch {
         self.control().backend.clone()
     }
 
-    /// Something to be asked over the control connection.
+    /// Runs a query over the control connection.
     pub(crate) fn with_control<T>(&self, ask: impl FnOnce(&mut Conn) -> T) -> T {
         ask(&mut self.control().connection)
     }
 
-    /// What of all this a reader must know.
+    /// Notes for the report.
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = self.notes.clone();
         if self.opened().iter().any(|session| session.backend.is_err()) {
-            notes.push(
-                "the server's threads are out of reach: its CPU time is not known and stands as 0".into(),
-            );
+            notes
+                .push("the server's threads are out of reach: its CPU time is unknown and given as 0".into());
         }
         notes
     }
@@ -127,7 +125,7 @@ impl Watch {
     /// Reads counters before a slice.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub(crate) fn before(&self) -> Result<(), EngineError> {
         let mut control = self.control();
         let reading = Reading::take(&mut control.connection)?;
@@ -139,7 +137,7 @@ impl Watch {
     /// Samples waits during a slice.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub(crate) fn during(&self, window: &Window) -> Result<(), EngineError> {
         let (ids, tallies): (Vec<u32>, Vec<Arc<Tally>>) =
             self.opened().iter().map(|open| (open.connection_id, Arc::clone(&open.tally))).unzip();
@@ -150,11 +148,11 @@ impl Watch {
         Ok(())
     }
 
-    /// Reads counters after a slice: the pages go to the sessions, by rows, the rest to the slice. All
-    /// are those of the whole calls, scaled to the rows of the window.
+    /// Reads counters after a slice: the sessions get the pages, by rows, the slice the rest. All are those of the
+    /// whole calls, scaled to the rows of the window.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub(crate) fn after(&self, sessions: &mut [SessionSlice]) -> Result<Counters, EngineError> {
         let mut control = self.control();
         let reading = Reading::take(&mut control.connection)?.with_latches(&mut control.connection);

@@ -1,4 +1,4 @@
-//! Data directories of our clusters: made by initdb.
+//! Data directories of private clusters, made by initdb.
 
 use std::ffi::OsString;
 use std::fs;
@@ -15,43 +15,43 @@ use super::settings::{Fit, configuration};
 use crate::error::{ENGINE, failed};
 use crate::options::Managed;
 
-/// Superuser of our clusters.
+/// Superuser of private clusters.
 pub(super) const SUPERUSER: &str = "threadwise";
 
 /// How long initdb may take; it takes 1 s on an idle machine.
 const INITDB_LIMIT: Duration = Duration::from_secs(180);
 
-/// File beside a data directory on which a server runs only while somebody needs it.
+/// File beside a data directory on which a server runs only while it is needed.
 const RESTING: &str = "resting";
 
-/// The home of a cluster in a folder of ours, see [`Home::new`].
+/// The home of a cluster in a study's data folder, see [`Home::new`].
 pub fn home(data_dir: &Path, kind: &str, identity: &str) -> Home {
     Home::new(ENGINE, data_dir, kind, identity)
 }
 
-/// Says that no server runs on it but while somebody needs it.
+/// Marks a home whose server runs only while it is needed.
 ///
 /// # Errors
-/// The file system's.
+/// An error of the file system.
 pub fn rest(home: &Home) -> Result<(), EngineError> {
     let path = home.file(RESTING);
     fs::write(&path, "").map_err(|cause| failed(format!("write {}", path.display()), cause))
 }
 
-/// Whether that was said.
+/// Whether a home is so marked.
 pub fn is_resting(home: &Home) -> bool {
     home.file(RESTING).exists()
 }
 
-/// The user that our servers run as; `None` for our own.
+/// The user that private servers run as; `None` for the current user.
 pub fn server_user() -> Option<User> {
     users::server_user(&["postgres"])
 }
 
-/// Makes a new, empty cluster with our settings.
+/// Makes a new, empty cluster with threadwise's settings.
 ///
 /// # Errors
-/// initdb's, with its last lines, or the file system's.
+/// An error of initdb, with its last lines, or an error of the file system.
 pub fn prepare(
     home: &Home,
     programs: &Programs,
@@ -63,12 +63,12 @@ pub fn prepare(
     home.make(user.as_ref())?;
     let data = home.data();
     home.make_private(&data, user.as_ref())?;
-    let action = || format!("make the data directory {}", data.display());
+    let action = || format!("create the data directory {}", data.display());
     let pgdata = ["-D".into(), data.as_os_str().to_owned(), "-U".into(), SUPERUSER.into()];
-    // Trust is for whoever can reach the socket, which is its user alone: it lies in the data directory.
-    // The files are not synced one by one: a study that does not survive a power failure starts anew.
+    // Only the server's user can reach the socket in the data directory, so trust is safe. Files are not synced
+    // one by one: after a power failure a study starts again.
     let words = ["--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"].map(OsString::from);
-    // As in our configuration: the servers of initdb, when they are killed, then leave nothing in /dev/shm.
+    // As in threadwise's settings: initdb's servers, if killed, then leave nothing in /dev/shm.
     let shared = ["-c", "dynamic_shared_memory_type=mmap"].map(OsString::from);
     let shared = if programs.major >= 16 { shared.as_slice() } else { &[] };
     let args = [pgdata.as_slice(), words.as_slice(), shared].concat();
@@ -92,28 +92,27 @@ pub fn prepare(
     append().map_err(|cause| failed("write postgresql.conf", cause))
 }
 
-/// The line in which initdb or the server that it runs says what it failed on; its last lines tell of
-/// cleaning up.
+/// The line with the error of initdb or of the server that it runs; its last lines are about cleaning up.
 fn complaint(log: &Path) -> Option<String> {
     let text = String::from_utf8_lossy(&fs::read(log).ok()?).into_owned();
     let severe = ["FATAL:", "PANIC:", "initdb: error:"];
     let mut lines = text.lines().skip_while(|line| !severe.iter().any(|word| line.contains(word)));
     let said = lines.next()?.trim().to_owned();
-    // Such as to check the free disk space.
+    // For example: check the free disk space.
     let hint = lines.next().and_then(|line| line.split_once("HINT:")).map(|(_, hint)| hint.trim());
     Some(hint.map_or(said.clone(), |hint| format!("{said} ({hint})")))
 }
 
-/// Why initdb ended. PostgreSQL's programs find their libraries and files by where they lie themselves (its
-/// `src/port/path.c`, `make_relative_path`), so that a copy of `bin` alone answers `--version` and can do nothing else.
+/// Why initdb ended. PostgreSQL's programs find their libraries and files relative to their own place (its
+/// `src/port/path.c`, `make_relative_path`), so that a copy of `bin` alone answers `--version` and does nothing else.
 fn ended(line: &str, initdb: &Path) -> String {
     let parts_missing = ["$libdir/", ".bki\"", "/share"].iter().any(|part| line.contains(part))
         && ["No such file or directory", "does not exist"].iter().any(|why| line.contains(why));
     match parts_missing {
         false => format!("initdb ended: {line}"),
         true => format!(
-            "the programs in {} do not run as they are: copy the whole tree (bin, lib and share), or name the folder \
-             that they were installed in by the engine option bin (initdb ended: {line})",
+            "the programs in {} do not run there: copy the whole tree (bin, lib and share), or name the folder that \
+             they were installed in with --engine-option bin=FOLDER (initdb ended: {line})",
             initdb.parent().unwrap_or(Path::new("/")).display()
         ),
     }
@@ -147,8 +146,7 @@ mod tests {
             "initdb: error: input file \"/copy/share/postgresql/15/postgres.bki\" does not exist",
         ] {
             assert!(
-                said(line)
-                    .starts_with("the programs in /copy/bin do not run as they are: copy the whole tree")
+                said(line).starts_with("the programs in /copy/bin do not run there: copy the whole tree")
             );
             assert!(said(line).contains(line), "{line}");
         }

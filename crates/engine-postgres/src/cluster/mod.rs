@@ -1,5 +1,5 @@
-//! A cluster of ours: initdb, start, stop, copy. Nothing of it listens on a network; its socket lies in
-//! its data directory, which only its user may enter.
+//! A private cluster: initdb, start, stop, copy. It does not listen on a network; its socket is in its data directory,
+//! which only its user may enter.
 
 mod home;
 mod process;

@@ -1,4 +1,4 @@
-//! A running server of ours.
+//! A running private server.
 //!
 //! Source: PostgreSQL documentation, "Shutting Down the Server": SIGINT is the fast shutdown (with a
 //! checkpoint), SIGQUIT the immediate one (without).
@@ -18,16 +18,16 @@ use crate::connect::{Server, Target};
 use crate::error::failed;
 use crate::options::SCHEMA;
 
-/// How long a fast shutdown may take: its checkpoint writes everything that is in memory.
+/// Time limit of a fast shutdown: its checkpoint writes everything that is in memory.
 const FAST_LIMIT: Duration = Duration::from_secs(60);
 
-/// How long an immediate shutdown may take; the server kills its own processes after 5 s.
+/// Time limit of an immediate shutdown; the server kills its own processes after 5 s.
 const IMMEDIATE_LIMIT: Duration = Duration::from_secs(10);
 
-/// Name of the socket, by the port in our configuration.
+/// Name of the socket, by the port in the settings.
 const SOCKET: &str = ".s.PGSQL.5432";
 
-/// A running server of ours.
+/// How private servers are started, reached and stopped.
 pub type Cluster = Process<Programs>;
 
 impl Launch for Programs {
@@ -55,14 +55,14 @@ impl Launch for Programs {
         let stopped = stopping::stop(child, steps).map_err(|cause| failed("stop the server", cause))?;
         let log = "its log says why";
         match stopped.signal {
-            // The status tells what the signal does not: that it ended by itself just before.
+            // The status tells that it ended by itself just before the signal.
             Some(signal) if signal == steps[0].0 && stopped.status.success() => Ok(()),
             None => {
                 let why = format!("it had ended before, with {}; {log}", stopped.status);
                 Err(failed("stop the server", why))
             }
             Some(Signal::INT | Signal::QUIT) => {
-                let why = format!("it ended with {} in place of a shutdown in order; {log}", stopped.status);
+                let why = format!("it ended with {} instead of an orderly shutdown; {log}", stopped.status);
                 Err(failed("stop the server", why))
             }
             Some(_) => Err(failed("stop the server in time", "it was killed; look for a slow or full disk")),
@@ -70,10 +70,10 @@ impl Launch for Programs {
     }
 }
 
-/// Connects to the server of ours whose data directory this is, as any worker may.
+/// Connects to the private server on this data directory, from any worker.
 ///
 /// # Errors
-/// It does not take connections.
+/// It does not accept connections.
 pub fn connect(data: &Path) -> Result<Server, EngineError> {
     let opened = |cause| failed(format!("open the data directory {}", data.display()), cause);
     let (folder, held) = socket::folder(data, SOCKET).map_err(opened)?;

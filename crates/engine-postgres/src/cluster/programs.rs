@@ -18,17 +18,17 @@ pub struct Programs {
     pub postgres: PathBuf,
     /// `initdb` beside it.
     pub initdb: PathBuf,
-    /// Its version in its own words: `15.18 (Debian 15.18-0+deb12u1)`.
+    /// Its version as it prints it: `15.18 (Debian 15.18-0+deb12u1)`.
     pub version: String,
-    /// The first number of it.
+    /// The first number of the version.
     pub major: u32,
 }
 
 impl Programs {
-    /// Those in `bin`, else the newest that there are.
+    /// The programs in `bin`, or the newest installed ones.
     ///
     /// # Errors
-    /// There are none, or only ones that are too old.
+    /// There are none, or they are too old.
     pub fn find(bin: Option<&Path>) -> Result<Self, EngineError> {
         let found = match bin {
             Some(folder) => Self::in_folder(folder).map_err(|why| refuse("bin", why))?,
@@ -37,7 +37,7 @@ impl Programs {
         if found.major < OLDEST {
             let why = format!(
                 "PostgreSQL {} in {} is older than {OLDEST}, the first with procedures that commit; install a \
-                 newer one, or name its folder by the engine option bin",
+                 newer one, or name its folder with --engine-option bin=FOLDER",
                 found.version,
                 found.postgres.parent().unwrap_or(Path::new("/")).display()
             );
@@ -47,7 +47,7 @@ impl Programs {
     }
 
     fn in_folder(folder: &Path) -> Result<Self, String> {
-        // Through links: a link to postgres alone does not say where initdb is.
+        // Links resolved: a link to postgres alone does not tell where initdb is.
         let resolve = |name: &str| {
             let path = folder.join(name);
             std::fs::canonicalize(&path)
@@ -76,15 +76,15 @@ fn newest() -> Result<Programs, EngineError> {
             seen.push(found);
         }
     }
-    // Of equals the first, which PATH names.
+    // Of equal versions the first one found, in the order of PATH.
     seen.into_iter().rev().max_by_key(|programs| numbers(&programs.version)).ok_or_else(|| {
         let why = "postgres and initdb are neither on PATH nor where packages put them; install PostgreSQL \
-                   (Debian: postgresql), or name their folder by the engine option bin";
+                   (Debian: postgresql), or name their folder with --engine-option bin=FOLDER";
         missing(ENGINE, why)
     })
 }
 
-/// The folder that `pg_config` tells, for builds in a place of their own.
+/// The folder that `pg_config` reports, for builds in other places.
 fn configured(folders: &[PathBuf]) -> Option<PathBuf> {
     let program =
         folders.iter().map(|folder| folder.join("pg_config")).find(|path| programs::is_program(path))?;
@@ -93,7 +93,7 @@ fn configured(folders: &[PathBuf]) -> Option<PathBuf> {
     folder.is_absolute().then_some(folder)
 }
 
-/// What `postgres --version` says: `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`.
+/// Parses the output of `postgres --version`: `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`.
 fn version(postgres: &Path) -> Result<(String, u32), String> {
     let shown = postgres.display();
     let output = Command::new(postgres)
@@ -106,7 +106,7 @@ fn version(postgres: &Path) -> Result<(String, u32), String> {
     let major = version.as_deref().and_then(|version| numbers(version).first().copied());
     match (version, major) {
         (Some(version), Some(major)) => Ok((version, major)),
-        _ => Err(format!("{shown} --version does not answer as PostgreSQL does")),
+        _ => Err(format!("{shown} --version does not print a version of PostgreSQL")),
     }
 }
 
@@ -155,7 +155,7 @@ mod tests {
             assert!(old.contains(&format!("PostgreSQL {version}")) && old.contains("older than 11"), "{old}");
         }
         let strange = message(fake("none").path());
-        assert!(strange.contains("does not answer"), "{strange}");
+        assert!(strange.contains("does not print"), "{strange}");
         let empty = tempfile::tempdir().unwrap();
         assert!(message(empty.path()).contains("no program"), "{}", message(empty.path()));
     }

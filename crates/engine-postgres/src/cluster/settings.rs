@@ -1,32 +1,31 @@
-//! The settings of our clusters. Each is a documented one (PostgreSQL documentation, chapter "Server
-//! Configuration"); what is not here is the server's own default, such as `fsync`, `full_page_writes`,
-//! `synchronous_commit` and `wal_level`.
+//! Settings of private clusters, all documented (PostgreSQL documentation, chapter "Server Configuration"). Others keep
+//! the server's defaults, such as `fsync`, `full_page_writes`, `synchronous_commit` and `wal_level`.
 
 use std::collections::BTreeMap;
 
 /// Bytes of a MiB.
 const MIB: u64 = 1 << 20;
 
-/// Memory that is not the data's: catalogues, the log's buffers, room for what a run adds.
+/// Memory for other things than data: catalogues, log buffers, room for what a run adds.
 const MORE_BYTES: u64 = 64 * MIB;
 
 /// The server's own default.
 const LEAST_BYTES: u64 = 128 * MIB;
 
-/// What a cluster is fitted to.
+/// What the settings depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fit {
-    /// Bytes of all data that is used at once.
+    /// Size of all data in use at once, bytes.
     pub data_bytes: u64,
     /// Sessions at once.
     pub sessions: u32,
-    /// Free bytes where the data directory is, which bounds the write-ahead log.
+    /// Free bytes on the data directory's file system, which bound the write-ahead log.
     pub free_bytes: u64,
     /// The server's major version.
     pub major: u32,
 }
 
-/// The text that goes behind initdb's own configuration; a later line wins.
+/// Text to append to initdb's configuration; a later line wins.
 pub fn configuration(fit: Fit, given: &BTreeMap<String, String>) -> String {
     let mut settings: BTreeMap<String, String> = ours(fit);
     settings.extend(given.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.clone())));
@@ -36,11 +35,11 @@ pub fn configuration(fit: Fit, given: &BTreeMap<String, String>) -> String {
 
 fn ours(fit: Fit) -> BTreeMap<String, String> {
     let memory = (fit.data_bytes + fit.data_bytes / 10 * 3 + MORE_BYTES).max(LEAST_BYTES);
-    // A checkpoint inside a window is somebody else's work: room for none, as far as the disk allows.
+    // A checkpoint inside a window disturbs the measurement: the log has room for none, as far as the disk allows.
     let log = (fit.free_bytes / 4).clamp(1024 * MIB, 16 * 1024 * MIB);
     let connections = u64::from(fit.sessions) + 30;
     let pairs = [
-        // Reachable by our socket alone: relative to the data directory, which is its user's alone.
+        // Only the server's user can reach the socket: it is in the data directory.
         ("listen_addresses", String::new()),
         ("unix_socket_directories", ".".into()),
         ("unix_socket_permissions", "0700".into()),
@@ -50,27 +49,27 @@ fn ours(fit: Fit) -> BTreeMap<String, String> {
         ("max_connections", connections.to_string()),
         ("shared_buffers", format!("{}MB", memory.div_ceil(MIB))),
         ("huge_pages", "try".into()),
-        // Work that comes at moments of its own choice.
+        // Background work at unpredictable times.
         ("autovacuum", "off".into()),
         ("bgwriter_lru_maxpages", "0".into()),
         ("checkpoint_timeout", "1d".into()),
         ("max_wal_size", format!("{}MB", log / MIB)),
         ("max_logical_replication_workers", "0".into()),
-        // One session is one process and runs the plans that it showed.
+        // One session is one process and runs the plans that it reported.
         ("jit", "off".into()),
         ("max_parallel_workers_per_gather", "0".into()),
         ("track_io_timing", "off".into()),
         // In the data directory, so that a killed server leaves nothing in /dev/shm.
         ("dynamic_shared_memory_type", "mmap".into()),
-        // A crash is to be seen, not repaired.
+        // A crash must show, not be repaired.
         ("restart_after_crash", "off".into()),
     ];
-    // Statistics that outgrow their place then stay in memory, and out of that file.
+    // Statistics that outgrow their memory then go to more memory, not into that file.
     let memory = (fit.major >= 14).then(|| ("min_dynamic_shared_memory", "16MB".into()));
     pairs.into_iter().chain(memory).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// A value as the configuration file has it: in quotes, those and backslashes inside escaped.
+/// A value as the configuration file has it: quoted, with quotes and backslashes escaped.
 fn quoted(value: &str) -> String {
     format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''"))
 }

@@ -1,5 +1,5 @@
-//! Cancelling what a connection does, from any thread (PostgreSQL documentation, "Canceling Requests in Progress"): the
-//! server would go on with a statement whose client is gone.
+//! Cancelling the statement of a connection, from any thread (PostgreSQL documentation, "Canceling Requests in
+//! Progress"): otherwise the server continues a statement whose client is gone.
 
 use postgres::{CancelToken, Client, NoTls};
 use threadwise_engine::EngineError;
@@ -11,7 +11,7 @@ use super::target::{SslMode, Target};
 use super::tls;
 use crate::error::failed;
 
-/// A way to cancel the statement of a connection.
+/// A handle to cancel the statement of a connection.
 #[derive(Clone)]
 pub(crate) struct Canceller {
     token: CancelToken,
@@ -19,8 +19,7 @@ pub(crate) struct Canceller {
 }
 
 impl Canceller {
-    /// Asks the server to cancel it. It does nothing where no statement runs, and says nothing where it fails: who cancels
-    /// is on the way out.
+    /// Asks the server to cancel it. Does nothing if no statement runs, and reports no error: the caller is ending.
     pub(crate) fn cancel(&self) {
         let tls = match self.target.ssl_mode {
             SslMode::Disable => None,
@@ -34,12 +33,12 @@ impl Canceller {
 }
 
 impl Server {
-    /// A way to cancel the statement of a connection to this server.
+    /// A handle to cancel the statement of a connection to this server.
     pub(crate) fn canceller(&self, client: &Client) -> Canceller {
         Canceller { token: client.cancel_token(), target: self.target().clone() }
     }
 
-    /// Has the statement of a connection cancelled when this process is asked to end.
+    /// Cancels the statement of a connection if this process is asked to end.
     ///
     /// # Errors
     /// Signals cannot be caught.

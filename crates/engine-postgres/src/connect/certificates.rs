@@ -1,9 +1,10 @@
-//! Certificates that PostgreSQL's own recipes make, psql takes and webpki does not: a self-signed one that says CA:TRUE (what
-//! `openssl req -x509` makes), and one of version 1 (what `openssl x509 -req` without `-extfile` makes up to OpenSSL 3.1).
-//! Both are made out by their common name alone. See "Secure TCP/IP Connections with SSL" in PostgreSQL's manual.
+//! Certificates that PostgreSQL's own recipes make and psql accepts, but webpki does not: a self-signed one with
+//! CA:TRUE (made by `openssl req -x509`), and one of version 1 (made by `openssl x509 -req` without `-extfile` up to
+//! OpenSSL 3.1). Both name the host in their common name alone. See "Secure TCP/IP Connections with SSL" in
+//! PostgreSQL's manual.
 //!
-//! What is taken here beyond webpki is only what a file of the user's vouches for: a certificate that is in the file itself, or
-//! one of version 1 that an authority of the file signed, without anything in between.
+//! Beyond webpki this accepts only a certificate for which the user's file vouches: one that is in the file itself, or
+//! one of version 1 that an authority in the file signed directly.
 
 use rustls::client::verify_server_name;
 use rustls::crypto::WebPkiSupportedAlgorithms;
@@ -18,7 +19,7 @@ use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::GeneralName;
 use x509_cert::spki::AlgorithmIdentifierOwned;
 
-/// Whether the certificates of the user's file vouch for one that webpki does not take for its form.
+/// Whether the certificates of the user's file vouch for one that webpki rejects for its form.
 pub fn is_vouched_for(
     certificate: &CertificateDer<'_>,
     file: &[CertificateDer<'_>],
@@ -41,8 +42,8 @@ pub fn key_of_first_version(certificate: &CertificateDer<'_>) -> Option<SubjectP
     (parsed.version == Version::V1).then(|| SubjectPublicKeyInfoDer::from(key))
 }
 
-/// Whether a certificate is made out to a host, as libpq judges it: by its alternative names, and by its common name
-/// where it has none of the host's kind.
+/// Whether a certificate is issued for a host, as libpq judges it: by its alternative names, or by its common name if
+/// it has none of the host's kind.
 pub fn is_made_out_to(certificate: &CertificateDer<'_>, host: &ServerName<'_>) -> bool {
     let by_alternative = |parsed: ParsedCertificate<'_>| verify_server_name(&parsed, host).is_ok();
     if ParsedCertificate::try_from(certificate).is_ok_and(by_alternative) {
@@ -63,7 +64,7 @@ pub fn is_made_out_to(certificate: &CertificateDer<'_>, host: &ServerName<'_>) -
     common.and_then(|name| text(&name.value)).is_some_and(|name| is_name(&name, &host.to_str()))
 }
 
-/// libpq's comparison: without case, and `*.` stands for one label.
+/// libpq's comparison: ignoring case, and `*.` stands for one label.
 fn is_name(name: &str, host: &str) -> bool {
     let rest = |host: &str| host.split_once('.').map(|(_, rest)| rest.to_owned());
     match name.strip_prefix("*.") {
@@ -115,7 +116,7 @@ fn is_signed_by(
             .any(|it| it.verify_signature(key_bits, &message, signature).is_ok())
 }
 
-/// An algorithm's identifier without the sequence around it, which is how rustls writes them.
+/// An algorithm's identifier without the enclosing sequence, as rustls stores it.
 fn inside(identifier: &AlgorithmIdentifierOwned) -> Option<Vec<u8>> {
     let whole = Any::encode_from(identifier).ok()?;
     Some(whole.value().to_owned())
@@ -144,7 +145,8 @@ mod tests {
     fn what_the_file_has_is_vouched_for_while_it_is_valid() {
         use rustls::pki_types::pem::PemObject;
         use std::time::Duration;
-        // Made by openssl 3.0 for two days: `req -x509 -newkey rsa:2048`, and `x509 -req` of another request with its key.
+        // Made by openssl 3.0 for two days: `req -x509 -newkey rsa:2048`, and `x509 -req` of another request with its
+        // key.
         let read = |pem: &[u8]| CertificateDer::from_pem_slice(pem).unwrap();
         let a = read(include_bytes!("../../tests/data/authority.crt"));
         let b = read(include_bytes!("../../tests/data/version1.crt"));

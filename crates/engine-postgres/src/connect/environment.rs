@@ -1,24 +1,23 @@
-//! What of the process's surroundings decides about a connection: a value, so that rules can be
-//! tested without changing the process.
+//! The environment that determines a connection, as a value, so that rules can be tested without changing the process.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Variables, home folder and user name that defaults are taken from.
+/// Variables, home folder and user name for defaults.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Environment {
     /// Variables by name.
     pub variables: BTreeMap<String, String>,
-    /// Home folder, where there is one.
+    /// Home folder, if there is one.
     pub home: Option<PathBuf>,
-    /// Name of the operating system's user, where known.
+    /// Name of the operating system's user, if known.
     pub user: Option<String>,
-    /// Folders in which a server's socket is looked for, in this order.
+    /// Folders in which a server's socket is searched, in this order.
     pub socket_folders: Vec<PathBuf>,
 }
 
 impl Environment {
-    /// That of this process.
+    /// The environment of this process.
     pub fn of_process() -> Self {
         let variables: BTreeMap<String, String> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -31,7 +30,7 @@ impl Environment {
             home: home.or(entry.map(|(_, home)| home)),
             user,
             variables,
-            // Debian and Red Hat build with the first, the sources' default is the second.
+            // Debian and Red Hat build with the first; the default of the sources is the second.
             socket_folders: vec!["/var/run/postgresql".into(), "/tmp".into()],
         }
     }

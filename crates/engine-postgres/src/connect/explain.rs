@@ -1,5 +1,5 @@
 //! Why a connection failed, in one line with what to do next. Classes of errors: PostgreSQL
-//! documentation, appendix A; no text of these can hold a password.
+//! documentation, appendix A; none of these texts can contain a password.
 
 use postgres::error::SqlState;
 use std::error::Error as _;
@@ -11,7 +11,7 @@ use super::target::{Address, Target};
 use super::tls;
 use crate::error::{failed, server_message};
 
-/// The oldest major version that is measured.
+/// The oldest supported major version.
 pub const OLDEST: u32 = 11;
 
 /// What was tried.
@@ -19,15 +19,15 @@ fn action(target: &Target) -> String {
     format!("connect to {} as user '{}'", target.place(), target.user)
 }
 
-/// A failed attempt.
+/// The error of a failed attempt.
 pub fn attempt(target: &Target, cause: &postgres::Error) -> EngineError {
     failed(action(target), reason(target, cause))
 }
 
-/// A failed attempt with TLS, and one without, which was only made since TLS was not asked for.
+/// The error of a failed attempt with TLS and of one without, which was made since TLS was not required.
 pub fn both(target: &Target, with: &postgres::Error, without: &postgres::Error) -> EngineError {
     match without.code() {
-        // The server lets nobody in without TLS, so what ails TLS is what matters.
+        // The server requires TLS, so the error of TLS matters.
         Some(code) if *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION => failed(
             action(target),
             format!("{}; without TLS: {}", reason(target, with), reason(target, without)),
@@ -36,15 +36,15 @@ pub fn both(target: &Target, with: &postgres::Error, without: &postgres::Error) 
     }
 }
 
-/// The host's name leads nowhere.
+/// The error for a host name without an address.
 pub fn unknown_host(target: &Target, cause: &io::Error) -> EngineError {
     failed(
         action(target),
-        format!("the host's name is not known here ({cause}); check it, or give its number"),
+        format!("the host's name has no address ({cause}); check it, or give an IP address"),
     )
 }
 
-/// Whoever listens there says nothing.
+/// The error for a server that does not answer.
 pub fn no_answer(target: &Target) -> EngineError {
     failed(action(target), silence(target))
 }
@@ -54,12 +54,12 @@ fn silence(target: &Target) -> String {
     format!("no answer within {seconds} s: check host and firewall, or raise connect_timeout")
 }
 
-/// TLS could not even be tried.
+/// The error if TLS cannot be set up.
 pub fn no_tls(target: &Target, why: &str) -> EngineError {
     failed(action(target), why)
 }
 
-/// The server is too old.
+/// The error for a server that is too old.
 pub fn too_old(target: &Target, version: &str) -> EngineError {
     let why = format!(
         "PostgreSQL {version} is older than {OLDEST}, the first with procedures that commit; name a newer server"
@@ -67,11 +67,11 @@ pub fn too_old(target: &Target, version: &str) -> EngineError {
     failed(action(target), why)
 }
 
-/// It is a standby, or may not be written to.
+/// The error for a standby, or a server that may not be written to.
 pub fn not_wanted(target: &Target) -> EngineError {
     failed(
         action(target),
-        "target_session_attrs asks for a server that may be written to, and this one may not: name another",
+        "target_session_attrs requires a server that may be written to, and this one may not: name another",
     )
 }
 
@@ -92,18 +92,18 @@ fn reason(target: &Target, cause: &postgres::Error) -> String {
             )
         }
         "server does not support TLS" => {
-            "the server has no TLS and sslmode asks for it: turn ssl on there, or set sslmode=prefer".into()
+            "the server has no TLS and sslmode requires it: turn ssl on there, or set sslmode=prefer".into()
         }
         "server did not use channel binding" => {
-            "channel_binding is require, and the server does not prove itself by it: it takes TLS and a password \
-             by scram-sha-256 there"
+            "channel_binding is require, and the server does not offer it: it needs TLS and a password by \
+             scram-sha-256"
                 .into()
         }
         _ => server_message(cause),
     }
 }
 
-/// The classes that have an answer of their own.
+/// Errors with an explanation of their own.
 fn refused_by_server(target: &Target, code: &SqlState) -> Option<String> {
     let Target { user, database, password_source, .. } = target;
     let why = if *code == SqlState::INVALID_PASSWORD {
@@ -111,14 +111,14 @@ fn refused_by_server(target: &Target, code: &SqlState) -> Option<String> {
             Some(_) => format!(
                 "the server refuses user '{user}' with the password from {password_source}: correct it there"
             ),
-            None => format!("the server wants a password of user '{user}': {password_source}"),
+            None => format!("the server asks for a password of user '{user}': {password_source}"),
         }
     } else if *code == SqlState::INVALID_CATALOG_NAME {
-        format!("there is no database '{database}': name another in the URL, or createdb it")
+        format!("there is no database '{database}': name another one in the URL, or create it with createdb")
     } else if *code == SqlState::TOO_MANY_CONNECTIONS {
-        "the server takes no further connections: raise max_connections or use fewer sessions".into()
+        "the server accepts no more connections: raise max_connections or use fewer sessions".into()
     } else if *code == SqlState::CANNOT_CONNECT_NOW {
-        "the server is starting, stopping or recovering: wait until it takes connections".into()
+        "the server is starting, stopping or recovering: wait until it accepts connections".into()
     } else {
         return None;
     };
@@ -127,7 +127,7 @@ fn refused_by_server(target: &Target, code: &SqlState) -> Option<String> {
 
 fn socket(target: &Target, error: &io::Error, cause: &postgres::Error) -> String {
     let host = matches!(target.address, Address::Host { .. });
-    // A name of the abstract name space ends with its server.
+    // A socket in the abstract name space disappears with its server.
     let named =
         matches!(&target.address, Address::Socket(folder) if folder.as_os_str().as_bytes().starts_with(b"@"));
     let missing = match error.kind() {
@@ -141,7 +141,7 @@ fn socket(target: &Target, error: &io::Error, cause: &postgres::Error) -> String
         ErrorKind::ConnectionRefused if host => {
             "connection refused: no server listens there; start PostgreSQL, check port and listen_addresses".into()
         }
-        ErrorKind::ConnectionRefused => "connection refused: a server left this socket behind; start it again".into(),
+        ErrorKind::ConnectionRefused => "connection refused: the server of this socket has ended; start it".into(),
         ErrorKind::PermissionDenied => {
             "this user may not use the socket; give a host in the URL, or run as a user that may".into()
         }

@@ -1,11 +1,11 @@
-//! Whether the server's processes are processes of this machine that we can see: only then can they
-//! be bound, and only then does /proc tell their CPU time.
+//! Whether the server's processes are visible on this machine: only then can they be bound, and only then does /proc
+//! show their CPU time.
 //!
-//! A number that the server calls its process may mean another process here, or none: the server may
-//! run on another machine or in another PID namespace. So the number alone proves nothing. A server
-//! behind a Unix socket is known by the socket's peer (`SO_PEERCRED`, unix(7), which the kernel
-//! translates to our namespace): the backend must be its child. Behind TCP a backend is known by its
-//! title, which holds the number of our own port ("postgres: user database 127.0.0.1(54321) idle").
+//! A process number from the server may belong to another process here, or to none: the server may run on
+//! another machine or in another PID namespace. So the number alone proves nothing. Behind a Unix socket the
+//! server is the socket's peer (`SO_PEERCRED`, unix(7), which the kernel translates to this namespace): the
+//! backend must be its child. Behind TCP a backend is known by its title, which contains the client's port
+//! ("postgres: user database 127.0.0.1(54321) idle").
 
 use postgres::Client;
 use std::os::linux::net::SocketAddrExt;
@@ -19,12 +19,12 @@ use super::target::{Address, Target, kernel_folder, socket_path};
 /// Where the server's processes are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Locality {
-    /// Here; the number of the postmaster.
+    /// On this machine, with the postmaster's process number.
     Here {
-        /// Process that all others of the server are children of.
+        /// Parent of all other processes of the server.
         postmaster: u32,
     },
-    /// Out of reach, and why, in a few words.
+    /// Out of reach; with the reason in a few words.
     Elsewhere {
         /// The reason.
         why: String,
@@ -32,7 +32,7 @@ pub enum Locality {
 }
 
 impl Locality {
-    /// Finds out, by an open connection to the target.
+    /// Finds out over an open connection to the target.
     pub(super) fn of(target: &Target, client: &mut Client) -> Self {
         match find(target, client) {
             Ok(postmaster) => Self::Here { postmaster },
@@ -46,8 +46,7 @@ const OTHER_NAMESPACE: &str = "its processes cannot be identified from here (ano
 fn find(target: &Target, client: &mut Client) -> Result<u32, String> {
     let sql = "SELECT pg_backend_pid(), inet_client_port(), \
                host(inet_server_addr()) = host(inet_client_addr())";
-    let row =
-        client.query_one(sql, &[]).map_err(|_| "it does not tell the numbers of its processes".to_owned())?;
+    let row = client.query_one(sql, &[]).map_err(|_| "it does not report its process numbers".to_owned())?;
     let (backend, port, same): (i32, Option<i32>, Option<bool>) = (row.get(0), row.get(1), row.get(2));
     let backend = u32::try_from(backend).map_err(|_| OTHER_NAMESPACE.to_owned())?;
     let parent = proc::parent(backend);
@@ -65,7 +64,7 @@ fn find(target: &Target, client: &mut Client) -> Result<u32, String> {
     }
 }
 
-/// The process at the other end of a socket; `None` where it has no number here.
+/// The process at the other end of a socket; `None` if it has no number here.
 fn peer(path: &Path) -> Option<u32> {
     let address = match path.as_os_str().as_bytes() {
         [0, name @ ..] => SocketAddr::from_abstract_name(name),

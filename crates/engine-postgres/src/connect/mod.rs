@@ -1,6 +1,6 @@
-//! Connecting: which server is meant, by the habits of libpq (PostgreSQL documentation, chapter
+//! Connecting: the server is chosen as by libpq (PostgreSQL documentation, chapter
 //! "libpq": connection strings, environment variables, the password file, the connection service
-//! file, SSL support), and what is said when it cannot be had.
+//! file, SSL support); errors are explained.
 
 mod cancel;
 mod certificates;
@@ -26,10 +26,10 @@ pub use secret::Secret;
 pub use server::Server;
 pub use target::{Address, ChannelBinding, SslMode, Target, Wanted};
 
-/// Checks the text of a URL without looking at anything else.
+/// Checks the text of a URL alone.
 ///
 /// # Errors
-/// A password inside, or a text that is no URL of ours.
+/// A password inside, or an invalid URL.
 pub fn check_url(text: &str) -> Result<(), EngineError> {
     url::parse(text).map(drop)
 }

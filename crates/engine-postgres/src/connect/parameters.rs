@@ -1,20 +1,20 @@
-//! Every parameter of libpq's connections, and what becomes of it here. What is asked for and not done is refused by name:
-//! many of these keep a password from the wrong server, and passing one over would connect where psql does not.
+//! Every parameter of libpq's connections, and how it is treated here. One that is not supported is refused by name:
+//! many of these keep a password from the wrong server, and ignoring one would connect where psql does not.
 //!
 //! Source: PostgreSQL 18, "Parameter Key Words" and "Environment Variables" of the chapter on libpq.
 
 use Use::{Ignored, Only, OnlyTls, Used};
 
-/// What becomes of a parameter.
+/// Treatment of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use {
     /// Read where it is needed.
     Used,
-    /// It changes neither which server is connected to, nor how safely, nor what is measured.
+    /// Ignored: it changes neither the server, nor the security, nor what is measured.
     Ignored,
-    /// These values are what is done anyway (an empty list: none). Others are refused, with what is to be done.
+    /// These values match the built-in behaviour (an empty list: none). Others are refused, with this advice.
     Only(&'static [&'static str], &'static str),
-    /// As [`Use::Only`], on connections that may use TLS; elsewhere libpq does not look at it either.
+    /// As [`Use::Only`] if the connection may use TLS; otherwise ignored, as by libpq.
     OnlyTls(&'static [&'static str], &'static str),
 }
 
@@ -23,9 +23,9 @@ pub enum Use {
 pub struct Parameter {
     /// Its name in URLs and service files.
     pub name: &'static str,
-    /// Its environment variable; empty where it has none.
+    /// Its environment variable; empty if it has none.
     pub variable: &'static str,
-    /// What becomes of it.
+    /// How it is treated.
     pub what: Use,
 }
 
@@ -34,13 +34,13 @@ const fn row(name: &'static str, variable: &'static str, what: Use) -> Parameter
 }
 
 const NO_CLIENT_CERTIFICATE: &str =
-    "client certificates are not used here: take it away and log in with a password";
-const NO_OAUTH: &str = "OAuth is not done here: take it away and log in with a password";
+    "client certificates are not supported: remove it and log in with a password";
+const NO_OAUTH: &str = "OAuth is not supported: remove it and log in with a password";
 const NO_REVOCATION: &str =
-    "lists of revoked certificates are not read here: take it away where that is good enough";
-const NO_KEYS: &str = "SCRAM is done from the password here: take it away and set PGPASSWORD";
+    "lists of revoked certificates are not supported: remove it if that is acceptable";
+const NO_KEYS: &str = "SCRAM keys are not supported: remove it and set PGPASSWORD";
 
-/// Every parameter, in the manual's order, and two that libpq takes for older clients' sake.
+/// Every parameter, in the manual's order, and two that libpq accepts for older clients.
 pub const PARAMETERS: &[Parameter] = &[
     row("host", "PGHOST", Used),
     row("hostaddr", "PGHOSTADDR", Used),
@@ -54,17 +54,17 @@ pub const PARAMETERS: &[Parameter] = &[
         "PGREQUIREAUTH",
         Only(
             &[],
-            "what the server asks for is not checked here: take it away, or set channel_binding=require, which takes SCRAM alone",
+            "the server's method is not checked: remove it, or set channel_binding=require, which accepts SCRAM alone",
         ),
     ),
     row("channel_binding", "PGCHANNELBINDING", Used),
     row("connect_timeout", "PGCONNECT_TIMEOUT", Used),
-    // Texts of ours are UTF-8, and the server converts.
+    // Text is sent as UTF-8, and the server converts it.
     row("client_encoding", "PGCLIENTENCODING", Ignored),
     row("options", "PGOPTIONS", Used),
     row("application_name", "PGAPPNAME", Used),
     row("fallback_application_name", "", Ignored),
-    // When a server that is gone is noticed.
+    // These determine when a lost server is noticed.
     row("keepalives", "", Ignored),
     row("keepalives_idle", "", Ignored),
     row("keepalives_interval", "", Ignored),
@@ -73,56 +73,56 @@ pub const PARAMETERS: &[Parameter] = &[
     row(
         "replication",
         "",
-        Only(&["false", "off", "no", "0"], "statements are measured, not replication: take it away"),
+        Only(&["false", "off", "no", "0"], "statements are measured, not replication: remove it"),
     ),
     row(
         "gssencmode",
         "PGGSSENCMODE",
-        Only(&["disable", "prefer"], "GSSAPI is not done here: set it to disable and use TLS (sslmode)"),
+        Only(&["disable", "prefer"], "GSSAPI is not supported: set it to disable and use TLS (sslmode)"),
     ),
     row("sslmode", "PGSSLMODE", Used),
     row("requiressl", "PGREQUIRESSL", Used),
     row(
         "sslnegotiation",
         "PGSSLNEGOTIATION",
-        OnlyTls(&["postgres"], "only postgres is done here: set it to that"),
+        OnlyTls(&["postgres"], "only postgres is supported: set it to that"),
     ),
-    // Current servers and TLS 1.3 compress nothing.
+    // Current servers and TLS 1.3 do not compress.
     row("sslcompression", "PGSSLCOMPRESSION", Ignored),
     row("sslcert", "PGSSLCERT", OnlyTls(&[], NO_CLIENT_CERTIFICATE)),
     row("sslkey", "PGSSLKEY", OnlyTls(&[], NO_CLIENT_CERTIFICATE)),
-    row("sslkeylogfile", "", OnlyTls(&[], "keys are not written down here: take it away")),
+    row("sslkeylogfile", "", OnlyTls(&[], "keys are not logged: remove it")),
     row("sslpassword", "", OnlyTls(&[], NO_CLIENT_CERTIFICATE)),
     row("sslcertmode", "PGSSLCERTMODE", OnlyTls(&["disable", "allow"], NO_CLIENT_CERTIFICATE)),
     row("sslrootcert", "PGSSLROOTCERT", Used),
     row("sslcrl", "PGSSLCRL", OnlyTls(&[], NO_REVOCATION)),
     row("sslcrldir", "PGSSLCRLDIR", OnlyTls(&[], NO_REVOCATION)),
     row("sslsni", "PGSSLSNI", OnlyTls(&["1"], "the host's name is always sent: set it to 1")),
-    row("requirepeer", "PGREQUIREPEER", Only(&[], "whose server it is is not checked here: take it away")),
+    row("requirepeer", "PGREQUIREPEER", Only(&[], "the server's user is not checked: remove it")),
     row(
         "ssl_min_protocol_version",
         "PGSSLMINPROTOCOLVERSION",
         OnlyTls(
             &["TLSv1", "TLSv1.1", "TLSv1.2"],
-            "TLS 1.2 and 1.3 are taken here: set it to TLSv1.2, or set ssl_min_protocol_version in the server",
+            "TLS 1.2 and 1.3 are supported: set it to TLSv1.2, or set ssl_min_protocol_version in the server",
         ),
     ),
     row(
         "ssl_max_protocol_version",
         "PGSSLMAXPROTOCOLVERSION",
-        OnlyTls(&["TLSv1.3"], "TLS 1.2 and 1.3 are taken here: take it away"),
+        OnlyTls(&["TLSv1.3"], "TLS 1.2 and 1.3 are supported: remove it"),
     ),
     row(
         "min_protocol_version",
         "PGMINPROTOCOLVERSION",
-        Only(&["3.0"], "protocol 3.0 is spoken here: set it to 3.0"),
+        Only(&["3.0"], "protocol 3.0 is supported: set it to 3.0"),
     ),
     row(
         "max_protocol_version",
         "PGMAXPROTOCOLVERSION",
-        Only(&["3.0", "3.2", "latest"], "protocol 3.0 is spoken here: set it to 3.0"),
+        Only(&["3.0", "3.2", "latest"], "protocol 3.0 is supported: set it to 3.0"),
     ),
-    // They say how to log in by GSSAPI; a server that asks for that is not connected to.
+    // How to log in by GSSAPI; a server that requires that is refused.
     row("krbsrvname", "PGKRBSRVNAME", Ignored),
     row("gsslib", "PGGSSLIB", Ignored),
     row("gssdelegation", "PGGSSDELEGATION", Ignored),
@@ -141,11 +141,11 @@ pub const PARAMETERS: &[Parameter] = &[
     row("oauth_scope", "", Only(&[], NO_OAUTH)),
 ];
 
-/// Variables that set a setting of the server's for each session, and the setting.
+/// Variables for a server setting of each session, and the setting.
 pub const SESSION: [(&str, &str); 3] =
     [("PGDATESTYLE", "datestyle"), ("PGTZ", "timezone"), ("PGGEQO", "geqo")];
 
-/// Whether a name is a parameter's.
+/// Whether a name is that of a parameter.
 pub fn is_known(name: &str) -> bool {
     PARAMETERS.iter().any(|parameter| parameter.name == name)
 }

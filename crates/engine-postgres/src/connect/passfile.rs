@@ -1,5 +1,5 @@
 //! The password file `~/.pgpass`: lines `host:port:database:user:password`, `*` for any, `\` before a
-//! colon or a backslash, `#` for comments; read only when nobody else may read it (PostgreSQL
+//! colon or a backslash, `#` for comments; read only if no other user may read it (PostgreSQL
 //! documentation, "The Password File").
 
 use std::fs;
@@ -10,20 +10,20 @@ use threadwise_machine::given;
 
 use super::secret::Secret;
 
-/// What a password file had to say.
+/// Result of a look-up in a password file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lookup {
     /// The password.
     Found(Secret),
-    /// There is a file, and no line of it fits.
+    /// There is a file, and no line of it matches.
     NoLine,
     /// There is no such file.
     NoFile,
-    /// It was not read, and why.
+    /// The file was ignored; the reason.
     Ignored(String),
 }
 
-/// Looks up a password: `hosts` are the names by which the server may stand in the file.
+/// Looks up a password: `hosts` are the names that the file may have for the server.
 pub fn look_up(path: &Path, hosts: &[&str], port: u16, database: &str, user: &str) -> Lookup {
     let entry = match fs::metadata(path) {
         Ok(entry) => entry,
@@ -31,7 +31,7 @@ pub fn look_up(path: &Path, hosts: &[&str], port: u16, database: &str, user: &st
         Err(error) => return Lookup::Ignored(format!("{} cannot be read: {error}", path.display())),
     };
     if !entry.is_file() {
-        return Lookup::Ignored(format!("{} is no file", path.display()));
+        return Lookup::Ignored(format!("{} is not a file", path.display()));
     }
     if entry.mode() & 0o077 != 0 {
         let path = path.display();
@@ -62,7 +62,7 @@ fn find(text: &str, hosts: &[&str], port: &str, database: &str, user: &str) -> O
     })
 }
 
-/// One field; an escaped star is no wildcard.
+/// Matches one field; an escaped star is not a wildcard.
 #[derive(Debug, Default)]
 struct Field {
     text: String,

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// A password. Its text goes to the client library alone.
+/// A password. Only the client library gets its text.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Keeps a password.
+    /// Wraps a password.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }

@@ -1,4 +1,4 @@
-//! A server that answers: connections to it, for every thread that needs one.
+//! A server that answers; every thread opens its own connections to it.
 
 use postgres::{Client, Config, NoTls, config};
 use std::fmt;
@@ -12,8 +12,7 @@ use super::target::{Address, ChannelBinding, SslMode, Target, Wanted, kernel_fol
 use super::{explain, tls};
 use crate::error::{failed, query};
 
-/// A server of a version that can be measured. Cheap to clone; every thread opens its own
-/// connections.
+/// A server of a supported version. Cheap to clone; every thread opens its own connections.
 #[derive(Clone)]
 pub struct Server(Arc<Inner>);
 
@@ -23,11 +22,11 @@ struct Inner {
     version_num: u32,
     version: String,
     locality: Locality,
-    /// What has to stay as long as connections are opened.
+    /// Kept as long as connections are opened.
     _held: Option<std::os::fd::OwnedFd>,
 }
 
-/// Who gets the texts of the server's notices.
+/// Receives the texts of the server's notices.
 pub(crate) type Hear = Arc<dyn Fn(&str) + Send + Sync>;
 
 impl fmt::Debug for Server {
@@ -37,8 +36,8 @@ impl fmt::Debug for Server {
 }
 
 impl Server {
-    /// Connects once: is it there, is it new enough, do its processes run here? Objects of ours go into
-    /// `schema`, which needs no quoting.
+    /// Connects once and checks that it answers, is new enough, and whether its processes run here. Threadwise's
+    /// objects go into `schema`, which needs no quoting.
     ///
     /// # Errors
     /// It cannot be connected to, or is older than 11.
@@ -61,21 +60,20 @@ impl Server {
         Ok(Self(Arc::new(Inner { target, schema, version_num, version, locality, _held: held })))
     }
 
-    /// A new connection for the calling thread. `application` is the name under which the server lists
-    /// it, unless the user gave another. Its `search_path` is our schema, and no time limit of the
-    /// server's applies to it.
+    /// A new connection for the calling thread. `application` is its application name, unless the user gave
+    /// another. Its `search_path` is threadwise's schema, and no time limit of the server applies to it.
     ///
     /// # Errors
-    /// It cannot be had.
+    /// It cannot be opened.
     pub fn connect(&self, application: &str) -> Result<Client, EngineError> {
         self.connect_hearing(application, Arc::new(|_| ()))
     }
 
-    /// As [`Server::connect`], and `hear` gets the text of every notice of the server's. Only warnings
-    /// come until `client_min_messages` is changed.
+    /// As [`Server::connect`]; `hear` gets the text of every notice of the server. Only warnings come until
+    /// `client_min_messages` is changed.
     ///
     /// # Errors
-    /// It cannot be had.
+    /// It cannot be opened.
     pub(crate) fn connect_hearing(&self, application: &str, hear: Hear) -> Result<Client, EngineError> {
         let target = &self.0.target;
         let mut client = attempt(target, target.application.as_deref().unwrap_or(application), hear)?;
@@ -101,12 +99,12 @@ impl Server {
         &self.0.target
     }
 
-    /// The schema of our objects, an identifier that needs no quoting.
+    /// Threadwise's schema, an identifier that needs no quoting.
     pub fn schema(&self) -> &str {
         &self.0.schema
     }
 
-    /// Whether the server's processes can be seen below /proc by the numbers that it tells.
+    /// Whether the server's processes are visible below /proc by the numbers that it reports.
     pub fn is_local(&self) -> bool {
         matches!(self.0.locality, Locality::Here { .. })
     }
@@ -121,12 +119,12 @@ impl Server {
         self.0.version_num
     }
 
-    /// `server_version` in the server's words: `15.18 (Debian 15.18-0+deb12u1)`.
+    /// `server_version` as the server reports it: `15.18 (Debian 15.18-0+deb12u1)`.
     pub fn version(&self) -> &str {
         &self.0.version
     }
 
-    /// The server as messages call it: `host port 5432`, or the path of its socket.
+    /// The server's name in messages: `host port 5432`, or the path of its socket.
     pub fn place(&self) -> String {
         self.0.target.place()
     }
@@ -144,7 +142,7 @@ fn first(client: &mut Client, doing: &str, sql: &str) -> Result<String, EngineEr
         postgres::SimpleQueryMessage::Row(row) => row.get(0),
         _ => None,
     });
-    value.map(str::to_owned).ok_or_else(|| failed(doing, "it gave no row"))
+    value.map(str::to_owned).ok_or_else(|| failed(doing, "it returned no row"))
 }
 
 fn version(target: &Target, client: &mut Client) -> Result<(u32, String), EngineError> {
@@ -152,14 +150,14 @@ fn version(target: &Target, client: &mut Client) -> Result<(u32, String), Engine
     let number = first(client, doing, "SHOW server_version_num")?;
     let text = first(client, doing, "SHOW server_version")?;
     let number: u32 =
-        number.parse().map_err(|_| failed(doing, format!("'{number}' is no PostgreSQL version")))?;
+        number.parse().map_err(|_| failed(doing, format!("'{number}' is not a version of PostgreSQL")))?;
     if number < explain::OLDEST * 10_000 {
         return Err(explain::too_old(target, &text));
     }
     Ok((number, text))
 }
 
-/// Asks what libpq asks for `target_session_attrs`.
+/// Checks `target_session_attrs` with libpq's queries.
 fn is_what_is_wanted(target: &Target, client: &mut Client) -> Result<(), EngineError> {
     let doing = "ask whether the server may be written to";
     let (sql, yes) = match target.wanted {
@@ -173,7 +171,7 @@ fn is_what_is_wanted(target: &Target, client: &mut Client) -> Result<(), EngineE
     }
 }
 
-/// One connection, over whatever address of the host answers first.
+/// One connection, over the first address of the host that answers.
 fn attempt(target: &Target, application: &str, hear: Hear) -> Result<Client, EngineError> {
     let mut base = Config::new();
     base.user(&target.user)
@@ -214,7 +212,7 @@ fn attempt(target: &Target, application: &str, hear: Hear) -> Result<Client, Eng
     }
 }
 
-/// The host's addresses, asked for on this thread: the client library would start another.
+/// The host's addresses, resolved on this thread: the client library would start another.
 fn addresses(target: &Target, host: &str) -> Result<Vec<IpAddr>, EngineError> {
     if let Ok(number) = host.parse() {
         return Ok(vec![number]);
@@ -223,15 +221,15 @@ fn addresses(target: &Target, host: &str) -> Result<Vec<IpAddr>, EngineError> {
     Ok(found.map_err(|cause| explain::unknown_host(target, &cause))?.map(|address| address.ip()).collect())
 }
 
-/// One connection to one address, or an error when there is none in time: the client library's own limit
-/// ends with the first packet, and whoever listens there may never answer.
+/// One connection to one address, or an error if there is none in time: the client library's own limit ends with the
+/// first packet, and a server may never answer after it.
 fn open(target: &Target, config: &Config) -> Result<Client, EngineError> {
     let (sender, receiver) = std::sync::mpsc::channel();
     let (address, config) = (target.clone(), config.clone());
-    // A thread inherits the logical CPUs of the one that starts it. It ends with the attempt, or with the
-    // process where nobody answers.
+    // A thread inherits the logical CPUs of the one that starts it. It ends with the attempt, or with the process if
+    // the server does not answer.
     let attempt = move || {
-        // When nobody waits any more, the connection is closed.
+        // If nothing receives it any more, the connection is closed.
         let _ = sender.send(open_here(&address, &config));
     };
     let started = std::thread::Builder::new().name("connect".into()).spawn(attempt);
@@ -254,7 +252,7 @@ fn open_here(target: &Target, config: &Config) -> Result<Client, EngineError> {
     let tls = tls::configuration(target).map_err(|why| explain::no_tls(target, &why))?;
     match config.connect(MakeRustlsConnect::new(tls)) {
         Ok(client) => Ok(client),
-        // As libpq: where TLS is only preferred, whatever it breaks is tried without.
+        // As libpq: if TLS is only preferred, any failure of it is followed by an attempt without.
         Err(cause) if !required && without_tls_may_help(&cause) => {
             plain(&mut config).map_err(|second| explain::both(target, &cause, &second))
         }

@@ -69,7 +69,7 @@ fn section(text: &str, name: &str) -> Result<Option<BTreeMap<String, String>>, S
             // The line is not repeated: it may hold a password.
             let pair = line.split_once('=').map(|(key, value)| (key.trim(), value.trim()));
             let Some((key, value)) = pair.filter(|(key, _)| is_known(key) && *key != "service") else {
-                return Err(format!("line {} is no parameter=value of a connection", number + 1));
+                return Err(format!("line {} is not parameter=value of a connection", number + 1));
             };
             found.entry(key.to_owned()).or_insert_with(|| value.to_owned());
         }

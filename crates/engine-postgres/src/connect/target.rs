@@ -1,4 +1,4 @@
-//! Which server is meant: URL, service file, environment and defaults put together, in libpq's order.
+//! Which server to connect to: URL, service file, environment and defaults combined, in libpq's order.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -19,10 +19,10 @@ use crate::error::refuse;
 /// PostgreSQL's port.
 const DEFAULT_PORT: u16 = 5432;
 
-/// What `sslrootcert` is for the system's authorities (from libpq 16 on, with `verify-full` alone).
+/// `sslrootcert` for the system's authorities (from libpq 16 on, with `verify-full` alone).
 const SYSTEM: &str = "system";
 
-/// How long a connection attempt may take where nobody says; libpq would wait for ever.
+/// Default time limit of a connection attempt; libpq would wait for ever.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where the server listens.
@@ -30,8 +30,7 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 pub enum Address {
     /// A folder with its Unix socket, or `@NAME`: one in the abstract name space (unix(7)).
     Socket(PathBuf),
-    /// A host by name or number; `number` is connected to where it is given, while the name goes on
-    /// to be what TLS checks.
+    /// A host by name or number; if `number` is given, it is the address to connect to, and TLS checks the name.
     Host {
         /// The name.
         name: String,
@@ -49,18 +48,18 @@ impl fmt::Display for Address {
     }
 }
 
-/// How much TLS is asked for (libpq's `sslmode`). Sockets of this machine never use it.
+/// Required TLS (libpq's `sslmode`). Unix sockets never use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SslMode {
     /// None.
     Disable,
-    /// If the server has it; `allow` is taken as this as well.
+    /// If the server has it; `allow` is treated as this, too.
     Prefer,
-    /// Always, without looking at who the server is.
+    /// Always, without checking the server's identity.
     Require,
-    /// The certificate must come from a known authority.
+    /// With a certificate of a known authority.
     VerifyCa,
-    /// And be made out to this host.
+    /// With a certificate of a known authority for this host.
     VerifyFull,
 }
 
@@ -69,20 +68,20 @@ pub enum SslMode {
 pub enum ChannelBinding {
     /// No.
     Disable,
-    /// Where the server can.
+    /// If the server supports it.
     Prefer,
-    /// The server has to.
+    /// Required.
     Require,
 }
 
-/// What the server has to be (libpq's `target_session_attrs`).
+/// Required state of the server (libpq's `target_session_attrs`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
-    /// Whatever it is.
+    /// Any.
     Any,
-    /// One whose sessions may write.
+    /// Its sessions may write.
     ReadWrite,
-    /// No standby.
+    /// It is not a standby.
     Primary,
 }
 
@@ -97,32 +96,31 @@ pub struct Target {
     pub user: String,
     /// Database.
     pub database: String,
-    /// The password, where one was found.
+    /// The password, if one was found.
     pub password: Option<Secret>,
-    /// Where the password came from, or why there is none; shown when the server refuses it.
+    /// Where the password came from, or why there is none; shown if the server refuses it.
     pub password_source: String,
-    /// TLS.
+    /// Required TLS.
     pub ssl_mode: SslMode,
     /// Whether the password is bound to the TLS connection.
     pub channel_binding: ChannelBinding,
-    /// What the server has to be.
+    /// Required state of the server.
     pub wanted: Wanted,
-    /// File of the authorities that TLS trusts; `None` for the system's.
+    /// File of trusted authorities; `None` for the system's.
     pub ssl_root: Option<PathBuf>,
-    /// How long a connection attempt may take.
+    /// Time limit of a connection attempt.
     pub timeout: Duration,
-    /// Name under which the server lists our sessions, where the user wants one.
+    /// Application name, if the user gave one.
     pub application: Option<String>,
     /// Server settings to start sessions with (`-c name=value`).
     pub options: Option<String>,
 }
 
 impl Target {
-    /// The server that a URL means, where it is given, in these surroundings.
+    /// The server that a URL, if given, and the environment name.
     ///
     /// # Errors
-    /// A password in the URL, or anything in it, in the service file or in the environment that
-    /// cannot be.
+    /// A password in the URL, or anything invalid in it, in the service file or in the environment.
     pub fn resolve(url: Option<&str>, environment: &Environment) -> Result<Self, EngineError> {
         let given = url.map(url::parse).transpose()?.unwrap_or_default();
         let name = given.get("service").map(String::as_str).or_else(|| environment.variable("PGSERVICE"));
@@ -130,7 +128,7 @@ impl Target {
         Settings { from_url: &given, service: &service, environment }.target()
     }
 
-    /// A server of ours behind its socket, which asks for no password.
+    /// A private server behind its socket, which asks for no password.
     pub fn of_socket(folder: &Path, user: &str) -> Self {
         Self {
             address: Address::Socket(folder.to_owned()),
@@ -158,7 +156,7 @@ impl Target {
     }
 }
 
-/// The folder as the kernel takes it: names of the abstract name space begin with a NUL, where libpq writes `@`.
+/// The folder as the kernel expects it: names of the abstract name space begin with a NUL, for which libpq writes `@`.
 pub(super) fn kernel_folder(folder: &Path) -> Cow<'_, Path> {
     match folder.as_os_str().as_bytes() {
         [b'@', name @ ..] => Cow::Owned(OsString::from_vec([b"\0", name].concat()).into()),
@@ -171,7 +169,7 @@ pub(super) fn socket_path(folder: &Path, port: u16) -> PathBuf {
     folder.join(format!(".s.PGSQL.{port}"))
 }
 
-/// Where parameters are looked up.
+/// Sources of parameters.
 struct Settings<'a> {
     from_url: &'a BTreeMap<String, String>,
     service: &'a BTreeMap<String, String>,
@@ -184,7 +182,7 @@ impl<'a> Settings<'a> {
         self.find(name, variable).map(|(text, _)| text)
     }
 
-    /// A value, and what an error calls the place that it comes from.
+    /// A value, and the name of its source for errors.
     fn find<'b>(&self, name: &str, variable: &'b str) -> Option<(&'a str, &'b str)> {
         let filled = |map: &'a BTreeMap<String, String>| {
             map.get(name).filter(|text| !text.is_empty()).map(String::as_str)
@@ -198,7 +196,10 @@ impl<'a> Settings<'a> {
         let user = match self.get("user", "PGUSER").or(self.environment.user.as_deref()) {
             Some(user) => user.to_owned(),
             None => {
-                return Err(refuse("url", "no user is named and yours has no name here: set PGUSER"));
+                return Err(refuse(
+                    "url",
+                    "no user is named and your own has no name on this system: set PGUSER",
+                ));
             }
         };
         let database = self.get("dbname", "PGDATABASE").unwrap_or(&user).to_owned();
@@ -226,7 +227,7 @@ impl<'a> Settings<'a> {
         })
     }
 
-    /// Whatever libpq would do and this program does not is an error.
+    /// Refuses everything that libpq would do and this program does not.
     fn refuse_what_is_not_done(&self, ssl_mode: SslMode) -> Result<(), EngineError> {
         for Parameter { name, variable, what } in PARAMETERS {
             let (done, advice) = match what {
@@ -239,27 +240,25 @@ impl<'a> Settings<'a> {
                 return Err(refuse(place, format!("{name}: {advice}")));
             }
         }
-        // libpq looks there by itself.
+        // libpq reads these files by default.
         let list = self.environment.home.as_ref().map(|home| home.join(".postgresql/root.crl"));
         match list.filter(|list| ssl_mode >= SslMode::VerifyCa && list.is_file()) {
             Some(list) => {
-                let why = format!(
-                    "{} is not read here: set sslmode=require where that is good enough",
-                    list.display()
-                );
+                let why =
+                    format!("{} is not supported: set sslmode=require if that is acceptable", list.display());
                 Err(refuse("sslcrl", why))
             }
             None => Ok(()),
         }
     }
 
-    /// `options` and what libpq makes of variables for settings of the session.
+    /// `options`, with the variables that libpq turns into settings of the session.
     fn options(&self) -> Option<String> {
         let given = self.get("options", "PGOPTIONS").map(str::to_owned);
         let by_variable = SESSION.iter().filter_map(|(variable, setting)| {
             let value =
                 self.environment.variable(variable).filter(|value| !value.eq_ignore_ascii_case("default"))?;
-            // In options a space ends a word, and a backslash takes that from it.
+            // In options a space ends a word unless a backslash precedes it.
             Some(format!("-c {setting}={}", value.replace('\\', "\\\\").replace(' ', "\\ ")))
         });
         let all: Vec<String> = given.into_iter().chain(by_variable).collect();
@@ -268,14 +267,14 @@ impl<'a> Settings<'a> {
 
     fn port(&self) -> Result<u16, EngineError> {
         let Some(text) = self.get("port", "PGPORT") else { return Ok(DEFAULT_PORT) };
-        // The text is not repeated: half a password may stand where the port is looked for.
+        // The text is not repeated: it may be a part of a password.
         let port = text.parse().ok().filter(|port| *port > 0);
         port.ok_or_else(|| {
-            refuse("url", "the port (URL, service file or PGPORT) is no number from 1 to 65535")
+            refuse("url", "the port (URL, service file or PGPORT) is not a number from 1 to 65535")
         })
     }
 
-    /// The address that is named; `None` where none is.
+    /// The named address; `None` if none is named.
     fn one_address(&self) -> Result<Option<Address>, EngineError> {
         for (name, variable) in [("host", "PGHOST"), ("hostaddr", "PGHOSTADDR"), ("port", "PGPORT")] {
             if let Some((_, place)) = self.find(name, variable).filter(|(text, _)| text.contains(',')) {
@@ -317,7 +316,7 @@ impl<'a> Settings<'a> {
         let shown = path.display();
         match passfile::look_up(&path, &hosts, port, database, user) {
             Lookup::Found(password) => (Some(password), shown.to_string()),
-            Lookup::NoLine => (None, format!("PGPASSWORD is not set, and no line of {shown} fits")),
+            Lookup::NoLine => (None, format!("PGPASSWORD is not set, and no line of {shown} matches")),
             Lookup::NoFile => (None, format!("PGPASSWORD is not set, and there is no {shown}")),
             Lookup::Ignored(why) => (None, format!("PGPASSWORD is not set, and {why}")),
         }
@@ -331,7 +330,7 @@ impl<'a> Settings<'a> {
         let mode = match self.get("sslmode", "PGSSLMODE").or(old).unwrap_or(default) {
             "disable" => SslMode::Disable,
             "allow" | "prefer" => SslMode::Prefer,
-            // With a file of authorities, named or at home, libpq checks them ("backwards compatibility").
+            // With a file of authorities, named or in the home folder, libpq checks it ("backwards compatibility").
             "require" if self.ssl_root()?.is_some() => SslMode::VerifyCa,
             "require" => SslMode::Require,
             "verify-ca" => SslMode::VerifyCa,
@@ -349,8 +348,8 @@ impl<'a> Settings<'a> {
             return Err(refuse("sslmode", why));
         }
         if mode == SslMode::VerifyCa && self.ssl_root()?.is_none() {
-            let why = "there is no file of an authority, and any certificate that the system trusts would be accepted: name one \
-                       by PGSSLROOTCERT, or set sslmode=verify-full";
+            let why = "without a file of an authority, any certificate that the system trusts would be accepted: name \
+                       a file by PGSSLROOTCERT, or set sslmode=verify-full";
             return Err(refuse("sslmode", why));
         }
         Ok(mode)
@@ -373,7 +372,7 @@ impl<'a> Settings<'a> {
     fn timeout(&self) -> Result<Duration, EngineError> {
         let Some(text) = self.get("connect_timeout", "PGCONNECT_TIMEOUT") else { return Ok(DEFAULT_TIMEOUT) };
         let bad =
-            || refuse("url", "connect_timeout (or PGCONNECT_TIMEOUT) is no number of seconds up to 3600");
+            || refuse("url", "connect_timeout (or PGCONNECT_TIMEOUT) is not a number of seconds up to 3600");
         match text.parse::<u64>().map_err(|_| bad())? {
             0 => Ok(DEFAULT_TIMEOUT),
             seconds if seconds <= 3600 => Ok(Duration::from_secs(seconds)),
@@ -404,7 +403,7 @@ impl<'a> Settings<'a> {
             Some(("read-write", _)) => Ok(Wanted::ReadWrite),
             Some(("primary", _)) => Ok(Wanted::Primary),
             Some((_, place)) => {
-                Err(refuse(place, "target_session_attrs must be any, read-write or primary: data is made"))
+                Err(refuse(place, "target_session_attrs must be any, read-write or primary, for making data"))
             }
         }
     }

@@ -30,7 +30,7 @@ pub fn configuration(target: &Target) -> Result<ClientConfig, String> {
     Ok(builder.dangerous().with_custom_certificate_verifier(Arc::new(judge)).with_no_client_auth())
 }
 
-/// Most bytes of a file of certificates: those of a system are a few hundred KiB.
+/// Most bytes of a file of certificates: the system's has a few hundred KiB.
 const MOST_BYTES: u64 = 16 << 20;
 
 fn authorities(target: &Target, provider: &Arc<CryptoProvider>) -> Result<Chain, String> {
@@ -62,21 +62,21 @@ fn certificates_of(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> 
     CertificateDer::pem_slice_iter(&text).collect::<Result<_, _>>().map_err(|cause| bad(cause.to_string()))
 }
 
-/// How a server's certificate is judged. Without a chain any is taken: `prefer` and `require` encrypt and do not ask who
-/// the server is (libpq's documentation says so of both).
+/// How a server's certificate is judged. Without a chain any is accepted: `prefer` and `require` encrypt and do not
+/// check the server's identity (libpq's documentation says so of both).
 #[derive(Debug)]
 struct Judge {
     algorithms: WebPkiSupportedAlgorithms,
     chain: Option<Chain>,
 }
 
-/// Authorities that are trusted.
+/// Trusted authorities.
 #[derive(Debug)]
 struct Chain {
     webpki: Arc<WebPkiServerVerifier>,
-    /// The certificates of the user's file; none where the system's authorities are trusted.
+    /// The certificates of the user's file; empty if the system's authorities are trusted.
     file: Vec<CertificateDer<'static>>,
-    /// Whether the certificate has to be made out to the host: `verify-full`.
+    /// Whether the certificate must be issued for the host: `verify-full`.
     name: bool,
 }
 
@@ -93,7 +93,7 @@ impl ServerCertVerifier for Judge {
         let Err(fault) = chain.webpki.verify_server_cert(certificate, between, name, ocsp, now) else {
             return Ok(ServerCertVerified::assertion());
         };
-        // The name is looked at last, when the chain has been found good.
+        // The name is checked last, after the chain.
         let other_name = matches!(
             fault,
             Error::InvalidCertificate(
@@ -126,7 +126,7 @@ impl ServerCertVerifier for Judge {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        // webpki does not read certificates of version 1; whether their owner signed is seen by the key.
+        // webpki does not read certificates of version 1; their key tells whether their owner signed.
         match certificates::key_of_first_version(certificate) {
             Some(key) => {
                 rustls::crypto::verify_tls13_signature_with_raw_key(message, &key, signed, &self.algorithms)
@@ -140,20 +140,20 @@ impl ServerCertVerifier for Judge {
     }
 }
 
-/// Whether webpki does not take a certificate for the form that it has.
+/// Whether webpki rejects a certificate for its form.
 fn is_of_its_form(fault: &Error) -> bool {
     [AUTHORITY_AS_SERVER, FIRST_VERSION].iter().any(|form| fault.to_string().contains(form))
 }
 
-/// webpki's names of these faults; the library keeps their type to itself.
+/// webpki's names of these faults; the library does not export their type.
 const AUTHORITY_AS_SERVER: &str = "CaUsedAsEndEntity";
 const FIRST_VERSION: &str = "UnsupportedCertVersion";
 
-/// Keys that this program's TLS takes.
+/// Keys that this program's TLS accepts.
 const KEYS: &str =
     "RSA of 2,048 bits and more (rsaEncryption, not RSA-PSS), ECDSA on P-256 or P-384, Ed25519";
 
-/// How to make a certificate that is taken.
+/// How to make an accepted certificate.
 pub const MAKE: &str = "openssl req -x509 -newkey rsa:2048 -nodes -days 365 -subj /CN=HOST \
                         -addext basicConstraints=CA:FALSE -addext subjectAltName=DNS:HOST -keyout server.key -out server.crt";
 
@@ -163,36 +163,37 @@ pub fn advice(target: &Target, fault: Option<&Error>) -> String {
     let file = target.ssl_root.as_ref().map(|file| file.display());
     match fault {
         Some(Error::AlertReceived(rustls::AlertDescription::HandshakeFailure)) => format!(
-            ": the server has no key of a kind that is taken here ({KEYS}); make another: {MAKE}"
+            ": the server has no key of a supported kind ({KEYS}); make another: {MAKE}"
         ),
         Some(_) if text.contains(AUTHORITY_AS_SERVER) => format!(
-            ": the certificate is an authority's (CA:TRUE) and the server's own; name that very file by PGSSLROOTCERT, or \
-             make one that is no authority's: {MAKE}"
+            ": the certificate is both an authority's (CA:TRUE) and the server's own; name that very file by \
+             PGSSLROOTCERT, or make one that is not an authority's: {MAKE}"
         ),
         Some(_) if text.contains(FIRST_VERSION) => {
-            ": the certificate has version 1, which is taken with TLS 1.3 where the file of PGSSLROOTCERT has it or the \
-             authority that signed it; sign it with -extfile, which gives it version 3: echo subjectAltName=DNS:HOST > ext; openssl x509 -req -in server.csr \
-             -CA root.crt -CAkey root.key -CAcreateserial -days 365 -extfile ext -out server.crt"
+            ": the certificate has version 1, which is accepted with TLS 1.3 if the file of PGSSLROOTCERT has it or \
+             the authority that signed it; sign it with -extfile, which makes it version 3: echo \
+             subjectAltName=DNS:HOST > ext; openssl x509 -req -in server.csr -CA root.crt -CAkey root.key \
+             -CAcreateserial -days 365 -extfile ext -out server.crt"
                 .into()
         }
         Some(Error::InvalidCertificate(
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
         )) => match file {
-            Some(_) => "; connect by a name of the certificate's, or set sslmode=verify-ca".into(),
-            None => "; connect by a name of the certificate's".into(),
+            Some(_) => "; connect by a name in the certificate, or set sslmode=verify-ca".into(),
+            None => "; connect by a name in the certificate".into(),
         },
         Some(Error::InvalidCertificate(CertificateError::UnknownIssuer)) => match file {
             Some(file) => format!(
-                ": no certificate of {file} signed the server's; PGSSLROOTCERT has to name the file of the \
-                 authority that did"
+                ": no certificate of {file} signed the server's; set PGSSLROOTCERT to the file of the authority that \
+                 did"
             ),
-            None => "; PGSSLROOTCERT names the file of the authority that signed the server's certificate".into(),
+            None => "; set PGSSLROOTCERT to the file of the authority that signed the server's certificate".into(),
         },
         Some(Error::InvalidCertificate(CertificateError::BadSignature | CertificateError::BadEncoding))
         | Some(Error::InvalidCertificate(CertificateError::UnsupportedSignatureAlgorithmContext { .. }))
         | Some(Error::InvalidCertificate(
             CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. },
-        )) => format!("; keys that are taken here: {KEYS}; make another: {MAKE}"),
+        )) => format!("; supported keys: {KEYS}; make another: {MAKE}"),
         _ => String::new(),
     }
 }

@@ -1,6 +1,6 @@
 //! `postgres://[user@][host][:port][/database][?parameter=value…]`, the URI form of libpq's
-//! connection strings. A password in it is refused before anything else is looked at, and no error
-//! repeats the URL, since it may hold one in a place where nobody expects it.
+//! connection strings. A password in it is refused before anything else is checked, and no error
+//! repeats the URL, since any part of it may contain one.
 
 use std::collections::BTreeMap;
 use threadwise_engine::EngineError;
@@ -11,7 +11,7 @@ use crate::error::refuse;
 /// The parameters of a URL by libpq's names.
 ///
 /// # Errors
-/// A password inside, another scheme, several hosts, an unknown parameter, a broken escape.
+/// A password inside, another scheme, several hosts, an unknown parameter, an invalid escape.
 pub fn parse(url: &str) -> Result<BTreeMap<String, String>, EngineError> {
     let bad = |why: &str| refuse("url", why);
     let rest = ["postgres://", "postgresql://"]
@@ -19,7 +19,7 @@ pub fn parse(url: &str) -> Result<BTreeMap<String, String>, EngineError> {
         .find_map(|scheme| url.strip_prefix(scheme))
         .ok_or_else(|| bad("it must begin with postgres:// or postgresql://"))?;
     let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
-    // A password may hold a slash that nobody escaped: the authority ends at the last @ at least.
+    // A password may contain an unescaped slash: the authority extends at least to the last @.
     let (authority_user, place) = match place.rsplit_once('@') {
         Some((user, place)) => (Some(user), place),
         None => (None, place),
@@ -40,7 +40,7 @@ pub fn parse(url: &str) -> Result<BTreeMap<String, String>, EngineError> {
         if name.to_ascii_lowercase().contains("passw") {
             return Err(password_inside());
         }
-        // As libpq, for URLs that were made for JDBC.
+        // As libpq, for URLs made for JDBC.
         if (name.as_str(), value) == ("ssl", "true") {
             put(&mut found, "sslmode", "require");
             continue;
@@ -88,7 +88,7 @@ fn put(found: &mut BTreeMap<String, String>, name: &str, value: &str) {
     }
 }
 
-/// Undoes percent escapes (RFC 3986, section 2.1).
+/// Decodes percent escapes (RFC 3986, section 2.1).
 fn decode(text: &str) -> Result<String, EngineError> {
     let broken =
         || refuse("url", "a % is not followed by two hexadecimal digits; write %25 for a percent sign");

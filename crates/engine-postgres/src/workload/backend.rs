@@ -1,20 +1,20 @@
-//! What the operating system says of the server process behind a session.
+//! CPU time and switches of the server process behind a session, from the operating system.
 //!
-//! PostgreSQL has one process of one thread for each connection, so its process is the thread.
+//! PostgreSQL has one process with one thread for each connection.
 
 use threadwise_process::proc;
 use threadwise_study::SessionSlice;
 
-/// CPU time and switches of a backend so far; all 0 where the server is not on this machine.
+/// CPU time and switches of a backend so far; all 0 if the server is not on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Usage {
     /// CPU time, nanoseconds.
     pub(super) cpu_ns: u64,
-    /// Time on run queues, nanoseconds, where known.
+    /// Time on run queues, nanoseconds, if known.
     pub(super) wait_ns: Option<u64>,
-    /// Switches that it asked for.
+    /// Voluntary context switches.
     pub(super) voluntary: u64,
-    /// Switches forced on it.
+    /// Involuntary context switches.
     pub(super) involuntary: u64,
 }
 
@@ -22,7 +22,7 @@ pub(super) struct Usage {
 const NAMES: [&str; 4] = ["backend_cpu_ns", "backend_wait_ns", "backend_voluntary", "backend_involuntary"];
 
 impl Usage {
-    /// Of the backend now; `pid` is `None` where it is out of reach.
+    /// The current values; `pid` is `None` if the backend is out of reach.
     pub(super) fn read(pid: Option<u32>) -> Self {
         let Some(pid) = pid else { return Self::default() };
         let times = proc::thread_times(pid, pid);
@@ -35,7 +35,7 @@ impl Usage {
         }
     }
 
-    /// What came since `first`.
+    /// Increments since `first`.
     pub(super) fn since(self, first: Self) -> Self {
         Self {
             cpu_ns: self.cpu_ns.saturating_sub(first.cpu_ns),
@@ -45,15 +45,15 @@ impl Usage {
         }
     }
 
-    /// As counters of a closed loop, which this thread runs while the backend works.
+    /// As counters of a closed loop on this thread, for which the backend works.
     pub(super) fn as_counters(self) -> [(&'static str, u64); 4] {
         let wait_ns = self.wait_ns.unwrap_or_default();
         let values = [self.cpu_ns, wait_ns, self.voluntary, self.involuntary];
         [(NAMES[0], values[0]), (NAMES[1], values[1]), (NAMES[2], values[2]), (NAMES[3], values[3])]
     }
 
-    /// In a closed loop's slice: what it took of this thread is the client's, and what it took as
-    /// counters is the backend's.
+    /// In a closed loop's slice: what the loop measured of this thread becomes the client's, and its counters of the
+    /// backend become the session's.
     pub(super) fn swap_sides(slice: &mut SessionSlice, knows_waits: bool) {
         let client_cpu_ns = slice.cpu_ns;
         let [cpu_ns, wait_ns, voluntary, involuntary] =
@@ -63,7 +63,7 @@ impl Usage {
         slice.counters.insert("client_cpu_ns".to_owned(), client_cpu_ns);
     }
 
-    /// Writes the share `part` to it.
+    /// Writes the share `part` to a slice.
     pub(super) fn tell(self, slice: &mut SessionSlice, part: Part) {
         slice.cpu_ns = part.of(self.cpu_ns);
         slice.run_queue_wait_ns = self.wait_ns.map(|wait_ns| part.of(wait_ns));
@@ -72,8 +72,8 @@ impl Usage {
     }
 }
 
-/// The share of a call's work that was inside the window: what is known of the whole call only is
-/// scaled by it, so that counters, CPU time and rows are of equal amounts of work.
+/// The share of a call's work that was inside the window: values of the whole call are scaled by it, so that counters,
+/// CPU time and rows belong to equal amounts of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Part {
     /// Work inside.
@@ -83,7 +83,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Everything.
+    /// The whole call.
     pub(super) const ALL: Self = Self { inside: 1, whole: 1 };
 
     /// The share of a total, rounded to the nearest.

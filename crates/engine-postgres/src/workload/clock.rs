@@ -1,4 +1,4 @@
-//! The server's clock against ours: windows are on CLOCK_MONOTONIC, a loop inside the server sees only
+//! The server's clock relative to this machine's: windows are on CLOCK_MONOTONIC, a loop inside the server only has
 //! `clock_timestamp()`.
 //!
 //! The offset is that of the fastest of several round trips, as in Cristian's algorithm (Distributed
@@ -13,21 +13,21 @@ use crate::error::{failed, query};
 /// Round trips of one measurement, at least.
 const ROUND_TRIPS: u32 = 20;
 
-/// Round trips of one measurement, at most: more are taken while a local server stays above
+/// Round trips of one measurement, at most: more are made while the error of a local server stays above
 /// [`MOST_UNCERTAIN_NS`].
 const MOST_ROUND_TRIPS: u32 = 400;
 
-/// Largest error that is accepted from a local server: 2% of a slice of 50 ms.
+/// Largest accepted error of a local server: 2% of a slice of 50 ms.
 const MOST_UNCERTAIN_NS: u64 = 1_000_000;
 
-/// Age at which the offset is measured again: the server's clock is a wall clock, which time services
+/// Age after which the offset is measured again: the server's clock is a wall clock, which time services
 /// steer by up to 500 ppm (adjtimex(2)), 5 ms in this time.
 const OLD_NS: u64 = 10_000_000_000;
 
-/// Where the server's clock stands against CLOCK_MONOTONIC.
+/// The server's clock relative to CLOCK_MONOTONIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerClock {
-    /// Server's clock less ours, nanoseconds.
+    /// Server's clock minus CLOCK_MONOTONIC, nanoseconds.
     offset_ns: i128,
     /// When it was measured.
     measured_ns: u64,
@@ -39,8 +39,7 @@ impl ServerClock {
     /// Measures the offset.
     ///
     /// # Errors
-    /// The server's, or a local server that never answers fast enough for windows to mean the same on
-    /// both sides.
+    /// An error of the server, or a local server that never answers fast enough for an accurate offset.
     pub fn measure(client: &mut postgres::Client, is_local: bool) -> Result<Self, EngineError> {
         let action = "read the server's clock";
         let now = client.prepare("SELECT clock_timestamp()").map_err(|cause| query(action, &cause))?;
@@ -62,13 +61,13 @@ impl ServerClock {
         match best {
             Some(best) if best.uncertain_ns <= MOST_UNCERTAIN_NS || !is_local => Ok(best),
             Some(best) => Err(failed(
-                "agree on the time with the server",
+                "measure the server's clock",
                 format!(
-                    "the fastest of {MOST_ROUND_TRIPS} round trips took {} us; the machine is too busy to measure",
+                    "the fastest of {MOST_ROUND_TRIPS} round trips took {} us; the machine is too busy",
                     best.uncertain_ns / 500
                 ),
             )),
-            None => Err(failed("agree on the time with the server", "no round trip was made")),
+            None => Err(failed("measure the server's clock", "no round trip was made")),
         }
     }
 
@@ -82,7 +81,7 @@ impl ServerClock {
         }
     }
 
-    /// The server's time at a CLOCK_MONOTONIC time; whole microseconds, as the server has them.
+    /// The server's time at a CLOCK_MONOTONIC time, in whole microseconds.
     pub fn server_time(&self, monotonic_ns: u64) -> SystemTime {
         let ns = (i128::from(monotonic_ns) + self.offset_ns).max(0) / 1000 * 1000;
         UNIX_EPOCH + Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))

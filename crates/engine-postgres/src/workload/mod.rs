@@ -1,9 +1,9 @@
-//! The workloads on PostgreSQL: `logical-io`, `insert`, `parallel-scan`, `tpch` and `transaction`, one folder each: SQL,
-//! data, sessions.
+//! The workloads on PostgreSQL: `logical-io`, `insert`, `parallel-scan`, `tpch` and `transaction`, one folder each:
+//! SQL, data, sessions.
 //!
 //! A session's loop runs in a procedure of the server that commits every 10 to 100 ms or at each
-//! transaction (`loop=server`), or in the client (`loop=client`). What a procedure reports of its whole
-//! call (counters, CPU time, switches) is scaled to the work inside the window: `backend::Part`.
+//! transaction (`loop=server`), or in the client (`loop=client`). A procedure's values for its whole
+//! call (counters, CPU time, switches) are scaled to the work inside the window: `backend::Part`.
 
 mod backend;
 pub mod clock;
@@ -46,7 +46,7 @@ pub const NAMES: &[&str] = &[
     transaction_workload::NAME,
 ];
 
-/// What `load` makes in the schema.
+/// Objects that `load` makes in the schema.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Objects {
     /// Tables, without schema; indexes go with them.
@@ -81,7 +81,7 @@ impl Work {
     }
 }
 
-/// Checks workload and its options without touching anything.
+/// Checks a workload and its options without connecting.
 ///
 /// # Errors
 /// The first unknown or impossible option.
@@ -89,7 +89,7 @@ pub fn check(load: &LoadRequest) -> Result<(), EngineError> {
     if load.sessions == 0 {
         return Err(EngineError::Option {
             option: "sessions".into(),
-            why: "0 sessions do no work; ask for at least 1".into(),
+            why: "0 sessions; at least 1 is needed".into(),
         });
     }
     Work::parse(load).map(drop)
@@ -106,7 +106,7 @@ pub fn expect_database(load: &LoadRequest, database: &str) -> Result<(), EngineE
     }
 }
 
-/// Bytes of tables and indexes of all sessions, with what a run adds: what the buffer pool has to have room for.
+/// Bytes of tables and indexes of all sessions, with what a run adds: room needed in the buffer pool.
 ///
 /// # Errors
 /// The first unknown or impossible option.
@@ -140,8 +140,8 @@ pub fn needs_fresh_copy(load: &LoadRequest) -> Result<bool, EngineError> {
     Ok(matches!(Work::parse(load)?, Work::Insert(_)))
 }
 
-/// Whether it is a workload that shares one server, which is never copied: nobody changes its data, and that of
-/// `tpch` is large.
+/// Whether it is a workload that shares one server, which is never copied: no run changes its data, and that of `tpch`
+/// is large.
 pub fn shares_server(workload: &str) -> bool {
     [scan_workload::NAME, tpch_workload::NAME].contains(&workload)
 }
@@ -151,12 +151,12 @@ pub fn needs_ours(workload: &str) -> bool {
     workload == scan_workload::NAME
 }
 
-/// Whether it runs on data of the user's alone, and makes nothing in their server.
+/// Whether it runs on the user's own data alone, and makes nothing in their server.
 pub fn needs_users(workload: &str) -> bool {
     workload == transaction_workload::NAME
 }
 
-/// Whether every step is to find its data in no cache.
+/// Whether every step must find its data in no cache.
 ///
 /// # Errors
 /// The first unknown or impossible option.
@@ -164,8 +164,7 @@ pub fn is_cold(load: &LoadRequest) -> Result<bool, EngineError> {
     Ok(matches!(Work::parse(load)?, Work::Tpch(workload) if workload.is_cold()))
 }
 
-/// The name that keeps a workload's data apart from other data in a private server, where it has one of
-/// its own.
+/// The schema that keeps a workload's data apart from other data in a private server, if it has one of its own.
 ///
 /// # Errors
 /// The first unknown or impossible option.
@@ -177,8 +176,8 @@ pub fn data_name(load: &LoadRequest) -> Result<Option<String>, EngineError> {
     })
 }
 
-/// Settings of a private server that a workload wants besides those of all our clusters. `memory_bytes` is
-/// what can be had without swapping, `major` the server's version.
+/// Settings of a private server that a workload needs besides those of all private clusters. `memory_bytes` is the
+/// memory available without swapping, `major` the server's version.
 ///
 /// # Errors
 /// The first unknown or impossible option.
@@ -194,7 +193,7 @@ pub fn server_settings(
     })
 }
 
-/// What `load` makes, by name.
+/// Names of the objects that `load` makes.
 ///
 /// # Errors
 /// The first unknown or impossible option.
@@ -202,7 +201,7 @@ pub fn objects(load: &LoadRequest, suffix: &str) -> Result<Objects, EngineError>
     let tables = match Work::parse(load)? {
         Work::LogicalIo(workload) => workload.tables(load.sessions, suffix),
         Work::Insert(_) => vec![insert::table(suffix)],
-        // In a schema of their own they go with the private server; the user's statements make nothing.
+        // A schema of their own goes with the private server; the user's statements make nothing.
         Work::ParallelScan(_) | Work::Transaction(_) => return Ok(Objects::default()),
         Work::Tpch(workload) => {
             let tables = if suffix.is_empty() { workload.tables() } else { Vec::new() };
@@ -213,10 +212,10 @@ pub fn objects(load: &LoadRequest, suffix: &str) -> Result<Objects, EngineError>
     Ok(Objects { tables, procedures })
 }
 
-/// Makes the data of one treatment in the server's schema, which exists, or finds that it is there.
+/// Makes the data of one treatment in the server's schema, which exists, or finds it.
 ///
 /// # Errors
-/// The server's, or a table that does not come out as one row a block.
+/// An error of the server, or a table that does not have one row a block.
 pub fn load(
     control: &mut Client,
     server: &Server,

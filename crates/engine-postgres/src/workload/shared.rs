@@ -1,5 +1,5 @@
-//! What the sessions of one worker share with the control connection, and how a connection is set up
-//! for measuring.
+//! State that the sessions of one worker share with the control connection, and the setup of a connection for
+//! measuring.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,14 +17,14 @@ const PLAN_CACHE_MODE: u32 = 120_000;
 /// First version with `pg_stat_force_next_flush`; before it, statistics go through a collector.
 pub(super) const FORCED_FLUSH: u32 = 150_000;
 
-/// What of a session only other connections need to know.
+/// State of sessions that other connections need.
 #[derive(Debug)]
 pub(super) struct Shared {
     clock: Mutex<ServerClock>,
     backends: Mutex<BTreeMap<u32, u32>>,
     /// Sessions that are done with the slice.
     resting: Mutex<BTreeSet<u32>>,
-    /// One more of them rests.
+    /// Signalled when a session is done.
     rested: Condvar,
     tally: Mutex<Tally>,
     /// Scans of the slice, of `parallel-scan`.
@@ -42,7 +42,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Both added up.
+    /// Sum of both.
     pub(super) fn plus(self, other: Self) -> Self {
         Self { rows: self.rows + other.rows, key_sum: self.key_sum + other.key_sum }
     }
@@ -78,13 +78,13 @@ impl Shared {
         lock(&self.backends).clone()
     }
 
-    /// A slice begins: every session will work.
+    /// Begins a slice: every session will work.
     pub(super) fn all_work(&self) {
         lock(&self.resting).clear();
         lock(&self.scans).clear();
     }
 
-    /// A session is done with the slice.
+    /// Marks a session as done with the slice.
     pub(super) fn rests(&self, session: u32) {
         lock(&self.resting).insert(session);
         self.rested.notify_all();
@@ -129,7 +129,7 @@ impl Shared {
         lock(&self.scans).push(scan);
     }
 
-    /// Scans since the slice began; they are handed over once.
+    /// Takes the scans since the slice began.
     pub(super) fn take_scans(&self) -> Vec<Scan> {
         std::mem::take(&mut *lock(&self.scans))
     }
@@ -143,7 +143,7 @@ impl Shared {
     }
 }
 
-/// Tells that a session is done with a slice, however it is left.
+/// Marks a session as done with a slice when it is dropped.
 pub(super) struct Resting<'a>(pub(super) &'a Shared, pub(super) u32);
 
 impl Drop for Resting<'_> {
@@ -152,16 +152,16 @@ impl Drop for Resting<'_> {
     }
 }
 
-/// A panic of one session's thread is reported by the worker; what it held is still whole.
+/// The worker reports a panic of a session's thread; the data behind the lock is still valid.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Settings of a session's connection, read back. Plans must be the same in every session and for every
-/// step, whatever the server's configuration and statistics are; a parked session must not be ended.
+/// Sets a session's connection up, with read-back. Plans must be the same in every session and for every step, whatever
+/// the server's configuration and statistics are; a parked session must not be ended.
 ///
 /// # Errors
-/// The server's, or a setting that it does not take.
+/// An error of the server, or a setting that it does not accept.
 pub(super) fn settle(
     client: &mut postgres::Client,
     version_num: u32,
@@ -189,16 +189,16 @@ pub(super) fn settle(
             .map_err(|cause| query(action.as_str(), &cause))?;
         let found: String = row.try_get(0).map_err(|cause| query(action.as_str(), &cause))?;
         if found != value {
-            return Err(failed(action, format!("the server says {found}")));
+            return Err(failed(action, format!("it stays {found}")));
         }
     }
     expect(client, "track_counts", "on", "the server counts block accesses only with it")
 }
 
-/// What a setting of the session is.
+/// The value of a setting in this session.
 ///
 /// # Errors
-/// The server's.
+/// An error of the server.
 pub(crate) fn setting(client: &mut postgres::Client, name: &str) -> Result<String, EngineError> {
     let action = format!("read the setting {name}");
     let row = client
@@ -207,7 +207,7 @@ pub(crate) fn setting(client: &mut postgres::Client, name: &str) -> Result<Strin
     row.try_get(0).map_err(|cause| query(action.as_str(), &cause))
 }
 
-/// Refuses a setting of the server that is another than the wanted one.
+/// Refuses a server whose setting has another value.
 pub(super) fn expect(
     client: &mut postgres::Client,
     name: &str,
@@ -217,25 +217,25 @@ pub(super) fn expect(
     let found = setting(client, name)?;
     match found == wanted {
         true => Ok(()),
-        false => Err(failed(format!("have {name}={wanted}"), format!("it is {found}; {why}"))),
+        false => Err(failed(format!("check {name}={wanted}"), format!("it is {found}; {why}"))),
     }
 }
 
 /// The process id of the connection's backend.
 ///
 /// # Errors
-/// The server's.
+/// An error of the server.
 pub(super) fn backend_pid(client: &mut postgres::Client) -> Result<u32, EngineError> {
-    let action = "learn the process id of its backend";
+    let action = "read the process id of its backend";
     let row = client.query_one("SELECT pg_backend_pid()", &[]).map_err(|cause| query(action, &cause))?;
     let pid: i32 = row.try_get(0).map_err(|cause| query(action, &cause))?;
     u32::try_from(pid).map_err(|cause| failed(action, cause))
 }
 
-/// Has the backend hand over its statistics now, where the version can.
+/// Lets the backend flush its statistics now, if the version can.
 ///
 /// # Errors
-/// The server's.
+/// An error of the server.
 pub(super) fn flush_statistics(client: &mut postgres::Client, version_num: u32) -> Result<(), EngineError> {
     if version_num < FORCED_FLUSH {
         return Ok(());

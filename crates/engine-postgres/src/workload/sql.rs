@@ -1,23 +1,22 @@
-//! SQL files with names and numbers put in: `{table}` and the like, which cannot be parameters; and statements
-//! that are executed or prepared.
+//! SQL files with placeholders such as `{table}` for names and numbers, which cannot be parameters; and statements that
+//! are executed or prepared.
 
 use postgres::Client;
 use threadwise_engine::EngineError;
 
 use crate::error::query;
 
-/// The text with each `{name}` replaced. Names and values are ours: identifiers, numbers, or SQL made
-/// here; nothing of a user's gets in unquoted.
+/// The text with each `{name}` replaced. Names and values are threadwise's: identifiers, numbers, or SQL made
+/// here; a user's text is never inserted unquoted.
 pub(super) fn fill(template: &str, values: &[(&str, &str)]) -> String {
     values.iter().fold(template.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
 }
 
-/// Statements whose rows nobody needs.
+/// Executes statements without reading rows.
 pub(super) fn execute(client: &mut Client, action: &str, sql: &str) -> Result<(), EngineError> {
     client.batch_execute(sql).map_err(|cause| query(action, &cause))
 }
 
-/// A prepared statement.
 pub(super) fn prepare(client: &mut Client, sql: &str) -> Result<postgres::Statement, EngineError> {
     client.prepare(sql).map_err(|cause| query("prepare a statement", &cause))
 }

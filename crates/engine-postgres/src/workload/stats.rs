@@ -2,9 +2,9 @@
 //!
 //! Sources: PostgreSQL documentation, "The Cumulative Statistics System": `pg_stat_wal` (from 14),
 //! `pg_stat_database`, `pg_stat_io` (from 16), `pg_stat_bgwriter`, `pg_stat_checkpointer` (from 17). They
-//! are of the whole server or database: others' work is in them where the server is not ours. Sessions
-//! hand over theirs at the end of a slice; the log writer does in its own time, so that its part may
-//! come with the next slice.
+//! belong to the whole server or database, and include the work of others on a user's server. Sessions flush
+//! theirs at the end of a slice; the log writer does so in its own time, so that its part may come with the
+//! next slice.
 
 use postgres::{Client, Statement};
 use std::fmt::Write as _;
@@ -14,13 +14,13 @@ use threadwise_study::Counters;
 use super::shared::FORCED_FLUSH;
 use crate::error::{failed, query};
 
-/// A counter: its name, and where it is from this version on and below that one.
+/// A counter: its name, its expression, and the versions that have it, from (inclusive) and to (exclusive).
 struct Counter(&'static str, &'static str, u32, u32);
 
-/// For counters that every later version has.
+/// Upper bound of counters that every later version has.
 const NEWEST: u32 = u32::MAX;
 
-/// Versions that brought something, as the server numbers itself.
+/// Versions that introduced something, by `server_version_num`.
 const WAL: u32 = 140_000;
 const IO: u32 = 160_000;
 const CHECKPOINTER: u32 = 170_000;
@@ -65,7 +65,7 @@ impl Stats {
     /// Prepares the reading.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub fn prepare(client: &mut Client, version_num: u32) -> Result<Self, EngineError> {
         let had: Vec<&Counter> = COUNTERS
             .iter()
@@ -81,22 +81,22 @@ impl Stats {
     /// Reads them before a slice.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub fn begin(&mut self, client: &mut Client) -> Result<(), EngineError> {
         self.first = self.now(client)?;
         Ok(())
     }
 
-    /// What came since `begin`; empty where that was not called.
+    /// Increments since `begin`; empty if that was not called.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub fn end(&mut self, client: &mut Client) -> Result<Counters, EngineError> {
         if self.first.is_empty() {
             return Ok(Counters::new());
         }
         let last = self.now(client)?;
-        // Someone may have reset them in between: then there is nothing to say of this slice.
+        // If they were reset in between, this slice has none.
         let came = last.iter().zip(&self.first).map(|(last, first)| u64::try_from(last - first).ok());
         Ok(self.names.iter().zip(came).filter_map(|(name, came)| Some(((*name).to_owned(), came?))).collect())
     }
@@ -108,7 +108,7 @@ impl Stats {
         (0..row.len()).map(read).collect()
     }
 
-    /// What this version lacks, one line each.
+    /// Notes about what this version lacks.
     pub fn lacks(&self) -> Vec<String> {
         lacks(self.version_num)
     }

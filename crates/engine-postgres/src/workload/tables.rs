@@ -6,12 +6,12 @@ use threadwise_engine::EngineError;
 use super::sql::execute;
 use crate::error::query;
 
-/// The procedure that works on a table. It is made last, so that a table with one is whole.
+/// The procedure that works on a table. It is made last, so that a table with one is complete.
 pub(super) fn procedure(table: &str) -> String {
     format!("{table}_work")
 }
 
-/// Whether a table is there and whole. One that is not whole is dropped.
+/// Whether a table exists and is complete. An incomplete one is dropped.
 pub(super) fn is_loaded(control: &mut Client, schema: &str, table: &str) -> Result<bool, EngineError> {
     let action = format!("look for table {schema}.{table}");
     let sql = "SELECT to_regclass($1) IS NOT NULL, to_regproc($2) IS NOT NULL";

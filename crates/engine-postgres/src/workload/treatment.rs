@@ -1,4 +1,4 @@
-//! One treatment at work: its control connection, its sessions, and what is read around each slice.
+//! A treatment: its control connection, its sessions, and what is read around each slice.
 
 use postgres::Client;
 use std::sync::{Arc, Mutex};
@@ -27,13 +27,13 @@ pub struct Backend {
     pub pid: u32,
 }
 
-/// A treatment between start and finish. Sessions hold what they need of it themselves.
+/// A treatment between start and finish. Sessions have their own copies of what they need.
 pub struct Treatment {
     server: Server,
     load: LoadRequest,
     workload: Work,
     suffix: String,
-    /// Whether the data is thrown away afterwards.
+    /// Whether the data is discarded afterwards.
     fresh: bool,
     control_pid: u32,
     /// Requested degree of parallelism; 1 for workloads without parallel queries.
@@ -42,30 +42,30 @@ pub struct Treatment {
     shared: Arc<Shared>,
 }
 
-/// What the control connection does between and during slices.
+/// State of the control connection between and during slices.
 struct Control {
     client: Client,
     stats: Stats,
     sampler: Sampler,
-    /// Where processes of `parallel-scan` are, in place of what sessions wait for.
+    /// Looks at the processes of `parallel-scan`, instead of samples of waits.
     looks: Option<Looks>,
     /// Counters of the slice so far: wait samples.
     counters: Counters,
-    /// CPU time of all that works for the sessions before the slice, where it is read for them together.
+    /// CPU time of all processes that work for the sessions before the slice, if it is read for them together.
     cpu_ns: Option<u64>,
     /// Blocks of the tables of `tpch` before the slice.
     reads: Reads,
 }
 
-/// Bytes of a block of PostgreSQL's (`BLCKSZ`, which packages do not change).
+/// Bytes of a PostgreSQL block (`BLCKSZ`, which packages do not change).
 const BLOCK_BYTES: u64 = 8192;
 
 impl Treatment {
-    /// Opens the control connection. `fresh` says that the data is a copy of what was loaded and is
-    /// thrown away afterwards; otherwise rows that an interrupted run left are removed first.
+    /// Opens the control connection. `fresh` means that the data is a copy that is discarded afterwards; otherwise rows
+    /// that an interrupted run left are removed first.
     ///
     /// # Errors
-    /// The server's, or data that is not what was loaded.
+    /// An error of the server, or data that is not as loaded.
     pub fn start(
         server: &Server,
         load: &LoadRequest,
@@ -75,7 +75,7 @@ impl Treatment {
         let workload = Work::parse(load)?;
         let mut client = server.connect("threadwise control")?;
         let control_pid = backend_pid(&mut client)?;
-        // Windows of queries are limits: nothing hangs on the server's clock but the samples of waits.
+        // Windows of queries are only limits: only samples of waits need the server's clock.
         let needs_clock = server.is_local() && !matches!(workload, Work::Tpch(_));
         let clock = ServerClock::measure(&mut client, needs_clock)?;
         if let Work::Tpch(workload) = &workload {
@@ -99,7 +99,7 @@ impl Treatment {
         let shared = Arc::new(Shared::new(clock));
         if !server.is_local() {
             shared.note(format!(
-                "the server's clock is known to {} ms; CPU time of its processes is unknown and given as 0",
+                "the server's clock is uncertain by {} ms; CPU time of its processes is unknown and given as 0",
                 clock.uncertain_ns().div_ceil(1_000_000)
             ));
         }
@@ -116,8 +116,7 @@ impl Treatment {
         })
     }
 
-    /// Says where its sessions may run, all together: as many logical CPUs as that are the degree of
-    /// parallelism of a query where none is asked for.
+    /// Sets the logical CPUs of all sessions together: their number is the default degree of parallelism of a query.
     #[must_use]
     pub fn placed_on(mut self, placement: &CpuSet) -> Self {
         match &self.workload {
@@ -158,7 +157,7 @@ impl Treatment {
     /// Opens a session on the calling thread.
     ///
     /// # Errors
-    /// The server's, or a plan that is not the wanted one.
+    /// An error of the server, or another plan than required.
     pub fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
         let shared = Arc::clone(&self.shared);
         Ok(match &self.workload {
@@ -187,7 +186,7 @@ impl Treatment {
     /// Opens a session of queries.
     ///
     /// # Errors
-    /// The server's, or the workload has none.
+    /// An error of the server, or the workload has no queries.
     pub(crate) fn open_stream(&self, request: &SessionRequest) -> Result<QuerySession, EngineError> {
         match &self.workload {
             Work::Tpch(workload) => self.stream(workload, request),
@@ -203,7 +202,7 @@ impl Treatment {
         tpch::Stream { workload, suffix: &self.suffix, dop: self.dop, cpu: self.cpu() }
     }
 
-    /// The server processes of the sessions that were opened, in session order.
+    /// The server processes of the open sessions, in session order.
     pub fn backends(&self) -> Vec<Backend> {
         self.shared.backends().into_iter().map(|(session, pid)| Backend { session, pid }).collect()
     }
@@ -213,17 +212,17 @@ impl Treatment {
         self.control_pid
     }
 
-    /// What a reader of the report must know; complete when all sessions are open.
+    /// Notes for the report; complete when all sessions are open.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.shared.notes();
         notes.extend(lock(&self.control).stats.lacks());
         notes
     }
 
-    /// Before a slice: the clock where it is old, and statistics.
+    /// Before a slice: measures the clock if needed, and reads statistics.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub fn before(&self) -> Result<(), EngineError> {
         let mut control = lock(&self.control);
         let Control { client, stats, counters, cpu_ns, reads, looks, .. } = &mut *control;
@@ -244,10 +243,10 @@ impl Treatment {
         stats.begin(client)
     }
 
-    /// During a slice: samples what the sessions wait for, or where the processes of a scan are.
+    /// During a slice: samples the sessions' waits, or looks at the processes of a scan.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub fn during(&self, window: &Window) -> Result<(), EngineError> {
         let mut control = lock(&self.control);
         let Control { client, sampler, counters, looks, .. } = &mut *control;
@@ -261,7 +260,7 @@ impl Treatment {
     /// After a slice: its counters.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub fn after(&self, sessions: &mut [SessionSlice]) -> Result<Counters, EngineError> {
         let mut control = lock(&self.control);
         let Control { client, stats, counters, cpu_ns, reads, looks, .. } = &mut *control;
@@ -269,7 +268,7 @@ impl Treatment {
         if let Some(looks) = looks {
             came.append(&mut looks.add_up(&self.shared.take_scans()).counters());
         }
-        // Other workloads' sessions tell everything themselves: they read their own backends.
+        // Sessions of other workloads read their own backends.
         if let Work::Tpch(_) = &self.workload {
             share_cpu(sessions, self.all_cpu_ns().zip(*cpu_ns));
             if self.server.version_num() >= FORCED_FLUSH {
@@ -281,10 +280,10 @@ impl Treatment {
         Ok(std::mem::take(counters))
     }
 
-    /// After the last slice, when the sessions are closed: checks the data and puts it back.
+    /// After the last slice, when the sessions are closed: checks the data and resets it.
     ///
     /// # Errors
-    /// [`EngineError::WrongAnswer`] where the data is not what the sessions said; the server's.
+    /// [`EngineError::WrongAnswer`] if the data is not what the sessions reported; or an error of the server.
     pub fn finish(&self) -> Result<(), EngineError> {
         let Work::Insert(workload) = &self.workload else { return Ok(()) };
         let mut control = lock(&self.control);
@@ -297,7 +296,7 @@ impl Treatment {
     }
 }
 
-/// Where the processes of parallel scans are, for a workload that has them on a server here.
+/// Looks at the processes of parallel scans, for a workload that has them on a server here.
 fn looks(server: &Server, workload: &Work) -> Result<Option<Looks>, EngineError> {
     match (server.locality(), workload) {
         (Locality::Here { postmaster }, Work::ParallelScan(_)) => Looks::of(*postmaster).map(Some),
@@ -305,8 +304,8 @@ fn looks(server: &Server, workload: &Work) -> Result<Option<Looks>, EngineError>
     }
 }
 
-/// Several streams' CPU time is known together only, since nobody can tell whose worker was whose. Sessions of short
-/// queries have no workers and know their own.
+/// Adds the CPU time of several streams as a sum, since workers cannot be assigned to streams. Sessions of short
+/// queries have no workers and read their own.
 fn share_cpu(sessions: &mut [SessionSlice], now_and_before_ns: Option<(u64, u64)>) {
     let (Some((now_ns, before_ns)), true) = (now_and_before_ns, sessions.len() > 1) else { return };
     let (streams, short): (Vec<&mut SessionSlice>, Vec<_>) =
@@ -317,7 +316,7 @@ fn share_cpu(sessions: &mut [SessionSlice], now_and_before_ns: Option<(u64, u64)
     streams.into_iter().for_each(|slice| slice.cpu_ns = each_ns);
 }
 
-/// The server's counters are those of the one query of a slice that has one.
+/// Gives the server's counters to the query of a slice that has only one.
 fn tell_reads(sessions: &mut [SessionSlice], reads: Reads, came: &Counters) {
     let [SessionSlice { queries, .. }] = sessions else { return };
     let [execution] = queries.as_mut_slice() else { return };

@@ -1,8 +1,8 @@
-//! What the sessions wait for, sampled from `pg_stat_activity` at 20 Hz.
+//! Waits of the sessions, sampled from `pg_stat_activity` at 20 Hz.
 //!
-//! The first sample of a window comes at a random time within the period, so that samples fall
-//! evenly on all times of a slice whatever its length. The server's clock says when a sample was taken:
-//! outside of the window the sessions rest, and what they wait for then (`Client:ClientRead`) is ours.
+//! The first sample of a window comes at a random time within the period, so that samples are spread evenly over a
+//! slice of any length. The server's clock dates a sample: outside of the window the sessions rest, and their waits
+//! (`Client:ClientRead`) are threadwise's own.
 
 use postgres::{Client, Statement};
 use rand_chacha::ChaCha8Rng;
@@ -18,11 +18,11 @@ use crate::error::query;
 /// 20 Hz.
 const PERIOD_NS: u64 = 50_000_000;
 
-/// A session that has no CPU counts as running too: to the server it does not wait.
+/// A session without a CPU counts as running too: to the server it does not wait.
 const SQL: &str = "SELECT clock_timestamp(), coalesce(wait_event_type || ':' || wait_event, 'running') \
                    FROM pg_stat_activity WHERE pid = ANY($1)";
 
-/// Samples waits on a connection of its own.
+/// Samples waits on a separate connection.
 pub struct Sampler {
     look: Statement,
     phase: ChaCha8Rng,
@@ -32,17 +32,17 @@ impl Sampler {
     /// Prepares sampling; the seed draws the phases.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub fn prepare(client: &mut Client, seed: u64) -> Result<Self, EngineError> {
         let look = client.prepare(SQL).map_err(|cause| query("prepare the sampling of waits", &cause))?;
         Ok(Self { look, phase: ChaCha8Rng::seed_from_u64(seed) })
     }
 
-    /// Samples the processes of the sessions that are at work until the window's end, or until it gives none:
-    /// `waits/TYPE:EVENT`, `waits/running` and `waits_sampled` are added to `counters`.
+    /// Samples the processes of the working sessions until the window's end, or until none works: adds
+    /// `waits/TYPE:EVENT`, `waits/running` and `waits_sampled` to `counters`.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub(super) fn watch(
         &mut self,
         client: &mut Client,
@@ -53,7 +53,7 @@ impl Sampler {
     ) -> Result<(), EngineError> {
         let mut next_ns = window.start_ns + self.phase.next_u64() % PERIOD_NS;
         while next_ns < window.end_ns {
-            // A fixed amount of work is done before the window's end.
+            // A fixed amount of work may be done before the window's end.
             at_work.sleep_until_ns(next_ns);
             let pids = at_work.at_work();
             if pids.is_empty() {
@@ -70,10 +70,10 @@ impl Sampler {
         Ok(())
     }
 
-    /// The waits of the processes now, by the server's time.
+    /// The current waits of the processes, by the server's time.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub fn sample(
         &self,
         client: &mut Client,

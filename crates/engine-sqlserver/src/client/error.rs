@@ -1,19 +1,19 @@
 //! Errors of the client library and of the server, as one line that says what to do next.
 //!
-//! Source of the numbers: "Database engine events and errors" of the SQL Server documentation. Texts of the
-//! server never hold a password.
+//! Source of the numbers: "Database engine events and errors" of the SQL Server documentation. Error texts of the
+//! server never contain a password.
 
 use threadwise_engine::EngineError;
 use tiberius::error::Error;
 
 use crate::failed;
 
-/// A statement that failed.
+/// The error of a statement.
 pub(crate) fn query(action: impl Into<String>, cause: &Error) -> EngineError {
     failed(action, advice(cause))
 }
 
-/// What the cause is, with what to do next where that is known.
+/// The cause, with what to do next if that is known.
 pub(crate) fn advice(cause: &Error) -> String {
     match cause {
         Error::Server(token) => {
@@ -48,21 +48,20 @@ fn hint(code: u32) -> Option<&'static str> {
             "the login lacks the right: GRANT it, or give another login (sqlserver://user@host); threadwise check \
              lists what is needed"
         }
-        701 | 802 | 8645 | 41805 | 41822 | 41823 => "the server has no memory left for it: use less data",
-        1101 | 1105 | 3257 | 5149 | 9002 => "no space is left for it: free some, or use less data",
+        701 | 802 | 8645 | 41805 | 41822 | 41823 => "the server has no memory left: use less data",
+        1101 | 1105 | 3257 | 5149 | 9002 => "no space is left: free some, or use less data",
         1205 => {
-            "another session held what this one needed, and the server ended this one to break the circle"
+            "another session held what this one needed, and the server ended this one to break the deadlock"
         }
-        1222 => "something else holds the lock",
+        1222 => "another session holds the lock: end its transaction, or wait",
         3906 | 3908 | 15281 => {
-            "the database is read-only or closed to writes: connect to one that takes them"
+            "the database is read-only or closed to writes: connect to one that accepts writes"
         }
-        10928 | 10936 | 17809 | 17810 => "the server takes no more connections: run fewer sessions",
+        10928 | 10936 | 17809 | 17810 => "the server accepts no more connections: run fewer sessions",
         _ => return None,
     })
 }
 
-/// A text on one line.
 pub(crate) fn one_line(text: &str) -> String {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
@@ -81,7 +80,7 @@ mod tests {
              ended"
         );
         assert_eq!(code(&broken), None);
-        for (number, part) in [(9002, "space"), (1205, "circle"), (229, "GRANT"), (41805, "memory")] {
+        for (number, part) in [(9002, "space"), (1205, "deadlock"), (229, "GRANT"), (41805, "memory")] {
             assert!(hint(number).is_some_and(|hint| hint.contains(part)), "{number}");
         }
         assert_eq!(hint(102), None);

@@ -1,4 +1,4 @@
-//! What lives as long as a study on the user's server: our schema there, and the server's affinity as it was.
+//! What lives as long as a study on the user's server: threadwise's schema there, and the record of the affinity.
 
 use threadwise_engine::{EngineError, Keeper};
 use threadwise_study::Options;
@@ -8,7 +8,7 @@ use crate::client::connect::{Connection, Server};
 use crate::client::schema;
 use crate::options::Affinity;
 
-/// Our schema in the user's database, whose lock the connection holds, and the affinity where it is changed.
+/// Threadwise's schema in the user's database, whose lock the connection holds, and the affinity if it is changed.
 pub(crate) struct Kept {
     control: Option<Connection>,
     server: Server,
@@ -16,7 +16,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// Puts back what a killed study left of the affinity, makes the schema, and writes the affinity down.
+    /// Restores the affinity that a killed study left, makes the schema, and records the affinity.
     ///
     /// # Errors
     /// See [`schema::make`] and [`Held::begin`]; nothing is left.
@@ -47,7 +47,7 @@ impl Drop for Kept {
     fn drop(&mut self) {
         drop(self.held.take());
         if let Some(mut control) = self.control.take() {
-            // Nobody is left to tell; the next study finds the mark and drops it.
+            // The error has no reader; the next study finds the mark and drops the schema.
             let _ = schema::drop_ours(&mut control, self.server.schema());
         }
     }

@@ -1,4 +1,4 @@
-//! The client: what needs a server.
+//! The client: modules that need a server.
 
 mod affinity;
 mod connect;
@@ -94,7 +94,7 @@ impl Engine for Client {
         }
         let workload = Work::parse(request)?;
         let mut control = server.connect("threadwise load")?;
-        // Before anything is made: no run could be of use.
+        // Checked before anything is made, since every run would fail.
         workload::expect_settings(&workload, &mut control, &server)?;
         let suffix = servers::suffix(request, workload.changes_data());
         if let Some(loaded) = schema::loaded(&mut control, server.schema(), &suffix)? {
@@ -112,7 +112,7 @@ impl Engine for Client {
         if load.workload == TPCH {
             return tpch::start(server, request);
         }
-        // Before the sessions, so that all of them are opened by the schedulers that they will have.
+        // Before the sessions, so that they are opened on the schedulers that they will have.
         let bound = match server.affinity() {
             Affinity::Set => {
                 let mut bound = Bound::to(&server, &placement(request))?;

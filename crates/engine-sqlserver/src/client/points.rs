@@ -9,7 +9,7 @@ use super::statements::{fill, text, whole};
 use super::workload::{may_look, why_not};
 use crate::IN_MEMORY;
 
-/// A view or statement that is tried: what it is, how, and what goes without it.
+/// A view or statement to try: its name, a statement, and what does not work without it.
 const TRIED: [(&str, &str, &str); 5] = [
     ("sys.dm_os_spinlock_stats", include_str!("../sql/spinlocks.sql"), "spins of the server's locks"),
     ("sys.dm_os_wait_stats", include_str!("../sql/waits.sql"), "waits of the server"),
@@ -22,17 +22,17 @@ const TRIED: [(&str, &str, &str); 5] = [
     (
         "sys.allocation_units",
         "SELECT TOP (1) data_pages FROM sys.allocation_units",
-        "proofs that each row of logical-io has a page of its own",
+        "proofs that each row of logical-io has its own page",
     ),
 ];
 
 /// Rights on the database that a study needs.
 const RIGHTS: [&str; 3] = ["CREATE SCHEMA", "CREATE TABLE", "CREATE PROCEDURE"];
 
-/// Looks at all of them.
+/// Tries all of them.
 ///
 /// # Errors
-/// The server cannot be asked at all.
+/// The server does not answer at all.
 pub(super) fn look(server: &Server) -> Result<Vec<Point>, EngineError> {
     let mut connection = server.connect("threadwise check")?;
     let mut points = vec![
@@ -77,7 +77,7 @@ fn has_right(connection: &mut Connection, server: &Server, right: &str) -> Point
     }
 }
 
-/// CPU time and reads of our own session.
+/// CPU time and reads of threadwise's own session.
 fn usage(connection: &mut Connection) -> Point {
     let name = "sys.dm_exec_sessions";
     let lacks = |why: String| {
@@ -87,8 +87,8 @@ fn usage(connection: &mut Connection) -> Point {
         Ok(rows) => {
             let counts = [0, 1].map(|at| rows.first().and_then(|row| whole(row, at)).unwrap_or(0));
             match counts.iter().any(|count| *count > 0) {
-                true => Point::works(name, "counts CPU time and reads of our own sessions"),
-                false => lacks("it has this session and counts nothing".to_owned()),
+                true => Point::works(name, "counts CPU time and reads of threadwise's sessions"),
+                false => lacks("it lists this session and counts nothing".to_owned()),
             }
         }
         Err(cause) => lacks(why_not(&cause)),
@@ -172,7 +172,7 @@ fn affinity(server: &Server) -> Result<Point, EngineError> {
                 if found.is_auto { "the server chooses among" } else { "set to" },
                 found.online,
                 match found.others {
-                    0 => "nothing else is connected".to_owned(),
+                    0 => "no other client is connected".to_owned(),
                     others => format!("sessions of others: {others}, beside which it is not set"),
                 }
             ),
@@ -180,7 +180,7 @@ fn affinity(server: &Server) -> Result<Point, EngineError> {
     })
 }
 
-/// How fine the server's clock is: the smallest step between times that it gives.
+/// Resolution of the server's clock: the smallest step between its times.
 fn clock(connection: &mut Connection) -> Point {
     let name = "SYSUTCDATETIME";
     let sql = include_str!("../sql/now.sql");
@@ -188,7 +188,7 @@ fn clock(connection: &mut Connection) -> Point {
     for _ in 0..50 {
         match connection.rows(sql).map(|rows| rows.first().and_then(|row| whole(row, 0))) {
             Ok(Some(us)) => times.push(us),
-            Ok(None) => return Point::lacks(name, "it gives no time; no loop runs inside the server"),
+            Ok(None) => return Point::lacks(name, "it returned no time; no loop runs inside the server"),
             Err(cause) => return Point::lacks(name, advice(&cause)),
         }
     }

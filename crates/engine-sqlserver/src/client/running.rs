@@ -1,4 +1,4 @@
-//! A treatment at workload, and where its server runs.
+//! A treatment, and the binding of its server.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use threadwise_engine::{EngineError, Running, Session, SessionRequest, Standing, Window};
@@ -8,7 +8,7 @@ use crate::client::affinity::Bound;
 use crate::client::connect::Server;
 use crate::client::workload::Treatment;
 
-/// An engine at workload.
+/// The engine, started for one treatment.
 pub(crate) struct SqlserverRunning {
     treatment: Treatment,
     server: Server,
@@ -16,7 +16,7 @@ pub(crate) struct SqlserverRunning {
 }
 
 impl SqlserverRunning {
-    /// Puts it together.
+    /// Combines the parts.
     pub(crate) fn new(treatment: Treatment, server: Server, bound: Option<Bound>) -> Self {
         Self { treatment, server, bound: bound.map(Mutex::new) }
     }
@@ -61,13 +61,13 @@ impl Running for SqlserverRunning {
     }
 }
 
-/// What the reader must know of where the server runs.
+/// A note on where the server runs.
 pub(super) fn bound_notes(bound: Option<&Bound>) -> Vec<String> {
     let free = || vec!["server not pinned: its sessions run on whichever of its threads is free".to_owned()];
     bound.map_or_else(free, Bound::notes)
 }
 
-/// What the reader must know of every server.
+/// Notes on every server.
 pub(super) fn server_notes(server: &Server) -> Vec<String> {
     vec![
         "memory placed earlier: the server is yours and ran before the study".to_owned(),

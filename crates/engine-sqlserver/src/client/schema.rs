@@ -1,9 +1,9 @@
-//! The schema that holds our objects in the user's database.
+//! Threadwise's schema in the user's database.
 //!
-//! It carries a table that says it is ours, and one that lists what we made. A schema of that name without the
-//! mark is refused; at the end only what is on the list is dropped, and the schema itself only when nothing else is
-//! left in it. A lock of the keeper's session (sp_getapplock) keeps two studies apart, and goes with the session,
-//! however that ends.
+//! It contains a table that marks it as threadwise's, and one that lists the objects made. A schema of that name
+//! without the mark is refused; at the end only listed objects are dropped, and the schema itself only if nothing else
+//! is left in it. A lock of the keeper's session (sp_getapplock) keeps two studies apart; it is released with the
+//! session, however that ends.
 
 use threadwise_engine::{EngineError, Loaded};
 
@@ -13,16 +13,16 @@ use crate::client::statements::{column, fill, one_row, run, text, whole};
 use crate::client::workload::Objects;
 use crate::failed;
 
-/// What the mark says.
+/// Text of the mark.
 const MARK_TEXT: &str = "made by threadwise, dropped at the end of its study";
 
-/// Our own tables of the schema.
+/// Threadwise's own tables in the schema.
 const TABLES: [&str; 3] = ["threadwise_mark", "threadwise_objects", "threadwise_loads"];
 
-/// Makes the schema. One with our mark, which an earlier study left, is dropped first.
+/// Makes the schema. One with the mark, which an earlier study left, is dropped first.
 ///
 /// # Errors
-/// It exists without our mark, another study uses it, or the login may not make one.
+/// It exists without the mark, another study is using it, or the login may not create one.
 pub(crate) fn make(control: &mut Connection, server: &Server) -> Result<(), EngineError> {
     let schema = server.schema();
     take_lock(control, schema)?;
@@ -33,12 +33,12 @@ pub(crate) fn make(control: &mut Connection, server: &Server) -> Result<(), Engi
                  --engine-option schema=NAME",
                 server.database()
             );
-            return Err(failed("make its schema", why));
+            return Err(failed("create its schema", why));
         }
         drop_ours(control, schema)?;
     }
     let action = format!(
-        "make its schema '{schema}' in database '{}' as '{}'",
+        "create its schema '{schema}' in database '{}' as '{}'",
         server.database(),
         server.target().user
     );
@@ -55,7 +55,7 @@ fn take_lock(control: &mut Connection, schema: &str) -> Result<(), EngineError> 
         _ => Err(failed(
             action,
             format!(
-                "another study uses '{schema}' now: wait for its end, or give another name with --engine-option \
+                "another study is using '{schema}': wait for its end, or give another name with --engine-option \
                  schema=NAME"
             ),
         )),
@@ -82,10 +82,10 @@ fn has_table(control: &mut Connection, action: &str, schema: &str, table: &str) 
     Ok(whole(&one_row(control, action, &sql)?, 0).is_some())
 }
 
-/// Drops what is on our list and the schema, when nothing else is in it; otherwise nothing.
+/// Drops the listed objects and the schema if it contains nothing else; otherwise nothing.
 ///
 /// # Errors
-/// Something that we did not make lies there, and is named; or the server's.
+/// It contains objects that threadwise did not make, which the error names; or an error of the server.
 pub(crate) fn drop_ours(control: &mut Connection, schema: &str) -> Result<(), EngineError> {
     let action = format!("drop its schema '{schema}'");
     let listed: Vec<(String, String)> = match has_table(control, &action, schema, TABLES[1])? {
@@ -93,13 +93,13 @@ pub(crate) fn drop_ours(control: &mut Connection, schema: &str) -> Result<(), En
         // Killed while it was being made.
         false => Vec::new(),
     };
-    // Looked at first: a study that is refused leaves what is there as it was.
+    // Checked first: a refused study leaves the schema unchanged.
     let sql = fill(include_str!("../sql/objects.sql"), &[("schema", schema)]);
     let there = pairs(control, &action, &sql)?;
     let others = foreign(&there, &listed);
     if !others.is_empty() {
         let why = format!(
-            "it holds what threadwise did not make, and is left: {}; move that elsewhere, or give another name with \
+            "it contains objects that threadwise did not make: {}; move them elsewhere, or give another name with \
              --engine-option schema=NAME",
             others.join(", ")
         );
@@ -111,7 +111,7 @@ pub(crate) fn drop_ours(control: &mut Connection, schema: &str) -> Result<(), En
             run(control, &action, &format!("DROP {wanted} [{schema}].[{}]", name.replace(']', "]]")))?;
         }
     }
-    // Refused by the server where something came in the meantime.
+    // The server refuses this if objects were made in the meantime.
     for table in TABLES.iter().rev() {
         if has_table(control, &action, schema, table)? {
             run(control, &action, &format!("DROP TABLE [{schema}].[{table}]"))?;
@@ -125,15 +125,15 @@ fn pairs(control: &mut Connection, action: &str, sql: &str) -> Result<Vec<(Strin
     Ok(rows.iter().filter_map(|row| Some((text(row, 0)?.trim().to_owned(), text(row, 1)?))).collect())
 }
 
-/// Names of what is in a schema and not on our list of kinds and names.
+/// Names of the objects in a schema that are not in a list of kinds and names.
 fn foreign(there: &[(String, String)], listed: &[(String, String)]) -> Vec<String> {
     there.iter().filter(|object| !listed.contains(object)).map(|(_, name)| name.clone()).collect()
 }
 
-/// Writes down what is about to be made, and drops what an interrupted load left of it.
+/// Lists objects before they are made, and drops what an interrupted load left of them.
 ///
 /// # Errors
-/// The server's, or the schema is not ours.
+/// An error of the server, or the schema is not threadwise's.
 pub(crate) fn announce(
     control: &mut Connection,
     server: &Server,
@@ -144,7 +144,7 @@ pub(crate) fn announce(
     for (kind, name) in kinds.iter().flat_map(|(kind, names)| names.iter().map(move |name| (*kind, name))) {
         let sql =
             fill(include_str!("../sql/announce.sql"), &[("schema", schema), ("kind", kind), ("name", name)]);
-        run(control, "write down what will be made", &sql)?;
+        run(control, "list the objects to be made", &sql)?;
     }
     for (kind, name) in kinds.iter().flat_map(|(kind, names)| names.iter().map(move |name| (*kind, name))) {
         let sql = format!("IF OBJECT_ID(N'[{schema}].[{name}]') IS NOT NULL DROP {kind} [{schema}].[{name}]");
@@ -153,10 +153,10 @@ pub(crate) fn announce(
     Ok(())
 }
 
-/// What an earlier load of the same data said, if it was finished.
+/// Result of an earlier load of the same data, if it was finished.
 ///
 /// # Errors
-/// The server's: the schema is not there.
+/// An error of the server: the schema does not exist.
 pub(crate) fn loaded(
     control: &mut Connection,
     schema: &str,
@@ -174,10 +174,10 @@ pub(crate) fn loaded(
     }))
 }
 
-/// Writes down that data is whole.
+/// Records that data is complete.
 ///
 /// # Errors
-/// The server's.
+/// An error of the server.
 pub(crate) fn finished(
     control: &mut Connection,
     schema: &str,
@@ -193,7 +193,7 @@ pub(crate) fn finished(
     control
         .change(&sql, &[&suffix, &bytes, &rows, &notes.as_str()])
         .map(drop)
-        .map_err(|cause| query("write down that its data is whole", &cause))
+        .map_err(|cause| query("record that its data is complete", &cause))
 }
 
 #[cfg(test)]

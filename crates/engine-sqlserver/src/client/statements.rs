@@ -1,4 +1,4 @@
-//! Statements: the names of what they are about, running them, and reading their rows.
+//! Statements: object names, execution, and reading of rows.
 
 use threadwise_engine::EngineError;
 pub(crate) use threadwise_engine::servers::statements::{Names, fill};
@@ -8,20 +8,20 @@ use crate::client::connect::Connection;
 use crate::client::error::query;
 use crate::failed;
 
-/// Names of one treatment's objects, quoted as SQL Server does.
+/// Names of one treatment's objects, quoted for SQL Server.
 pub(crate) fn names<'a>(schema: &'a str, suffix: &'a str) -> Names<'a> {
     Names { schema, suffix, quotes: ['[', ']'] }
 }
 
-/// Runs a statement that gives nothing back.
+/// Executes a statement without a result.
 pub(crate) fn run(connection: &mut Connection, action: &str, sql: &str) -> Result<(), EngineError> {
     connection.run(sql).map_err(|cause| query(action, &cause))
 }
 
-/// The first row of a statement that has one.
+/// The only row of a statement.
 pub(crate) fn one_row(connection: &mut Connection, action: &str, sql: &str) -> Result<Row, EngineError> {
     let rows = connection.rows(sql).map_err(|cause| query(action, &cause))?;
-    rows.into_iter().next().ok_or_else(|| failed(action, "it gave no row"))
+    rows.into_iter().next().ok_or_else(|| failed(action, "it returned no row"))
 }
 
 /// A column of a row; `None` for NULL and for another type.

@@ -113,11 +113,11 @@ fn a_study_that_is_killed_is_cleared_up_by_its_watchdog() {
     // What was measured meanwhile is of no use, and nothing is bound any more.
     bench.state().is_warm = true;
     let message = failed(measuring.ask(&go(0, 1_000_000)), "lost-pin");
-    assert!(message.contains("is now at AUTO"), "{message}");
+    assert!(message.contains("is now bound to AUTO"), "{message}");
     assert_ends_badly(measuring, &message);
     let mut late = worker(&bench);
     let message = failed(late.ask(&prepare(&load)), "engine");
-    assert!(message.contains("it would not be put back"), "{message}");
+    assert!(message.contains("it would not be restored"), "{message}");
     assert_ends_badly(late, &message);
     assert_eq!(bench.state().affinity, None);
     bench.assert_over();
@@ -280,7 +280,7 @@ fn a_treatment_that_nobody_would_put_back_is_not_started() {
     let bench = Bench::new(Settings::default());
     let load = load(&bench);
     let message = Client.start(&start(&load)).err().unwrap().to_string();
-    assert!(message.contains("it would not be put back"), "{message}");
+    assert!(message.contains("it would not be restored"), "{message}");
     assert_eq!(bench.state().affinities, [""; 0]);
     bench.assert_over();
 }

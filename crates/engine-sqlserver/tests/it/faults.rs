@@ -100,7 +100,7 @@ fn the_victim_of_a_deadlock_is_told_that_it_was_one() {
     let (keeper, _, running) = bench.begin(&load);
     assert_says(
         &slice(&bench, running.as_ref(), &load, LONG_NS).error(),
-        &["run its loop", text, "1205", "circle"],
+        &["run its loop", text, "1205", "deadlock"],
     );
     running.finish().unwrap();
     drop(running);

@@ -88,7 +88,7 @@ fn work_that_is_not_done_at_the_end_of_its_time_fails() {
     bench.state().is_warm = true;
     let message = open.slice(&window(0, 1000)).unwrap_err().to_string();
     assert_clear(&message);
-    assert!(message.contains("when the time was over"), "{message}");
+    assert!(message.contains("when the time was up"), "{message}");
     drop(open);
     running.finish().unwrap();
     drop(running);

@@ -72,7 +72,7 @@ fn a_schema_that_another_study_uses_is_refused() {
         let bench = Bench::new(Settings { lock, ..Settings::default() });
         let message = Client.keep(&load(&bench), 0).err().unwrap().to_string();
         assert_clear(&message);
-        assert!(message.contains("another study uses 'threadwise'"), "{message}");
+        assert!(message.contains("another study is using 'threadwise'"), "{message}");
         assert_eq!(bench.state().log, [""; 0]);
         bench.assert_over();
     }

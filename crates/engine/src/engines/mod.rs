@@ -1,4 +1,4 @@
-//! The light engines, and their registry: to add one, write its module and name it in [`all`].
+//! The light engines, and their registry: a new engine is a module named in [`all`].
 
 pub mod command;
 pub mod native;
@@ -7,7 +7,7 @@ pub mod sqlite;
 
 use crate::{Engine, EngineError};
 
-/// Every engine that is built in, in the order in which `threadwise list` shows them.
+/// The built-in engines, in the order in which `threadwise list` shows them.
 pub fn all() -> &'static [&'static dyn Engine] {
     &[&sqlite::Sqlite, &native::Native, &command::Command, &simulated::Simulated]
 }
@@ -15,7 +15,7 @@ pub fn all() -> &'static [&'static dyn Engine] {
 /// The built-in engine of this name.
 ///
 /// # Errors
-/// No engine has this name; the error lists those that there are.
+/// No engine has this name; the error lists the engines.
 pub fn find(name: &str) -> Result<&'static dyn Engine, EngineError> {
     find_in(all(), name)
 }
@@ -23,7 +23,7 @@ pub fn find(name: &str) -> Result<&'static dyn Engine, EngineError> {
 /// The engine of this name among the given ones.
 ///
 /// # Errors
-/// No engine has this name; the error lists those that there are.
+/// No engine has this name; the error lists the engines.
 pub fn find_in(engines: &[&'static dyn Engine], name: &str) -> Result<&'static dyn Engine, EngineError> {
     engines.iter().copied().find(|engine| engine.name() == name).ok_or_else(|| {
         let names: Vec<&str> = engines.iter().map(|engine| engine.name()).collect();

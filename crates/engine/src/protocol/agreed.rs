@@ -1,4 +1,4 @@
-//! What both sides know before the first message.
+//! Constants that both sides know before the first message.
 
 /// Version of the protocol; a worker of another major version is refused.
 pub const VERSION: u32 = 1;

@@ -1,4 +1,4 @@
-//! What can go wrong with a message.
+//! Errors of messages.
 
 use super::agreed::VERSION;
 
@@ -17,21 +17,21 @@ pub enum ProtocolError {
         /// How the line began.
         start: String,
     },
-    /// The line has more parts (members of objects, elements of lists) than any message needs.
+    /// The line has more parts (members of objects, elements of lists) than allowed.
     #[error("a message of more than {limit} values")]
     TooMany {
-        /// Values that are allowed.
+        /// The limit.
         limit: usize,
     },
-    /// The line is no message.
+    /// The line is not a message.
     #[error("'{start}' is not a message of protocol {VERSION}: {why}")]
     NotMessage {
-        /// How the line began.
+        /// Beginning of the line.
         start: String,
         /// What is wrong with it.
         why: String,
     },
-    /// The other side speaks another version.
+    /// The other side uses another version.
     #[error(
         "the other side speaks protocol {theirs}, this program speaks {VERSION}: use a worker and a program of the same release"
     )]

@@ -1,8 +1,8 @@
-//! How much a message may hold: more is a worker that has run wild, and would keep the runner, which
-//! decodes and stores it, from everything else.
+//! How much a message may hold: a larger one is from a faulty worker, and would keep the runner, which decodes
+//! and stores it, from its other work.
 //!
-//! Numbers of values are looked at before anything is decoded, since serde keeps all values of a tagged
-//! message in memory (`serde::__private::de::Content`) before any of them reaches its field.
+//! Values are counted before anything is decoded, since serde keeps all values of a tagged message in memory
+//! (`serde::__private::de::Content`) before any of them reaches its field.
 
 use super::error::ProtocolError;
 use serde::Deserialize;
@@ -15,18 +15,18 @@ use threadwise_study::QueryExecution;
 use threadwise_study::load::MAX_SESSIONS;
 use threadwise_study::worklist::MAX_ITEMS;
 
-/// Most values in a message. The largest ones are answers of queries: 22 answers at scale factor 10 have
-/// 175,000 values, of which 20 streams send as many each.
+/// Most values in a message. The largest are answers of queries: 22 answers at scale factor 10 have 175,000
+/// values, and 20 streams send as many each.
 const PARTS: usize = 4 << 20;
 /// Most notes in a message.
 const NOTES: usize = 100;
-/// Most counters, or metrics, of a session, of a query, or of none. PostgreSQL knows some 250 waits.
+/// Most counters or metrics of one session, one query, or the whole slice. PostgreSQL has some 250 waits.
 const COUNTERS: usize = 256;
 /// Most executions of queries of a session in one slice.
 const QUERIES: usize = 1000;
 
-/// Refuses a line with more values than any message needs. Each but the first of an object or a list
-/// comes after a comma, and the first one after a bracket.
+/// Refuses a line with more values than allowed. In an object or a list, each value but the first comes after a
+/// comma, and the first one after a bracket.
 pub(super) fn check_parts(line: &str) -> Result<(), ProtocolError> {
     let mut parts = 0_usize;
     let (mut in_text, mut escaped) = (false, false);
@@ -51,7 +51,7 @@ pub(super) fn sessions<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) 
     from.deserialize_seq(List { most: MAX_SESSIONS as usize, what: "sessions", element: PhantomData })
 }
 
-/// Threads of a server: one or two a session, and its own.
+/// Threads of a server: one or two a session, and the server's own.
 pub(super) fn threads<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<T>, D::Error> {
     from.deserialize_seq(List { most: 4 * MAX_SESSIONS as usize, what: "threads", element: PhantomData })
 }
@@ -100,7 +100,7 @@ pub(super) fn check_counters(queries: &[QueryExecution]) -> Result<(), ProtocolE
     }
 }
 
-/// A list of `most` elements at the most.
+/// A list of at most `most` elements.
 struct List<T> {
     most: usize,
     what: &'static str,
@@ -126,7 +126,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for List<T> {
     }
 }
 
-/// Values by name, [`COUNTERS`] at the most.
+/// Values by name, at most [`COUNTERS`].
 struct Named<V>(PhantomData<V>);
 
 impl<'de, V: Deserialize<'de>> Visitor<'de> for Named<V> {

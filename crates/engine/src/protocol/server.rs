@@ -1,4 +1,4 @@
-//! What a worker says of the user's server, as it goes over the wire.
+//! A worker's description of the user's server, as it is sent.
 
 use serde::{Deserialize, Serialize};
 use threadwise_machine::text::one_line;
@@ -15,18 +15,18 @@ const CHARS: (usize, usize) = (100, 500);
 /// A limit of connections (mirrors `Limit`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WireLimit {
-    /// The setting and what it is of.
+    /// The setting and what it applies to.
     pub name: String,
     /// The most connections.
     pub most: u32,
-    /// Of those, the ones that only superusers get.
+    /// Of those, the ones reserved for superusers.
     #[serde(default)]
     pub set_aside: u32,
-    /// Connections that count against it now, without the one that asked.
+    /// Connections that count against it now, without the one that reads this.
     pub in_use: u32,
 }
 
-/// Something that a study may need of a server (mirrors `Point`).
+/// A feature that a study may need of a server (mirrors `Point`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WirePoint {
     /// What it is.
@@ -72,12 +72,12 @@ pub struct WireServerCpus {
     pub online: String,
     /// Whether the server chooses them.
     pub is_auto: bool,
-    /// Why the login may not bind it.
+    /// Why the login may not bind the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why_not: Option<String>,
-    /// How many sessions of others there are.
+    /// Number of sessions of other clients.
     pub others: u32,
-    /// Who the first of these are.
+    /// The first of these, one line each.
     #[serde(default, deserialize_with = "limits::points")]
     pub who: Vec<String>,
 }

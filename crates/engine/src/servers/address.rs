@@ -1,6 +1,6 @@
 //! Parts of a server's address.
 
-/// Host without brackets, and port; `None` for a port that is none.
+/// Host without brackets, and port; `None` for an invalid port.
 pub fn split_port(address: &str) -> Option<(&str, Option<u16>)> {
     let (host, port) = match address.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((host, rest)) => (host, rest.strip_prefix(':')),
@@ -15,7 +15,7 @@ pub fn split_port(address: &str) -> Option<(&str, Option<u16>)> {
     }
 }
 
-/// Takes percent encoding away (RFC 3986, 2.1); `None` for a % that two digits do not follow.
+/// Decodes percent encoding (RFC 3986, 2.1); `None` for a % that two digits do not follow.
 pub fn decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -1,49 +1,49 @@
-//! The clock of a server against ours: loops inside the server are told their window in it.
+//! A server's clock relative to this machine's: loops inside the server get their window in server time.
 //!
-//! Cristian's method ("Probabilistic clock synchronization", 1989): of many questions, the one with the
-//! shortest round trip bounds the offset best; half of that round trip is the uncertainty.
+//! Cristian's method ("Probabilistic clock synchronization", 1989): of many requests, the one with the shortest
+//! round trip bounds the offset best; half of that round trip is the uncertainty.
 
 use crate::EngineError;
 use crate::clock::monotonic_ns;
 
-/// Questions at least, and at most where the machine is busy.
+/// Requests at least, and at most if the machine is busy.
 const ROUNDS: (u32, u32) = (20, 400);
 
-/// Uncertainty that is good enough to stop asking.
+/// Uncertainty below which no more requests are needed, nanoseconds.
 const GOOD_NS: i64 = 200_000;
 
-/// Uncertainty that a local server may have: 2% of a slice.
+/// Largest uncertainty of a local server: 2% of a slice.
 const MOST_NS: i64 = 1_000_000;
 
-/// Uncertainty that a reader need not know of, microseconds.
+/// Uncertainty below which the report has no note, microseconds.
 const SMALL_US: u64 = 100;
 
-/// Age at which it is measured again: the clocks drift by less than 50 ppm (NTP slews by up to 500).
+/// Age after which it is measured again: the clocks drift by less than 50 ppm (NTP slews by up to 500).
 const STALE_NS: u64 = 10_000_000_000;
 
-/// A server's time in whole microseconds, since whatever it counts from.
+/// Asks for a server's time in whole microseconds, from an origin of the server's choice.
 pub type AskTime<'a> = &'a mut dyn FnMut() -> Result<Option<i64>, EngineError>;
 
-/// What was measured.
+/// The measured offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerClock {
     engine: &'static str,
     /// Server's time minus CLOCK_MONOTONIC, nanoseconds.
     offset_ns: i64,
-    /// At most this far off, nanoseconds.
+    /// Bound of the error, nanoseconds.
     uncertainty_ns: i64,
     measured_ns: u64,
 }
 
 impl ServerClock {
-    /// Asks the server of an engine.
+    /// Measures the clock of an engine's server.
     ///
     /// # Errors
-    /// The server's; or a local server whose clock cannot be known to a millisecond.
+    /// An error of the server; or a local server whose clock is uncertain by more than a millisecond.
     pub fn measure(engine: &'static str, local: bool, ask: AskTime<'_>) -> Result<Self, EngineError> {
         let failed = |why: String| EngineError::Failed {
             engine: engine.to_owned(),
-            action: "compare the server's clock".to_owned(),
+            action: "measure the server's clock".to_owned(),
             why,
         };
         let mut best: Option<Self> = None;
@@ -51,7 +51,7 @@ impl ServerClock {
             let before_ns = monotonic_ns();
             let server_us = ask()?;
             let after_ns = monotonic_ns();
-            let server_us = server_us.ok_or_else(|| failed("it gives no time".to_owned()))?;
+            let server_us = server_us.ok_or_else(|| failed("it returned no time".to_owned()))?;
             let clock = Self {
                 engine,
                 offset_ns: server_us * 1000 - i64::midpoint(before_ns as i64, after_ns as i64),
@@ -67,17 +67,17 @@ impl ServerClock {
                 break;
             }
         }
-        let clock = best.ok_or_else(|| failed("it gives no time".to_owned()))?;
+        let clock = best.ok_or_else(|| failed("it returned no time".to_owned()))?;
         match local && clock.uncertainty_ns > MOST_NS {
             true => {
                 let ms = clock.uncertainty_ns / 1_000_000;
-                Err(failed(format!("it is not known to better than {ms} ms; the machine is too busy")))
+                Err(failed(format!("it is uncertain by {ms} ms; the machine is too busy")))
             }
             false => Ok(clock),
         }
     }
 
-    /// Measures again when too long ago.
+    /// Measures again if the measurement is too old.
     ///
     /// # Errors
     /// As [`Self::measure`].
@@ -98,13 +98,13 @@ impl ServerClock {
         (us * 1000 - self.offset_ns).max(0) as u64
     }
 
-    /// How far off it is at most, nanoseconds.
+    /// Bound of the error, nanoseconds.
     pub fn uncertainty_ns(self) -> i64 {
         self.uncertainty_ns
     }
 }
 
-/// What a reader must know of an uncertainty, if anything. Rounded up, so that runs say the same.
+/// The note for the report, if any. Rounded up, so that runs have the same text.
 pub fn uncertainty_note(uncertainty_ns: i64) -> Option<String> {
     let us = uncertainty_ns.unsigned_abs().div_ceil(1000);
     if us <= SMALL_US {
@@ -112,7 +112,7 @@ pub fn uncertainty_note(uncertainty_ns: i64) -> Option<String> {
     }
     let steps = (2..19).flat_map(|power| [1, 2, 5].map(|step| step * 10_u64.pow(power)));
     let rounded = steps.into_iter().find(|step| *step >= us).unwrap_or(us);
-    Some(format!("the server's clock is known to {rounded} us"))
+    Some(format!("the server's clock is uncertain by {rounded} us"))
 }
 
 #[cfg(test)]
@@ -124,7 +124,7 @@ mod tests {
         let said = |ns: i64| uncertainty_note(ns).unwrap_or_default();
         assert_eq!((said(0), said(100_000)), (String::new(), String::new()));
         for (ns, us) in [(100_001, "200"), (200_000, "200"), (200_001, "500"), (7_000_000, "10000")] {
-            assert_eq!(said(ns), format!("the server's clock is known to {us} us"));
+            assert_eq!(said(ns), format!("the server's clock is uncertain by {us} us"));
         }
     }
 
@@ -148,7 +148,7 @@ mod tests {
         assert!(ServerClock::measure("test", false, &mut ask).is_ok());
         assert!((20..=400).contains(&asked), "{asked}");
         let none = ServerClock::measure("test", false, &mut || Ok(None)).unwrap_err().to_string();
-        assert!(none.contains("test could not compare the server's clock: it gives no time"), "{none}");
+        assert!(none.contains("test could not measure the server's clock: it returned no time"), "{none}");
         let broken = EngineError::WrongAnswer("x".into());
         assert_eq!(ServerClock::measure("test", true, &mut || Err(broken.clone())), Err(broken));
     }

@@ -1,7 +1,7 @@
-//! Folders of private servers: templates that are whole or not there, and copies of them.
+//! Folders of private servers: templates that are complete or absent, and copies of them.
 //!
-//! A home holds `data`, the data directory, in which its programs work and by which they are found; the `log`
-//! of its server; and what its engine puts beside them. It lies in the study's data folder and goes with it.
+//! A home holds `data`, the data directory, in which its programs work and by which they are found; the `log` of
+//! its server; and other files of its engine. It lies in the study's data folder and is removed with it.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -13,10 +13,10 @@ use threadwise_process::{User, living, segments, template};
 use super::names::digest;
 use crate::{EngineError, Loaded};
 
-/// Present in a home whose programs ended in order; taken off while they are at work.
+/// Marks a home whose programs ended in order; removed while they are running.
 const CLEAN: &str = "clean";
 
-/// What loading said, in a template.
+/// Result of loading, in a template.
 const LOADED: &str = "loaded";
 
 /// How long programs that a killed worker left may take to end.
@@ -55,10 +55,10 @@ impl Home {
         self.folder.join(name)
     }
 
-    /// Makes its folder, empty, and open to the server's user as far as passing through.
+    /// Makes its folder, empty; the server's user may pass through it.
     ///
     /// # Errors
-    /// The file system's; or a folder above that the user cannot pass, by its name.
+    /// An error of the file system; or a folder above that the user cannot pass, by its name.
     pub fn make(&self, user: Option<&User>) -> Result<(), EngineError> {
         self.remove()?;
         let mode = if user.is_some() { 0o711 } else { 0o700 };
@@ -67,10 +67,10 @@ impl Home {
         user.map_or(Ok(()), |user| self.enterable(user))
     }
 
-    /// Makes a new folder inside that nobody but the server's user may enter.
+    /// Makes a folder inside that only the server's user may enter.
     ///
     /// # Errors
-    /// The file system's.
+    /// An error of the file system.
     pub fn make_private(&self, folder: &Path, user: Option<&User>) -> Result<(), EngineError> {
         DirBuilder::new()
             .mode(0o700)
@@ -79,11 +79,11 @@ impl Home {
             .map_err(|cause| self.io_error("make", folder, &cause))
     }
 
-    /// Makes a template by `fill`, which works under another name, and keeps what it says was loaded. What an
-    /// earlier try left goes first.
+    /// Makes a template by `fill`, which works under another name, and stores the result of loading. Removes what an
+    /// earlier attempt left.
     ///
     /// # Errors
-    /// Those of `fill`, or the file system's; nothing is left then.
+    /// An error of `fill` or of the file system; nothing is left then.
     pub fn make_template(
         &self,
         fill: impl FnOnce(&Self) -> Result<Loaded, EngineError>,
@@ -99,13 +99,13 @@ impl Home {
             Ok(loaded)
         });
         if made.is_err() {
-            // What counts is why it was not made; the janitor removes what cannot be removed here.
+            // Report the first error; the janitor removes what cannot be removed here.
             let _ = part.remove();
         }
         made
     }
 
-    /// What was loaded into this template; `None` where there is none.
+    /// Result of loading this template; `None` if there is none.
     pub fn loaded(&self) -> Option<Loaded> {
         let text = fs::read_to_string(self.file(LOADED)).ok()?;
         let mut lines = text.lines();
@@ -116,10 +116,10 @@ impl Home {
         })
     }
 
-    /// As [`Self::loaded`], for those who need it.
+    /// As [`Self::loaded`], but an error if there is none.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no template.
     pub fn expect_loaded(&self) -> Result<(), EngineError> {
         let why = || format!("{} is missing; load it first", self.folder.display());
         self.loaded().map(drop).ok_or_else(|| self.failed("find the loaded data", why()))
@@ -134,12 +134,12 @@ impl Home {
         fs::write(&path, text).map_err(|cause| self.io_error("write", &path, &cause))
     }
 
-    /// Has a copy of the template here, for programs that are about to work on it: a new one where runs change
-    /// it (`discard`) or the programs of the last block did not end in order. `make` makes the home, empty, without
-    /// a data directory.
+    /// Makes a copy of the template here, for programs that are about to run on it: a new one if runs change it
+    /// (`discard`) or the programs of the last block did not end in order. `make` makes the home, empty, without a
+    /// data directory.
     ///
     /// # Errors
-    /// There is no template; no space; or the file system's.
+    /// There is no template; no space; or an error of the file system.
     pub fn copy_of(
         &self,
         template: &Self,
@@ -158,7 +158,7 @@ impl Home {
     fn fill_from(&self, template: &Self, user: Option<&User>) -> Result<(), EngineError> {
         let copied = template::copy(&template.data(), &self.data(), user);
         copied.map(|_| sync(&self.folder)).map_err(|cause| {
-            // The error of the copy is what counts; the janitor removes what cannot be removed here.
+            // Report the error of the copy; the janitor removes what cannot be removed here.
             let _ = self.remove();
             self.failed("copy the loaded data", cause)
         })
@@ -169,10 +169,10 @@ impl Home {
         self.file(CLEAN).is_file()
     }
 
-    /// Says that programs are going to work here.
+    /// Marks that programs are going to run here.
     ///
     /// # Errors
-    /// The file system's.
+    /// An error of the file system.
     pub fn begin(&self) -> Result<(), EngineError> {
         match fs::remove_file(self.file(CLEAN)) {
             Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
@@ -182,19 +182,19 @@ impl Home {
         }
     }
 
-    /// Says that they ended in order.
+    /// Marks that they ended in order.
     ///
     /// # Errors
-    /// The file system's.
+    /// An error of the file system.
     pub fn end(&self) -> Result<(), EngineError> {
         let path = self.file(CLEAN);
         fs::write(&path, "").map_err(|cause| self.io_error("write", &path, &cause))
     }
 
-    /// Ends what a killed worker's programs may still be doing here.
+    /// Ends programs that a killed worker left running here.
     ///
     /// # Errors
-    /// They live on.
+    /// They are still running.
     pub fn clear(&self) -> Result<(), EngineError> {
         match self.folder.exists() {
             true => living::end_in_folder(&self.folder, CLEAR_LIMIT).map(drop),
@@ -203,10 +203,10 @@ impl Home {
         .map_err(|cause| self.failed("end programs of an earlier run", cause))
     }
 
-    /// Removes it with what still runs in it; nothing there is well.
+    /// Removes the home and ends what runs in it; no error if there is none.
     ///
     /// # Errors
-    /// Programs live on, or the file system's.
+    /// Programs are still running, or an error of the file system.
     pub fn remove(&self) -> Result<(), EngineError> {
         self.clear()?;
         segments::remove_in_folder(&self.folder);
@@ -218,7 +218,7 @@ impl Home {
         }
     }
 
-    /// Whether another user can get here: every folder above must let it pass. Said here, since a server's own
+    /// Whether another user can get here: every folder above must let it pass. Checked here, since a server's own
     /// message about it names no folder.
     fn enterable(&self, user: &User) -> Result<(), EngineError> {
         for above in self.folder.ancestors() {
@@ -256,9 +256,9 @@ impl Home {
     }
 }
 
-/// Has written what waits, so that it does not happen while something is measured.
+/// Writes cached data to the disk now, so that the kernel does not do it during a measurement.
 pub fn sync(folder: &Path) {
-    // A file system that cannot do it costs a quieter start, nothing else.
+    // Without support of the file system only the start is less quiet.
     let _ = template::sync(folder);
 }
 

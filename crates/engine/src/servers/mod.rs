@@ -1,10 +1,10 @@
-//! Private servers: the frame that the engines with a server share.
+//! Private servers: what the engines with a server share.
 //!
-//! A template is made once for equal data: an empty data directory, a server on it that is filled, and stopped in
+//! A template is made once for equal data: an empty data directory, which a server fills and is then stopped in
 //! order. Each treatment that needs one starts a server on a copy, as a child of its worker, whose logical CPUs and
-//! memory policy it inherits; the copy stays for the next block where runs leave it as it was. Or one server is kept
+//! memory policy it inherits; the copy stays for the next block if runs leave it unchanged. Or one server is kept
 //! for the study. How a server is made, started, reached and stopped is up to its engine ([`Launch`]); folders,
-//! copies, marks, the child's life and the binding of threads are here.
+//! copies, marks, the child process and the binding of threads are here.
 
 pub mod address;
 pub mod clock;
@@ -29,7 +29,7 @@ use crate::{EngineError, Keeper, Loaded};
 /// that runs there.
 ///
 /// # Errors
-/// Those of `install` and `fill`, the server's, or the file system's.
+/// An error of `install`, `fill`, the server, or the file system.
 pub fn load_template<L: Launch>(
     launch: &L,
     template: &Home,
@@ -53,7 +53,7 @@ pub fn load_template<L: Launch>(
 pub struct TreatmentServer<L: Launch> {
     /// The server.
     pub process: Process<L>,
-    /// Whether the data is thrown away after the run.
+    /// Whether the data is discarded after the run.
     pub discard: bool,
 }
 
@@ -61,37 +61,37 @@ impl<L: Launch> TreatmentServer<L> {
     /// Starts a server in `home` on a copy of the template, see [`Home::copy_of`].
     ///
     /// # Errors
-    /// Those of [`Home::copy_of`], or the server's.
+    /// An error of [`Home::copy_of`] or the server.
     pub fn start(launch: &L, template: &Home, home: &Home, discard: bool) -> Result<Self, EngineError> {
         home.copy_of(template, discard, launch.user().as_ref(), |home| launch.make(home))?;
         Ok(Self { process: Process::start(launch, home)?, discard })
     }
 
-    /// Stops it. Its data goes, or is marked as fit for the next block.
+    /// Stops it. Its data is removed, or marked as fit for the next block.
     ///
     /// # Errors
-    /// It did not end in order, or the file system's.
+    /// It did not end in order, or an error of the file system.
     pub fn finish(self) -> Result<(), EngineError> {
         let home = self.process.home().clone();
         match self.discard {
-            // `and` takes a value: the data goes whether the server ended in order or not.
+            // `and` takes a value: the data is removed whether the server ended in order or not.
             true => self.process.stop(Ending::Discard).and(home.remove()),
             false => self.process.stop(Ending::Keep).and_then(|()| home.end()),
         }
     }
 }
 
-/// A private server for all treatments. When it is dropped, it is ended at once and its data removed.
+/// A private server for all treatments. When dropped, it is ended at once and its data removed.
 #[derive(Debug)]
 pub struct StudyServer<L: Launch> {
-    /// `None` where a server runs only while a treatment needs it, which then starts it.
+    /// `None` if a server runs only while a treatment needs it, which then starts it.
     process: Option<Process<L>>,
     home: Home,
     ended: bool,
 }
 
 impl<L: Launch> StudyServer<L> {
-    /// Keeps a server that runs.
+    /// Keeps a running server.
     pub fn new(process: Process<L>) -> Self {
         Self { home: process.home().clone(), process: Some(process), ended: false }
     }

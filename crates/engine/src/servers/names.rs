@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 
 /// 16 hexadecimal digits that stand for a text in names of files and tables: the first of its SHA-256, so that
-/// every build of threadwise finds the same name.
+/// every build of threadwise makes the same name.
 pub fn digest(text: &str) -> String {
     let sum = Sha256::digest(text);
     sum.iter().take(8).fold(String::new(), |mut digits, byte| {
@@ -15,18 +15,18 @@ pub fn digest(text: &str) -> String {
     })
 }
 
-/// What makes the data of two treatments the same, as a text.
+/// A text that is equal for treatments with the same data.
 pub fn identity(load: &LoadRequest) -> String {
     let mut text = format!("{} {} {}", load.workload, load.sessions, load.seed);
     for (name, value) in &load.options {
-        // Quoted, so that no value reads as two options.
+        // Quoted, so that no value looks like two options.
         let _ = write!(text, " {name}={:?}", value.to_string());
     }
     text
 }
 
-/// The part of object names that keeps treatments apart in one server: those that change their data have one for
-/// themselves, the others share it with equals.
+/// The suffix of object names that keeps treatments apart in one server: treatments that change their data have
+/// their own, others share one with their equals.
 pub fn suffix(load: &LoadRequest, changes_data: bool) -> String {
     let treatment = if changes_data { load.treatment.as_str() } else { "" };
     format!("_{}", digest(&format!("{} {treatment}", identity(load))))

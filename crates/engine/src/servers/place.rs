@@ -1,5 +1,5 @@
-//! Where a server's threads run: whether their masks may be changed, and changing them. Those of a server that
-//! is not ours are written down first (`process::journal`).
+//! Binding of a server's threads: whether their masks may be changed, and changing them. Masks of a server that
+//! threadwise did not start are recorded first (`process::journal`).
 
 use std::path::Path;
 use threadwise_machine::{CpuSet, pin};
@@ -12,17 +12,17 @@ pub type Thread = (u32, u32);
 /// Whether and how masks may be changed.
 #[derive(Debug)]
 pub enum Rights {
-    /// The server is ours and goes with us.
+    /// Threadwise started the server and ends it.
     Ours,
-    /// It stays: every mask is written down before.
+    /// A foreign server: every mask is recorded before a change.
     Journalled(Journal),
-    /// They stay as they are, and why.
+    /// No mask may be changed; the reason.
     None(String),
 }
 
 impl Rights {
-    /// What may be done with a server whose threads are seen here: `ours` is one that threadwise started. Without
-    /// a journal nothing of a foreign one is changed.
+    /// The rights on a server whose threads are visible here: `ours` is one that threadwise started. Without a
+    /// journal a foreign one is not changed.
     pub fn of(ours: bool, journal: Option<&Path>) -> Self {
         match (ours, journal) {
             (true, _) => Self::Ours,
@@ -34,7 +34,7 @@ impl Rights {
         }
     }
 
-    /// Why nothing is bound; `None` where it is.
+    /// Why nothing is bound; `None` if threads are bound.
     pub fn refusal(&self) -> Option<&str> {
         match self {
             Self::None(why) => Some(why),
@@ -42,8 +42,8 @@ impl Rights {
         }
     }
 
-    /// Whether a thread may be bound at all: tried by setting the mask that it has. Without the right to bind one
-    /// nothing is bound, so that a study is all or nothing. One that has ended is no reason against it.
+    /// Whether a thread may be bound at all: tried by setting the mask that it has. If one may not, none is
+    /// bound. A thread that has ended is no reason against it.
     ///
     /// # Errors
     /// Why not.
@@ -58,10 +58,10 @@ impl Rights {
         }
     }
 
-    /// Binds a thread. One that is there already need not be written down: nothing is changed.
+    /// Binds a thread. One that is in place already is not changed, and so not recorded.
     ///
     /// # Errors
-    /// Its mask cannot be written down or set.
+    /// Its mask cannot be recorded or set.
     pub fn bind(&self, thread: Thread, cpus: &CpuSet) -> Result<(), String> {
         match self.bind_living(&[thread], cpus)?.as_slice() {
             [] => Err(MaskError::Ended { tid: thread.1 }.to_string()),
@@ -69,7 +69,7 @@ impl Rights {
         }
     }
 
-    /// Binds threads, of which some may have ended; gives those that live. Masks are written down together.
+    /// Binds threads, some of which may have ended; gives those that are running. Masks are recorded together.
     ///
     /// # Errors
     /// As [`Self::bind`].
@@ -82,7 +82,7 @@ impl Rights {
         let mut astray: Vec<Thread> = astray.into_iter().map(|(thread, _)| thread).collect();
         match self {
             Self::None(why) => return Err(why.clone()),
-            // Those that cannot be written down have ended.
+            // Those that cannot be recorded have ended.
             Self::Journalled(journal) if !astray.is_empty() => {
                 astray = journal.record_all(&astray).map_err(|cause| cause.to_string())?;
             }

@@ -1,4 +1,4 @@
-//! The process of a private server: a child of the calling thread, which dies with it, and is stopped in order.
+//! The process of a private server: a child of the calling thread that dies with it, and is stopped in order.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -14,13 +14,13 @@ use crate::EngineError;
 /// Pause between two attempts to connect.
 const STEP: Duration = Duration::from_millis(10);
 
-/// How long what a server started may take to end when it is ended at once.
+/// How long processes that a server started may take to end when they are killed.
 const END_LIMIT: Duration = Duration::from_secs(10);
 
-/// What is to become of the data of a server that is stopped.
+/// What happens next to the data of a server that is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// It is copied: nothing is left to do for those who start on a copy.
+    /// It is copied: servers that start on a copy must have nothing left to do.
     Template,
     /// It is used again: everything is written.
     Keep,
@@ -28,47 +28,47 @@ pub enum Ending {
     Discard,
 }
 
-/// How servers of one kind are started, reached and stopped: what differs from engine to engine.
+/// How an engine's servers are started, reached and stopped.
 pub trait Launch: Clone {
-    /// A way to connect to one that answers.
+    /// A connection, or how to connect to a server that answers.
     type Server: Clone;
 
-    /// How long one may take until it answers; one that was killed has its log to replay.
+    /// How long a server may take until it answers; one that was killed has its log to replay.
     const START_LIMIT: Duration;
 
-    /// What ends it when the thread that started it does, or when it is dropped.
+    /// The signal when the thread that started the server ends, or when the server is dropped.
     const DEATH_SIGNAL: DeathSignal;
 
-    /// The user that it runs as; `None` for our own.
+    /// The user that it runs as; `None` for the current user.
     fn user(&self) -> Option<User>;
 
-    /// Makes a home, empty, with all that a server needs there but the data directory.
+    /// Makes a home, empty, with all that a server needs there except the data directory.
     ///
     /// # Errors
-    /// The file system's.
+    /// An error of the file system.
     fn make(&self, home: &Home) -> Result<(), EngineError> {
         home.make(self.user().as_ref())
     }
 
-    /// The program, as an absolute path, and its arguments; it works in the data directory of the home.
+    /// The program, as an absolute path, and its arguments; its working directory is the data directory of the home.
     fn command(&self, home: &Home) -> (PathBuf, Vec<OsString>);
 
     /// Connects, if it answers.
     ///
     /// # Errors
-    /// It does not yet, or not to us.
+    /// It does not answer yet, or refuses the login.
     fn connect(&self, home: &Home) -> Result<Self::Server, EngineError>;
 
-    /// What a log says of the server's end, from this byte on.
+    /// What a log tells about the server's end, from this byte on.
     fn last_words(&self, log: &Path, from: u64) -> String {
         let _ = from;
         spawn::last_words(log)
     }
 
-    /// Stops it and waits until it is gone.
+    /// Stops the server and waits until it has ended.
     ///
     /// # Errors
-    /// It did not end in order; what is left of it is killed afterwards.
+    /// It did not end in order; the caller kills what is left.
     fn stop(
         &self,
         server: &Self::Server,
@@ -78,7 +78,7 @@ pub trait Launch: Clone {
     ) -> Result<(), EngineError>;
 }
 
-/// A running private server. When it is dropped, it is ended at once.
+/// A running private server. When dropped, it is ended at once.
 pub struct Process<L: Launch> {
     launch: L,
     child: Child,
@@ -93,11 +93,11 @@ impl<L: Launch> fmt::Debug for Process<L> {
 }
 
 impl<L: Launch> Process<L> {
-    /// Starts a server on the data directory of a home and waits until it answers. Called on the thread that
-    /// lives as long as the server has to.
+    /// Starts a server on the data directory of a home and waits until it answers. Call it on a thread that lives
+    /// as long as the server has to.
     ///
     /// # Errors
-    /// It ended, with the last words of its log, or did not answer in time.
+    /// It ended, with the last lines of its log, or did not answer in time.
     pub fn start(launch: &L, home: &Home) -> Result<Self, EngineError> {
         let (program, args) = launch.command(home);
         let (user, data, log) = (launch.user(), home.data(), home.log());
@@ -121,7 +121,7 @@ impl<L: Launch> Process<L> {
         }
     }
 
-    /// The way to it.
+    /// The connection, or how to connect.
     pub fn server(&self) -> &L::Server {
         &self.server
     }
@@ -136,10 +136,10 @@ impl<L: Launch> Process<L> {
         self.child.id()
     }
 
-    /// Stops it and waits until it is gone.
+    /// Stops it and waits until it has ended.
     ///
     /// # Errors
-    /// It did not end in order; it is gone or killed nevertheless.
+    /// It did not end in order; it has ended or was killed nevertheless.
     pub fn stop(mut self, ending: Ending) -> Result<(), EngineError> {
         self.launch.stop(&self.server, &mut self.child, &self.home, ending)
     }
@@ -180,12 +180,12 @@ fn answer<L: Launch>(
     }
 }
 
-/// Ends a server at once, and whatever of it is left; does nothing when it has ended in order.
+/// Ends a server and its descendants at once; does nothing if it has ended in order.
 fn end_now(child: &mut Child, death_signal: DeathSignal, home: &Home) {
     if matches!(child.try_wait(), Ok(Some(status)) if status.success()) {
         return;
     }
-    // Nothing can be reported from here, and the janitor ends what is left.
+    // Errors cannot be reported from here, and the janitor ends what is left.
     let _ = stopping::stop(child, death_signal.steps());
     let _ = living::end_in_folder(home.folder(), END_LIMIT);
 }

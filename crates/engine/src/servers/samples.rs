@@ -1,4 +1,4 @@
-//! Samples of what sessions wait for: one session at one moment each.
+//! Samples of what sessions wait for: one session at one time each.
 
 use std::collections::BTreeMap;
 use threadwise_study::Counters;
@@ -11,7 +11,7 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// One more, by the name of what was waited for; `running` for work.
+    /// Adds a sample by the name of what was waited for; `running` for work.
     pub fn add(&mut self, name: String) {
         *self.seen.entry(name).or_default() += 1;
         self.all += 1;

@@ -1,18 +1,18 @@
-//! Statements of workloads inside a server: the names of what they are about, and their places filled in.
+//! SQL statements of workloads inside a server: names of objects, and placeholders filled in.
 
-/// Names of objects of one treatment, ready for statements.
+/// Names of one treatment's objects, for statements.
 #[derive(Debug, Clone, Copy)]
 pub struct Names<'a> {
-    /// The schema or database that they are in.
+    /// Their schema or database.
     pub schema: &'a str,
-    /// What the names of this treatment end with.
+    /// Suffix of the names.
     pub suffix: &'a str,
-    /// What stands before and behind a name in quotes.
+    /// Opening and closing quote of a name.
     pub quotes: [char; 2],
 }
 
 impl Names<'_> {
-    /// An object by what its name begins with, in quotes, its schema before it.
+    /// A quoted object name with its schema, by its prefix.
     pub fn object(&self, begins: &str) -> String {
         let [open, close] = self.quotes;
         format!("{open}{}{close}.{open}{begins}{}{close}", self.schema, self.suffix)
@@ -28,28 +28,28 @@ impl Names<'_> {
         self.numbered("blocks", table)
     }
 
-    /// The loop over that table.
+    /// The procedure that reads this table.
     pub fn read_blocks(&self, table: u32) -> String {
         self.numbered("read_blocks", table)
     }
 
-    /// The table that is inserted into.
+    /// The table that rows are inserted into.
     pub fn inserted(&self) -> String {
         self.object("inserted")
     }
 
-    /// What was seeded.
+    /// The table of facts about the seeded data.
     pub fn facts(&self) -> String {
         self.object("facts")
     }
 
-    /// The loop that inserts.
+    /// The procedure that inserts.
     pub fn insert_rows(&self) -> String {
         self.object("insert_rows")
     }
 }
 
-/// A statement with its places filled in, without its lines of comment.
+/// A statement with its placeholders filled in and its comment lines removed.
 pub fn fill(sql: &str, places: &[(&str, &str)]) -> String {
     let bare: Vec<&str> = sql.lines().filter(|line| !line.trim_start().starts_with("--")).collect();
     places.iter().fold(bare.join("\n"), |sql, (name, value)| sql.replace(&format!("{{{name}}}"), value))

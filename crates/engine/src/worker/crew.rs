@@ -12,7 +12,7 @@ use threadwise_study::SessionSlice;
 
 use crate::{EngineError, LoadRequest, Running, Session, SessionRequest, Window};
 
-/// What a session's thread hands in.
+/// What a session's thread sends.
 enum Event {
     /// Open, bound and warm; the thread's OS id.
     Ready(u32),
@@ -22,10 +22,10 @@ enum Event {
 
 type Handed = (usize, Result<Event, EngineError>);
 
-/// What a session is to do next.
+/// An order to a session.
 struct Order {
     window: Window,
-    /// Queries to execute; empty where the workload has none.
+    /// Queries to execute; empty if the workload has none.
     queries: Vec<u8>,
 }
 
@@ -71,8 +71,8 @@ impl Crew {
         Ok((crew, tids))
     }
 
-    /// Lets every session work until the window's end, or execute its queries, and calls `during` in
-    /// the meantime.
+    /// Lets every session work until the window's end, or execute its queries, and calls `during` meanwhile.
+    ///
     ///
     /// # Errors
     /// The first error of any session, or that of `during`.
@@ -88,7 +88,7 @@ impl Crew {
             member.orders.send(order).map_err(|_| thread_lost("take a slice"))?;
         }
         let looked = during();
-        // What a session says weighs more: it is what the work was about.
+        // A session's error comes first.
         let slices = self.collect(|event| match event {
             Event::Slice(slice) => Some(*slice),
             Event::Ready(_) => None,
@@ -100,7 +100,7 @@ impl Crew {
     pub(super) fn dismiss(self) {
         for member in self.members {
             drop(member.orders);
-            // A panic was handed in as an error before; nothing is left to learn from it here.
+            // A panic was sent as an error before.
             let _ = member.thread.join();
         }
     }
@@ -120,7 +120,7 @@ fn thread_lost(action: &str) -> EngineError {
     EngineError::Failed {
         engine: "worker".into(),
         action: action.into(),
-        why: "a session's thread ended before its time; the worker's log has its last words".into(),
+        why: "a session's thread ended too early; its last lines are in the worker's log".into(),
     }
 }
 
@@ -139,7 +139,7 @@ fn start(
             Ok(Err(error)) => error,
             Err(_) => thread_lost(&format!("keep session {session} running")),
         };
-        // When nobody listens any more, the worker is ending and the error has no reader.
+        // If nothing receives, the worker is ending and the error has no reader.
         let _ = results.send((index, Err(error)));
     };
     let thread = thread::Builder::new().name(format!("session-{index}")).spawn(body).map_err(|cause| {
@@ -152,7 +152,7 @@ fn start(
     Ok(Member { orders: sender, thread })
 }
 
-/// A session's whole life on its own thread.
+/// The main function of a session's thread.
 fn live(
     running: Arc<dyn Running>,
     request: &SessionRequest,
@@ -160,19 +160,19 @@ fn live(
     orders: &Receiver<Order>,
     results: &Sender<Handed>,
 ) -> Result<(), EngineError> {
-    // First of all: memory is placed where it is first touched, so everything else comes after.
+    // First: memory is placed where it is first touched, so everything else comes after binding.
     pin_current_thread(&request.cpus).map_err(|cause| EngineError::Pin {
         session: request.session,
         cpus: request.cpus.to_string(),
         why: cause.to_string(),
     })?;
     let mut session: Box<dyn Session> = running.open(request)?;
-    // What is left has one owner when the sessions are gone.
+    // After the sessions, the worker is the only owner.
     drop(running);
     session.warm()?;
     let tid = current_thread_id().ok_or_else(|| EngineError::Failed {
         engine: "worker".into(),
-        action: "learn its thread id".into(),
+        action: "get its thread id".into(),
         why: "/proc/thread-self cannot be read; /proc must be mounted".into(),
     })?;
     let mut event = Event::Ready(tid);
@@ -180,7 +180,7 @@ fn live(
         if results.send((index, Ok(event))).is_err() {
             return Ok(());
         }
-        // Parked: a futex wait, no CPU. The sender is gone when the worker stops.
+        // Parked: a futex wait, no CPU. The channel closes when the worker stops.
         let Ok(Order { window, queries }) = orders.recv() else { return Ok(()) };
         let slice = match queries.as_slice() {
             [] => session.slice(&window)?,

@@ -8,8 +8,8 @@ use super::measure::{StepResult, latency_failed};
 use crate::clock::{self, RunQueueWait};
 use crate::{EngineError, Window, latency};
 
-/// Before the start the thread is awake for this long, since waking up takes longer on some logical
-/// CPUs than on others.
+/// How long before the start the thread is awake, since waking up takes longer on some logical CPUs than on
+/// others.
 const AWAKE_NS: u64 = 200_000;
 
 /// Steps from `window.start_ns` on until `rows` are done; latencies, counters and CPU time are those

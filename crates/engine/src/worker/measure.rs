@@ -1,19 +1,18 @@
 //! The closed loop: one step after the other until the window's end, counted inside the window.
 //!
-//! A step counts when it *ends* inside (start, end], whatever it did before the start, so that the
+//! A step counts if it *ends* inside (start, end], whatever it did before the start, so that the
 //! rate has no edge effect: in the long run as many steps end inside as belong there. A thread that
 //! has no CPU counts as active; its lost time is a result.
 //!
-//! Counters and CPU time cannot be read after every step (a `getrusage` costs more than 1% of a
-//! short step). They are read twice: at the first step boundary inside the window and at the first
-//! one after it. With n steps counted, that span holds exactly n steps too: it lacks the first
-//! counted step, which began before the window, and has the one that was under way at the end. So
-//! ratios such as logical reads per row compare equal numbers of steps, and the bias of counters
-//! and CPU time against the window is at most one step of work per session. The same holds for
-//! switches and run-queue wait, where a descheduling in the last step counts whole.
+//! Counters and CPU time cannot be read after every step (a `getrusage` costs more than 1% of a short step).
+//! They are read twice: at the first step boundary inside the window and at the first one after it. With n
+//! steps counted, that span has n steps too: it lacks the first counted step, which began before the window,
+//! and has the one under way at the end. So ratios such as logical reads per row compare equal numbers of
+//! steps, and the bias of counters and CPU time against the window is at most one step per session. The same
+//! holds for switches and run-queue wait, where a descheduling in the last step counts whole.
 //!
-//! Rows of the window's first half are counted apart ([`ROWS_FIRST_HALF`]): a warm-up that is too short shows as
-//! second halves that are faster than first ones (docs/METHODOLOGY.md, "Warm-up and halves of slices").
+//! Rows of the window's first half are counted separately ([`ROWS_FIRST_HALF`]): if the warm-up is too short, second
+//! halves are faster than first ones (docs/METHODOLOGY.md, "Warm-up and halves of slices").
 
 use hdrhistogram::Histogram;
 use threadwise_study::observation::ROWS_FIRST_HALF;
@@ -25,7 +24,7 @@ use crate::{EngineError, Window, latency};
 /// Most pieces of a window.
 pub(crate) const MAX_PIECES: usize = 1000;
 
-/// What one step did.
+/// Result of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StepResult {
     /// Rows that it read or changed.
@@ -34,11 +33,11 @@ pub struct StepResult {
     pub checked: u64,
     /// Answers that were wrong.
     pub wrong: u64,
-    /// Pause asked for after the step, nanoseconds; no part of its latency.
+    /// Pause requested after the step, nanoseconds; not part of its latency.
     pub think_ns: u64,
 }
 
-/// Everything that is read at both ends of the counted span.
+/// Values that are read at both ends of the counted span.
 struct Reading<const N: usize> {
     cpu_ns: u64,
     switches: Switches,
@@ -71,10 +70,10 @@ impl<const N: usize> Reading<N> {
     }
 }
 
-/// Rows of a window by pieces of equal length: its halves, or those that were asked for.
+/// Rows of a window by pieces of equal length: its halves, or the requested ones.
 struct Pieces {
     length_ns: u64,
-    /// End of the piece that is under way.
+    /// End of the current piece.
     until_ns: u64,
     at: usize,
     rows: Vec<u64>,
@@ -96,7 +95,7 @@ impl Pieces {
         }
     }
 
-    /// Adds a step that ended inside the window; one comparison, but at the end of a piece.
+    /// Adds a step that ended inside the window; one comparison, except at the end of a piece.
     #[inline]
     fn add(&mut self, ended_ns: u64, rows: u64) {
         while ended_ns > self.until_ns && self.at + 1 < self.rows.len() {
@@ -116,10 +115,10 @@ impl Pieces {
     }
 }
 
-/// Steps until the window's end and counts what ended inside it. Works from the call on, so the
-/// time before `window.start_ns` is the re-warm. Costs one clock reading and one histogram entry a
-/// step. `counters` gives the engine's own counters, only ever growing, by name; it is called
-/// twice. A window in which no step ends gives a slice of zeros.
+/// Runs steps until the window's end and counts those that end inside it. It works from the call on, so the time
+/// before `window.start_ns` is the re-warm. Costs one clock reading and one histogram entry a step. `counters`
+/// gives the engine's own monotonic counters by name; it is called twice. A window in which no step ends gives
+/// a slice of zeros.
 ///
 /// # Errors
 /// The first error of a step or of `counters`.
@@ -151,7 +150,7 @@ pub fn closed_loop<const N: usize>(
             began_ns = clock::monotonic_ns();
         }
         if result.think_ns > 0 {
-            // Never beyond the end: the step that ends after it must still be done (see above).
+            // Never beyond the end, since the step that ends after it must still be done (see above).
             clock::sleep_until_ns(window.end_ns.min(began_ns + result.think_ns));
             began_ns = clock::monotonic_ns();
         }

@@ -27,27 +27,27 @@ pub use measure::{StepResult, closed_loop};
 /// Time for the sessions' threads to wake up before the warm-up begins.
 const LEAD_NS: u64 = 200_000;
 
-/// Longest window or warm-up that is accepted, an hour: anything longer is a mistake in units.
+/// Longest accepted window or warm-up, an hour: a longer one is a mistake in units.
 const MAX_WINDOW_NS: u64 = 3_600_000_000_000;
 
-/// Why a worker ended before its time.
+/// Why a worker ended early.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WorkerError {
-    /// The engine or a session failed; the runner was reported.
+    /// The engine or a session failed; the error was sent to the runner.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The runner sent something that is no request, or in the wrong order.
+    /// The runner sent an invalid request, or one in the wrong order.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
-    /// The runner asked for something that cannot be done now.
-    #[error("request '{request}' cannot be followed: {why}")]
+    /// The runner sent a request that cannot be executed now.
+    #[error("request '{request}' cannot be executed: {why}")]
     Order {
         /// The request's name.
         request: &'static str,
         /// What is wrong.
         why: String,
     },
-    /// Replies have nowhere to go.
+    /// There is no descriptor for replies.
     #[error(
         "{REPLY_FD} does not name a file descriptor to write to ({why}); a worker is started by threadwise, see docs/WORKER.md"
     )]
@@ -67,12 +67,11 @@ impl WorkerError {
     }
 }
 
-/// Opens the reply file descriptor that the environment names, by its path below /proc, which
-/// needs no unsafe code. The descriptor must be that of a pipe or a file; a socket cannot be opened
-/// this way.
+/// Opens the reply file descriptor that the environment names, by its path below /proc, which needs no
+/// unsafe code. It must be a pipe or a file; a socket cannot be opened this way.
 ///
 /// # Errors
-/// The variable is missing or names nothing that can be written to.
+/// The variable is missing or does not name a writable descriptor.
 pub fn reply_from_environment() -> Result<File, WorkerError> {
     let number = std::env::var(REPLY_FD).map_err(|cause| WorkerError::ReplyFd { why: cause.to_string() })?;
     reply_file(&number)
@@ -90,7 +89,7 @@ fn reply_file(number: &str) -> Result<File, WorkerError> {
 /// Serves requests until `stop` or the end of `input`.
 ///
 /// # Errors
-/// Whatever ended the worker early. The runner has been told by `failed`, if it still listens.
+/// The error that ended the worker early. The runner got it as `failed`, if it still reads.
 pub fn run(
     engines: &[&'static dyn Engine],
     engine_name: &str,
@@ -100,7 +99,7 @@ pub fn run(
     let result = serve(engines, engine_name, &mut input, &mut output);
     if let Err(error) = &result {
         let failed = Reply::Failed { kind: error.kind().into(), message: one_line(&error.to_string()) };
-        // The error itself is what counts; that nobody listens any more would only hide it.
+        // Report the error itself, not that the runner no longer reads.
         let _ = send(&mut output, &failed);
     }
     result
@@ -113,7 +112,7 @@ fn serve(
     output: &mut impl Write,
 ) -> Result<(), WorkerError> {
     let engine = engines::find_in(engines, engine_name)?;
-    // Which server it will be is not known yet; for the others there is nothing to ask.
+    // The server is not known yet; other engines have a version.
     let version = engine.version(&Options::new()).unwrap_or_else(|_| "unknown".to_owned());
     let properties = Some(engine.properties());
     let name = engine.name().to_owned();
@@ -156,7 +155,7 @@ fn serve(
     Ok(send(output, &Reply::Done)?)
 }
 
-/// What the server of these options is.
+/// Describes the server that these options name.
 fn server(engine: &dyn Engine, options: &Options, points: bool, cpus: bool) -> Result<Reply, EngineError> {
     let version = engine.version(options)?;
     let limits = engine.limits(options)?;
@@ -170,10 +169,10 @@ fn server(engine: &dyn Engine, options: &Options, points: bool, cpus: bool) -> R
     })
 }
 
-/// What a worker holds between requests.
+/// State of a worker between requests.
 #[derive(Default)]
 struct Held {
-    /// Whether the engine was asked for it.
+    /// Whether the engine was asked for a resource to keep.
     asked: bool,
     keeper: Option<Box<dyn Keeper>>,
     at_work: Option<AtWork>,
@@ -218,7 +217,7 @@ impl Held {
         })
     }
 
-    /// Closes the sessions, has the engine check and put back its data, and ends what was kept.
+    /// Closes the sessions, lets the engine check and reset its data, and ends the kept resource.
     fn end(self) -> Result<(), WorkerError> {
         let finished = match self.at_work {
             Some(at_work) => {
@@ -281,8 +280,8 @@ impl AtWork {
     }
 }
 
-/// A fixed amount of work makes its own window, which ends with the last session, of streams with the last stream; a
-/// single query that of its execution, planning left out. `None` where the window is what was asked for.
+/// The window of a fixed amount of work ends with the last session, that of streams with the last stream; that of a
+/// single query is its execution without planning. `None` if the window is the requested one.
 fn finished_ns(slices: &[SessionSlice]) -> Option<u64> {
     if let [SessionSlice { queries, .. }] = slices
         && queries.len() == 1
@@ -302,7 +301,7 @@ fn send(output: &mut impl Write, reply: &Reply) -> Result<(), ProtocolError> {
     written.map_err(|cause| ProtocolError::Stream { action: "write to", why: cause.to_string() })
 }
 
-/// Engines' messages may span lines; the runner's log and table show one.
+/// On one line, for the runner's log and table: messages of engines may have several.
 fn one_line(text: &str) -> String {
     text.lines().map(str::trim).collect::<Vec<_>>().join(" ")
 }

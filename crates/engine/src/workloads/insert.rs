@@ -3,8 +3,8 @@
 //! a time, char(111), two ints and a bigint, seeded with random keys; 2 rows a transaction; each
 //! session with its own ascending keys from session × 10^10, or with random keys.
 //!
-//! What was inserted is known in closed form: the engine counts rows and adds up [`key_check`] of
-//! their keys, and both are compared with the table at the end of every run.
+//! The inserted rows are known in closed form: the engine counts rows and adds up [`key_check`] of their keys,
+//! and both are compared with the table at the end of every run.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -30,7 +30,7 @@ pub const CHECK_MODULUS: i64 = 1_000_000_007;
 /// Distance between the first keys of two sessions with ascending keys.
 pub const SESSION_STRIDE: i64 = 10_000_000_000;
 
-/// Most rows that a table is seeded with, or that a session inserts.
+/// Most seeded rows of a table, or inserted rows of a session.
 const MAX_ROWS: u64 = 1_000_000_000;
 
 /// Most rows of one transaction.
@@ -41,7 +41,7 @@ const MAX_ROWS_PER_TX: u64 = 1000;
 pub enum Key {
     /// Ascending, each session from its own base.
     Sequential,
-    /// Anywhere.
+    /// Random.
     Random,
 }
 
@@ -50,11 +50,11 @@ pub enum Key {
 pub enum Durability {
     /// Until the log is on the disk.
     Full,
-    /// For nothing; the log follows.
+    /// For nothing; the log is written later.
     Relaxed,
 }
 
-/// What a crash may take.
+/// What a crash may lose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Table {
     /// Nothing that was committed and flushed.
@@ -68,21 +68,21 @@ pub enum Table {
 pub struct Insert {
     /// How keys are chosen.
     pub key: Key,
-    /// Rows of one transaction; 0 for all rows of a session in one (engines that can do it).
+    /// Rows of one transaction; 0 for all rows of a session in one (if the engine supports it).
     pub rows_per_tx: u64,
     /// What a commit waits for.
     pub durability: Durability,
-    /// What a crash may take.
+    /// What a crash may lose.
     pub table: Table,
-    /// Rows that the table has before.
+    /// Rows of the table at the start.
     pub seed_rows: u64,
     /// Rows that each session inserts; `None` for a fixed time.
     pub rows_per_session: Option<u64>,
 }
 
 impl Insert {
-    /// Reads and checks the options; `more` are the names of options that the engine reads itself.
-    /// `loop` is accepted and left to the engine.
+    /// Reads and checks the options; `more` are the names of the engine's own options. `loop` is accepted
+    /// and left to the engine.
     ///
     /// # Errors
     /// The first option that is unknown, of the wrong type or impossible.
@@ -114,13 +114,13 @@ impl Insert {
         }
     }
 
-    /// Refuses `rows_per_tx=0` for an engine that has no such transactions.
+    /// Refuses `rows_per_tx=0` for an engine that does not support it.
     ///
     /// # Errors
     /// It is 0.
     pub fn no_single_batch(&self, engine: &str) -> Result<(), EngineError> {
         match self.rows_per_tx {
-            0 => Err(refuse("rows_per_tx", format!("0 (all rows in one) is not to be had with {engine}"))),
+            0 => Err(refuse("rows_per_tx", format!("0 (all rows in one) is not available on {engine}"))),
             _ => Ok(()),
         }
     }
@@ -131,7 +131,7 @@ pub fn is_fixed_work(options: &Options) -> bool {
     matches!(options.get("rows_per_session"), Some(OptionValue::Integer(_) | OptionValue::Number(_)))
 }
 
-/// What of a key goes into the sum by which tables are checked.
+/// A key's term in the sum by which tables are checked.
 pub fn key_check(key: i64) -> i64 {
     key.rem_euclid(CHECK_MODULUS)
 }

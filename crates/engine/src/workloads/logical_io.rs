@@ -18,7 +18,7 @@ use crate::EngineError;
 /// Name of the workload.
 pub const NAME: &str = "logical-io";
 
-/// Every option that the workload knows.
+/// Every option of the workload.
 pub const OPTIONS: [&str; 10] = [
     "blocks",
     "work_unit",
@@ -38,10 +38,10 @@ pub const BLOCK_BYTES: u64 = 4096;
 /// Most blocks of a table: 1 TiB, and far inside the range in which sums stay exact.
 const MAX_BLOCKS: u64 = 1 << 28;
 
-/// Longest pause that is accepted: a minute.
+/// Longest accepted pause: a minute.
 const MAX_THINK_TIME_US: u64 = 60_000_000;
 
-/// Stream of the seed's generator that draws the order of keys; what else is drawn for the data has another.
+/// Stream of the seed's generator that draws the order of keys; other data has other streams.
 pub const ORDER_STREAM: u64 = 1;
 
 /// The workload's options, checked.
@@ -64,9 +64,8 @@ pub struct LogicalIo {
 }
 
 impl LogicalIo {
-    /// Reads and checks the options. `data` is a label by now: whoever made the treatment has
-    /// turned it into `blocks` or `data_mib`. `loop` is accepted and left to the engine.
-    ///
+    /// Reads and checks the options. `data` is only a label here: the planner has turned it into `blocks` or
+    /// `data_mib`. `loop` is accepted and left to the engine.
     /// # Errors
     /// The first option that is unknown, of the wrong type or impossible.
     pub fn parse(options: &Options) -> Result<Self, EngineError> {
@@ -129,7 +128,7 @@ fn blocks(options: &Options) -> Result<u64, EngineError> {
     let Some(data_mib) = number(options, "data_mib") else {
         return match options.get("data") {
             None => Ok(8192),
-            Some(label) => Err(refuse("data", format!("'{label}' comes without blocks or data_mib"))),
+            Some(label) => Err(refuse("data", format!("'{label}' needs blocks or data_mib too"))),
         };
     };
     let blocks = data_mib * (1 << 20) as f64 / BLOCK_BYTES as f64;
@@ -140,8 +139,8 @@ fn blocks(options: &Options) -> Result<u64, EngineError> {
     Err(refuse("data_mib", format!("not a number of MiB from 1 block of 4 KiB to {most} MiB")))
 }
 
-/// What to type where data of so many tables do not fit into a server's cache: half of it for the tables, since it holds
-/// indexes, catalogues and what others read too.
+/// Advice if the data of this many tables does not fit into a server's cache: half of it for the tables, since it
+/// also holds indexes, catalogues and what other clients read.
 pub fn smaller_data(cache_bytes: u64, tables: u64) -> String {
     match (cache_bytes / 2 / tables.max(1)) >> 20 {
         0 => "the data smaller (--set data_mib=N)".to_owned(),
@@ -196,8 +195,8 @@ impl Steps {
     }
 }
 
-/// The keys 0 to `blocks` − 1 in seeded random order, as rows are loaded (Fisher and Yates; Durstenfeld,
-/// CACM 7, 1964). Takes the stream [`ORDER_STREAM`] of the seed's generator.
+/// The keys 0 to `blocks` − 1 in seeded random order, in which rows are loaded (Fisher and Yates; Durstenfeld,
+/// CACM 7, 1964). Uses the stream [`ORDER_STREAM`] of the seed's generator.
 pub fn shuffled_keys(seed: u64, blocks: u64) -> Vec<u32> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     random.set_stream(ORDER_STREAM);
@@ -210,7 +209,7 @@ pub fn shuffled_keys(seed: u64, blocks: u64) -> Vec<u32> {
     keys
 }
 
-/// What the two small numbers of the row with this key add up to.
+/// Sum of the two small numbers of the row with this key.
 pub fn row_sum(key: u64) -> i64 {
     7 * key as i64 + 3
 }
@@ -269,7 +268,7 @@ mod tests {
             ("hot_pct", OptionValue::Integer(5), "hot_pct needs"),
             ("hot_blocks", OptionValue::Integer(64), "without hot_pct"),
             ("shared", OptionValue::Integer(1), "neither true nor false"),
-            ("data", OptionValue::Text("llc".into()), "without blocks"),
+            ("data", OptionValue::Text("llc".into()), "needs blocks"),
             ("data_mib", OptionValue::Number(1e12), "data_mib"),
         ];
         for (name, value, part) in cases {

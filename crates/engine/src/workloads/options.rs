@@ -1,15 +1,15 @@
-//! Reading of workload options: each gives the value, its default, or says what is allowed.
+//! Reading of workload options: each function gives the value, its default, or an error with what is allowed.
 
 use threadwise_study::{OptionValue, Options};
 
 use crate::EngineError;
 
-/// The refusal of one option.
+/// The error for an option.
 pub fn refuse(option: &str, why: String) -> EngineError {
     EngineError::Option { option: option.to_owned(), why }
 }
 
-/// Refuses the first option that is not among the known ones.
+/// Refuses the first option that is not a known one.
 ///
 /// # Errors
 /// Its name, and the known ones.
@@ -20,8 +20,8 @@ pub fn only(options: &Options, workload: &str, known: &[&str]) -> Result<(), Eng
     }
 }
 
-/// A whole number between `low` and `high`; `None` where the option is absent. `8192.0` counts as
-/// whole: numbers lose their type in some languages' JSON.
+/// A whole number between `low` and `high`; `None` if the option is absent. `8192.0` counts as whole: in some
+/// languages' JSON numbers have no integer type.
 ///
 /// # Errors
 /// Another type, or a number outside.
@@ -38,7 +38,7 @@ pub fn whole(options: &Options, name: &str, low: u64, high: u64) -> Result<Optio
     })
 }
 
-/// One of the given words, the first where the option is absent; its place among them.
+/// The index of the given word in `words`; 0 if the option is absent.
 ///
 /// # Errors
 /// Another type or word.
@@ -51,7 +51,7 @@ pub fn word(options: &Options, name: &str, words: &[&str]) -> Result<usize, Engi
     place.ok_or_else(|| refuse(name, format!("'{value}' is none of: {}", words.join(", "))))
 }
 
-/// Yes or no, `false` where the option is absent.
+/// Yes or no, `false` if the option is absent.
 ///
 /// # Errors
 /// Another type.
@@ -63,7 +63,7 @@ pub fn flag(options: &Options, name: &str) -> Result<bool, EngineError> {
     }
 }
 
-/// A number as it stands; NaN for text and flags.
+/// A number as it is; NaN for text and flags.
 pub fn number(options: &Options, name: &str) -> Option<f64> {
     match options.get(name)? {
         OptionValue::Integer(value) => Some(*value as f64),
@@ -75,7 +75,7 @@ pub fn number(options: &Options, name: &str) -> Option<f64> {
 /// Where the loop of a session runs, for engines that are servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loop {
-    /// In a procedure of the server: the client waits and costs nothing.
+    /// In a procedure of the server, while the client waits.
     Server,
     /// In the client, one call a step: gives step latencies.
     Client,
@@ -92,7 +92,7 @@ pub fn place_of_loop(options: &Options) -> Result<Loop, EngineError> {
     })
 }
 
-/// Refuses the option `loop` for an engine that is no server.
+/// Refuses the option `loop` for an engine without a server.
 ///
 /// # Errors
 /// The option is there.
@@ -100,7 +100,7 @@ pub fn no_loop(options: &Options, engine: &str) -> Result<(), EngineError> {
     match options.contains_key("loop") {
         true => Err(refuse(
             "loop",
-            format!("{engine} runs inside the worker and has no other place; leave it out"),
+            format!("{engine} runs inside the worker, where loops have no other place; leave it out"),
         )),
         false => Ok(()),
     }

@@ -1,8 +1,8 @@
 //! The workload `parallel-scan`: one query over one table in memory, which a leader and its workers scan together,
-//! and which says how many rows each of them aggregated.
+//! and which reports how many rows each of them aggregated.
 //!
-//! The table has the rows 1 to N with a value each ([`value`]); the answer is known in closed form, so that every one
-//! is checked: as many rows as the table has, and the sum of [`term`] over them.
+//! The table has the rows 1 to N with a value each ([`value`]). Every answer is checked against its closed form: the
+//! number of rows of the table, and the sum of [`term`] over them.
 
 use threadwise_machine::CpuSet;
 use threadwise_study::Options;
@@ -17,7 +17,7 @@ pub const NAME: &str = threadwise_study::parallel::WORKLOAD;
 /// Options of the workload.
 pub const OPTIONS: [&str; 3] = ["rows", "rows_per_session", "dop"];
 
-/// Fewest rows: each process is to find some.
+/// Fewest rows, so that each process gets some.
 const LEAST_ROWS: u64 = 10_000;
 
 /// Most rows of the table: 4.5 GB on PostgreSQL.
@@ -37,12 +37,12 @@ pub struct ParallelScan {
     pub rows: u64,
     /// Rows that a session scans in a slice, in whole scans; `None` for a fixed time.
     pub rows_per_session: Option<u64>,
-    /// Requested degree of parallelism; `None` for as many as the placement has logical CPUs.
+    /// Requested degree of parallelism; `None` for the number of logical CPUs of the placement.
     pub dop: Option<u32>,
 }
 
 impl ParallelScan {
-    /// Reads and checks the options. `most_dop` is the most that the engine takes.
+    /// Reads and checks the options. `most_dop` is the engine's maximum.
     ///
     /// # Errors
     /// The first option that is unknown, of the wrong type or impossible.
@@ -51,7 +51,7 @@ impl ParallelScan {
         let rows = whole(options, "rows", LEAST_ROWS, MOST_ROWS)?.unwrap_or(USUAL_ROWS);
         let rows_per_session = whole(options, "rows_per_session", 1, MOST_ROWS_PER_SESSION)?;
         if let Some(asked) = rows_per_session.filter(|asked| asked % rows != 0) {
-            let why = format!("{asked} is no whole number of scans of {rows} rows (rows)");
+            let why = format!("{asked} is not a whole number of scans of {rows} rows (rows)");
             return Err(refuse("rows_per_session", why));
         }
         let dop = whole(options, "dop", 1, u64::from(most_dop))?.map(|dop| dop as u32);
@@ -63,7 +63,7 @@ impl ParallelScan {
         self.dop.unwrap_or_else(|| u32::try_from(placement.len()).unwrap_or(u32::MAX).max(1))
     }
 
-    /// The right sum over all rows.
+    /// The correct sum over all rows.
     pub fn sum(&self) -> u64 {
         (1..=self.rows).map(term).sum()
     }
@@ -74,7 +74,7 @@ pub fn value(row: u64) -> u64 {
     row * VALUE.0 % VALUE.1
 }
 
-/// What a row adds to the sum.
+/// A row's term in the sum.
 pub fn term(row: u64) -> u64 {
     (value(row) * value(row) + row) % TERM.0 * TERM.1 % TERM.2
 }

@@ -255,7 +255,7 @@ fn a_command_that_binds_itself_elsewhere_has_lost_its_pin() {
     let script = format!("sh -c 'taskset -c {there} sleep 20 & wait'");
     let (kind, message) = failure(lab.run_on(&[here.to_string()], &[("command", &script)]));
     assert_eq!(kind, "lost-pin");
-    assert!(message.contains(&format!("may run on CPUs {there}, beyond {here}")), "{message}");
+    assert!(message.contains(&format!("may run on CPUs {there}, outside of {here}")), "{message}");
     // Fewer than it may is its own affair.
     let narrow = format!("taskset -c {there} sleep 0.2");
     assert!(lab.run_on(&[format!("{here},{there}")], &[("command", &narrow)]).is_ok());
@@ -287,7 +287,7 @@ fn the_other_commands_run_in_their_order_also_when_something_fails() {
     assert_eq!(log, ["setup", "warmup", "before", "command", "after", "teardown"]);
     let ((kind, message), log) = failing(4);
     assert_eq!((kind.as_str(), log.len()), ("wrong-answer", 7));
-    assert!(message.contains("check says so"), "{message}");
+    assert!(message.contains("the check command failed"), "{message}");
     let ((kind, message), log) = failing(6);
     assert_eq!((kind.as_str(), log.len()), ("engine", 7));
     assert!(message.contains("run teardown"), "{message}");

@@ -48,6 +48,19 @@ fn every_derived_figure_follows_from_its_parts_to_the_digits_that_are_given() {
 }
 
 #[test]
+fn every_answer_has_figures_and_no_name_of_one() {
+    for published in all().unwrap() {
+        let answer = published.answer();
+        assert!(published.answer.contains('{') && !answer.contains(['{', '}']), "{answer}");
+    }
+    let reads = find("cached-reads").unwrap().answer();
+    assert!(
+        reads.starts_with("Two siblings of one core do 1.316x the reads of one logical CPU. "),
+        "{reads}"
+    );
+}
+
+#[test]
 fn printed_figures_that_do_not_follow_are_the_three_known_slips() {
     let mut found = Vec::new();
     let mut listed = Vec::new();

@@ -8,6 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use std::io::Write;
 use threadwise_analysis::looks::states::looked_at;
+use threadwise_analysis::neighbours::{Watched, WatchedCpu};
 use threadwise_analysis::queries::plan_name;
 use threadwise_study::look::follow::Share;
 use threadwise_study::plan::long::is_long;
@@ -191,6 +192,20 @@ pub fn watched(utc: &str, look: &Look, shares: &[Share]) -> String {
     form::line(
         json!({"utc": utc, "took_ns": look.took_ns, "cpus": cpus.collect::<Value>(), "lines": look.pairs}),
     )
+}
+
+/// What `threadwise neighbours` saw in some time, as one line without its end.
+pub fn neighbours(utc: &str, watched: &Watched) -> String {
+    let cpu = |cpu: &WatchedCpu| {
+        json!({
+            "cpu": cpu.cpu, "looks": cpu.looks, "with_neighbour": cpu.with_neighbour, "on_one_core": cpu.on_one_core,
+            "visits": cpu.visits, "visit_ns_p50": cpu.visit_ns_p50,
+        })
+    };
+    form::line(json!({
+        "utc": utc, "looks": watched.looks, "time_ns": watched.time_ns, "prevalence": watched.prevalence,
+        "width_left": watched.width_left, "cpus": watched.cpus.iter().map(cpu).collect::<Value>(),
+    }))
 }
 
 #[cfg(test)]

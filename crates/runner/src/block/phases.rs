@@ -177,7 +177,7 @@ fn looking(input: &Input<'_>, online: Option<&CpuSet>) -> (Option<Looking>, Opti
     if input.plan.is_long() {
         return (None, None);
     }
-    match Looking::new(input.settings.looks, input.study, input.plan, online) {
+    match Looking::new(input.settings.looks, input.study, input.plan, input.allowed, online) {
         Ok(looking) => (looking, None),
         Err(error) => (None, Some(no_looks(&error))),
     }

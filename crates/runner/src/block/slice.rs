@@ -102,7 +102,8 @@ fn ask(
         }
         let looking = looking.as_mut().filter(|_| first_look.is_some())?;
         looks.extend(looking.look(Moment::During, clock, co_runners));
-        looking.next_during(window)
+        let during = looks.iter().filter(|look| look.moment == Moment::During).count();
+        looking.next_during(turn.number, during, window)
     };
     let mut act = || act().or_else(|| is_long.then_some(READ_EVERY));
     let interim = first.map(|first| Interim::new(first, &mut act));

@@ -6,10 +6,10 @@ use crate::common;
 
 use crate::common::{Bench, GOOD, study};
 use threadwise_runner::Looks;
-use threadwise_study::{Moment, looks_during};
+use threadwise_study::{DuringLook, Moment, looks_during};
 
 #[test]
-fn every_slice_has_a_look_before_and_after_and_a_drawn_one_in_its_middle() {
+fn every_slice_has_a_look_before_and_after_and_drawn_ones_while_it_runs() {
     if !common::has_python() {
         return;
     }
@@ -17,9 +17,8 @@ fn every_slice_has_a_look_before_and_after_and_a_drawn_one_in_its_middle() {
     bench.settings.looks = Looks::All;
     let mut study = study(&["other"], 2);
     study.design.rounds = 10;
-    let drawn: usize =
-        (0..2).map(|block| looks_during(&study, block).iter().filter(|one| **one).count()).sum();
-    assert!((1..20).contains(&drawn), "{drawn} of 60");
+    let drawn: usize = (0..2).map(|block| looks_during(&study, block).iter().flatten().count()).sum();
+    assert!((15..45).contains(&drawn), "{drawn} of 60");
     let mut store = bench.create(&study);
     bench.run(&mut store).unwrap();
     let runs = store.runs().unwrap();
@@ -31,14 +30,16 @@ fn every_slice_has_a_look_before_and_after_and_a_drawn_one_in_its_middle() {
         let (before, after) = (&slice.looks[0].look, &slice.looks[moments.len() - 1].look);
         assert!(before.start_ns < slice.start_ns, "{before:?}");
         assert!(slice.start_ns + slice.window_ns < after.start_ns, "{after:?}");
-        assert_eq!(before.cpus.len(), 1, "all treatments are on one logical CPU");
+        assert!(!before.cpus.is_empty() && before.cpus.len() <= 3, "one logical CPU, and two idle ones");
     }
     let of_the_plan = |block: u32| looks_during(&study, block).into_iter();
-    let due: Vec<bool> = of_the_plan(0).chain(of_the_plan(1)).collect();
+    let due: Vec<Option<DuringLook>> = of_the_plan(0).chain(of_the_plan(1)).collect();
     for slice in slices {
         let during = slice.looks.iter().filter(|one| one.moment == Moment::During).count();
         // A look that is due while the answer is there already is left out.
-        assert!(during <= usize::from(due[slice.sequence as usize]), "slice {}", slice.sequence);
+        let due = due[slice.sequence as usize];
+        let most = due.map_or(0, |look| if look.repeated { 2 } else { 1 });
+        assert!(during <= most, "slice {}", slice.sequence);
     }
 }
 

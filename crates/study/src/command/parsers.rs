@@ -161,11 +161,11 @@ mod tests {
 
     #[test]
     fn what_is_broken_is_named() {
-        assert!(refused("name = ").contains("'x' that comes with threadwise is broken"));
+        assert!(refused("name = ").contains("the built-in parser 'x' is broken"));
         assert!(refused(&GOOD.replace("'a'", "1")).contains("'about' must be a text"));
-        assert!(refused(&GOOD.replace("name = 'x'", "name = 'y'")).contains("calls itself 'y'"));
-        assert!(refused(&GOOD.replace("'rate'", "'speed'")).contains("'speed' is none of its metrics"));
-        assert!(refused(&GOOD.replace("'v'\n", "'v'\nmore = 1\n")).contains("'more' is not known"));
+        assert!(refused(&GOOD.replace("name = 'x'", "name = 'y'")).contains("its name is 'y'"));
+        assert!(refused(&GOOD.replace("'rate'", "'speed'")).contains("'speed' is not one of its metrics"));
+        assert!(refused(&GOOD.replace("'v'\n", "'v'\nmore = 1\n")).contains("unknown key 'more'"));
         assert!(refused(&GOOD.replace("'1/s higher regex:([0-9.]+)'", "1")).contains("metric 'rate'"));
         let (head, _) = GOOD.split_once("headline").unwrap();
         assert!(refused(head).contains("no table [metrics]"));

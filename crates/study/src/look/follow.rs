@@ -11,8 +11,8 @@
 //! with a co-runner nor with a missing partner. Whole widths, and pairs on one core, are still valid among those that
 //! ran.
 
-use super::levels::{free_adds, siblings_ns, widths};
-use super::{BUSY_BELOW, CpuLook, Levels, Look, PairLook};
+use super::levels::{free_width, siblings_ns, widths};
+use super::{CpuLook, Levels, Look, PairLook};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Widths per logical CPU, and lines, that are remembered: older ones were measured at another clock, and a single
@@ -109,7 +109,7 @@ fn key(a: u32, b: u32) -> (u32, u32) {
 
 /// Whether it is slowed; `None` if it did not run, or its core's width is unknown.
 fn is_slowed(seen: &CpuLook, levels: &Levels) -> Option<bool> {
-    Some(seen.adds_per_step? < BUSY_BELOW * levels.free_adds.get(&seen.cpu)?)
+    Some(seen.adds_per_step? < levels.free.get(&seen.cpu)?.from)
 }
 
 impl Partners {
@@ -333,14 +333,14 @@ impl Follower {
 
     /// Levels of the remembered looks.
     pub fn levels(&self) -> Levels {
-        let free_adds = self.widths.iter().filter_map(|(&cpu, widths)| {
+        let free = self.widths.iter().filter_map(|(&cpu, widths)| {
             let widths: Vec<f64> = widths.iter().copied().collect();
-            Some((cpu, free_adds(&widths)?))
+            Some((cpu, free_width(&widths)?))
         });
         let levels = Levels {
             siblings_ns: siblings_ns(self.lines_ns.iter().copied()),
             lines_mislead: false,
-            free_adds: free_adds.collect(),
+            free: free.collect(),
         };
         levels.unless_misleading(self.on_one_core_ns.iter().copied())
     }

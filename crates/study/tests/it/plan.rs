@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test, failing there is the point")]
 
 use crate::support::{default_study, machine, server, small_guest};
+use threadwise_machine::CpuSet;
 use threadwise_study::load::{Overrides, StudyFile};
 use threadwise_study::{BlockPlan, Study, looked_at, plan_block};
 
@@ -106,9 +107,23 @@ fn up_to_16_logical_cpus_are_all_looked_at() {
     let topology = machine(1, 8, 2, None, Some(32 << 20));
     let study = default_study(&topology);
     let plan = plan_block(&study, &topology, 2).unwrap();
-    let all =
-        plan.placements.iter().fold(threadwise_machine::CpuSet::new(), |all, one| all.union(&one.set()));
-    assert_eq!(looked_at(&study, &plan), all.iter().collect::<Vec<u32>>());
+    let all = plan.placements.iter().fold(CpuSet::new(), |all, one| all.union(&one.set()));
+    assert_eq!(looked_at(&study, &plan, &CpuSet::new()), all.iter().collect::<Vec<u32>>());
+}
+
+#[test]
+fn idle_logical_cpus_are_looked_at_beside_those_of_treatments() {
+    let topology = machine(1, 8, 2, None, Some(32 << 20));
+    let study = default_study(&topology);
+    let allowed: CpuSet = (0..64).collect();
+    for block in 0..20 {
+        let some = looked_at(&study, &placed(&study, block, 12), &allowed);
+        assert!(some.len() == 14 && some.iter().filter(|cpu| **cpu < 12).count() == 12, "{some:?}");
+        assert_eq!(looked_at(&study, &placed(&study, block, 15), &allowed).len(), 16);
+        assert_eq!(looked_at(&study, &placed(&study, block, 12), &(0..13).collect()).len(), 13);
+    }
+    let nothing = BlockPlan { placements: Vec::new(), ..placed(&study, 0, 12) };
+    assert!(looked_at(&study, &nothing, &allowed).is_empty(), "a server elsewhere");
 }
 
 /// Placements of a block: `all` of so many, two of them, and these with two others.
@@ -128,7 +143,7 @@ fn of_many_logical_cpus_small_treatments_are_looked_at_whole_and_the_rest_in_tur
     let study = default_study(&server());
     for all in [17, 20, 32, 64, 100, 768] {
         let looked: Vec<Vec<u32>> =
-            (0..80).map(|block| looked_at(&study, &placed(&study, block, all))).collect();
+            (0..80).map(|block| looked_at(&study, &placed(&study, block, all), &CpuSet::new())).collect();
         for cpus in &looked {
             assert_eq!(cpus.len(), 16, "{all}");
             assert!(cpus.is_sorted_by(|one, next| one < next), "each once: {cpus:?}");
@@ -149,7 +164,7 @@ fn which_are_looked_at_first_is_drawn_by_the_seed() {
     let study = default_study(&server());
     let of_seed = |seed| {
         let study = Study { seed, ..study.clone() };
-        looked_at(&study, &placed(&study, 0, 768))
+        looked_at(&study, &placed(&study, 0, 768), &CpuSet::new())
     };
     assert_eq!(of_seed(1), of_seed(1));
     assert!((2..12).any(|seed| of_seed(seed) != of_seed(1)));

@@ -1,6 +1,6 @@
 //! Starts a responder with the fixed conversations, for clients in other languages.
 //!
-//! Source: the lines are this crate's own. It prints `port N`, then answers lines on its standard input, until that
+//! Source: the commands are this crate's own. It prints `port N`, then answers lines on its standard input until that
 //! ends: `errors` with `errors N` and N lines, `open` with `open N`, `requests` with `requests N` and N
 //! lines, `kill` with `killed`. Arguments: `--encryption refused|allowed|required|strict`, `--packet-size BYTES`.
 
@@ -12,7 +12,7 @@ fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(cause) => {
-            // There is nobody else to tell.
+            // If this fails too, there is no other place for the error.
             let _ = writeln!(std::io::stderr(), "tds-conversations: {cause}");
             ExitCode::FAILURE
         }
@@ -61,9 +61,9 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options, Strin
             ("--encryption", "required") => options.encryption = Encryption::Required,
             ("--encryption", "strict") => options.encryption = Encryption::Strict,
             ("--packet-size", bytes) => {
-                options.packet_size = bytes.parse().map_err(|_| format!("no size of packets: {bytes}"))?;
+                options.packet_size = bytes.parse().map_err(|_| format!("not a packet size: {bytes}"))?;
             }
-            _ => return Err(format!("not known: {name} {value}")),
+            _ => return Err(format!("unknown argument: {name} {value}")),
         }
     }
     Ok(options)

@@ -139,7 +139,7 @@ fn parameters_of_each_type_come_back() {
         // A null text has no type on its way.
         assert_eq!(cells(&row)[15..], [ColumnData::I32(None), ColumnData::I32(None)]);
     });
-    let Request::Rpc(rpc) = responder.requests().pop().unwrap().request else { panic!("no call") };
+    let Request::Rpc(rpc) = responder.requests().pop().unwrap().request else { panic!("not a call") };
     assert_eq!(
         (rpc.procedure.as_str(), rpc.number, rpc.statement()),
         ("sp_executesql", Some(10), Some("SELECT echo"))

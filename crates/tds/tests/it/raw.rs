@@ -92,7 +92,7 @@ fn a_login_in_the_clear_where_tls_is_agreed_on() {
     let _ = socket.read_to_end(&mut Vec::new());
     wait_for_open(&responder, 0);
     let errors = responder.errors();
-    assert!(errors[0].what.contains("a message of type 16 in place of TLS"), "{errors:?}");
+    assert!(errors[0].what.contains("a message of type 16 instead of TLS"), "{errors:?}");
 }
 
 #[test]

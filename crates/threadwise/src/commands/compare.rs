@@ -11,7 +11,7 @@ use crate::error::AppError;
 use crate::opened::Opened;
 use crate::output;
 use std::path::{Path, PathBuf};
-use threadwise_analysis::published::{beside_any, beside_document};
+use threadwise_analysis::published::{beside_any, beside_document, trust};
 use threadwise_analysis::{Facts, compare, of_cautions};
 use threadwise_document::Prose;
 use threadwise_document::screen::{Trust, TrustLevel};
@@ -72,8 +72,13 @@ fn side_by_side(args: &CompareArgs) -> Result<(), AppError> {
     let studies: Vec<Facts<'_>> =
         opened.iter().zip(&names).map(|(opened, file)| Facts { source: file, ..opened.facts() }).collect();
     let document = compare::document(&studies, env!("CARGO_PKG_VERSION"));
-    let untested = "Whether studies differ is not tested here: a test needs three studies a side.";
-    let reasons = [vec![untested.into()], of_cautions(&document, true).reasons].concat();
+    let cautions = of_cautions(&document, true);
+    let reasons = match cautions.level {
+        TrustLevel::Good => {
+            vec!["Each ratio holds within its interval; whether two differ is not tested.".into()]
+        }
+        _ => cautions.reasons,
+    };
     let next = Prose::command("threadwise compare --before A1 A2 A3 --after B1 B2 B3");
     let document = screen::with_screen(document, Trust { level: TrustLevel::Fair, reasons }, next);
     let text = match args.json {
@@ -107,7 +112,7 @@ fn beside(args: &CompareArgs, name: &str, file: &Path) -> Result<(), AppError> {
     }
     let document = beside_document(&facts, &theirs, env!("CARGO_PKG_VERSION"));
     let next = Prose::command(format!("threadwise published {}", theirs.name));
-    let document = screen::with_screen(document, published::trust(), next);
+    let document = screen::with_screen(document, trust(), next);
     let text = match args.json {
         true => format!("{}\n", json::published_beside(&facts, &theirs)),
         false => screen::shown(&document, args.all),

@@ -1,6 +1,8 @@
 //! `threadwise probe`: the machine as measured.
 
-use crate::cli::ProbeArgs;
+pub mod spins;
+
+use crate::cli::{ProbeArgs, ProbeCommand};
 use crate::commands::screen;
 use crate::commands::{self, topology};
 use crate::engines;
@@ -25,6 +27,9 @@ use threadwise_study::probe::{Probe, ProbeForm};
 
 /// Probes, prints, and writes the page.
 pub fn probe(args: &ProbeArgs) -> Result<(), AppError> {
+    if let Some(ProbeCommand::Spins(args)) = &args.of {
+        return spins::spins(args);
+    }
     let topology = topology::live()?;
     let cpus = whole::choose(&topology, args.cpus.as_ref()).map_err(AppError::input)?;
     args.html.as_deref().map_or(Ok(()), output::check_new)?;

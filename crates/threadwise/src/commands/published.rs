@@ -5,8 +5,6 @@ use crate::commands::screen;
 use crate::error::AppError;
 use crate::{output, suggest};
 use threadwise_analysis::published::{document, list_document};
-use threadwise_document::Prose;
-use threadwise_document::screen::{Trust, TrustLevel};
 use threadwise_published::{Published, PublishedError, all, find_plain, names};
 use threadwise_report::{Document, html, json, terminal};
 
@@ -20,9 +18,7 @@ pub fn published(args: &PublishedArgs) -> Result<(), AppError> {
         }
         Some(name) => {
             let one = named(name)?;
-            let document = document(&one, env!("CARGO_PKG_VERSION"));
-            let next = Prose::command(&one.command);
-            (screen::with_screen(document, trust(), next), json::published(&one))
+            (document(&one, env!("CARGO_PKG_VERSION"), &screen::again("--all")), json::published(&one))
         }
     };
     let text = match (args.json, &args.name) {
@@ -47,11 +43,6 @@ pub fn named(name: &str) -> Result<Published, AppError> {
         (PublishedError::Unknown { .. } | PublishedError::Several { .. }, _) => AppError::input(error),
         (PublishedError::Broken { .. }, _) => AppError::failed(error),
     })
-}
-
-/// How far to trust published figures.
-pub fn trust() -> Trust {
-    Trust { level: TrustLevel::Fair, reasons: vec!["Published once, by one run, without intervals.".into()] }
 }
 
 /// A document without a verdict.
@@ -85,7 +76,7 @@ mod tests {
                 let cli = Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{command}: {error}"));
                 count += 1;
                 let Command::Run(args) = cli.command else {
-                    assert!(matches!(cli.command, Command::Spins(_)), "{command}");
+                    assert!(matches!(cli.command, Command::Probe(_)), "{command}");
                     continue;
                 };
                 StudyFile::preset(args.study.as_deref().unwrap()).unwrap();

@@ -153,7 +153,7 @@ fn no_change_ends_with_0_also_in_pairs() {
     // Two studies alone: a ratio without a claim.
     let shown = lab.ok(&["compare", "--all", "a0", "b0"]).stdout;
     assert!(
-        shown.contains("One study each cannot show whether anything changed") && shown.contains("unpaired"),
+        shown.contains("One study a side cannot show whether anything changed") && shown.contains("unpaired"),
         "{shown}"
     );
     let value = json(&lab.ok(&["compare", "a0", "b0", "--json"]).stdout);

@@ -74,7 +74,9 @@ fn transactions_write_only_to_the_database_that_each_start_names() {
     assert_eq!(sum(&file), 0);
 
     let write = pool(&database, &["--blocks", "1", "-o", "w.threadwise", "--may-write", &path]);
-    let said = lab.ok(&write);
+    // A disk that is busy may leave no transaction in a slice: then the study is not valid, and has written all the same.
+    let said = lab.run(&write);
+    assert!(matches!(said.code, Some(0 | 1)), "{}", said.stderr);
     assert!(said.stdout.contains("Transactions WRITE to the database"), "{}", said.stdout);
     assert!(sum(&file) > 0);
 }

@@ -170,7 +170,7 @@ fn what_cannot_be_done_is_refused_in_one_line_and_nothing_is_made() {
     let cases = [
         (study("firebird", ""), vec!["--engine-option", bin.as_str()], "gbak"),
         (study("oracle", ""), vec![], "sqlite, firebird"),
-        (study("sqlite", &list("text\n")), vec![], "is no database of SQLite"),
+        (study("sqlite", &list("text\n")), vec![], "is not a database of SQLite"),
         (study("sqlite", "page_size = 8192"), vec![], "page_size"),
         (study("sqlite", "salvage = true"), vec![], "leave it out"),
         (
@@ -178,7 +178,7 @@ fn what_cannot_be_done_is_refused_in_one_line_and_nothing_is_made() {
             vec!["--allow-commands"],
             "no-such-program-here",
         ),
-        (study("sqlite", "check = \"true {job}\""), vec!["--allow-commands"], "{job} is no placeholder"),
+        (study("sqlite", "check = \"true {job}\""), vec!["--allow-commands"], "{job} is not a placeholder"),
         (study("sqlite", "check = \"true {item}\""), vec![], "--allow-commands"),
         (study("sqlite", "list = \"/proc/no/such/list\""), vec![], "/proc/no/such/list"),
     ];

@@ -1,4 +1,4 @@
-//! What a treatment asks for: its options, its recipe, and the recipe's programs.
+//! A treatment's options, its recipe, and the recipe's programs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// Reads a treatment's options, and finds the programs; nothing is touched.
+    /// Reads a treatment's options, and finds the programs; changes nothing.
     ///
     /// # Errors
     /// The first option that is unknown or impossible, or a program that is missing.
@@ -36,12 +36,12 @@ impl Asked {
             WorklistOptions::read(&request.options).map_err(|fault| refuse(&fault.option, fault.why))?;
         let recipe = recipe(&options)?;
         if options.page_size_bytes.is_some() && recipe.items != Kind::Firebird {
-            let why = format!("the recipe '{}' has none: it is Firebird's", recipe.name);
+            let why = format!("the recipe '{}' has none, only Firebird's has: leave it out", recipe.name);
             return Err(refuse("page_size", why));
         }
         if options.salvage && recipe.salvage.is_empty() {
             let why = format!(
-                "the recipe '{}' has no such options, which are Firebird's: leave it out",
+                "the recipe '{}' has no such options, only Firebird's has: leave it out",
                 recipe.name
             );
             return Err(refuse("salvage", why));
@@ -57,7 +57,7 @@ impl Asked {
         Ok(Self { options, recipe, programs, bin })
     }
 
-    /// The recipe's commands with everything filled in but what hangs on the item.
+    /// The recipe's commands with everything filled in except the item's placeholders.
     ///
     /// # Errors
     /// A path of a program is not UTF-8.
@@ -94,7 +94,7 @@ impl Asked {
     }
 }
 
-/// A command without its option for the page size, where none is asked for.
+/// A command without its option for the page size, if none is given.
 fn without_page_size(words: &[String], is_asked: bool) -> Vec<String> {
     match words.iter().position(|word| word == "{page_size}") {
         Some(at) if !is_asked && at > 0 => [&words[..at - 1], &words[at + 1..]].concat(),
@@ -113,7 +113,7 @@ fn recipe(options: &WorklistOptions) -> Result<Recipe, EngineError> {
     let step = Step { name: OWN.to_owned(), command: command.clone(), stdin: None };
     Ok(Recipe {
         name: OWN.to_owned(),
-        about: "a command of yours".to_owned(),
+        about: "your own command".to_owned(),
         items: Kind::Text,
         programs: Vec::new(),
         steps: vec![step],
@@ -124,13 +124,13 @@ fn recipe(options: &WorklistOptions) -> Result<Recipe, EngineError> {
 
 fn bin(request: &LoadRequest) -> Result<Option<PathBuf>, EngineError> {
     if let Some(name) = request.engine_options.keys().find(|name| *name != "bin") {
-        return Err(refuse(name, format!("unknown to engine {ENGINE}; there is: bin=FOLDER")));
+        return Err(refuse(name, format!("unknown to engine {ENGINE}; allowed: bin=FOLDER")));
     }
     match request.engine_options.get("bin") {
         None => Ok(None),
         Some(OptionValue::Text(folder)) if folder.starts_with('/') && Path::new(folder).is_dir() => {
             Ok(Some(PathBuf::from(folder)))
         }
-        Some(other) => Err(refuse("bin", format!("'{other}' is no absolute path of a folder"))),
+        Some(other) => Err(refuse("bin", format!("'{other}' is not the absolute path of a folder"))),
     }
 }

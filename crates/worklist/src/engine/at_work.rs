@@ -1,5 +1,5 @@
-//! A treatment at work: a private server where the recipe needs one, the plan of the run, and around each run
-//! what is no part of its time.
+//! A treatment: a private server if the recipe needs one, the plan of the run, and the work around each run that its
+//! time does not include.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
@@ -25,12 +25,12 @@ use crate::programs::Way;
 use crate::recipe::{self, Kind};
 use crate::servers::{Place, Server};
 
-/// Counter of a run: of the pages that were looked at before it, how many thousandths were cached.
+/// Counter of a run: cached pages among those checked before it, in thousandths.
 const CACHED: &str = "cached_at_start_permille";
-/// How often a pause looks whether it is to end.
+/// How often a pause checks whether it must end.
 const STEP: Duration = Duration::from_millis(50);
 
-/// What one run was begun with.
+/// Start of one run.
 #[derive(Debug, Default)]
 struct Begun {
     start_ns: u64,
@@ -41,7 +41,7 @@ struct Begun {
 
 /// See the module.
 pub(super) struct AtWork {
-    // Before the command, whose end kills every process below us.
+    // Dropped before the command, whose end kills every descendant of this process.
     server: Mutex<Option<Server>>,
     inner: Box<dyn Running>,
     asked: Asked,
@@ -57,10 +57,10 @@ pub(super) struct AtWork {
 }
 
 impl AtWork {
-    /// Starts the server, if there is one, and makes everything ready for a run.
+    /// Starts the server, if there is one, and prepares a run.
     ///
     /// # Errors
-    /// The server's, or a folder or file of the run cannot be made.
+    /// An error of the server, or a folder or file of the run cannot be made.
     pub fn start(
         asked: Asked,
         home: PathBuf,
@@ -114,19 +114,19 @@ impl AtWork {
         Ok(at_work)
     }
 
-    /// What the reader of a report should know; tries whether the items can be made cold.
+    /// Notes for the report; tries whether the items can be made cold.
     fn run_notes(&self) -> Result<Vec<String>, EngineError> {
         let mut notes = Vec::new();
         match (self.asked.options.cold, self.files()?) {
             (true, Some(files)) => notes.push(evict(&files)?.note()),
             (true, None) => {
-                notes.push("cold: the items are no files, so nothing is put out of the page cache".into())
+                notes.push("cold: the items are not files, so nothing is dropped from the page cache".into())
             }
             (false, _) => {}
         }
         if self.server().is_some() {
             notes.push(
-                "one private server, started anew for each run under the treatment's placement; its CPU time, in \
+                "one private server, started again for each run under the treatment's placement; its CPU time, in \
                  steps of 10 ms, counts as the run's, its memory does not"
                     .to_owned(),
             );
@@ -142,7 +142,7 @@ impl AtWork {
         self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The files that the items are in; `None` where they are none.
+    /// The files of the items; `None` if items are not files.
     fn files(&self) -> Result<Option<Vec<PathBuf>>, EngineError> {
         if let Some(server) = &*self.server() {
             let data = server.data();
@@ -184,7 +184,7 @@ impl AtWork {
         }
     }
 
-    /// Compares the kept item with its result; `false` where there is nothing to compare.
+    /// Compares the kept item with its result; `false` if there is nothing to compare.
     fn check(&self, kept: Option<usize>) -> Result<bool, EngineError> {
         let Some((index, item)) = kept.and_then(|index| Some((index, self.items.get(index)?))) else {
             return Ok(false);
@@ -210,7 +210,7 @@ impl AtWork {
             .map_err(wrong)
     }
 
-    /// What a run's items were, once its command has ended.
+    /// The items of a run, once its command has ended.
     fn judge(
         &self,
         measured: Result<Counters, EngineError>,
@@ -221,7 +221,7 @@ impl AtWork {
         let spans = plan::spans(path).map_err(|error| failed(format!("read {}", path.display()), error))?;
         let fault = run::fault(&self.items, &spans);
         let mut counters = match (measured, fault) {
-            // The command ends so where items failed; which ones says more.
+            // The command ends so if items failed; the failed items tell more.
             (Err(error), Some(fault)) if error.kind() == "exit-code" && !spans.is_empty() => {
                 return Err(fault);
             }
@@ -278,13 +278,13 @@ impl Running for AtWork {
     fn after(&self, slices: &mut [SessionSlice]) -> Result<Counters, EngineError> {
         let measured = self.inner.after(slices);
         let judged = self.judge(measured, slices);
-        // What the run says weighs more.
+        // The run's own failure comes first.
         let cleared = self.clear();
         judged.and_then(|counters| cleared.map(|()| counters))
     }
 
     fn finish(&self) -> Result<(), EngineError> {
-        // First: whatever the command's end finds below us it kills.
+        // First: the command's end kills every descendant of this process.
         let server = self.server().take();
         let stopped = server.map_or(Ok(()), Server::stop);
         let ended = self.inner.finish();
@@ -297,7 +297,7 @@ impl Running for AtWork {
 
 impl Drop for AtWork {
     fn drop(&mut self) {
-        // After an error, which is the one to tell: its data is used by the next treatment.
+        // After an error, which is the one to report: the next treatment uses the server's data.
         if let Some(server) = self.server().take() {
             let _ = server.stop();
         }
@@ -319,8 +319,8 @@ fn start_server(asked: &Asked, home: &Path, listed: &Listed) -> Result<Option<Se
     Server::start(&place).map(Some)
 }
 
-/// How programs find what they need where there is no server. Firebird's work embedded, all with one lock
-/// folder of ours, as those of one installation have one.
+/// The environment of programs without a server. Firebird's work embedded, all with one lock folder, like those of one
+/// installation.
 fn way(kind: Kind, folder: &Path) -> Result<Way, EngineError> {
     if kind != Kind::Firebird {
         return Ok(Way::default());
@@ -332,7 +332,7 @@ fn way(kind: Kind, folder: &Path) -> Result<Way, EngineError> {
     let set = [
         ("FIREBIRD_LOCK", format!("{text}/locks")),
         ("FIREBIRD_TMP", format!("{text}/tmp")),
-        // In the plain C locale the engine refuses a path with a letter that is not ASCII.
+        // In the plain C locale the engine refuses a path with a non-ASCII letter.
         ("LC_ALL", "C.UTF-8".to_owned()),
     ];
     let environment: BTreeMap<String, String> =
@@ -340,8 +340,7 @@ fn way(kind: Kind, folder: &Path) -> Result<Way, EngineError> {
     Ok(Way { environment, without: &["ISC_"] })
 }
 
-/// The command of a run: this program with the plan, without the variables that would lead its tools
-/// elsewhere.
+/// The command of a run: this program with the plan, without the variables that would lead its tools elsewhere.
 fn command_of(
     asked: &WorklistOptions,
     options: &Options,
@@ -363,7 +362,7 @@ fn command_of(
     words.insert(words.len() - 1, "worklist-run".to_owned());
     let metrics = options.iter().filter(|(name, _)| name.starts_with(METRIC_PREFIX));
     let mut given: Options = metrics.map(|(name, value)| (name.clone(), value.clone())).collect();
-    // Read with a plain command, since words of paths are no text to be split.
+    // Read with the default command, since these paths must not be split into words.
     given.insert("command".to_owned(), OptionValue::Text("true".to_owned()));
     let mut read = CommandOptions::read(&given).map_err(|fault| refuse(&fault.option, fault.why))?;
     read.command = words.iter().map(|word| recipe::escaped(word)).collect();
@@ -372,5 +371,5 @@ fn command_of(
 }
 
 fn evict(files: &[PathBuf]) -> Result<Seen, EngineError> {
-    cold::evict(files).map_err(|error| failed("put the items out of the page cache", error))
+    cold::evict(files).map_err(|error| failed("drop the items from the page cache", error))
 }

@@ -1,5 +1,4 @@
-//! What one run is to do, as pure functions: the order of its items, the item that is compared, and what
-//! its spans say.
+//! One run, as pure functions: the order of its items, the item that is compared, and the results in its spans.
 
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
@@ -18,7 +17,7 @@ const KEEP: u64 = 2;
 /// Most failed items that an error names.
 const NAMED: usize = 3;
 
-/// Places of the items in the order in which they are begun.
+/// Places of the items in the order in which they are started.
 pub(super) fn order(items: &[Item], order: Order, seed: u64) -> Vec<usize> {
     let mut places: Vec<usize> = (0..items.len()).collect();
     match order {
@@ -30,7 +29,7 @@ pub(super) fn order(items: &[Item], order: Order, seed: u64) -> Vec<usize> {
     places
 }
 
-/// The item that is compared with its source after a run, another for each run.
+/// The item that is compared with its source after a run; each run has another.
 pub(super) fn kept(count: usize, seed: u64, run: u64) -> usize {
     random(seed.wrapping_add(run), KEEP).random_range(0..count.max(1))
 }
@@ -48,7 +47,7 @@ pub(super) fn fault(items: &[Item], spans: &[Span]) -> Option<EngineError> {
         spans.iter().filter_map(|span| Some(format!("{}: {}", name(span), span.fault.as_deref()?))).collect();
     let what = match failed.len() {
         0 if spans.len() == items.len() => return None,
-        0 => format!("{} of {} items came to an end", spans.len(), items.len()),
+        0 => format!("{} of {} items were finished", spans.len(), items.len()),
         many => {
             let more = if many > NAMED { format!("; and {} more", many - NAMED) } else { String::new() };
             format!(
@@ -61,7 +60,7 @@ pub(super) fn fault(items: &[Item], spans: &[Span]) -> Option<EngineError> {
     Some(EngineError::Command { kind: "item", what })
 }
 
-/// The spans of a run as its slice has them, in the order of the list.
+/// The spans of a run for its slice, in the order of the list.
 pub(super) fn item_spans(items: &[Item], spans: &[Span], began_ns: u64) -> Vec<ItemSpan> {
     let mut item_spans: Vec<ItemSpan> = spans
         .iter()

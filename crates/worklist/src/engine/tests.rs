@@ -38,11 +38,11 @@ fn bad_input_is_refused_with_what_is_wrong() {
     assert_eq!(refused(&[]), "");
     assert!(refused(&[("recipe", text("oracle"))]).contains("sqlite, firebird"));
     assert!(refused(&[("page_size", OptionValue::Integer(8192))]).contains("Firebird's"));
-    assert!(refused(&[("list", text(&list))]).contains("is no database of SQLite"));
+    assert!(refused(&[("list", text(&list))]).contains("is not a database of SQLite"));
     assert!(refused(&[("list", text("/no/such/list"))]).contains("/no/such/list"));
     let refusal = |command: &str| refused(&[("command", text(command)), ("list", text(&list))]);
     assert_eq!(refusal("true {item}"), "");
-    assert!(refusal("true {gbak}").contains("{gbak} is no placeholder"));
+    assert!(refusal("true {gbak}").contains("{gbak} is not a placeholder"));
     assert!(refusal("no-such-program-here {item}").contains("no-such-program-here"));
     let with = |name: &str, value: &str| {
         let mut request = request(folder.path(), &[]);
@@ -172,5 +172,5 @@ fn spans_are_measured_from_the_windows_start_and_faults_by_name() {
         error.to_string(),
         "4 of 5 items failed: i1: backup: no; i2: backup: no; i3: backup: no; and 1 more"
     );
-    assert_eq!(run::fault(&items, &whole[..2]).unwrap().to_string(), "2 of 5 items came to an end");
+    assert_eq!(run::fault(&items, &whole[..2]).unwrap().to_string(), "2 of 5 items were finished");
 }

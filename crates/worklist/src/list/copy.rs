@@ -1,10 +1,10 @@
-//! Copies of the user's files, made while nobody can write half of something into them.
+//! Copies of the user's files, each of one consistent state.
 //!
-//! SQLite's by its own backup API, whose read transaction sees one state, the write-ahead log included
-//! (sqlite.org/backup.html): the file is opened read-only and nobody is shut out. A copy leaves the
+//! SQLite's backup API copies in a read transaction that sees one state, the write-ahead log included
+//! (sqlite.org/backup.html): the file is opened read-only and other programs can still use it. A copy does not use a
 //! write-ahead log (sqlite.org/pragma.html#pragma_journal_mode): with one, the first run would leave side
-//! files beside it, and find another state than the next. Firebird's as bytes under the lock that Firebird
-//! itself takes (see `threadwise_reload::firebird`).
+//! files beside it, and change the state for the next. Firebird's files are copied as bytes under the lock that
+//! Firebird itself takes (see `threadwise_reload::firebird`).
 
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
@@ -26,11 +26,11 @@ use crate::error::{failed, refuse};
 use crate::plan::Item;
 use crate::recipe::Kind;
 
-/// How long a file that is in use is waited for.
+/// How long to wait for a file that is in use.
 const WAIT: Duration = Duration::from_secs(5);
 /// How often its lock is tried again.
 const STEP: Duration = Duration::from_millis(50);
-/// What a file of SQLite begins with (sqlite.org/fileformat.html).
+/// First bytes of an SQLite file (sqlite.org/fileformat.html).
 const SQLITE_MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 /// Copies the files of a list into the folder.
@@ -55,29 +55,29 @@ pub(super) fn copies(home: &Path, list: &Path, kind: Kind, sessions: u32) -> Res
         Ok(Item { name, text, size_bytes, earlier: earlier[index] })
     };
     let items = files.iter().enumerate().map(one).collect::<Result<Vec<_>, EngineError>>()?;
-    let copied = "work list: copies of your files are worked on; the files themselves are only read, once";
+    let copied = "work list: runs use copies of your files; the files themselves are only read, once";
     Ok(Listed { items, notes: std::iter::once(copied.to_owned()).chain(repeated(&earlier)).collect() })
 }
 
-/// Refuses a file that is not of the recipe's engine.
+/// Refuses a file that does not belong to the recipe's engine.
 ///
 /// # Errors
-/// Which one, and why.
+/// The file, and why.
 pub(crate) fn expect_kind(path: &Path, kind: Kind) -> Result<(), EngineError> {
     let said = |why: String| {
-        refuse("list", format!("{}: {why}; correct that, or take it out of the list", path.display()))
+        refuse("list", format!("{}: {why}; correct this, or remove it from the list", path.display()))
     };
     match kind {
         Kind::Firebird => {
             let driver = threadwise_reload::firebird::driver(&Settings::default());
-            // Its advice about those in use is that of a reload.
+            // The rest is advice for a reload.
             let reason = |text: &str| text.split("; end what uses it").next().unwrap_or(text).to_owned();
             driver.look(path).map_err(|error| said(reason(&error.to_string())))
         }
         Kind::Sqlite => is_sqlite(path)
             .map_err(|error| said(format!("cannot be read: {error}")))?
             .then_some(())
-            .ok_or_else(|| said("is no database of SQLite".to_owned())),
+            .ok_or_else(|| said("is not a database of SQLite".to_owned())),
         Kind::Postgres | Kind::Mariadb | Kind::Text => Ok(()),
     }
 }
@@ -89,19 +89,21 @@ fn is_sqlite(path: &Path) -> io::Result<bool> {
 }
 
 fn copy_sqlite(from: &Path, to: &Path) -> Result<(), String> {
-    // Empty is a database too; made by us, since SQLite would let others read it.
+    // An empty file is a database too; made here, since SQLite would let other users read it.
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to);
     made.map(drop).map_err(|error| error.to_string())?;
     match copied(from, to) {
         Ok(StepResult::Done) => Ok(()),
-        Ok(_) => Err("it is in use: end what writes to it, or take it out of the list".to_owned()),
+        Ok(_) => {
+            Err("it is in use: end the program that writes to it, or remove it from the list".to_owned())
+        }
         Err(error) => Err(error.to_string()),
     }
 }
 
-/// Any reader of a file that uses a write-ahead log makes one beside it, and one that may not write leaves
-/// it there. So a file that nobody has open is read as one that nobody changes (`immutable` of
-/// sqlite.org/uri.html), and looked at once more whether that was so.
+/// A reader of a file with a write-ahead log makes one beside it if there is none, and leaves it there if it may not
+/// write. So a file that no program has open is read as unchanging (`immutable` of sqlite.org/uri.html), and checked
+/// afterwards.
 fn copied(from: &Path, to: &Path) -> rusqlite::Result<StepResult> {
     if let Some(before) = at_rest(from) {
         let copied = backed_up(immutable(from), OpenFlags::SQLITE_OPEN_URI, to);
@@ -112,7 +114,7 @@ fn copied(from: &Path, to: &Path) -> rusqlite::Result<StepResult> {
     backed_up(from, OpenFlags::empty(), to)
 }
 
-/// A file that uses a write-ahead log and has none: its number, size, and times of change.
+/// A file in write-ahead mode without a log: its number, size, and times of change.
 fn at_rest(path: &Path) -> Option<[i64; 6]> {
     let mut header = [0; 19];
     given::open(path).and_then(|mut file| file.read_exact(&mut header)).ok()?;
@@ -125,7 +127,7 @@ fn at_rest(path: &Path) -> Option<[i64; 6]> {
     Some([number, size, found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()])
 }
 
-/// A name of a file as a URI, all of it in percent signs but what is certain to mean itself.
+/// A file name as a URI, with percent escapes for all characters but plain ones.
 fn immutable(path: &Path) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.".contains(&byte);
     let letter = |&byte: &u8| match plain(byte) {
@@ -141,7 +143,7 @@ fn backed_up(from: impl AsRef<Path>, more: OpenFlags, to: &Path) -> rusqlite::Re
     let old = Connection::open_with_flags(from, flags | more)?;
     old.busy_timeout(WAIT)?;
     let mut new = Connection::open(to)?;
-    // What is half copied after a crash is copied anew.
+    // A copy that a crash left incomplete is made again.
     new.execute_batch("pragma synchronous = off")?;
     let backup = Backup::new(&old, &mut new)?;
     let until = Instant::now() + WAIT;
@@ -153,13 +155,13 @@ fn backed_up(from: impl AsRef<Path>, more: OpenFlags, to: &Path) -> rusqlite::Re
     };
     drop(backup);
     if ended == StepResult::Done {
-        // The answer is the mode; nobody else has the copy open, so that it cannot stay.
+        // The answer is the mode; no other program has the copy open, so the log cannot stay.
         new.pragma_update_and_check(None, "journal_mode", "delete", |row| row.get::<_, String>(0))?;
     }
     Ok(ended)
 }
 
-/// Copies a file of Firebird while it is locked for us alone.
+/// Copies a Firebird file under an exclusive lock.
 fn copy_locked(from: &Path, to: &Path) -> Result<(), String> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let mut file =
@@ -171,7 +173,7 @@ fn copy_locked(from: &Path, to: &Path) -> Result<(), String> {
             Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < until => std::thread::sleep(STEP),
             Err(rustix::io::Errno::WOULDBLOCK) => {
                 return Err(
-                    "a process of Firebird has it open: end what uses it, or take it out of the list".into(),
+                    "a Firebird process has it open: end that process, or remove it from the list".into()
                 );
             }
             Err(error) => return Err(format!("it cannot be locked (flock): {error}")),
@@ -230,7 +232,7 @@ mod tests {
         let [one, two] = [0, 1].map(|at: usize| Path::new(&listed.items[at].text));
         assert_ne!(one, two, "two jobs may work on them at once");
         threadwise_reload::sqlite::same_rows(one, two).unwrap();
-        assert!(listed.notes[1].ends_with("each an item of its own: 1"), "{:?}", listed.notes);
+        assert!(listed.notes[1].ends_with("each a separate item: 1"), "{:?}", listed.notes);
     }
 
     #[test]
@@ -252,7 +254,7 @@ mod tests {
         fs::write(&text, "SQLite format 4, and more").unwrap();
         for kind in [Kind::Sqlite, Kind::Firebird] {
             let error = expect_kind(&text, kind).unwrap_err().to_string();
-            assert!(error.contains("text") && error.contains("or take it out"), "{error}");
+            assert!(error.contains("text") && error.contains("or remove it"), "{error}");
         }
         assert!(
             expect_kind(folder.path(), Kind::Sqlite)

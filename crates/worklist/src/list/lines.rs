@@ -9,13 +9,13 @@ use threadwise_study::worklist::MAX_ITEMS;
 
 use crate::error::refuse;
 
-/// Longest list that is read: far above what a list of items needs.
+/// Longest accepted list, bytes: far above what a list of items needs.
 const MAX_LIST_BYTES: u64 = 64 << 20;
 
-/// What some editors begin a file with: U+FEFF in UTF-8.
+/// Byte order mark that some editors write: U+FEFF in UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Reads a list: one item a line, or separated by zero bytes where there is one, as `find -print0` writes
+/// Reads a list: one item a line, or separated by zero bytes if there is one, as `find -print0` writes
 /// them.
 ///
 /// # Errors
@@ -30,7 +30,7 @@ pub(crate) fn lines(list: &Path) -> Result<Vec<String>, EngineError> {
     let text = |part: &[u8]| {
         std::str::from_utf8(part).map(str::to_owned).map_err(|_| {
             let shown = String::from_utf8_lossy(part);
-            said(format!("'{shown}' is not UTF-8, and names of items are: rename it, or take it out"))
+            said(format!("'{shown}' is not UTF-8: rename it, or remove it from the list"))
         })
     };
     let texts: Vec<String> = parts.filter(|part| !part.is_empty()).map(text).collect::<Result<_, _>>()?;
@@ -45,10 +45,10 @@ fn read(list: &Path) -> std::io::Result<Vec<u8>> {
     given::bytes(list, MAX_LIST_BYTES)
 }
 
-/// The files of the user's list, without links; a relative path begins at the list's folder.
+/// The files of the user's list, links resolved; a relative path begins at the list's folder.
 ///
 /// # Errors
-/// What [`lines`] refuses, a file that is not there, or one whose real name is not UTF-8.
+/// An error of [`lines`], a file that does not exist, or one whose real name is not UTF-8.
 pub(crate) fn files(list: &Path) -> Result<Vec<PathBuf>, EngineError> {
     let folder = list.parent().unwrap_or(Path::new("/"));
     let file = |text: String| {
@@ -63,7 +63,7 @@ pub(crate) fn files(list: &Path) -> Result<Vec<PathBuf>, EngineError> {
     lines(list)?.into_iter().map(file).collect()
 }
 
-/// How often each one stands before itself.
+/// How often each item occurs before its place.
 pub(super) fn earlier<T: Ord>(all: &[T]) -> Vec<u32> {
     let mut counts: BTreeMap<&T, u32> = BTreeMap::new();
     let count = |one| {
@@ -76,11 +76,7 @@ pub(super) fn earlier<T: Ord>(all: &[T]) -> Vec<u32> {
 
 pub(super) fn repeated(earlier: &[u32]) -> Option<String> {
     let count = earlier.iter().filter(|earlier| **earlier > 0).count();
-    (count > 0).then(|| {
-        format!(
-            "work list: lines that name an item which the list has already, each an item of its own: {count}"
-        )
-    })
+    (count > 0).then(|| format!("work list: repeated lines, each a separate item: {count}"))
 }
 
 #[cfg(test)]

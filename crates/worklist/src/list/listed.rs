@@ -1,15 +1,15 @@
-//! What the items of a study are, and what they are called.
+//! The items of a study, and their names.
 
 use threadwise_machine::text::marked;
 
 use crate::plan::Item;
 
-/// What the items of a study are.
+/// The items of a study.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listed {
     /// In the order given.
     pub items: Vec<Item>,
-    /// What the reader of a report should know.
+    /// Notes for the report.
     pub notes: Vec<String>,
 }
 
@@ -20,7 +20,7 @@ impl Listed {
     }
 }
 
-/// The last part of a path, as one line; anything else as it is.
+/// The last part of a path, as one line; other text unchanged.
 pub(super) fn name(text: &str) -> String {
     let last = text.rsplit('/').find(|part| !part.is_empty()).unwrap_or(text);
     let chosen = if text.starts_with('/') { last } else { text };

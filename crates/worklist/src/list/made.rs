@@ -1,4 +1,4 @@
-//! Items that we make: files of uneven sizes, and databases of them in a private server.
+//! Generated items: files of uneven sizes, and databases of them in a private server.
 
 use std::path::Path;
 use threadwise_engine::{EngineError, LoadRequest};
@@ -12,7 +12,7 @@ use crate::plan::Item;
 use crate::recipe::Kind;
 use crate::servers;
 
-/// About what a database of Firebird has that has nothing in it: no made one is smaller.
+/// About the size of an empty Firebird database, the smallest generated one.
 const EMPTY_FIREBIRD_BYTES: u64 = 1 << 20;
 
 /// Makes files in the folder.
@@ -43,10 +43,10 @@ pub(super) fn files(
     Ok(Listed { items: made.into_iter().map(item).collect(), notes: vec![note()] })
 }
 
-/// Makes databases in a private server, which is stopped then.
+/// Makes databases in a private server, and stops it.
 ///
 /// # Errors
-/// The server's, or the disk is too small.
+/// An error of the server, or the disk is too small.
 pub(super) fn databases(
     home: &Path,
     options: &WorklistOptions,
@@ -54,7 +54,7 @@ pub(super) fn databases(
     request: &LoadRequest,
 ) -> Result<Listed, EngineError> {
     let sizes = plan(options.files as usize, options.total_bytes, request.seed);
-    // All restored databases are there together at the end of a run, and a server has its log.
+    // All restored databases exist together at the end of a run, and a server has its log.
     expect_room(home, &[&sizes[..], &sizes[..], &sizes[..]].concat(), 0)?;
     let items = servers::fill(home, kind, &sizes, request)?;
     Ok(Listed { items, notes: vec![note()] })
@@ -62,7 +62,7 @@ pub(super) fn databases(
 
 fn note() -> String {
     format!(
-        "work list: sizes were drawn, log-normal with a standard deviation of the logarithm of {}; a list of yours \
+        "work list: sizes were drawn, log-normal with a standard deviation of the logarithm of {}; your own list \
          may be more or less even",
         generate::SIGMA
     )

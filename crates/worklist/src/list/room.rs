@@ -1,12 +1,12 @@
-//! Whether the disk has room for the items.
+//! Whether the disk has space for the items.
 
 use std::path::Path;
 use threadwise_engine::EngineError;
 
 use crate::error::failed;
 
-/// Refuses to begin what the disk has no room for: the items, and beside them the backups and results of
-/// those that are done at once.
+/// Refuses a list that the disk has no space for: the items, and the backups and results of those that are processed at
+/// once.
 ///
 /// # Errors
 /// How much is missing.
@@ -22,8 +22,8 @@ pub(super) fn expect_room(folder: &Path, sizes: &[u64], at_once: u32) -> Result<
         false => Err(failed(
             format!("keep the items in {}", folder.display()),
             format!(
-                "items, backups and results need {} MiB and {} MiB are free: make room there, give another data folder, \
-                 or shorten the list",
+                "items, backups and results need {} MiB and {} MiB are free: free some space, give another data \
+                 folder, or shorten the list",
                 needed >> 20,
                 free >> 20
             ),
@@ -40,6 +40,6 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         assert!(expect_room(folder.path(), &[1, 2], 2).is_ok());
         let error = expect_room(folder.path(), &[u64::MAX / 8], 1).unwrap_err().to_string();
-        assert!(error.contains("MiB are free") && error.contains("make room"), "{error}");
+        assert!(error.contains("MiB are free") && error.contains("free some space"), "{error}");
     }
 }

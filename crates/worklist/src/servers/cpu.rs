@@ -1,18 +1,17 @@
-//! CPU time of a server: of its first process, of the children that live, and of those that it has
-//! waited for.
+//! CPU time of a server: of its first process, of the children that are running, and of those that it has waited for.
 //!
-//! Source: `proc_pid_stat(5)`: `utime` and `stime` are those of all threads, ended ones included; `cutime`
-//! and `cstime` those of children that were waited for. All are given in clock ticks of 10 ms, so a
-//! difference may be wrong by some of these either way.
+//! Source: `proc_pid_stat(5)`: `utime` and `stime` include all threads, also ended ones; `cutime` and `cstime` are
+//! those of children that were waited for. All are in clock ticks of 10 ms, so a difference may be wrong by some of
+//! these either way.
 
 use threadwise_process::proc;
 
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// Tries to see a server between two ends of children.
+/// Attempts to read a server without a child ending meanwhile.
 const TRIES: usize = 5;
 
-/// CPU time so far, nanoseconds; `None` where the process has ended.
+/// CPU time so far, nanoseconds; `None` if the process has ended.
 pub(crate) fn used_ns(pid: u32) -> Option<u64> {
     let mut server = stat(pid)?;
     let mut children = 0;
@@ -20,7 +19,7 @@ pub(crate) fn used_ns(pid: u32) -> Option<u64> {
         let living = proc::children(pid).into_iter().filter_map(stat);
         children = living.map(|child| child.running + child.waited).sum::<u64>();
         let now = stat(pid)?;
-        // A child that ended in between would be in neither of the two, or in both.
+        // A child that ended in between would be counted in neither of the two, or in both.
         let is_whole = now.waited == server.waited;
         server = now;
         if is_whole {
@@ -43,7 +42,7 @@ fn stat(pid: u32) -> Option<Ticks> {
     parse(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// The name in brackets may itself have brackets and spaces; behind it comes the third field.
+/// The name in brackets may contain brackets and spaces; the third field follows it.
 fn parse(stat: &str) -> Option<Ticks> {
     let (_, rest) = stat.rsplit_once(')')?;
     let mut fields = rest.split_whitespace().skip(11).map_while(|field| field.parse::<u64>().ok());

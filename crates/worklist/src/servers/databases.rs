@@ -2,7 +2,7 @@
 
 use crate::plan::Item;
 
-/// What the databases that a recipe restores are called, before the item's place.
+/// Prefix of the databases that a recipe restores, before the item's place.
 pub(crate) const RESTORED: &str = "restored_";
 
 /// Name of the database of an item.
@@ -11,7 +11,7 @@ pub(super) fn database(index: usize, count: usize) -> String {
     format!("base_{index:0width$}")
 }
 
-/// Items of databases that have these sizes.
+/// Items for databases with these sizes.
 pub(super) fn items(sizes: Vec<u64>) -> Vec<Item> {
     let count = sizes.len();
     let item = |(index, size_bytes): (usize, u64)| {

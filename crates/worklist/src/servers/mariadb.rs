@@ -19,10 +19,10 @@ const ROW_BYTES: u64 = 160;
 pub(crate) struct Mariadb {
     server: PrivateServer,
     programs: Programs,
-    /// Kept open where programs reach the socket through it.
+    /// Kept open if programs reach the socket through it.
     _folder: Option<File>,
-    /// The file that says how to reach it: no other option file is read then, so that nothing leads to a
-    /// server of the user's. There is no password in it.
+    /// The file with the connection options: no other option file is read, so that programs cannot reach a server of
+    /// the user. It contains no password.
     pub defaults: PathBuf,
     /// How its programs reach it.
     pub way: Way,
@@ -43,7 +43,7 @@ pub(super) fn make(place: &Place<'_>) -> Result<(), EngineError> {
 }
 
 impl Mariadb {
-    /// Starts the server, which recovers where the last one was killed.
+    /// Starts the server, which recovers if the last one was killed.
     pub(super) fn start(place: &Place<'_>) -> Result<Self, EngineError> {
         let server = PrivateServer::start(&options(place))?;
         let socket = server.socket();
@@ -65,7 +65,7 @@ impl Mariadb {
         self.server.process()
     }
 
-    /// Asks in a database: rows as lines, columns parted by tabs.
+    /// Runs SQL in a database: rows as lines, columns separated by tabs.
     fn sql(&self, database: &str, sql: &str) -> Result<String, String> {
         let defaults = format!("--defaults-file={}", self.defaults.display());
         let args = [&defaults, "--batch", "--skip-column-names", database];
@@ -99,7 +99,7 @@ impl Mariadb {
             "SELECT COUNT(*) FROM items; SELECT COUNT(*) FROM information_schema.statistics \
              WHERE table_schema = DATABASE(); CHECKSUM TABLE items EXTENDED",
         )?;
-        // The checksum's line names the database, which is another.
+        // The checksum's line names the database, which differs.
         let figures = said.lines().filter_map(|line| line.rsplit('\t').next());
         Ok(figures.collect::<Vec<_>>().join("|"))
     }
@@ -109,7 +109,7 @@ impl Mariadb {
     }
 }
 
-/// The database of one item, the same for the same seed; answers with its size.
+/// SQL for the database of one item, the same for the same seed; returns its size.
 fn filled(name: &str, rows: u64, index: usize, seed: u64) -> String {
     format!(
         "CREATE DATABASE {name}; USE {name};\n\

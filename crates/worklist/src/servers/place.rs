@@ -1,4 +1,4 @@
-//! What a server is found and started by, and how it is reached.
+//! Parameters for finding, starting and reaching a server.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -10,15 +10,15 @@ use crate::error::failed;
 use crate::programs::Programs;
 use crate::recipe::Kind;
 
-/// Connections that a server has room for: its jobs, and ours.
+/// Connections that a server has room for: its jobs, and threadwise's.
 pub(super) const CONNECTIONS: u32 = MAX_JOBS + 8;
 
-/// What a server is found and started by.
+/// Parameters for finding and starting a server.
 #[derive(Debug, Clone)]
 pub(crate) struct Place<'a> {
     /// The folder of the list.
     pub home: &'a Path,
-    /// Whose.
+    /// Kind of server.
     pub kind: Kind,
     /// Folder of programs.
     pub bin: Option<PathBuf>,
@@ -28,7 +28,7 @@ pub(crate) struct Place<'a> {
     pub total_bytes: u64,
 }
 
-/// The folder by which programs are told of a socket in it, see [`socket::folder`].
+/// The folder by which programs find a socket in it, see [`socket::folder`].
 pub(super) fn socket_folder(folder: &Path, name: &str) -> Result<(PathBuf, Option<File>), EngineError> {
     socket::folder(folder, name)
         .map_err(|error| failed(format!("open the folder {}", folder.display()), error))

@@ -14,14 +14,14 @@ use crate::error::failed;
 use crate::plan::Item;
 use crate::programs::{Programs, Way, ask};
 
-/// Superuser of the cluster, which its making names.
+/// Superuser of the cluster, named when it is made.
 const USER: &str = "threadwise";
 /// Bytes of a row with its places in two indices, about.
 const ROW_BYTES: u64 = 190;
-/// Nothing waits for the disk: for the time in which databases are dropped, each with a checkpoint that
-/// would write what the others still have (PostgreSQL documentation, "DROP DATABASE" and "fsync").
+/// Turns off syncs while databases are dropped, each with a checkpoint that would write data of the others
+/// (PostgreSQL documentation, "DROP DATABASE" and "fsync").
 const UNSYNCED: &str = "ALTER SYSTEM SET fsync = off;\nSELECT pg_reload_conf();\n";
-/// As the runs have it again.
+/// Turns them on again for the runs.
 const SYNCED: &str = "ALTER SYSTEM RESET fsync;\nSELECT pg_reload_conf();\n";
 
 /// See the module.
@@ -30,7 +30,7 @@ pub(crate) struct Postgres {
     cluster: Cluster,
     major: u32,
     programs: Programs,
-    /// Kept open where programs reach the socket through it.
+    /// Kept open if programs reach the socket through it.
     _folder: Option<File>,
     /// How its programs reach it.
     pub way: Way,
@@ -48,7 +48,7 @@ pub(super) fn make(place: &Place<'_>) -> Result<(), EngineError> {
 }
 
 impl Postgres {
-    /// Starts the server, which replays its log where the last one was killed.
+    /// Starts the server, which replays its log if the last one was killed.
     pub(super) fn start(place: &Place<'_>) -> Result<Self, EngineError> {
         let programs = cluster::Programs::find(place.bin.as_deref())?;
         let home = home(place);
@@ -62,7 +62,7 @@ impl Postgres {
         let way = Way { environment, without: &["PG"] };
         let major = programs.major;
         let server = Self { cluster, major, programs: place.programs.clone(), _folder: folder, way };
-        // Where the last one was killed while it dropped databases.
+        // In case the last one was killed while it dropped databases.
         server.sql("postgres", SYNCED).map_err(|why| failed("set it up", why))?;
         Ok(server)
     }
@@ -75,7 +75,7 @@ impl Postgres {
         self.cluster.pid()
     }
 
-    /// Asks in a database: rows as lines, columns parted by `|`.
+    /// Runs SQL in a database: rows as lines, columns separated by `|`.
     fn sql(&self, database: &str, sql: &str) -> Result<String, String> {
         let database = format!("--dbname={database}");
         let args =
@@ -101,14 +101,14 @@ impl Postgres {
     pub(super) fn drop_restored(&self) -> Result<(), String> {
         let named = format!("SELECT datname FROM pg_database WHERE starts_with(datname, '{RESTORED}')");
         let names = self.sql("postgres", &named)?;
-        // FORCE came with release 13; a client of a recipe that has ended is gone by itself.
+        // FORCE came with release 13; an ended client of a recipe disconnects by itself.
         let force = if self.major < 13 { "" } else { " WITH (FORCE)" };
         let drops: String = names.lines().map(|name| format!("DROP DATABASE \"{name}\"{force};\n")).collect();
         if drops.is_empty() {
             return Ok(());
         }
         let dropped = self.sql("postgres", &format!("{UNSYNCED}{drops}"));
-        // After an error too, which is the one to tell.
+        // Also after an error, which is the one to report.
         let synced = self.sql("postgres", SYNCED);
         dropped.and(synced).map(drop)
     }
@@ -126,7 +126,7 @@ impl Postgres {
     }
 }
 
-/// The table of one item, the same for the same seed; answers with its size.
+/// SQL for the table of one item, the same for the same seed; returns its size.
 fn filled(rows: u64, index: usize, seed: u64) -> String {
     format!(
         "CREATE TABLE items (id bigint PRIMARY KEY, day integer NOT NULL, amount numeric(12, 2) NOT NULL, note text);\n\

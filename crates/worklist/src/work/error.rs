@@ -3,34 +3,34 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a plan was not done. A failed item is none of these: it is reported in its span.
+/// Why a plan was not done. Failed items are reported in their spans instead.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkError {
-    /// The plan cannot be done; nothing was started.
+    /// The plan is invalid; nothing was started.
     #[error("the work list cannot be done: {0}")]
     Refused(String),
     /// A file or folder of the run itself.
     #[error("cannot {what} {path}: {error}", path = .path.display())]
     File {
-        /// What was to be done with it.
+        /// The failed action.
         what: &'static str,
         /// Where it is.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         error: io::Error,
     },
-    /// There are not as many jobs as there have to be; nothing was started.
+    /// Not all threads could be started; nothing was run.
     #[error("cannot start {jobs} threads, one for each job: {error}; give fewer jobs")]
     Threads {
-        /// How many are wanted.
+        /// How many were needed.
         jobs: u32,
-        /// What the system said.
+        /// The error of the system.
         error: io::Error,
     },
-    /// Somebody asked for an early end. The spans of what was done are written.
+    /// The work was asked to stop. The spans of finished items are written.
     #[error("stopped when {done} of {items} items were done")]
     Stopped {
-        /// Items that came to their end.
+        /// Finished items.
         done: usize,
         /// Items of the list.
         items: usize,

@@ -1,5 +1,4 @@
-//! How jobs come to their items: a queue is one part that all take from, and a fixed split has a part for
-//! each job.
+//! Distribution of items to jobs: a queue is one part that all jobs take from; a fixed split has a part for each job.
 
 use crate::plan::{self, Plan};
 use std::ops::Range;
@@ -30,7 +29,7 @@ impl<'a> Feed<'a> {
         Self { order: &plan.order, parts }
     }
 
-    /// The next item of a job; `None` where there are no more.
+    /// The next item of a job; `None` if there are no more.
     pub fn next(&self, job: u32) -> Option<usize> {
         // All jobs share the only part of a queue.
         let part = self.parts.get(job as usize).or(self.parts.first())?;
@@ -39,7 +38,7 @@ impl<'a> Feed<'a> {
     }
 }
 
-/// Contiguous parts of equal lengths; where that cannot be, the first are longer by one.
+/// Contiguous parts of equal lengths; if that is impossible, the first are longer by one.
 fn cut(length: usize, parts: usize) -> Vec<Range<usize>> {
     let (each, longer) = (length / parts.max(1), length % parts.max(1));
     let start = |part: usize| part * each + part.min(longer);

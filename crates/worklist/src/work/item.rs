@@ -1,4 +1,4 @@
-//! One job, and what it does for one item: a folder, the steps of the recipe, a look at the result.
+//! One job, and its work for one item: a folder, the steps of the recipe, a check of the result.
 
 use super::error::{WorkError, at};
 use super::feed::Feed;
@@ -18,7 +18,7 @@ use threadwise_machine::text::one_line;
 /// Most characters of the reason why an item failed.
 const FAULT_CHARS: usize = 2000;
 
-/// One of N that take items.
+/// One of N jobs that take items.
 #[derive(Debug)]
 pub(super) struct Job<'a> {
     plan: &'a Plan,
@@ -26,7 +26,7 @@ pub(super) struct Job<'a> {
     steps: &'a [Step],
     pub number: u32,
     stop: &'a AtomicBool,
-    /// Folder of the item that it is at.
+    /// Folder of the current item.
     folder: PathBuf,
     stdout: Log,
     stderr: Log,
@@ -50,7 +50,7 @@ impl<'a> Job<'a> {
         Ok(Self { plan, steps, number, stop, folder, stdout, stderr, place: Place::default() })
     }
 
-    /// Does items until there are no more, or the work is to stop. An item that was cut short is left out.
+    /// Processes items until there are no more, or the work must stop. An interrupted item is left out.
     pub fn work(&self, feed: &Feed<'_>) -> Vec<Span> {
         let mut spans = Vec::new();
         while !self.stop.load(Ordering::Relaxed) {
@@ -67,12 +67,12 @@ impl<'a> Job<'a> {
         spans
     }
 
-    /// Kills what the job has running.
+    /// Kills the job's running process.
     pub fn kill(&self) {
         self.place.kill();
     }
 
-    /// All for one item, or why it failed.
+    /// Processes one item; the error tells why it failed.
     fn item(&self, index: usize) -> Result<(), String> {
         let why = |error: io::Error| format!("its folder {}: {error}", self.folder.display());
         fresh(&self.folder).map_err(why)?;
@@ -81,7 +81,7 @@ impl<'a> Job<'a> {
             let kept = self.plan.work.join(format!("item-{index}"));
             return fs::rename(&self.folder, kept).map_err(why);
         }
-        // What went wrong first is the reason to tell.
+        // The first error is the one to report.
         did.and(fresh(&self.folder).map_err(why))
     }
 
@@ -137,18 +137,18 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Whether a recipe's result is there.
+/// Checks that a recipe's result exists.
 fn look_at(result: &Path) -> Result<(), String> {
     match fs::metadata(result) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err("was not made".to_owned()),
-        Err(error) => Err(format!("cannot be looked at: {error}")),
+        Err(error) => Err(format!("cannot be checked: {error}")),
         Ok(found) if found.is_file() && found.len() == 0 => Err("is empty".to_owned()),
         Ok(_) => Ok(()),
     }
 }
 
-/// Makes a folder that is there and empty. One for all items of a job: to make and remove one for each
-/// would wait for the disk more than for a small process.
+/// Makes a folder, or empties it. One for all items of a job: making and removing one for each would wait for the disk
+/// more than for a small process.
 fn fresh(folder: &Path) -> io::Result<()> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -172,13 +172,13 @@ fn fresh(folder: &Path) -> io::Result<()> {
 
 impl Drop for Job<'_> {
     fn drop(&mut self) {
-        // The work folder is its maker's, who removes what is left in it.
+        // The owner of the work folder removes what is left in it.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
-/// A file for what a job's processes write, one after the other; it goes when the job is dropped. One for
-/// all items of a job: two new files for each would cost more than a small process.
+/// A file for the output of a job's processes, one after the other; removed when the job is dropped. One for all items
+/// of a job: two new files for each would cost more than a small process.
 #[derive(Debug)]
 struct Log {
     path: PathBuf,
@@ -190,8 +190,7 @@ impl Log {
         create(&path).map(|file| Self { path, file })
     }
 
-    /// The file for the next process, without what the last one wrote. Writing appends, so that the next
-    /// one begins at its start.
+    /// The file for the next process, emptied. Writing appends, so that the next one begins at its start.
     fn emptied(&self) -> io::Result<Stdio> {
         if self.file.metadata()?.len() > 0 {
             self.file.set_len(0)?;
@@ -207,7 +206,7 @@ impl Drop for Log {
     }
 }
 
-/// A file of our own, which must not be there.
+/// Creates a file that must not exist.
 pub(super) fn create(path: &Path) -> Result<File, WorkError> {
     let mut options = OpenOptions::new();
     let options = options.append(true).create_new(true).mode(0o600);

@@ -1,7 +1,7 @@
-//! The process that a job has running, which may be ended from outside.
+//! A job's running process, which may be killed from another thread.
 //!
-//! Source: `waitid(2)` with `WNOWAIT`: a child that was not reaped keeps its number, so that a signal
-//! cannot meet another process.
+//! Source: `waitid(2)` with `WNOWAIT`: a child that was not reaped keeps its number, so that a signal cannot reach
+//! another process.
 
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
@@ -15,14 +15,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(super) struct Place(Mutex<Option<Child>>);
 
 impl Place {
-    /// Runs a command to its end; `None` where it was not started because the work is to stop.
+    /// Runs a command to its end; `None` if it was not started because the work must stop.
     ///
     /// # Errors
     /// It cannot be started.
     pub fn run(&self, command: &mut Command, stop: &AtomicBool) -> io::Result<Option<ExitStatus>> {
         let pid = {
             let mut place = self.lock();
-            // Whoever kills has set this before, and takes the lock after.
+            // A killing thread has set this before, and takes the lock after.
             if stop.load(Ordering::Relaxed) {
                 return Ok(None);
             }
@@ -36,7 +36,7 @@ impl Place {
     /// Kills the process, if there is one.
     pub fn kill(&self) {
         if let Some(child) = self.lock().as_mut() {
-            // It may have ended by itself; it is reaped by who waits for it.
+            // It may have ended by itself; its waiter reaps it.
             let _ = child.kill();
         }
     }

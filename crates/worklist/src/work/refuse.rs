@@ -1,5 +1,5 @@
-//! What is known to fail before anything is started: plans that do not agree with themselves, and
-//! programs that are not there, without which every item would fail alike.
+//! Errors that are known before anything is started: inconsistent plans, and missing programs, without which every item
+//! would fail alike.
 
 use super::error::WorkError;
 use crate::plan::{Plan, Step};
@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use threadwise_process::programs;
 
-/// The steps of a plan, whose programs are paths where they can be known.
+/// The steps of a plan, with the paths of their programs if these can be known.
 ///
 /// # Errors
 /// [`WorkError::Refused`].
@@ -34,7 +34,7 @@ fn agree(plan: &Plan) -> Result<(), String> {
     if plan.keep.is_some_and(|keep| keep >= plan.items.len()) {
         return fault("the item to keep is not in the list");
     }
-    // Commands run in other folders, where a relative path would be another.
+    // Commands run in other folders, where a relative path would have another meaning.
     if !plan.work.is_absolute() {
         return Err(format!("the work folder {} is not an absolute path", plan.work.display()));
     }
@@ -53,20 +53,20 @@ fn agree(plan: &Plan) -> Result<(), String> {
         .try_for_each(|text| recipe::filled_text(text, &values).map(drop))
 }
 
-/// A step with the path of its program, which PATH is searched for once and not for each item.
+/// A step with the path of its program, so that PATH is searched once and not for each item.
 fn found(step: &Step, plan: &Plan) -> Result<Step, String> {
     let mut found = step.clone();
-    // The refusals above have seen that there is one.
+    // Checked above: there is one.
     let Some(program) = found.command.first_mut() else { return Ok(found) };
     let Ok(name) = recipe::filled_text(program, &[]) else {
-        // A program that is another for each item.
+        // A program that differs for each item.
         return Ok(found);
     };
     let path = if name.contains('/') {
         let path = plan.folder.as_deref().unwrap_or(Path::new("")).join(&name);
         // In an item's own folder an earlier step may make it.
         if path.is_absolute() && !programs::is_program(&path) {
-            return Err(format!("step '{}': {} is no program that may be run", step.name, path.display()));
+            return Err(format!("step '{}': {} is not an executable program", step.name, path.display()));
         }
         path
     } else {

@@ -4,10 +4,10 @@ use crate::plan::{Plan, Span, Summary};
 use std::collections::BTreeMap;
 use threadwise_machine::text::marked;
 
-/// Failed items that are named; of the others only the number is given.
+/// Most failed items that are named; of the others only the number is given.
 const NAMED: usize = 3;
 
-/// The summary of spans of `jobs` jobs; `None` without a span, or where all took no time.
+/// The summary of spans of `jobs` jobs; `None` without a span, or if all took no time.
 pub fn summary(spans: &[Span], jobs: u32) -> Option<Summary> {
     let start_ns = spans.iter().map(|span| span.start_ns).min()?;
     let end_ns = spans.iter().map(|span| span.end_ns).max()?;
@@ -16,7 +16,7 @@ pub fn summary(spans: &[Span], jobs: u32) -> Option<Summary> {
         let last = last_ns.entry(span.job).or_default();
         *last = span.end_ns.max(*last);
     }
-    // A job that never had an item ran out of work at the start.
+    // A job that never had an item was idle from the start.
     let first_out_ns = match last_ns.len() < jobs as usize {
         true => start_ns,
         false => last_ns.values().copied().min()?,
@@ -29,13 +29,13 @@ pub fn summary(spans: &[Span], jobs: u32) -> Option<Summary> {
         failed: spans.iter().filter(|span| span.fault.is_some()).count() as u64,
         elapsed_s,
         item_s: elapsed_s / spans.len() as f64,
-        // A sum of parts may be larger than the whole by the last bit.
+        // A sum of parts may exceed the whole by the last bit.
         idle_share: (1.0 - busy_s / (f64::from(jobs) * elapsed_s)).max(0.0),
         tail_s: seconds(end_ns - first_out_ns),
     })
 }
 
-/// Failed items in one line: how many, the first by name and reason; `None` where none failed.
+/// Failed items in one line: how many, the first by name and reason; `None` if none failed.
 pub fn failures(plan: &Plan, spans: &[Span]) -> Option<String> {
     let mut failed: Vec<(usize, &str)> =
         spans.iter().filter_map(|span| Some((span.index, span.fault.as_deref()?))).collect();

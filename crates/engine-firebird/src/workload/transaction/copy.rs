@@ -1,8 +1,9 @@
-//! The copy of the user's file, made while no process of Firebird's has it open.
+//! The copy of the user's file, made while no Firebird process has it open.
 //!
-//! Every process of Firebird's holds flock(2) on a database file as long as it has it open, exclusively as a SuperServer
-//! and shared in the other modes, and refuses one that is locked otherwise (Firebird 3.0's `src/jrd/os/posix/unix.cpp`,
-//! `lockDatabaseFile`). With the exclusive lock ours, nobody has it open, and nobody can until it is copied.
+//! Every Firebird process holds flock(2) on a database file while it has it open, exclusively as a SuperServer and
+//! shared in the other modes, and refuses a file with a conflicting lock (Firebird 3.0's
+//! `src/jrd/os/posix/unix.cpp`, `lockDatabaseFile`). While this process holds the exclusive lock, no other process has
+//! the file open or can open it.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -15,10 +16,10 @@ use threadwise_reload::firebird::header::{self, Header};
 use crate::error::{failed, io_error};
 use crate::home::{DATABASE, Home};
 
-/// Copies a database that nobody has open. It is only read.
+/// Copies a database that no process has open. It is only read.
 ///
 /// # Errors
-/// It is in use, or none that can be measured; or the file system's.
+/// It is in use, or cannot be measured; or an error of the file system.
 pub(super) fn copy(original: &Path, to: &Path) -> Result<(), EngineError> {
     let action = || format!("copy {}", original.display());
     let mut from = given::open(original).map_err(|cause| match cause.kind() {
@@ -28,7 +29,7 @@ pub(super) fn copy(original: &Path, to: &Path) -> Result<(), EngineError> {
     from.try_lock().map_err(|cause| match cause {
         TryLockError::WouldBlock => failed(
             action(),
-            "a process of Firebird has it open: end what uses it, or give the restored copy of a backup",
+            "a Firebird process has it open: end that process, or give the restored copy of a backup",
         ),
         TryLockError::Error(cause) => failed(action(), format!("it cannot be locked (flock): {cause}")),
     })?;
@@ -41,17 +42,17 @@ pub(super) fn copy(original: &Path, to: &Path) -> Result<(), EngineError> {
 /// The header of the database in a home.
 ///
 /// # Errors
-/// The file system's.
+/// An error of the file system.
 pub(super) fn header(home: &Home) -> Result<Header, EngineError> {
     let path = home.0.data().join(DATABASE);
     let file = File::open(&path).map_err(|cause| io_error("read", &path, &cause))?;
     header::whole(&file).map_err(|why| failed(format!("read {}", path.display()), why))
 }
 
-/// The bytes of the database in a home.
+/// Size of the database in a home, bytes.
 ///
 /// # Errors
-/// The file system's.
+/// An error of the file system.
 pub(super) fn bytes(home: &Home) -> Result<u64, EngineError> {
     let path = home.0.data().join(DATABASE);
     fs::metadata(&path).map(|entry| entry.len()).map_err(|cause| io_error("read", &path, &cause))

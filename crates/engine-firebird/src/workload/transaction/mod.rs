@@ -1,12 +1,13 @@
 //! `transaction` on Firebird: the user's statements on a copy of the user's database file, by sessions of `isql`.
 //!
 //! A process with another lock table than the user's server would destroy a file that both have open, so the file is
-//! copied while nobody has it open, and each treatment has a copy of that. Nothing is written to the file itself.
+//! copied while no process has it open, and each treatment has a copy of that copy. Nothing is written to the file
+//! itself.
 //!
-//! What a read-only transaction of Firebird 3.0 refuses was tried: writing to tables, also by functions, by EXECUTE
+//! Tests showed what a read-only transaction of Firebird 3.0 refuses: writing to tables, also by functions, by EXECUTE
 //! STATEMENT and in autonomous transactions, and WITH LOCK. It does not refuse GEN_ID and NEXT VALUE FOR, which change
 //! the copy. The engine in the sessions may open no database but the copy, here or elsewhere ([`Home::make`]), so that
-//! a procedure of the user's cannot reach what is not copied.
+//! a user's procedure cannot reach other data.
 
 mod copy;
 mod script;
@@ -39,11 +40,11 @@ use session::TransactionSession;
 /// Functions whose effect outlives a ROLLBACK.
 const OUTLIVE_ROLLBACK: &str = include_str!("outlive_rollback.txt");
 
-/// How the database is named.
+/// How to name the database.
 const HOW: &str = "name your database file with --engine-option database=/path/to/file.fdb; it is copied, and the copy \
                    is measured";
 
-/// Pages of the cache in which statements are tried, the default of Firebird 3.0 and later.
+/// Cache pages for trying statements, the default of Firebird 3.0 and later.
 const TRIAL_CACHE_PAGES: u64 = 2048;
 
 /// The workload with its options, checked.
@@ -70,8 +71,8 @@ impl Spec {
         servers::Home::new(ENGINE, data_dir, "template", &format!("{NAME} {}", self.database.display()))
     }
 
-    /// Pages of each session's cache: as many as were asked for, or as the file has and some for what is written, as
-    /// far as a quarter of the memory goes.
+    /// Pages of each session's cache: the requested number, or those of the file and some for writes, up to a
+    /// quarter of the memory.
     fn cache_pages(&self, header: Header, file_bytes: u64, sessions: u32) -> u64 {
         let page_bytes = u64::from(header.page_size_bytes);
         let wanted = file_bytes.div_ceil(page_bytes) * 21 / 20 + 1024;
@@ -85,16 +86,16 @@ impl Spec {
 /// Checks options without touching anything.
 ///
 /// # Errors
-/// The first that cannot be.
+/// The first option that is impossible.
 pub(crate) fn check(load: &LoadRequest) -> Result<(), EngineError> {
     Spec::of(load).map(drop)
 }
 
-/// Copies the file, and has each statement done once and rolled back, so that what is wrong with one is known before
+/// Copies the file, and executes each statement once and rolls it back, so that a faulty one is reported before
 /// anything is measured.
 ///
 /// # Errors
-/// The file is in use, or cannot be measured; Firebird's, with the line of the statement.
+/// The file is in use, or cannot be measured; an error of Firebird, with the line of the statement.
 pub(crate) fn load(load: &LoadRequest) -> Result<Loaded, EngineError> {
     let spec = Spec::of(load)?;
     let template = spec.template(&load.data_dir);
@@ -102,7 +103,7 @@ pub(crate) fn load(load: &LoadRequest) -> Result<Loaded, EngineError> {
     let programs = Programs::find(spec.engine_options.bin.as_deref())?;
     if template.loaded().is_none() {
         template.make_template(|part| {
-            // The template's own path is the one in which it is opened.
+            // The template is opened by its own path.
             Home(part.clone()).make(&programs, TRIAL_CACHE_PAGES, Some(&template.data()))?;
             part.make_private(&part.data(), None)?;
             copy::copy(&spec.database, &part.data().join(DATABASE))?;
@@ -116,14 +117,14 @@ pub(crate) fn load(load: &LoadRequest) -> Result<Loaded, EngineError> {
     let values = Draws::new(&spec.transaction, load.seed, 0).draw();
     let isql = spec.script.start(&home, &programs)?;
     spec.script.try_out(isql, &values)?;
-    // Which file was written to is said of each treatment.
+    // Each treatment reports which file was written to.
     Ok(Loaded { notes: vec![ANSWERS.to_owned()], ..Loaded::default() })
 }
 
-/// Starts for one treatment.
+/// Starts the workload for one treatment.
 ///
 /// # Errors
-/// Nothing was loaded; or the file system's.
+/// Nothing was loaded; or an error of the file system.
 pub(crate) fn start(request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
     let spec = Spec::of(&request.load)?;
     let template = spec.template(&request.load.data_dir);
@@ -141,7 +142,7 @@ pub(crate) fn start(request: &StartRequest) -> Result<Box<dyn Running>, EngineEr
     Ok(Box::new(Transactions { home, programs, transaction, script, notes, open: Opened::default() }))
 }
 
-/// What a reader must know of such a treatment.
+/// Notes for the report.
 fn notes(is_read_only: bool, (cache_pages, pages): (u64, u64)) -> Vec<String> {
     let copied = match is_read_only {
         true => "a copy of the database file was measured, not the file itself",
@@ -150,7 +151,7 @@ fn notes(is_read_only: bool, (cache_pages, pages): (u64, u64)) -> Vec<String> {
     let mut notes = vec![
         copied.to_owned(),
         EACH_A_PROGRAM.to_owned(),
-        "latencies include isql and its pipes, and isql prepares each statement again: a client of a server's own \
+        "latencies include isql and its pipes, and isql prepares each statement again: a client of your own server \
          takes other times"
             .to_owned(),
         "logical_reads are page fetches of the statements and of the commit, as MON$IO_STATS has them".to_owned(),
@@ -194,7 +195,7 @@ impl Running for Transactions {
     }
 
     fn finish(&self) -> Result<(), EngineError> {
-        // What is not in order is made again by the next run.
+        // A home that is not in order is made again by the next run.
         match !self.transaction.is_read_only() || self.open.has_failed() {
             true => self.home.0.remove(),
             false => self.home.0.end(),
@@ -205,7 +206,7 @@ impl Running for Transactions {
 /// Refuses the option that only this workload has.
 ///
 /// # Errors
-/// It is there.
+/// The option is given.
 pub(crate) fn no_database(engine_options: &Own) -> Result<(), EngineError> {
     match &engine_options.database {
         Some(_) => Err(refuse(DATABASE_OPTION, format!("only the workload {NAME} has it: leave it out"))),

@@ -1,10 +1,10 @@
 //! A transaction as text for isql.
 //!
 //! isql has commands of its own, one of which runs programs (SHELL). It looks for them at the beginning of a statement,
-//! so no text of the user's may begin one but where it was found to begin with a word of SQL. For that, isql's
-//! statements end with [`END`] instead of with a semicolon, and no text has that: whatever isql takes for a quoted text
-//! or a comment, a statement can only begin behind an END that we write. One that isql takes to go on beyond its END (an
-//! open quote) swallows what follows; this is found out when the statements are tried, by an isql whose input then ends.
+//! so only text that begins with a word of SQL may stand there. To ensure this, isql's statements end with [`END`]
+//! instead of with a semicolon, and no text may contain it: whatever isql takes for a quoted text or a comment, a
+//! statement can only begin after an END written here. A text beyond whose END isql continues (an open quote) swallows
+//! what follows; trying the statements detects this, in an isql whose input ends after them.
 
 use threadwise_engine::EngineError;
 use threadwise_engine::workloads::options::refuse;
@@ -16,14 +16,14 @@ use crate::home::{DATABASE, Home};
 use crate::isql::{Isql, Skipped};
 use crate::programs::Programs;
 
-/// What ends a statement. Outside of texts and comments it cannot be in one, and no statement has it there either.
+/// Terminator of statements. Outside of strings and comments SQL cannot contain it, and inside it is refused.
 pub(super) const END: &str = "^^";
 
-/// Bytes that a pipe takes at once whatever happens (pipe(7)): more is written only where isql reads it all before it
-/// answers, so that neither waits for the other.
+/// Bytes that a pipe always takes at once (pipe(7)): more is written only if isql reads all of it before it answers, so
+/// that neither waits for the other.
 const CHUNK_BYTES: usize = 4096;
 
-/// A transaction's text, but for the values of parameters.
+/// The text of a transaction, without the values of parameters.
 #[derive(Debug, Clone)]
 pub(super) struct Script {
     is_read_only: bool,
@@ -33,7 +33,7 @@ pub(super) struct Script {
 }
 
 impl Script {
-    /// That of a transaction.
+    /// The text of a transaction.
     ///
     /// # Errors
     /// A statement that isql could take for something else, with its line.
@@ -54,11 +54,11 @@ impl Script {
         self.is_read_only
     }
 
-    /// A session that is ready for it. Where all of it is ASCII, texts are what they are in the database (character set
-    /// NONE); else the engine has to know that ours are UTF-8.
+    /// A session that is ready for it. If the text is ASCII, strings are taken as they are in the database (character
+    /// set NONE); otherwise the engine must know that the text is UTF-8.
     ///
     /// # Errors
-    /// It cannot be started, or says what keeps it from the database.
+    /// It cannot be started, or cannot open the database.
     pub(super) fn start(&self, home: &Home, programs: &Programs) -> Result<Isql, EngineError> {
         let is_ascii = self.statements.iter().all(|one| one.text(|_| String::new()).is_ascii());
         let args: &[&str] = if is_ascii { &[DATABASE] } else { &["-ch", "UTF8", DATABASE] };
@@ -72,7 +72,7 @@ impl Script {
         self.statements.iter().map(move |statement| format!("{}\n{END}\n", statement.text(value)))
     }
 
-    /// What is said to isql for one transaction, in as many parts as have to be answered before the next.
+    /// The text for one transaction, in parts, each of which must be answered before the next.
     pub(super) fn parts(&self, values: &[i64]) -> Vec<String> {
         let mut parts = vec![self.begin.clone()];
         for text in self.texts(values).chain([self.end.clone()]) {
@@ -84,10 +84,10 @@ impl Script {
         parts
     }
 
-    /// Has each statement done once and rolled back, and ends the session.
+    /// Executes each statement once, rolls back, and ends the session.
     ///
     /// # Errors
-    /// The engine's words, or isql's where it does not see the end of one, with its line.
+    /// An error of the engine, or of isql if it does not see the end of a statement, with its line.
     pub(super) fn try_out(&self, isql: Isql, values: &[i64]) -> Result<(), EngineError> {
         let begin = std::iter::once(self.begin.clone());
         let texts: Vec<String> =
@@ -106,7 +106,7 @@ impl Script {
         Ok(())
     }
 
-    /// An error of the statement at this place, or of what ends the transaction.
+    /// An error of the statement at this place, or of the statement that ends the transaction.
     pub(super) fn explain(&self, at: usize, words: &str) -> EngineError {
         let hint = match words.contains("read-only transaction") {
             true => "; --may-write with the path of the file lets transactions write to its copy",
@@ -119,19 +119,21 @@ impl Script {
     }
 }
 
-/// Why isql might take a statement for something else.
+/// Why isql might take a statement for one of its commands.
 fn check(text: &str) -> Result<(), String> {
     if !text.starts_with(|first: char| first.is_ascii_alphabetic()) {
         let begin: String = text.chars().take(10).collect();
-        return Err(format!("it begins with '{begin}': put the first word first, and a comment behind it"));
+        return Err(format!(
+            "it begins with '{begin}': begin with a word of SQL, and put a comment after it"
+        ));
     }
     match text.contains(END) {
-        true => Err(format!("it has '{END}', with which threadwise ends statements: leave that out")),
+        true => Err(format!("it contains '{END}', with which threadwise ends statements: leave that out")),
         false => Ok(()),
     }
 }
 
-/// A value as text that is one value wherever it stands: a minus could begin a comment with one before it.
+/// A value as text that is one value in any place: a minus could begin a comment together with one before it.
 fn literal(value: i64) -> String {
     if value < 0 { format!(" ({value})") } else { format!(" {value} ") }
 }

@@ -13,7 +13,7 @@ use crate::workload::call::{Call, Usage};
 use crate::workload::counters::Pages;
 use crate::workload::session::Tally;
 
-/// An isql with its transactions.
+/// An isql, and the parameters of its next transactions.
 #[derive(Debug)]
 pub(super) struct TransactionSession {
     isql: Isql,
@@ -23,12 +23,12 @@ pub(super) struct TransactionSession {
 }
 
 impl TransactionSession {
-    /// One on a program that is ready.
+    /// A session on a program that is ready.
     pub(super) fn new(isql: Isql, script: Script, draws: Draws, tally: Arc<Tally>) -> Self {
         Self { isql, script, draws, tally }
     }
 
-    /// Does one transaction, and gives the pages that it accessed.
+    /// Executes one transaction, and gives the pages that it accessed.
     fn step(&mut self) -> Result<Pages, EngineError> {
         let (mut pages, mut done) = (Pages::default(), 0);
         for part in self.script.parts(&self.draws.draw()) {
@@ -58,7 +58,7 @@ impl TransactionSession {
 }
 
 impl Session for TransactionSession {
-    /// Fills the cache with what one transaction reads; one that writes is not done.
+    /// Fills the cache with what one transaction reads; a transaction that writes is not executed.
     fn warm(&mut self) -> Result<(), EngineError> {
         let warm = match self.script.is_read_only() {
             true => self.step().map(drop),

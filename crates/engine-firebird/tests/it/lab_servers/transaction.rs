@@ -223,7 +223,7 @@ fn what_is_wrong_with_a_statement_is_told_with_its_line_before_anything_is_measu
         ("select 1 from c;\n\nselect * from nowhere", ["line 3", "NOWHERE"]),
         ("select 1 from c;\nvalues (1)", ["line 2", "Token unknown"]),
         ("select 1 from c;\nselect 1 / n from c order by id", ["line 2", "divide by zero"]),
-        ("/* x */ select 1 from c", ["line 1", "put the first word first"]),
+        ("/* x */ select 1 from c", ["line 1", "begin with a word of SQL"]),
         // isql and the engine take the q for the beginning of a text that has no end.
         ("select 1 from c;\nselect q'{a' from c;\nselect 2 from c", ["line 2", "isql ended"]),
         (&shell, ["line 1", "begins with 'SHELL'"]),

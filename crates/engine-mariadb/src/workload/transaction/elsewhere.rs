@@ -1,8 +1,8 @@
-//! Names of other databases in statements that may write: only the one that was named may be written to, and a name in
-//! full reaches all that the account may write to.
+//! Names of other databases in statements that may write: only the named database may be written to, and a full name
+//! reaches everything that the account may write to.
 //!
-//! Which table a statement writes to MariaDB does not tell before it is done. So a name of another database before a
-//! dot is refused, wherever it stands: in a text or a comment it can be avoided, and there it does no harm.
+//! MariaDB does not tell which table a statement writes to before it is executed. So a name of another database before
+//! a dot is refused in any place; in a string or a comment the user can avoid it.
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
@@ -13,10 +13,10 @@ use threadwise_study::transaction::SQL;
 
 use crate::error::query;
 
-/// Refuses statements that may write where they name another database of this server.
+/// Refuses statements that may write and that name another database of this server.
 ///
 /// # Errors
-/// The first name, with the line of its statement; or the server's.
+/// The first name, with the line of its statement; or an error of the server.
 pub(super) fn check(connection: &mut Conn, transaction: &Transaction) -> Result<(), EngineError> {
     let Some(named) = &transaction.may_write else { return Ok(()) };
     let all: Vec<String> = connection
@@ -33,14 +33,14 @@ pub(super) fn check(connection: &mut Conn, transaction: &Transaction) -> Result<
         Some((line, other)) => Err(refuse(
             SQL,
             format!(
-                "line {line} is about the database '{other}', and only '{named}' may be written to; an alias of that \
-                 name needs another one"
+                "line {line} names the database '{other}', and only '{named}' may be written to; rename an \
+                 alias of that name"
             ),
         )),
     }
 }
 
-/// Whether a text has this name before a dot, in backquotes or without; both in small letters.
+/// Whether a text contains this name before a dot, with or without backquotes; both in lower case.
 fn names(text: &str, name: &str) -> bool {
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '$';
     text.match_indices(name).any(|(at, _)| {

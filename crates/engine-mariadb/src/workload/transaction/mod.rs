@@ -1,13 +1,13 @@
-//! `transaction` on MariaDB: the user's statements on the user's server, prepared, in transactions of their own.
+//! `transaction` on MariaDB: the user's prepared statements on the user's server, in separate transactions.
 //!
 //! A session has the settings of the user's own clients. Nothing is made in the server, so nothing has to be dropped.
 //!
-//! What a read-only transaction of MariaDB refuses was tried on 10.11 and 11.4: writing to tables of every storage
+//! Tests on 10.11 and 11.4 showed what a read-only transaction of MariaDB refuses: writing to tables of every storage
 //! engine, also by stored functions, to sequences (`NEXTVAL`, `SETVAL`), new temporary tables, and `FOR UPDATE`. It
 //! does not refuse DDL, which commits it first, files (`INTO OUTFILE`), nor `LOCK IN SHARE MODE`: no file of statements
-//! may have these, nor the functions of `outlive_rollback.txt`. What remains is what a stored function does besides writing
-//! to tables: `GET_LOCK`, `SET GLOBAL`, `SELECT … INTO OUTFILE`, and functions of shared libraries. All of them need
-//! rights that readers do not have, but for GET_LOCK.
+//! may contain these, nor the functions of `outlive_rollback.txt`. What remains is what a stored function does besides
+//! writing to tables: `GET_LOCK`, `SET GLOBAL`, `SELECT … INTO OUTFILE`, and functions of shared libraries. All of
+//! these but GET_LOCK need rights that readers do not have.
 
 mod elsewhere;
 mod prepared;
@@ -31,7 +31,7 @@ use crate::options::{External, Which};
 use prepared::{Prepared, begin, end};
 use session::TransactionSession;
 
-/// How MariaDB quotes.
+/// MariaDB's quoting.
 const QUOTING: Quoting = Quoting {
     backslashes: true,
     hash_comments: true,
@@ -43,13 +43,13 @@ const QUOTING: Quoting = Quoting {
 /// Functions whose effect outlives a ROLLBACK.
 const OUTLIVE_ROLLBACK: &str = include_str!("outlive_rollback.txt");
 
-/// How a server of the user's is named.
+/// How to name the user's server.
 const HOW: &str = "give the address of your server with its database, --engine mariadb://USER@HOST/DATABASE";
 
 /// Checks options without touching anything.
 ///
 /// # Errors
-/// The first that cannot be.
+/// The first option that is impossible.
 pub(crate) fn check(request: &LoadRequest) -> Result<(), EngineError> {
     parse(request).map(drop)
 }
@@ -64,17 +64,17 @@ fn parse(request: &LoadRequest) -> Result<(Transaction, External), EngineError> 
         return Err(refuse("schema", "nothing is made in your server; leave it out".into()));
     }
     match target(&external.url)?.database {
-        // Before a server is asked: two names that differ are a slip.
+        // Checked before a server is asked: two names that differ are a mistake.
         Some(database) => transaction.expect_database(&database).map(|()| (transaction, external)),
         None => Err(refuse("url", format!("it names no database: {HOW}"))),
     }
 }
 
-/// Makes nothing: has each statement done once and rolled back, so that what is wrong with one is known before anything
-/// is measured.
+/// Makes no data: executes each statement once and rolls it back, so that a faulty one is reported before anything is
+/// measured.
 ///
 /// # Errors
-/// The server's, with the line of the statement; the database is not the one that may be written to.
+/// An error of the server, with the line of the statement; the database is not the one that may be written to.
 pub(crate) fn load(request: &LoadRequest) -> Result<Loaded, EngineError> {
     let (transaction, external) = parse(request)?;
     let (server, _) = find(&external)?;
@@ -89,10 +89,10 @@ pub(crate) fn load(request: &LoadRequest) -> Result<Loaded, EngineError> {
     Ok(Loaded { notes: transaction.notes(), ..Loaded::default() })
 }
 
-/// Starts for one treatment.
+/// Starts the workload for one treatment.
 ///
 /// # Errors
-/// The server's.
+/// An error of the server.
 pub(crate) fn start(request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
     let (transaction, external) = parse(&request.load)?;
     let (server, notes) = find(&external)?;
@@ -102,22 +102,22 @@ pub(crate) fn start(request: &StartRequest) -> Result<Box<dyn Running>, EngineEr
     Ok(run_external(Box::new(Transactions { server, transaction, watch }), request, notes))
 }
 
-/// A connection in the database that may be written to, where one may be.
+/// A connection, checked to be in the database that may be written to, if one may.
 fn connect(server: &Server, transaction: &Transaction) -> Result<Conn, EngineError> {
     let mut connection = server.connect_as_client(transaction.statements.len())?;
     let action = "ask for the name of the database";
     let asked: Option<(String, String)> = connection
         .query_first("SELECT DATABASE(), @@SESSION.sql_mode")
         .map_err(|cause| query(action, &cause))?;
-    let (database, sql_mode) = asked.ok_or_else(|| failed(action, "it gave none"))?;
+    let (database, sql_mode) = asked.ok_or_else(|| failed(action, "it returned none"))?;
     transaction.expect_database(&database)?;
     match backslash(transaction, &sql_mode) {
-        Some(why) => Err(failed("read the statements as the server does", why)),
+        Some(why) => Err(failed("parse the statements as the server does", why)),
         None => Ok(connection),
     }
 }
 
-/// Why a backslash may not be what it was taken for when the file was split into statements.
+/// Why a backslash may have another meaning than it had when the file was split into statements.
 fn backslash(transaction: &Transaction, sql_mode: &str) -> Option<String> {
     let mode = ["NO_BACKSLASH_ESCAPES", "ANSI_QUOTES"]
         .into_iter()

@@ -1,4 +1,4 @@
-//! Statements of the user's, prepared on one connection, and what begins and ends their transaction.
+//! The user's statements, prepared on one connection, and the statements that begin and end their transaction.
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Params, Row, Statement as Handle, Value};
@@ -8,19 +8,19 @@ use threadwise_engine::workloads::transaction::{AnswerSize, Statement, Transacti
 use crate::Server;
 use crate::error::{advice, failed, query};
 
-/// One of them.
+/// A prepared statement.
 pub(super) struct Prepared {
     line: usize,
     handle: Handle,
-    /// Its parameters, by their places in the file's head.
+    /// Its parameters, as indexes in the file's head.
     parameters: Vec<usize>,
 }
 
 impl Prepared {
-    /// All of them, in the order of the file.
+    /// All statements, in the order of the file.
     ///
     /// # Errors
-    /// The server's, with the line of the statement.
+    /// An error of the server, with the line of the statement.
     pub(super) fn all(connection: &mut Conn, transaction: &Transaction) -> Result<Vec<Self>, EngineError> {
         transaction.statements.iter().map(|statement| Self::new(connection, statement)).collect()
     }
@@ -31,16 +31,14 @@ impl Prepared {
         let handle = connection.prep(sql).map_err(|cause| explain(line, &advice(&cause)))?;
         match usize::from(handle.num_params()) == parameters.len() {
             true => Ok(Self { line, handle, parameters }),
-            false => {
-                Err(explain(line, "a '?' of its own has no value: write :NAME, with its range in the head"))
-            }
+            false => Err(explain(line, "a '?' alone has no value: write :NAME, with its range in the head")),
         }
     }
 
-    /// Does it, and reads all rows of all its answers, one after another.
+    /// Executes it, and reads all rows of all its answers, one after another.
     ///
     /// # Errors
-    /// The server's, with the line of the statement; or its answer is too large, and it was cancelled.
+    /// An error of the server, with the line of the statement; or its answer is too large, and it was cancelled.
     pub(super) fn execute(
         &self,
         server: &Server,
@@ -56,7 +54,7 @@ impl Prepared {
         };
         let fail = |cause: mysql::Error| explain(self.line, &advice(&cause));
         let mut answer = connection.exec_iter(&self.handle, parameters).map_err(fail)?;
-        // By hand: when it is dropped, the library reads what is left and says nothing of an error in it.
+        // Explicitly: when it is dropped, the library reads what is left and hides an error in it.
         while let Some(rows) = answer.iter() {
             for row in rows {
                 size.add_row(bytes(&row.map_err(fail)?)).map_err(|why| {
@@ -70,7 +68,7 @@ impl Prepared {
     }
 }
 
-/// Bytes of the values of a row, of which only texts are large.
+/// Bytes of the values of a row; only strings can be large.
 fn bytes(row: &Row) -> usize {
     let bytes = |at: usize| match row.as_ref(at) {
         Some(Value::Bytes(bytes)) => bytes.len(),
@@ -86,17 +84,17 @@ fn explain(line: usize, why: &str) -> EngineError {
 /// Begins a transaction.
 ///
 /// # Errors
-/// The server's.
+/// An error of the server.
 pub(super) fn begin(connection: &mut Conn, transaction: &Transaction) -> Result<(), EngineError> {
     let sql = if transaction.is_read_only() { "START TRANSACTION READ ONLY" } else { "START TRANSACTION" };
     connection.query_drop(sql).map_err(|cause| query("begin a transaction", &cause))
 }
 
-/// Ends one by `COMMIT` or `ROLLBACK`. By completion_type a server may chain another one to it, in which the session
-/// would be parked, or cut the connection.
+/// Ends a transaction by `COMMIT` or `ROLLBACK`. With completion_type set, a server would otherwise chain another
+/// transaction to it, in which the session would be parked, or close the connection.
 ///
 /// # Errors
-/// The server's.
+/// An error of the server.
 pub(super) fn end(connection: &mut Conn, how: &str) -> Result<(), EngineError> {
     let sql = format!("{how} AND NO CHAIN NO RELEASE");
     connection.query_drop(sql).map_err(|cause| query("end a transaction", &cause))

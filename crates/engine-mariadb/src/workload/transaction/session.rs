@@ -16,16 +16,16 @@ use crate::workload::call::Call;
 use crate::workload::session::Tally;
 use crate::workload::thread::Backend;
 
-/// A connection with its transactions.
+/// A connection, and the parameters of its next transactions.
 pub(super) struct TransactionSession {
     connection: Conn,
     server: Server,
-    /// Cancels what the server does for it.
+    /// Cancels its statement in the server.
     _at_end: AtEnd,
     transaction: Transaction,
     statements: Vec<Prepared>,
     draws: Draws,
-    /// The server's thread, where it is within reach.
+    /// The server's thread, if it is within reach.
     backend: Option<Backend>,
     tally: Arc<Tally>,
 }
@@ -34,7 +34,7 @@ impl TransactionSession {
     /// Prepares the statements.
     ///
     /// # Errors
-    /// The server's, with the line of the statement.
+    /// An error of the server, with the line of the statement.
     pub(super) fn open(
         (server, mut connection): (&Server, Conn),
         transaction: &Transaction,
@@ -54,7 +54,7 @@ impl TransactionSession {
         })
     }
 
-    /// Does one transaction.
+    /// Executes one transaction.
     fn step(&mut self) -> Result<(), EngineError> {
         let values = self.draws.draw();
         begin(&mut self.connection, &self.transaction)?;
@@ -86,7 +86,7 @@ impl Session for TransactionSession {
         let call = Call { steps: slice.steps, calls, rows_per_step: 1 };
         call.give_to(&mut slice, before, Backend::usage_of(self.backend), client);
         self.tally.call_rows.store(calls, Ordering::Relaxed);
-        // Windows in which a warm-up is measured have the number of a slice that is still to come.
+        // Windows that measure a warm-up have the number of a later slice.
         if window.piece_ns.is_none() {
             self.tally.done.store(window.sequence + 1, Ordering::Relaxed);
         }

@@ -117,7 +117,7 @@ fn a_fixed_amount_of_work_is_done_to_the_row() {
         &[("rows_per_session", whole(100_000_000)), ("seed_rows", whole(0))],
     );
     let error = run(&much, 1, 50).unwrap_err().to_string();
-    assert!(error.contains("of 100000000 rows were inserted when the time was over"), "{error}");
+    assert!(error.contains("of 100000000 rows were inserted when the time was up"), "{error}");
 }
 
 #[test]

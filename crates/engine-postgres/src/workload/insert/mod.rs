@@ -23,7 +23,7 @@ pub(super) use session::InsertSession;
 /// c5, c6, pointer 4), and of its index entry on leaves that splits left half full.
 pub(crate) const ROW_BYTES: u64 = 176 + 40;
 
-/// Rows that a run for a fixed time is given room for; more than these would be written out meanwhile.
+/// Rows that a run of fixed time is given room for; beyond these, pages would be written out during the run.
 const ROOM_ROWS: u64 = 1_000_000;
 
 /// Bytes of one message of the load.
@@ -97,7 +97,7 @@ fn make(
     let action = format!("load {} rows into {schema}.{table}", insert.seed_rows);
     execute(control, &action, &fill(include_str!("create.sql"), &values))?;
     copy_seeds(control, &fill(include_str!("copy.sql"), &values), seed, insert.seed_rows)?;
-    // After the rows: building it once is faster, and its leaves are full as a grown one's are not.
+    // After the rows: building it once is faster, and its leaves are full, unlike those of one that grew.
     execute(control, &format!("index {schema}.{table}"), &fill(include_str!("index.sql"), &values))?;
     execute(
         control,
@@ -105,7 +105,7 @@ fn make(
         &format!("VACUUM (FREEZE, ANALYZE) {schema}.{table}"),
     )?;
     let procedure = statements::procedure_sql(schema, table, insert);
-    execute(control, "make the procedure of a session", &procedure)
+    execute(control, "create the procedure of a session", &procedure)
 }
 
 fn copy_seeds(control: &mut Client, sql: &str, seed: u64, rows: u64) -> Result<(), EngineError> {
@@ -125,11 +125,11 @@ fn copy_seeds(control: &mut Client, sql: &str, seed: u64, rows: u64) -> Result<(
     let copied = writer.finish().map_err(|cause| query(action, &cause))?;
     match copied == rows {
         true => Ok(()),
-        false => Err(failed(action, format!("{copied} of {rows} rows came in"))),
+        false => Err(failed(action, format!("{copied} of {rows} rows arrived"))),
     }
 }
 
-/// The server's own words, where the stream broke off because of an error of the server.
+/// The server's own message, if an error of the server ended the stream.
 fn copy_failed(action: &str, cause: &std::io::Error) -> EngineError {
     match cause.get_ref().and_then(|inner| inner.downcast_ref::<postgres::Error>()) {
         Some(inner) => query(action, inner),
@@ -137,14 +137,13 @@ fn copy_failed(action: &str, cause: &std::io::Error) -> EngineError {
     }
 }
 
-/// Rows that a table has before, and the sum of their keys.
+/// Seeded rows of a table, and the sum of their keys.
 fn seeded(seed: u64, rows: u64) -> Tally {
     let key_sum = RandomKeys::new(seed, 0).take(rows as usize).map(key_check).sum();
     Tally { rows: rows as i64, key_sum }
 }
 
-/// Before the sessions are opened, in a table that others have used: removes what an interrupted run
-/// left.
+/// Called before the sessions are opened, on a table used before: removes what an interrupted run left.
 pub(super) fn make_ready(
     control: &mut Client,
     server: &Server,
@@ -159,7 +158,7 @@ pub(super) fn make_ready(
     same(&table(suffix), "rows of the load", before, seeded(request.seed, workload.insert.seed_rows))
 }
 
-/// After the sessions are closed: the table must hold what was there before and what they said.
+/// Called after the sessions are closed: the table must hold the seeded rows and those that sessions reported.
 pub(super) fn check(
     control: &mut Client,
     server: &Server,
@@ -172,7 +171,7 @@ pub(super) fn check(
     verify(control, server.schema(), &table(suffix), [before, inserted])
 }
 
-/// Removes what sessions inserted; the table is then as it was loaded, its index built anew.
+/// Removes the rows that sessions inserted, and rebuilds the index; the table is then as loaded.
 pub(super) fn put_back(
     control: &mut Client,
     server: &Server,
@@ -182,14 +181,14 @@ pub(super) fn put_back(
 ) -> Result<(), EngineError> {
     let (schema, table) = (server.schema(), table(suffix));
     let values = [("schema", schema), ("table", table.as_str())];
-    let action = format!("put {schema}.{table} back");
+    let action = format!("reset {schema}.{table}");
     execute(control, &action, &fill(include_str!("put_back.sql"), &values))?;
     execute(control, &action, &format!("VACUUM (FREEZE, ANALYZE) {schema}.{table}"))?;
     execute(control, &action, &format!("REINDEX TABLE {schema}.{table}"))?;
     verify(control, schema, &table, [seeded(request.seed, workload.insert.seed_rows), Tally::default()])
 }
 
-/// Refuses a table that holds other rows than those before and those of the sessions.
+/// Refuses a table whose rows are not the seeded ones and those of the sessions.
 fn verify(control: &mut Client, schema: &str, table: &str, wanted: [Tally; 2]) -> Result<(), EngineError> {
     let [before, inserted] = tallies(control, schema, table)?;
     same(table, "rows of the load", before, wanted[0])?;
@@ -206,7 +205,7 @@ fn same(table: &str, which: &str, found: Tally, wanted: Tally) -> Result<(), Eng
     )))
 }
 
-/// Rows of the load and rows of sessions, as they are in the table.
+/// The table's rows of the load and of sessions.
 fn tallies(control: &mut Client, schema: &str, table: &str) -> Result<[Tally; 2], EngineError> {
     let action = format!("check {schema}.{table}");
     let modulus = CHECK_MODULUS.to_string();
@@ -218,7 +217,7 @@ fn tallies(control: &mut Client, schema: &str, table: &str) -> Result<[Tally; 2]
     Ok([Tally { rows: read(0)?, key_sum: read(1)? }, Tally { rows: read(2)?, key_sum: read(3)? }])
 }
 
-/// Refuses full durability where the server would not give it.
+/// Refuses full durability if the server does not provide it.
 fn check_durability(control: &mut Client, insert: &Insert) -> Result<(), EngineError> {
     match insert.durability {
         Durability::Relaxed => Ok(()),

@@ -1,9 +1,7 @@
-//! A session of `insert`: transactions in a loop in the server, or one statement a transaction from
-//! here.
+//! A session of `insert`: transactions in a loop in the server, or one statement a transaction from the client.
 //!
 //! The client's step is one prepared INSERT outside of any explicit transaction: one transaction in one
-//! round trip. Explicit BEGIN and COMMIT would be two round trips more, or a statement planned anew at
-//! each step.
+//! round trip. Explicit BEGIN and COMMIT would add two round trips, or planning at each step.
 
 use postgres::types::ToSql;
 use postgres::{Client, Statement};
@@ -28,24 +26,24 @@ use crate::workload::tables::procedure;
 /// A connection with its workload.
 pub(in crate::workload) struct InsertSession {
     workload: Work,
-    /// With its schema.
+    /// Name of the table with its schema.
     table: String,
-    /// What marks rows as this session's.
+    /// Marks rows as this session's.
     mark: i32,
     /// Seed of the server's random keys.
     seed: i64,
     /// The next ascending key, or the number of the next random one.
     next_key: i64,
     keys: RandomKeys,
-    /// What the client's loop inserted and has not reported yet.
+    /// Rows that the client's loop inserted and has not reported yet.
     inserted: Tally,
     version_num: u32,
-    /// The backend, where it is within reach.
+    /// The backend, if it is within reach.
     pid: Option<u32>,
     session: u32,
     shared: Arc<Shared>,
     client: Client,
-    /// Cancels what the server does for it.
+    /// Cancels its statement in the server.
     _at_end: AtEnd,
     call: Statement,
     step: Statement,
@@ -55,7 +53,7 @@ impl InsertSession {
     /// Connects and prepares.
     ///
     /// # Errors
-    /// The server's, or a durability that it does not give.
+    /// An error of the server, or a durability that it does not provide.
     pub(in crate::workload) fn open(
         server: &Server,
         request: &SessionRequest,
@@ -122,7 +120,7 @@ impl InsertSession {
             .map_err(|cause| query(format!("insert into {}", self.table), &cause))?;
         let used = Usage::read(self.pid).since(first_used);
         let client_cpu_ns = clock::thread_cpu_ns().saturating_sub(first_ns);
-        let call = Call::read(&row).map_err(|cause| query("read what a call did", &cause))?;
+        let call = Call::read(&row).map_err(|cause| query("read the result of a call", &cause))?;
         self.next_key = call.next_key;
         self.shared.add_rows(call.inserted);
         let mut slice = call.slice(self.workload.insert.rows_per_tx, used, client_cpu_ns);
@@ -152,7 +150,7 @@ impl InsertSession {
         }
     }
 
-    /// A number of rows from the window's start on, whatever time they take.
+    /// Inserts a number of rows from the window's start on, however long that takes.
     fn client_fixed_work(&mut self, window: &Window, rows: u64) -> Result<SessionSlice, EngineError> {
         let latencies = |cause: latency::LatencyError| failed("record latencies", cause);
         let mut histogram = latency::histogram().map_err(latencies)?;
@@ -178,7 +176,7 @@ impl InsertSession {
         Ok(slice)
     }
 
-    /// One transaction from here.
+    /// One transaction from the client.
     fn transaction(&mut self) -> Result<(), EngineError> {
         let per_tx = self.workload.insert.rows_per_tx;
         let keys: Vec<i64> = match self.workload.insert.key {
@@ -209,7 +207,7 @@ impl Session for InsertSession {
     fn warm(&mut self) -> Result<(), EngineError> {
         let sql = format!("SELECT count(c3) FROM {}", self.table);
         self.client.query_one(&sql, &[]).map_err(|cause| query("read its table", &cause))?;
-        // Otherwise the first slice's statistics would hold what warming up read.
+        // Otherwise the first slice's statistics would include the warm-up's reads.
         flush_statistics(&mut self.client, self.version_num)
     }
 
@@ -226,7 +224,7 @@ impl Session for InsertSession {
     }
 }
 
-/// What a call of the procedure did.
+/// Result of a call of the procedure.
 struct Call {
     next_key: i64,
     steps: i64,
@@ -282,7 +280,7 @@ fn finish(
     if done < wanted {
         let seconds = window.end_ns.saturating_sub(window.start_ns) as f64 / 1e9;
         let why = format!(
-            "only {done} were in after {seconds:.2} s; ask for fewer rows_per_session, or allow more time (slice_ms)"
+            "only {done} were inserted after {seconds:.2} s; lower rows_per_session, or allow more time (slice_ms)"
         );
         return Err(failed(format!("insert {wanted} rows into {table}"), why));
     }

@@ -30,13 +30,13 @@ impl Work {
     pub(super) fn parse(load: &LoadRequest) -> Result<Self, EngineError> {
         let mut io = LogicalIo::parse(&load.options)?;
         if !load.options.contains_key("blocks") && load.options.contains_key("data_mib") {
-            // The workload counted in its own blocks; the amount of data is what was asked for.
+            // The workload counts in its own blocks; the amount of data stays the same.
             io.blocks = io.blocks * BLOCK_BYTES / PG_BLOCK_BYTES;
         }
         if io.work_unit > io.blocks || io.hot_blocks > io.blocks {
             return Err(EngineError::Option {
                 option: "data_mib".into(),
-                why: format!("that is {} blocks of 8 KiB, less than work_unit or hot_blocks", io.blocks),
+                why: format!("this is {} blocks of 8 KiB, less than work_unit or hot_blocks", io.blocks),
             });
         }
         Ok(Self { io, place: place_of_loop(&load.options)? })
@@ -47,7 +47,6 @@ impl Work {
         tables * self.io.blocks * (PG_BLOCK_BYTES + INDEX_ENTRY_BYTES)
     }
 
-    /// The table of a session.
     pub(super) fn table(&self, session: u32, suffix: &str) -> String {
         let number = if self.io.shared { 0 } else { session };
         match suffix {
@@ -62,7 +61,7 @@ impl Work {
     }
 }
 
-/// Makes the tables that are not there yet.
+/// Makes the tables that do not exist yet.
 pub(super) fn load(
     control: &mut Client,
     server: &Server,
@@ -93,20 +92,20 @@ fn make(control: &mut Client, schema: &str, table: &str, blocks: u64, seed: u64)
     execute(control, &action, &fill(include_str!("create.sql"), &values))?;
     execute(control, &action, &fill(include_str!("fill.sql"), &values))?;
     execute(control, &format!("index {schema}.{table}"), &fill(include_str!("index.sql"), &values))?;
-    // Sets what every later reader would otherwise write: hint bits, frozen rows, the visibility map.
+    // Sets what a later reader would otherwise write: hint bits, frozen rows, the visibility map.
     execute(
         control,
         &format!("vacuum {schema}.{table}"),
         &format!("VACUUM (FREEZE, ANALYZE) {schema}.{table}"),
     )?;
     prove(control, &fill(include_str!("proof.sql"), &values), blocks)?;
-    // Last: a table with its procedure is whole.
-    execute(control, "make the procedure of a session", &fill(include_str!("procedure.sql"), &values))
+    // Last: a table with its procedure is complete.
+    execute(control, "create the procedure of a session", &fill(include_str!("procedure.sql"), &values))
 }
 
 /// Refuses a table that does not have one row on every block.
 fn prove(control: &mut Client, sql: &str, blocks: u64) -> Result<(), EngineError> {
-    let action = "prove one row a block";
+    let action = "check for one row a block";
     let row = control.query_one(sql, &[]).map_err(|cause| query(action, &cause))?;
     let read = |column: usize| row.try_get::<_, i64>(column).map_err(|cause| query(action, &cause));
     let (rows, with_rows, of_file) = (read(0)?, read(1)?, read(2)?);
@@ -116,7 +115,7 @@ fn prove(control: &mut Client, sql: &str, blocks: u64) -> Result<(), EngineError
         false => Err(failed(
             action,
             format!(
-                "{rows} rows lie on {with_rows} of the table's {of_file} blocks, instead of {wanted} each"
+                "{rows} rows are on {with_rows} of the table's {of_file} blocks, instead of {wanted} each"
             ),
         )),
     }

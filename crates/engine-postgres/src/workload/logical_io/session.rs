@@ -1,8 +1,8 @@
-//! A session of `logical-io`: one connection, its table, and the loop in the server or here.
+//! A session of `logical-io`: one connection, its table, and the loop in the server or in the client.
 //!
-//! Blocks are counted by this backend itself, in what it has not yet handed over to the statistics
-//! (`pg_stat_get_xact_blocks_fetched`): exact for a table that others read too, and there at once. A
-//! backend hands over only when it is idle outside of a transaction (`pgstat_report_stat` in
+//! This backend counts its blocks itself, in counts that it has not yet flushed to the statistics
+//! (`pg_stat_get_xact_blocks_fetched`): exact for a table that others read too, and available at once. A
+//! backend flushes only when it is idle outside of a transaction (`pgstat_report_stat` in
 //! `PostgresMain`), so that the counts only grow inside one call, and inside one transaction of a client.
 
 use postgres::{Client, Statement};
@@ -32,10 +32,10 @@ pub(in crate::workload) struct IoSession {
     io: LogicalIo,
     place: Loop,
     steps: Steps,
-    /// With its schema.
+    /// Name of the table with its schema.
     table: String,
     version_num: u32,
-    /// The backend, where it is within reach.
+    /// The backend, if it is within reach.
     pid: Option<u32>,
     session: u32,
     /// Of the treatment.
@@ -44,10 +44,10 @@ pub(in crate::workload) struct IoSession {
     connection: Connection,
 }
 
-/// The connection and what is prepared on it.
+/// The connection and its prepared statements.
 struct Connection {
     client: Client,
-    /// Cancels what the server does for it.
+    /// Cancels its statement in the server.
     _at_end: AtEnd,
     call: Statement,
     read: Statement,
@@ -57,7 +57,7 @@ struct Connection {
     oids: [u32; 2],
 }
 
-/// Blocks that were asked for, and those of them that were in the cache.
+/// Blocks accessed, and those of them that were in the cache.
 #[derive(Debug, Clone, Copy)]
 struct Blocks {
     fetched: i64,
@@ -65,10 +65,10 @@ struct Blocks {
 }
 
 impl IoSession {
-    /// Connects, sets what plans depend on, and checks the plans.
+    /// Connects, sets the parameters of planning, and checks the plans.
     ///
     /// # Errors
-    /// The server's, or a plan that does not read each row by the index.
+    /// An error of the server, or a plan that does not read each row by the index.
     pub(in crate::workload) fn open(
         server: &Server,
         request: &SessionRequest,
@@ -77,7 +77,7 @@ impl IoSession {
         shared: Arc<Shared>,
     ) -> Result<Self, EngineError> {
         let mut client = server.connect(&format!("threadwise session {}", request.session))?;
-        // What is changed here is nobody's data; a commit waits for no disk.
+        // Nothing here needs durability; a commit does not wait for a disk.
         settle(&mut client, server.version_num(), "off")?;
         let pid = backend_pid(&mut client)?;
         let name = workload.table(request.session, suffix);
@@ -121,7 +121,7 @@ impl IoSession {
         })
     }
 
-    /// Reads everything by the step's own statement; gives the blocks that were not in the cache.
+    /// Reads everything by the step's own statement; gives the number of blocks that were not in the cache.
     fn read_all(&mut self) -> Result<i64, EngineError> {
         let connection = &mut self.connection;
         connection.begin()?;
@@ -164,7 +164,7 @@ impl IoSession {
         let (steps, wrong, calls, fetched, hit) = (read(0)?, read(1)?, read(2)?, read(3)?, read(4)?);
         if wrong > 0 {
             let why = format!(
-                "{wrong} of {calls} steps on {} gave another number of rows or sum than was loaded",
+                "{wrong} of {calls} steps on {} gave another number of rows or another sum",
                 self.table
             );
             return Err(EngineError::WrongAnswer(why));
@@ -220,7 +220,7 @@ impl Session for IoSession {
         self.read_all()?;
         let not_cached = self.read_all()?;
         if not_cached == 0 {
-            // Otherwise the first slice's statistics would hold what warming up read.
+            // Otherwise the first slice's statistics would include the warm-up's reads.
             return flush_statistics(&mut self.connection.client, self.version_num);
         }
         let row = self
@@ -317,8 +317,8 @@ fn call_sql(table: &str) -> String {
 }
 
 fn whole_number(row: &postgres::Row, column: usize) -> Result<u64, EngineError> {
-    let number: i64 = row.try_get(column).map_err(|cause| query("read what a call did", &cause))?;
-    u64::try_from(number).map_err(|cause| failed("read what a call did", cause))
+    let number: i64 = row.try_get(column).map_err(|cause| query("read the result of a call", &cause))?;
+    u64::try_from(number).map_err(|cause| failed("read the result of a call", cause))
 }
 
 fn oids(client: &mut Client, table: &str) -> Result<[u32; 2], EngineError> {

@@ -1,8 +1,8 @@
-//! Looks at where the processes of a parallel query are, while it runs: state and logical CPU of the leader, and of all
-//! processes that the postmaster started since the slice began, from /proc (`proc_pid_stat(5)`, fields 3 and 39).
+//! Samples of where the processes of a parallel query are: state and logical CPU of the leader, and of all processes
+//! that the postmaster started since the slice began, from /proc (`proc_pid_stat(5)`, fields 3 and 39).
 //!
 //! A look reads one file of the postmaster and two of each process. The next one comes after 5 ms, or after fifty
-//! times what the last one took where that is longer, so that looking takes 2% of one logical CPU at the most.
+//! times the duration of the last one if that is longer, so that looking takes at most 2% of one logical CPU.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,10 +15,10 @@ use super::parts::{Look, Scan, Seen, add_up};
 use crate::error::failed;
 use crate::workload::shared::Shared;
 
-/// Between two looks, at the least.
+/// Least time between two looks.
 const PERIOD_NS: u64 = 5_000_000;
 
-/// Between two looks, at the least, as a multiple of what the last one took.
+/// Least time between two looks, as a multiple of the last look's duration.
 const PERIOD_OF_COST: u64 = 50;
 
 /// Most processes seen in a slice, all looks together: 20 MB.
@@ -29,15 +29,15 @@ pub(in super::super) struct Looks {
     postmaster: u32,
     /// The logical CPUs of each logical CPU's core.
     siblings: BTreeMap<u32, CpuSet>,
-    /// Children of the postmaster that were there before the slice: service processes and connections.
+    /// Children of the postmaster from before the slice: service processes and connections.
     before: Vec<u32>,
     looks: Vec<Look>,
-    /// CPU time that looking took.
+    /// CPU time of looking.
     looking_ns: u64,
 }
 
 impl Looks {
-    /// Of a private server whose postmaster this is.
+    /// For a private server with this postmaster.
     ///
     /// # Errors
     /// The machine's cores cannot be read.
@@ -48,14 +48,14 @@ impl Looks {
         Ok(Self { postmaster, siblings, before: Vec::new(), looks: Vec::new(), looking_ns: 0 })
     }
 
-    /// A slice begins: nothing has been seen of it.
+    /// Begins a slice: forgets what was seen.
     pub(in super::super) fn begin(&mut self) {
         self.before = proc::children(self.postmaster);
         self.looks.clear();
         self.looking_ns = 0;
     }
 
-    /// Looks until the window's end, or until no session is at work.
+    /// Looks until the window's end, or until no session is working.
     pub(in super::super) fn watch(&mut self, window: &Window, shared: &Shared) {
         let mut seen = 0;
         let mut next_ns = window.start_ns;
@@ -87,7 +87,7 @@ impl Looks {
         Look { at_ns, seen: pids.into_iter().filter_map(see).collect() }
     }
 
-    /// What the processes of the slice's scans did.
+    /// Results of the processes of the slice's scans.
     pub(in super::super) fn add_up(&self, scans: &[Scan]) -> Parts {
         let alone = |cpu: u32| [cpu].into_iter().collect::<CpuSet>();
         let siblings = |cpu: u32| self.siblings.get(&cpu).cloned().unwrap_or_else(|| alone(cpu));

@@ -1,10 +1,9 @@
 //! `parallel-scan` on PostgreSQL: a leader and its parallel workers aggregate one table, and the answer says how many
 //! rows each process aggregated, and when its first and its last rows were.
 //!
-//! The table lies in the buffer pool of one server that all treatments share. Which process does what is PostgreSQL's
-//! own division: whoever is free takes the next blocks (`heap_parallelscan_nextpage` in `access/table/tableam.c`). A
-//! function in the server's own language and a server whose processes we may watch are needed, so that it runs on
-//! private clusters alone.
+//! The table is in the buffer pool of one server that all treatments share. PostgreSQL divides the work: a process that
+//! is free takes the next blocks (`heap_parallelscan_nextpage` in `access/table/tableam.c`). The workload needs a
+//! function in the server's own language and visible server processes, so it runs on private clusters alone.
 
 mod looks;
 mod parts;
@@ -23,10 +22,10 @@ pub(super) use looks::Looks;
 pub(super) use parts::Scan;
 pub(super) use session::{Opening, ScanSession};
 
-/// Goes up whenever the same options give another table.
+/// Increased whenever the same options give another table.
 const FORMAT: u32 = 2;
 
-/// The most that `max_parallel_workers_per_gather` takes, and the leader.
+/// Limit of `max_parallel_workers_per_gather`, plus the leader.
 const MAX_DOP: u32 = 1025;
 
 /// A scan of a table that is larger than a quarter of the buffer pool goes through a small ring of buffers (`initscan`
@@ -43,7 +42,7 @@ impl Work {
     /// Reads and checks the options.
     ///
     /// # Errors
-    /// The first that is unknown or impossible; more than one session, whose workers could not be told apart.
+    /// The first option that is unknown or impossible; more than one session, whose workers could not be told apart.
     pub(super) fn parse(load: &LoadRequest) -> Result<Self, EngineError> {
         let scan = ParallelScan::parse(&load.options, MAX_DOP)?;
         match load.sessions {
@@ -62,12 +61,12 @@ impl Work {
         self.scan.rows.saturating_mul(ROW_BYTES)
     }
 
-    /// What the buffer pool has to hold, bytes.
+    /// Bytes that the buffer pool must hold.
     pub(super) fn pool_bytes(&self) -> u64 {
         self.data_bytes().saturating_mul(POOL_OF_TABLE)
     }
 
-    /// The schema of the table and its function, by which it is known in a server with other data.
+    /// The schema of the table and its function, which keeps it apart in a server with other data.
     pub(super) fn suffix(&self) -> String {
         format!("parallel_scan_{}", self.scan.rows)
     }
@@ -76,7 +75,7 @@ impl Work {
 /// Name of the table in its schema.
 const TABLE: &str = "numbers";
 
-/// Makes the table, or finds it whole.
+/// Makes the table, or finds it complete.
 pub(super) fn load(
     control: &mut Client,
     server: &Server,
@@ -101,19 +100,19 @@ pub(super) fn load(
     let rows = rows.to_string();
     let values = [("schema", schema), ("table", TABLE), ("rows", rows.as_str()), ("value", &value_sql())];
     execute(control, &format!("load {rows} rows"), &fill(include_str!("create.sql"), &values))?;
-    // Sets what every later reader would otherwise write: hint bits, frozen rows, the visibility map.
+    // Sets what a later reader would otherwise write: hint bits, frozen rows, the visibility map.
     execute(control, "vacuum the table", &format!("VACUUM (FREEZE, ANALYZE) {schema}.{TABLE}"))?;
-    // Last: a table with its mark is whole.
+    // Last: a table with its mark is complete.
     let comment = format!("COMMENT ON TABLE {schema}.{TABLE} IS '{}'", mark(workload));
-    execute(control, "mark the table as whole", &comment)?;
+    execute(control, "mark the table as complete", &comment)?;
     loaded.bytes_per_session = workload.data_bytes();
     Ok(loaded)
 }
 
-/// Refuses a table that is not there, or not whole.
+/// Refuses a table that does not exist, or is not complete.
 ///
 /// # Errors
-/// So it is.
+/// It is missing or incomplete.
 pub(super) fn must_be_whole(
     control: &mut Client,
     server: &Server,
@@ -123,20 +122,18 @@ pub(super) fn must_be_whole(
     match mark_of(control, schema)?.as_deref() {
         _ if !is_ours(server, schema) => Err(not_ours()),
         Some(found) if found == mark(workload) => Ok(()),
-        _ => {
-            Err(failed("find the loaded table", format!("schema {schema} has none; load comes before start")))
-        }
+        _ => Err(failed("find the loaded table", format!("schema {schema} has none; load it before start"))),
     }
 }
 
-/// A schema of its own is that of a private server, on this machine.
+/// A schema of its own means a private server, on this machine.
 fn is_ours(server: &Server, schema: &str) -> bool {
     !schema.is_empty() && server.is_local()
 }
 
-/// The refusal of a server that is not a private one.
+/// The error for a server that is not private.
 pub(crate) fn not_ours() -> EngineError {
-    let why = "parallel-scan makes a function in the server's own language, which takes a superuser, and watches its \
+    let why = "parallel-scan makes a function in the server's own language, which needs a superuser, and samples its \
                processes: it runs on a private server (--engine postgres)";
     refuse("workload", why.into())
 }

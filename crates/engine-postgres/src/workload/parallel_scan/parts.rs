@@ -1,14 +1,14 @@
-//! What each process of a scan did, from the scan's answer and from looks at where its processes were. Pure.
+//! Results of each process of a scan, from the scan's answer and from looks at its processes.
 //!
-//! Rows, beginnings and ends are the answer's, to 64 rows. Where a process was is known at the looks alone, some
-//! milliseconds apart: of its time between its first and its last row it ran for the share of the looks that found it
-//! runnable, less what it waited on a run queue, and of that its sibling was busy for the share in which another process
+//! Rows, beginnings and ends are from the answer, to 64 rows. Where a process was is known only at the looks, some
+//! milliseconds apart: of the time between its first and its last row it ran for the share of the looks that found it
+//! runnable, less its waits on a run queue; of that its sibling was busy for the share in which another process
 //! of the same scan was found runnable on a sibling logical CPU.
 
 use threadwise_machine::CpuSet;
 use threadwise_study::parallel::{MOST_PROCESSES, Parts, ProcessPart};
 
-/// Fewest looks at every process of a scan that it takes part in: the share of a process is then known to a third.
+/// Fewest looks at every process of a scan that counts: the share of a process is then known to a third.
 const LEAST_LOOKS: usize = 3;
 
 /// One process in the answer of a scan.
@@ -25,18 +25,18 @@ pub(in super::super) struct Process {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(in super::super) struct Scan(pub(super) Vec<Process>);
 
-/// A process as it was found.
+/// A process as a look found it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Seen {
     pub(super) pid: u32,
     pub(super) cpu: u32,
     /// Running, or waiting for a CPU.
     pub(super) is_runnable: bool,
-    /// Time on run queues since its start, nanoseconds, where known.
+    /// Time on run queues since its start, nanoseconds, if known.
     pub(super) waited_ns: Option<u64>,
 }
 
-/// All processes of a server that may belong to a scan, at one moment.
+/// One look: all processes of a server that may belong to a scan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Look {
     /// CLOCK_MONOTONIC, nanoseconds.
@@ -97,7 +97,7 @@ struct Ran {
 }
 
 impl Ran {
-    /// `None` where it was not looked at often enough, or did too little to have a rate.
+    /// `None` if there were too few looks at it, or it did too little to have a rate.
     fn of(
         process: &Process,
         all: &[Process],

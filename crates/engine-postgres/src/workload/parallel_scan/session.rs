@@ -21,7 +21,7 @@ use crate::workload::tpch::ServerCpu;
 /// Scans before the first slice: the first brings the table into the buffer pool, the second finds it there.
 const WARM_SCANS: u32 = 2;
 
-/// What a session is opened with besides its request.
+/// Parameters of a session besides its request.
 pub(in super::super) struct Opening<'a> {
     pub(in super::super) workload: &'a Work,
     pub(in super::super) schema: &'a str,
@@ -31,12 +31,12 @@ pub(in super::super) struct Opening<'a> {
     pub(in super::super) cpu: Option<ServerCpu>,
 }
 
-/// The connection with its scan.
+/// The connection and its scan.
 pub(in super::super) struct ScanSession {
     client: Client,
     statement: Statement,
     scan: ParallelScan,
-    /// The right sum.
+    /// The correct sum.
     sum: u64,
     number: u32,
     leader: u32,
@@ -46,10 +46,10 @@ pub(in super::super) struct ScanSession {
 }
 
 impl ScanSession {
-    /// Connects, sets what the plan depends on, and checks the plan.
+    /// Connects, sets the parameters of planning, and checks the plan.
     ///
     /// # Errors
-    /// The server's, or a plan with another number of workers than asked for.
+    /// An error of the server, or a plan with another number of workers than requested.
     pub(in super::super) fn open(
         server: &Server,
         request: &SessionRequest,
@@ -82,7 +82,7 @@ impl ScanSession {
     }
 }
 
-/// One scan: what it did, and its processes.
+/// One scan: its result and its processes.
 fn scan(
     client: &mut Client,
     statement: &Statement,
@@ -101,10 +101,11 @@ fn scan(
         let at_ns = times.map(|time| time.map_or(0, |time| server_clock.monotonic_ns(time)));
         rows += count.unsigned_abs();
         sum += part.unsigned_abs();
-        let pid = u32::try_from(pid).map_err(|cause| failed("learn who scanned the table", cause))?;
+        let pid =
+            u32::try_from(pid).map_err(|cause| failed("read the processes that scanned the table", cause))?;
         processes.push(Process { pid, rows: count.unsigned_abs(), start_ns: at_ns[0], end_ns: at_ns[1] });
     }
-    // Workers are started in the order of their numbers; where process numbers begin anew, it is another order.
+    // Workers are started in the order of their numbers, except where process numbers wrap around.
     processes.sort_by_key(|process| (process.pid != leader, process.pid));
     Ok((Scan(processes), rows, sum))
 }
@@ -114,10 +115,8 @@ impl Session for ScanSession {
         for _ in 0..WARM_SCANS {
             let (_, rows, sum) = scan(&mut self.client, &self.statement, &self.shared, self.leader)?;
             if (rows, sum) != (self.scan.rows, self.sum) {
-                let why = format!(
-                    "{rows} rows with the sum {sum} in place of {} with {}",
-                    self.scan.rows, self.sum
-                );
+                let why =
+                    format!("{rows} rows with the sum {sum} instead of {} with {}", self.scan.rows, self.sum);
                 return Err(EngineError::WrongAnswer(why));
             }
         }
@@ -152,7 +151,7 @@ impl Session for ScanSession {
     }
 }
 
-/// Plans must be the same in every session of a degree of parallelism.
+/// Settings for equal plans in every session of a degree of parallelism.
 fn settle(client: &mut Client, workers: u32) -> Result<(), EngineError> {
     let workers = workers.to_string();
     let settings = [
@@ -163,10 +162,10 @@ fn settle(client: &mut Client, workers: u32) -> Result<(), EngineError> {
         ("max_parallel_workers_per_gather", &workers),
         ("max_parallel_workers", &workers),
         ("parallel_setup_cost", "0"),
-        // At 0 the workers would hand every row to the leader, which would aggregate all of them.
+        // With 0 the workers would pass every row to the leader, which would aggregate all of them.
         ("parallel_tuple_cost", "0.1"),
         ("min_parallel_table_scan_size", "0"),
-        // Scans that begin where another one is would share its buffers.
+        // A scan that begins at the position of another one would share its buffers.
         ("synchronize_seqscans", "off"),
     ];
     for (name, value) in settings {
@@ -177,7 +176,7 @@ fn settle(client: &mut Client, workers: u32) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Refuses a plan that wants another number of workers, or in which they do not aggregate their own rows.
+/// Refuses a plan with another number of workers, or in which they do not aggregate their own rows.
 fn expect_workers(client: &mut Client, sql: &str, workers: u32) -> Result<(), EngineError> {
     let action = "plan the scan";
     let lines = client.query(&format!("EXPLAIN {sql}"), &[]).map_err(|cause| query(action, &cause))?;
@@ -192,7 +191,7 @@ fn expect_workers(client: &mut Client, sql: &str, workers: u32) -> Result<(), En
         true => Ok(()),
         false => Err(failed(
             action,
-            format!("{workers} workers are asked for, and the plan is: {}", lines.join("; ")),
+            format!("{workers} workers were requested, and the plan is: {}", lines.join("; ")),
         )),
     }
 }

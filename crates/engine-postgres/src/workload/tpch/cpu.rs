@@ -1,32 +1,32 @@
-//! CPU time of everything that works for a query: the leader, the postmaster that starts workers, and
-//! the workers, which have ended when the answer is there.
+//! CPU time of all processes that work for a query: the leader, the postmaster that starts workers, and the workers,
+//! which have ended before the answer is complete.
 //!
-//! Leader and postmaster are read to the nanosecond. Of processes that have ended the kernel keeps one
-//! sum with their parent (`cutime` and `cstime`, `proc_pid_stat(5)`), given in clock ticks of 10 ms: of one
-//! query the workers' part may be wrong by up to 20 ms either way, of many on average by nothing. The
-//! leader waits until the postmaster has collected its workers before it ends a query
-//! (`WaitForParallelWorkersToExit` in PostgreSQL's `access/transam/parallel.c`).
+//! Leader and postmaster are read to the nanosecond. Of ended processes the kernel keeps one sum with their
+//! parent (`cutime` and `cstime`, `proc_pid_stat(5)`), in clock ticks of 10 ms: the workers' part of one
+//! query may be wrong by up to 20 ms either way, and has no bias over many. The leader waits until the
+//! postmaster has collected its workers before it ends a query (`WaitForParallelWorkersToExit` in
+//! PostgreSQL's `access/transam/parallel.c`).
 
 use threadwise_process::proc;
 
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// Where to read; nothing is known of a server that is not on this machine.
+/// Where to read CPU time, on a server on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) struct ServerCpu {
-    /// `None` where there are no workers.
+    /// `None` if there are no workers.
     postmaster: Option<u32>,
     tick_ns: u64,
 }
 
 impl ServerCpu {
-    /// Of processes here; with a postmaster, its workers count too.
+    /// For processes on this machine; with a postmaster, its workers count too.
     pub(in super::super) fn of(postmaster: Option<u32>) -> Self {
         Self { postmaster, tick_ns: NS_PER_S / rustix::param::clock_ticks_per_second().max(1) }
     }
 
-    /// CPU time so far of these leaders, the postmaster, and what it has collected, nanoseconds; `None`
-    /// when one of them has ended.
+    /// CPU time so far of these leaders, the postmaster, and its ended children, nanoseconds; `None` if one of them has
+    /// ended.
     pub(in super::super) fn read_ns(&self, leaders: &[u32]) -> Option<u64> {
         let times =
             leaders.iter().chain(&self.postmaster).map(|&pid| Some(proc::thread_times(pid, pid)?.cpu_ns));

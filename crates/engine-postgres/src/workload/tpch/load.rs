@@ -1,5 +1,5 @@
-//! The data of `tpch`: tables filled by COPY from the generator, primary keys, indexes for foreign keys,
-//! statistics. A comment on `lineitem`, made last, says that all of it is whole.
+//! The data of `tpch`: tables filled by COPY from the generator, primary keys, indexes for foreign keys, statistics. A
+//! comment on `lineitem`, made last, marks the data as complete.
 //!
 //! Source: TPC-H specification, clauses 1.4 and 1.5.4 (keys and their indexes are allowed, as is an order
 //! by one date); PostgreSQL documentation, "Populating a Database".
@@ -19,17 +19,17 @@ use crate::Server;
 use crate::error::{ENGINE, failed, query};
 use crate::workload::sql::execute;
 
-/// Goes up whenever the same options give other tables.
+/// Increased whenever the same options give other tables.
 const FORMAT: u32 = 1;
 
 /// Index by which `lineitem` is ordered.
 const SHIPDATE_INDEX: &str = "lineitem_shipdate";
 
-/// Makes the data, or finds it. `suffix` is empty for the schema of all our objects.
+/// Makes the data, or finds it. `suffix` is empty for threadwise's common schema.
 ///
 /// # Errors
-/// The generator's or the server's, a table with another number of rows than it should have, or a
-/// setting that the server does not take.
+/// An error of the generator or the server, a table with another number of rows than it should have, or a setting that
+/// the server does not accept.
 pub(in super::super) fn load(
     control: &mut Client,
     server: &Server,
@@ -47,8 +47,8 @@ pub(in super::super) fn load(
         Some(found) if found == mark => return Ok(loaded),
         Some(other) if !ours => {
             let why = format!(
-                "a server of yours holds one data set at a time, and there is {other} from another treatment: give \
-                 all the same scale and cluster, or use a private server"
+                "your own server holds one data set at a time, and it has {other} of another treatment: give \
+                 all treatments the same scale and cluster, or use a private server"
             );
             return Err(refuse("scale", why));
         }
@@ -64,15 +64,19 @@ pub(in super::super) fn load(
     }
     index(control, schema, workload)?;
     settle_down(control, schema, ours)?;
-    execute(control, "mark the data as whole", &format!("COMMENT ON TABLE {schema}.lineitem IS '{mark}'"))?;
+    execute(
+        control,
+        "mark the data as complete",
+        &format!("COMMENT ON TABLE {schema}.lineitem IS '{mark}'"),
+    )?;
     loaded.bytes_per_session = bytes(control, schema)? / u64::from(load.sessions.max(1));
     Ok(loaded)
 }
 
-/// Refuses data that is not there, or not whole.
+/// Refuses data that does not exist, or is not complete.
 ///
 /// # Errors
-/// So it is.
+/// It is missing or incomplete.
 pub(in super::super) fn must_be_whole(
     control: &mut Client,
     schema: &str,
@@ -82,11 +86,11 @@ pub(in super::super) fn must_be_whole(
     if found.as_deref() == Some(mark(workload).as_str()) {
         return Ok(());
     }
-    let found = found.unwrap_or_else(|| "no whole data".into());
-    Err(failed("find the loaded data", format!("schema {schema} has {found}; load comes before start")))
+    let found = found.unwrap_or_else(|| "no complete data".into());
+    Err(failed("find the loaded data", format!("schema {schema} has {found}; load it before start")))
 }
 
-/// What the comment on a whole data set says.
+/// The comment on a complete data set.
 fn mark(workload: &Work) -> String {
     format!("threadwise tpch {} format {FORMAT}, whole", workload.options.key().folder_name())
 }
@@ -97,7 +101,7 @@ fn mark_of(control: &mut Client, schema: &str) -> Result<Option<String>, EngineE
     row.and_then(|row| row.try_get(0)).map_err(|cause| query("look for the data", &cause))
 }
 
-/// A setting that the server does not take is reported before hours of loading.
+/// Checks settings first, so that one that the server does not accept is reported before hours of loading.
 fn try_settings(server: &Server, workload: &Work, schema: &str, ours: bool) -> Result<(), EngineError> {
     let mut client = server.connect("threadwise settings")?;
     let workers = settings::Workers::of(workload.options.dop.unwrap_or(1), 1, false);
@@ -129,7 +133,7 @@ fn notes(workload: &Work, server: &Server, ours: bool) -> Vec<String> {
     notes
 }
 
-/// Drops what an interrupted load left, and makes the schema where it is the data's own.
+/// Drops what an interrupted load left, and makes the schema if it is the data's own.
 fn clear(control: &mut Client, schema: &str, ours: bool) -> Result<(), EngineError> {
     let sql = match ours {
         true => format!("DROP SCHEMA IF EXISTS {schema} CASCADE; CREATE SCHEMA {schema}"),
@@ -139,10 +143,10 @@ fn clear(control: &mut Client, schema: &str, ours: bool) -> Result<(), EngineErr
             sql
         }),
     };
-    execute(control, "clear what an earlier load left", &sql)
+    execute(control, "drop what an earlier load left", &sql)
 }
 
-/// Has `pg_prewarm`, where it is installed: it comes with the server's contributed modules.
+/// Creates the extension `pg_prewarm` if it is installed: it is one of the server's contributed modules.
 fn with_prewarm(control: &mut Client, server: &Server) -> Result<(), EngineError> {
     let action = "look for pg_prewarm";
     let sql = "SELECT count(*) > 0 FROM pg_available_extensions WHERE name = 'pg_prewarm'";
@@ -151,7 +155,7 @@ fn with_prewarm(control: &mut Client, server: &Server) -> Result<(), EngineError
     match available {
         true => {
             let sql = format!("CREATE EXTENSION IF NOT EXISTS pg_prewarm SCHEMA {}", server.schema());
-            execute(control, "make the extension pg_prewarm", &sql)
+            execute(control, "create the extension pg_prewarm", &sql)
         }
         false => Ok(()),
     }
@@ -168,8 +172,8 @@ fn type_of(kind: Kind) -> String {
     }
 }
 
-/// Makes a table and fills it in one transaction, which is committed only when the generator has ended
-/// well and all of its rows are there. Gives their number.
+/// Makes a table and fills it in one transaction, which is committed only if the generator has ended without an error
+/// and all rows have arrived. Gives their number.
 fn fill(
     control: &mut Client,
     generator: &Generator,
@@ -184,7 +188,7 @@ fn fill(
     let mut transaction = control.transaction().map_err(fail)?;
     transaction.batch_execute(&format!("CREATE TABLE {name} ({})", columns.join(", "))).map_err(fail)?;
     let (copied, sent) = generator.table(table, |text| {
-        // Frozen at once: nobody else can see the table before it is whole.
+        // Frozen at once: no other session can see the table before it is complete.
         let sql = format!("COPY {name} FROM STDIN WITH (FORMAT csv, HEADER, FREEZE)");
         let mut into = transaction.copy_in(&sql).map_err(fail)?;
         let lines = pour(text, &mut into).map_err(|cause| stopped(&action, &cause))?;
@@ -202,7 +206,7 @@ fn fill(
     Ok(copied)
 }
 
-/// Copies text and counts its lines; TPC-H text has none inside of a value.
+/// Copies text and counts its lines; values in TPC-H text contain no line breaks.
 fn pour(from: &mut impl BufRead, into: &mut impl io::Write) -> io::Result<u64> {
     let mut lines = 0;
     loop {
@@ -217,7 +221,7 @@ fn pour(from: &mut impl BufRead, into: &mut impl io::Write) -> io::Result<u64> {
     }
 }
 
-/// What the server said comes inside of an I/O error.
+/// The server's message, from inside an I/O error.
 fn stopped(action: &str, cause: &io::Error) -> EngineError {
     let inner = cause.get_ref().and_then(|inner| inner.downcast_ref::<postgres::Error>());
     match inner {
@@ -241,12 +245,12 @@ fn index(control: &mut Client, schema: &str, workload: &Work) -> Result<(), Engi
             // Writing to a String cannot fail.
             let _ = write!(sql, "CREATE INDEX ON {name} ({});", columns.join(", "));
         }
-        execute(control, &format!("make the indexes of table {name}"), &sql)?;
+        execute(control, &format!("create the indexes of table {name}"), &sql)?;
     }
     Ok(())
 }
 
-/// Statistics; and everything is on the disk, so that nothing is written while queries are measured.
+/// Updates statistics, and writes everything to the disk, so that nothing is written while queries are measured.
 fn settle_down(control: &mut Client, schema: &str, ours: bool) -> Result<(), EngineError> {
     for table in &TABLES {
         let name = format!("{schema}.{}", table.name);

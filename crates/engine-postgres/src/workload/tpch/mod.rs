@@ -1,9 +1,9 @@
-//! `tpch` on PostgreSQL: parallel query on one server that all treatments share, since a copy of the
-//! data for each would take gigabytes, and nobody changes it.
+//! `tpch` on PostgreSQL: parallel query on one server that all treatments share, since a copy of the data for each
+//! would take gigabytes, and no run changes it.
 //!
-//! The requested degree of parallelism is that of parallel workers and their leader. Workers are
-//! processes that the postmaster starts for every query anew, so they inherit *its* logical CPUs: see
-//! `running`. A query is prepared and planned first and executed from that plan, see `session`.
+//! The requested degree of parallelism counts parallel workers and their leader. The postmaster starts workers for
+//! every query, so they inherit *its* logical CPUs: see `running`. A query is prepared and planned first and
+//! executed from that plan, see `session`.
 
 mod cpu;
 mod load;
@@ -29,12 +29,11 @@ pub(super) use session::Stream;
 pub(super) use settings::{hold_tables, server_settings};
 pub(super) use short::ShortSession;
 
-/// What is made of an answer of `EXPLAIN (FORMAT JSON)`: the canonical plan, the planning time in
-/// nanoseconds, and the workers that its largest Gather wants. Sessions read their own plans; this is for
-/// those who try the reader alone.
+/// Parses an answer of `EXPLAIN (FORMAT JSON)`: the canonical plan, the planning time in nanoseconds, and the workers
+/// that its largest Gather requests. For tests of the reader; sessions read their own plans.
 ///
 /// # Errors
-/// It is not what EXPLAIN says; one line.
+/// It is not output of EXPLAIN; one line.
 pub fn canonical_plan(json: &str) -> Result<(String, u64, u32), String> {
     plan::read(json).map(|plan| (plan.text, plan.planning_ns, plan.workers_planned))
 }
@@ -42,10 +41,10 @@ pub fn canonical_plan(json: &str) -> Result<(String, u64, u32), String> {
 /// Bytes of tables and indexes at scale factor 1: 1.83 GB were measured at 0.1 and at 1.
 const BYTES_PER_SCALE: f64 = 1.85e9;
 
-/// The most that `max_parallel_workers_per_gather` takes, and the leader.
+/// Limit of `max_parallel_workers_per_gather`, plus the leader.
 const MAX_DOP: u32 = 1025;
 
-/// Options that PostgreSQL cannot follow, and why.
+/// Options that PostgreSQL does not support, and why.
 const UNFOLLOWED: [(&str, &str); 4] = [
     ("storage", "PostgreSQL keeps tables in its own files; leave it out"),
     ("batch_rows", "PostgreSQL works row by row; leave it out"),
@@ -66,30 +65,30 @@ impl Work {
     /// Reads and checks the options.
     ///
     /// # Errors
-    /// The first that is unknown, impossible, or nothing that PostgreSQL can follow.
+    /// The first option that is unknown, impossible, or not supported by PostgreSQL.
     pub(super) fn parse(load: &LoadRequest) -> Result<Self, EngineError> {
         let options = read(&load.options)?;
         refuse_given(&load.options, &UNFOLLOWED)?;
         if options.cache == Cache::Cold && options.test == Test::Throughput {
             let why = "'cold' is for test=power: PostgreSQL's own cache is emptied by a restart before every query, \
-                       which would stop the other streams' queries; say warm";
+                       which would stop the other streams' queries; use cache=warm";
             return Err(refuse("cache", why.into()));
         }
         if options.dop.is_some_and(|dop| dop > MAX_DOP) {
             let why =
-                format!("PostgreSQL takes at most {MAX_DOP}: 1024 workers for a Gather, and the leader");
+                format!("PostgreSQL allows at most {MAX_DOP}: 1024 workers for a Gather, and the leader");
             return Err(refuse("dop", why));
         }
         settings::check(&options)?;
         Ok(Self { options })
     }
 
-    /// Whether every query is to find nothing in a cache.
+    /// Whether every query must find nothing in a cache.
     pub(super) fn is_cold(&self) -> bool {
         self.options.cache == Cache::Cold
     }
 
-    /// How many of a treatment's sessions are streams; the others stand behind them.
+    /// How many of a treatment's sessions are streams; the short-query sessions follow them.
     pub(super) fn streams(&self, sessions: u32) -> u32 {
         sessions.saturating_sub(self.options.short)
     }
@@ -99,12 +98,12 @@ impl Work {
         (self.options.scale * BYTES_PER_SCALE) as u64
     }
 
-    /// Tables that are made in a schema which others may have things in.
+    /// Tables that are made in a schema that others may use.
     pub(super) fn tables(&self) -> Vec<String> {
         TABLES.iter().map(|table| table.name.to_owned()).collect()
     }
 
-    /// The name of the data in a private server, where each has a schema for itself.
+    /// The schema of the data in a private server, where each data set has its own.
     pub(super) fn suffix(&self) -> String {
         let name = self.options.key().folder_name();
         let plain =
@@ -113,8 +112,8 @@ impl Work {
     }
 }
 
-/// The schema with the tables: one of its own in a private server, that of all our objects in the
-/// user's, which then holds one data set at a time.
+/// The schema with the tables: the data's own in a private server, threadwise's common one in the user's, which then
+/// holds one data set at a time.
 pub(super) fn schema<'a>(server: &'a Server, suffix: &'a str) -> &'a str {
     if suffix.is_empty() { server.schema() } else { suffix }
 }
@@ -150,7 +149,7 @@ mod tests {
             ("dop", OptionValue::Integer(1026), "1025"),
             ("settings.archive_library", word("x"), "other code"),
             ("settings.max_parallel_workers_per_gather", OptionValue::Integer(3), "dop"),
-            ("settings.role", word("x"), "threadwise decides"),
+            ("settings.role", word("x"), "threadwise sets"),
             ("scale", OptionValue::Integer(0), "is allowed"),
         ] {
             let message = parse(&[(option, value)]).unwrap_err().to_string();

@@ -1,9 +1,9 @@
-//! A plan in canonical form, from `EXPLAIN (FORMAT JSON)`, and what PostgreSQL says of it besides.
+//! A plan in canonical form, from `EXPLAIN (FORMAT JSON)`, with planning time and workers.
 //!
-//! One line an operator: its name, then what tells plans apart, and nothing that follows the data's
-//! size, estimates, or the number of workers; the estimates stand behind ` # `. `~ ` marks operators that only move rows between
-//! processes, and the partial half of an aggregate, so that "the same plan, in parallel" is seen as
-//! such; `Parallel` before a scan or a hash is left out for the same reason.
+//! One line an operator: its name, then properties that distinguish plans, and none that depend on the data's
+//! size, estimates, or the number of workers; the estimates follow ` # `. `~ ` marks operators that only move rows
+//! between processes, and the partial half of an aggregate, so that "the same plan, in parallel" is recognized;
+//! `Parallel` before a scan or a hash is left out for the same reason.
 //!
 //! Source: PostgreSQL's `src/backend/commands/explain.c` (names of properties) and its documentation,
 //! "Using EXPLAIN".
@@ -14,21 +14,21 @@ use std::fmt::Write as _;
 /// Longest line of a plan.
 const LINE_CHARS: usize = 200;
 
-/// A plan and what came with it.
+/// A plan and its numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Plan {
     /// Its canonical text.
     pub(super) text: String,
     /// Time that planning took, nanoseconds.
     pub(super) planning_ns: u64,
-    /// Workers that its largest Gather wants; 0 where it has none.
+    /// Workers that its largest Gather requests; 0 without a Gather.
     pub(super) workers_planned: u32,
 }
 
-/// Reads what EXPLAIN said.
+/// Parses the output of EXPLAIN.
 ///
 /// # Errors
-/// It is not what EXPLAIN says.
+/// It is not output of EXPLAIN.
 pub(super) fn read(json: &str) -> Result<Plan, String> {
     let all: Value = serde_json::from_str(json).map_err(|cause| format!("the plan is not JSON: {cause}"))?;
     let one = all.get(0).ok_or("EXPLAIN returned no plan")?;
@@ -58,7 +58,7 @@ fn write_node(node: &Value, depth: usize, text: &mut String) {
     children(node).for_each(|child| write_node(child, depth + 1, text));
 }
 
-/// What was estimated for an operator, behind its line; nothing where EXPLAIN does not say it.
+/// The estimates for an operator, to follow its line; empty if EXPLAIN gives none.
 fn estimate(node: &Value) -> String {
     let number = |name: &str| node.get(name).and_then(Value::as_f64);
     match (number("Plan Rows"), number("Total Cost")) {
@@ -76,7 +76,7 @@ fn line(node: &Value) -> String {
     let (mark, name) = operator(node);
     line.push_str(mark);
     match word(node, "Parent Relationship") {
-        // Their numbers follow those of other parameters, which differ between serial and parallel plans.
+        // Their numbers depend on those of other parameters, which differ between serial and parallel plans.
         Some("InitPlan") => line.push_str(&sub_plan(node, "InitPlan")),
         Some("SubPlan") => line.push_str(&sub_plan(node, "SubPlan")),
         _ => {}
@@ -112,7 +112,7 @@ fn line(node: &Value) -> String {
     line
 }
 
-/// The name of a CTE is its own; the others go by their kind alone.
+/// The name of a CTE is its own; other subplans are named by their kind alone.
 fn sub_plan(node: &Value, kind: &str) -> String {
     match word(node, "Subplan Name").and_then(|name| name.strip_prefix("CTE ")) {
         Some(cte) => format!("[CTE {cte}] "),
@@ -120,7 +120,7 @@ fn sub_plan(node: &Value, kind: &str) -> String {
     }
 }
 
-/// Mark and name of an operator, as the text form of EXPLAIN has it.
+/// Mark and name of an operator, as in the text form of EXPLAIN.
 fn operator(node: &Value) -> (&'static str, String) {
     let kind = word(node, "Node Type").unwrap_or("?");
     let name = match (kind, word(node, "Strategy")) {
@@ -145,15 +145,15 @@ fn flat(value: &Value) -> String {
     }
 }
 
-/// Constants as `?`: they follow the query's parameters and the scale. Numbers of parameters (`$1`)
-/// differ between serial and parallel plans and go too. Digits of names stay.
+/// Constants as `?`: they depend on the query's parameters and the scale. Numbers of parameters (`$1`) differ between
+/// serial and parallel plans and are replaced too. Digits of names stay.
 fn without_constants(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     let mut in_name = false;
     while let Some(next) = chars.next() {
         if next == '\'' {
-            // A doubled quote inside begins another literal, which comes to the same.
+            // A doubled quote inside begins another literal, with the same result.
             while chars.next_if(|&inside| inside != '\'').is_some() {}
             chars.next();
             if !plain.ends_with('?') {
@@ -171,7 +171,7 @@ fn without_constants(text: &str) -> String {
 }
 
 /// Workers that the largest Gather of an executed plan got, from `auto_explain`'s text form: `Workers
-/// Launched: 3`. 0 where it has no Gather.
+/// Launched: 3`. 0 without a Gather.
 pub(super) fn workers_launched(text: &str) -> u32 {
     let after = text.lines().filter_map(|line| line.trim().strip_prefix("Workers Launched:"));
     after.filter_map(|number| number.trim().parse().ok()).max().unwrap_or(0)

@@ -1,5 +1,5 @@
-//! Blocks of the data that were read and found in PostgreSQL's cache, by the statistics of its tables and
-//! their indexes: unlike those of the database, the catalogue's blocks are not among them.
+//! Blocks of the data that were read and found in PostgreSQL's cache, by the statistics of its tables and their
+//! indexes: unlike those of the database, they exclude the catalogue's blocks.
 //!
 //! Source: PostgreSQL documentation, "The Cumulative Statistics System", `pg_statio_all_tables`.
 
@@ -18,10 +18,10 @@ pub(in super::super) struct Reads {
 }
 
 impl Reads {
-    /// Of the tables in a schema.
+    /// The counts of the tables in a schema.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub(in super::super) fn so_far(client: &mut Client, schema: &str) -> Result<Self, EngineError> {
         let sql = "SELECT coalesce(sum(heap_blks_read + coalesce(idx_blks_read, 0)), 0)::bigint, \
                    coalesce(sum(heap_blks_hit + coalesce(idx_blks_hit, 0)), 0)::bigint \
@@ -33,7 +33,7 @@ impl Reads {
         Ok(Self { read: u64::try_from(read).unwrap_or(0), hit: u64::try_from(hit).unwrap_or(0) })
     }
 
-    /// What came since.
+    /// Increments since `before`.
     pub(in super::super) fn since(self, first: Self) -> Self {
         Self { read: self.read.saturating_sub(first.read), hit: self.hit.saturating_sub(first.hit) }
     }

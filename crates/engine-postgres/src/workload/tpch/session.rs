@@ -1,13 +1,13 @@
 //! A stream of queries on one connection.
 //!
-//! A query is prepared (parsed and analysed), planned by `EXPLAIN EXECUTE`, which does not execute it
-//! and leaves the plan with the prepared statement, and executed from that plan: a statement without
-//! parameters has one generic plan (`choose_custom_plan` in PostgreSQL's `utils/cache/plancache.c`). So
-//! planning is told apart and nothing is done twice. Answers come by the simple protocol, as text.
+//! A query is prepared (parsed and analysed), planned by `EXPLAIN EXECUTE`, which does not execute it and leaves the
+//! plan with the prepared statement, and executed from that plan: a statement without parameters has one generic plan
+//! (`choose_custom_plan` in PostgreSQL's `utils/cache/plancache.c`). So planning is timed separately and nothing is
+//! done twice. Answers come by the simple protocol, as text.
 //!
-//! The executed plan, with the workers that were there, comes as a notice of `auto_explain`
-//! (`log_analyze` without `log_timing`). The queries took 1.01 times as long with it (geometric means of
-//! 1.011 at scale factor 0.1 and 1.005 at 1, on 2 busy logical CPUs), in every treatment alike.
+//! The executed plan, with the workers launched, comes as a notice of `auto_explain` (`log_analyze` without
+//! `log_timing`). The queries took 1.01 times as long with it (geometric means of 1.011 at scale factor 0.1 and 1.005
+//! at 1, on 2 busy logical CPUs), in every treatment alike.
 
 use postgres::error::SqlState;
 use postgres::{Client, SimpleQueryMessage};
@@ -28,23 +28,23 @@ use crate::error::{ENGINE, failed, query, server_message};
 /// Name of the prepared statement.
 const STATEMENT: &str = "threadwise_query";
 
-/// First version in which `auto_explain` can tell its plans to the client alone (`log_level`).
+/// First version in which `auto_explain` can send its plans to the client alone (`log_level`).
 const AUTO_EXPLAIN: u32 = 120_000;
 
-/// Settings of `auto_explain`; what is not here is off by default.
+/// Settings of `auto_explain`; others are off by default.
 const OBSERVE: &str = "LOAD 'auto_explain'; SET auto_explain.log_level = notice; \
     SET auto_explain.log_format = text; SET auto_explain.log_analyze = on; SET auto_explain.log_timing = off; \
     SET auto_explain.log_buffers = off; SET auto_explain.log_verbose = off; \
     SET auto_explain.log_nested_statements = off; SET auto_explain.sample_rate = 1; \
     SET auto_explain.log_min_duration = 0; SET client_min_messages = notice";
 
-/// What the server reported on the side since it was last cleared.
+/// Notices of the server since they were last cleared.
 type Notices = Arc<Mutex<Vec<String>>>;
 
 /// A session of `tpch`.
 pub(crate) struct QuerySession {
     client: Client,
-    /// Cancels what the server does for it.
+    /// Cancels its statement in the server.
     _at_end: AtEnd,
     server: Server,
     schema: String,
@@ -53,14 +53,14 @@ pub(crate) struct QuerySession {
     observes: bool,
     texts: BTreeMap<u8, String>,
     number: u32,
-    /// Process of the leader, where it is within reach.
+    /// Process of the leader, if it is within reach.
     leader: Option<u32>,
-    /// For a session that is alone on its server; of several nobody can tell whose worker was whose.
+    /// For the only session on its server; with several, workers cannot be assigned to their leaders.
     cpu: Option<ServerCpu>,
     shared: Arc<Shared>,
 }
 
-/// What a session is a stream of.
+/// Parameters of a stream.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct Stream<'a> {
     pub(in super::super) workload: &'a Work,
@@ -72,10 +72,10 @@ pub(in super::super) struct Stream<'a> {
 }
 
 impl QuerySession {
-    /// Opens a connection and settles it.
+    /// Opens a connection and sets it up.
     ///
     /// # Errors
-    /// The server's, a missing query, or a degree for which the server has too few processes.
+    /// An error of the server, a missing query, or a degree for which the server has too few processes.
     pub(in super::super) fn open(
         server: &Server,
         request: &SessionRequest,
@@ -116,7 +116,7 @@ impl QuerySession {
         })
     }
 
-    /// Reads every table and index once: into PostgreSQL's cache where all fits, else into the kernel's.
+    /// Reads every table and index once: into PostgreSQL's cache if all fits, else into the kernel's.
     fn read_all(&mut self) -> Result<(), EngineError> {
         let fail = |cause: postgres::Error| query("read the tables once", &cause);
         let sql = "SELECT n.nspname::text FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace \
@@ -124,7 +124,7 @@ impl QuerySession {
         let found = self.client.query_opt(sql, &[]).map_err(fail)?;
         let Some(found) = found else {
             self.shared.note(
-                "pg_prewarm is missing: tables are read once before, indexes by the first queries".into(),
+                "pg_prewarm is missing: tables are read once before the queries, indexes by the first queries".into(),
             );
             for table in &threadwise_engine::workloads::tpch::tables::TABLES {
                 let sql = format!("SELECT count(*) FROM {}.{}", self.schema, table.name);
@@ -152,16 +152,17 @@ impl QuerySession {
         Ok(())
     }
 
-    /// A statement whose rows nobody needs.
+    /// Executes a statement without reading rows.
     fn simply(&mut self, query: u8, sql: &str, window: &Window) -> Result<(), EngineError> {
         self.client.batch_execute(sql).map_err(|cause| explain(query, &cause, window))
     }
 
-    /// Parses, analyses and plans a query. Gives the plan, with all of that in its planning time.
+    /// Parses, analyses and plans a query. Gives the plan; its planning time includes all three.
     fn plan(&mut self, query: u8, window: &Window) -> Result<plan::Plan, EngineError> {
-        let text = self.texts.get(&query).ok_or_else(|| {
-            tpch::failed(ENGINE, query, "it is none of those that were asked for (queries)")
-        })?;
+        let text = self
+            .texts
+            .get(&query)
+            .ok_or_else(|| tpch::failed(ENGINE, query, "it is not one of the requested queries (queries)"))?;
         let sql = format!("PREPARE {STATEMENT} AS {text}");
         let began_ns = clock::monotonic_ns();
         self.simply(query, &sql, window)?;
@@ -178,7 +179,7 @@ impl QuerySession {
         self.cpu?.read_ns(&[self.leader?])
     }
 
-    /// Executes a query and forgets it again.
+    /// Executes a query and deallocates it.
     fn execute(
         &mut self,
         number: u8,
@@ -219,8 +220,7 @@ impl QuerySession {
 }
 
 impl Session for QuerySession {
-    /// Brings tables and indexes into memory, and the catalogue's entries that planning needs into the
-    /// backend.
+    /// Brings tables and indexes into memory, and the catalogue entries for planning into the backend.
     fn warm(&mut self) -> Result<(), EngineError> {
         if self.number == 0 {
             self.read_all()?;
@@ -230,12 +230,12 @@ impl Session for QuerySession {
             self.plan(query, &window)?;
             self.simply(query, &format!("DEALLOCATE {STATEMENT}"), &window)?;
         }
-        // What this read belongs to no query.
+        // Reads of the warm-up belong to no query.
         flush_statistics(&mut self.client, self.server.version_num())
     }
 
     fn slice(&mut self, _: &Window) -> Result<SessionSlice, EngineError> {
-        Err(failed("work for a window", "a session of tpch executes queries and nothing else"))
+        Err(failed("work for a window", "a session of tpch only executes queries"))
     }
 
     fn queries(&mut self, window: &Window, queries: &[u8]) -> Result<SessionSlice, EngineError> {
@@ -254,13 +254,13 @@ impl Session for QuerySession {
         }
         let client_cpu_ns = clock::thread_cpu_ns().saturating_sub(client_cpu_ns);
         slice.counters.insert("client_cpu_ns".to_owned(), client_cpu_ns);
-        // What the queries read and spilt is then known when the slice is.
+        // Blocks that the queries read and spilt are then counted in their slice.
         flush_statistics(&mut self.client, self.server.version_num())?;
         Ok(slice)
     }
 }
 
-/// Has the executed plans reported; a note where they cannot be.
+/// Turns on reports of executed plans; a note if the server cannot.
 fn observe(client: &mut Client, server: &Server, shared: &Shared) -> Result<bool, EngineError> {
     let unknown = |why: &str| shared.note(format!("observed degree of parallelism unknown: {why}"));
     if server.version_num() < AUTO_EXPLAIN {
@@ -277,7 +277,7 @@ fn observe(client: &mut Client, server: &Server, shared: &Shared) -> Result<bool
     }
 }
 
-/// What holds in this session, for the report.
+/// Adds notes about this session's settings.
 fn tell(
     client: &mut Client,
     shared: &Shared,
@@ -317,7 +317,7 @@ fn rows(messages: Vec<SimpleQueryMessage>) -> Answer {
     messages.into_iter().filter_map(row).collect()
 }
 
-/// Why a query failed; at the time limit the server has cancelled it.
+/// The error of a query; at the time limit the server has cancelled it.
 fn explain(query: u8, cause: &postgres::Error, window: &Window) -> EngineError {
     let is_over = clock::monotonic_ns().saturating_add(1_000_000) >= window.end_ns;
     match cause.code() {

@@ -1,8 +1,7 @@
 //! Settings for `tpch`: of a private server, and of every session.
 //!
 //! Source: PostgreSQL documentation, "Server Configuration" (Resource Consumption, Query Planning) and
-//! "Parallel Query"; `compute_parallel_worker` in `optimizer/path/allpaths.c` for what bounds the workers of
-//! a scan.
+//! "Parallel Query"; `compute_parallel_worker` in `optimizer/path/allpaths.c` for the limits on a scan's workers.
 
 use postgres::Client;
 use std::collections::BTreeMap;
@@ -18,44 +17,44 @@ use crate::options::checked;
 
 const MIB: u64 = 1 << 20;
 
-/// `work_mem` at scale factor 1, and its least.
+/// `work_mem` at scale factor 1, and its minimum.
 const WORK_MEM_PER_SCALE: u64 = 256 * MIB;
 const LEAST_WORK_MEM: u64 = 64 * MIB;
 
-/// Part of the machine's memory that one sort or hash table may take at most.
+/// Part of the machine's memory that one sort or hash table may use at most.
 const WORK_MEM_PART: u64 = 64;
 
 /// `parallel_setup_cost` of a held plan: a tenth of the default. With 0 a correlated subquery starts workers
-/// for each of its rows (q02 at scale factor 1 then took 26 s of CPU time in place of 0.3 s); a subquery's
+/// for each of its rows (q02 at scale factor 1 then took 26 s of CPU time instead of 0.3 s); a subquery's
 /// whole cost is below this, and that of the smallest scan worth holding, `lineitem` at 0.01, is 2000.
 const HELD_SETUP_COST: &str = "100";
 
 /// Connections, and parallel workers, that a private server has room for.
 const PLACES: u32 = 1024;
 
-/// Settings of a session that an option of ours decides, by their beginnings, and which.
+/// Session settings that another option controls, by their prefixes, and which option.
 const DECIDED: [(&str, &str); 18] = [
-    ("auto_explain.", "threadwise decides it: the executed plan is read through it"),
-    ("client_", "threadwise decides it"),
-    ("datestyle", "threadwise decides it: answers are read as text"),
+    ("auto_explain.", "threadwise sets it: the executed plan is read through it"),
+    ("client_", "threadwise sets it"),
+    ("datestyle", "threadwise sets it: answers are read as text"),
     ("debug_parallel_query", "use hold_plan"),
-    ("default_transaction_", "threadwise decides it: the data is read only"),
-    ("extra_float_digits", "threadwise decides it: answers are read as text"),
+    ("default_transaction_", "threadwise sets it: the data is read-only"),
+    ("extra_float_digits", "threadwise sets it: answers are read as text"),
     ("force_parallel_mode", "use hold_plan"),
     ("jit", "use the option jit"),
     ("max_parallel_workers", "use dop"),
-    ("parallel_leader_participation", "threadwise decides it: dop counts the leader"),
-    ("plan_cache_mode", "threadwise decides it: a plan is used once"),
-    ("role", "threadwise decides it"),
-    ("search_path", "threadwise decides it"),
-    ("session_", "threadwise decides it"),
-    ("standard_conforming_strings", "threadwise decides it"),
+    ("parallel_leader_participation", "threadwise sets it: dop counts the leader"),
+    ("plan_cache_mode", "threadwise sets it: a plan is used once"),
+    ("role", "threadwise sets it"),
+    ("search_path", "threadwise sets it"),
+    ("session_", "threadwise sets it"),
+    ("standard_conforming_strings", "threadwise sets it"),
     ("statement_timeout", "use slice_ms"),
     ("temp_file_limit", "use spill_limit_mb"),
-    ("timezone", "threadwise decides it"),
+    ("timezone", "threadwise sets it"),
 ];
 
-/// Refuses settings that are ours, or that would run other code. `jit_above_cost` and the like are free.
+/// Refuses settings that threadwise sets, or that would run other code. `jit_above_cost` and the like are free.
 ///
 /// # Errors
 /// The first such setting.
@@ -76,33 +75,33 @@ pub(super) fn check(options: &TpchOptions) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// What a private server gets besides the settings of all our clusters, where the user gave none.
-/// `memory_bytes` is what can be had without swapping.
+/// Settings of a private server besides those of all private clusters, unless the user gave them. `memory_bytes` is the
+/// memory available without swapping.
 pub(in super::super) fn server_settings(
     data_bytes: u64,
     memory_bytes: u64,
     major: u32,
 ) -> Vec<(&'static str, String)> {
-    // All data and a quarter more; where that would be too much, the kernel caches what a quarter of the
-    // memory does not hold ("shared_buffers" in the documentation).
+    // All data and a quarter more; if that would be too much, a quarter of the memory, and the kernel caches the rest
+    // ("shared_buffers" in the documentation).
     let wanted = data_bytes + data_bytes / 4 + 64 * MIB;
     let buffers = if wanted <= memory_bytes / 3 { wanted } else { memory_bytes / 4 }.max(128 * MIB);
     let mut settings = vec![
         ("shared_buffers", megabytes(buffers)),
-        // Which treatments will come is not known here. A place that is not used costs some kilobytes.
+        // The other treatments are not known yet. An unused place costs some kilobytes.
         ("max_connections", PLACES.to_string()),
         ("max_worker_processes", PLACES.to_string()),
         ("max_parallel_workers", PLACES.to_string()),
         ("maintenance_work_mem", megabytes((memory_bytes / 16).clamp(64 * MIB, 1024 * MIB))),
-        // Tables that are filled in the transaction that makes them then need no log.
+        // Tables that are filled in the transaction that creates them then need no log.
         ("wal_level", "minimal".to_owned()),
         ("max_wal_senders", "0".to_owned()),
-        // Everything is synced once, after loading; after a power failure a study starts anew.
+        // Everything is synced once, after loading; after a power failure a study starts again.
         ("fsync", "off".to_owned()),
     ];
     if major >= 14 {
-        // Hash tables that workers share lie here, and not in files of the data directory. Memory that is
-        // never used is never taken.
+        // Hash tables that workers share are in this memory, not in files of the data directory. Unused memory is never
+        // allocated.
         let shared = (data_bytes / 2).clamp(64 * MIB, (memory_bytes / 8).max(64 * MIB));
         settings.push(("min_dynamic_shared_memory", megabytes(shared)));
     }
@@ -120,8 +119,8 @@ fn online() -> CpuSet {
     set.unwrap_or_else(|| [0].into_iter().collect())
 }
 
-/// Memory of the machine (proc_meminfo(5), `MemTotal`), bytes: unlike what is free, the same in every
-/// treatment and block.
+/// Memory of the machine (proc_meminfo(5), `MemTotal`), bytes: unlike free memory, the same in every treatment and
+/// block.
 fn machine_bytes() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
@@ -129,19 +128,19 @@ fn machine_bytes() -> u64 {
     kib.map_or(1 << 30, |kib| kib * 1024)
 }
 
-/// How many workers a session plans with and may have.
+/// Workers that a session plans with and may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Workers {
-    /// Workers that a Gather is planned with.
+    /// Workers planned for a Gather.
     pub(super) planned: u32,
-    /// Workers of all sessions together that may be there at once.
+    /// Most workers of all sessions together.
     pub(super) most: u32,
 }
 
 impl Workers {
-    /// For a degree of parallelism and number of streams. A plan that is held is planned for the whole
-    /// machine whatever the degree, and only the number of workers that are there differs; with several
-    /// streams, of which one could then take another's workers, it is planned for its own degree.
+    /// For a degree of parallelism and number of streams. A held plan is planned for the whole machine whatever the
+    /// degree, and only the number of launched workers differs; with several streams, of which one could then take
+    /// another's workers, it is planned for its own degree.
     pub(super) fn of(dop: u32, streams: u32, holds: bool) -> Self {
         let most = dop.saturating_sub(1).saturating_mul(streams);
         let machine = u32::try_from(online().len()).unwrap_or(u32::MAX);
@@ -152,7 +151,7 @@ impl Workers {
     }
 }
 
-/// Settings of a session, in order. `ours` says that the server is one of ours, which is fitted.
+/// Settings of a session, in order. `ours` means a private server, which is set up for the workload.
 pub(super) fn session_settings(
     options: &TpchOptions,
     schema: &str,
@@ -196,10 +195,10 @@ pub(super) fn session_settings(
     settings
 }
 
-/// Sets them. Values are never part of a statement's text.
+/// Sets them as parameters of a statement, never as part of its text.
 ///
 /// # Errors
-/// The first that the server does not take: a user's own by its option.
+/// The first that the server does not accept; the user's own by its option.
 pub(super) fn settle(
     client: &mut Client,
     settings: &[(String, String)],
@@ -210,7 +209,7 @@ pub(super) fn settle(
         set.map_err(|cause| match options.settings.contains_key(name) {
             true => refuse(
                 &format!("settings.{name}"),
-                format!("the server does not take '{value}': {}", server_message(&cause)),
+                format!("the server does not accept '{value}': {}", server_message(&cause)),
             ),
             false => query(format!("set {name}={value}"), &cause),
         })?;
@@ -218,25 +217,26 @@ pub(super) fn settle(
     Ok(())
 }
 
-/// Whether expressions are compiled: as asked; else as PostgreSQL would by itself, since our clusters
-/// have it off for other workloads. Gives what holds then.
+/// Turns compilation of expressions on or off: as requested, else as PostgreSQL's default, since private clusters have
+/// it off for other workloads. Gives the result.
 ///
 /// # Errors
-/// It is asked for and the server cannot.
+/// It is requested and the server does not have it.
 pub(super) fn settle_jit(client: &mut Client, asked: Option<bool>, ours: bool) -> Result<bool, EngineError> {
-    let action = "ask for just-in-time compilation";
+    let action = "set just-in-time compilation";
     let fail = |cause: postgres::Error| query(action, &cause);
     let row = client
         .query_one("SELECT pg_jit_available(), boot_val = 'on' FROM pg_settings WHERE name = 'jit'", &[])
         .map_err(fail)?;
-    // `pg_jit_available` is false also where jit is off: it has to be on for the question.
+    // `pg_jit_available` is false also while jit is off, so it is turned on first.
     let by_default: bool = row.try_get(1).map_err(fail)?;
     let Some(on) = asked.or(ours.then_some(by_default)) else { return row.try_get(0).map_err(fail) };
     client.batch_execute(if on { "SET jit = on" } else { "SET jit = off" }).map_err(fail)?;
     let available: bool =
         client.query_one("SELECT pg_jit_available()", &[]).map_err(fail)?.try_get(0).map_err(fail)?;
     if asked == Some(true) && !available {
-        let why = "the server has no just-in-time compilation: install it (Red Hat: postgresql-llvmjit), or say false";
+        let why = "the server has no just-in-time compilation: install it (Red Hat: postgresql-llvmjit), or set \
+                   jit=false";
         return Err(refuse("jit", why.into()));
     }
     Ok(on && available)
@@ -245,7 +245,7 @@ pub(super) fn settle_jit(client: &mut Client, asked: Option<bool>, ours: bool) -
 /// Refuses a degree of parallelism for which the server has too few processes.
 ///
 /// # Errors
-/// So it is.
+/// The server has too few.
 pub(super) fn expect_room(client: &mut Client, workers: Workers) -> Result<(), EngineError> {
     let action = "read the setting max_worker_processes";
     let row = client.query_one("SELECT current_setting('max_worker_processes')::bigint", &[]);
@@ -254,19 +254,18 @@ pub(super) fn expect_room(client: &mut Client, workers: Workers) -> Result<(), E
         return Ok(());
     }
     let why = format!(
-        "it takes {} parallel workers and the server has room for {room}: raise max_worker_processes, or ask for \
-         less dop or fewer streams",
+        "it needs {} parallel workers and the server has room for {room}: raise max_worker_processes, or use \
+         a lower dop or fewer streams",
         workers.most
     );
     Err(refuse("dop", why))
 }
 
-/// Sets how many workers a scan of a table has, for all tables: a held plan asks for as many as it is
-/// planned with, the others leave it to PostgreSQL, which counts a table's pages. It is a property of
-/// the tables, which treatments share and which they set in turn.
+/// Sets the number of workers of a scan, for all tables: a held plan uses its planned number, others leave it to
+/// PostgreSQL, which counts a table's pages. It is a property of the tables, which treatments share and set in turn.
 ///
 /// # Errors
-/// The server's.
+/// An error of the server.
 pub(in super::super) fn hold_tables(
     client: &mut Client,
     schema: &str,

@@ -1,5 +1,5 @@
 //! A session of short queries beside the streams: one order by its key, over the primary key of `orders`, by a prepared
-//! statement whose plan is made once. It has no parallel workers.
+//! statement that is planned once. It has no parallel workers.
 
 use postgres::{Client, Statement};
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use crate::error::{ENGINE, failed, query};
 /// First version with `plan_cache_mode`.
 const PLAN_CACHE_MODE: u32 = 120_000;
 
-/// Looked up before the first slice, so that its pages and the catalogue's entries are there.
+/// Looked up before the first slice, so that its pages and the catalogue's entries are cached.
 const WARM_LOOKUPS: usize = 100;
 
-/// A session beside the streams.
+/// A session of short queries.
 pub(in super::super) struct ShortSession {
     client: Client,
     server: Server,
@@ -32,16 +32,16 @@ pub(in super::super) struct ShortSession {
     streams: u32,
     seed: u64,
     orders: u64,
-    /// Its server process, where it is within reach.
+    /// Its server process, if it is within reach.
     backend: Option<u32>,
     shared: Arc<Shared>,
 }
 
 impl ShortSession {
-    /// Opens a connection and settles it.
+    /// Opens a connection and sets it up.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub(in super::super) fn open(
         server: &Server,
         request: &SessionRequest,
@@ -75,7 +75,7 @@ impl ShortSession {
         })
     }
 
-    /// Whether an order is found by its key, and no other.
+    /// Whether the answer for a key is that order alone.
     fn look_up(client: &mut Client, statement: &Statement, key: i64) -> Result<bool, EngineError> {
         let fail = |cause: postgres::Error| query(format!("look up order {key}"), &cause);
         let rows = client.query(statement, &[&key]).map_err(fail)?;
@@ -88,7 +88,7 @@ impl ShortSession {
 
 impl Session for ShortSession {
     fn warm(&mut self) -> Result<(), EngineError> {
-        // Of a slice that is none of the study's.
+        // For a slice outside of the study.
         for key in OrderKeys::new(self.seed, self.number, u64::MAX, self.orders).take(WARM_LOOKUPS) {
             Self::look_up(&mut self.client, &self.statement, key)?;
         }

@@ -1,6 +1,6 @@
-//! `transaction` on PostgreSQL: the user's statements in the user's database, prepared, in transactions of their own.
+//! `transaction` on PostgreSQL: the user's prepared statements in the user's database, in separate transactions.
 //!
-//! A session's settings are those that the user's own clients have: none that other workloads set for their plans.
+//! A session has the settings of the user's own clients, without those that other workloads set for their plans.
 //! Nothing is made in the server.
 
 mod session;
@@ -18,7 +18,7 @@ use crate::workload::sql::execute;
 pub(super) use session::TransactionSession;
 use values::Prepared;
 
-/// How PostgreSQL quotes.
+/// PostgreSQL's quoting.
 const QUOTING: Quoting = Quoting {
     dollars: true,
     nested_comments: true,
@@ -38,11 +38,11 @@ pub(super) fn parse(load: &LoadRequest) -> Result<Transaction, EngineError> {
     Transaction::parse(&load.options, QUOTING, OUTLIVE_ROLLBACK)
 }
 
-/// Makes nothing: has each statement done once and rolled back, so that what is wrong with one is known before anything
-/// is measured.
+/// Makes no data: executes each statement once and rolls it back, so that a faulty one is reported before anything is
+/// measured.
 ///
 /// # Errors
-/// The server's, with the line of the statement; the database is not the one that may be written to.
+/// An error of the server, with the line of the statement; the database is not the one that may be written to.
 pub(crate) fn load(server: &Server, request: &LoadRequest) -> Result<Loaded, EngineError> {
     let transaction = parse(request)?;
     let mut client = connect(server, "threadwise loader", &transaction)?;
@@ -57,14 +57,14 @@ pub(crate) fn load(server: &Server, request: &LoadRequest) -> Result<Loaded, Eng
     Ok(Loaded { notes: transaction.notes(), ..Loaded::default() })
 }
 
-/// A connection as the user's clients have it, to the database that may be written to, where one may be. Its server ends
-/// what it does for it once the client is gone, or after a time.
+/// A connection as the user's clients have it, checked to be in the database that may be written to, if one may. Its
+/// server ends its statement after a time limit, or when the client is gone.
 fn connect(server: &Server, application: &str, transaction: &Transaction) -> Result<Client, EngineError> {
     let mut client = server.connect(application)?;
     let prepared = format!("RESET search_path; SET statement_timeout = '{STATEMENT_LIMIT_SECONDS}s'");
     execute(&mut client, "prepare a connection", &prepared)?;
     if server.version_num() >= 140_000 {
-        // A server whose system cannot look at its clients refuses it, and has the other bound.
+        // A server whose system cannot check its clients refuses it, and has the time limit.
         let _ = client.batch_execute("SET client_connection_check_interval = '1s'");
     }
     let action = "ask for the name of the database";
@@ -73,12 +73,12 @@ fn connect(server: &Server, application: &str, transaction: &Transaction) -> Res
     let text = |column: usize| row.try_get::<_, String>(column).map_err(|cause| query(action, &cause));
     transaction.expect_database(&text(0)?)?;
     match backslash(transaction, &text(1)?) {
-        Some(why) => Err(failed("read the statements as the server does", why)),
+        Some(why) => Err(failed("parse the statements as the server does", why)),
         None => Ok(client),
     }
 }
 
-/// Why a backslash may not be what it was taken for when the file was split into statements.
+/// Why a backslash may have another meaning than it had when the file was split into statements.
 fn backslash(transaction: &Transaction, standard_conforming_strings: &str) -> Option<String> {
     let has = |text: &str| text.contains('\\');
     let statement = transaction.statements.iter().find(|one| has(&one.text(|_| String::new())))?;

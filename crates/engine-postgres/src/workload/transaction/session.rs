@@ -16,18 +16,18 @@ use crate::workload::backend::Usage;
 use crate::workload::shared::{Resting, Shared, backend_pid, flush_statistics};
 use crate::workload::sql::execute;
 
-/// A connection with its transactions.
+/// A connection, and the parameters of its next transactions.
 pub(in crate::workload) struct TransactionSession {
     client: Client,
     canceller: Canceller,
-    /// Cancels what the server does for it.
+    /// Cancels its statement in the server.
     _at_end: AtEnd,
     transaction: Transaction,
     statements: Vec<Prepared>,
     draws: Draws,
     number: u32,
     version_num: u32,
-    /// The backend, where it is within reach.
+    /// The backend, if it is within reach.
     pid: Option<u32>,
     shared: Arc<Shared>,
 }
@@ -36,7 +36,7 @@ impl TransactionSession {
     /// Connects and prepares the statements.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub(in crate::workload) fn open(
         server: &Server,
         request: &SessionRequest,
@@ -61,7 +61,7 @@ impl TransactionSession {
         })
     }
 
-    /// Does one transaction.
+    /// Executes one transaction.
     fn step(&mut self) -> Result<(), EngineError> {
         let Self { client, canceller, transaction, statements, draws, .. } = self;
         let values = draws.draw();

@@ -13,22 +13,22 @@ use crate::error::{failed, server_message};
 /// A prepared statement.
 pub(super) struct Prepared {
     statement: postgres::Statement,
-    /// Places of its parameters in the file's head, `$1` first.
+    /// Its parameters, `$1` first, as indexes in the file's head.
     parameters: Vec<usize>,
 }
 
 impl Prepared {
-    /// Prepares a statement of the file. The server derives the type of each parameter from its place; where it is none
-    /// that holds a whole number, the parameter is a bigint, which the server then converts or refuses.
+    /// Prepares a statement of the file. The server derives the type of each parameter from its place; if that is not
+    /// an integer type, the parameter is a bigint, which the server then converts or refuses.
     ///
     /// # Errors
-    /// The server's; a range that the type does not hold.
+    /// An error of the server; a range that does not fit the type.
     pub(super) fn new(
         client: &mut Client,
         statement: &Statement,
         ranges: &[Parameter],
     ) -> Result<Self, EngineError> {
-        // Each place has a number of its own, since one value may stand for several types.
+        // Each place has its own number, since one value may be used with several types.
         let (parameters, mut number) = (statement.parameters(), 0);
         let sql = statement.text(|_| {
             number += 1;
@@ -44,17 +44,17 @@ impl Prepared {
             let Some(Parameter { name, low, high }) = ranges.get(*at) else { continue };
             if [*low, *high].iter().any(|end| value(kind, *end).is_none()) {
                 let why =
-                    format!("its parameter :{name} is of the type {kind}, which {low}..{high} is beyond");
+                    format!("the range {low}..{high} of its parameter :{name} does not fit the type {kind}");
                 return Err(failed(action(statement), why));
             }
         }
         Ok(Self { statement: prepared, parameters })
     }
 
-    /// Executes it and reads all of its rows, one after another; `statement` is what it was prepared of.
+    /// Executes it and reads all of its rows, one after another; `statement` is its source.
     ///
     /// # Errors
-    /// The server's, with the line of the statement; or its answer is too large, and it was cancelled.
+    /// An error of the server, with the line of the statement; or its answer is too large, and it was cancelled.
     pub(super) fn execute(
         &self,
         statement: &Statement,
@@ -79,7 +79,7 @@ impl Prepared {
     }
 }
 
-/// A whole number as a value of a type; nothing where the type has none, or not this one.
+/// A whole number as a value of a type; `None` if the type cannot hold it.
 fn value(kind: &Type, number: i64) -> Option<Box<dyn ToSql + Sync>> {
     Some(match *kind {
         Type::INT2 => Box::new(i16::try_from(number).ok()?),

@@ -225,7 +225,7 @@ fn a_file_that_may_not_grow_is_reported_like_a_full_disk() {
         .unwrap();
     assert!(status.success());
     let text = std::fs::read_to_string(folder.path().join("error")).unwrap();
-    assert!(text.contains("make the data directory") && text.contains("initdb"), "{text}");
+    assert!(text.contains("create the data directory") && text.contains("initdb"), "{text}");
     assert!(text.contains("File too large") || text.contains("File size limit exceeded"), "{text}");
     assert!(processes_in(folder.path()).is_empty());
 }

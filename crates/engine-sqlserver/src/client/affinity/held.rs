@@ -1,4 +1,4 @@
-//! The affinity for as long as a study lives: written down before the first change, put back at the end.
+//! The affinity during a study: recorded before the first change, restored at the end.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -13,12 +13,12 @@ use super::{RIGHT, Setting, identity, setting};
 use crate::client::connect::{Connection, Server};
 use crate::failed;
 
-/// How long the watchdog may take to be at work: a connection and a login.
+/// How long the watchdog may take to start: a connection and a login.
 const BEGINS: Duration = Duration::from_secs(30);
-/// Pause before looking again.
+/// Pause between polls.
 const STEP: Duration = Duration::from_millis(10);
 
-/// The journal and the watchdog. Dropping this puts the affinity back; [`Held::restore`] says what could not be.
+/// The journal and the watchdog. Dropping this restores the affinity; [`Held::restore`] also reports errors.
 pub(crate) struct Held {
     server: Server,
     journal: PathBuf,
@@ -27,10 +27,10 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Writes down what is in force, and starts the watchdog. Changes nothing yet.
+    /// Records the current affinity, and starts the watchdog. Changes nothing yet.
     ///
     /// # Errors
-    /// The login may not change it, another study holds it, or it cannot be written down.
+    /// The login may not change it, another study holds it, or it cannot be recorded.
     pub(crate) fn begin(server: &Server, engine_options: &Options) -> Result<Self, EngineError> {
         let refused = |why: String| failed("hold the server's affinity", why);
         let mut connection = server.connect("threadwise affinity")?;
@@ -45,12 +45,12 @@ impl Held {
             refused(format!("process {} has bound it for another study; wait for its end", other.pid))
         })?;
         if let Err(error) = journal.append(&lines(&name, &first, &server.target().place())) {
-            // Nothing was changed. One that cannot be removed says of no change either.
+            // Nothing was changed. A journal that cannot be removed records no change either.
             let _ = journal.remove();
             return Err(refused(error.to_string()));
         }
         let path = journal.path().to_owned();
-        // The watchdog enters itself.
+        // The watchdog adds itself as an owner.
         drop(journal);
         let mut held = Self { server: server.clone(), journal: path, watchdog: None, is_done: false };
         let started = Watchdog::start(&held.journal, engine_options);
@@ -64,7 +64,7 @@ impl Held {
         let kind = threadwise_process::journal::kind_of(&self.journal);
         while Instant::now() < until {
             let journal = Locked::open(&self.journal).map_err(|error| error.to_string())?;
-            let journal = journal.ok_or("its journal was removed by something else")?;
+            let journal = journal.ok_or("another program removed its journal")?;
             if journal.living_owner(&kind).is_some() {
                 return Ok(());
             }
@@ -74,17 +74,17 @@ impl Held {
             }
             std::thread::sleep(STEP);
         }
-        Err(format!("its watchdog was not at work within {} s", BEGINS.as_secs()))
+        Err(format!("its watchdog did not start within {} s", BEGINS.as_secs()))
     }
 
-    /// Puts the affinity back and reads it back.
+    /// Restores the affinity and reads it back.
     ///
     /// # Errors
-    /// It could not be; the watchdog goes on trying, and the next study there does.
+    /// It could not be restored; the watchdog tries again, and so does the next study there.
     pub(crate) fn restore(mut self) -> Result<(), EngineError> {
         self.is_done = true;
         let done = self.put_back();
-        // After a failure it tries for itself.
+        // After a failure the watchdog tries.
         self.end_watchdog(done.is_ok());
         done
     }
@@ -102,8 +102,8 @@ impl Held {
             put_back(&mut connection, &self.journal)
         };
         put().map_err(|why| {
-            let why = format!("{why}; its watchdog tries for a minute, and then the next study there");
-            failed("put the server's CPU affinity back", why)
+            let why = format!("{why}; its watchdog tries again for a minute, and then the next study there");
+            failed("restore the server's CPU affinity", why)
         })
     }
 }
@@ -111,17 +111,17 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         if !self.is_done {
-            // What has failed is reported; where this fails too, the watchdog tries.
+            // The first error is reported; if this fails too, the watchdog tries.
             let done = self.put_back();
             self.end_watchdog(done.is_ok());
         }
     }
 }
 
-/// Puts back what a journal has, and removes it. An affinity that something else has changed is left.
+/// Restores the affinity of a journal, and removes the journal. An affinity that another program has changed is left.
 ///
 /// # Errors
-/// It could not be, and the journal stays; in one line.
+/// It could not be restored, and the journal stays; in one line.
 pub(super) fn put_back(connection: &mut Connection, path: &Path) -> Result<(), String> {
     let Some(journal) = Locked::open(path).map_err(|error| error.to_string())? else { return Ok(()) };
     if !has_changed(journal.whole()) {
@@ -139,35 +139,34 @@ pub(super) fn put_back(connection: &mut Connection, path: &Path) -> Result<(), S
     journal.remove().map_err(|error| error.to_string())
 }
 
-/// Whether an affinity is one that we made.
+/// Whether threadwise set this affinity.
 fn is_of_us(now: &Setting, recorded: &Recorded) -> bool {
     recorded.set.iter().any(|set| set.is_like(now))
 }
 
-/// Puts back what studies that were killed with their watchdogs have left on this server.
+/// Restores what studies that were killed with their watchdogs have left on this server.
 ///
 /// # Errors
 /// Another study is at work there, or it could not be.
 pub(crate) fn put_left_back(server: &Server) -> Result<(), EngineError> {
     let refused = |why: String| {
         let why = format!("a study that was killed has left it bound: {why}");
-        failed("put the server's CPU affinity back", why)
+        failed("restore the server's CPU affinity", why)
     };
-    // Without a place for a journal nothing was ever changed.
+    // Without a folder for journals nothing was ever changed.
     let Ok(folder) = state::lasting_folder() else { return Ok(()) };
     if !has_lasting(&folder) {
         return Ok(());
     }
     let mut connection = server.connect("threadwise affinity")?;
-    // A server that does not say so much was never bound.
+    // A server without this information was never bound.
     let Ok((_, name)) = identity(&mut connection) else { return Ok(()) };
     let kind = kind(&name);
     for written in lasting(&folder, &kind).map_err(|error| refused(error.to_string()))? {
         let journal = Locked::open(&written.path).map_err(|error| refused(error.to_string()))?;
         if let Some(pid) = journal.and_then(|journal| journal.living_owner(&kind)) {
-            let why = format!(
-                "process {pid} has bound it for another study, or is putting it back; wait for its end"
-            );
+            let why =
+                format!("process {pid} has bound it for another study, or is restoring it; wait for its end");
             return Err(failed("use the server", why));
         }
         put_back(&mut connection, &written.path).map_err(refused)?;

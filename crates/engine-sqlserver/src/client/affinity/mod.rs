@@ -1,9 +1,9 @@
-//! The server's own CPU affinity, by which it is bound to a treatment's logical CPUs: it is of the whole server, and
-//! stays over its restarts, so it is written down before it is changed, and put back whatever ends a study.
+//! The server's own CPU affinity, which binds it to a treatment's logical CPUs. It applies to the whole server and
+//! persists over restarts, so it is recorded before a change and restored however a study ends.
 //!
-//! [`Held`] lives as long as the study, and starts the watchdog, which holds the login in its memory and puts the
-//! affinity back when the study was killed. Where that was killed too, the journal (`threadwise_process::journal`,
-//! lasting ones) stays, and the next study with a login of the server begins with putting it back.
+//! [`Held`] lives as long as the study, and starts the watchdog, which keeps the login in memory and restores the
+//! affinity if the study was killed. If the watchdog was killed too, the journal (`threadwise_process::journal`,
+//! lasting ones) stays, and the next study with a login of the server first restores it.
 //!
 //! Source: "ALTER SERVER CONFIGURATION (Transact-SQL)", PROCESS AFFINITY; sys.dm_os_schedulers (status, cpu_id),
 //! sys.dm_os_nodes (memory_node_id) and sys.dm_os_sys_info (affinity_type_desc) of the SQL Server documentation.
@@ -25,17 +25,17 @@ pub(crate) use held::{Held, put_left_back};
 pub(crate) use setting::Setting;
 pub use watchdog::{WATCHDOG, watch};
 
-/// How the server's list names our connections.
+/// Prefix of threadwise's program names in the server's session list.
 const OURS: &str = "threadwise%";
-/// How many sessions of others are named.
+/// How many sessions of other clients are listed.
 const NAMED: usize = 3;
 /// The right to bind the server.
-const RIGHT: &str = "it takes the right ALTER SETTINGS: GRANT ALTER SETTINGS TO the login";
+const RIGHT: &str = "it needs the right ALTER SETTINGS: GRANT ALTER SETTINGS TO the login";
 
-/// What the server says of its logical CPUs.
+/// Reads the server's logical CPUs and affinity.
 ///
 /// # Errors
-/// It cannot be asked at all.
+/// The server does not answer at all.
 pub(super) fn ask(server: &Server) -> Result<ServerCpus, EngineError> {
     let unknown = |why: String| ServerCpus {
         cpus: Vec::new(),
@@ -53,7 +53,7 @@ pub(super) fn ask(server: &Server) -> Result<ServerCpus, EngineError> {
         Ok(read) => read,
         Err(why) => return Ok(unknown(why)),
     };
-    // At this time none of a study's own is there yet.
+    // At this time the study has no other session yet.
     let who = match others(&mut connection, "") {
         Ok(who) => who,
         Err(why) => return Ok(unknown(why)),
@@ -69,7 +69,7 @@ pub(super) fn ask(server: &Server) -> Result<ServerCpus, EngineError> {
     })
 }
 
-/// Sessions of others but for those whose program is named like this.
+/// Sessions of other clients: those whose program name has another prefix.
 fn others(connection: &mut Connection, but: &str) -> Result<Vec<String>, String> {
     let sql = fill(include_str!("../../sql/others.sql"), &[("but", but)]);
     let rows = connection.rows(&sql).map_err(|cause| why_not(&cause))?;
@@ -81,9 +81,9 @@ fn others(connection: &mut Connection, but: &str) -> Result<Vec<String>, String>
 /// Whether the login may bind the server, and the server's name.
 fn identity(connection: &mut Connection) -> Result<(bool, String), String> {
     let rows = connection.rows(include_str!("../../sql/may_bind.sql")).map_err(|cause| why_not(&cause))?;
-    let row = rows.first().ok_or("the server does not say its name")?;
+    let row = rows.first().ok_or("the server does not report its name")?;
     let name = text(row, 1).filter(|name| !name.trim().is_empty());
-    Ok((whole(row, 0) == Some(1), name.ok_or("the server does not say its name")?))
+    Ok((whole(row, 0) == Some(1), name.ok_or("the server does not report its name")?))
 }
 
 /// A logical CPU of a row.

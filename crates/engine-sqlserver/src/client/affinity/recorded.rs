@@ -1,6 +1,6 @@
-//! What a journal says of a server: which it is, what its affinity was, and what we made of it.
+//! Contents of a journal: the server, its affinity before, and the affinities that threadwise set.
 //!
-//! One word and its value a line: `server NAME`, `first AUTO` or `first 0-3`, `set 0-1` (before each change), `says
+//! One key and its value a line: `server NAME`, `first AUTO` or `first 0-3`, `set 0-1` (before each change), `says
 //! TEXT`, and the owners that every journal has.
 
 use threadwise_process::journal::{LASTING, Locked, says_line};
@@ -15,9 +15,9 @@ const NAME_CHARS: usize = 60;
 pub(super) struct Recorded {
     /// The server's name.
     pub server: String,
-    /// What was before the first change.
+    /// The affinity before the first change.
     pub first: Setting,
-    /// What we made of it.
+    /// The affinities that threadwise set.
     pub set: Vec<Setting>,
 }
 
@@ -27,12 +27,12 @@ pub(super) fn kind(server: &str) -> String {
     format!("{LASTING}{}", server.chars().take(NAME_CHARS).map(plain).collect::<String>())
 }
 
-/// A name as the journal has it, whose text is ASCII without controls.
+/// A name as stored in the journal, which is ASCII without control characters.
 pub(super) fn written_name(server: &str) -> String {
     server.chars().map(|c| if c.is_ascii_graphic() { c } else { '?' }).collect()
 }
 
-/// The first lines of a journal. `address` is how people reach the server.
+/// The first lines of a journal. `address` is the server's address in messages.
 pub(super) fn lines(server: &str, first: &Setting, address: &str) -> String {
     let says = says_line(&format!(
         "the server at {address} still has the CPU affinity of a study that was killed (it was {} before); the next \
@@ -48,8 +48,8 @@ pub(super) fn set_line(setting: &Setting) -> String {
     format!("set {}\n", setting.word())
 }
 
-/// Whether whole lines of a journal say that something was to be changed. One that was being made when its study was
-/// killed says nothing yet.
+/// Whether complete lines of a journal record a change. A journal whose study was killed while it was being made
+/// records none.
 pub(super) fn has_changed(lines: &str) -> bool {
     lines.lines().any(|line| line.starts_with("set "))
 }
@@ -58,7 +58,7 @@ impl Recorded {
     /// Reads a journal.
     ///
     /// # Errors
-    /// A line that is damaged, or one that is missing.
+    /// A damaged or missing line.
     pub(super) fn of(journal: &Locked) -> Result<Self, String> {
         Self::parse(journal.whole()).map_err(|why| {
             format!("journal {}: {why}; set the affinity by hand and remove it", journal.path().display())
@@ -67,19 +67,19 @@ impl Recorded {
 
     fn parse(lines: &str) -> Result<Self, String> {
         let (mut server, mut first, mut set) = (None, None, Vec::new());
-        let value = |word: &str| Setting::of_word(word).ok_or_else(|| format!("'{word}' is no affinity"));
+        let value = |word: &str| Setting::of_word(word).ok_or_else(|| format!("'{word}' is not an affinity"));
         for line in lines.lines().filter(|line| !Locked::is_owner(line)) {
             match line.split_once(' ') {
                 Some(("server", name)) => server = Some(name.to_owned()),
                 Some(("first", word)) => first = Some(value(word)?),
                 Some(("set", word)) => set.push(value(word)?),
                 Some(("says", _)) => {}
-                _ => return Err(format!("'{line}' is no line of it")),
+                _ => return Err(format!("'{line}' is not a line of a journal")),
             }
         }
         Ok(Self {
             server: server.ok_or("it does not name the server")?,
-            first: first.ok_or("it does not say what was before")?,
+            first: first.ok_or("it does not name the affinity before the study")?,
             set,
         })
     }

@@ -9,12 +9,12 @@ use crate::client::error::advice;
 use crate::client::statements::{fill, whole};
 use crate::client::workload::why_not;
 
-/// Which logical CPUs the server uses.
+/// The server's affinity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Setting {
-    /// It chooses itself; these are they.
+    /// The server chooses; these are its logical CPUs.
     Auto(CpuSet),
-    /// These were chosen for it.
+    /// Set to these.
     Chosen(CpuSet),
 }
 
@@ -29,7 +29,7 @@ impl Setting {
         }
     }
 
-    /// Whether both leave the server the same choice.
+    /// Whether both have the same effect.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Auto(_), Self::Auto(_)) => true,
@@ -38,11 +38,11 @@ impl Setting {
         }
     }
 
-    /// The statement that makes it so.
+    /// The statement that sets it.
     pub(super) fn statement(&self) -> String {
         let list = match self {
             Self::Auto(_) => AUTO.to_owned(),
-            // `0-3,8` is `0 TO 3, 8` there.
+            // `0-3,8` is written `0 TO 3, 8`.
             Self::Chosen(cpus) => cpus.to_string().replace('-', " TO ").replace(',', ", "),
         };
         fill(include_str!("../../sql/set_affinity.sql"), &[("list", &list)]).trim_end().to_owned()
@@ -56,7 +56,7 @@ impl Setting {
         }
     }
 
-    /// What a word of the journal means; `None` where it is none.
+    /// Parses a word of the journal; `None` for another word.
     pub(super) fn of_word(word: &str) -> Option<Self> {
         match word {
             AUTO => Some(Self::Auto(CpuSet::new())),
@@ -65,7 +65,7 @@ impl Setting {
     }
 }
 
-/// What is in force, and all logical CPUs that the server could use.
+/// The current affinity, and all logical CPUs that the server could use.
 ///
 /// # Errors
 /// Why it cannot be read, in one line that names the right.
@@ -79,16 +79,16 @@ pub(super) fn read(connection: &mut Connection) -> Result<(Setting, Vec<ServerCp
     Ok((if is_auto { Setting::Auto(online) } else { Setting::Chosen(online) }, cpus))
 }
 
-/// Makes it so and reads it back.
+/// Sets the affinity and reads it back.
 ///
 /// # Errors
-/// The server refuses, or reads differently; in one line.
+/// The server refuses, or has another value afterwards; in one line.
 pub(super) fn put(connection: &mut Connection, wanted: &Setting) -> Result<(), String> {
     connection.run(&wanted.statement()).map_err(|cause| advice(&cause))?;
     let (now, _) = read(connection)?;
     match now.is_like(wanted) {
         true => Ok(()),
-        false => Err(format!("it was set to CPU = {} and reads {}", wanted.word(), now.word())),
+        false => Err(format!("it was set to CPU = {} and reads back as {}", wanted.word(), now.word())),
     }
 }
 

@@ -1,7 +1,7 @@
-//! The watchdog: a process that outlives a study that was killed, and puts the server's affinity back.
+//! The watchdog: a process that outlives a killed study and restores the server's affinity.
 //!
-//! It is this program itself with other arguments. The login comes as to any worker, by its environment or from a file
-//! that is read at the start; it lies in the watchdog's memory and nowhere else.
+//! It is the same program with other arguments. It gets the login like any worker, from its environment or from a file
+//! that it reads at the start, and keeps it only in memory.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -17,22 +17,22 @@ use super::held::put_back;
 use crate::client::find;
 use crate::failed;
 
-/// The first argument of the watchdog; the journal's path and the engine's options follow as `NAME=VALUE`.
+/// The watchdog's first argument; the journal's path and the engine's options follow as `NAME=VALUE`.
 pub const WATCHDOG: &str = "affinity-watchdog";
 
-/// How long a server that does not answer is tried: it may be starting.
+/// How long it tries a server that does not answer, which may be starting.
 const TRIES: Duration = Duration::from_secs(60);
 /// Pause before trying again.
 const BETWEEN: Duration = Duration::from_secs(1);
 
-/// A watchdog at work, as its starter sees it.
+/// A running watchdog, as its parent sees it.
 pub(super) struct Watchdog(Child);
 
 impl Watchdog {
     pub(super) fn start(journal: &Path, engine_options: &Options) -> io::Result<Self> {
         let mut args = vec![WATCHDOG.to_owned(), journal.display().to_string()];
         args.extend(engine_options.iter().map(|(name, value)| format!("{name}={value}")));
-        // What carries our mark is ended with the study, and the descriptor of replies is the worker's.
+        // A process with threadwise's mark would be ended with the study; the reply descriptor is the worker's.
         let environment = std::env::vars_os().filter(|(name, _)| {
             name.to_str().is_none_or(|name| ![marked::VARIABLE, REPLY_FD].contains(&name))
         });
@@ -43,7 +43,7 @@ impl Watchdog {
         !matches!(self.0.try_wait(), Ok(None))
     }
 
-    /// Lets it end; waits for that where nothing is left for it.
+    /// Lets it end; waits for its end if it has nothing left to do.
     pub(super) fn end(mut self, is_waited_for: bool) {
         drop(self.0.stdin.take());
         if is_waited_for {
@@ -52,10 +52,10 @@ impl Watchdog {
     }
 }
 
-/// What the watchdog does: waits for the end of `stdin`, then puts back what the journal has.
+/// The watchdog's main function: waits for the end of `stdin`, then restores the affinity of the journal.
 ///
 /// # Errors
-/// The arguments are not those of a watchdog, or the server could not be put back; the next study there tries again.
+/// Invalid arguments, or the server could not be restored; the next study there tries again.
 pub fn watch(args: &[String], stdin: &mut dyn Read) -> Result<(), EngineError> {
     let refused = |why: String| failed("watch over the server's CPU affinity", why);
     let (journal, options) = args.split_first().ok_or_else(|| refused("no journal is named".to_owned()))?;
@@ -66,13 +66,13 @@ pub fn watch(args: &[String], stdin: &mut dyn Read) -> Result<(), EngineError> {
     };
     let options: Option<Options> = options.iter().map(option).collect();
     let options = options.ok_or_else(|| refused("an option is not NAME=VALUE".to_owned()))?;
-    // The login is tried while it can still be said that it does not work.
+    // The login is tested while an error can still be reported.
     let server = find(&options)?;
     let opened = Locked::open(journal).map_err(|error| refused(error.to_string()))?;
-    let mut opened = opened.ok_or_else(|| refused("its journal is not there".to_owned()))?;
+    let mut opened = opened.ok_or_else(|| refused("there is no such journal".to_owned()))?;
     opened.enter().map_err(|error| refused(error.to_string()))?;
     drop(opened);
-    // An error is an end, too.
+    // A read error means the end, too.
     let _ = io::copy(stdin, &mut io::sink());
     let until = Instant::now() + TRIES;
     loop {

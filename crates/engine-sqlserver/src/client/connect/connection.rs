@@ -1,7 +1,7 @@
-//! One connection, spoken to by one thread that waits for each answer.
+//! A synchronous connection, used by one thread.
 //!
-//! The client library is asynchronous; a runtime on the calling thread does nothing but wait in `epoll_wait` for
-//! the socket, and between calls nothing of it runs.
+//! The client library is asynchronous; a runtime on the calling thread only waits in `epoll_wait` for the socket, and
+//! nothing of it runs between calls.
 
 use std::time::Duration;
 use tiberius::{Client, Config, Row, ToSql, TokenRow};
@@ -13,10 +13,10 @@ use tokio_util::compat::{Compat, TokioAsyncWriteCompatExt};
 /// An error of the client library.
 pub(crate) type Fault = tiberius::error::Error;
 
-/// How long a server may take to accept a connection, and again to let a login in.
+/// Time limit for a connection, and again for the login.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
-/// The message of an error of time where a connection was had.
+/// Message of a timeout after the connection was open.
 pub(super) const LOGGING_IN: &str = "logging in";
 
 /// An open connection.
@@ -25,12 +25,12 @@ pub(crate) struct Connection {
     client: Client<Compat<TcpStream>>,
 }
 
-/// Why a query gave no answer.
+/// Why a query has no answer.
 #[derive(Debug)]
 pub(crate) enum Unanswered {
-    /// The server or the way to it.
+    /// An error of the server or the connection.
     Fault(Fault),
-    /// The time was over; the connection is of no more use.
+    /// The time limit was reached; the connection can no longer be used.
     TooLong,
 }
 
@@ -38,7 +38,7 @@ impl Connection {
     /// Connects and logs in.
     ///
     /// # Errors
-    /// Nobody answers, or the login is not let in.
+    /// No answer, or a refused login.
     pub(super) fn open(config: Config) -> Result<Self, Fault> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let client = runtime.block_on(async {
@@ -52,10 +52,10 @@ impl Connection {
         Ok(Self { runtime, client })
     }
 
-    /// Runs a batch and reads all that it answers.
+    /// Runs a batch and reads all of its results.
     ///
     /// # Errors
-    /// The first of the server, or the connection's.
+    /// The first error of the server, or an error of the connection.
     pub(crate) fn run(&mut self, sql: &str) -> Result<(), Fault> {
         self.results(sql).map(drop)
     }
@@ -88,7 +88,7 @@ impl Connection {
         Ok(sets.into_iter().next().unwrap_or_default())
     }
 
-    /// How many rows a statement with parameters changed.
+    /// Number of rows that a statement with parameters changed.
     ///
     /// # Errors
     /// As [`Self::run`].
@@ -97,10 +97,10 @@ impl Connection {
         self.runtime.block_on(async { Ok(client.execute(sql, parameters).await?.total()) })
     }
 
-    /// The result sets of a batch that may take so long and no longer.
+    /// The result sets of a batch, within a time limit.
     ///
     /// # Errors
-    /// As [`Self::run`], or the time was over.
+    /// As [`Self::run`], or the time limit was reached.
     pub(crate) fn results_within(&mut self, sql: &str, limit: Duration) -> Result<Vec<Vec<Row>>, Unanswered> {
         let client = &mut self.client;
         let asked = async { client.simple_query(sql).await?.into_results().await };
@@ -110,11 +110,11 @@ impl Connection {
         }
     }
 
-    /// Loads rows into these columns of a table (TDS bulk load), as many as `next` gives. Gives how
-    /// many were sent; how many arrived has to be counted, since NOCOUNT keeps the server from saying it.
+    /// Loads rows into these columns of a table (TDS bulk load), as many as `next` gives. Gives the number sent;
+    /// the caller counts how many arrived, since NOCOUNT suppresses the server's count.
     ///
     /// # Errors
-    /// As [`Self::run`], or that of `next`, and nothing is then loaded.
+    /// As [`Self::run`], or an error of `next`; then nothing is loaded.
     pub(crate) fn bulk<E: From<Fault>>(
         &mut self,
         table: &str,

@@ -1,8 +1,8 @@
-//! What the server says on the side (INFO tokens), such as the times of SET STATISTICS TIME.
+//! Informational messages of the server (INFO tokens), such as the times of SET STATISTICS TIME.
 //!
-//! The client library gives them to nobody; it writes each to its trace (tiberius 0.13,
-//! `tds/stream/token.rs`, `get_info`: an event of level DEBUG whose message is the text). A connection's tokens
-//! are read on the thread that asks, so each thread keeps what it heard, and only while it listens.
+//! The client library only writes them to its trace (tiberius 0.13, `tds/stream/token.rs`, `get_info`: an event of
+//! level DEBUG whose message is the text). A connection's tokens are read on the calling thread, so each thread
+//! collects them while it listens.
 
 use std::cell::RefCell;
 use std::fmt::Debug;
@@ -11,23 +11,23 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::{Interest, set_global_default};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// Where the library writes its tokens from.
+/// The library's module that traces tokens.
 const TARGET: &str = "tiberius::tds::stream::token";
 
 thread_local! {
-    /// What this thread heard; `None` while it does not listen.
+    /// Messages of this thread; `None` while it does not listen.
     static HEARD: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
 }
 
 struct Ear;
 
-/// Has threads of this process hear messages. Once, before anything else; a second time changes nothing.
+/// Subscribes this process to messages. Call it first of all; further calls change nothing.
 pub fn hear() {
-    // Somebody else's subscriber hears nothing for us, and times are then not known.
+    // With another subscriber there are no messages, and times are unknown.
     let _ = set_global_default(Ear);
 }
 
-/// What `ask` gives, and the messages that came meanwhile on this thread.
+/// The result of `ask`, and the messages on this thread meanwhile.
 pub(crate) fn heard<T>(ask: impl FnOnce() -> T) -> (T, Vec<String>) {
     HEARD.with(|heard| *heard.borrow_mut() = Some(Vec::new()));
     let done = ask();

@@ -1,4 +1,4 @@
-//! Which server is meant: the URL, then the variables of `sqlcmd` (SQLCMDUSER, SQLCMDPASSWORD).
+//! Which server to connect to: the URL, then the variables of `sqlcmd` (SQLCMDUSER, SQLCMDPASSWORD).
 //!
 //! Source: "sqlcmd utility", environment variables, of the SQL Server documentation.
 
@@ -32,10 +32,10 @@ pub(crate) struct Target {
     pub options: ServerOptions,
 }
 
-/// The target that the options mean here.
+/// The target that the options name on this machine.
 ///
 /// # Errors
-/// A URL that is none, or that holds a password; a file of a password that is none.
+/// An invalid URL, or one with a password; an invalid password file.
 pub(crate) fn target(options: ServerOptions) -> Result<Target, EngineError> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     resolve(options, &variable)
@@ -60,13 +60,13 @@ impl Target {
         self.password.is_some()
     }
 
-    /// What the client library wants to know.
+    /// Options for the client library.
     fn config(&self, application: &str) -> Config {
         let mut config = Config::new();
         config.host(&self.host);
         config.port(self.port);
         config.application_name(application);
-        // A load or a query takes what it takes; whoever asks has a limit of their own.
+        // Loads and queries have no limit here; callers set their own.
         config.command_timeout(None);
         if let Some(database) = &self.database {
             config.database(database);
@@ -94,12 +94,12 @@ impl Target {
         config
     }
 
-    /// Whether the way to it is one inside this machine; a forwarded port may still lead elsewhere.
+    /// Whether the server is reached inside this machine; a forwarded port may still lead elsewhere.
     pub(crate) fn is_near(&self) -> bool {
         self.host == "localhost" || self.host == "::1" || self.host.starts_with("127.")
     }
 
-    /// Whether its addresses are this machine's: only those can be bound here.
+    /// Whether its addresses are this machine's: only such a server can be bound here.
     pub(crate) fn is_here(&self) -> bool {
         let addresses = (self.host.as_str(), self.port).to_socket_addrs();
         addresses.is_ok_and(|all| {
@@ -113,14 +113,14 @@ impl Target {
         format!("{}:{}", self.host, self.port)
     }
 
-    /// What a reader of the report must know of the way to it.
+    /// A note on encryption.
     pub(crate) fn tls_line(&self) -> &'static str {
         match self.options.tls {
             Tls::Verify => "connections are encrypted by TLS, and the server's certificate was verified",
             Tls::Trust => {
-                "connections are encrypted by TLS; the server's certificate was not looked at (tls=trust)"
+                "connections are encrypted by TLS; the server's certificate was not checked (tls=trust)"
             }
-            Tls::Off => "connections are not encrypted but for the login (tls=off)",
+            Tls::Off => "connections are not encrypted, except the login (tls=off)",
             Tls::Plain => "connections are not encrypted, and neither was the login (tls=plain)",
         }
     }

@@ -1,4 +1,4 @@
-//! The password: where it comes from, and that it is never shown.
+//! The password: its sources, and a type that never shows it.
 
 use std::fmt;
 use std::os::unix::fs::PermissionsExt;
@@ -10,12 +10,12 @@ use threadwise_machine::given;
 /// The variable that `sqlcmd` reads, too.
 pub(super) const VARIABLE: &str = "SQLCMDPASSWORD";
 
-/// A password. Its text goes to the client library alone.
+/// A password. Only the client library gets its text.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Secret(String);
 
 impl Secret {
-    /// Keeps a password.
+    /// Wraps a password.
     pub(super) fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
@@ -32,15 +32,15 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The first line of a file that nobody else may read.
+/// The first line of a file that other users may not read.
 ///
 /// # Errors
-/// There is none, or others may read it.
+/// There is no such file, or other users may read it.
 pub(super) fn of_file(path: &Path) -> Result<Secret, EngineError> {
     let cannot = |why: String| refuse("password_file", format!("{}: {why}", path.display()));
     let mode = std::fs::metadata(path).map_err(|cause| cannot(cause.to_string()))?.permissions().mode();
     if mode & 0o077 != 0 {
-        return Err(cannot(format!("others may read it: chmod 600 {}", path.display())));
+        return Err(cannot(format!("other users may read it: chmod 600 {}", path.display())));
     }
     let text = given::text(path, given::TEXT_BYTES).map_err(|cause| cannot(cause.to_string()))?;
     match text.lines().next().filter(|line| !line.is_empty()) {

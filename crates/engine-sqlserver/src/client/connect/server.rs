@@ -11,14 +11,14 @@ use crate::client::error::{advice, code, one_line};
 use crate::failed;
 use crate::options::{Affinity, ServerOptions, Tls};
 
-/// Settings of every connection: no counts of rows on the wire, no half transactions, and that a deadlock with a
-/// session of the user's ends this one.
+/// Settings of every connection: no row counts, rollback of the whole transaction at an error, and this session as the
+/// victim of a deadlock with a user's session.
 const SETTINGS: &str = include_str!("../../sql/settings.sql");
 
-/// The oldest version whose syntax our statements keep to: 2014, with delayed durability and tables in memory.
+/// The oldest supported version: 2014, with delayed durability and tables in memory.
 const OLDEST: u32 = 12;
 
-/// A server that answered, with the login that it let in. Cheap to copy, for every thread.
+/// A server that answered, with the login used. Cheap to clone, for every thread.
 #[derive(Clone)]
 pub(crate) struct Server(Arc<Inner>);
 
@@ -27,7 +27,7 @@ struct Inner {
     facts: Facts,
 }
 
-/// What a server says of itself.
+/// Facts about a server.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Facts {
     /// First part of the version: 16 for SQL Server 2022.
@@ -37,7 +37,7 @@ struct Facts {
     /// The first line of @@VERSION.
     product: String,
     database: String,
-    /// Whether it is Babelfish, which speaks the language and is another server.
+    /// Whether it is Babelfish, another server with the same language.
     is_babelfish: bool,
 }
 
@@ -48,10 +48,10 @@ impl std::fmt::Debug for Server {
 }
 
 impl Server {
-    /// Connects once and learns the version.
+    /// Connects once and reads the version.
     ///
     /// # Errors
-    /// Nobody answers, the login is not let in, or the version is not supported.
+    /// No answer, a refused login, or an unsupported version.
     pub(crate) fn find(options: ServerOptions) -> Result<Self, EngineError> {
         let target = target(options)?;
         let mut connection =
@@ -59,10 +59,10 @@ impl Server {
         let rows = connection.rows(include_str!("../../sql/version.sql"));
         let rows = rows.map_err(|cause| refused(&target, &cause))?;
         let facts = rows.first().and_then(facts);
-        let facts = facts.ok_or_else(|| failed("read the server's version", "it says nothing of itself"))?;
+        let facts = facts.ok_or_else(|| failed("read the server's version", "the answer is empty"))?;
         if facts.major < OLDEST {
             let why = format!(
-                "version {} is older than 12.0 (2014), the oldest whose language our statements keep to; use a \
+                "version {} is older than 12.0 (2014), the oldest that threadwise supports; use a \
                  newer one",
                 facts.version
             );
@@ -71,10 +71,10 @@ impl Server {
         Ok(Self(Arc::new(Inner { target, facts })))
     }
 
-    /// A new connection, with these settings; the server lists it under this name.
+    /// A new connection with [`SETTINGS`] and this program name.
     ///
     /// # Errors
-    /// The server is gone or does not let us in.
+    /// The server is gone or refuses the login.
     pub(crate) fn connect(&self, name: &str) -> Result<Connection, EngineError> {
         let target = &self.0.target;
         let mut connection =
@@ -82,7 +82,7 @@ impl Server {
         for line in SETTINGS.lines().filter(|line| !line.is_empty() && !line.starts_with("--")) {
             match connection.run(line) {
                 Ok(()) => {}
-                // Babelfish has not all of them, and works as if they were set.
+                // Babelfish lacks some of them, and works as if they were set.
                 Err(Fault::Server(_)) if self.is_babelfish() => {}
                 Err(cause) => return Err(failed("set up a connection", advice(&cause))),
             }
@@ -90,12 +90,12 @@ impl Server {
         Ok(connection)
     }
 
-    /// Schema of our objects.
+    /// Threadwise's schema.
     pub(crate) fn schema(&self) -> &str {
         &self.0.target.options.schema
     }
 
-    /// What is done about its logical CPUs.
+    /// How its logical CPUs are treated.
     pub(crate) fn affinity(&self) -> Affinity {
         self.0.target.options.affinity
     }
@@ -105,7 +105,7 @@ impl Server {
         &self.0.target
     }
 
-    /// The database that our schema is in.
+    /// The database of threadwise's schema.
     pub(crate) fn database(&self) -> &str {
         &self.0.facts.database
     }
@@ -115,7 +115,7 @@ impl Server {
         self.0.facts.is_babelfish
     }
 
-    /// Product and version, for the result file: nothing that Babelfish does is called SQL Server's.
+    /// Product and version, for the result file, so that Babelfish is not taken for SQL Server.
     pub(crate) fn version_text(&self) -> String {
         match self.0.facts.is_babelfish {
             true => one_line(&self.0.facts.product),
@@ -136,7 +136,7 @@ fn facts(row: &Row) -> Option<Facts> {
     })
 }
 
-/// Why there is no connection, and what to do next. Never the password.
+/// Why there is no connection, and what to do next. Never contains the password.
 fn refused(target: &Target, cause: &Fault) -> EngineError {
     let action = format!("connect to {} as '{}'", target.place(), target.user);
     let why = match (code(cause), cause) {
@@ -148,9 +148,9 @@ fn refused(target: &Target, cause: &Fault) -> EngineError {
                              file (--engine-option password_file=/path)"
             .to_owned(),
         (Some(18452 | 18461), _) => {
-            "it takes no logins of this kind; use one of SQL Server with a password (mixed mode)".to_owned()
+            "it does not accept logins of this kind; use a SQL Server login with a password (mixed mode)".to_owned()
         }
-        (Some(18470 | 18486 | 18487 | 18488), _) => advice(cause) + "; have its owner set it right",
+        (Some(18470 | 18486 | 18487 | 18488), _) => advice(cause) + "; ask its administrator to correct it",
         (Some(4060 | 911), _) => "there is no such database, or the login may not open it; correct its name in the \
                                   address, or leave it out for the login's own"
             .to_owned(),
@@ -161,51 +161,52 @@ fn refused(target: &Target, cause: &Fault) -> EngineError {
         (None, Fault::Tls(cause)) => no_tls(target.options.tls, cause),
         (None, Fault::Io { kind, message }) => match kind {
             ErrorKind::ConnectionRefused => "the connection was refused; is the server running there, and does it \
-                                             listen to TCP?"
+                                             listen on TCP?"
                 .to_owned(),
             ErrorKind::TimedOut if message.contains(LOGGING_IN) => {
                 let plain = match target.options.tls {
                     Tls::Off => {
-                        " One without TLS takes --engine-option tls=plain, which sends the password unencrypted"
+                        " For a server without TLS give --engine-option tls=plain, which sends the password unencrypted"
                     }
                     _ => "",
                 };
-                format!("it takes connections and says nothing; is that a port of SQL Server?{plain}")
+                format!("it accepts connections and does not answer; is this a port of SQL Server?{plain}")
             }
             ErrorKind::TimedOut => "no answer; check host, port and firewall".to_owned(),
             _ if message.contains("certificate") => no_tls(target.options.tls, message),
             ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => {
-                "the connection was closed before the login; is that a port of SQL Server, and does it have TLS? One without takes \
-                 --engine-option tls=plain, which sends the password unencrypted"
+                "the connection was closed before the login; is this a port of SQL Server, and does it have TLS? For a \
+                 server without TLS give --engine-option tls=plain, which sends the password unencrypted"
                     .to_owned()
             }
-            _ => format!("what answers there does not speak to clients of SQL Server ({})", one_line(message)),
+            _ => format!("the program that answers there is not SQL Server ({})", one_line(message)),
         },
-        // The library's words where the server says that it cannot encrypt and we want it to.
+        // The library's message if the server cannot encrypt and the options require it.
         (None, Fault::Protocol(cause)) if cause.contains("encryption level") => {
-            "no TLS: the server has none; have its owner set it up, or give --engine-option tls=plain, which sends the password unencrypted"
+            "no TLS: the server has none; ask its administrator to set it up, or give --engine-option tls=plain, which \
+             sends the password unencrypted"
                 .to_owned()
         }
-        (None, other) => format!("what answers there does not speak to clients of SQL Server ({})", advice(other)),
+        (None, other) => format!("the program that answers there is not SQL Server ({})", advice(other)),
     };
     failed(action, why)
 }
 
 fn no_tls(tls: Tls, cause: &str) -> String {
     let cause = one_line(cause);
-    // What the library says to do next is for those who program with it.
+    // The library's advice is for programmers.
     let cause = cause.split(". To connect anyway").next().unwrap_or_default();
     match tls {
         Tls::Verify => format!(
-            "no TLS: {cause}; --engine-option tls_ca=/FILE names its authority, tls=trust does not look at its \
+            "no TLS: {cause}; --engine-option tls_ca=/FILE names its authority, tls=trust does not check its \
              certificate"
         ),
         Tls::Trust => format!("no TLS: {cause}; --engine-option tls=off encrypts the login alone"),
         Tls::Off => format!(
-            "no TLS: {cause}; the login needs it: have the server's owner set it up, or give --engine-option tls=plain, \
-             which sends the password unencrypted"
+            "no TLS: {cause}; the login needs it: ask the server's administrator to set it up, or give \
+             --engine-option tls=plain, which sends the password unencrypted"
         ),
-        Tls::Plain => format!("no TLS: {cause}; the server wants it: --engine-option tls=trust"),
+        Tls::Plain => format!("no TLS: {cause}; the server requires it: give --engine-option tls=trust"),
     }
 }
 

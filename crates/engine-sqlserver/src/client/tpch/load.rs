@@ -1,5 +1,5 @@
 //! The data of `tpch`: heaps filled by bulk load from the generator, then primary keys and an index for each foreign
-//! key, then statistics. A row in our list of loads, made last, says that all of it is whole.
+//! key, then statistics. A row in the table of loads, made last, marks the data as complete.
 //!
 //! Source: TPC-H specification, clauses 1.4 and 1.5.4 (keys and their indexes are allowed, as is an order by one
 //! date); "The Data Loading Performance Guide" (load into a heap under a lock of the table, index afterwards).
@@ -24,13 +24,13 @@ use crate::client::statements::{fill, one_row, run, text, whole};
 use crate::client::workload::Objects;
 use crate::failed;
 
-/// Goes up whenever the same options give other tables.
+/// Increased whenever the same options give other tables.
 const FORMAT: u32 = 1;
 
 /// Rows of one bulk load, each of which is a transaction.
 const BATCH: u64 = 200_000;
 
-/// What ends a load: an error of the server's, or of the rows that it is sent.
+/// Why a load ended: an error of the server, or of the rows to send.
 enum Stop {
     Fault(Fault),
     Ours(EngineError),
@@ -45,7 +45,7 @@ impl From<Fault> for Stop {
 /// Makes the data, or finds it.
 ///
 /// # Errors
-/// The generator's or the server's, or a table with another number of rows than it should have.
+/// An error of the generator or the server, or a table with another number of rows than it should have.
 pub(super) fn load(
     server: &Server,
     request: &LoadRequest,
@@ -58,8 +58,8 @@ pub(super) fn load(
     }
     if let Some(other) = mark_of(&mut control, schema)? {
         let why = format!(
-            "a server of yours holds one data set at a time, and there is {other} from another treatment: give all the \
-             same scale and cluster"
+            "your own server holds one data set at a time, and it has {other} of another treatment: give all \
+             treatments the same scale and cluster"
         );
         return Err(refuse("scale", why));
     }
@@ -73,7 +73,7 @@ pub(super) fn load(
         let sql = format!("UPDATE STATISTICS [{schema}].[{}] WITH FULLSCAN", table.name);
         match control.run(&sql) {
             Ok(()) => {}
-            // It keeps its own.
+            // Babelfish keeps its own.
             Err(Fault::Server(_)) if server.is_babelfish() => {}
             Err(cause) => return Err(query(format!("gather statistics of table {}", table.name), &cause)),
         }
@@ -83,10 +83,10 @@ pub(super) fn load(
     Ok(loaded)
 }
 
-/// Refuses data that is not there, or not whole.
+/// Refuses data that does not exist, or is not complete.
 ///
 /// # Errors
-/// So it is.
+/// It is missing or incomplete.
 pub(super) fn must_be_whole(
     control: &mut Connection,
     schema: &str,
@@ -95,13 +95,13 @@ pub(super) fn must_be_whole(
     match schema::loaded(control, schema, &mark(options))? {
         Some(_) => Ok(()),
         None => {
-            let why = format!("schema {schema} has no whole data; load comes before start");
+            let why = format!("schema {schema} has no complete data; load it before start");
             Err(failed("find the loaded data", why))
         }
     }
 }
 
-/// The name of a data set in our list of loads.
+/// The name of a data set in the table of loads.
 fn mark(options: &TpchOptions) -> String {
     format!("tpch {} format {FORMAT}", options.key().folder_name())
 }
@@ -114,9 +114,9 @@ fn mark_of(control: &mut Connection, schema: &str) -> Result<Option<String>, Eng
 
 fn notes(options: &TpchOptions) -> Vec<String> {
     let order = match options.cluster {
-        Cluster::OrderKey => "each table lies in the order of its primary key".to_owned(),
+        Cluster::OrderKey => "each table is in the order of its primary key".to_owned(),
         Cluster::ShipDate => format!(
-            "lineitem lies in the order of {}, other tables in that of their primary keys",
+            "lineitem is in the order of {}, other tables in that of their primary keys",
             SHIPDATE_ORDER.join(", ")
         ),
     };
@@ -126,10 +126,10 @@ fn notes(options: &TpchOptions) -> Vec<String> {
     )]
 }
 
-/// The type of a column; with `floats` that in which decimals arrive.
+/// The type of a column; with `floats` the type in which decimals arrive.
 ///
-/// Babelfish 4.3 reads each decimal of a bulk load as one of 16 bytes (`TdsTypeNumericToDatum`), whatever its length
-/// is; doubles hold these exactly enough to become decimals of two digits afterwards.
+/// Babelfish 4.3 reads each decimal of a bulk load as one of 16 bytes (`TdsTypeNumericToDatum`), whatever its length;
+/// doubles hold these exactly enough to become decimals of two digits afterwards.
 fn type_of(kind: Kind, floats: bool) -> String {
     match kind {
         Kind::Decimal if floats => "float".into(),
@@ -172,7 +172,7 @@ fn fill_table(
     Ok(counted)
 }
 
-/// Sends the generator's text, so many rows at a time. Gives how many there were.
+/// Sends the generator's text, a batch of rows at a time. Gives the number of rows.
 fn pour(
     control: &mut Connection,
     name: &str,
@@ -195,7 +195,10 @@ fn pour(
             let line = line.map_err(|cause| Stop::Ours(failed(&action, cause)))?;
             row(table, floats, &line).map(Some).ok_or_else(|| {
                 let place = line.position().map_or(0, csv::Position::line);
-                Stop::Ours(failed(&action, format!("line {place} of the generator's text is no row of it")))
+                Stop::Ours(failed(
+                    &action,
+                    format!("line {place} of the generator's text is not a row of it"),
+                ))
             })
         };
         let sent = control.bulk(name, &columns, &mut next).map_err(|stop| match stop {
@@ -209,7 +212,7 @@ fn pour(
     }
 }
 
-/// A line as the row of its table; `None` where it is none.
+/// A line as the row of its table; `None` if it is not one.
 fn row(table: &Table, floats: bool, line: &csv::StringRecord) -> Option<TokenRow<'static>> {
     if line.len() != table.columns.len() {
         return None;
@@ -222,7 +225,7 @@ fn row(table: &Table, floats: bool, line: &csv::StringRecord) -> Option<TokenRow
             Kind::Decimal if floats => ColumnData::F64(Some(field.parse().ok()?)),
             Kind::Decimal => ColumnData::Numeric(Some(Numeric::new_with_scale(hundredths(field)?, 2))),
             Kind::Date => ColumnData::Date(Some(Date::new(days(field)?))),
-            // Padded here: not every server does that in a bulk load.
+            // Padded here, since not every server does so in a bulk load.
             Kind::Char(width) => {
                 ColumnData::String(Some(format!("{field:<width$}", width = *width as usize).into()))
             }
@@ -239,7 +242,7 @@ fn index(
     options: &TpchOptions,
 ) -> Result<(), EngineError> {
     let name = format!("[{schema}].[{}]", table.name);
-    let action = format!("make the indexes of table {name}");
+    let action = format!("create the indexes of table {name}");
     let by_date = table.name == "lineitem" && options.cluster == Cluster::ShipDate;
     if by_date {
         let order = SHIPDATE_ORDER.join(", ");
@@ -259,7 +262,7 @@ fn index(
     Ok(())
 }
 
-/// Bytes of all tables and indexes; 0 where the server does not say.
+/// Bytes of all tables and indexes; 0 if the server does not report them.
 fn bytes(control: &mut Connection, schema: &str) -> u64 {
     let sql = fill(include_str!("../../sql/tpch_bytes.sql"), &[("schema", schema)]);
     let rows = control.rows(&sql).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! `tpch`: the 22 queries on tables in our schema, which all treatments share.
+//! `tpch`: the 22 queries on tables in threadwise's schema, which all treatments share.
 //!
-//! A query is one batch with `OPTION (MAXDOP n)`. How long it was compiled and executed, and its CPU time on all
-//! threads, is what SET STATISTICS TIME says of it; the elapsed time is the client's, less the compilation.
+//! A query is one batch with `OPTION (MAXDOP n)`. SET STATISTICS TIME reports how long it was compiled and executed,
+//! and its CPU time on all threads; the elapsed time is the client's, less the compilation.
 
 mod load;
 mod plan;
@@ -43,15 +43,15 @@ impl Notes {
     }
 }
 
-/// A treatment at workload.
+/// A started treatment.
 struct AtWork {
     server: Server,
     options: TpchOptions,
     /// All logical CPUs of the sessions.
     placement: CpuSet,
-    /// What binds the server before each query, since treatments take turns query by query.
+    /// Binds the server before each query, since treatments take turns query by query.
     bound: Option<Mutex<Bound>>,
-    /// How often the server was bound: connections that were opened before are opened again.
+    /// How often the server was bound: older connections are opened again.
     times_bound: Arc<AtomicU64>,
     notes: Notes,
 }
@@ -74,7 +74,7 @@ pub(super) fn load(server: &Server, request: &LoadRequest) -> Result<Loaded, Eng
 /// Starts a treatment.
 ///
 /// # Errors
-/// Data that is not there.
+/// The data does not exist.
 pub(super) fn start(server: Server, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
     let options = tpch_options::parse(&request.load)?;
     load::must_be_whole(&mut server.connect("threadwise look")?, server.schema(), &options)?;

@@ -1,22 +1,22 @@
 //! A plan in canonical form, from showplan XML.
 //!
-//! One line an operator: its name, then what tells plans apart, and nothing that follows the data's size, estimates
-//! or the number of threads; the estimates stand behind ` # `. `~ ` marks operators that only move rows between
+//! One line an operator: its name, then properties that distinguish plans, and none that depend on the data's size,
+//! estimates or the number of threads; the estimates follow ` # `. `~ ` marks operators that only move rows between
 //! threads, and the partial half of an aggregate.
 //!
-//! Source: the schema of showplan XML (schemas.microsoft.com/sqlserver/2004/07/showplan); elements and attributes
-//! that it has beside those below are left out.
+//! Source: the schema of showplan XML (schemas.microsoft.com/sqlserver/2004/07/showplan); its other elements and
+//! attributes are left out.
 
 use roxmltree::{Document, Node};
 use std::fmt::Write as _;
 
-/// How a text of this kind begins.
+/// Beginning of a showplan text.
 pub(super) const BEGINS: &str = "<ShowPlanXML";
 
 /// Longest line of a plan.
 const LINE_CHARS: usize = 200;
 
-/// Elements whose columns tell plans apart, and how they are shown.
+/// Elements whose columns distinguish plans, and their labels.
 const COLUMNS: [(&str, &str); 6] = [
     ("HashKeysBuild", "keys"),
     ("InnerSideJoinColumns", "keys"),
@@ -29,9 +29,9 @@ const COLUMNS: [(&str, &str); 6] = [
 /// The canonical text of the first statement's plan.
 ///
 /// # Errors
-/// It is no such plan; one line.
+/// It is not such a plan; one line.
 pub(super) fn read(xml: &str) -> Result<String, String> {
-    let document = Document::parse(xml).map_err(|cause| format!("the plan is no XML: {cause}"))?;
+    let document = Document::parse(xml).map_err(|cause| format!("the plan is not XML: {cause}"))?;
     let root = document.descendants().find(|node| node.has_tag_name_of("RelOp"));
     let root = root.ok_or("the plan has no operator")?;
     let mut text = String::new();
@@ -59,7 +59,7 @@ fn write(operator: Node<'_, '_>, depth: usize, text: &mut String) {
     }
 }
 
-/// The operators right below one, in order.
+/// The operators directly below one, in order.
 fn below<'a, 'input>(operator: Node<'a, 'input>) -> Vec<Node<'a, 'input>> {
     let mut found = Vec::new();
     for child in operator.children().filter(Node::is_element) {
@@ -83,7 +83,7 @@ fn parts<'a, 'input>(operator: Node<'a, 'input>, name: &str) -> Vec<Node<'a, 'in
     found
 }
 
-/// What was estimated for an operator, behind its line.
+/// The estimates for an operator, to follow its line.
 fn estimate(operator: Node<'_, '_>) -> String {
     let number = |name: &str| operator.attribute(name).and_then(|text| text.parse::<f64>().ok());
     match (number("EstimateRows"), number("EstimatedTotalSubtreeCost")) {
@@ -115,7 +115,7 @@ fn line(operator: Node<'_, '_>) -> String {
             .flat_map(|part| part.descendants())
             .filter(|node| node.has_tag_name_of("ColumnReference"))
             .filter_map(|column| column.attribute("Column"))
-            // Names that the optimizer makes up are counted through, and change with the rest of the plan.
+            // Names that the optimizer generates are numbered through, and change with the rest of the plan.
             .filter(|column| {
                 !["Expr", "Union", "Bitmap", "Const"].iter().any(|made| column.starts_with(made))
             })
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn what_is_no_plan_is_an_error() {
-        assert!(read("42").unwrap_err().contains("no XML"));
+        assert!(read("42").unwrap_err().contains("not XML"));
         assert!(read("<ShowPlanXML/>").unwrap_err().contains("no operator"));
     }
 }

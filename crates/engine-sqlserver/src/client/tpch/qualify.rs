@@ -1,5 +1,5 @@
-//! Names of tables with their schema: T-SQL has no search path, so the texts of the queries, which name tables alone,
-//! get the schema before each name of a table that a FROM or JOIN brings in.
+//! Table names with their schema: T-SQL has no search path, so the queries, which name tables alone, get the schema
+//! before each table name in a FROM or JOIN.
 
 use threadwise_engine::workloads::tpch::tables::TABLES;
 

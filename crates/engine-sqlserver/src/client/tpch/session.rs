@@ -17,10 +17,10 @@ use crate::client::error::{advice, query};
 use crate::client::statements::{run, text, whole};
 use crate::failed;
 
-/// A text that needs no right and costs nothing.
+/// A query that needs no right and costs nothing.
 const ONE: &str = "SELECT 1 AS one";
 
-/// What sessions of a treatment are opened with.
+/// Parameters of a treatment's sessions.
 pub(super) struct Open {
     /// The server.
     pub server: Server,
@@ -28,7 +28,7 @@ pub(super) struct Open {
     pub times_bound: Arc<AtomicU64>,
     /// Degree of parallelism.
     pub dop: u32,
-    /// Where notes go.
+    /// Receives notes.
     pub notes: Notes,
 }
 
@@ -44,15 +44,15 @@ pub(super) struct QuerySession {
     is_cold: bool,
     /// Whether plans are shown.
     shows_plans: bool,
-    /// Whether the server says how it executed a query.
+    /// Whether the server reports how it executed a query.
     knows_dop: bool,
 }
 
 impl QuerySession {
-    /// Opens a connection and finds out what the server says of queries.
+    /// Opens a connection and finds out what the server reports about queries.
     ///
     /// # Errors
-    /// The server's, or a missing query.
+    /// An error of the server, or a missing query.
     pub(super) fn open(
         open: Open,
         request: &SessionRequest,
@@ -64,7 +64,7 @@ impl QuerySession {
         let schema = open.server.schema().to_owned();
         let one = |&query: &u8| {
             let text = query_text(ENGINE, &request.load.data_dir, number, query)?;
-            // The comment is by what the server's statistics of the text are found.
+            // The server's statistics of the text are found by this comment.
             let begin = comment(query, number);
             Ok((query, format!("{begin} {} OPTION (MAXDOP {dop})", qualify::qualified(&text, &schema))))
         };
@@ -86,27 +86,27 @@ impl QuerySession {
         if session.is_cold {
             session.empty_caches()?;
             session.open.notes.add(
-                "before each query the server's buffers and its cache of plans are emptied (DBCC DROPCLEANBUFFERS, DBCC \
+                "before each query the server's buffers and plan cache are emptied (DBCC DROPCLEANBUFFERS, DBCC \
                  FREEPROCCACHE), for all of its users",
             );
         }
         Ok(session)
     }
 
-    /// Notes are asked for before the first query, so what is not known of queries has to be found out by then.
+    /// Tries what the server reports, since notes are read before the first query.
     fn try_times(&mut self) -> Result<(), EngineError> {
         let connection = &mut self.connection;
         let (answered, messages) = heard(|| connection.run(ONE));
-        answered.map_err(|cause| query("have queries timed", &cause))?;
+        answered.map_err(|cause| query("turn on times of queries", &cause))?;
         if times::read(&messages).cpu_ms.is_none() {
-            self.open.notes.add("the server does not say how long queries took it (SET STATISTICS TIME)");
+            self.open.notes.add("the server does not report the times of queries (SET STATISTICS TIME)");
         }
         Ok(())
     }
 
     fn try_plans(&mut self) -> bool {
         let one = self.texts.values().next().cloned();
-        // Rights are looked at where a text names tables; a server that executes it all the same is not given one.
+        // Rights are checked where a text names tables; a server that executes it all the same gets none that does.
         let shown = match (self.showplan(ONE), one) {
             (Ok(Some(_)), Some(text)) => self.showplan(&text),
             (shown, _) => shown,
@@ -116,11 +116,11 @@ impl QuerySession {
             Ok(None) => "the server answers SET SHOWPLAN_XML with rows".to_owned(),
             Err(why) => why,
         };
-        self.open.notes.add(format!("plans are not known: {why}"));
+        self.open.notes.add(format!("plans are unknown: {why}"));
         false
     }
 
-    /// The plan of a text, which is not executed; `None` where the server shows none.
+    /// The plan of a text, which is not executed; `None` if the server shows none.
     fn showplan(&mut self, sql: &str) -> Result<Option<String>, String> {
         let connection = &mut self.connection;
         connection.run("SET SHOWPLAN_XML ON").map_err(|cause| advice(&cause))?;
@@ -144,7 +144,7 @@ impl QuerySession {
         }
     }
 
-    /// Opens the connection again where the server was bound since then: a connection belongs to the node that it was
+    /// Opens the connection again if the server was bound since then: a connection belongs to the node that it was
     /// opened on.
     fn follow(&mut self) -> Result<(), EngineError> {
         let now = self.open.times_bound.load(Ordering::Acquire);
@@ -173,7 +173,7 @@ impl QuerySession {
         window: &Window,
     ) -> Result<QueryExecution, EngineError> {
         let text = self.texts.get(&number).cloned().ok_or_else(|| {
-            tpch::failed(ENGINE, number, "it is none of those that were asked for (queries)")
+            tpch::failed(ENGINE, number, "it is not one of the requested queries (queries)")
         })?;
         if self.is_cold {
             self.empty_caches()?;
@@ -202,13 +202,13 @@ impl QuerySession {
         })
     }
 
-    /// What is asked after an execution: its plan, and how many threads it had. Outside of all times.
+    /// Queries after an execution: its plan, and its number of threads. Outside of all times.
     fn complete(&mut self, execution: &mut QueryExecution) -> Result<(), EngineError> {
         let number = execution.query;
         if self.knows_dop {
             let sql = dop_sql(&comment(number, self.number));
             let rows = self.connection.rows(&sql);
-            let rows = rows.map_err(|cause| query("ask how a query was executed", &cause))?;
+            let rows = rows.map_err(|cause| query("read how a query was executed", &cause))?;
             execution.dop =
                 rows.first().and_then(|row| whole(row, 0)).and_then(|dop| u32::try_from(dop).ok());
         }
@@ -220,25 +220,25 @@ impl QuerySession {
     }
 }
 
-/// A connection that has queries timed.
+/// A connection that reports the times of queries.
 fn connect(server: &Server, number: u32) -> Result<Connection, EngineError> {
     let mut connection = server.connect(&format!("threadwise session {number}"))?;
-    run(&mut connection, "have queries timed", "SET STATISTICS TIME ON")?;
+    run(&mut connection, "turn on times of queries", "SET STATISTICS TIME ON")?;
     Ok(connection)
 }
 
-/// How a text begins.
+/// Beginning of a query's text.
 fn comment(query: u8, session: u32) -> String {
     format!("/* threadwise {} of stream {session} */", tpch::name(query))
 }
 
-/// The degree of parallelism of the last execution of a text that begins so.
+/// The degree of parallelism of the last execution of a text with this beginning.
 fn dop_sql(begins: &str) -> String {
     crate::client::statements::fill(include_str!("../../sql/last_dop.sql"), &[("begins", begins)])
 }
 
 impl Session for QuerySession {
-    /// Reads every table once, so that it is in the server's cache where that is large enough.
+    /// Reads every table once, so that it is in the server's cache if that is large enough.
     fn warm(&mut self) -> Result<(), EngineError> {
         if self.number == 0 && !self.is_cold {
             for table in &TABLES {
@@ -251,7 +251,7 @@ impl Session for QuerySession {
     }
 
     fn slice(&mut self, _: &Window) -> Result<SessionSlice, EngineError> {
-        Err(failed("work for a window", "a session of tpch executes queries and nothing else"))
+        Err(failed("work for a window", "a session of tpch only executes queries"))
     }
 
     fn queries(&mut self, window: &Window, queries: &[u8]) -> Result<SessionSlice, EngineError> {

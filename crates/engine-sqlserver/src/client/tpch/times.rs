@@ -1,4 +1,4 @@
-//! What SET STATISTICS TIME says, and reading it.
+//! Parsing the messages of SET STATISTICS TIME.
 //!
 //! Source: "SET STATISTICS TIME (Transact-SQL)": for each statement its times of parsing and compiling, and of
 //! execution, in whole milliseconds. The texts are those of the language us_english.
@@ -6,9 +6,9 @@
 /// Times of a batch, milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Times {
-    /// Elapsed time of parsing and compiling; `None` where nothing was said of it.
+    /// Elapsed time of parsing and compiling; `None` if not reported.
     pub compile_ms: Option<u64>,
-    /// CPU time of the execution on all threads; `None` where nothing was said of it.
+    /// CPU time of the execution on all threads; `None` if not reported.
     pub cpu_ms: Option<u64>,
 }
 

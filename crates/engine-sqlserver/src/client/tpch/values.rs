@@ -21,12 +21,12 @@ fn text(cell: &ColumnData<'_>) -> Option<String> {
         ColumnData::String(value) => value.as_ref().map(|value| value.to_string()),
         ColumnData::Numeric(value) => value.as_ref().map(decimal),
         ColumnData::Date(value) => value.as_ref().map(|date| day(u64::from(date.days()))),
-        // No query has others.
+        // The queries return no other types.
         other => Some(format!("{other:?}")),
     }
 }
 
-/// A number with as many decimals as its scale says.
+/// A number with as many decimals as its scale.
 fn decimal(number: &Numeric) -> String {
     let (value, scale) = (number.value(), usize::from(number.scale()));
     let sign = if value < 0 { "-" } else { "" };
@@ -38,7 +38,7 @@ fn decimal(number: &Numeric) -> String {
     }
 }
 
-/// The date so many days after the first of January of year 1 in the Gregorian calendar.
+/// The date this many days after the first of January of year 1 in the Gregorian calendar.
 ///
 /// Source: H. Hinnant, "chrono-Compatible Low-Level Date Algorithms", civil_from_days.
 fn day(days: u64) -> String {
@@ -54,7 +54,7 @@ fn day(days: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}")
 }
 
-/// Days from the first of January of year 1 to a date such as `1995-03-15`; `None` where it is none.
+/// Days from the first of January of year 1 to a date such as `1995-03-15`; `None` for another text.
 pub(super) fn days(date: &str) -> Option<u32> {
     let mut parts = date.split('-').map(|part| part.parse::<u32>().ok());
     let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
@@ -68,7 +68,7 @@ pub(super) fn days(date: &str) -> Option<u32> {
     (era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year).checked_sub(306)
 }
 
-/// A decimal such as `-12.5` as hundredths; `None` where it is none, or has more than two decimals.
+/// A decimal such as `-12.5` as hundredths; `None` for another text, or more than two decimals.
 pub(super) fn hundredths(text: &str) -> Option<i128> {
     let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
     let (whole, rest) = digits.split_once('.').unwrap_or((digits, ""));

@@ -2,9 +2,9 @@
 //! compiled procedure.
 //!
 //! Source: "Control transaction durability", "Memory-optimized tables", "Natively compiled stored procedures" and
-//! "Supported features for natively compiled T-SQL modules" of the SQL Server documentation: no BREAK, no rows of
-//! VALUES but one, no hash functions. So random keys come from two multiplicative generators of 31 bits (L'Ecuyer,
-//! CACM 31, 1988), seeded apart for each session, and rows go one by one.
+//! "Supported features for natively compiled T-SQL modules" of the SQL Server documentation: no BREAK, only one row of
+//! VALUES, no hash functions. So random keys come from two multiplicative generators of 31 bits (L'Ecuyer,
+//! CACM 31, 1988), seeded separately for each session, and rows are inserted one by one.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -23,7 +23,7 @@ use crate::work::{Inserts, ROW_BYTES};
 /// Rows of one INSERT statement of the load, and of one transaction.
 const BATCH: usize = 1000;
 
-/// What the table holds: rows, and the sum of [`key_check`] over their keys.
+/// Contents of the table: rows, and the sum of [`key_check`] over their keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Content {
     pub rows: i64,
@@ -59,7 +59,7 @@ impl Draws {
     }
 }
 
-/// Makes the table, its seed and the loop.
+/// Makes the table, its seed and the procedures.
 pub(super) fn load(
     control: &mut Connection,
     names: &Names<'_>,
@@ -67,13 +67,13 @@ pub(super) fn load(
     request: &LoadRequest,
 ) -> Result<Loaded, EngineError> {
     let facts = names.facts();
-    run(control, "make a table", &fill(include_str!("../../sql/facts.sql"), &[("table", &facts)]))?;
-    run(control, "make a table", &table_sql(names, workload))?;
+    run(control, "create a table", &fill(include_str!("../../sql/facts.sql"), &[("table", &facts)]))?;
+    run(control, "create a table", &table_sql(names, workload))?;
     let content = seed(control, names, request.seed, workload.spec.seed_rows)?;
     let sql = format!("INSERT INTO {facts} (seeded, key_sum) VALUES ({}, {})", content.rows, content.key_sum);
-    run(control, "write down what was seeded", &sql)?;
+    run(control, "store facts about the seeded rows", &sql)?;
     for sql in procedures(names, workload) {
-        run(control, "make a loop", &sql)?;
+        run(control, "create a procedure", &sql)?;
     }
     let seeded = workload.spec.seed_rows;
     let notes = workload.buckets.map(|buckets| {
@@ -102,12 +102,12 @@ fn table_sql(names: &Names<'_>, workload: &Inserts) -> String {
     }
 }
 
-/// Seeds the table: keys come by bulk load and go from there a few at a time, in their random order, so that pages
-/// are as full as inserts leave them; a load at once would be sorted first.
+/// Seeds the table: keys come by bulk load and are inserted from there a few at a time, in their random order, so that
+/// pages are as full as inserts leave them; a single load would be sorted first.
 fn seed(control: &mut Connection, names: &Names<'_>, seed: u64, rows: u64) -> Result<Content, EngineError> {
     let (staging, table) = (names.object("keys"), names.inserted());
     let mut content = Content::default();
-    run(control, "make a table", &fill(include_str!("../../sql/seed_keys.sql"), &[("table", &staging)]))?;
+    run(control, "create a table", &fill(include_str!("../../sql/seed_keys.sql"), &[("table", &staging)]))?;
     let mut keys = RandomKeys::new(seed, 0).take(usize::try_from(rows).unwrap_or(usize::MAX));
     let mut next = || {
         Ok::<_, Fault>(keys.next().map(|key| {
@@ -138,7 +138,7 @@ fn seed(control: &mut Connection, names: &Names<'_>, seed: u64, rows: u64) -> Re
     }
 }
 
-/// The procedures of a treatment, those that others call first.
+/// The procedures of a treatment, called ones first.
 fn procedures(names: &Names<'_>, workload: &Inserts) -> Vec<String> {
     let (spec, rows) = (&workload.spec, workload.rows_per_step());
     let list =
@@ -218,12 +218,12 @@ pub(super) fn client_sql(names: &Names<'_>, workload: &Inserts) -> String {
     }
 }
 
-/// What was seeded.
+/// Contents of the table as it was seeded.
 pub(super) fn facts(control: &mut Connection, names: &Names<'_>) -> Result<Content, EngineError> {
     content(control, &format!("SELECT seeded, key_sum FROM {}", names.facts()))
 }
 
-/// What the table holds now.
+/// Contents of the table now.
 pub(super) fn held(control: &mut Connection, names: &Names<'_>) -> Result<Content, EngineError> {
     let modulus = CHECK_MODULUS.to_string();
     let table = names.inserted();
@@ -237,21 +237,21 @@ fn content(control: &mut Connection, sql: &str) -> Result<Content, EngineError> 
     let rows = control.rows(sql).map_err(|cause| query("check the table", &cause))?;
     let pair = rows.first().and_then(|row| Some((whole(row, 0)?, whole(row, 1)?)));
     pair.map(|(rows, key_sum)| Content { rows, key_sum })
-        .ok_or_else(|| failed("check the table", "it says nothing of itself"))
+        .ok_or_else(|| failed("check the table", "the answer is empty"))
 }
 
-/// Takes the inserted rows out again and checks that the seeded ones are whole.
+/// Removes the inserted rows and checks that the seeded ones are complete.
 pub(super) fn put_back(control: &mut Connection, names: &Names<'_>) -> Result<(), EngineError> {
     let sql = fill(include_str!("../../sql/rows_put_back.sql"), &[("table", &names.inserted())]);
-    run(control, "take inserted rows out again", &sql)?;
+    run(control, "remove the inserted rows", &sql)?;
     let (seeded, held) = (facts(control, names)?, held(control, names)?);
     match seeded == held {
         true => Ok(()),
-        false => Err(EngineError::WrongAnswer(differs("after putting back", seeded, held))),
+        false => Err(EngineError::WrongAnswer(differs("after the reset", seeded, held))),
     }
 }
 
-/// The line about a table that is not what was said.
+/// The error text for a table with other contents than reported.
 pub(super) fn differs(when: &str, expected: Content, held: Content) -> String {
     format!(
         "{when} the table holds {} rows with key sum {} instead of {} rows with key sum {}",

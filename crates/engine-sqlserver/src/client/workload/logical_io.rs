@@ -1,8 +1,8 @@
 //! Data and statements of `logical-io`.
 //!
-//! A page of 8 KiB takes one row of 7,000 bytes of fixed width and never two ("Pages and extents architecture
-//! guide": 8,060 bytes of rows). Rows lie in a heap in random key order, and an index leads to them, so that each row
-//! of a step is a page somewhere.
+//! A page of 8 KiB holds one row of 7,000 bytes of fixed width and never two ("Pages and extents architecture
+//! guide": 8,060 bytes of rows). Rows are in a heap in random key order, with an index, so that each row
+//! of a step is on a random page.
 
 use threadwise_engine::workloads::logical_io::{LogicalIo, range_sum, row_sum, shuffled_keys};
 use threadwise_engine::{EngineError, LoadRequest, Loaded};
@@ -33,7 +33,7 @@ pub(super) fn load(
     for table in 0..tables {
         let name = names.blocks(table);
         let with_table = [("table", name.as_str())];
-        run(control, "make a table", &fill(include_str!("../../sql/blocks.sql"), &with_table))?;
+        run(control, "create a table", &fill(include_str!("../../sql/blocks.sql"), &with_table))?;
         if table == 0 {
             insert(control, &name, request.seed, spec)?;
         } else {
@@ -41,10 +41,10 @@ pub(super) fn load(
             let places = [("table", name.as_str()), ("from", &from)];
             run(control, "copy a table", &fill(include_str!("../../sql/blocks_copy.sql"), &places))?;
         }
-        run(control, "make an index", &fill(include_str!("../../sql/blocks_index.sql"), &with_table))?;
+        run(control, "create an index", &fill(include_str!("../../sql/blocks_index.sql"), &with_table))?;
         warm(control, names, table, spec.blocks)?;
         proof = prove(control, server, &name, spec.blocks)?;
-        run(control, "make a loop", &loop_sql(names, table, spec))?;
+        run(control, "create a procedure", &loop_sql(names, table, spec))?;
     }
     let rows = spec.blocks;
     Ok(Loaded {
@@ -72,13 +72,13 @@ fn insert(control: &mut Connection, table: &str, seed: u64, spec: &LogicalIo) ->
     loaded.map(drop).map_err(|cause| query("load rows", &cause))
 }
 
-/// One row a page, or an error; how that is known, or that it is not.
+/// Checks for one row a page; gives the text of the proof, or that there is none.
 fn prove(control: &mut Connection, server: &Server, table: &str, blocks: u64) -> Result<String, EngineError> {
     let counted = control.rows(&fill(include_str!("../../sql/blocks_pages.sql"), &[("table", table)]));
     let pages = match counted {
         Ok(rows) => rows.first().and_then(|row| whole(row, 0)).and_then(|pages| u64::try_from(pages).ok()),
         Err(cause @ Fault::Server(_)) if server.is_babelfish() => {
-            return Ok(format!("that is not proved: the server does not count pages ({})", advice(&cause)));
+            return Ok(format!("not proved: the server does not count pages ({})", advice(&cause)));
         }
         Err(cause) => return Err(query("count the pages of a table", &cause)),
     };
@@ -86,15 +86,15 @@ fn prove(control: &mut Connection, server: &Server, table: &str, blocks: u64) ->
         Some(pages) if (blocks..=blocks + blocks / 50 + 8).contains(&pages) => {
             Ok(format!("{pages} data pages in sys.allocation_units"))
         }
-        None => Ok("that is not proved: the login may not see sys.allocation_units".to_owned()),
+        None => Ok("not proved: the login may not see sys.allocation_units".to_owned()),
         Some(pages) => Err(failed(
-            "put one row on each page",
-            format!("{blocks} of them came to lie on {pages} pages; is the database compressed?"),
+            "place one row on each page",
+            format!("{blocks} rows take {pages} pages; is the database compressed?"),
         )),
     }
 }
 
-/// The loop over one table, with what the options do not ask for left out.
+/// The procedure for one table, without what the options do not need.
 fn loop_sql(names: &Names<'_>, table: u32, spec: &LogicalIo) -> String {
     let unit = spec.work_unit;
     // A multiplicative generator of 31 bits; x times the number of starts stays below 2^59.
@@ -125,8 +125,8 @@ fn loop_sql(names: &Names<'_>, table: u32, spec: &LogicalIo) -> String {
         ),
         false => read,
     };
-    // Two sessions that hold rows of one table until later would block each other in a circle: each statement is
-    // then a transaction of its own.
+    // Two sessions that hold rows of one table until later would deadlock: each statement is then a transaction of its
+    // own.
     let keeps = spec.updates() && !spec.shared;
     let only = |text: &str| if keeps { text.to_owned() } else { String::new() };
     let commit = "IF @now >= @commit_at BEGIN COMMIT TRANSACTION; BEGIN TRANSACTION; \
@@ -155,17 +155,17 @@ fn loop_sql(names: &Names<'_>, table: u32, spec: &LogicalIo) -> String {
     )
 }
 
-/// A reading step of the client's loop.
+/// A step of the client's loop that reads.
 pub(super) fn read_sql(names: &Names<'_>, table: u32) -> String {
     fill(include_str!("../../sql/blocks_read.sql"), &[("table", &names.blocks(table))])
 }
 
-/// A changing step of the client's loop.
+/// A step of the client's loop that updates.
 pub(super) fn update_sql(names: &Names<'_>, table: u32) -> String {
     fill(include_str!("../../sql/blocks_update.sql"), &[("table", &names.blocks(table))])
 }
 
-/// Reads all pages of a table and of its index, and checks what they hold.
+/// Reads all pages of a table and of its index, and checks their contents.
 pub(super) fn warm(
     connection: &mut Connection,
     names: &Names<'_>,

@@ -1,4 +1,4 @@
-//! The workloads on SQL Server: their data, their loops inside the server, and what is counted.
+//! The workloads on SQL Server: data, loops inside the server, counters.
 
 mod insert;
 mod logical_io;
@@ -20,7 +20,7 @@ pub(crate) use server_counters::why_not;
 pub(crate) use treatment::Treatment;
 pub(crate) use waits::may_look;
 
-/// Refuses what the user's database is not set up for: its settings are not ours to change.
+/// Refuses options that the user's database does not support: threadwise does not change its settings.
 ///
 /// # Errors
 /// The setting, and the statement that changes it.
@@ -38,7 +38,7 @@ pub(crate) fn expect_settings(
                 "database '{database}' has no filegroup for tables in memory: ALTER DATABASE [{database}] ADD \
                  FILEGROUP … CONTAINS MEMORY_OPTIMIZED_DATA, with a file; or measure with --set storage=disk"
             );
-            return Err(failed("have tables in memory", why));
+            return Err(failed("use tables in memory", why));
         }
     }
     let found = control.rows(include_str!("../../sql/delayed_durability.sql"));
@@ -59,15 +59,15 @@ pub(crate) fn expect_settings(
              not change that: ALTER DATABASE … SET DELAYED_DURABILITY = ALLOWED, or --set durability=relaxed"
         }
     };
-    Err(failed(format!("have the durability of commits in database '{database}'"), why))
+    Err(failed(format!("check the durability of commits in database '{database}'"), why))
 }
 
-/// What of a treatment lies in the server: for the list of what is dropped at the end.
+/// Objects of a treatment in the server, for the list of what is dropped at the end.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Objects {
-    /// Tables, without their schema.
+    /// Tables, without schema.
     pub tables: Vec<String>,
-    /// Procedures, without their schema; those that call others first.
+    /// Procedures, without schema; callers first.
     pub procedures: Vec<String>,
 }
 
@@ -86,10 +86,10 @@ pub(crate) fn objects(workload: &Work, sessions: u32, suffix: &str) -> Objects {
     }
 }
 
-/// Makes the data of one treatment in the server's schema, which is there already.
+/// Makes the data of one treatment in threadwise's schema, which exists already.
 ///
 /// # Errors
-/// The server's, or data that did not come out as it has to be.
+/// An error of the server, or data that is not as required.
 pub(crate) fn load(
     control: &mut Connection,
     server: &Server,

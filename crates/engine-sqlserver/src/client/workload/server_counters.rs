@@ -1,4 +1,4 @@
-//! The server's own statistics of spinlocks, waits and latches between two readings.
+//! The server's statistics of spinlocks, waits and latches between two readings.
 //!
 //! Source: sys.dm_os_spinlock_stats, sys.dm_os_wait_stats and sys.dm_os_latch_stats, all of the whole server
 //! since its start; each needs VIEW SERVER STATE (from 2022 on VIEW SERVER PERFORMANCE STATE). Waits of idle tasks
@@ -11,13 +11,13 @@ use crate::client::connect::{Connection, Fault};
 use crate::client::error::{advice, code};
 use crate::client::statements::{text, whole};
 
-/// A view, what its counters begin with, and the names of its columns of numbers behind the name.
+/// A view, the prefix of its counters, and its numeric columns after the name.
 struct View {
     sql: &'static str,
     view: &'static str,
     prefix: &'static str,
     columns: &'static [&'static str],
-    /// Names that are kept of one slice: those with the largest first number.
+    /// Names kept for one slice: those with the largest first number.
     most: usize,
 }
 
@@ -46,7 +46,7 @@ const VIEWS: [View; 3] = [
     },
 ];
 
-/// Which of the views the server lets us read.
+/// Views that the login may read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Readable([bool; VIEWS.len()]);
 
@@ -55,7 +55,7 @@ pub(super) struct Readable([bool; VIEWS.len()]);
 pub(super) struct Reading(BTreeMap<(usize, String), Vec<u64>>);
 
 impl Readable {
-    /// Tries each view once; gives a line for each that cannot be read.
+    /// Tries each view once; a note for each that cannot be read.
     pub(super) fn find(control: &mut Connection) -> (Self, Vec<String>) {
         let mut notes = Vec::new();
         let readable = VIEWS.map(|view| match control.rows(view.sql) {
@@ -81,7 +81,7 @@ pub(crate) fn why_not(cause: &Fault) -> String {
 }
 
 impl Reading {
-    /// Reads what can be read; what cannot any more is a gap.
+    /// Reads the views; one that has become unreadable is a gap.
     pub(super) fn take(control: &mut Connection, readable: Readable) -> Self {
         let mut all = BTreeMap::new();
         for (at, view) in VIEWS.iter().enumerate().filter(|(at, _)| readable.0[*at]) {
@@ -96,7 +96,7 @@ impl Reading {
         Self(all)
     }
 
-    /// What was added since another reading: `spinlock/NAME/spins`, `server_wait/NAME/wait_ms`, `latch/NAME/waits`;
+    /// Increments since another reading: `spinlock/NAME/spins`, `server_wait/NAME/wait_ms`, `latch/NAME/waits`;
     /// of each view the names that grew most.
     pub(super) fn since(&self, before: &Self) -> Counters {
         let mut counters = Counters::new();

@@ -1,8 +1,8 @@
 //! One session: its loop inside the server, or in the client.
 //!
 //! A loop inside the server counts what ended inside the window. What the server's session used is read before
-//! and after the whole call, re-warm included, and scaled by rows in the window over rows of the call, so that it
-//! is that of as many rows. The client's CPU is a counter.
+//! and after the whole call, re-warm included, and scaled by rows in the window over rows of the call. The client's
+//! CPU time is a counter.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -30,7 +30,7 @@ use crate::work::{Inserts, Spec, Work};
 /// Length of the call in which a session's statements are compiled.
 const WARM_NS: u64 = 5_000_000;
 
-/// What a session tells its treatment besides its slices.
+/// What a session reports besides its slices.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     /// Rows of the last call, in the window and outside of it.
@@ -39,11 +39,11 @@ pub(super) struct Tally {
     pub inserted: AtomicI64,
     /// Sum of `key_check` over their keys.
     pub key_sum: AtomicI64,
-    /// One more than the number of the last slice that is over.
+    /// Number of the last slice that is over, plus 1.
     pub done: AtomicU64,
 }
 
-/// What is given to a session to begin with.
+/// Parameters of a session.
 pub(super) struct Opened {
     pub connection: Connection,
     pub near: bool,
@@ -58,7 +58,7 @@ pub(super) struct SqlserverSession {
     suffix: String,
     workload: Work,
     number: u32,
-    /// Number of the table, where sessions have their own.
+    /// Number of the table, if sessions have their own.
     table: u32,
     /// Seeds of the server's generator, one draw a slice.
     random: ChaCha8Rng,
@@ -98,7 +98,7 @@ impl SqlserverSession {
         }
     }
 
-    /// Calls a loop, and gives its row with what its session used before and after and the client's CPU time.
+    /// Calls a loop, and gives its row, what its session used before and after, and the client's CPU time.
     fn call(&mut self, sql: &str, parameters: &[&dyn ToSql]) -> Result<(Row, [Usage; 2], u64), EngineError> {
         let connection = &mut self.opened.connection;
         let before = Usage::read(connection)?;
@@ -106,11 +106,11 @@ impl SqlserverSession {
         let rows = connection.query(sql, parameters).map_err(|cause| query("run its loop", &cause))?;
         let client = thread_cpu_ns() - client;
         let after = Usage::read(connection)?;
-        let row = rows.into_iter().next().ok_or_else(|| failed("run its loop", "it gave no result"))?;
+        let row = rows.into_iter().next().ok_or_else(|| failed("run its loop", "it returned no result"))?;
         Ok((row, [before, after], client))
     }
 
-    /// A read-only or changing loop over blocks inside the server.
+    /// A loop over blocks inside the server, read-only or updating.
     fn server_blocks(&mut self, spec: LogicalIo, window: &Window) -> Result<SessionSlice, EngineError> {
         let (start_us, end_us) = self.server_window(window)?;
         let seed = i64::from(self.random.next_u32() >> 1) % 2_147_483_646 + 1;
@@ -149,7 +149,7 @@ impl SqlserverSession {
         let (row, [before, after], client) =
             self.call(&sql, &[&owner, &next, &x, &y, &start_us, &end_us, &rows])?;
         let [steps, calls, _] = counts(&row)?;
-        let number = |at| whole(&row, at).ok_or_else(|| failed("run its loop", "it gave no number"));
+        let number = |at| whole(&row, at).ok_or_else(|| failed("run its loop", "it returned no number"));
         self.draws = Draws { x: number(3)?, y: number(4)? };
         let call = Call { steps, calls, rows_per_step: workload.rows_per_step() };
         self.next_row += call.all_rows();
@@ -158,9 +158,8 @@ impl SqlserverSession {
         if wanted > 0 {
             let ended_us = number(5)?;
             if call.all_rows() < wanted || ended_us > end_us {
-                let why =
-                    format!("{} of {wanted} rows were inserted when the time was over", call.all_rows());
-                return Err(failed("finish its part", why));
+                let why = format!("{} of {wanted} rows were inserted when the time was up", call.all_rows());
+                return Err(failed("insert its rows", why));
             }
             slice.finished_ns = Some(u64::try_from((ended_us - start_us) * 1000).unwrap_or(0).max(1));
         }
@@ -284,7 +283,7 @@ impl Session for SqlserverSession {
             (Loop::Server, Spec::LogicalIo(spec)) => self.server_blocks(spec, window),
             (Loop::Server, Spec::Insert(inserts)) => self.server_rows(inserts, window),
         };
-        // Windows in which a warm-up is measured have the number of a slice that is still to come.
+        // Windows that measure a warm-up have the number of a later slice.
         if window.piece_ns.is_none() {
             self.opened.tally.done.store(window.sequence + 1, Ordering::Relaxed);
         }
@@ -295,10 +294,10 @@ impl Session for SqlserverSession {
 /// The clock that the loops read, microseconds since 2020.
 ///
 /// # Errors
-/// The server's.
+/// An error of the server.
 pub(super) fn now(connection: &mut Connection) -> Result<Option<i64>, EngineError> {
     let rows = connection.rows(include_str!("../../sql/now.sql"));
-    let rows = rows.map_err(|cause| query("compare the server's clock", &cause))?;
+    let rows = rows.map_err(|cause| query("measure the server's clock", &cause))?;
     Ok(rows.first().and_then(|row| whole(row, 0)))
 }
 
@@ -307,7 +306,7 @@ fn counts(row: &Row) -> Result<[u64; 3], EngineError> {
     let count = |at| whole(row, at).and_then(|number| u64::try_from(number).ok());
     match (count(0), count(1), count(2)) {
         (Some(first), Some(second), Some(third)) => Ok([first, second, third]),
-        _ => Err(failed("run its loop", "it gave no numbers")),
+        _ => Err(failed("run its loop", "it returned no numbers")),
     }
 }
 
@@ -334,7 +333,7 @@ fn visit(connection: &mut Connection, read: &str, step: Step, count: u64) -> Res
 
 fn change(connection: &mut Connection, update: &str, step: Step, count: u64) -> Result<(), EngineError> {
     let (first, last) = bounds(step, count)?;
-    // The count comes as a row: NOCOUNT keeps it off the wire otherwise.
+    // The count comes as a row, since NOCOUNT suppresses it otherwise.
     let sql = format!("{update}; SELECT @@ROWCOUNT");
     let rows = connection
         .query(&sql, &[&first, &last])

@@ -1,4 +1,4 @@
-//! A treatment at work in the user's server.
+//! A treatment in the user's server.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ use crate::client::error::query;
 use crate::client::statements::{Names, names, whole};
 use crate::work::{Spec, Work};
 
-/// A treatment at workload.
+/// A started treatment.
 pub(crate) struct Treatment {
     server: Server,
     workload: Work,
@@ -25,7 +25,7 @@ pub(crate) struct Treatment {
     facts: Mutex<Facts>,
 }
 
-/// What sessions found out when they were opened.
+/// Facts found when the sessions were opened.
 #[derive(Debug, Default)]
 struct Facts {
     /// The greatest uncertainty of the server's clock, nanoseconds.
@@ -35,10 +35,10 @@ struct Facts {
 }
 
 impl Treatment {
-    /// Connects, and finds the data as it was loaded; what a killed run left is put back.
+    /// Connects, and checks that the data is as loaded; resets what a killed run left changed.
     ///
     /// # Errors
-    /// The server's; or data that is not what was loaded.
+    /// An error of the server; or data that is not as loaded.
     pub(crate) fn start(
         server: &Server,
         workload: Work,
@@ -66,7 +66,7 @@ impl Treatment {
         self.facts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What watches over it.
+    /// Its control connection, counters and samples.
     pub(crate) fn watch(&self) -> &Watch {
         &self.watch
     }
@@ -74,7 +74,7 @@ impl Treatment {
     /// Opens a session on the calling thread.
     ///
     /// # Errors
-    /// The server's; a clock that cannot be known.
+    /// An error of the server; a clock that is too uncertain.
     pub(crate) fn open(&self, request: &SessionRequest) -> Result<Box<dyn Session>, EngineError> {
         let mut connection = self.server.connect(&format!("threadwise session {}", request.session))?;
         let shared = matches!(self.workload.spec, Spec::LogicalIo(spec) if spec.shared);
@@ -83,7 +83,7 @@ impl Treatment {
         let clock = ServerClock::measure(ENGINE, near, &mut || now(&mut connection))?;
         let id = connection
             .rows("SELECT CAST(@@SPID AS int)")
-            .map_err(|cause| query("ask for its number", &cause))?;
+            .map_err(|cause| query("read the session's number", &cause))?;
         let id = id.first().and_then(|row| whole(row, 0)).unwrap_or(0);
         {
             let counted = Usage::read(&mut connection)?.is_counted();
@@ -98,7 +98,7 @@ impl Treatment {
         Ok(Box::new(SqlserverSession::new(opened, &self.names(), self.workload, place, request.seed)))
     }
 
-    /// What the reader must know, once all sessions are open and warm.
+    /// Notes for the report, once all sessions are open and warm.
     pub(crate) fn standing(&self) -> Vec<String> {
         let mut notes = self.watch.notes();
         let facts = self.facts();
@@ -107,20 +107,20 @@ impl Treatment {
             notes.extend(uncertainty_note(facts.uncertainty_ns));
         }
         notes.push(match facts.is_counted {
-            true => "CPU time and logical reads are those that sys.dm_exec_sessions has of each session, CPU time in \
+            true => "CPU time and logical reads of each session are from sys.dm_exec_sessions, CPU time in \
                      whole milliseconds"
                 .to_owned(),
-            false => "the server does not count what its sessions use: CPU time is not known and stands as 0, logical \
+            false => "the server does not count what its sessions use: CPU time is unknown and given as 0, logical \
                       reads are left out"
                 .to_owned(),
         });
         notes
     }
 
-    /// Checks that the table holds what the sessions said, and puts it back.
+    /// Checks that the table holds what the sessions reported, and resets it.
     ///
     /// # Errors
-    /// Rows are missing or there are too many; or they could not be taken out again.
+    /// Rows are missing or there are too many; or they could not be removed.
     pub(crate) fn finish(&self) -> Result<(), EngineError> {
         let Spec::Insert(_) = self.workload.spec else { return Ok(()) };
         let inserted = self.watch.opened().iter().fold(insert::Content::default(), |sum, open| {

@@ -1,7 +1,7 @@
-//! What a session used, by the server's own counters, and the window's share of it.
+//! What a session used, by the server's counters, and the window's share of it.
 //!
-//! Source: sys.dm_exec_sessions; a login sees its own sessions there without any right. Amounts are of requests
-//! that have ended, CPU time in whole milliseconds.
+//! Source: sys.dm_exec_sessions; a login sees its own sessions there without any right. Values are of ended requests,
+//! CPU time in whole milliseconds.
 
 use threadwise_engine::EngineError;
 use threadwise_study::SessionSlice;
@@ -12,7 +12,7 @@ use crate::client::statements::whole;
 
 const SQL: &str = include_str!("../../sql/usage.sql");
 
-/// What a session used since its start; `None` where the server does not count it.
+/// What a session has used since its start; `None` if the server does not count it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Usage {
     pub cpu_ms: Option<u64>,
@@ -21,10 +21,10 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    /// Asks for what the session of this connection used so far.
+    /// What the session of this connection has used so far.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub(super) fn read(connection: &mut Connection) -> Result<Self, EngineError> {
         let rows = connection.rows(SQL).map_err(|cause| query("read what a session used", &cause))?;
         let number =
@@ -32,20 +32,20 @@ impl Usage {
         Ok(Self { cpu_ms: number(0), logical_reads: number(1), physical_reads: number(2) })
     }
 
-    /// Whether the server counts at all: a session that has logged in and asked has used something.
+    /// Whether the server counts at all: a session that has logged in and run a query has used something.
     pub(super) fn is_counted(&self) -> bool {
         self.logical_reads.is_some_and(|reads| reads > 0) || self.cpu_ms.is_some_and(|ms| ms > 0)
     }
 }
 
-/// What one call of a loop did.
+/// Result of one call of a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Call {
     /// Steps that ended inside the window.
     pub steps: u64,
     /// All steps.
     pub calls: u64,
-    /// Rows of each.
+    /// Rows of each step.
     pub rows_per_step: u64,
 }
 
@@ -61,7 +61,7 @@ impl Call {
         u64::try_from(u128::from(amount) * u128::from(self.steps) / all).unwrap_or(u64::MAX)
     }
 
-    /// What a loop inside the server did in the window.
+    /// The slice of a loop inside the server.
     pub(super) fn slice(&self, before: Usage, after: Usage, client_cpu_ns: u64) -> SessionSlice {
         let mut slice = SessionSlice {
             steps: self.steps,
@@ -73,7 +73,7 @@ impl Call {
         slice
     }
 
-    /// Puts what the server's session used in the place of what the client's thread did.
+    /// Replaces what the client's thread used by what the server's session used.
     pub(super) fn give_to(&self, slice: &mut SessionSlice, before: Usage, after: Usage, client_cpu_ns: u64) {
         let since =
             |read: fn(&Usage) -> Option<u64>| Some(self.share(read(&after)?.saturating_sub(read(&before)?)));

@@ -1,6 +1,6 @@
-//! What sessions wait for: looked at from a control connection, 20 times a second.
+//! Waits of sessions, sampled from a control connection, 20 times a second.
 //!
-//! Source: sys.dm_exec_requests.wait_type is what a request waits for now; NULL is workload. A login without VIEW
+//! Source: sys.dm_exec_requests.wait_type is the current wait of a request; NULL is work. A login without VIEW
 //! SERVER STATE (from 2022 on VIEW SERVER PERFORMANCE STATE) sees its own request alone.
 
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ use crate::client::statements::{text, whole};
 /// Time between two looks.
 const PERIOD_NS: u64 = 50_000_000;
 
-/// Whether requests of other sessions can be seen; otherwise why not.
+/// Whether requests of other sessions are visible; otherwise the reason.
 pub(crate) fn may_look(control: &mut Connection) -> Result<(), String> {
     let lacks = "waits of sessions are not sampled: the login lacks VIEW SERVER STATE (from 2022 on VIEW SERVER \
                  PERFORMANCE STATE)";
@@ -28,11 +28,11 @@ pub(crate) fn may_look(control: &mut Connection) -> Result<(), String> {
     }
 }
 
-/// Looks during a window, at a phase of `phase` (0 to 1) of the period, until the window ends or all
+/// Samples during a window, starting at a phase of `phase` (0 to 1) of the period, until the window ends or all
 /// sessions are done. With `client` a session without a request waits for its client.
 ///
 /// # Errors
-/// The server's.
+/// An error of the server.
 pub(super) fn sample(
     control: &mut Connection,
     sessions: &[i64],
@@ -49,9 +49,9 @@ pub(super) fn sample(
         if all_done() {
             break;
         }
-        let rows = control.rows(&sql).map_err(|cause| query("look at what sessions wait for", &cause))?;
+        let rows = control.rows(&sql).map_err(|cause| query("sample the waits of sessions", &cause))?;
         let now_ns = monotonic_ns();
-        // An answer that came late tells of the time between windows.
+        // A late answer is about the time between windows.
         if now_ns < window.end_ns && !all_done() {
             for row in &rows {
                 let wait = text(row, 1).map(|wait| wait.trim().to_owned()).filter(|wait| !wait.is_empty());

@@ -1,5 +1,5 @@
-//! What belongs to none of a treatment's sessions: the connection that controls, the server's counters, samples of
-//! what sessions wait for; and what is known of each session.
+//! What belongs to none of a treatment's sessions: the control connection, the server's counters, samples of waits; and
+//! a record of each session.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -17,7 +17,7 @@ use crate::client::connect::Connection;
 /// Stream of the seed's generator for the phases of samples.
 const PHASE_STREAM: u64 = u64::MAX;
 
-/// What watches over a treatment. Called by the worker's main thread, but for [`Watch::add`].
+/// Control connection, counters and samples of a treatment. Called by the worker's main thread, except [`Watch::add`].
 pub(crate) struct Watch {
     /// Whether a session without a request waits for its client.
     client: bool,
@@ -36,18 +36,18 @@ struct Control {
     phases: ChaCha8Rng,
 }
 
-/// What is known of a session.
+/// A session, as its treatment sees it.
 pub(super) struct OpenSession {
     /// Its number.
     pub number: u32,
-    /// The server's number of it.
+    /// Its number in the server.
     pub id: i64,
-    /// What it tells besides its slices.
+    /// What it reports besides its slices.
     pub tally: Arc<Tally>,
 }
 
 impl Watch {
-    /// Takes a connection as the one that controls. What it may not read is a note.
+    /// Uses a connection as the control connection. Views that it may not read become notes.
     pub(super) fn start(mut connection: Connection, client: bool, seed: u64) -> Self {
         let (readable, mut notes) = Readable::find(&mut connection);
         let looks = waits::may_look(&mut connection);
@@ -71,7 +71,7 @@ impl Watch {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Something to be asked over the control connection.
+    /// Runs a query over the control connection.
     pub(crate) fn with_control<T>(&self, ask: impl FnOnce(&mut Connection) -> T) -> T {
         ask(&mut self.control().connection)
     }
@@ -81,14 +81,13 @@ impl Watch {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One more session.
     pub(super) fn add(&self, session: OpenSession) {
         let mut open = self.opened();
         open.push(session);
         open.sort_by_key(|session| session.number);
     }
 
-    /// What of all this a reader must know.
+    /// Notes for the report.
     pub(super) fn notes(&self) -> Vec<String> {
         self.notes.clone()
     }
@@ -103,7 +102,7 @@ impl Watch {
     /// Samples waits during a slice.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub(crate) fn during(&self, window: &Window) -> Result<(), EngineError> {
         if !self.looks {
             return Ok(());

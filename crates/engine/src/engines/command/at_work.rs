@@ -1,5 +1,5 @@
-//! A treatment's command at work: the other commands around its run, the watch over its processes, and
-//! what the run was.
+//! A treatment's command at work: the commands around its run, the watch over its processes, and the
+//! run's results.
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder};
@@ -22,25 +22,25 @@ use super::spawn::Used;
 use super::tree;
 use crate::{EngineError, Running, Session, SessionRequest, Standing, StartRequest, Window, clock};
 
-/// Moments after the start at which the processes are looked at; then every [`LOOK`].
+/// Times after the start at which the processes are polled; then every [`LOOK`].
 const FIRST_LOOKS: [Duration; 3] =
     [Duration::from_millis(2), Duration::from_millis(10), Duration::from_millis(40)];
-/// Pause between looks.
+/// Pause between polls.
 const LOOK: Duration = Duration::from_millis(100);
-/// A look is followed by a pause of so many times its own length at least: two percents of a CPU.
+/// A poll is followed by a pause of at least this multiple of its length: polls take at most 2% of a CPU.
 const LOOK_SHARE: u32 = 50;
-/// The same for looks at a server of the user's, which may have thousands of threads: one percent more.
+/// The same for polls of the user's server, which may have thousands of threads: 1% more.
 const SERVER_LOOK_SHARE: u64 = 100;
-/// How long processes may outlive the last one that we started.
+/// How long processes may outlive the last one that the engine started.
 const GRACE: Duration = Duration::from_millis(500);
-/// How long processes may take to go when they are killed.
+/// How long killed processes may take to end.
 pub(super) const KILL: Duration = Duration::from_secs(10);
-/// How long those that are left at the end may take to go by themselves when they are asked to.
+/// How long the processes left at the end may take to end after they were asked to.
 const ASK: Duration = Duration::from_secs(5);
-/// Most time of `teardown` when we were asked to stop.
+/// Time limit of `teardown` after the engine was asked to stop.
 const HURRIED: Duration = Duration::from_secs(60);
 
-/// Set by SIGTERM, by which the runner asks for an early end.
+/// Sets a flag on SIGTERM, by which the runner asks for an early end.
 ///
 /// # Errors
 /// The signal cannot be caught.
@@ -56,20 +56,20 @@ pub fn interrupted() -> Result<Arc<AtomicBool>, EngineError> {
 #[derive(Debug)]
 pub(super) struct AtWork {
     pub(super) options: CommandOptions,
-    /// Our folder, with everything below in it.
+    /// The engine's folder; all files below it are its own.
     pub(super) home: PathBuf,
     /// All logical CPUs of the treatment.
     pub(super) cpus: CpuSet,
     sessions: u32,
-    /// What placeholders stand for but for those of sessions.
+    /// Values of the placeholders, without those of sessions.
     pub(super) values: Values,
     pub(super) progress: Arc<Progress>,
     pub(super) group: Option<Group>,
-    /// CPU time that the group had counted when the run began.
+    /// CPU time of the control group at the start of the run.
     pub(super) group_before_ns: Mutex<u64>,
     /// Start of the run's window.
     pub(super) began_ns: Mutex<u64>,
-    /// A server of the user's that is bound for the runs.
+    /// The user's server that is bound for the runs.
     pinned: Option<Pinned>,
     interrupted: Arc<AtomicBool>,
     over: AtomicBool,
@@ -112,7 +112,7 @@ impl AtWork {
             over: AtomicBool::new(false),
         };
         at_work.make_folders()?;
-        // From here on an error drops what there is, which runs `teardown`.
+        // From here on an error drops this value, which runs `teardown`.
         at_work.must("setup", at_work.options.setup.as_deref())?;
         at_work.pinned = Pinned::of(&at_work.options, request, &at_work.cpus)?;
         at_work.bind_server()?;
@@ -136,7 +136,7 @@ impl AtWork {
         (0..self.processes()).try_for_each(|session| make(self.out(session)))
     }
 
-    /// How many processes a run has; they are those of the first sessions.
+    /// How many processes a run has; they belong to the first sessions.
     pub(super) fn processes(&self) -> u32 {
         match self.options.each {
             Each::Treatment => 1,
@@ -172,8 +172,8 @@ impl AtWork {
         Duration::from_secs(self.options.timeout_s)
     }
 
-    /// Watches over a run's processes until all have ended, and ends those that must not go on. A run ends
-    /// with the last process that came of it.
+    /// Watches a run's processes until all have ended, and ends those that must not go on. A run ends with the
+    /// last of its descendants.
     fn watch(&self, window: &Window) {
         let deadline_ns = window.end_ns.min(window.start_ns + self.timeout().as_nanos() as u64);
         clock::sleep_until_ns(window.start_ns);
@@ -193,7 +193,7 @@ impl AtWork {
                 break;
             }
             if unstarted > 0 {
-                // Which children are a run's is not known yet.
+                // Which children belong to the run is not known yet.
                 pause = Duration::from_millis(1);
                 continue;
             }
@@ -227,8 +227,8 @@ impl AtWork {
         self.clear_up();
     }
 
-    /// A look at the user's server where one is due. Looks at the command do not wait for it: a large server
-    /// takes long to be looked at, and memory is known from looks that come often.
+    /// Polls the user's server if a poll is due. Polls of the command do not wait for it: one of a large server
+    /// takes long, and memory is measured by frequent polls.
     fn look_at_server(&self, due_ns: &mut u64) -> Option<String> {
         let pinned = self.pinned.as_ref()?;
         let began_ns = clock::monotonic_ns();
@@ -241,7 +241,7 @@ impl AtWork {
         astray
     }
 
-    /// After the command: what the server used, and whether it still was where it should be.
+    /// After the command: what the server used, and whether it was still in its place.
     fn leave_server(&self) {
         let Some(pinned) = &self.pinned else { return };
         pinned.end();
@@ -257,7 +257,7 @@ impl AtWork {
         })
     }
 
-    /// After the last process: waits a moment for what it started, and ends what stays.
+    /// After the last process: waits a moment for its descendants, and ends those that stay.
     fn clear_up(&self) {
         let spared = self.progress.lock().spared.clone();
         let until_ns = clock::monotonic_ns() + GRACE.as_nanos() as u64;
@@ -277,18 +277,18 @@ impl AtWork {
         if !left.is_empty() {
             self.progress.end(Verdict::LeftBehind(tree::names(&left)), KILL);
         }
-        // Output in the last moment counts too.
+        // Output of the last moment counts too.
         if self.has_written_too_much() {
             self.progress.lock().verdict.get_or_insert(Verdict::TooMuchOutput);
         }
     }
 
-    /// Runs `teardown` and ends what is left; once.
+    /// Runs `teardown` and ends the processes that are left; once.
     fn end(&self) -> Result<(), EngineError> {
         if self.over.swap(true, Ordering::Relaxed) {
             return Ok(());
         }
-        // First of all: what follows is not measured, and may take its time.
+        // First: what follows is not measured, and may take long.
         let put_back = self.pinned.as_ref().map_or(Ok(()), Pinned::put_back);
         let limit = if self.is_interrupted() { self.timeout().min(HURRIED) } else { self.timeout() };
         let said = self.side("teardown", self.options.teardown.as_deref(), limit, true);
@@ -300,7 +300,10 @@ impl AtWork {
             Some(how) => Err(failed("run teardown", &how)),
             None if !all_gone => {
                 let left = tree::names(&tree::below_us(&nobody));
-                Err(failed("end its processes", &format!("these live on: {left}; end them by hand")))
+                Err(failed(
+                    "end its processes",
+                    &format!("these are still running: {left}; end them by hand"),
+                ))
             }
             None => removed
                 .map_err(|error| failed(&format!("remove {}", self.home.display()), &error.to_string())),
@@ -341,16 +344,19 @@ impl Running for AtWork {
 
     fn standing(&self) -> Result<Standing, EngineError> {
         let counted = self.group.as_ref().and_then(Group::read);
-        let memory = "memory is what a look at all processes every 0.1 s saw, or the largest single process";
+        let memory =
+            "memory is the most of all processes together, polled every 0.1 s, or of the largest process";
         let note = match counted {
             Some(group) if group.peak_bytes.is_some() => {
                 format!(
-                    "CPU time of the command is that of a control group of its own; {memory}; the counter cgroup_peak_bytes has the group's, page cache included"
+                    "CPU time of the command is that of a control group of its own; {memory}; the counter \
+                     cgroup_peak_bytes has the group's, page cache included"
                 )
             }
             Some(_) => format!("CPU time of the command is that of a control group of its own; {memory}"),
             None => format!(
-                "CPU time of the command is that of all processes that were waited for (no cgroup v2 of our own here); {memory}"
+                "CPU time of the command is that of all processes that were waited for (no cgroup v2 can be made \
+                 here); {memory}"
             ),
         };
         let placed = self.pinned.as_ref().map(Pinned::placed).unwrap_or_default();
@@ -387,7 +393,7 @@ impl Running for AtWork {
             true => Ok(()),
             false => self.must("after", self.options.after.as_deref()),
         };
-        // What the run says weighs more.
+        // The run's own failure comes first.
         measured.and_then(|counters| after.map(|()| counters))
     }
 
@@ -398,12 +404,12 @@ impl Running for AtWork {
 
 impl Drop for AtWork {
     fn drop(&mut self) {
-        // After an error, which is the one to tell.
+        // After an error, which is the one to report.
         let _ = self.end();
     }
 }
 
-/// Words with their placeholders filled in; they were checked before.
+/// Arguments with their placeholders filled in, which were checked before.
 pub(super) fn filled(name: &str, words: &[String], values: &Values) -> Result<Vec<String>, EngineError> {
     let filled: Result<Vec<String>, String> = words.iter().map(|word| fill(word, values)).collect();
     filled.map_err(|why| EngineError::Option { option: name.to_owned(), why })

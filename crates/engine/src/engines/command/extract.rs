@@ -1,4 +1,4 @@
-//! Reading numbers from what a command wrote.
+//! Reading metrics from a command's output.
 //!
 //! Sources: RFC 6901 for JSON pointers; the syntax of regular expressions is that of the crate `regex`,
 //! which takes time linear in the text whatever the expression.
@@ -14,15 +14,15 @@ use threadwise_machine::given;
 use threadwise_machine::text::one_line;
 use threadwise_study::command::{Extract, MetricSpec};
 
-/// Longest text that is read as a whole for JSON, and the end of a longer one whose lines are looked at.
+/// Longest text that is read as a whole for JSON; of a longer one, this much of its end is searched by lines.
 const JSON_BYTES: u64 = 16 << 20;
 
-/// Most bytes of a built expression, and most of its groups: a search keeps a place for each group in each
+/// Most bytes of a compiled expression, and most of its groups: a search keeps a place for each group in each
 /// state, so that many groups in a long expression take gigabytes.
 const EXPRESSION_BYTES: usize = 1 << 20;
 const MOST_GROUPS: usize = 16;
 
-/// Builds a metric's regular expression: `^` and `$` match at lines, whose ends may be those of Windows.
+/// Compiles a metric's regular expression: `^` and `$` match at lines, which may end as on Windows.
 ///
 /// # Errors
 /// What is wrong with it.
@@ -30,14 +30,15 @@ pub(super) fn expression(pattern: &str) -> Result<Regex, String> {
     let shown = one_line(pattern, 80);
     let built = RegexBuilder::new(pattern).multi_line(true).crlf(true).size_limit(EXPRESSION_BYTES).build();
     let expression = built.map_err(|error| {
-        // The last line says what is wrong; those before draw where.
+        // The last line gives the fault; those before draw its position.
         let text = error.to_string();
         let why = text.lines().last().unwrap_or_default().trim().trim_start_matches("error: ").to_owned();
-        format!("'{shown}' is no regular expression: {why}")
+        format!("'{shown}' is not a regular expression: {why}")
     })?;
     match expression.captures_len() - 1 {
         groups if groups > MOST_GROUPS => Err(format!(
-            "'{shown}' has {groups} groups, and at most {MOST_GROUPS} can be: write (?:…) where the text of a group is not needed"
+            "'{shown}' has {groups} groups, and at most {MOST_GROUPS} are allowed: write (?:…) for groups whose text \
+             is not needed"
         )),
         _ => Ok(expression),
     }
@@ -46,7 +47,7 @@ pub(super) fn expression(pattern: &str) -> Result<Regex, String> {
 /// The number that a metric finds in a text.
 ///
 /// # Errors
-/// It is not there, or what is there is no number; one line without the metric's name.
+/// It is not there, or is not a number; one line without the metric's name.
 pub fn extract(spec: &MetricSpec, text: &str) -> Result<f64, String> {
     match &spec.extract {
         Extract::Regex(pattern) => by_expression(pattern, text),
@@ -54,8 +55,8 @@ pub fn extract(spec: &MetricSpec, text: &str) -> Result<f64, String> {
     }
 }
 
-/// The number that a metric finds in a file. For a regular expression no more of it is in memory than a
-/// piece, from whose end a match goes no further than [`SIZES`] says.
+/// The number that a metric finds in a file. For a regular expression, one piece of the file is in memory at a
+/// time, and a match ends at most as far behind its piece as [`SIZES`] says.
 ///
 /// # Errors
 /// As [`extract`]; or it cannot be read.
@@ -71,10 +72,10 @@ pub(super) fn extract_file(spec: &MetricSpec, path: &Path, limit_bytes: u64) -> 
     }
 }
 
-/// The line of a file that an expression finds; `None` where it finds none.
+/// The line of a file that an expression matches; `None` if there is none.
 ///
 /// # Errors
-/// The expression is none, or the file cannot be read.
+/// The expression is invalid, or the file cannot be read.
 pub(super) fn mark_in_file(pattern: &str, path: &Path) -> Result<Option<String>, String> {
     let expression = expression(pattern)?;
     let unread = |error: io::Error| format!("it cannot be read: {error}");
@@ -83,10 +84,10 @@ pub(super) fn mark_in_file(pattern: &str, path: &Path) -> Result<Option<String>,
         .map_err(unread)
 }
 
-/// The line of a text that an expression finds; `None` where it finds none.
+/// The line of a text that an expression matches; `None` if there is none.
 ///
 /// # Errors
-/// The expression is none.
+/// The expression is invalid.
 pub fn mark(pattern: &str, text: &str) -> Result<Option<String>, String> {
     Ok(marked_line(&expression(pattern)?, text, 0))
 }
@@ -105,18 +106,18 @@ fn by_expression(pattern: &str, text: &str) -> Result<f64, String> {
 fn matched(pattern: &str, found: Option<String>) -> Result<f64, String> {
     let found = found.ok_or_else(|| format!("nothing matches regex:{pattern}"))?;
     number(&found).ok_or_else(|| {
-        let why = if is_too_large(&found) { "is too large a number" } else { "is no number" };
+        let why = if is_too_large(&found) { "is too large a number" } else { "is not a number" };
         format!("regex:{pattern} found '{}', which {why}", shown(&found))
     })
 }
 
-/// What the last match of a file says.
+/// The value of the last match in a file.
 fn last_of(expression: &Regex, file: &mut (impl Read + Seek), sizes: Sizes) -> io::Result<Option<String>> {
     output::from_the_end(file, sizes, |text, piece| last_in(expression, text, piece))
 }
 
-/// What the last match says that begins in a range of a text: its group `value`, or the first one, or all
-/// of it.
+/// The value of the last match that begins in a range of a text: its group `value`, or the first group, or the
+/// whole match.
 fn last_in(expression: &Regex, text: &str, within: Range<usize>) -> Option<String> {
     let mut last = None;
     let mut at = within.start;
@@ -125,7 +126,7 @@ fn last_in(expression: &Regex, text: &str, within: Range<usize>) -> Option<Strin
         if found.start() > within.end || found.start() == within.end && within.end < text.len() {
             break;
         }
-        // After a match, nothing at its end is no other one.
+        // After a match, an empty match at its end does not count.
         if !found.is_empty() || last.is_none_or(|(_, end)| found.end() > end) {
             last = Some((found.start(), found.end()));
         }
@@ -148,9 +149,8 @@ fn document(text: &str) -> Option<Value> {
     serde_json::from_str(text).ok().or_else(|| last_document(text))
 }
 
-/// The last object or array that begins at the beginning of a line and has the rest of its last line for itself. What
-/// lies inside of one is none; and after one that has no end there is none, since lines of it would be taken for whole
-/// ones.
+/// The last object or array that begins at the beginning of a line and ends at the end of one. One inside another
+/// does not count, and nothing after one without an end does: its lines would be taken for whole documents.
 fn last_document(text: &str) -> Option<Value> {
     let mut last = None;
     let mut at = 0;
@@ -169,7 +169,7 @@ fn last_document(text: &str) -> Option<Value> {
                         next = end + after.len() + 1;
                     }
                 }
-                // `[info] …` is a line of words; what ends before its time is a document that was cut off.
+                // `[info] …` is a line of text; one that ends before its time was cut off.
                 Some(Err(error)) if error.is_eof() => return None,
                 _ => {}
             }
@@ -179,14 +179,14 @@ fn last_document(text: &str) -> Option<Value> {
     last
 }
 
-/// The JSON that a file is, or the last document in it: of a long one in its last 16 MiB.
+/// The JSON document that a file is, or the last one in it: of a long file in its last 16 MiB.
 fn document_of(file: &mut File, limit_bytes: u64) -> io::Result<Option<Value>> {
     let length = file.metadata()?.len();
     if length <= JSON_BYTES {
         return output::text(file, JSON_BYTES).map(|text| document(&text));
     }
     if length <= limit_bytes {
-        // Lines that are no one document are reported at the second of them.
+        // Lines that are not one document are reported at the second of them.
         file.rewind()?;
         let whole = serde_json::from_reader(BufReader::new(&mut *file));
         if let Ok(whole) = whole {
@@ -197,29 +197,28 @@ fn document_of(file: &mut File, limit_bytes: u64) -> io::Result<Option<Value>> {
 }
 
 fn pointed(pointer: &str, document: Option<Value>) -> Result<f64, String> {
-    let document = document.ok_or_else(|| {
-        "neither the whole of it is JSON, nor does a whole object or array begin at a line of it".to_owned()
-    })?;
+    let document = document
+        .ok_or_else(|| "it is not JSON, and no line of it begins a complete object or array".to_owned())?;
     let found = document.pointer(pointer).ok_or_else(|| format!("there is nothing at json:{pointer}"))?;
     let value = match found {
         Value::Number(value) => value.as_f64().filter(|value| value.is_finite()),
         Value::String(text) => number(text),
         _ => None,
     };
-    value.ok_or_else(|| format!("json:{pointer} is '{}', which is no number", shown(&found.to_string())))
+    value.ok_or_else(|| format!("json:{pointer} is '{}', which is not a number", shown(&found.to_string())))
 }
 
-/// Whether digits are a number beyond what a double holds (1.8e308).
+/// Whether digits are a number too large for a double (1.8e308).
 fn is_too_large(text: &str) -> bool {
     let text = text.trim();
     text.contains(|c: char| c.is_ascii_digit()) && text.parse::<f64>().is_ok_and(f64::is_infinite)
 }
 
-/// A finite number, which may have commas between its thousands: `-1,234,567.8`. `0,123` is none: its
-/// comma is a decimal one.
+/// A finite number, which may have commas between its thousands: `-1,234,567.8`. Not `0,123`, whose comma is
+/// a decimal one.
 fn number(text: &str) -> Option<f64> {
     let text = text.trim();
-    // The standard library also takes `inf`, `nan` and `infinity`.
+    // The standard library also accepts `inf`, `nan` and `infinity`.
     let plain = |text: &str| text.parse::<f64>().ok().filter(|value| value.is_finite());
     if let Some(value) = plain(text) {
         return Some(value);
@@ -307,7 +306,7 @@ mod tests {
         let cut = &twice[..twice.len() - 3];
         for text in [cut, "x\n3\n", "x\n  {\"tps\": 1}\n", "x\n{\"tps\": 1} and more\n", "x\n[warn] 1\n"] {
             let why = found("1/s higher json:/tps", text).unwrap_err();
-            assert!(why.contains("nor does a whole object or array"), "{why}: {text}");
+            assert!(why.contains("no line of it begins a complete object or array"), "{why}: {text}");
         }
     }
 

@@ -1,17 +1,17 @@
-//! A control group that counts what a run's processes used, where we may make one.
+//! A control group that counts what a run's processes used, if the system allows one.
 //!
-//! Source: kernel `Documentation/admin-guide/cgroup-v2.rst`: `cpu.stat` is there in every group,
-//! `memory.peak` (Linux 5.19) where the parent gives memory to its children; `proc_pid_cgroup(5)`,
-//! `proc_pid_mountinfo(5)`. No controller is switched on and no limit set: the group only counts.
+//! Source: kernel `Documentation/admin-guide/cgroup-v2.rst`: every group has `cpu.stat`; it has
+//! `memory.peak` (Linux 5.19) if the parent gives memory to its children; `proc_pid_cgroup(5)`,
+//! `proc_pid_mountinfo(5)`. No controller is enabled and no limit set: the group only counts.
 
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How the names of our groups begin; the process number of their maker follows.
+/// Prefix of the names of these groups; the process number of the maker follows.
 const PREFIX: &str = "threadwise-run-";
 
-/// A group of our own, removed when dropped.
+/// A control group made here, removed when dropped.
 #[derive(Debug)]
 pub(super) struct Group {
     folder: PathBuf,
@@ -19,18 +19,18 @@ pub(super) struct Group {
     pub procs: Arc<File>,
 }
 
-/// What it counted since it was made.
+/// What the group has counted since it was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Counted {
     /// User and system time of all processes that were in it.
     pub cpu_ns: u64,
-    /// Most memory, page cache included, where it is counted.
+    /// Most memory, page cache included, if the group counts it.
     pub peak_bytes: Option<u64>,
 }
 
 impl Group {
-    /// Makes one below the group that we are in, and removes those of killed processes. `None` where there
-    /// is no cgroup v2, or we may not.
+    /// Makes one below this process's own group, and removes those of killed workers. `None` without cgroup v2 or
+    /// without the permission.
     pub fn make() -> Option<Self> {
         let above = above()?;
         remove_stale(&above);
@@ -40,14 +40,14 @@ impl Group {
         match procs {
             Ok(procs) => Some(Self { folder, procs: Arc::new(procs) }),
             Err(_) => {
-                // Ours and empty; a failed removal leaves an empty group.
+                // The group is empty, so a failed removal does no harm.
                 let _ = fs::remove_dir(&folder);
                 None
             }
         }
     }
 
-    /// Reads it. `None` where it counts nothing.
+    /// Reads the group. `None` if it counts nothing.
     pub fn read(&self) -> Option<Counted> {
         let text = |name: &str| fs::read_to_string(self.folder.join(name)).ok();
         let cpu_ns = cpu_ns(&text("cpu.stat")?)?;
@@ -58,13 +58,13 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // One that still has processes stays; they are being ended by other means.
+        // A group that still has processes stays; they are ended elsewhere.
         let _ = fs::remove_dir(&self.folder);
     }
 }
 
-/// Removes the groups of this program's workers that were killed, where they lie in the group that we are
-/// in. One that still has processes stays.
+/// Removes the groups of killed threadwise workers below this process's own group. One that still has processes
+/// stays.
 pub fn remove_stale_groups() {
     above().iter().for_each(|folder| remove_stale(folder));
 }
@@ -75,14 +75,14 @@ fn above() -> Option<PathBuf> {
     folder(&mounts, &groups)
 }
 
-/// Removes groups whose makers were killed. One with processes in it cannot be removed.
+/// Removes groups whose makers were killed. A group with processes cannot be removed.
 fn remove_stale(above: &Path) {
     let Ok(entries) = fs::read_dir(above) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
         let maker = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.parse::<u32>().ok());
         if maker.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
-            // What stays is empty and costs nothing.
+            // A group that stays is empty and costs nothing.
             let _ = fs::remove_dir(entry.path());
         }
     }
@@ -93,8 +93,8 @@ fn cpu_ns(stat: &str) -> Option<u64> {
     line.trim().parse::<u64>().ok()?.checked_mul(1000)
 }
 
-/// The folder of our own group: where version 2 is mounted, and the path in it. A mount may show a
-/// part of the tree only.
+/// The folder of this process's group: the mount point of version 2, and the path in it. A mount may
+/// show a part of the tree only.
 fn folder(mounts: &str, groups: &str) -> Option<PathBuf> {
     let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
     let mount = mounts.lines().find_map(|line| {
@@ -105,7 +105,7 @@ fn folder(mounts: &str, groups: &str) -> Option<PathBuf> {
     });
     let (root, point) = mount?;
     let inside = Path::new(path).strip_prefix(root).ok()?;
-    // A group outside of what this container sees.
+    // The group lies outside of what this container shows.
     let is_seen = !path.split('/').any(|part| part == "..");
     is_seen.then(|| Path::new(point).join(inside))
 }

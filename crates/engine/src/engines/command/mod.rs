@@ -1,8 +1,8 @@
-//! The engine `command`: any command of the user's as a whole run, under the placement of its treatment.
+//! The engine `command`: any command of the user as a whole run, under the placement of its treatment.
 //!
 //! The worker starts the process itself, so that it inherits the placement and the memory policy, and
-//! is the reaper of all that comes of it: what a run used is known by waiting for every process, and
-//! nothing is left when it ends. docs/ENGINES.md, "Commands".
+//! is the reaper of all its descendants: waiting for every process tells what a run used, and none is
+//! left when it ends. docs/ENGINES.md, "Commands".
 
 mod at_work;
 mod error;
@@ -53,7 +53,7 @@ impl Engine for Command {
         &[WORKLOAD]
     }
 
-    /// Every variable: the commands are the user's own, and passwords come to them this way.
+    /// Every variable: commands are the user's own, and get passwords this way.
     fn properties(&self) -> Properties {
         Properties { service_threads: false, ..Properties::default() }
     }
@@ -75,8 +75,8 @@ impl Engine for Command {
     }
 }
 
-/// Starts a command for a treatment: what the engine `command` does, for engines whose work is a command
-/// of their own making. The options were checked by who made them.
+/// Starts a command for a treatment, also for engines that build a command themselves. The caller has checked
+/// the options.
 ///
 /// # Errors
 /// `setup` or `warmup` failed, or its folders cannot be made.
@@ -84,7 +84,7 @@ pub fn start(options: CommandOptions, request: &StartRequest) -> Result<Box<dyn 
     Ok(Box::new(AtWork::start(options, request)?))
 }
 
-/// The options of a treatment, with all that can be known before anything runs.
+/// The options of a treatment, checked as far as is possible before anything runs.
 fn read(request: &LoadRequest) -> Result<CommandOptions, EngineError> {
     if request.workload != WORKLOAD {
         return Err(refuse(
@@ -113,7 +113,7 @@ fn read(request: &LoadRequest) -> Result<CommandOptions, EngineError> {
         pin_server::find(name)?;
     }
     for (name, words) in options.commands() {
-        // What setup makes is not there yet.
+        // `setup` may make it later.
         if name == "setup" || options.setup.is_none() {
             find(name, words, options.folder.as_deref())?;
         }
@@ -121,18 +121,18 @@ fn read(request: &LoadRequest) -> Result<CommandOptions, EngineError> {
     Ok(options)
 }
 
-/// Refuses a program that is not there.
+/// Refuses a program that does not exist.
 fn find(name: &str, words: &[String], folder: Option<&Path>) -> Result<(), EngineError> {
     let Some(program) = words.first().filter(|word| !word.contains(['{', '}'])) else { return Ok(()) };
     if program.contains('/') {
         let path = folder.map_or_else(|| Path::new(program).to_owned(), |folder| folder.join(program));
-        // Without a folder of the user's it is the run's own, which is empty now.
+        // Without a folder of the user it is the run's own, which is empty now.
         let is_known = folder.is_some() || path.is_absolute();
         return match is_known {
             true if !path.is_file() => Err(refuse(name, format!("there is no program {}", path.display()))),
             true if !may_run(&path) => {
                 let what =
-                    format!("{} may not be executed: chmod +x, or name its interpreter", path.display());
+                    format!("{} is not executable: chmod +x it, or name its interpreter", path.display());
                 Err(refuse(name, what))
             }
             _ => Ok(()),
@@ -191,7 +191,7 @@ mod tests {
         assert!(
             refused(&[("command", "true"), ("check", "/proc/no/such/program")]).contains("option 'check'")
         );
-        assert!(refused(&[("command", "/etc/passwd")]).contains("may not be executed"));
+        assert!(refused(&[("command", "/etc/passwd")]).contains("is not executable"));
         assert!(refused(&[("command", "''")]).contains("is empty"));
         assert_eq!(refused(&[("setup", "true"), ("command", "/made/by/setup")]), "");
         assert!(refused(&[("command", "bin/none"), ("folder", "/")]).contains("/bin/none"));

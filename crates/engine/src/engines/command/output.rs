@@ -1,4 +1,4 @@
-//! What a command wrote: read in pieces from its end, and its last lines for messages.
+//! A command's output: read in pieces from its end, and its last lines for messages.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -6,30 +6,30 @@ use std::ops::Range;
 use std::path::Path;
 use threadwise_machine::text::one_line;
 
-/// Last lines that a message repeats.
+/// Number of last lines that a message repeats.
 const LINES: usize = 5;
-/// Characters of them at most.
+/// Most characters of these lines.
 const CHARACTERS: usize = 400;
-/// How much of the end of a file is looked through for them.
+/// How much of the end of a file is searched for them.
 const TAIL_BYTES: u64 = 16 << 10;
 
-/// How much of an output is held at once.
+/// How much of an output is in memory at once.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sizes {
-    /// A piece: whole lines, of a longer line a part.
+    /// A piece: whole lines, or a part of a longer line.
     pub piece_bytes: u64,
-    /// What is seen of the text behind it, so that a match may go over its end.
+    /// Text shown behind the piece, so that a match may extend beyond it.
     pub behind_bytes: u64,
 }
 
-/// A worker is to stay small beside its command, whatever that writes: an output may have a gigabyte.
+/// The worker must stay small beside its command, whose output may have a gigabyte.
 pub(super) const SIZES: Sizes = Sizes { piece_bytes: 4 << 20, behind_bytes: 64 << 10 };
 
-/// Bytes before a piece that tell whether it begins a line or a word: the longest character.
+/// Bytes shown before a piece to tell whether it begins a line or a word: the longest character.
 const BEFORE_BYTES: u64 = 4;
 
-/// Shows a text piece by piece, the last one first, until `look` gives something. `look` gets a text and the
-/// range of it that is the piece; what is not UTF-8 is replaced.
+/// Calls `look` with a text piece by piece, the last one first, until it returns something. `look` gets a text
+/// and the range of it that is the piece; invalid UTF-8 is replaced.
 ///
 /// # Errors
 /// It cannot be read.
@@ -61,7 +61,7 @@ pub(super) fn from_the_end<T>(
     }
 }
 
-/// Where the first line of some bytes begins that is whole at its beginning; `None` where there is none.
+/// Where the first complete line begins; `None` if there is none.
 fn line_begin(bytes: &[u8]) -> Option<usize> {
     let (_, inner) = bytes.split_last()?;
     inner.iter().position(|byte| *byte == b'\n').map(|at| at + 1)
@@ -78,7 +78,7 @@ fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A file as text, up to `limit` bytes of it; what is not UTF-8 is replaced.
+/// A file as text, up to `limit` bytes of it; invalid UTF-8 is replaced.
 ///
 /// # Errors
 /// It cannot be read.
@@ -94,7 +94,7 @@ pub(super) fn last_text(file: &mut File, limit: u64) -> io::Result<String> {
     let length = file.metadata()?.len();
     let start = length.saturating_sub(limit);
     let bytes = between(file, start..length)?;
-    // What begins in the middle of a line could be taken for a shorter one.
+    // A line cut at its beginning could be taken for a shorter one.
     let skipped = if start > 0 { line_begin(&bytes).unwrap_or(bytes.len()) } else { 0 };
     Ok(lossy(&bytes[skipped..]))
 }
@@ -104,7 +104,7 @@ pub(super) fn size(paths: [&Path; 2]) -> u64 {
     paths.iter().filter_map(|path| path.metadata().ok()).map(|entry| entry.len()).sum()
 }
 
-/// The last lines of standard error, or where that is empty of standard output, as one line.
+/// The last lines of standard error, or if that is empty of standard output, as one line.
 pub fn last_words(stdout: &Path, stderr: &Path) -> String {
     let said = [stderr, stdout].into_iter().map(|path| last_lines(&tail(path)));
     said.into_iter().find(|text| !text.is_empty()).unwrap_or_else(|| "it wrote nothing".to_owned())

@@ -1,4 +1,4 @@
-//! What the sessions' threads and the watching thread share while a run's processes are at work.
+//! What the sessions' threads and the watching thread share during a run.
 
 use std::collections::BTreeSet;
 use std::process::ExitStatus;
@@ -8,10 +8,10 @@ use std::time::Duration;
 use super::spawn::{self, Ended, Used};
 use super::tree::{self, Identity};
 
-/// Why a run was ended, or cannot count although its processes ended well.
+/// Why a run was ended, or does not count although its processes ended well.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// We were asked to stop.
+    /// The study was stopped.
     Interrupted,
     /// It took too long.
     TimedOut,
@@ -19,37 +19,36 @@ pub(super) enum Verdict {
     TooMuchOutput,
     /// A thread may run outside of the placement.
     Astray(String),
-    /// Processes lived on after the last one that we had started.
+    /// Processes were still running after the last one that the engine had started.
     LeftBehind(String),
 }
 
-/// Where a run stands.
+/// State of a run.
 #[derive(Debug, Default)]
 pub(super) struct State {
     /// Processes that are still to be started.
     pub unstarted: usize,
-    /// Processes that have not ended, those included.
+    /// Processes that have not ended, those not yet started included.
     pub unended: usize,
-    /// Numbers of our processes that were not reaped.
+    /// Processes that the engine started and has not reaped.
     pub roots: Vec<u32>,
     /// How each session's process ended.
     pub ends: Vec<(u32, ExitStatus)>,
-    /// What was there before the run, such as a server that `setup` started.
+    /// Processes from before the run, such as a server that `setup` started.
     pub spared: BTreeSet<Identity>,
     /// What processes used whose parents had ended.
     pub adopted: Used,
-    /// Most memory that was seen.
+    /// Most memory seen.
     pub peak_rss_bytes: u64,
-    /// Longest time without a look, nanoseconds.
+    /// Longest time without a poll, nanoseconds.
     pub unseen_ns: u64,
-    /// When the last of what the run's processes started had ended, where that was after them;
-    /// CLOCK_MONOTONIC.
+    /// When the last descendant of the run's processes had ended, if later than these; CLOCK_MONOTONIC.
     pub outlived_ns: Option<u64>,
-    /// Why it cannot count.
+    /// Why the run does not count.
     pub verdict: Option<Verdict>,
 }
 
-/// The shared state, and who waits for its changes.
+/// The shared state; its changes wake waiting threads.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     state: Mutex<State>,
@@ -57,7 +56,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// The state. A thread that panicked while it had it left it whole: every change is one assignment.
+    /// The state. A thread that panicked while it held it left it whole: every change is one assignment.
     pub fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -68,7 +67,7 @@ impl Progress {
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// A new run of so many processes.
+    /// Starts a run of this many processes.
     pub fn begin(&self, processes: usize, spared: BTreeSet<Identity>) {
         *self.lock() = State { unstarted: processes, unended: processes, spared, ..State::default() };
     }
@@ -84,8 +83,8 @@ impl Progress {
         self.changed.notify_all();
     }
 
-    /// Reaps a process that has ended. While it is not reaped its number is its own, so the watching
-    /// thread may send signals to it as long as it holds the state.
+    /// Reaps a process that has ended. Its number is not reused before that, so the watching thread may
+    /// send it signals while it holds the state.
     pub fn reap(&self, session: u32, pid: u32) -> Option<Ended> {
         let mut state = self.lock();
         let ended = spawn::reap(pid);

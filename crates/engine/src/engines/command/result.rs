@@ -1,4 +1,4 @@
-//! What a run was: whether it counts, what it used, and what its output says.
+//! A run's result: whether it counts, what it used, and its metrics.
 
 use std::fs;
 use std::sync::PoisonError;
@@ -16,13 +16,13 @@ use super::side::how;
 use super::spawn::Used;
 use crate::EngineError;
 
-/// Shortest run whose memory is known from looks at it: they come every 0.1 s.
+/// Shortest run whose memory is known from polls: they come every 0.1 s.
 const SEEN: Duration = Duration::from_secs(1);
-/// Longest time without a look after which the most memory of a run is still known.
+/// Longest time without a poll after which the most memory of a run is still known.
 const UNSEEN: Duration = Duration::from_millis(250);
 
 impl AtWork {
-    /// Why the run cannot count, if so.
+    /// Why the run does not count, if so.
     pub(super) fn judge(&self) -> Result<(), EngineError> {
         let (verdict, ends) = {
             let state = self.progress.lock();
@@ -38,8 +38,8 @@ impl AtWork {
             Some(Verdict::Interrupted) => return fault("stopped", "the study was stopped".to_owned()),
             Some(Verdict::TimedOut) => {
                 let why =
-                    format!("the command was not done within {} s and was killed", self.options.timeout_s);
-                return fault("timeout", format!("{why} (timeout_s); its last words: {}", said(0)));
+                    format!("the command did not end within {} s and was killed", self.options.timeout_s);
+                return fault("timeout", format!("{why} (timeout_s); its last lines: {}", said(0)));
             }
             Some(Verdict::TooMuchOutput) => {
                 return fault("output", format!("the command: {}", self.too_much()));
@@ -47,7 +47,7 @@ impl AtWork {
             Some(Verdict::Astray(what)) => return fault("lost-pin", what),
             Some(Verdict::LeftBehind(names)) => {
                 let why = "the command left processes behind, which were killed";
-                let what = format!("{why}: {names}; what has to live on is started by setup or before");
+                let what = format!("{why}: {names}; start what has to keep running in setup or before");
                 return fault("left-behind", what);
             }
         }
@@ -66,7 +66,7 @@ impl AtWork {
         }
     }
 
-    /// A tool may end with 0 though some of its users failed: what says so in its output fails the run.
+    /// Some tools exit with 0 though some of their users failed: a match of `fails` in the output fails the run.
     fn unless_it_says_so(&self, session: u32) -> Result<(), EngineError> {
         for (name, pattern) in &self.options.fails {
             for path in self.logs(session) {
@@ -75,7 +75,8 @@ impl AtWork {
                     what: format!("fails.{name} in {}: {why}", path.display()),
                 })?;
                 if let Some(found) = found {
-                    let what = format!("the command wrote '{found}', by which it failed (fails.{name})");
+                    let what =
+                        format!("the command wrote '{found}', which counts as a failure (fails.{name})");
                     return Err(EngineError::Command { kind: "output", what });
                 }
             }
@@ -83,7 +84,7 @@ impl AtWork {
         Ok(())
     }
 
-    /// What a metric finds in the output of a process.
+    /// The number that a metric finds in the output of a process.
     fn metric(&self, metric: &MetricSpec, session: u32) -> Result<f64, EngineError> {
         let [stdout, stderr] = self.logs(session);
         let (path, place) = match &metric.source {
@@ -95,12 +96,12 @@ impl AtWork {
         found.map_err(|why| {
             let said = output::last_words(&stdout, &stderr);
             let what =
-                format!("metric '{}' in {place}: {why}; the command's last words: {said}", metric.name);
+                format!("metric '{}' in {place}: {why}; the command's last lines: {said}", metric.name);
             EngineError::Command { kind: "metric", what }
         })
     }
 
-    /// Completes what the sessions reported by what only the whole tree tells.
+    /// Adds to the sessions' reports what is known of the whole process tree only.
     pub(super) fn measure(&self, slices: &mut [SessionSlice]) -> Result<Counters, EngineError> {
         for (session, slice) in slices.iter_mut().enumerate().take(self.processes() as usize) {
             self.unless_it_says_so(session as u32)?;
@@ -147,7 +148,7 @@ impl AtWork {
             return Ok(());
         }
         match self.side("check", self.options.check.as_deref(), self.timeout(), false)? {
-            Some(how) => Err(EngineError::WrongAnswer(format!("check says so: {how}"))),
+            Some(how) => Err(EngineError::WrongAnswer(format!("the check command failed: {how}"))),
             None => {
                 slices.iter_mut().take(1).for_each(|slice| slice.answers_checked += 1);
                 Ok(())
@@ -165,15 +166,14 @@ fn add(slice: &mut SessionSlice, used: &Used) {
     }
 }
 
-/// The most memory that processes had together, as it was seen, or that the largest one had. The kernel
-/// counts what a process had before it became its program too, which is a copy of ours, so that a peak
-/// below that says nothing.
+/// The most memory seen of all processes together, or of the largest one. The kernel's peak includes the copy
+/// of this process before it became the program, so a peak below that size is not usable.
 fn peak_bytes(seen_bytes: u64, largest_bytes: u64, own_bytes: u64) -> Option<u64> {
     let largest_bytes = if largest_bytes > own_bytes { largest_bytes } else { 0 };
     Some(seen_bytes.max(largest_bytes)).filter(|&bytes| bytes > 0)
 }
 
-/// The most memory that this process had: `VmHWM` of `proc_pid_status(5)`.
+/// Peak memory of this process: `VmHWM` of `proc_pid_status(5)`.
 fn own_peak_bytes() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,7 +1,6 @@
 //! A session of a command: its thread starts the process, waits for its end, and takes the time.
 //!
-//! Where one process stands for the whole treatment, the first session starts it and the others have
-//! nothing to do.
+//! If one process serves the whole treatment, the first session starts it and the others do nothing.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -17,16 +16,16 @@ use crate::{EngineError, Session, Window, clock};
 /// Counter between session and worker: the largest process of a session.
 pub(super) const LARGEST: &str = "largest_process_bytes";
 
-/// What a session starts.
+/// The process of a session.
 #[derive(Debug)]
 pub(super) struct Job {
     /// The session's number.
     pub session: u32,
     /// The program and its arguments, filled in.
     pub words: Vec<String>,
-    /// Folder that it works in.
+    /// Its working directory.
     pub folder: PathBuf,
-    /// Our folder.
+    /// The engine's folder.
     pub home: PathBuf,
     /// Its output files.
     pub stdout: PathBuf,
@@ -38,7 +37,7 @@ pub(super) struct Job {
     pub group: Option<Arc<File>>,
 }
 
-/// The session of a process, or one of those that have none.
+/// A session with its process, or without one.
 #[derive(Debug)]
 pub(super) struct CommandSession {
     pub job: Option<Job>,
@@ -77,7 +76,7 @@ impl Session for CommandSession {
         let ended = self.progress.reap(job.session, pid).ok_or_else(|| EngineError::Failed {
             engine: NAME.into(),
             action: "wait for the command".into(),
-            why: "something else has waited for its process".into(),
+            why: "another thread has waited for its process".into(),
         })?;
         Ok(slice(finished_ns, &ended))
     }
@@ -94,7 +93,7 @@ fn slice(finished_ns: u64, ended: &Ended) -> SessionSlice {
         counters: Counters::from([
             ("read_bytes".to_owned(), used.read_bytes),
             ("written_bytes".to_owned(), used.written_bytes),
-            // Until the whole tree's is known.
+            // Replaced when the whole tree's is known.
             (LARGEST.to_owned(), used.max_rss_bytes),
         ]),
         finished_ns: Some(finished_ns),

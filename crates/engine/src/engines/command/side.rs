@@ -13,7 +13,7 @@ use super::tree::{self, Identity};
 use crate::{EngineError, clock};
 
 impl AtWork {
-    /// Runs one of the other commands, if there is one, and insists on its success.
+    /// Runs one of these commands, if it was given; an error unless it succeeds.
     pub(super) fn must(&self, name: &'static str, words: Option<&[String]>) -> Result<(), EngineError> {
         match self.side(name, words, self.timeout(), false)? {
             None => Ok(()),
@@ -21,9 +21,9 @@ impl AtWork {
         }
     }
 
-    /// Runs one of the other commands to its end. `None` for success, else how it ended.
+    /// Runs one of these commands to its end. `None` for success, else how it ended.
     ///
-    /// What it started in the background stays, and is not counted into a run.
+    /// Processes that it left in the background keep running, and do not count for a run.
     pub(super) fn side(
         &self,
         name: &'static str,
@@ -58,7 +58,7 @@ impl AtWork {
                 break Some("the study was stopped".to_owned());
             }
             if clock::monotonic_ns() > until_ns {
-                break Some(format!("it was not done within {} s and was killed", limit.as_secs()));
+                break Some(format!("it did not end within {} s and was killed", limit.as_secs()));
             }
             if output::size([&stdout, &stderr]) > self.options.output_limit_bytes {
                 break Some(self.too_much());
@@ -69,10 +69,10 @@ impl AtWork {
         if let Some(why) = why {
             tree::kill_group(pid);
             tree::end(&before, &[], None, KILL, &mut Used::default());
-            // Where it became a zombie in between.
+            // It may have become a zombie in between.
             spawn::reap(pid);
             let said = output::last_words(&stdout, &stderr);
-            return Err(failed(&format!("run {name}"), &format!("{why}; its last words: {said}")));
+            return Err(failed(&format!("run {name}"), &format!("{why}; its last lines: {said}")));
         }
         let ended = spawn::reap(pid);
         tree::reap_adopted(&before, &[]);

@@ -24,52 +24,52 @@ use threadwise_process::marked;
 use crate::clock;
 use crate::protocol::REPLY_FD;
 
-/// How to start a process.
+/// What to start, and how.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Start<'a> {
     /// The program and its arguments, filled in.
     pub words: &'a [String],
-    /// Folder that it works in.
+    /// Working directory.
     pub folder: &'a Path,
-    /// Our folder, by which its descendants are known when we are gone.
+    /// The engine's folder, by which leftover processes are found after this one was killed.
     pub home: &'a Path,
-    /// File for its standard output; made anew.
+    /// File for its standard output; truncated.
     pub stdout: &'a Path,
-    /// File for its standard error; made anew.
+    /// File for its standard error; truncated.
     pub stderr: &'a Path,
     /// Logical CPUs of the process from its first instruction on.
     pub cpus: &'a CpuSet,
     /// File `cgroup.procs` of the control group that counts it.
     pub group: Option<&'a File>,
-    /// CLOCK_MONOTONIC before which the program does not begin: what comes before it is no part of its
-    /// time. To go into a control group alone takes the kernel up to 10 ms.
+    /// CLOCK_MONOTONIC before which the program does not begin: what comes before is not part of its
+    /// time. Joining a control group alone takes the kernel up to 10 ms.
     pub at_ns: u64,
 }
 
-/// How a process ended, and what it and its children used that it waited for.
+/// How a process ended, and what it used together with the children that it waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ended {
     pub status: ExitStatus,
     pub used: Used,
 }
 
-/// Sums over processes, and the most of any of them as memory.
+/// Sums over processes; memory is that of the largest one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Used {
     /// User and system time.
     pub cpu_ns: u64,
     /// Largest resident memory of any single process.
     pub max_rss_bytes: u64,
-    /// From disks.
+    /// Read from disks.
     pub read_bytes: u64,
-    /// To disks, by the process itself.
+    /// Written to disks, by the process itself.
     pub written_bytes: u64,
     pub voluntary_switches: u64,
     pub involuntary_switches: u64,
 }
 
 impl Used {
-    /// Both together.
+    /// Sum; of memory the larger.
     pub fn and(self, other: Self) -> Self {
         Self {
             cpu_ns: self.cpu_ns + other.cpu_ns,
@@ -82,8 +82,8 @@ impl Used {
     }
 }
 
-/// Starts a process in a group of its own: nothing on stdin, output into files, no open file of ours,
-/// killed when the calling thread ends. Gives its number; it has to be reaped by [`reap`].
+/// Starts a process in its own process group: nothing on stdin, output into files, no inherited open file,
+/// killed when the calling thread ends. Gives its number; the caller reaps it by [`reap`].
 ///
 /// # Errors
 /// The files cannot be made, or the program cannot be started there.
@@ -115,22 +115,22 @@ pub(super) fn start(start: &Start<'_>) -> io::Result<u32> {
     let in_child = move || {
         set_parent_process_death_signal(Some(Signal::KILL))?;
         if getppid() != Some(parent) {
-            // The parent ended before the request for its death signal.
+            // The parent ended before its death signal was set.
             return Err(Errno::SRCH.into());
         }
         if let Some(group) = group {
             // SAFETY: the parent holds the file open until after the fork.
             let group = unsafe { BorrowedFd::borrow_raw(group) };
-            // A group that does not take it counts nothing; what was waited for is counted anyway.
+            // If the group refuses it, it counts nothing; rusage counts anyway.
             let _ = rustix::io::write(group, b"0");
         }
         pin::set_affinity_raw(&words)?;
         for &file in files.iter().filter(|&&file| file > 2) {
-            // SAFETY: the call takes numbers only. One that is not open any more is EBADF, and well.
-            // Nothing of the child uses a descriptor above 2 after exec, which is when this closes it.
+            // SAFETY: the call takes numbers only. A descriptor that is closed by now gives EBADF, which is fine.
+            // The child uses no descriptor above 2 after exec, which is when this closes it.
             unsafe { libc::fcntl(file, libc::F_SETFD, libc::FD_CLOEXEC) };
         }
-        // Asleep, since what a spin uses would count as the command's.
+        // Asleep, since a spin would count as the command's CPU time.
         clock::sleep_until_ns(at_ns);
         Ok(())
     };
@@ -141,7 +141,7 @@ pub(super) fn start(start: &Start<'_>) -> io::Result<u32> {
     Ok(command.spawn()?.id())
 }
 
-/// Numbers of our open files.
+/// Numbers of this process's open files.
 fn open_files() -> Vec<i32> {
     let Ok(entries) = fs::read_dir("/proc/self/fd") else { return Vec::new() };
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
@@ -152,7 +152,7 @@ pub(super) fn wait(pid: u32) {
     while has_ended(pid, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) == Err(Errno::INTR) {}
 }
 
-/// Whether a child has ended; true where it is none (any more).
+/// Whether a child has ended; true if it is no child (any more).
 pub(super) fn is_over(pid: u32) -> bool {
     has_ended(pid, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG).unwrap_or(true)
 }
@@ -162,7 +162,7 @@ fn has_ended(pid: u32, options: WaitIdOptions) -> Result<bool, Errno> {
     waitid(WaitId::Pid(pid), options).map(|status| status.is_some())
 }
 
-/// Reaps a child that has ended. `None` where it lives, or is none of ours.
+/// Reaps a child that has ended. `None` if it still runs, or is not a child.
 pub(super) fn reap(pid: u32) -> Option<Ended> {
     let number = libc::pid_t::try_from(pid).ok().filter(|&number| number > 0)?;
     let mut status = 0;

@@ -1,8 +1,8 @@
-//! The processes below ours: who they are, where they may run, what memory they have, and their end.
+//! The worker's descendants: which they are, where they may run, their memory, and their end.
 //!
-//! The worker is their subreaper, so that one whose parent has ended becomes its child and stays in
+//! The worker is their subreaper, so that an orphan becomes its child and stays in
 //! sight. Source: `proc_pid_status(5)`, `PR_SET_CHILD_SUBREAPER(2const)`, `pidfd_open(2)` (a number may
-//! be given to another process between a look and a signal; a pidfd may not).
+//! be given to another process between a poll and a signal; a pidfd may not).
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::BTreeSet;
@@ -16,21 +16,21 @@ use super::spawn::{self, Used};
 /// Pause between two attempts to end processes.
 const STEP: Duration = Duration::from_millis(5);
 
-/// A process by number and start time, which together no other has.
+/// A process by number and start time, which together are unique.
 pub(super) type Identity = (u32, u64);
 
-/// What one look at the processes gave.
+/// Result of one poll of the processes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Look {
-    /// Processes that were seen.
+    /// The processes.
     pub processes: usize,
-    /// Memory of all together.
+    /// Their memory together.
     pub rss_bytes: u64,
-    /// A thread that may run elsewhere, in words.
+    /// Message about a thread that may run elsewhere.
     pub astray: Option<String>,
 }
 
-/// Living processes below ours but for the spared ones and what those started.
+/// Living descendants of the worker, without the spared ones and their descendants.
 pub(super) fn below_us(spared: &BTreeSet<Identity>) -> Vec<Identity> {
     let mut found = Vec::new();
     let mut open = proc::children(std::process::id());
@@ -47,8 +47,8 @@ pub(super) fn below_us(spared: &BTreeSet<Identity>) -> Vec<Identity> {
     found
 }
 
-/// Looks at the run's processes once. Memory: what is a process's alone is added up; what is of files
-/// or shared counts once, from the process that has most of it.
+/// Polls the run's processes once. Memory: private pages are added up; pages of files and shared ones count
+/// once, from the process that has most of them.
 pub(super) fn look(spared: &BTreeSet<Identity>, home: &CpuSet) -> Look {
     let (mut look, mut shared) = (Look::default(), 0);
     for (pid, _) in below_us(spared) {
@@ -82,17 +82,19 @@ fn memory(status: &str) -> Memory {
             let shared = bytes("RssFile:").unwrap_or(0) + bytes("RssShmem:").unwrap_or(0);
             Memory { private, shared }
         }
-        // Before Linux 4.5 there is only the sum.
+        // Linux before 4.5 has only the sum.
         None => Memory { private: bytes("VmRSS:").unwrap_or(0), shared: 0 },
     }
 }
 
-/// A thread of a process that may run outside of `home`, in words.
+/// A message about a thread of a process that may run outside of `home`.
 fn astray(pid: u32, home: &CpuSet) -> Option<String> {
     proc::threads(pid).into_iter().find_map(|(tid, name)| {
         let mask = pin::thread_affinity(pid, tid).ok()?;
         let outside = mask.iter().any(|cpu| !home.contains(cpu));
-        outside.then(|| format!("thread {tid} ({name}) of the command may run on CPUs {mask}, beyond {home}"))
+        outside.then(|| {
+            format!("thread {tid} ({name}) of the command may run on CPUs {mask}, outside of {home}")
+        })
     })
 }
 
@@ -104,8 +106,8 @@ pub(super) fn names(processes: &[Identity]) -> String {
     format!("{}{more}", shown.join(", "))
 }
 
-/// Ends what is below us but for the spared, with `signal` first and SIGKILL from `gently` on, for at
-/// most `limit`; reaps what became ours. `false` where something lives on.
+/// Ends the worker's descendants but for the spared, with `signal` first and SIGKILL from `gently` on, within
+/// `limit`; reaps adopted ones. `false` if one is still running.
 pub(super) fn end(
     spared: &BTreeSet<Identity>,
     roots: &[u32],
@@ -136,8 +138,8 @@ pub(super) fn end(
     }
 }
 
-/// Kills the group that a process of ours leads, all at once: it may start others faster than they can
-/// be found. A child that was not reaped keeps its number.
+/// Kills the whole process group of a child at once: it may start processes faster than they can be found. A
+/// child that was not reaped keeps its number.
 pub(super) fn kill_group(root: u32) {
     if let Some(group) = i32::try_from(root).ok().and_then(Pid::from_raw) {
         // It may have ended by itself.
@@ -146,12 +148,12 @@ pub(super) fn kill_group(root: u32) {
 }
 
 fn send((pid, start): Identity, signal: Signal) {
-    // One that has ended in between needs no signal; one that may not be sent any is seen again.
+    // One that has ended meanwhile needs no signal; one that may not be signalled is found again.
     let _ = proc::signal_if(pid, signal, || proc::start_time(pid, pid) == Some(start));
 }
 
-/// Reaps children that have ended but for `roots`, and gives what they used. Those that were there
-/// before the run are reaped too, and not counted.
+/// Reaps ended children but for `roots`, and gives what they used. Those from before the run are reaped too,
+/// and not counted.
 pub(super) fn reap_adopted(spared: &BTreeSet<Identity>, roots: &[u32]) -> Used {
     let mut used = Used::default();
     for pid in proc::children(std::process::id()).into_iter().filter(|pid| !roots.contains(pid)) {

@@ -7,7 +7,7 @@ pub(super) fn failed(action: &str, why: impl ToString) -> EngineError {
     EngineError::Failed { engine: "native".into(), action: action.into(), why: why.to_string() }
 }
 
-/// Compares what is there with what the sessions say.
+/// Compares what is stored with what the sessions report.
 ///
 /// # Errors
 /// They differ: a wrong answer, with both.

@@ -1,4 +1,4 @@
-//! A session of `log-buffer`: it appends records to the log and does nothing else.
+//! A session of `log-buffer`: it only appends records to the log.
 
 use std::cell::RefCell;
 use std::sync::Arc;

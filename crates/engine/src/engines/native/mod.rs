@@ -1,21 +1,21 @@
-//! The engine `native`: an in-memory table and a log inside the worker, of our own making, so that
-//! what is measured is known: a hash index with or without locks (`table`), a log buffer with three
+//! The engine `native`: an in-memory table and a log inside the worker, made for threadwise, so that it is known
+//! what is measured: a hash index with or without locks (`table`), a log buffer with three
 //! ways to reserve room (`log`), a log writer that writes a file (`writer`), and the reading of that
-//! file (`recovery`). Beside them, and without them, an index under each kind of lock (`index`).
+//! file (`recovery`). Separate from these is an index under each kind of lock (`index`) and loops that need one resource each (`kernels`).
 //!
-//! Everything is made anew for each run. Where memory lies, unless the treatment has a memory policy:
-//! rows on the node of the session that inserted them, the seeded ones too, since each session
+//! Everything is made for each run. Placement of memory, unless the treatment has a memory policy:
+//! rows lie on the node of the session that inserted them, the seeded ones too, since each session
 //! inserts its share of them; the index's heads and the log buffer on the node of the first session,
 //! where a thread bound to its logical CPUs makes them. So two runs of a treatment place them alike.
 //!
-//! After every slice, with all sessions parked, three things must agree: what the index finds of the
-//! added rows, what the log file holds, and what the sessions said. Then the added rows are taken out
-//! and the file is emptied, so that every slice begins with the same table, and a long study needs
-//! no more memory and disk than its longest slice. What a crash would leave is not kept: the file is
-//! removed at the end.
+//! After every slice, with all sessions parked, three things must agree: the added rows that the index finds,
+//! the content of the log file, and what the sessions report. Then the added rows are removed and the file is
+//! emptied, so that every slice begins with the same table, and a long study needs no more memory and disk
+//! than its longest slice. The log is not kept for recovery: the file is removed at the end.
 
 mod error;
 mod index;
+mod kernels;
 mod locks;
 mod log;
 mod log_buffer;
@@ -37,10 +37,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use threadwise_machine::CpuSet;
 use threadwise_study::engine::Properties;
 use threadwise_study::index::WORKLOAD as INDEX;
+use threadwise_study::kernels::WORKLOAD as KERNELS;
 use threadwise_study::{Counters, Options, SessionSlice};
 
 use self::error::{agree, failed};
 use self::index::{IndexAtWork, IndexSpec};
+use self::kernels::{KernelSpec, KernelsAtWork};
 use self::log::Log;
 use self::log_buffer::LogBufferSession;
 use self::options::{InsertSpec, LogOptions, Spec, parse};
@@ -56,10 +58,10 @@ use crate::{
 };
 pub use options::LOG_BUFFER;
 
-/// What a row needs in memory and, about, in the log: 152 bytes, a flag, and its place in a vector.
+/// Bytes of a row in memory and, about, in the log: 152 bytes, a flag, and its place in a vector.
 const ROW_BYTES_IN_MEMORY: u64 = 160;
 
-/// Log files of this process so far.
+/// Number of log files that this process has made.
 static FILES: AtomicU64 = AtomicU64::new(0);
 
 /// The engine.
@@ -76,14 +78,14 @@ impl Engine for Native {
     }
 
     fn about(&self) -> &'static str {
-        "a table, an index and a log writer inside the worker: locks against none, spins counted"
+        "a table, an index and a log writer inside the worker: with and without locks, spins counted"
     }
 
     fn workloads(&self) -> &'static [&'static str] {
-        &[insert::NAME, LOG_BUFFER, INDEX]
+        &[insert::NAME, LOG_BUFFER, INDEX, KERNELS]
     }
 
-    /// Its rows lie in memory.
+    /// Rows lie in memory.
     fn properties(&self) -> Properties {
         Properties { row_bytes: 0, row_memory_bytes: ROW_BYTES_IN_MEMORY, ..Properties::default() }
     }
@@ -91,6 +93,7 @@ impl Engine for Native {
     fn check(&self, request: &LoadRequest) -> Result<(), EngineError> {
         match request.workload.as_str() {
             INDEX => IndexSpec::parse(request).map(drop),
+            KERNELS => KernelSpec::parse(request).map(drop),
             _ => parse(request).map(drop),
         }
     }
@@ -99,6 +102,7 @@ impl Engine for Native {
         let sessions = u64::from(request.sessions);
         Ok(match request.workload.as_str() {
             INDEX => index::size(&IndexSpec::parse(request)?, sessions),
+            KERNELS => kernels::size(&KernelSpec::parse(request)?),
             _ => size(&parse(request)?, sessions),
         })
     }
@@ -106,12 +110,13 @@ impl Engine for Native {
     fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
         Ok(match request.load.workload.as_str() {
             INDEX => Box::new(IndexAtWork::begin(request)?),
+            KERNELS => Box::new(KernelsAtWork::begin(request)?),
             _ => Box::new(AtWork::begin(request)?),
         })
     }
 }
 
-/// Memory of one session, without rows that it adds in a fixed time
+/// Memory of one session, without the rows that it adds in a fixed time
 /// ([`threadwise_study::insert::added_bytes`] has those), and notes.
 fn size(spec: &Spec, sessions: u64) -> Loaded {
     match spec {
@@ -157,20 +162,20 @@ fn make(spec: &Spec, sessions: usize) -> (Table, Option<Log>) {
     }
 }
 
-/// A new name in the study's own folder.
+/// An unused file name in the study's folder.
 fn log_path(load: &LoadRequest) -> PathBuf {
     let number = FILES.fetch_add(1, Ordering::Relaxed);
     load.data_dir.join(format!("native-{}-{number}.log", std::process::id()))
 }
 
-/// At work for one treatment.
+/// The engine, started for one treatment.
 struct AtWork {
     spec: Spec,
     seed: u64,
     service: CpuSet,
     shared: Arc<Shared>,
     writer: Mutex<Option<LogWriter>>,
-    /// What the writer had done at the end of the last slice.
+    /// The writer's counts at the end of the last slice.
     reported: Mutex<Written>,
 }
 
@@ -205,7 +210,7 @@ impl AtWork {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(task).transpose()
     }
 
-    /// What the seed put into the table, from its keys.
+    /// Content of the seeded table, computed from the seed.
     fn seeded(&self) -> Content {
         let Spec::Insert(spec) = &self.spec else { return Content::default() };
         let mut content = Content::default();
@@ -214,7 +219,7 @@ impl AtWork {
         content
     }
 
-    /// Compares table, log and sessions, takes out what was added, and empties the log.
+    /// Compares table, log and sessions, removes the added rows, and empties the log.
     fn check_and_put_back(&self) -> Result<(), EngineError> {
         let said = self.shared.take_said();
         if let Spec::Insert(_) = self.spec {
@@ -226,7 +231,7 @@ impl AtWork {
             agree("the log", log.content, said)?;
             if log.torn_bytes + log.unfinished > 0 {
                 return Err(EngineError::WrongAnswer(format!(
-                    "the log ends in {} bytes that are no record and {} transactions without an end",
+                    "the log ends in {} bytes that are not a record and {} transactions without an end",
                     log.torn_bytes, log.unfinished
                 )));
             }
@@ -249,7 +254,7 @@ impl Running for AtWork {
     }
 
     fn standing(&self) -> Result<Standing, EngineError> {
-        // What sessions touched while warming up is given to the first rows.
+        // Memory that sessions touched while warming up is used for the first rows.
         self.shared.put_table_back();
         agree("the seeded table", self.shared.table().content(), self.seeded())?;
         let placed = self.with_writer(|writer| {

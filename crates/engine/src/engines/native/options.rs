@@ -2,6 +2,7 @@
 
 use threadwise_study::Options;
 use threadwise_study::index::WORKLOAD as INDEX;
+use threadwise_study::kernels::WORKLOAD as KERNELS;
 
 use super::locks::LockKind;
 use super::table::Index;
@@ -9,10 +10,10 @@ use crate::workloads::insert::{self, Insert, Table};
 use crate::workloads::options::{flag, no_loop, only, refuse, whole, word};
 use crate::{EngineError, LoadRequest};
 
-/// Name of the workload in which sessions do nothing but append to the log.
+/// Name of the workload in which sessions only append to the log.
 pub const LOG_BUFFER: &str = "log-buffer";
 
-/// What this engine reads of `insert` beside the workload's own options.
+/// Options of `insert` that only this engine has.
 const INSERT_OPTIONS: [&str; 5] = ["index", "buckets", "stripes", "log", "log_buffer_kib"];
 
 const LOG_BUFFER_OPTIONS: [&str; 5] = ["log", "record_bytes", "records_per_step", "log_buffer_kib", "writer"];
@@ -26,7 +27,7 @@ const STRIPES: u64 = 16;
 
 const MOST_STRIPES: u64 = 1 << 16;
 
-/// Size of the ring. Half of it, at which the writer is woken, is some 10 ms of one session.
+/// Size of the ring. Half of it, at which the writer is woken, is some 10 ms of one session's records.
 const RING_KIB: u64 = 8192;
 
 /// The ring holds at least two records of the longest kind.
@@ -37,29 +38,29 @@ const MOST_RING_KIB: u64 = 1 << 20;
 /// Most bytes of a record of `log-buffer`: a row of the longest kind that common databases allow.
 const MOST_RECORD_BYTES: u64 = 1 << 16;
 
-/// The log as it is asked for.
+/// Options of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogOptions {
     /// How room is reserved.
     pub reserve: LockKind,
-    /// Size of the ring.
+    /// Size of the ring, bytes.
     pub ring_bytes: usize,
 }
 
-/// `insert` on this engine.
+/// Options of `insert` on this engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InsertSpec {
-    /// What every engine has.
+    /// Options on every engine.
     pub insert: Insert,
     /// How chains are protected.
     pub index: Index,
-    /// Chains.
+    /// Number of chains.
     pub buckets: usize,
     /// The log; `None` for `table=unlogged`.
     pub log: Option<LogOptions>,
 }
 
-/// `log-buffer`.
+/// Options of `log-buffer`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogBufferSpec {
     /// The log.
@@ -81,13 +82,13 @@ pub enum Spec {
     LogBuffer(LogBufferSpec),
 }
 
-/// Checks what is the same for all workloads.
+/// Checks what is common to all workloads.
 ///
 /// # Errors
-/// The first thing that is unknown or impossible.
+/// The first option that is unknown or impossible.
 pub fn common(request: &LoadRequest) -> Result<(), EngineError> {
     if let Some(name) = request.engine_options.keys().next() {
-        return Err(refuse(name, "unknown to native; it has no engine options".into()));
+        return Err(refuse(name, "native has no engine options: leave it out".into()));
     }
     if !(1..=u32::from(u16::MAX)).contains(&request.sessions) {
         let why = format!("{} sessions; native takes 1 to {}", request.sessions, u16::MAX);
@@ -106,7 +107,10 @@ pub fn parse(request: &LoadRequest) -> Result<Spec, EngineError> {
         insert::NAME => insert_spec(&request.options).map(Spec::Insert),
         LOG_BUFFER => log_buffer_spec(&request.options).map(Spec::LogBuffer),
         other => {
-            let why = format!("native has no '{other}'; it has: {}, {LOG_BUFFER}, {INDEX}", insert::NAME);
+            let why = format!(
+                "native has no '{other}'; it has: {}, {LOG_BUFFER}, {INDEX}, {KERNELS}",
+                insert::NAME
+            );
             Err(refuse("workload", why))
         }
     }
@@ -117,7 +121,7 @@ fn insert_spec(options: &Options) -> Result<InsertSpec, EngineError> {
     let stripes = power_of_two(options, "stripes", STRIPES, MOST_STRIPES)?;
     let index = match word(options, "index", &["lock-free", "locked"])? {
         0 if options.contains_key("stripes") => {
-            return Err(refuse("stripes", "the number of mutexes of index=locked".into()));
+            return Err(refuse("stripes", "it needs index=locked, whose number of mutexes it is".into()));
         }
         0 => Index::LockFree,
         _ => Index::Locked(stripes),

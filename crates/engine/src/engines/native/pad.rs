@@ -1,4 +1,4 @@
-//! Room around what several threads write, so that no two such things share a cache line.
+//! Padding around values that several threads write, so that no two share a cache line.
 
 /// A value on cache lines of its own: 128 bytes, since processors fetch lines of 64 bytes in pairs
 /// (Intel 64 and IA-32 Architectures Optimization Reference Manual, "spatial prefetcher"), and lines

@@ -1,4 +1,4 @@
-//! Making things where their first session runs.
+//! Making data structures on the node of their first session.
 
 use std::thread;
 use threadwise_machine::CpuSet;
@@ -7,7 +7,7 @@ use threadwise_machine::pin::pin_current_thread;
 use super::error::failed;
 use crate::EngineError;
 
-/// Does something on a thread of its own that is bound to logical CPUs.
+/// Runs a closure on a new thread bound to logical CPUs.
 ///
 /// # Errors
 /// The thread cannot be bound, or panicked.

@@ -1,4 +1,4 @@
-//! Records of the log: how they are laid out, checked and read.
+//! Records of the log: layout, checks, reading.
 //!
 //! ```text
 //! 0   8  log sequence number / 64 (44 bits) and length / 64 (20 bits): the tag, written last
@@ -14,10 +14,10 @@
 //!
 //! Records begin at multiples of 64 bytes, so two sessions never write into one cache line of the
 //! ring, and a tag can only stand at the start of a line. A log sequence number is the number of
-//! bytes before the record since the log began; it never repeats, so a tag tells a record from
-//! everything that lay in its place before, in the ring as in the file.
+//! bytes before the record since the log began; it never repeats, so a tag distinguishes a record from
+//! everything stored in its place before, in the ring as in the file.
 
-/// Records begin at multiples of this, and are as long as a multiple of it.
+/// Records begin at multiples of this, and their lengths are multiples of it.
 pub const UNIT_BYTES: usize = 64;
 
 /// Bytes before a record's content.
@@ -37,30 +37,30 @@ pub enum Kind {
     Plain,
 }
 
-/// What is said of a record's content.
+/// The header of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
-    /// What it holds.
+    /// Kind of content.
     pub kind: Kind,
     /// Whether it commits its transaction.
     pub commits: bool,
     /// The session.
     pub session: u16,
-    /// The transaction of the session.
+    /// Number of the transaction in the session.
     pub transaction: u64,
-    /// Place in the transaction.
+    /// Place of the record in the transaction.
     pub place: u32,
     /// Rows; bytes of a plain record.
     pub count: u32,
 }
 
-/// The first word of a record at a log sequence number; never 0.
+/// The tag of a record at a log sequence number; never 0.
 #[inline]
 pub fn tag(lsn: u64, bytes: usize) -> u64 {
     (lsn / UNIT_BYTES as u64) << UNIT_BITS | (bytes / UNIT_BYTES) as u64
 }
 
-/// The length in bytes of the record whose tag this is, where it is one of this log sequence number.
+/// The length in bytes of the record with this tag, if the tag belongs to this log sequence number.
 #[inline]
 pub fn tagged_bytes(tag: u64, lsn: u64) -> Option<usize> {
     let bytes = (tag & ((1 << UNIT_BITS) - 1)) as usize * UNIT_BYTES;
@@ -68,29 +68,29 @@ pub fn tagged_bytes(tag: u64, lsn: u64) -> Option<usize> {
     (whole && tag >> UNIT_BITS == (lsn / UNIT_BYTES as u64) & (u64::MAX >> UNIT_BITS)).then_some(bytes)
 }
 
-/// A record that is being made, in memory of its session; used again for the next.
+/// A buffer in which a session makes its records, one after another.
 #[derive(Debug, Clone)]
 pub struct Draft(Vec<u8>);
 
 impl Draft {
-    /// An empty one.
+    /// An empty buffer.
     pub fn new() -> Self {
         Self(vec![0; HEADER_BYTES])
     }
 
-    /// Throws the content away.
+    /// Discards the content.
     #[inline]
     pub fn clear(&mut self) {
         self.0.truncate(HEADER_BYTES);
     }
 
-    /// Where the content is appended.
+    /// The buffer to append content to.
     #[inline]
     pub fn content(&mut self) -> &mut Vec<u8> {
         &mut self.0
     }
 
-    /// Pads, writes the header but for the tag, and gives the whole record.
+    /// Pads, writes the header without the tag, and gives the whole record.
     #[inline]
     pub fn finish(&mut self, head: &Head) -> &[u8] {
         let bytes = self.0.len().next_multiple_of(UNIT_BYTES);
@@ -116,8 +116,8 @@ impl Default for Draft {
     }
 }
 
-/// Reads a whole record that lies at a log sequence number: what is said of its content, and the
-/// content with its padding. `None` where anything is not as it was written.
+/// Reads a whole record that lies at a log sequence number: its header, and its content with the padding.
+/// `None` if any byte is not as it was written.
 pub fn read(lsn: u64, record: &[u8]) -> Option<(Head, &[u8])> {
     let word = |at: usize| record.get(at..at + 8)?.try_into().ok().map(u64::from_le_bytes);
     let half = |at: usize| record.get(at..at + 4)?.try_into().ok().map(u32::from_le_bytes);

@@ -1,8 +1,8 @@
 //! Reading the log back: which transactions are whole.
 //!
-//! Records are read from the start; the first one that is not as it was written ends the log, and
-//! what lies behind it is the torn tail that a crash leaves. A transaction counts where all of its
-//! records are there, in order, up to the one that commits it.
+//! Records are read from the start; the first damaged one ends the log, and what follows is the torn tail
+//! that a crash leaves. A transaction counts if all of its records are there, in order, up to the one that
+//! commits it.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -11,10 +11,10 @@ use super::record::{self, Head, Kind, MAX_RECORD_BYTES, UNIT_BYTES};
 use super::row::{ROW_BYTES, Row};
 use super::table::Content;
 
-/// What a log holds.
+/// Content of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Recovered {
-    /// Transactions that are whole and committed; a plain record is one too.
+    /// Whole and committed transactions; a plain record counts as one.
     pub transactions: u64,
     /// Their rows and keys.
     pub content: Content,
@@ -26,7 +26,7 @@ pub struct Recovered {
     pub unfinished: u64,
 }
 
-/// Transactions of which the end has not been read yet.
+/// Transactions whose end has not been read yet.
 #[derive(Debug, Default)]
 struct Open {
     transaction: u64,
@@ -34,8 +34,8 @@ struct Open {
     content: Content,
 }
 
-/// Reads a log whose first byte has the log sequence number `first_lsn`; `each` sees every row of
-/// every whole record, and the transaction's session.
+/// Reads a log whose first byte has the log sequence number `first_lsn`; calls `each` for every row of every
+/// whole record, with the transaction's session.
 ///
 /// # Errors
 /// The log cannot be read.
@@ -58,8 +58,8 @@ pub fn recover(mut log: impl Read, first_lsn: u64, mut each: impl FnMut(u16, &Ro
     Ok(recovered)
 }
 
-/// Reads as many bytes as the record at this place says that it has; `false` where it says nothing
-/// or there are fewer.
+/// Reads the whole record at this place by the length in its tag; `false` if the tag is invalid or bytes are
+/// missing.
 fn read_record(log: &mut impl Read, lsn: u64, bytes: &mut Vec<u8>) -> io::Result<bool> {
     if log.take(UNIT_BYTES as u64).read_to_end(bytes)? < UNIT_BYTES {
         return Ok(false);
@@ -70,7 +70,7 @@ fn read_record(log: &mut impl Read, lsn: u64, bytes: &mut Vec<u8>) -> io::Result
     Ok(log.take(rest as u64).read_to_end(bytes)? == rest)
 }
 
-/// Takes one record in; `false` where it is damaged or does not follow what was before.
+/// Adds one record; `false` if it is damaged or does not continue its transaction.
 fn take(
     lsn: u64,
     bytes: &[u8],

@@ -1,4 +1,4 @@
-//! A row of the table, as it lies in memory and in the log.
+//! A row of the table, in memory and in the log.
 //!
 //! The columns are those of the workload (`workloads::insert`). In the log a row has a fixed length,
 //! little-endian, so that a record of two rows with its header fills five cache lines exactly.
@@ -10,7 +10,7 @@ pub const ROW_BYTES: usize = 144;
 
 const LETTERS: usize = 26;
 
-/// The alphabet over and over: every text is a window of it, so making one is a copy.
+/// The alphabet, repeated: every text is a window of it, so making one is a copy.
 const TEXT: [u8; TEXT_CHARS + LETTERS] = {
     let mut text = [0; TEXT_CHARS + LETTERS];
     let mut at = 0;
@@ -28,24 +28,24 @@ pub struct Row {
     pub c1: i64,
     /// When its transaction began, nanoseconds since 1970.
     pub c2: i64,
-    /// A text that follows from the key.
+    /// A text derived from the key.
     pub c3: [u8; TEXT_CHARS],
     /// The session that inserted it.
     pub c4: i32,
     /// Its place in its transaction.
     pub c5: i32,
-    /// How many rows its session had inserted before.
+    /// Number of rows that its session had inserted before.
     pub c6: i64,
 }
 
 impl Row {
-    /// A row with this key; its text follows from the key.
+    /// A row with this key and the text derived from it.
     #[inline]
     pub fn new(c1: i64, c2: i64, c4: i32, c5: i32, c6: i64) -> Self {
         Self { c1, c2, c3: text(c1), c4, c5, c6 }
     }
 
-    /// Appends the row as it lies in the log.
+    /// Appends the row in the log's format.
     #[inline]
     pub fn encode(&self, bytes: &mut Vec<u8>) {
         let mut row = [0; ROW_BYTES];
@@ -58,7 +58,7 @@ impl Row {
         bytes.extend_from_slice(&row);
     }
 
-    /// Reads a row of the log; `None` where it is not whole or its text is not that of its key.
+    /// Reads a row from the log; `None` if it is incomplete or its text is not that of its key.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let row: &[u8; ROW_BYTES] = bytes.try_into().ok()?;
         let long = |at: usize| row[at..at + 8].try_into().ok().map(i64::from_le_bytes);
@@ -69,7 +69,6 @@ impl Row {
     }
 }
 
-/// The text of a key.
 #[inline]
 fn text(key: i64) -> [u8; TEXT_CHARS] {
     let from = key.rem_euclid(LETTERS as i64) as usize;

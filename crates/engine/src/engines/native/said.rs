@@ -1,26 +1,26 @@
-//! What sessions said that they inserted, until the worker asks.
+//! What sessions report as inserted, until the worker takes it.
 
 use std::sync::{Mutex, PoisonError};
 
 use super::pad::Padded;
 use super::table::Content;
 
-/// A place for each session.
+/// The reports, one place for each session.
 pub struct Said(Box<[Padded<Mutex<Content>>]>);
 
 impl Said {
-    /// For so many sessions, none of which has said anything.
+    /// No reports, for this many sessions.
     pub fn new(sessions: usize) -> Self {
         Self((0..sessions).map(|_| Padded::default()).collect())
     }
 
-    /// A session says what it has inserted since it last said so; at the end of its slice.
+    /// Adds what a session has inserted since its last report; at the end of its slice.
     pub fn add(&self, session: usize, content: Content) {
         let mut said = self.0[session].0.lock().unwrap_or_else(PoisonError::into_inner);
         *said = said.plus(content);
     }
 
-    /// What all sessions said since this was last asked.
+    /// Takes what all sessions have reported since the last call.
     pub fn take(&self) -> Content {
         let taken = self
             .0

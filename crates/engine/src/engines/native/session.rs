@@ -1,4 +1,4 @@
-//! A session of `insert`: transactions of a few rows, into the table and then into the log.
+//! A session of `insert`: transactions of a few rows, inserted into the table and then appended to the log.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::{EngineError, Session, SessionRequest, Window, clock};
 /// Most rows of one log record; longer transactions have several.
 const RECORD_ROWS: u32 = 100;
 
-/// Memory of so many added rows is touched before the first slice of a fixed time, or the first
+/// Memory for this many added rows is touched before the first slice of a fixed time; otherwise the first
 /// slices alone would have the page faults.
 const TOUCHED_ROWS: u64 = 1 << 16;
 
@@ -38,7 +38,7 @@ pub struct InsertSession {
     state: Work,
 }
 
-/// What changes from step to step, apart from what is shared.
+/// State that changes from step to step, apart from what is shared.
 struct Work {
     insert: Insert,
     session: usize,
@@ -46,7 +46,7 @@ struct Work {
     draft: Draft,
     tally: Tally,
     walked: Walked,
-    /// Inserted since it was last said.
+    /// Inserted since the last report.
     content: Content,
     /// Inserted in the session's life.
     rows: i64,
@@ -111,7 +111,7 @@ impl Session for InsertSession {
         let shared = Arc::clone(&self.shared);
         let table = shared.table();
         let insert = self.state.insert;
-        // The loops call one closure to work and another to read what it counted.
+        // The loop calls one closure to work and another to read its counters.
         let state = RefCell::new(&mut self.state);
         let step = || state.borrow_mut().transaction(&shared, &table, window.end_ns);
         let read = || {
@@ -167,7 +167,7 @@ impl Work {
             if clock::monotonic_ns() > end_ns {
                 let done = rows - left;
                 let why =
-                    format!("{done} of {rows} rows were done when the time was over; lower rows_per_session");
+                    format!("{done} of {rows} rows were done when the time was up; lower rows_per_session");
                 return Err(failed("finish its transaction", why));
             }
         }
@@ -210,7 +210,7 @@ impl Work {
                 *next += 1;
                 key
             }
-            // The stream has no end.
+            // The stream is endless.
             Keys::Random(keys) => keys.next().unwrap_or_default(),
         }
     }
@@ -221,5 +221,7 @@ fn now_ns() -> i64 {
 }
 
 fn there_already(key: i64) -> EngineError {
-    EngineError::WrongAnswer(format!("the key {key} is in the table already, and all keys are different"))
+    EngineError::WrongAnswer(format!(
+        "the key {key} is in the table already, although all keys are different"
+    ))
 }

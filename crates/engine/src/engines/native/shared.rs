@@ -1,4 +1,4 @@
-//! What the sessions of one treatment share, and what they said that they did.
+//! State that the sessions of one treatment share, and what they report as inserted.
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
@@ -9,9 +9,9 @@ use crate::clock;
 
 /// Shared by the sessions and the worker's main thread.
 pub struct Shared {
-    /// The table; held for reading during a slice, alone between slices.
+    /// The table; read-locked during a slice, exclusive between slices.
     table: RwLock<Table>,
-    /// The log, where there is one.
+    /// The log, if there is one.
     pub log: Option<Arc<Log>>,
     said: Said,
 }
@@ -31,7 +31,7 @@ const NAMES: [&str; 10] = [
 ];
 
 impl Shared {
-    /// For so many sessions.
+    /// State for this many sessions.
     pub fn new(table: Table, log: Option<Arc<Log>>, sessions: usize) -> Self {
         Self { table: RwLock::new(table), log, said: Said::new(sessions) }
     }
@@ -41,29 +41,29 @@ impl Shared {
         self.table.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes out of the table what was added; while all sessions are parked.
+    /// Removes the added rows from the table; while all sessions are parked.
     pub fn put_table_back(&self) -> Content {
         self.table.write().unwrap_or_else(PoisonError::into_inner).put_back()
     }
 
-    /// A session says what it has inserted since it last said so; at the end of its slice.
+    /// Adds what a session has inserted since its last report; at the end of its slice.
     pub fn say(&self, session: usize, content: Content) {
         self.said.add(session, content);
         if let Some(log) = &self.log {
-            // Its last records may lie before a writer that fell asleep at the same moment.
+            // The writer may have fallen asleep at the same moment as its last append.
             log.wake_writer();
         }
     }
 
-    /// What all sessions said since this was last asked.
+    /// Takes what all sessions have reported since the last call.
     pub fn take_said(&self) -> Content {
         self.said.take()
     }
 }
 
-/// A session's counters by name. `counted_ns` is the time over which the others were counted, from one
-/// reading to the next: the step under way at the window's end can be long beside the window where
-/// threads wait for each other, so the share of time spent spinning is `spin_ns` of `counted_ns`.
+/// A session's counters by name. `counted_ns` is the time between the two readings of the counters, and the
+/// share of time spent spinning is `spin_ns` of `counted_ns`, not of the window: if threads wait for each
+/// other, the step under way at the window's end can be long compared with the window.
 pub fn counters(tally: &Tally, walked: &Walked) -> [(&'static str, u64); NAMES.len()] {
     let values = [
         tally.lock.spins,

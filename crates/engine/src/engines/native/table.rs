@@ -6,10 +6,10 @@
 //! index). Nothing is removed while sessions work, so a head never comes back to an old value. The
 //! locked variant has the same chains behind mutexes, each for every n-th bucket.
 //!
-//! Each session appends to vectors of its own (`boxcar`, whose appends take no lock and whose rows
-//! never move): no counter is shared by all inserts, and a row lies on the NUMA node of the session
-//! that inserted it. What the seed put there and what was added since are kept apart, so that the
-//! table can be put back; memory of added rows is kept for the next rows.
+//! Each session appends to its own vectors (`boxcar`, whose appends take no lock and whose rows never
+//! move): inserts share no counter, and a row lies on the NUMA node of the session that inserted it. Seeded
+//! and added rows are in separate vectors, so that the table can be reset; memory of removed rows is used
+//! again.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, TryLockError};
@@ -21,7 +21,7 @@ use crate::workloads::insert::key_check;
 /// No row.
 const NONE: u64 = 0;
 
-/// Bits of a row's address in which its session stands, above the bit that says "added".
+/// Bits of a row's address that hold its session, above the bit that says "added".
 const SESSION_BITS: u32 = 16;
 
 /// How chains are protected.
@@ -29,11 +29,11 @@ const SESSION_BITS: u32 = 16;
 pub enum Index {
     /// Heads by compare-and-swap.
     LockFree,
-    /// So many mutexes, a power of two.
+    /// By this many mutexes, a power of two.
     Locked(usize),
 }
 
-/// What inserts and lookups cost so far, counted by their session alone.
+/// Cost of inserts and lookups so far, counted by their session alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Walked {
     /// Rows of chains that were compared.
@@ -42,7 +42,7 @@ pub struct Walked {
     pub retries: u64,
 }
 
-/// Rows and the sum of their keys' checks.
+/// Number of rows and sum of their keys' checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Content {
     /// Rows.
@@ -59,24 +59,24 @@ impl Content {
         self.key_sum += key_check(key) as u64;
     }
 
-    /// Both together.
+    /// Sum of both.
     pub fn plus(self, other: Self) -> Self {
         Self { rows: self.rows + other.rows, key_sum: self.key_sum + other.key_sum }
     }
 }
 
-/// To which part of the table a row belongs.
+/// The part of the table that a row belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// What the table has before.
+    /// Rows from the start.
     Seed,
-    /// What is taken out again by [`Table::put_back`].
+    /// Rows that [`Table::put_back`] removes.
     Added,
 }
 
-/// What a table holds.
+/// A row with a key.
 pub trait Keyed {
-    /// By which it is found.
+    /// The key.
     fn key(&self) -> i64;
 }
 
@@ -104,7 +104,7 @@ impl<R> Default for Heap<R> {
     }
 }
 
-/// The table. Inserts need a shared reference; [`Table::put_back`] needs it alone.
+/// The table. Inserts need a shared reference; [`Table::put_back`] an exclusive one.
 pub struct Table<R = Row> {
     heads: Box<[AtomicU64]>,
     locks: Box<[Padded<Mutex<()>>]>,
@@ -112,8 +112,8 @@ pub struct Table<R = Row> {
 }
 
 impl<R: Keyed> Table<R> {
-    /// An empty table with this many chains, a power of two. Its heads are touched here, and so lie
-    /// where the calling thread runs.
+    /// An empty table with this many chains, a power of two. The heads lie on the node of the calling thread,
+    /// which touches them here.
     pub fn new(index: Index, buckets: usize, sessions: usize) -> Self {
         let locks = match index {
             Index::LockFree => 0,
@@ -126,7 +126,7 @@ impl<R: Keyed> Table<R> {
         }
     }
 
-    /// Inserts a row for a session. Gives `false`, and inserts nothing, where its key is there.
+    /// Inserts a row for a session. Gives `false`, and inserts nothing, if its key is stored already.
     #[inline]
     pub fn insert(&self, part: Part, session: usize, row: R, walked: &mut Walked) -> bool {
         let key = row.key();
@@ -163,7 +163,7 @@ impl<R: Keyed> Table<R> {
         walked: &mut Walked,
     ) -> bool {
         let key = row.key();
-        // Acquire here and Release below: who finds a row by a head sees its content and its next.
+        // Acquire here and Release below: a thread that finds a row by a head sees its content and its next.
         let mut seen = self.heads[bucket].load(Ordering::Acquire);
         if self.chain_has(key, seen, NONE, walked) {
             return false;
@@ -173,7 +173,7 @@ impl<R: Keyed> Table<R> {
             self.heads[bucket].compare_exchange(seen, at, Ordering::AcqRel, Ordering::Acquire)
         {
             walked.retries += 1;
-            // Only what came before the head that was compared already can be new.
+            // Only rows in front of the head that was compared before can be new.
             if self.chain_has(key, now, seen, walked) {
                 return false; // The appended row stays in its vector, in no chain.
             }
@@ -185,7 +185,7 @@ impl<R: Keyed> Table<R> {
         true
     }
 
-    /// Whether a chain, from a head up to an address that is not compared any more, has the key.
+    /// Whether a chain has the key, from a head to an address that is not compared.
     #[inline]
     fn chain_has(&self, key: i64, head: u64, end: u64, walked: &mut Walked) -> bool {
         let mut address = head;
@@ -242,28 +242,28 @@ impl<R: Keyed> Table<R> {
         std::iter::successors(first, |stored| self.at(stored.next.load(Ordering::Relaxed)))
     }
 
-    /// Everything that the index finds, chain by chain.
+    /// All rows that the index finds, chain by chain.
     pub fn rows(&self) -> impl Iterator<Item = &R> {
         (0..self.heads.len()).flat_map(|bucket| self.chain(bucket)).map(|stored| &stored.row)
     }
 
-    /// The same, counted.
+    /// Number and key sum of these rows.
     pub fn content(&self) -> Content {
         let mut content = Content::default();
         self.rows().for_each(|row| content.add(row.key()));
         content
     }
 
-    /// Touches memory for rows that a session will add, which is lost to nobody: it is used by the
-    /// first rows after the next [`Table::put_back`].
+    /// Touches memory for rows that a session will add. It is not lost: the first rows after the next
+    /// [`Table::put_back`] use it.
     pub fn touch(&self, session: usize, rows: u64, blank: impl Fn() -> R) {
         for _ in 0..rows {
             self.append(Part::Added, session, blank(), NONE);
         }
     }
 
-    /// Takes out everything that was added, and tells what the index had of it. Added rows stand at
-    /// the front of every chain, since they came after all others.
+    /// Removes all added rows, and gives the content that the index had of them. Added rows are at the front of
+    /// every chain, since they came last.
     pub fn put_back(&mut self) -> Content {
         let mut content = Content::default();
         for bucket in 0..self.heads.len() {
@@ -286,9 +286,9 @@ fn is_added(address: u64) -> bool {
     address != NONE && (address - 1) & 1 == 1
 }
 
-/// Spreads keys over buckets: the finaliser of MurmurHash3 (A. Appleby, public domain), in which
-/// every bit of the key changes each bit of the result with a probability near one half. So chains
-/// are as long as those of random keys, whatever the keys are.
+/// Spreads keys over buckets: the finaliser of MurmurHash3 (A. Appleby, public domain), in which every bit of
+/// the key changes each bit of the result with a probability near one half. So chains are as long as those of
+/// random keys.
 #[inline]
 fn hash(key: i64) -> u64 {
     let mut bits = key as u64;

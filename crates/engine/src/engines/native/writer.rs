@@ -1,12 +1,12 @@
 //! The log writer: a thread that drains the log into a file.
 //!
-//! `durability=full`: it writes what there is and calls fdatasync(2), and only then wakes the
-//! sessions whose records are now on the disk; records that come meanwhile go into the next write
-//! (group commit). `durability=relaxed`: it writes every 10 ms, or when half of the ring is filled,
-//! and never asks for the disk: the kernel writes the file back in its own time, so a crash of the
-//! process takes up to 10 ms of commits, and one of the machine some seconds more.
+//! `durability=full`: it writes all pending records, calls fdatasync(2), and only then wakes the sessions whose
+//! records are now on the disk; records that come meanwhile go into the next write (group commit).
+//! `durability=relaxed`: it writes every 10 ms, or when half of the ring is filled, and never syncs: the kernel
+//! writes the file back in its own time, so a crash of the process loses up to 10 ms of commits, and a crash of
+//! the machine some seconds more.
 //!
-//! Without records it sleeps on its thread's futex and runs nothing until a session wakes it.
+//! Without records it sleeps on its thread's futex and uses no CPU until a session wakes it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufReader, Write};
@@ -34,10 +34,10 @@ pub const INTERVAL: Duration = Duration::from_millis(10);
 /// Most bytes of one write(2).
 const WRITE_BYTES: usize = 1 << 20;
 
-/// How often somebody who waits for the writer to become idle looks.
+/// How often a thread that waits for the writer to become idle polls it.
 const LOOK: Duration = Duration::from_micros(200);
 
-/// What the writer did so far.
+/// Counts of the writer.
 #[derive(Debug, Default)]
 struct Done {
     writes: AtomicU64,
@@ -46,7 +46,7 @@ struct Done {
     cpu_ns: AtomicU64,
 }
 
-/// A reading of what the writer did so far.
+/// A reading of the writer's counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Written {
     /// Calls of write(2).
@@ -119,12 +119,12 @@ impl LogWriter {
         Ok(writer)
     }
 
-    /// The writer's thread.
+    /// The writer's thread id.
     pub fn tid(&self) -> u32 {
         self.tid
     }
 
-    /// What it did so far; exact while it is idle.
+    /// The writer's counts; exact while it is idle.
     pub fn written(&self) -> Written {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Written {
@@ -135,7 +135,7 @@ impl LogWriter {
         }
     }
 
-    /// Waits until everything is written and the writer sleeps. Nobody may append meanwhile.
+    /// Waits until everything is written and the writer sleeps. No session may append meanwhile.
     ///
     /// # Errors
     /// The writer failed.
@@ -185,15 +185,15 @@ impl Drop for LogWriter {
     fn drop(&mut self) {
         self.log.stop();
         if let Some(thread) = self.thread.take() {
-            // It catches its own panics.
+            // The thread catches its own panics.
             let _ = thread.join();
         }
-        // The folder is the study's own and is removed at its end, with whatever is left in it.
+        // The folder is the study's own and is removed at its end, with all its files.
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
-/// Binds the calling thread, makes it the log's writer, and tells its id.
+/// Binds the calling thread, makes it the log's writer, and gives its id.
 fn place(log: &Log, cpus: &CpuSet, placed: &Sender<Result<u32, String>>) -> bool {
     let answer = pin_current_thread(cpus)
         .map_err(|cause| cause.to_string())
@@ -203,7 +203,7 @@ fn place(log: &Log, cpus: &CpuSet, placed: &Sender<Result<u32, String>>) -> bool
     placed.send(answer).is_ok() && bound
 }
 
-/// The writer's life.
+/// The writer's loop.
 fn work(
     log: &Log,
     mut file: &File,
@@ -214,8 +214,8 @@ fn work(
     let fail = |action: &str, cause| LogError(format!("{action} {}: {cause}", path.display()));
     let mut bytes = Vec::with_capacity(WRITE_BYTES);
     loop {
-        // What comes while this is written waits for the next time: sessions that never pause would
-        // make ever smaller writes of it.
+        // Records that come during this pass wait for the next one: otherwise sessions that never pause would
+        // cause ever smaller writes.
         let upto = log.end();
         let mut moved = 0;
         while log.drained() < upto {
@@ -240,7 +240,7 @@ fn work(
             (0, _) if log.is_stopping() => return Ok(()),
             (0, _) => log.idle(),
             (_, Durability::Relaxed) => log.doze(INTERVAL),
-            // Whoever waits for the disk has slept until now; more will come.
+            // Sessions that waited for the disk have slept until now; more records will come.
             (_, Durability::Full) => {}
         }
     }

@@ -1,5 +1,5 @@
-//! The engine `simulated`: slices from a known truth, at once and without a database. It tests the
-//! statistics and the runner; everything made from it is marked as simulated.
+//! The engine `simulated`: slices from a known truth, without a database. It tests the statistics and the
+//! runner; everything made from it is marked as simulated.
 
 mod model;
 
@@ -110,7 +110,7 @@ impl Session for SimulatedSession {
             return Err(EngineError::Failed {
                 engine: "simulated".into(),
                 action: format!("do slice {} of {treatment}", self.slices),
-                why: "it was told to crash".into(),
+                why: "the option crash asks for it".into(),
             });
         }
         if self.due("hang") {
@@ -133,8 +133,8 @@ impl Session for SimulatedSession {
     }
 }
 
-/// A slice of so many steps, with the reads per row of a three-level tree and latencies that fill
-/// the window.
+/// A slice of this many steps, with the reads per row of a three-level tree and latencies that fill the
+/// window.
 fn work(steps: u64, work_unit: u64, window_ns: u64) -> Result<SessionSlice, EngineError> {
     let rows = steps * work_unit;
     let failed = |why: latency::LatencyError| EngineError::Failed {

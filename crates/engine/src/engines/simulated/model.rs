@@ -3,14 +3,13 @@
 //!
 //! rate = base × ratio(treatment) × exp(drift + short + block + noise) × outlier × (1 − steal).
 //! `drift` (slow) and `short` are stationary AR(1) processes over the slice's sequence number and
-//! the same for all treatments at that moment; `block` is drawn once per block and treatment, as a
-//! new layout of memory is; `noise` is white, one draw per slice and treatment.
+//! the same for all treatments at that time; `block` is drawn once per block and treatment, like a
+//! new memory layout; `noise` is white, one draw per slice and treatment.
 //!
 //! An AR(1) process is normally made step by step. Here its value at any sequence comes from
 //! some tens of draws by bisection: given both ends of an interval, the middle of a Gaussian Markov
 //! process has a known normal distribution (G. E. Uhlenbeck and L. S. Ornstein, Phys. Rev. 36, 1930,
-//! for the covariance; the bridge follows from it). So slices can be asked for in any order, from
-//! any process.
+//! for the covariance; the bridge follows from it). So any process can compute slices in any order.
 
 use std::f64::consts::TAU;
 use std::hash::Hasher;
@@ -21,7 +20,7 @@ use crate::EngineError;
 /// Share of its rate that an outlier slice keeps.
 pub const OUTLIER_FACTOR: f64 = 0.3;
 
-/// Most of a slice that the modelled hypervisor takes.
+/// Largest share of a slice that the modelled hypervisor takes.
 const MAX_STEAL: f64 = 0.9;
 
 /// Two values of a process whose correlation is below exp of minus this are drawn independently.
@@ -46,8 +45,8 @@ pub const OPTIONS: [&str; 9] = [
 /// Options of the form `ratio.TREATMENT`; TREATMENT is a name or its part before the first `/`.
 pub const KEYED_OPTIONS: [&str; 5] = ["ratio", "crash", "wrong", "miss", "hang"];
 
-/// A truth and disturbances like those of a quiet guest, for studies that name none: without noise
-/// every rounding of a row count would look like an effect.
+/// A truth and disturbances like those of a quiet guest, for studies that give none: without noise every
+/// rounding of a row count would look like an effect.
 pub fn demonstration() -> Options {
     const VALUES: [(&str, f64); 8] = [
         ("drift_sd", 0.1),
@@ -154,8 +153,8 @@ impl Model {
         truth * (drift + short + block + noise).exp() * factor * (1.0 - self.steal_share(sequence))
     }
 
-    /// Share of the slice that the hypervisor took, the same for all treatments: exponential with
-    /// the mean that was asked for, cut at 0.9.
+    /// Share of the slice that the hypervisor takes, the same for all treatments: exponential with the mean
+    /// from the options, cut at 0.9.
     pub fn steal_share(&self, sequence: u64) -> f64 {
         if self.steal == 0.0 {
             return 0.0;
@@ -179,7 +178,7 @@ impl Model {
         }
         let stream = self.stream(purpose, "");
         let decay = lag1.ln(); // −∞ for white noise, whose powers below are then 0
-        // From this distance on, a power of two, values are independent to a double's last digit.
+        // From this distance on, a power of two, values are independent to the last digit of a double.
         let mut span = 1_u64;
         while decay * span as f64 > -INDEPENDENT && span < MAX_SPAN {
             span *= 2;
@@ -204,7 +203,7 @@ impl Model {
         sd * low_value
     }
 
-    /// A random stream of its own for each purpose and treatment.
+    /// A separate random stream for each purpose and treatment.
     fn stream(&self, purpose: &str, treatment: &str) -> u64 {
         let mut hash = Fnv::default();
         hash.write(purpose.as_bytes());

@@ -16,17 +16,17 @@ pub struct CacheCounters {
     pub writes: u64,
 }
 
-/// Turns SQLite's memory statistics off for this process, once: with them, every allocation of
-/// every session takes one lock. Must come before the process opens its first connection.
+/// Turns off SQLite's memory statistics for this process, once: with them, every allocation of every session
+/// takes one lock. Call it before the process opens its first connection.
 ///
 /// # Errors
-/// SQLite's result code, when it is too late (21, `SQLITE_MISUSE`) or refused.
+/// SQLite's result code, if it is too late (21, `SQLITE_MISUSE`) or refused.
 pub fn memory_statistics_off() -> Result<(), i32> {
     static DONE: OnceLock<i32> = OnceLock::new();
     let code = *DONE.get_or_init(|| {
-        // SAFETY: SQLITE_CONFIG_MEMSTATUS takes exactly one int. sqlite3_config is not thread-safe
-        // in itself: the OnceLock keeps other callers of this function out, and once SQLite is
-        // initialised by whatever other means it returns SQLITE_MISUSE and changes nothing.
+        // SAFETY: SQLITE_CONFIG_MEMSTATUS takes exactly one int. sqlite3_config is not thread-safe: the
+        // OnceLock keeps other callers of this function out, and once SQLite is initialised by other
+        // means it returns SQLITE_MISUSE and changes nothing.
         unsafe { ffi::sqlite3_config(ffi::SQLITE_CONFIG_MEMSTATUS, 0_i32) }
     });
     if code == ffi::SQLITE_OK { Ok(()) } else { Err(code) }

@@ -1,4 +1,4 @@
-//! What the workloads' data files have in common: names, and what is said when they do not fit.
+//! What the workloads' data files have in common: names, and messages for a full disk.
 
 use rusqlite::ErrorCode;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use crate::workloads::logical_io::BLOCK_BYTES;
 /// Bytes of a page.
 pub(super) const PAGE_BYTES: u64 = BLOCK_BYTES;
 
-/// Name of a file that is not whole yet; it is renamed when it is.
+/// Temporary name of an unfinished file, which is renamed when it is complete.
 pub(super) fn unfinished(file: &Path) -> PathBuf {
     file.with_extension("db.tmp")
 }
@@ -31,9 +31,8 @@ pub(super) fn file_name(treatment: &str) -> String {
     name
 }
 
-/// The kind of the file system in which a folder lies, where it is one that lives in memory. `mounts`
-/// is the text of /proc/self/mounts (proc_pid_mounts(5), fstab(5)); of mounts on the same place the
-/// last one counts.
+/// The type of a folder's file system, if that is in memory. `mounts` is the text of /proc/self/mounts
+/// (proc_pid_mounts(5), fstab(5)); of several mounts on one place the last one counts.
 pub(super) fn memory_file_system<'a>(mounts: &'a str, folder: &Path) -> Option<&'a str> {
     let mut best = (0, "");
     for line in mounts.lines() {
@@ -47,7 +46,7 @@ pub(super) fn memory_file_system<'a>(mounts: &'a str, folder: &Path) -> Option<&
     ["tmpfs", "ramfs"].contains(&best.1).then_some(best.1)
 }
 
-/// Where data goes and how much, for the message when it does not fit.
+/// Where data goes and how much, for the message if it does not fit.
 #[derive(Debug, Clone)]
 pub(super) struct Space {
     pub(super) folder: PathBuf,
@@ -72,8 +71,8 @@ impl Space {
         }
     }
 
-    /// An error of SQLite. It knows one kind of "full"; a quota (EDQUOT) or a limit on file sizes
-    /// (EFBIG) is to it a failed write (os_unix.c, unixWrite).
+    /// An error of SQLite. SQLite has one code for "full"; a quota (EDQUOT) or a limit on file sizes (EFBIG) is
+    /// a failed write to it (os_unix.c, unixWrite).
     pub(super) fn sqlite(&self, action: &str, cause: &rusqlite::Error) -> EngineError {
         let code = cause.sqlite_error().map(|error| error.extended_code);
         match cause.sqlite_error_code() {

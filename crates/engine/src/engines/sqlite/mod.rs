@@ -1,9 +1,9 @@
 //! The engine `sqlite`: SQLite inside the worker process, one connection per session, one module per
 //! workload.
 //!
-//! Common to all workloads: pages of 4 KiB; no memory mapping, or the page cache and its counters
-//! would be passed by; NOMUTEX and no memory statistics, so that sessions share no lock of the
-//! process (threadsafe.html, c3ref/config.html).
+//! Common to all workloads: pages of 4 KiB; no memory mapping, which would bypass the page cache and its
+//! counters; NOMUTEX and no memory statistics, so that sessions share no lock of the process
+//! (threadsafe.html, c3ref/config.html).
 
 mod error;
 mod ffi;
@@ -50,7 +50,7 @@ impl Engine for Sqlite {
         &WORKLOADS
     }
 
-    /// Sizes: a row of `insert` and its index, and the tables and indexes of TPC-H, measured.
+    /// Sizes are measured: a row of `insert` and its index, and the tables and indexes of TPC-H.
     fn properties(&self) -> Properties {
         Properties {
             service_threads: false,
@@ -104,7 +104,7 @@ impl Workload {
             return Err(refuse("workload", why));
         }
         if request.sessions == 0 {
-            return Err(refuse("sessions", "0 sessions do no work; ask for at least 1".into()));
+            return Err(refuse("sessions", "0 sessions; at least 1 is needed".into()));
         }
         if request.workload == transaction_workload::NAME {
             return transaction::Spec::of(request).map(Self::Transaction);
@@ -112,7 +112,7 @@ impl Workload {
         if let Some(name) = request.engine_options.keys().next() {
             return Err(refuse(
                 name,
-                "unknown to sqlite, which has no engine options but database, for transactions".into(),
+                "sqlite has no engine option but database, for transactions: leave it out".into(),
             ));
         }
         Ok(match request.workload.as_str() {

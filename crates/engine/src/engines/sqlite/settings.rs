@@ -1,4 +1,4 @@
-//! Settings of a connection, set and read back: SQLite says nothing when it does not take one.
+//! Settings of a connection, set and read back: SQLite reports no error for one that it ignores.
 
 use rusqlite::types::FromSql;
 use rusqlite::{Connection, Row};
@@ -22,14 +22,14 @@ pub(super) fn refuse_shared_cache_group(connection: &Connection) -> Result<(), E
     }
 }
 
-/// What a pragma says.
+/// The value of a pragma.
 pub(super) fn query<T: FromSql>(connection: &Connection, pragma: &str) -> Result<T, EngineError> {
     connection
         .pragma_query_value(None, pragma, |row: &Row<'_>| row.get(0))
         .map_err(|cause| failed(format!("read the setting {pragma}"), cause))
 }
 
-/// Refuses another value than the wanted one.
+/// Refuses a pragma with another value.
 pub(super) fn expect<T: FromSql + PartialEq + Display>(
     connection: &Connection,
     pragma: &str,
@@ -39,7 +39,7 @@ pub(super) fn expect<T: FromSql + PartialEq + Display>(
     if found == wanted {
         return Ok(());
     }
-    Err(failed(format!("have {pragma}={wanted}"), format!("SQLite says {found}")))
+    Err(failed(format!("set {pragma}={wanted}"), format!("it stays {found}")))
 }
 
 /// Sets a pragma and reads it back.
@@ -55,9 +55,9 @@ pub(super) fn set<T: FromSql + PartialEq + Display>(
     expect(connection, pragma, wanted)
 }
 
-/// Called before any connection is opened.
+/// Turns off memory statistics; call it before any connection is opened.
 pub(super) fn initialise() -> Result<(), EngineError> {
     ffi::memory_statistics_off().map_err(|code| {
-        failed("turn memory statistics off", format!("result code {code}; this process used SQLite before"))
+        failed("turn off memory statistics", format!("result code {code}; this process used SQLite before"))
     })
 }

@@ -1,5 +1,5 @@
-//! The generator's text: `tpchgen-cli` writes a table as CSV into a pipe, and whoever loads it reads the
-//! other end. A generator that fails, and a stream that ends early, never look like a whole table.
+//! The generator's text: `tpchgen-cli` writes a table as CSV into a pipe, and the loader reads the other end.
+//! A generator that fails, or a stream that ends early, never passes for a complete table.
 
 use std::io::{BufReader, Read};
 use std::os::unix::process::CommandExt;
@@ -9,13 +9,13 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use super::tables::Table;
 use crate::EngineError;
 
-/// How much is read from the pipe at once.
+/// Bytes read from the pipe at once.
 const READ_BYTES: usize = 1 << 20;
 
-/// How much of what it said is kept for an error.
+/// Bytes of the generator's error output kept for a message.
 const SAID_BYTES: usize = 300;
 
-/// The generator of a data folder.
+/// The generator in a data folder.
 #[derive(Debug, Clone)]
 pub struct Generator {
     engine: &'static str,
@@ -24,7 +24,7 @@ pub struct Generator {
     log: PathBuf,
 }
 
-/// A generator at work. One that is dropped is killed.
+/// A running generator; killed when dropped.
 struct Running(Child);
 
 impl Drop for Running {
@@ -50,7 +50,7 @@ impl Generator {
         };
         match std::fs::metadata(&found.program) {
             Ok(entry) if entry.is_file() => Ok(found),
-            Ok(_) => Err(found.failed("find", "it is no program")),
+            Ok(_) => Err(found.failed("find", "it is not a program")),
             Err(cause) => Err(found.failed("find", &cause.to_string())),
         }
     }
@@ -68,8 +68,8 @@ impl Generator {
         }
     }
 
-    /// Has `load` read the table's text, a line of column names first, to its end. The generator has
-    /// then ended well; what `load` says counts more than how the generator ended, but for success.
+    /// Lets `load` read the table's text to its end; its first line has the column names. An error of `load` comes
+    /// before one of the generator.
     ///
     /// # Errors
     /// That of `load`, or the generator's.
@@ -81,18 +81,18 @@ impl Generator {
         let (mut running, text) = self.start(table)?;
         let mut text = BufReader::with_capacity(READ_BYTES, text);
         let loaded = load(&mut text)?;
-        // Whatever follows was not loaded.
+        // The rest was not loaded.
         let mut rest = [0_u8; 1];
         let left = text.read(&mut rest).unwrap_or(0);
         drop(text);
         let status = running.0.wait().map_err(|cause| self.failed("wait for", &cause.to_string()))?;
         let said = self.said();
-        // It holds nothing but this one's words.
+        // It only has this generator's output.
         let _ = std::fs::remove_file(&self.log);
         match (status.success(), left) {
             (true, 0) => Ok(loaded),
-            // It may have been ended by the pipe that was closed before its time.
-            (_, 1..) => Err(self.failed("load all of", &format!("text of {} was left over", table.name))),
+            // The closed pipe may have ended it.
+            (_, 1..) => Err(self.failed("load all of", &format!("text of {} was not read", table.name))),
             (false, 0) => {
                 let why = format!("it ended with {status} in table {}: {said}", table.name);
                 Err(EngineError::Failed {
@@ -114,7 +114,7 @@ impl Generator {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(log)
-            // It ends with the pipe, also when we are killed.
+            // It ends with the pipe, also if this process is killed.
             .process_group(0)
             .spawn()
             .map_err(|cause| self.failed("start", &cause.to_string()))?;
@@ -132,7 +132,7 @@ impl Generator {
         let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let tail = line.char_indices().rev().nth(SAID_BYTES).map_or(0, |(at, _)| at);
         match line[tail..].trim() {
-            "" => "it said nothing".to_owned(),
+            "" => "it wrote no error".to_owned(),
             said => said.to_owned(),
         }
     }
@@ -179,7 +179,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let generator = generator(folder.path(), "echo a; echo b");
         let message = generator.table(&TABLES[0], |_| Ok(())).unwrap_err().to_string();
-        assert!(message.contains("left over"), "{message}");
+        assert!(message.contains("was not read"), "{message}");
         std::fs::remove_file(folder.path().join("generator")).unwrap();
         let message = Generator::find("test", folder.path(), 1.0).unwrap_err().to_string();
         assert!(message.contains("engine add"), "{message}");

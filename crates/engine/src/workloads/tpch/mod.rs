@@ -1,6 +1,6 @@
-//! The workload `tpch` on engines that load its tables themselves: options, where a query's text lies,
-//! and the frame in which a session executes its queries. The queries, their parameters and the check
-//! of the answers are the crate `tpch`'s.
+//! The workload `tpch` on engines that load its tables themselves: options, the files with the queries' text, and
+//! the loop in which a session executes its queries. The queries, their parameters and the check
+//! of the answers are in the crate `tpch`.
 //!
 //! Source: *TPC Benchmark H, Standard Specification*, revision 3.0.1; clause numbers are its.
 
@@ -30,10 +30,10 @@ pub fn read(options: &Options) -> Result<TpchOptions, EngineError> {
     })
 }
 
-/// Refuses the first option that was given and that an engine cannot follow: its name and why.
+/// Refuses the first given option that an engine does not support: its name and why.
 ///
 /// # Errors
-/// There is one.
+/// An option is not supported.
 pub fn refuse_given(options: &Options, unfollowed: &[(&str, &str)]) -> Result<(), EngineError> {
     match unfollowed.iter().find(|(name, _)| options.contains_key(*name)) {
         Some((name, why)) => Err(refuse(name, (*why).to_owned())),
@@ -41,7 +41,7 @@ pub fn refuse_given(options: &Options, unfollowed: &[(&str, &str)]) -> Result<()
     }
 }
 
-/// The requested degree of parallelism: the option's, else as many as the placement has logical CPUs.
+/// The requested degree of parallelism: the option's, else the number of logical CPUs of the placement.
 pub fn dop(options: &TpchOptions, placement: &CpuSet) -> u32 {
     options.dop.unwrap_or_else(|| u32::try_from(placement.len()).unwrap_or(u32::MAX).max(1))
 }
@@ -65,12 +65,12 @@ pub fn query_text(engine: &str, data_dir: &Path, stream: u32, query: u8) -> Resu
     Ok(text.trim().trim_end_matches(';').trim_end().to_owned())
 }
 
-/// A query as messages call it: `q06`.
+/// A query's name in messages: `q06`.
 pub fn name(query: u8) -> String {
     format!("q{query:02}")
 }
 
-/// A query failed, and what the engine said of it.
+/// The error for a query that failed.
 pub fn failed(engine: &str, query: u8, why: impl Into<String>) -> EngineError {
     EngineError::Failed {
         engine: engine.to_owned(),
@@ -79,21 +79,21 @@ pub fn failed(engine: &str, query: u8, why: impl Into<String>) -> EngineError {
     }
 }
 
-/// A query was not done at the window's end.
+/// The error for a query that was not done at the window's end.
 pub fn too_long(engine: &str, query: u8, window: &Window) -> EngineError {
     let limit_s = window.end_ns.saturating_sub(window.start_ns) as f64 / 1e9;
     let why = format!(
-        "the time limit of {limit_s:.1} s was reached: allow more (slice_ms), take a smaller scale, or leave \
+        "the time limit of {limit_s:.1} s was reached: allow more (slice_ms), choose a smaller scale, or leave \
          the query out (queries)"
     );
     failed(engine, query, why)
 }
 
-/// Executes a session's queries one after another from the window's start on. `execute` gets a query
-/// and the nanoseconds since the start.
+/// Executes a session's queries one after another from the window's start on. `execute` gets a query and the
+/// nanoseconds since the start.
 ///
 /// # Errors
-/// That of the first query that failed, or the window ended before a query began.
+/// The error of the first query that failed, or the window ended before a query began.
 pub fn run(
     engine: &str,
     window: &Window,

@@ -1,6 +1,6 @@
-//! Short queries beside the streams of a slice: one order by its key, again and again until the last stream is done.
+//! Short queries beside the streams of a slice: look-ups of one order by its key, until the last stream is done.
 //!
-//! Keys: TPC-H specification, clause 4.2.3: of every 32 order keys the first 8 are used, and 0 is none.
+//! Keys: TPC-H specification, clause 4.2.3: of every 32 order keys the first 8 are used, and 0 is not a key.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -8,7 +8,7 @@ use threadwise_study::SessionSlice;
 
 use crate::{EngineError, Window, clock, latency};
 
-/// Keys of orders that exist, drawn with equal chances; the same for all treatments of a block.
+/// Keys of existing orders, drawn with equal chances; the same for all treatments of a block.
 #[derive(Debug)]
 pub struct OrderKeys {
     random: ChaCha8Rng,
@@ -16,7 +16,7 @@ pub struct OrderKeys {
 }
 
 impl OrderKeys {
-    /// Those of a session in a slice, by the block's seed, of so many orders.
+    /// Keys of a session in a slice, by the block's seed, from this many orders.
     pub fn new(seed: u64, session: u32, sequence: u64, orders: u64) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(seed ^ sequence.rotate_left(32));
         random.set_stream(u64::from(session));
@@ -33,16 +33,16 @@ impl Iterator for OrderKeys {
     }
 }
 
-/// Key of an order by its number, from 1.
+/// Key of the n-th order, from 1.
 fn order_key(number: u64) -> i64 {
     ((number / 8) * 32 + number % 8) as i64
 }
 
-/// Executes short queries one after another from the window's start until `is_over`, and at most to its end. `look_up`
-/// gets a key and says whether the answer was that order alone.
+/// Executes short queries one after another from the window's start until `is_over`, at most to its end. `look_up`
+/// gets a key and tells whether the answer was that order alone.
 ///
 /// # Errors
-/// That of the first query that failed.
+/// The error of the first query that failed.
 pub fn beside(
     engine: &str,
     window: &Window,
@@ -52,7 +52,7 @@ pub fn beside(
 ) -> Result<SessionSlice, EngineError> {
     let failed = |cause: latency::LatencyError| EngineError::Failed {
         engine: engine.to_owned(),
-        action: "keep the latencies of short queries".to_owned(),
+        action: "record the latencies of short queries".to_owned(),
         why: cause.to_string(),
     };
     let mut histogram = latency::histogram().map_err(failed)?;

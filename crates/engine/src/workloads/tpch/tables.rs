@@ -1,8 +1,8 @@
-//! The eight tables: columns, primary keys, and the indexes that foreign keys want.
+//! The eight tables: columns, primary keys, and indexes for foreign keys.
 //!
 //! Source: clause 1.4 (columns, keys), clause 4.2.5 (rows).
 
-/// What a column holds.
+/// Type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// An identifier: 64 bits.
@@ -28,10 +28,9 @@ pub struct Table {
     pub columns: &'static [(&'static str, Kind)],
     /// Columns of its primary key.
     pub key: &'static [&'static str],
-    /// Columns of each index for a foreign key; a key that the primary key begins with has none of its
-    /// own.
+    /// Columns of each index for a foreign key; a foreign key that is a prefix of the primary key has none.
     pub indexes: &'static [&'static [&'static str]],
-    /// Rows at scale factor 1, or at every one where `grows` is not set.
+    /// Rows at scale factor 1, or at every scale factor if `grows` is false.
     base_rows: u64,
     /// Whether its rows are a multiple of the scale factor.
     grows: bool,
@@ -42,14 +41,14 @@ impl Table {
     pub fn rows(&self, scale: f64) -> Option<u64> {
         match (self.name, self.grows) {
             ("lineitem", _) => None,
-            // Four suppliers for each part, whose number is cut to a whole one before.
+            // Four suppliers for each part, whose number is rounded down before.
             ("partsupp", _) => Some((self.base_rows as f64 / 4.0 * scale) as u64 * 4),
             (_, true) => Some((self.base_rows as f64 * scale) as u64),
             (_, false) => Some(self.base_rows),
         }
     }
 
-    /// Whether it may have so many rows at a scale factor: its own number, or 1 to 7 for each order.
+    /// Whether this number of rows is possible at a scale factor: the table's own, or 1 to 7 for each order.
     pub fn may_have(&self, rows: u64, scale: f64) -> bool {
         match self.rows(scale) {
             Some(wanted) => rows == wanted,
@@ -200,7 +199,7 @@ const LINEITEM: Table = Table {
     grows: true,
 };
 
-/// All of them: each after those that its foreign keys lead to.
+/// All tables, each after those that its foreign keys refer to.
 pub const TABLES: [Table; 8] = [REGION, NATION, SUPPLIER, CUSTOMER, PART, PARTSUPP, ORDERS, LINEITEM];
 
 /// The order of `lineitem` with `cluster=shipdate`.

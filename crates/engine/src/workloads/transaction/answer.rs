@@ -1,9 +1,9 @@
-//! How large an answer may be: rows are read one after another and counted, and none is kept.
+//! Limit on the size of an answer: rows are read one after another and counted, and none is kept.
 
 /// Most bytes of one answer.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// What a row counts beside its values, so that rows without any have an end too.
+/// Bytes that a row counts besides its values, so that rows without values have a limit too.
 const ROW_BYTES: u64 = 8;
 
 /// The size of one answer, as far as it was read.
@@ -11,10 +11,10 @@ const ROW_BYTES: u64 = 8;
 pub struct AnswerSize(u64);
 
 impl AnswerSize {
-    /// Counts a row with so many bytes of values.
+    /// Counts a row with this many bytes of values.
     ///
     /// # Errors
-    /// The answer is too large: the reason.
+    /// The answer is too large: the message.
     pub fn add_row(&mut self, bytes: usize) -> Result<(), String> {
         self.0 = self.0.saturating_add(bytes as u64).saturating_add(ROW_BYTES);
         match self.0 <= MOST_BYTES {

@@ -1,4 +1,4 @@
-//! A file of statements: parameters in its head, then statements with a semicolon after each.
+//! A file of statements: parameters in its head, then statements, each with a semicolon.
 
 use super::lexer::{Kind, Quoting, Token, tokens};
 use super::outlive::{self, Found};
@@ -16,48 +16,46 @@ const READ: [&str; 4] = ["SELECT", "WITH", "VALUES", "TABLE"];
 /// First words of statements that write rows.
 const WRITE: [&str; 5] = ["INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE"];
 
-/// Words with which a statement writes, wherever they stand.
+/// Words with which a statement writes, in any place.
 const WRITING: [&str; 4] = ["INSERT", "UPDATE", "DELETE", "MERGE"];
 
-/// Two words that take locks.
+/// Pairs of words that take locks.
 const LOCKING: [[&str; 2]; 6] =
     [["FOR", "UPDATE"], ["FOR", "SHARE"], ["FOR", "NO"], ["FOR", "KEY"], ["LOCK", "IN"], ["WITH", "LOCK"]];
 
-/// First words of statements that are ours.
+/// First words of statements that threadwise itself executes.
 const OURS: [&str; 9] =
     ["BEGIN", "START", "COMMIT", "ROLLBACK", "END", "ABORT", "SAVEPOINT", "RELEASE", "PREPARE"];
 
 /// Reads a file.
 ///
 /// # Errors
-/// What is wrong, with its line.
+/// The fault, with its line.
 pub(super) fn parse(
     text: &str,
     quoting: Quoting,
     outlive_rollback: &str,
 ) -> Result<(Vec<Parameter>, Vec<Statement>), String> {
     if text.len() > MOST_BYTES {
-        return Err(format!("{} bytes are more than the {MOST_BYTES} that are allowed", text.len()));
+        return Err(format!("{} bytes are more than the allowed {MOST_BYTES}", text.len()));
     }
     if text.contains('\0') {
         return Err("it has a zero byte: is it a file of SQL?".into());
     }
     let parameters = head(text)?;
     let all = tokens(text, quoting)
-        .map_err(|(at, what)| format!("line {}: {what} begins there and has no end", line_of(text, at)))?;
+        .map_err(|(at, what)| format!("line {}: {what} begins there and does not end", line_of(text, at)))?;
     if quoting.hash_comments
         && let Some(one) = all.iter().find(|one| one.text.starts_with("/*!") || one.text.starts_with("/*M!"))
     {
         return Err(format!(
-            "line {}: a comment that is executed hides what it does: write it without",
+            "line {}: a comment that is executed hides its statement: write it without the comment",
             line_of(text, one.at)
         ));
     }
     if let Some(at) = unicode_name(&all).filter(|_| quoting.dollars) {
         let line = line_of(text, at);
-        return Err(format!(
-            "line {line}: a name with Unicode escapes hides what it is: write it without U&"
-        ));
+        return Err(format!("line {line}: a name with Unicode escapes is not readable: write it without U&"));
     }
     let parts: Vec<&[Token<'_>]> = all
         .split(|token| token.kind == Kind::Semicolon)
@@ -68,7 +66,7 @@ pub(super) fn parse(
         return Err("it has no statement: write one, such as SELECT 1".into());
     }
     if parts.len() > MOST {
-        return Err(format!("{} statements are more than the {MOST} that are allowed", parts.len()));
+        return Err(format!("{} statements are more than the allowed {MOST}", parts.len()));
     }
     let statement = |tokens| statement(text, tokens, &parameters, outlive_rollback);
     let statements: Vec<Statement> = parts.into_iter().map(statement).collect::<Result<_, _>>()?;
@@ -81,7 +79,7 @@ pub(super) fn parse(
     }
 }
 
-/// The parameters of the head, which ends where a line is neither empty nor a comment.
+/// The parameters of the head, which ends at the first line that is neither empty nor a comment.
 fn head(text: &str) -> Result<Vec<Parameter>, String> {
     let mut parameters: Vec<Parameter> = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -95,19 +93,19 @@ fn head(text: &str) -> Result<Vec<Parameter>, String> {
         let fail = |why: String| format!("line {}: {why}", number + 1);
         let one = parameter(declared).ok_or_else(|| {
             fail(format!(
-                "':{declared}' is no parameter with its range of whole numbers, such as -- :id 1..1000"
+                "':{declared}' is not a parameter with its range of whole numbers, such as -- :id 1..1000"
             ))
         })?;
         if parameters.iter().any(|earlier| earlier.name == one.name) {
             return Err(fail(format!(
-                "the parameter :{} is there already: give each a name of its own",
+                "the parameter :{} is declared twice: give each its own name",
                 one.name
             )));
         }
         parameters.push(one);
     }
     match parameters.len() > MOST {
-        true => Err(format!("{} parameters are more than the {MOST} that are allowed", parameters.len())),
+        true => Err(format!("{} parameters are more than the allowed {MOST}", parameters.len())),
         false => Ok(parameters),
     }
 }
@@ -122,7 +120,7 @@ fn parameter(declared: &str) -> Option<Parameter> {
     (is_name && low <= high).then(|| Parameter { name: name.to_owned(), low, high })
 }
 
-/// Without white space and lines of comment at its ends; nothing where nothing else is there.
+/// The text without white space and comment lines at its ends; `None` if nothing else is there.
 fn trimmed<'a, 'b>(tokens: &'a [Token<'b>]) -> &'a [Token<'b>] {
     if tokens.iter().all(|token| matches!(token.kind, Kind::Space | Kind::Comment)) {
         return &[];
@@ -179,17 +177,17 @@ fn statement(
     Ok(Statement::new(line, writes, pieces))
 }
 
-/// Why a statement writes or locks, by its words, or nothing where it reads.
+/// Why a statement writes or locks, by its words; `None` if it only reads.
 ///
 /// # Errors
-/// It is none that may stand in a transaction of many.
+/// It is not allowed in a transaction that runs many times.
 fn writes(tokens: &[Token<'_>], words: &[String]) -> Result<Option<String>, String> {
     let is_first =
         |token: &&Token<'_>| !matches!(token.kind, Kind::Comment | Kind::Space) && token.text != "(";
     let first_token = tokens.iter().find(is_first);
     let first_text = first_token.map_or("", |token| token.text);
     if first_text.starts_with('\\') {
-        return Err("a command of psql is no statement: leave it out".into());
+        return Err("a command of psql is not a statement: leave it out".into());
     }
     let begins = first_token.is_some_and(|token| token.kind == Kind::Word);
     let first = words.first().filter(|_| begins).map_or("", String::as_str);
@@ -210,7 +208,7 @@ fn writes(tokens: &[Token<'_>], words: &[String]) -> Result<Option<String>, Stri
         || (READ.contains(&first) && has("INTO") && !WRITING.iter().any(|one| has(one)))
     {
         return Err(
-            "INTO makes a table or a file, which only the first transaction could do: leave it out".into()
+            "INTO creates a table or a file, which only the first transaction could do: leave it out".into(),
         );
     }
     if WRITE.contains(&first) {
@@ -224,7 +222,7 @@ fn writes(tokens: &[Token<'_>], words: &[String]) -> Result<Option<String>, Stri
     Ok(WRITING.iter().find(|word| has(word)).map(|word| format!("{word} writes")))
 }
 
-/// The line of a byte, from 1.
+/// Line number of a byte, from 1.
 fn line_of(text: &str, at: usize) -> usize {
     1 + text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count()
 }

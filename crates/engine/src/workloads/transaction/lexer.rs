@@ -1,32 +1,32 @@
 //! Splitting SQL text into words, quoted texts, comments and parameters, as far as a file of statements needs it.
 //!
-//! Where a string or a comment ends differs by engine, and a semicolon or a `:name` inside of one is none. Sources: the
+//! Where a string or a comment ends differs by engine; a semicolon or a `:name` inside one does not count. Sources: the
 //! chapters on lexical structure of the manuals of PostgreSQL ("SQL Syntax"), MariaDB ("Comment Syntax", "String
 //! Literals"), SQLite ("SQL Comment Syntax", "SQLite Keywords") and Firebird ("Structure of SQL").
 
-/// What an engine's dialect of SQL quotes and comments by. The default is the standard's.
+/// How an engine's dialect of SQL quotes and comments. The default is the standard's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Quoting {
-    /// A backslash escapes a quote in every text, as in MariaDB.
+    /// A backslash escapes a quote in every string, as in MariaDB.
     pub backslashes: bool,
-    /// `E'…'` has backslashes and `$tag$…$tag$` is a text, as in PostgreSQL.
+    /// `E'…'` has backslash escapes and `$tag$…$tag$` is a string, as in PostgreSQL.
     pub dollars: bool,
-    /// Comments of `/* */` may lie in each other.
+    /// Comments of `/* */` nest.
     pub nested_comments: bool,
-    /// `#` begins a comment, `--` does only before white space, and `/*! */` is executed: MariaDB.
+    /// `#` begins a comment, `--` only before white space, and `/*! */` is executed: MariaDB.
     pub hash_comments: bool,
     /// `[name]` is a quoted name, as in SQLite.
     pub brackets: bool,
 }
 
-/// What a piece of text is.
+/// Kind of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// White space, or a comment up to the end of the line.
     Space,
     /// A comment of `/* */`: it may be a hint.
     Comment,
-    /// A quoted text or name.
+    /// A string or a quoted name.
     Quoted,
     /// A bare word: a keyword or a name.
     Word,
@@ -49,7 +49,7 @@ pub(super) struct Token<'a> {
     pub(super) at: usize,
 }
 
-/// The pieces of a text, which together are the text; or where something begins that has no end, and what it is.
+/// The pieces of a text, which together are the text; or where an unterminated one begins, and its kind.
 pub(super) fn tokens(text: &str, quoting: Quoting) -> Result<Vec<Token<'_>>, (usize, &'static str)> {
     let mut found: Vec<Token<'_>> = Vec::new();
     let mut at = 0;
@@ -61,7 +61,7 @@ pub(super) fn tokens(text: &str, quoting: Quoting) -> Result<Vec<Token<'_>>, (us
     Ok(found)
 }
 
-/// The kind and the bytes of the piece that begins here.
+/// The kind and the length in bytes of the piece that begins here.
 fn next(text: &str, at: usize, quoting: Quoting) -> Result<(Kind, usize), &'static str> {
     let rest = &text[at..];
     let mut chars = rest.chars();
@@ -85,7 +85,7 @@ fn next(text: &str, at: usize, quoting: Quoting) -> Result<(Kind, usize), &'stat
                 false => (Kind::Word, length),
             }
         }
-        // Letters in a number, such as 0x1F or 1e5, are no word. PostgreSQL before 15 takes them for a name of their own.
+        // Letters in a number, such as 0x1F or 1e5, are not a word. PostgreSQL before 15 reads them as a separate name.
         _ if first.is_ascii_digit() => (Kind::Other, word(rest)),
         _ => (Kind::Other, first.len_utf8()),
     })
@@ -108,7 +108,7 @@ fn line_comment(rest: &str, quoting: Quoting) -> usize {
     rest.find(|next| next == '\n' || (next == '\r' && quoting.dollars)).unwrap_or(rest.len())
 }
 
-/// White space is ASCII; all other characters beyond it are letters to PostgreSQL, MariaDB and SQLite.
+/// White space is ASCII; all non-ASCII characters are letters in PostgreSQL, MariaDB and SQLite.
 fn is_space(letter: char) -> bool {
     letter.is_ascii_whitespace() || letter == '\u{b}'
 }
@@ -129,12 +129,12 @@ fn length_while(rest: &str, is: impl Fn(char) -> bool) -> usize {
     rest.find(|next| !is(next)).unwrap_or(rest.len())
 }
 
-/// Bytes up to and with the first `end` from `from` on.
+/// Length in bytes up to and with the first `end` from `from` on.
 fn until(rest: &str, from: usize, end: &str) -> Option<usize> {
     rest.get(from..)?.find(end).map(|found| from + found + end.len())
 }
 
-/// A quoted text; a doubled quote is one of its characters.
+/// A string or quoted name; a doubled quote is one of its characters.
 fn quoted(rest: &str, quote: char, backslashes: bool) -> Result<usize, &'static str> {
     let mut chars = rest.char_indices().skip(1).peekable();
     while let Some((at, next)) = chars.next() {
@@ -148,7 +148,7 @@ fn quoted(rest: &str, quote: char, backslashes: bool) -> Result<usize, &'static 
     Err("a quoted text or name")
 }
 
-/// A text between dollars, or something else that begins with one.
+/// A string between dollars, or another piece that begins with a dollar.
 fn dollars(rest: &str) -> Result<(Kind, usize), &'static str> {
     let tag = 1 + length_while(&rest[1..], is_of_word);
     match rest[tag..].starts_with('$') {

@@ -1,17 +1,17 @@
-//! The workload `transaction`: a file of the user's statements, done again and again as one transaction, on the user's
-//! own data. What a client waits for one is its latency; its answers are read and not checked.
+//! The workload `transaction`: a file of the user's statements, executed again and again as one transaction, on the
+//! user's own data. Its latency is the client's wait for a transaction; answers are read and not checked.
 //!
 //! ```sql
 //! -- :customer 1..150000
 //! SELECT name, balance FROM customers WHERE id = :customer;
 //! ```
 //!
-//! A line `-- :NAME LOW..HIGH` in the head of the file gives the range of whole numbers that a parameter is drawn from
-//! again for each transaction, evenly, both ends included.
+//! A line `-- :NAME LOW..HIGH` in the head of the file gives the range of whole numbers from which a parameter is drawn
+//! for each transaction, evenly, both ends included.
 //!
-//! Nobody's data may be changed by a measurement that runs thousands of times a second. What is refused here is refused
-//! by words and by the names of functions; each transaction is begun read-only and rolled back besides, since engines
-//! refuse some writes in a read-only transaction, and commit others (PostgreSQL 11 to 15: large objects).
+//! A measurement that runs thousands of times a second must not change a user's data. This module refuses statements
+//! by words and by function names. Each transaction is also begun read-only and rolled back, since engines refuse
+//! some writes in a read-only transaction, and commit others (PostgreSQL 11 to 15: large objects).
 
 mod answer;
 mod file;
@@ -33,11 +33,11 @@ pub use answer::AnswerSize;
 pub use lexer::Quoting;
 pub use statement::{Parameter, Statement};
 
-/// How long a statement may take in a server of the user's, which goes on with it where its client was killed: a bound
-/// that the server itself holds.
+/// Statement timeout in a server of the user, which continues a statement after its client was killed; the server
+/// enforces it.
 pub const STATEMENT_LIMIT_SECONDS: u32 = 600;
 
-/// What a report has to say of every study of transactions.
+/// A note in every report of transactions.
 pub const ANSWERS: &str = "transactions are those of a file: their answers are read and not checked, and each is begun \
                            and ended by statements of its own";
 
@@ -48,28 +48,28 @@ pub struct Transaction {
     pub parameters: Vec<Parameter>,
     /// Statements, in the order of the file; at least one.
     pub statements: Vec<Statement>,
-    /// The database that may be written to; transactions are read-only without one.
+    /// The database that may be written to; transactions are read-only without it.
     pub may_write: Option<String>,
 }
 
 impl Transaction {
-    /// Reads and checks the options. `loop` may say `client`, which is the only place of this loop. The list of the
-    /// engine's functions whose effect outlives a ROLLBACK has the form that the module `outlive` describes.
+    /// Reads and checks the options. `loop` may be `client`, the only place of this loop. The list of the engine's
+    /// functions whose effect outlives a ROLLBACK has the format that the module `outlive` describes.
     ///
     /// # Errors
-    /// An option that is unknown or missing; text that is no file of statements, or writes without leave.
+    /// An option that is unknown or missing; text that is not a file of statements, or writes without permission.
     pub fn parse(options: &Options, quoting: Quoting, outlive_rollback: &str) -> Result<Self, EngineError> {
         only(options, NAME, &[SQL, MAY_WRITE, "loop"])?;
         if options.get("loop").is_some_and(|value| value.to_string() != "client") {
             return Err(refuse(
                 "loop",
-                "a client asks for each transaction: leave it out, or say client".into(),
+                "the client calls each transaction: leave it out, or give client".into(),
             ));
         }
         let text = |name: &str| match options.get(name) {
             None => Ok(None),
             Some(OptionValue::Text(text)) => Ok(Some(text.as_str())),
-            Some(_) => Err(refuse(name, "it is not a text".into())),
+            Some(_) => Err(refuse(name, "it is not text".into())),
         };
         let why = "there are no statements: give their file with --transaction FILE.sql";
         let sql = text(SQL)?.ok_or_else(|| refuse(SQL, why.into()))?;
@@ -92,12 +92,12 @@ impl Transaction {
         self.may_write.is_none()
     }
 
-    /// The statement that ends each transaction: only those that may write are ever committed.
+    /// The statement that ends each transaction: COMMIT only if it may write.
     pub fn ending(&self) -> &'static str {
         if self.is_read_only() { "ROLLBACK" } else { "COMMIT" }
     }
 
-    /// Refuses to write to another database than the one that was named.
+    /// Refuses to write to another database than the named one.
     ///
     /// # Errors
     /// Both names.
@@ -105,7 +105,8 @@ impl Transaction {
         match &self.may_write {
             Some(named) if named != found => {
                 let why = format!(
-                    "the database is '{found}', not '{named}': nothing was written; name the one that you mean in both places"
+                    "the database is '{found}', not '{named}': nothing was written; name the same \
+                     database in both places"
                 );
                 Err(refuse(MAY_WRITE, why))
             }
@@ -113,7 +114,7 @@ impl Transaction {
         }
     }
 
-    /// What a report has to say of it, where the database itself is measured.
+    /// Notes for the report if the database itself is measured.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = vec![ANSWERS.to_owned()];
         notes.extend(
@@ -123,15 +124,15 @@ impl Transaction {
     }
 }
 
-/// An engine that has this workload only on data of the user's.
+/// The error of an engine that has this workload only on the user's own data.
 ///
 /// # Errors
 /// Always: how to name the data.
 pub fn needs_users_data<T>(how: &str) -> Result<T, EngineError> {
-    Err(refuse("engine", format!("statements of yours need data of yours: {how}")))
+    Err(refuse("engine", format!("a transaction file needs your own data: {how}")))
 }
 
-/// The values of parameters, transaction by transaction: a pure function of the block's seed and the session.
+/// Values of the parameters, transaction by transaction: a pure function of the block's seed and the session.
 #[derive(Debug, Clone)]
 pub struct Draws {
     ranges: Vec<(i64, u128)>,
@@ -139,7 +140,7 @@ pub struct Draws {
 }
 
 impl Draws {
-    /// Those of one session in one block.
+    /// The values of one session in one block.
     pub fn new(transaction: &Transaction, block_seed: u64, session: u32) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(block_seed);
         random.set_stream(u64::from(session));

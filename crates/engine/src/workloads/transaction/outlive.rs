@@ -1,25 +1,25 @@
 //! Functions whose effect a ROLLBACK does not undo, or that a read-only transaction does not refuse: by name, from a
 //! list of the engine.
-//!
-//! A list has a pattern a line, then white space, then what the function does, in words that follow its name. `*` stands
-//! for any letters; a pattern with a dot is of a name with its schema or package. Patterns below a line `[always]` are
-//! refused always, those below `[without --may-write]` where transactions are read-only. A line that begins with `#` is a
+//! A line of a list has a pattern, white space, and what the function does, in words that follow its name. `*` stands
+//! for any letters; a pattern with a dot is a name with its schema or package. Patterns below a line `[always]` are
+//! always refused, those below `[without --may-write]` if transactions are read-only. A line that begins with `#` is a
+//! comment.
 //! comment.
 
 use super::lexer::{Kind, Token};
 
-/// The line above patterns that are refused always.
+/// The line above patterns that are always refused.
 const ALWAYS: &str = "[always]";
 
-/// The line above patterns that only transactions that may write are allowed to call.
+/// The line above patterns that are refused in read-only transactions.
 const READ_ONLY: &str = "[without --may-write]";
 
-/// What a list says of a function.
+/// Section of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Found {
-    /// It is never called.
+    /// The function is never called.
     Always(String),
-    /// It writes.
+    /// The function writes.
     Writes(String),
 }
 
@@ -41,7 +41,7 @@ pub(super) fn find(tokens: &[Token<'_>], list: &str) -> Option<Found> {
     found
 }
 
-/// A name in small letters, without its quotes. More is taken for a name than an engine does, which does no harm.
+/// A name in lower case, without its quotes. Accepts more as a name than engines do, which does no harm.
 fn name(token: &Token<'_>) -> Option<String> {
     let text = token.text;
     let inside = |quote: &str| text.get(1..text.len() - 1).map(|text| text.replace(&quote.repeat(2), quote));
@@ -76,7 +76,7 @@ fn judge(list: &str, called: &str, schema: Option<&str>) -> Option<Found> {
     None
 }
 
-/// Whether a name is as a pattern says.
+/// Whether a name matches a pattern.
 fn matches(pattern: &str, name: &str) -> bool {
     let Some((begin, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(name) = name.strip_prefix(begin) else { return false };

@@ -1,4 +1,4 @@
-//! A statement of a file, in pieces of text and parameters.
+//! A statement of a file, as pieces of text and parameters.
 
 /// A parameter, drawn again for each transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,9 +14,9 @@ pub struct Parameter {
 /// A piece of a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// Text that goes to the engine as it is.
+    /// Text that is sent to the engine unchanged.
     Text(String),
-    /// The parameter at this place among those of the file.
+    /// The parameter with this index in the file's head.
     Parameter(usize),
 }
 
@@ -30,17 +30,17 @@ pub struct Statement {
 }
 
 impl Statement {
-    /// Puts it together.
+    /// Joins the pieces of a statement.
     pub(super) fn new(line: usize, writes: Option<String>, pieces: Vec<Piece>) -> Self {
         Self { line, writes, pieces }
     }
 
-    /// Why it is taken to write or to lock, by its words; nothing where it reads.
+    /// Why it is taken to write or to lock, by its words; `None` if it only reads.
     pub(super) fn writes(&self) -> Option<&str> {
         self.writes.as_deref()
     }
 
-    /// Its text, with what `place` gives for each parameter, by its place in the file's head.
+    /// Its text, with the result of `place` for each parameter, by its index in the file's head.
     pub fn text(&self, mut place: impl FnMut(usize) -> String) -> String {
         let piece = |piece: &Piece| match piece {
             Piece::Text(text) => text.clone(),
@@ -49,7 +49,7 @@ impl Statement {
         self.pieces.iter().map(piece).collect()
     }
 
-    /// Its parameters in the order of its text, each as often as it is there, by their places in the file's head.
+    /// Its parameters in the order of its text, with repetitions, as indexes in the file's head.
     pub fn parameters(&self) -> Vec<usize> {
         let place = |piece: &Piece| match piece {
             Piece::Parameter(at) => Some(*at),

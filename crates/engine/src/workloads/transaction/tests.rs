@@ -79,10 +79,10 @@ fn what_is_no_file_of_statements_is_refused_with_its_line() {
         ("\n\nSELECT 'x", "line 3: a quoted text or name begins there"),
         ("SELECT /* x", "a comment begins there"),
         ("SELECT $a$ x", "a text between dollars"),
-        ("-- :id 5..1\nSELECT :id", "line 1: ':id 5..1' is no parameter"),
-        ("-- :id\nSELECT :id", "line 1: ':id' is no parameter"),
-        ("-- :id 1..99999999999999999999\nSELECT :id", "is no parameter"),
-        ("-- :a 1..2\n-- :a 1..2\nSELECT :a", "line 2: the parameter :a is there already"),
+        ("-- :id 5..1\nSELECT :id", "line 1: ':id 5..1' is not a parameter"),
+        ("-- :id\nSELECT :id", "line 1: ':id' is not a parameter"),
+        ("-- :id 1..99999999999999999999\nSELECT :id", "is not a parameter"),
+        ("-- :a 1..2\n-- :a 1..2\nSELECT :a", "line 2: the parameter :a is declared twice"),
         ("-- :a 1..2\nSELECT 1", "no statement uses the parameter :a"),
         ("SELECT\n:b", "line 2: the head of the file has no range for :b"),
         ("SELECT 1;\nCOMMIT", "line 2: COMMIT: threadwise begins and ends"),
@@ -93,7 +93,7 @@ fn what_is_no_file_of_statements_is_refused_with_its_line() {
         ("5", "begins with '5'"),
         ("+ SELECT 1", "begins with '+'"),
         ("SELECT 1\0", "zero byte"),
-        ("SELECT a INTO b FROM c", "INTO makes a table or a file"),
+        ("SELECT a INTO b FROM c", "INTO creates a table or a file"),
     ] {
         let message = read(sql, POSTGRES).unwrap_err();
         assert!(message.contains(part), "{sql}: {message}");

@@ -59,6 +59,7 @@ pub fn text(studies: &[Facts<'_>], style: Style) -> String {
 fn a_table_of_three_engines() {
     insta::assert_snapshot!(text(&named(&fixtures()), UNICODE), @r"
     Ratios of rows/s side by side
+    1. Of 3 common comparisons, 2 have the same sign in all studies; none points in opposite directions.
        engine        workload    result file       blocks  noise floor
     ──────────────────────────────────────────────────────────────────
     1  sqlite 1.0    logical-io  lite.threadwise        8        ±0.9%

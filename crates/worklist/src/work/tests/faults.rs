@@ -12,7 +12,7 @@ fn a_missing_program_is_refused_before_the_first_item() {
     assert!(said.contains("step 'backup': there is no program 'no-such-program-here' on PATH"), "{said}");
     assert!(!lab.path("begun").exists() && !lab.path("work").exists() && !lab.path("spans").exists());
     let plan = lab.plan(&["a"], &[("backup", &["/no/such/program"])]);
-    assert!(refused(&plan).contains("/no/such/program is no program"));
+    assert!(refused(&plan).contains("/no/such/program is not an executable program"));
     let mut plan = lab.plan(&["a"], &[("backup", &["true"])]);
     plan.environment = BTreeMap::from([("PATH".to_owned(), "/nowhere".to_owned())]);
     assert!(refused(&plan).contains("no program 'true'"));
@@ -37,7 +37,7 @@ fn plans_that_do_not_agree_are_refused() {
     assert!(with(&|plan| plan.folder = Some(PathBuf::from("/no/such"))).contains("/no/such"));
     assert!(with(&|plan| plan.steps.clear()).contains("no step"));
     assert!(with(&|plan| plan.steps[0].command.clear()).contains("step 'nothing'"));
-    assert!(with(&|plan| plan.result = Some("{out}".to_owned())).contains("{out} is no placeholder"));
+    assert!(with(&|plan| plan.result = Some("{out}".to_owned())).contains("{out} is not a placeholder"));
     assert!(with(&|plan| plan.steps[0].stdin = Some("a{".to_owned())).contains("brace"));
     assert!(!lab.path("work").exists() && !lab.path("spans").exists());
 }

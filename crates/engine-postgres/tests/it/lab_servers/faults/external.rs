@@ -85,7 +85,7 @@ fn only_what_we_made_is_dropped_and_only_one_study_uses_a_schema() {
     let kept = engine().keep(&request, 0).unwrap().unwrap();
     engine().load(&request).unwrap();
     let text = keep_error(&request);
-    assert!(text.contains("another study of threadwise uses schema 'threadwise'"), "{text}");
+    assert!(text.contains("another study of threadwise is using schema 'threadwise'"), "{text}");
 
     let mut superuser = theirs.superuser();
     for (make, remove, named) in [
@@ -109,7 +109,7 @@ fn only_what_we_made_is_dropped_and_only_one_study_uses_a_schema() {
         let mut owner = theirs.superuser();
         let error = threadwise_engine_postgres::schema::drop_ours(&mut owner, "threadwise").unwrap_err();
         let text = error.to_string();
-        assert!(text.contains(&format!("it holds {named}, which threadwise did not make")), "{text}");
+        assert!(text.contains(&format!("it contains {named}, which threadwise did not make")), "{text}");
         superuser.batch_execute(remove).unwrap();
     }
     // Something elsewhere that needs our table: nothing is dropped, not even in part.

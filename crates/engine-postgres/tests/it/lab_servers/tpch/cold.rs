@@ -195,7 +195,7 @@ fn warm_and_cold_treatments_do_not_mix_and_a_server_of_the_users_is_not_restarte
     let mut theirs = cold_one.clone();
     theirs.engine_options = super::place::options(&[("url", "postgres://db.example/sales")]);
     let message = refusal(engine().check(&theirs));
-    assert!(message.contains("option 'cache'") && message.contains("server of yours"), "{message}");
+    assert!(message.contains("option 'cache'") && message.contains("your own server"), "{message}");
     let streams = cold(&path, &[("queries", "6"), ("test", "throughput")]);
     assert!(refusal(engine().check(&streams)).contains("test=power"));
     for (first, second) in [(&warm, &cold_one), (&cold_one, &warm)] {
@@ -204,10 +204,10 @@ fn warm_and_cold_treatments_do_not_mix_and_a_server_of_the_users_is_not_restarte
         assert!(refusal(engine().load(second)).contains("all of them warm, or all of them cold"));
         assert!(refusal(start(second, &cpus(), &cpus())).contains("all of them cold"));
         let message = start(first, &cpus(), &cpus()).err().unwrap().to_string();
-        assert!(message.contains("load comes before start"), "{message}");
+        assert!(message.contains("load it before start"), "{message}");
         kept.end().unwrap();
         assert!(home_in(&path).is_none());
     }
     let message = start(&cold_one, &cpus(), &cpus()).err().unwrap().to_string();
-    assert!(message.contains("load comes before start"), "{message}");
+    assert!(message.contains("load it before start"), "{message}");
 }

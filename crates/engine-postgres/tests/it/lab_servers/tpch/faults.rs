@@ -112,7 +112,7 @@ fn a_generator_that_fails_leaves_nothing_that_looks_whole_and_settings_are_tried
         engine().start(&threadwise_engine::StartRequest { load, sessions, service, seed: 1, journal: None })
     };
     let message = start(&load).err().unwrap().to_string();
-    assert!(message.contains("load comes before start"), "{message}");
+    assert!(message.contains("load it before start"), "{message}");
     // A setting that is wrong is found before anything is loaded.
     for (name, value) in [("settings.no_such_setting", "1"), ("settings.work_mem", "much")] {
         let bad = request(&path, &[("dop", "1"), (name, value)], &[], 1);
@@ -135,7 +135,7 @@ fn a_generator_that_fails_leaves_nothing_that_looks_whole_and_settings_are_tried
 fn a_copy_for_each_run_is_refused_and_a_missing_query_is_named() {
     let folder = folder(Dialect::Postgres, 1);
     let load = request(folder.path(), &[("queries", "6")], &[("restart", "run")], 1);
-    assert!(refusal(engine().check(&load)).contains("say study"));
+    assert!(refusal(engine().check(&load)).contains("give study"));
     let load = request(folder.path(), &[("queries", "6")], &[("restart", "study")], 1);
     let study = Study::of(engine(), folder, &load);
     std::fs::remove_file(study.folder.path().join("queries/0/q06.sql")).unwrap();

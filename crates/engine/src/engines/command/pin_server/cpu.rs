@@ -1,9 +1,8 @@
-//! What a server has used.
+//! CPU time of a server.
 //!
-//! A control group of its own counts everything. Without one, what its processes used is added up, and
-//! what they know of their ended children: as long as a server waits for its children, one that ends
-//! hands its time on to its parent, and the sum goes on. Those that lose their parents and those that
-//! nobody waits for take theirs with them. Source: `proc_pid_stat(5)` (`cutime`, in ticks).
+//! A control group of its own counts everything. Without one, the times of its processes and of their ended
+//! children are added up: a process that ends hands its time to the parent that waits for it. Time is lost
+//! of processes whose parents have ended or do not wait. Source: `proc_pid_stat(5)` (`cutime`, in ticks).
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,10 +11,10 @@ use threadwise_process::proc;
 
 use crate::clock;
 
-/// Looks until no process has ended in the middle of one.
+/// Most attempts to read all processes without one ending meanwhile.
 const LOOKS: u32 = 5;
 
-/// CPU time of a server since it began; `None` where its processes come and go too fast to be counted.
+/// CPU time of a server since it began; `None` if its processes come and go too fast to be counted.
 pub(super) fn used_ns(server: &Server, seen: &BTreeSet<Identity>) -> Option<u64> {
     server.group_cpu_ns().or_else(|| (0..LOOKS).find_map(|_| sum(server, seen)))
 }

@@ -1,12 +1,10 @@
-//! A server of the user's that is already running, bound to the placement for a run and put back after
-//! it.
+//! A running server of the user, bound to the placement for a run and restored after it.
 //!
-//! Every thread of every process is written down and bound, then looked for again until nothing new is
-//! found. What starts later inherits its mask, and is looked for all the same, in the watch's looks at
-//! the command: one that is new and elsewhere is bound, and one that was bound and is elsewhere has
-//! lost its place, which fails the run. Who belongs to the server is said in `threadwise_process::find`,
-//! how masks come back when everything of ours was killed in `threadwise_process::journal`. Source:
-//! `sched_setaffinity(2)`, `fork(2)`.
+//! Every thread of every process is recorded and bound, again and again until no new one is found. A later
+//! thread inherits its mask and is looked for all the same, at each poll of the command: a new one that is
+//! elsewhere is bound; a bound one that is elsewhere has lost its place, which fails the run.
+//! `threadwise_process::find` tells what belongs to the server, `threadwise_process::journal` how masks are
+//! restored after threadwise was killed. Source: `sched_setaffinity(2)`, `fork(2)`.
 
 mod cpu;
 
@@ -24,7 +22,7 @@ use super::error::failed;
 use crate::workloads::options::refuse;
 use crate::{EngineError, Placed, StartRequest};
 
-/// Looks after which a server counts as one that starts threads faster than they can be bound.
+/// Polls after which a server counts as one that starts threads faster than they can be bound.
 const LOOKS: u32 = 100;
 
 /// Finds a server and refuses one that must not or cannot be bound. Changes nothing.
@@ -39,7 +37,7 @@ pub fn find(name: &ServerName) -> Result<Server, EngineError> {
         ServerName::Unit(unit) => find::by_unit(unit),
     };
     let server = server.map_err(|error| match (&error, name) {
-        // A number alone is a process; perhaps it was meant to be a port.
+        // A number alone is a process; the user may have meant a port.
         (FindError::Absent { .. }, ServerName::Pid(pid)) => match u16::try_from(*pid).map(find::by_port) {
             Ok(Ok(_)) => {
                 refuse(PIN_SERVER, format!("there is no process {pid}; the TCP port is named port:{pid}"))
@@ -54,7 +52,7 @@ pub fn find(name: &ServerName) -> Result<Server, EngineError> {
     }
 }
 
-/// Refuses logical CPUs that the control groups of a server keep from it. Changes nothing.
+/// Refuses logical CPUs that the control groups of a server do not allow. Changes nothing.
 ///
 /// # Errors
 /// The option `pin_server`, and which CPUs it may use.
@@ -66,20 +64,20 @@ pub fn expect_room(server: &Server, cpus: &CpuSet) -> Result<(), EngineError> {
         Some((pid, allowed)) => Err(refuse(
             PIN_SERVER,
             format!(
-                "process {pid} of the server is kept to logical CPUs {allowed} by its control group, and \
-                 {cpus} are wanted: choose placements inside, or change the group's cpuset"
+                "process {pid} of the server may only use logical CPUs {allowed} (its control group), and \
+                 {cpus} were requested: choose placements inside, or change the group's cpuset"
             ),
         )),
     }
 }
 
-/// A server and where it belongs.
+/// A server, and where it is bound.
 #[derive(Debug)]
 pub(super) struct Pinned {
     name: ServerName,
     cpus: CpuSet,
     journal: Journal,
-    /// The journal's file.
+    /// Path of the journal.
     path: PathBuf,
     state: Mutex<State>,
 }
@@ -89,11 +87,11 @@ struct State {
     server: Server,
     /// Threads that were seen in their place, by process and thread.
     bound: BTreeSet<(u32, u32)>,
-    /// Its processes at the last look.
+    /// Its processes at the last poll.
     seen: BTreeSet<Identity>,
-    /// Those that were written down since they descend from nobody any more.
+    /// Processes that were recorded because their parents have ended.
     orphans: BTreeSet<Identity>,
-    /// CPU time that it had used when the run began, and what it used in it.
+    /// Its CPU time at the start of the run, and what it used in the run.
     before_ns: Option<u64>,
     used_ns: Option<u64>,
 }
@@ -113,10 +111,10 @@ struct Seen {
 }
 
 impl Pinned {
-    /// Finds the server that the options name, if they name one, and binds nothing yet.
+    /// Finds the server that the options name, if any, and binds nothing yet.
     ///
     /// # Errors
-    /// It is not there, must not be bound, or nobody would put its masks back.
+    /// There is no such server, it must not be bound, or nothing would restore its masks.
     pub fn of(
         options: &CommandOptions,
         request: &StartRequest,
@@ -132,7 +130,7 @@ impl Pinned {
             let first = journal.server_start(pid);
             let first = first.map_err(|error| failed("bind the server", &error.to_string()))?;
             if first.is_some_and(|start| start != server.root.1) {
-                let why = "is another one than at the study's beginning: name the server by its port or unit";
+                let why = "is not the server of the study's beginning: name the server by its port or unit";
                 return Err(refuse(PIN_SERVER, format!("process {pid} {why}")));
             }
         }
@@ -140,14 +138,14 @@ impl Pinned {
         Ok(Some(Self { name, cpus: cpus.clone(), journal, path, state }))
     }
 
-    /// Binds all of the server, until a look finds everything in its place.
+    /// Binds the whole server, until a poll finds every thread in its place.
     ///
     /// # Errors
-    /// It has ended, something may not be bound, or it starts threads too fast.
+    /// It has ended, a thread may not be bound, or it starts threads too fast.
     pub fn bind(&self) -> Result<(), EngineError> {
         let mut state = self.lock();
         if !state.server.is_alive() {
-            // A command may have started it anew.
+            // A command may have restarted it.
             self.write_orphans(&mut state)?;
             *state = State::of(find(&self.name)?);
         }
@@ -159,7 +157,7 @@ impl Pinned {
                 state.bound = numbers_of(&threads);
                 return Ok(());
             }
-            // Before anything is bound, every mask is one that somebody else gave.
+            // Before anything is bound, no mask is from threadwise.
             let written: Vec<&Seen> =
                 threads.iter().filter(|thread| is_first || thread.mask != self.cpus).collect();
             self.bind_all(&mut state, &written)?;
@@ -167,7 +165,7 @@ impl Pinned {
         Err(self.lost("it starts threads faster than they can be bound".into()))
     }
 
-    /// Writes threads down and binds those that are elsewhere.
+    /// Records threads and binds those that are elsewhere.
     fn bind_all(&self, state: &mut State, threads: &[&Seen]) -> Result<(), EngineError> {
         let numbers: Vec<(u32, u32)> = threads.iter().map(|thread| (thread.pid, thread.tid)).collect();
         let written = self
@@ -186,7 +184,7 @@ impl Pinned {
         Ok(())
     }
 
-    /// One look during a run: binds what is new and elsewhere. Gives what has lost its place, in words.
+    /// One poll during a run: binds new threads that are elsewhere. Gives a message for one that has lost its place.
     pub fn look(&self) -> Option<String> {
         let mut state = self.lock();
         if !state.server.is_alive() {
@@ -196,7 +194,7 @@ impl Pinned {
         let new = |thread: &&Seen| !state.bound.contains(&(thread.pid, thread.tid));
         let astray: Vec<&Seen> = threads.iter().filter(|thread| thread.mask != self.cpus).collect();
         if let Some(Seen { tid, mask, .. }) = astray.iter().copied().find(|thread| !new(thread)) {
-            // A thread's number is good as a process number below /proc, too (`proc_tid(5)`).
+            // A thread number is also a process number below /proc (`proc_tid(5)`).
             let (cpus, name) = (&self.cpus, proc::comm(*tid).unwrap_or_default());
             return Some(format!(
                 "thread {tid} ({name}) of the server may run on CPUs {mask} instead of {cpus}"
@@ -211,31 +209,31 @@ impl Pinned {
             return Some(error.to_string());
         }
         state.orphans.extend(orphans);
-        // Without those that have ended: their numbers may be given again.
+        // Without those that have ended: their numbers may be reused.
         state.bound = numbers_of(&threads);
         None
     }
 
-    /// Notes what the server has used before a run.
+    /// Reads the server's CPU time before a run.
     pub fn begin(&self) {
         let mut state = self.lock();
         state.before_ns = cpu::used_ns(&state.server, &state.seen);
         state.used_ns = None;
     }
 
-    /// Takes what it used since, right after a run.
+    /// Reads it again, right after a run.
     pub fn end(&self) {
         let mut state = self.lock();
         let now_ns = cpu::used_ns(&state.server, &state.seen);
         state.used_ns = now_ns.zip(state.before_ns).and_then(|(now, before)| now.checked_sub(before));
     }
 
-    /// CPU time that the server used in the run that has ended, where that is known.
+    /// CPU time that the server used in the last run, if known.
     pub fn used_ns(&self) -> Option<u64> {
         self.lock().used_ns
     }
 
-    /// The server's threads that are bound, for the runner to read back.
+    /// The server's bound threads, for the runner to read back.
     pub fn placed(&self) -> Vec<Placed> {
         let state = self.lock();
         let place = |&(pid, tid): &(u32, u32)| Placed {
@@ -247,7 +245,7 @@ impl Pinned {
         state.bound.iter().map(place).collect()
     }
 
-    /// What a reader must know; the same for every run.
+    /// Notes for the report; the same for every run.
     pub fn note(&self) -> String {
         format!(
             "the server of {} was bound to the placement too; the counter server_cpu_ns has its CPU time",
@@ -255,20 +253,20 @@ impl Pinned {
         )
     }
 
-    /// Gives every thread its first mask again.
+    /// Restores the mask of every thread.
     ///
     /// # Errors
-    /// One has not got it.
+    /// A mask could not be restored.
     pub fn put_back(&self) -> Result<(), EngineError> {
-        let fail = |why: &str| failed("put the server's masks back", why);
-        // What is written down is put back also where no more can be, as on a full disk.
+        let fail = |why: &str| failed("restore the server's masks", why);
+        // Recorded masks are restored also if no more can be recorded, as on a full disk.
         let written = self.write_orphans(&mut self.lock());
         let restored = journal::restore(&self.path).map_err(|error| fail(&error.to_string()))?;
         written?;
         restored.failed.first().map_or(Ok(()), |why| Err(fail(why)))
     }
 
-    /// Writes down who has lost its parents since the last look, and is known to us alone.
+    /// Records processes whose parents have ended since the last poll, which only this process knows.
     fn write_orphans(&self, state: &mut State) -> Result<(), EngineError> {
         let (threads, orphans) = look(state);
         let is_orphan = |thread: &&Seen| orphans.iter().any(|(pid, _)| *pid == thread.pid);
@@ -276,7 +274,7 @@ impl Pinned {
             threads.iter().filter(is_orphan).map(|thread| (thread.pid, thread.tid)).collect();
         if !numbers.is_empty() {
             let written = self.journal.record_server(&state.server, &self.cpus, &numbers);
-            written.map_err(|error| failed("put the server's masks back", &error.to_string()))?;
+            written.map_err(|error| failed("restore the server's masks", &error.to_string()))?;
         }
         state.orphans.extend(orphans);
         Ok(())
@@ -287,7 +285,7 @@ impl Pinned {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // What a thread that panicked left is at worst the look before.
+        // After a thread's panic this is at worst the state of the poll before.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -296,8 +294,8 @@ fn numbers_of(threads: &[Seen]) -> BTreeSet<(u32, u32)> {
     threads.iter().map(|thread| (thread.pid, thread.tid)).collect()
 }
 
-/// All threads of the server now, and those of its processes that have to be written down since their
-/// parents have ended.
+/// All threads of the server now, and those of its processes that have to be recorded because their parents
+/// have ended.
 fn look(state: &mut State) -> (Vec<Seen>, Vec<Identity>) {
     let members = state.server.members(&state.seen);
     state.seen = members.iter().map(|member| member.process).collect();

@@ -1,21 +1,20 @@
-//! Keys of the index: which are there, which are looked up, which are inserted, and the value of each.
+//! Keys of the index: stored keys, keys looked up, keys inserted, and the value of each.
 //!
-//! The n-th stored key has n in its upper half and 0 in its lower one, so that it is known without reading
-//! anything. Keys that are inserted have numbers from 1 on in their lower half, and so lie between two stored ones or
-//! behind them all.
+//! The n-th stored key has n in its upper half and 0 in its lower one, so that no read is needed to know it. Inserted
+//! keys have numbers from 1 on in their lower half, and so lie between two stored ones or behind all of them.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::workloads::insert::Key;
 
-/// Bits of a key below its place.
+/// Bits of a key below its place (the n of the n-th stored key).
 const PLACE_BITS: u32 = 32;
 
-/// Most keys that an index holds before: their places and those of the sessions behind them fit into a key.
+/// Most keys stored at the start: their places, and those of the sessions behind them, fit into a key.
 pub const MAX_ROWS: u64 = 1 << 28;
 
-/// What lies beside a key: with it, a cache line.
+/// The value stored with a key; both together fill a cache line.
 pub type Value = [u64; 7];
 
 /// The value of a key.
@@ -31,8 +30,8 @@ pub fn stored_key(place: u64) -> i64 {
     (place << PLACE_BITS) as i64
 }
 
-/// Stored keys in the order in which they are put into an index: every second one first. Made in one ascending pass,
-/// the nodes of std's tree are full, and the first inserts of a run would have to split every one of them.
+/// Stored keys in the order of their insertion: every second one first. Inserted in ascending order they would fill
+/// the nodes of std's tree, and the first inserts of a run would have to split every node.
 pub fn in_order(rows: u64) -> impl Iterator<Item = i64> {
     (0..rows).step_by(2).chain((1..rows).step_by(2)).map(stored_key)
 }
@@ -48,7 +47,7 @@ pub struct Keys {
     random: ChaCha8Rng,
     /// Ascending lookups: the next place.
     next: u64,
-    /// Inserted since [`Keys::restart`].
+    /// Keys inserted since [`Keys::restart`].
     inserted: u64,
 }
 
@@ -62,8 +61,8 @@ impl Keys {
         Self { order, rows, absent_pct, session, sessions, random, next, inserted: 0 }
     }
 
-    /// The next key to look up, and whether it is there. Ascending keys begin at the session's part of the index and
-    /// go around.
+    /// The next key to look up, and whether it is stored. Ascending keys begin at the session's part of the index and
+    /// wrap around.
     #[inline]
     pub fn lookup(&mut self) -> (i64, bool) {
         let place = match self.order {
@@ -78,9 +77,9 @@ impl Keys {
         (stored_key(place) | i64::from(is_absent), !is_absent)
     }
 
-    /// The next key to insert, another one than all before since [`Keys::restart`] and than those of other sessions.
-    /// Random keys lie behind every n-th stored one, n being the number of sessions; ascending ones behind all, each
-    /// session with a place of its own.
+    /// The next key to insert, different from all since [`Keys::restart`] and from those of other sessions. Random
+    /// keys lie behind every n-th stored one, n being the number of sessions; ascending ones behind all, each session
+    /// with a place of its own.
     #[inline]
     pub fn insert(&mut self) -> i64 {
         self.inserted += 1;
@@ -91,7 +90,7 @@ impl Keys {
         stored_key(place) | self.inserted as i64
     }
 
-    /// Everything that was inserted is taken out again.
+    /// Every inserted key has been removed.
     pub fn restart(&mut self) {
         self.inserted = 0;
     }

@@ -1,10 +1,10 @@
-//! The workload `index`: sessions look keys up in one index in memory, or insert into it, under a spinlock, a queue
-//! lock, or without a lock, and do nothing else. So what a lock costs and what second threads give is that of the index
-//! alone: there is no log, no transaction, and no row beyond a cache line.
+//! The workload `index`: sessions only look up keys in one index in memory, or insert into it, under a spinlock, a
+//! queue lock, or no lock. So the cost of a lock and the yield of second threads are those of the index alone: there
+//! is no log, no transaction, and no row larger than a cache line.
 //!
 //! The index is made for each run, by a thread on the logical CPUs of the first session: without a memory policy
-//! all of it lies on that session's node, but for rows that sessions add. After every slice what was added is taken out
-//! again, and each key must still be there with its own value.
+//! all of it lies on that session's node, except for rows that sessions add. After every slice the added rows are
+//! removed, and each key must still have its own value.
 
 mod keys;
 mod session;
@@ -28,7 +28,7 @@ use super::place::on;
 use super::table::Content;
 use crate::{EngineError, Loaded, Running, Session, SessionRequest, StartRequest};
 
-/// Memory of one session, without rows that it adds ([`threadwise_study::insert::added_bytes`] has those), and notes.
+/// Memory of one session without added rows (see [`threadwise_study::insert::added_bytes`]), and notes.
 pub fn size(spec: &IndexSpec, sessions: u64) -> Loaded {
     let (what, row_bytes) = match (spec.form, spec.lock) {
         (Form::BTree, LockKind::LockFree) => ("a B+ tree (scc::TreeIndex)", MOST_ROW_BYTES),
@@ -43,7 +43,7 @@ pub fn size(spec: &IndexSpec, sessions: u64) -> Loaded {
     Loaded { bytes_per_session: bytes / sessions, rows_per_session: spec.rows, notes: vec![note] }
 }
 
-/// At work for one treatment.
+/// The index workload, started for one treatment.
 pub struct IndexAtWork {
     spec: IndexSpec,
     shared: Arc<Shared>,
@@ -53,7 +53,7 @@ impl IndexAtWork {
     /// Makes the index.
     ///
     /// # Errors
-    /// An option cannot be, or the thread that makes it cannot be placed.
+    /// An option is impossible, or the thread that makes the index cannot be placed.
     pub fn begin(request: &StartRequest) -> Result<Self, EngineError> {
         let spec = IndexSpec::parse(&request.load)?;
         let sessions = request.sessions.len();
@@ -74,7 +74,7 @@ impl Running for IndexAtWork {
     }
 
     fn standing(&self) -> Result<crate::Standing, EngineError> {
-        // What sessions touched while warming up is given to the first rows.
+        // Memory that sessions touched while warming up is used for the first rows.
         self.shared.structure.put_back();
         Ok(crate::Standing::default())
     }
@@ -87,7 +87,7 @@ impl Running for IndexAtWork {
     fn finish(&self) -> Result<(), EngineError> {
         self.put_back()?;
         if self.spec.operation == Operation::Search {
-            // Nothing changes it, and what was looked up was checked.
+            // Lookups change nothing, and their answers were checked.
             return Ok(());
         }
         let mut stored = Content::default();

@@ -1,4 +1,4 @@
-//! A session of `index`: it looks keys up, or inserts them, and does nothing else.
+//! A session of `index`: it only looks up keys, or only inserts them.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::structure::{Costs, Open, wrong_value};
 use crate::worker::measure::{StepResult, closed_loop};
 use crate::{EngineError, Session, SessionRequest, Window};
 
-/// Memory of so many added rows is touched before the first slice.
+/// Memory for this many added rows is touched before the first slice.
 const TOUCHED_ROWS: u64 = 1 << 14;
 
 /// A session.
@@ -22,7 +22,7 @@ pub struct IndexSession {
     state: State,
 }
 
-/// What changes from step to step.
+/// State that changes from step to step.
 struct State {
     session: usize,
     keys: Keys,
@@ -40,7 +40,7 @@ impl IndexSession {
 }
 
 impl Session for IndexSession {
-    /// The index was touched when it was made; memory of rows that will be added is touched here.
+    /// The index was touched when it was made; this touches memory for rows that will be added.
     fn warm(&mut self) -> Result<(), EngineError> {
         if self.spec.operation == Operation::Search {
             return Ok(());
@@ -92,9 +92,15 @@ impl State {
                 None if !is_there => {}
                 Some(false) => return Err(wrong_value(key)),
                 Some(true) => {
-                    return Err(EngineError::WrongAnswer(format!("the key {key} was never stored")));
+                    return Err(EngineError::WrongAnswer(format!(
+                        "found the key {key}, which was never stored"
+                    )));
                 }
-                None => return Err(EngineError::WrongAnswer(format!("the key {key} is not found"))),
+                None => {
+                    return Err(EngineError::WrongAnswer(format!(
+                        "did not find the key {key}, which is stored"
+                    )));
+                }
             }
         }
         Ok(())
@@ -106,15 +112,15 @@ impl State {
             let key = self.keys.insert();
             if !open.insert(Part::Added, self.session, (key, &value_of(key)), &mut self.costs)? {
                 return Err(EngineError::WrongAnswer(format!(
-                    "the key {key} is in the index already, and all keys are different"
+                    "the key {key} is in the index already, although all keys are different"
                 )));
             }
         }
         Ok(())
     }
 
-    /// Takes out of a tree what was inserted since the keys were as they are given, by drawing the same keys once
-    /// more, and tells what the session inserted. A hash index is put back when all sessions are parked.
+    /// Removes from a tree the keys inserted since `keys`, by drawing them once more, and gives the content that the
+    /// session inserted. A hash index is reset when all sessions are parked.
     fn take_back(&mut self, open: &Open<'_>, mut before: Keys) -> Result<Content, EngineError> {
         let mut content = Content::default();
         for _ in 0..self.keys.inserted() {
@@ -125,7 +131,7 @@ impl State {
             }
             if !open.remove(self.session, (key, &value_of(key)), &mut self.costs)? {
                 return Err(EngineError::WrongAnswer(format!(
-                    "the key {key} was inserted and is not there any more, or not with its own value"
+                    "the key {key} was inserted and is missing, or has another key's value"
                 )));
             }
         }

@@ -1,4 +1,4 @@
-//! What the sessions of one treatment share, and what they said that they inserted.
+//! State that the sessions of one treatment share, and what they report as inserted.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -10,9 +10,9 @@ use crate::clock;
 pub struct Shared {
     /// The index.
     pub structure: Structure,
-    /// Whose turn it is behind a lock outside of windows: sessions that would all spin for it wait asleep instead.
+    /// Taken behind a lock outside of windows, so that waiting sessions sleep instead of spinning all at once.
     turn: Mutex<()>,
-    /// What sessions said that they inserted.
+    /// What sessions report as inserted.
     pub said: Said,
 }
 
@@ -20,11 +20,11 @@ pub struct Shared {
 const OF_LOCK: [&str; 5] = ["spins", "spin_ns", "lock_acquisitions", "lock_contended", "lock_yields"];
 /// Counters of the hash index.
 const OF_HASH: [&str; 2] = ["index_retries", "chain_steps"];
-/// Time over which the others were counted.
+/// Time over which the other counters were counted.
 const COUNTED_NS: &str = "counted_ns";
 
 impl Shared {
-    /// For so many sessions.
+    /// State for this many sessions.
     pub fn new(structure: Structure, sessions: usize) -> Self {
         Self { structure, turn: Mutex::default(), said: Said::new(sessions) }
     }
@@ -52,8 +52,8 @@ pub fn counters(costs: &Costs) -> [(&'static str, u64); 8] {
     ]
 }
 
-/// Whether an index has what a counter counts: one without a lock has no spins, and what `scc` waits for inside is not
-/// known.
+/// Whether an index has what a counter counts: one without a lock has no spins, and the waits inside `scc` are
+/// unknown.
 pub fn counted(name: &str, structure: &Structure) -> bool {
     match name {
         _ if OF_LOCK.contains(&name) || name == COUNTED_NS => structure.has_lock(),

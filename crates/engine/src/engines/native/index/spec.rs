@@ -21,7 +21,7 @@ pub enum Operation {
     Insert,
 }
 
-/// What finds a row.
+/// The index structure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// A tree in the order of the keys.
@@ -35,17 +35,17 @@ pub enum Form {
 pub struct IndexSpec {
     /// What sessions do.
     pub operation: Operation,
-    /// What finds a row.
+    /// The index structure.
     pub form: Form,
     /// The lock around each operation.
     pub lock: LockKind,
-    /// Order of the keys that are looked up or inserted.
+    /// Order of the keys looked up or inserted.
     pub key: Key,
-    /// Rows before.
+    /// Rows at the start.
     pub rows: u64,
     /// Operations of one step.
     pub rows_per_step: u64,
-    /// Share of the lookups whose key is not there, percent.
+    /// Share of lookups of keys that are not stored, percent.
     pub absent_pct: f64,
 }
 
@@ -81,7 +81,7 @@ impl IndexSpec {
             return Err(refuse("absent_pct", "not a number from 0 to 100".into()));
         }
         if self.operation == Operation::Insert && self.absent_pct > 0.0 {
-            return Err(refuse("absent_pct", "the share of lookups, which operation=insert has not".into()));
+            return Err(refuse("absent_pct", "it needs operation=lookup: it is a share of lookups".into()));
         }
         Ok(())
     }
@@ -142,7 +142,7 @@ mod tests {
             assert!(message.contains(name) && message.contains(part), "{message}");
         }
         let both = [("operation", text("insert")), ("absent_pct", whole(5))];
-        assert!(parsed(4, &both).unwrap_err().to_string().contains("operation=insert has not"));
+        assert!(parsed(4, &both).unwrap_err().to_string().contains("it needs operation=lookup"));
         assert!(parsed(0, &[]).unwrap_err().to_string().contains("1 to 65535"));
     }
 }

@@ -1,12 +1,12 @@
-//! What finds a row, and the lock around it.
+//! The index structure, and the lock around it.
 //!
-//! Without a lock a tree is `scc::TreeIndex`, a B+ tree whose lookups take no lock and whose inserts take one only
-//! while a node is split; the hash index is the engine's own (`table`), whose heads are changed by compare-and-swap.
-//! Behind a lock a tree is std's `BTreeMap`; the hash index is the same one, so that there the lock is all that differs.
+//! Without a lock the tree is `scc::TreeIndex`, a B+ tree whose lookups take no lock and whose inserts take one only
+//! while a node is split; the hash index is the engine's own (`table`), which changes heads by compare-and-swap. With a
+//! lock the tree is std's `BTreeMap`; the hash index stays the same, so that the lock is the only difference.
 //!
-//! The lock is taken for each lookup and each insert alone. Inside of it std's tree lies in a mutex that nobody else can
-//! hold if the lock is right: taking it costs two atomic operations on a line that the holder has, and it is what makes a
-//! lock that lets two in an error and not a wrong tree.
+//! The lock is held for each lookup and each insert alone. Inside it, std's tree is in a mutex that is free if the lock
+//! is right: it costs two atomic operations on a line that the holder has, and turns a lock that admits two sessions
+//! into an error instead of a wrong tree.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, TryLockError};
@@ -34,7 +34,7 @@ impl Keyed for Entry {
     }
 }
 
-/// What operations cost a session so far.
+/// Cost of a session's operations so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Costs {
     /// Of the lock.
@@ -47,17 +47,17 @@ pub struct Costs {
 pub enum Structure {
     /// A tree without a lock.
     Tree(TreeIndex<i64, Value>),
-    /// A tree behind one.
+    /// A tree behind a lock.
     LockedTree(Lock, Mutex<BTreeMap<i64, Value>>),
-    /// A hash index, with or without a lock; held for reading during a slice, alone between slices.
+    /// A hash index, with or without a lock; read-locked during a slice, exclusive between slices.
     Hash(Lock, RwLock<Table<Entry>>),
 }
 
 impl Structure {
-    /// An index with all its rows. Its memory is touched here, and so lies where the calling thread runs.
+    /// An index with all its rows. Its memory is touched here, and so lies on the calling thread's node.
     ///
     /// # Errors
-    /// A key could not be put into it.
+    /// A key could not be inserted.
     pub fn new(spec: &IndexSpec, sessions: usize) -> Result<Self, EngineError> {
         let lock = || Lock::new(spec.lock, sessions);
         let made = match (spec.form, spec.lock) {
@@ -87,7 +87,7 @@ impl Structure {
         }
     }
 
-    /// For the operations of a slice.
+    /// The index for the operations of a slice.
     pub fn open(&self) -> Open<'_> {
         match self {
             Self::Tree(tree) => Open::Tree(tree),
@@ -96,17 +96,17 @@ impl Structure {
         }
     }
 
-    /// Takes out of a hash index what was added, and tells what that was; `None` of trees, out of which sessions take
-    /// their keys themselves. While all sessions are parked.
+    /// Removes added rows from a hash index, and gives their content; `None` for trees, from which sessions remove
+    /// their keys themselves. Call it while all sessions are parked.
     pub fn put_back(&self) -> Option<Content> {
         let Self::Hash(_, table) = self else { return None };
         Some(table.write().unwrap_or_else(PoisonError::into_inner).put_back())
     }
 
-    /// Everything that is in it. While all sessions are parked.
+    /// The content of the index. Call it while all sessions are parked.
     ///
     /// # Errors
-    /// A key has not its own value.
+    /// A key has another key's value.
     pub fn content(&self) -> Result<Content, EngineError> {
         let mut content = Content::default();
         let mut wrong = None;
@@ -130,9 +130,9 @@ impl Structure {
     }
 }
 
-/// That a key was found with a value that is another one's.
+/// A key was found with another key's value.
 pub fn wrong_value(key: i64) -> EngineError {
-    EngineError::WrongAnswer(format!("the key {key} has a value that is not its own"))
+    EngineError::WrongAnswer(format!("the key {key} has the value of another key"))
 }
 
 /// An index during a slice.
@@ -146,7 +146,7 @@ pub enum Open<'a> {
 }
 
 impl Open<'_> {
-    /// Looks a key up: whether its value is the given one; `None` where the key is not there.
+    /// Looks up a key: whether it has the given value; `None` if it is not stored.
     ///
     /// # Errors
     /// The lock let two sessions in.
@@ -174,7 +174,7 @@ impl Open<'_> {
         }
     }
 
-    /// Inserts a key. Gives `false`, and keeps what there is, where it is there.
+    /// Inserts a key. Gives `false`, and changes nothing, if the key is stored already.
     ///
     /// # Errors
     /// The lock let two sessions in.
@@ -210,7 +210,7 @@ impl Open<'_> {
         }
     }
 
-    /// Takes a key out of a tree: whether it was there with the given value. Not of a hash index
+    /// Removes a key from a tree: whether it was there with the given value. Not for a hash index
     /// ([`Structure::put_back`]).
     ///
     /// # Errors
@@ -229,7 +229,7 @@ impl Open<'_> {
                 lock.release(session, &mut costs.waits);
                 Ok(was?.is_some_and(|found| found == *value))
             }
-            Self::Hash(..) => Err(failed("take a key out", "a hash index is put back as a whole")),
+            Self::Hash(..) => Err(failed("remove a key", "a hash index is reset as a whole")),
         }
     }
 

@@ -188,7 +188,7 @@ fn a_wrong_value_and_a_missing_key_fail_the_run() {
         assert_eq!(open.find(0, (wrong, &value_of(wrong)), &mut costs), Ok(Some(false)));
         drop(open);
         let error = at_work.shared.structure.content().unwrap_err().to_string();
-        assert!(error.contains("the key 1 has a value that is not its own"), "{error}");
+        assert!(error.contains("the key 1 has the value of another key"), "{error}");
     }
 }
 
@@ -197,9 +197,9 @@ fn a_wrong_value_and_a_missing_key_fail_the_run() {
 fn a_session_says_which_key_was_wrong() {
     let window = |ns| Window { sequence: 0, start_ns: 0, end_ns: clock::monotonic_ns() + ns, piece_ns: None };
     for (absent_pct, spoilt, part) in [
-        (0, None, "is not found"),
+        (0, None, "did not find the key"),
         (100, Some(true), "was never stored"),
-        (0, Some(false), "has a value that is not its own"),
+        (0, Some(false), "has the value of another key"),
     ] {
         let options = [
             ("absent_pct", OptionValue::Integer(absent_pct)),

@@ -1,8 +1,8 @@
-//! The queue lock: every waiter spins on a word of its own and is served in order of arrival.
+//! The queue lock: every waiter spins on its own word and is served in order of arrival.
 //!
 //! Method: J. M. Mellor-Crummey and M. L. Scott, "Algorithms for scalable synchronization on
-//! shared-memory multiprocessors", ACM Transactions on Computer Systems 9(1), 1991. Nodes are known
-//! by number, one per session, so there is nothing to allocate and no pointer.
+//! shared-memory multiprocessors", ACM Transactions on Computer Systems 9(1), 1991. Nodes are numbered,
+//! one per session, so there is nothing to allocate and no pointer.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -15,8 +15,8 @@ use crate::clock;
 /// No session; session s is s + 1.
 const NOBODY: u32 = 0;
 
-/// Looks after which a waiter gives its logical CPU to others between looks (see the spinlock).
-/// Looks are one pause apart here, so there are more of them.
+/// Looks after which a waiter yields its logical CPU between looks (see the spinlock); more than there, since looks
+/// are one pause apart here.
 const PATIENCE: u64 = 2000;
 
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ pub struct QueueLock {
 }
 
 impl QueueLock {
-    /// A free lock for so many sessions.
+    /// A free lock for this many sessions.
     pub fn new(sessions: usize) -> Self {
         Self {
             last: Padded(AtomicU32::new(NOBODY)),
@@ -50,7 +50,7 @@ impl QueueLock {
         }
     }
 
-    /// Joins the queue; `true` where nobody was before and the lock is taken.
+    /// Joins the queue; `true` if it was empty and the lock is taken.
     #[inline]
     fn join(&self, session: usize) -> bool {
         let node = &self.nodes[session].0;
@@ -83,8 +83,8 @@ impl QueueLock {
         !self.nodes[session].0.waits.load(Ordering::Acquire)
     }
 
-    /// Gives the lock to the next in the queue. Where one is just joining, its last step is waited
-    /// for, which counts as spinning too.
+    /// Hands the lock to the next in the queue. If one is just joining, this waits for its last step, which
+    /// counts as spinning too.
     #[inline]
     pub fn release(&self, session: usize, waits: &mut Waits) {
         let node = &self.nodes[session].0;
@@ -132,7 +132,7 @@ fn pause(looks: u64, waits: &mut Waits) {
 
 #[cfg(test)]
 impl QueueLock {
-    /// Whether somebody waits behind this session, which holds the lock.
+    /// Whether a session waits behind this one, which holds the lock.
     pub fn has_waiter_behind(&self, session: usize) -> bool {
         self.nodes[session].0.next.load(Ordering::Acquire) != NOBODY
     }

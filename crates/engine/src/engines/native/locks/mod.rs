@@ -1,4 +1,4 @@
-//! Locks whose waiters spin, and count it: one for whoever comes to it, one with a queue.
+//! Locks whose waiters spin, and count it: one without a queue, one with.
 
 mod mcs;
 mod spin;
@@ -8,14 +8,14 @@ use self::mcs::QueueLock;
 use self::spin::SpinLock;
 pub use self::waits::Waits;
 
-/// What protects something that several sessions change.
+/// What protects state that several sessions change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockKind {
     /// A spinlock.
     Spin,
     /// A queue lock.
     Mcs,
-    /// Nothing: what is protected needs no lock.
+    /// No lock is needed.
     LockFree,
 }
 
@@ -26,7 +26,7 @@ impl LockKind {
     pub const WORDS: [&'static str; 3] = ["spin", "mcs", "lock-free"];
 }
 
-/// A lock of one of the kinds. It protects what its users agree on, and holds nothing.
+/// A lock of one of the kinds. It holds no data: its users agree on what it protects.
 #[derive(Debug)]
 pub enum Lock {
     /// See [`LockKind::Spin`].
@@ -38,7 +38,7 @@ pub enum Lock {
 }
 
 impl Lock {
-    /// A free lock for so many sessions.
+    /// A free lock for this many sessions.
     pub fn new(kind: LockKind, sessions: usize) -> Self {
         match kind {
             LockKind::Spin => Self::Spin(SpinLock::default()),
@@ -47,7 +47,7 @@ impl Lock {
         }
     }
 
-    /// Takes it for a session; each session is one thread.
+    /// Takes the lock for a session; each session is one thread.
     #[inline]
     pub fn acquire(&self, session: usize, waits: &mut Waits) {
         match self {
@@ -57,7 +57,7 @@ impl Lock {
         }
     }
 
-    /// Gives it back.
+    /// Releases the lock.
     #[inline]
     pub fn release(&self, session: usize, waits: &mut Waits) {
         match self {

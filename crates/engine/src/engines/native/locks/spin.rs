@@ -16,8 +16,8 @@ use crate::clock;
 /// on Intel processors since Skylake (Optimization Reference Manual), a few hundred elsewhere.
 const MOST_PAUSES: u32 = 32;
 
-/// Looks after which a waiter gives its logical CPU to others between looks: it has waited for much
-/// longer than the lock is ever held, so its holder does not run.
+/// Looks after which a waiter yields its logical CPU between looks: it has waited for much longer than the lock
+/// is ever held, so the holder is not running.
 const PATIENCE: u64 = 200;
 
 /// The lock.
@@ -25,8 +25,8 @@ const PATIENCE: u64 = 200;
 pub struct SpinLock(Padded<AtomicBool>);
 
 impl SpinLock {
-    /// Takes the lock. The time spent waiting is read on the clock at its begin and, with the lock
-    /// taken, at its end; where the lock is free at once no clock is read.
+    /// Takes the lock. The clock is read when waiting begins and, with the lock taken, when it ends; not at
+    /// all if the lock is free at once.
     #[inline]
     pub fn acquire(&self, waits: &mut Waits) {
         waits.acquisitions += 1;
@@ -56,7 +56,7 @@ impl SpinLock {
         waits.spin_ns += clock::monotonic_ns().saturating_sub(began_ns);
     }
 
-    /// Gives the lock back.
+    /// Releases the lock.
     #[inline]
     pub fn release(&self) {
         self.0.0.store(false, Ordering::Release);

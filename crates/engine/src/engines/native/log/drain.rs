@@ -1,4 +1,4 @@
-//! The writer's side of the log: taking records, saying how far it is, sleeping.
+//! The writer's side of the log: taking records, publishing its progress, sleeping.
 
 use std::sync::atomic::{Ordering, fence};
 use std::thread;
@@ -9,22 +9,22 @@ use super::super::record::{self, UNIT_BYTES};
 use super::{AWAKE, DOZES, IDLE, Log, LogError, Point};
 
 impl Log {
-    /// Makes the calling thread the writer; before anything is appended.
+    /// Makes the calling thread the writer; call it before anything is appended.
     pub fn attach_writer(&self) {
-        // There is one writer in the life of a log.
+        // A log has one writer in its life.
         let _ = self.writer.0.1.set(thread::current());
     }
 
-    /// For the writer: appends what sessions appended to `bytes`, if there is anything, in order and
-    /// not much more than `most` bytes at once, and gives its room back. What follows continues it.
+    /// For the writer: moves what sessions appended to `bytes`, in order and not much more than `most` bytes at
+    /// once, and frees its room. The next call continues behind it.
     ///
     /// # Errors
-    /// The buffer holds something that no session put there.
+    /// The buffer holds bytes that no session wrote.
     pub fn drain(&self, most: usize, bytes: &mut Vec<u8>) -> Result<usize, LogError> {
         let from = self.drained.0.load(Ordering::Relaxed);
         let count = match self.lock {
             Lock::None => self.take_published(from, most, bytes)?,
-            // Any whole lines will do: what is copied is copied.
+            // Only whole lines are copied, so any number of them will do.
             _ => {
                 let count = (self.end.0.load(Ordering::Acquire) - from).min(whole_units(most)) as usize;
                 self.ring.take(from, count, bytes);
@@ -37,8 +37,8 @@ impl Log {
         Ok(count)
     }
 
-    /// Takes the published records that follow each other from a place on, and wipes their lines
-    /// while they are still in the cache.
+    /// Takes consecutive published records from a place on, and wipes their lines while they are still in the
+    /// cache.
     fn take_published(&self, from: u64, most: usize, bytes: &mut Vec<u8>) -> Result<usize, LogError> {
         let mut count = 0;
         while count < most {
@@ -61,17 +61,17 @@ impl Log {
         self.reached(Point::Durable, lsn);
     }
 
-    /// How far the writer has taken records.
+    /// Up to where the writer has taken records.
     pub fn drained(&self) -> u64 {
         self.drained.0.load(Ordering::SeqCst)
     }
 
-    /// How far everything is on the disk.
+    /// Up to where everything is on the disk.
     pub fn durable(&self) -> u64 {
         self.durable.0.load(Ordering::SeqCst)
     }
 
-    /// How far room has been reserved.
+    /// Up to where room has been reserved.
     pub fn end(&self) -> u64 {
         self.end.0.load(Ordering::SeqCst)
     }
@@ -89,7 +89,7 @@ impl Log {
         }
     }
 
-    /// For the writer: sleeps for a while, or until half of the ring is filled.
+    /// For the writer: sleeps for `time`, or until half of the ring is filled.
     pub fn doze(&self, time: Duration) {
         self.sleep(DOZES, self.half(), || thread::park_timeout(time));
     }
@@ -102,7 +102,7 @@ impl Log {
     fn sleep(&self, how: u32, bytes: u64, park: impl FnOnce()) {
         let state = &self.writer.0.0;
         state.store(how, Ordering::SeqCst);
-        // Who appended before this fence is seen below; who appends after it sees the state.
+        // An append before this fence is seen below; a session that appends after it sees the state.
         fence(Ordering::SeqCst);
         if self.pending() <= bytes && !self.is_stopping() {
             park();
@@ -110,8 +110,8 @@ impl Log {
         state.store(AWAKE, Ordering::SeqCst);
     }
 
-    /// Bytes that can be taken, or more where records behind the first are not yet published; 0
-    /// where the first one is not, since nothing can be done before it is.
+    /// Bytes that can be taken, or more if records behind the first are not published yet; 0 if the first one
+    /// is not, since nothing can be taken before it is.
     fn pending(&self) -> u64 {
         let from = self.drained();
         match self.lock {
@@ -125,7 +125,7 @@ impl Log {
         self.writer.0.0.load(Ordering::SeqCst) == IDLE
     }
 
-    /// Asks the writer to write what there is and to end.
+    /// Asks the writer to write everything and end.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::SeqCst);
         if let Some(writer) = self.writer.0.1.get() {
@@ -138,22 +138,22 @@ impl Log {
         self.stop.load(Ordering::SeqCst)
     }
 
-    /// For the writer: it cannot go on; whoever waits, or waits later, is told why.
+    /// For the writer: it cannot go on; every waiting session, now or later, gets `why`.
     pub fn fail(&self, why: String) {
-        // The first failure is the one that tells something.
+        // The first failure is the cause.
         let _ = self.failure.set(why);
         for thread in self.waiters.iter().filter_map(|waiter| waiter.0.thread.get()) {
             thread.unpark();
         }
     }
 
-    /// Why the writer could not go on.
+    /// Why the writer failed.
     pub fn failure(&self) -> Option<LogError> {
         self.failure.get().map(|why| LogError(why.clone()))
     }
 }
 
-/// The bytes of the whole units in so many bytes, one unit at least.
+/// The bytes of the whole units in `bytes`, one unit at least.
 fn whole_units(bytes: usize) -> u64 {
     (bytes / UNIT_BYTES).max(1) as u64 * UNIT_BYTES as u64
 }

@@ -3,14 +3,13 @@
 //!
 //! Room is reserved in log sequence numbers. With a lock, a session reserves and copies while it
 //! holds the lock, and one counter tells the writer how far the buffer is filled. Lock-free, a
-//! session reserves by one atomic addition and copies outside of any order; it publishes its record
-//! by storing the record's tag last, and the writer takes records as far as tags follow each other
-//! (after R. Johnson et al., "Aether: a scalable approach to logging", PVLDB 3, 2010, where
-//! reserving and copying are taken apart, and the same idea in PostgreSQL's xlog.c). The writer
-//! wipes the tags that it has taken before it gives the room back, so a tag of an earlier lap is
-//! never seen.
+//! session reserves by one atomic addition and copies in any order; it publishes its record by storing
+//! the record's tag last, and the writer takes records as far as tags are consecutive (after R. Johnson
+//! et al., "Aether: a scalable approach to logging", PVLDB 3, 2010, which separates reserving and
+//! copying, as PostgreSQL's xlog.c does). The writer wipes the tags that it has taken before it frees
+//! the room, so a tag of an earlier lap is never seen.
 //!
-//! Waiting for room in a full ring and for the disk is done asleep and outside of the lock, and is
+//! Sessions wait for room in a full ring, and for the disk, asleep and without the lock; these waits are
 //! counted apart from spinning.
 
 mod drain;
@@ -27,23 +26,23 @@ use super::locks::{Lock, LockKind};
 use super::pad::Padded;
 use super::record;
 
-/// Why the log takes no more records: what the writer said.
+/// Why the log takes no more records: the writer's error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct LogError(pub String);
 
-/// What is waited for.
+/// What a session waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Point {
-    /// The writer has taken what lies before.
+    /// The writer has taken the records before a place.
     Drained = 1,
-    /// It is on the disk.
+    /// They are on the disk.
     Durable = 2,
 }
 
-/// What the writer does.
+/// States of the writer.
 const AWAKE: u32 = 0;
-/// It sleeps until its next time.
+/// It sleeps for an interval.
 const DOZES: u32 = 1;
 /// It sleeps until it is woken.
 const IDLE: u32 = 2;
@@ -56,7 +55,7 @@ struct Waiter {
     thread: OnceLock<Thread>,
 }
 
-/// The log. Sessions append; one writer calls the methods that say so.
+/// The log. Sessions append; one writer calls the methods marked "for the writer".
 #[derive(Debug)]
 pub struct Log {
     lock: Lock,
@@ -75,7 +74,7 @@ pub struct Log {
 
 impl Log {
     /// An empty log with a ring of at least this many bytes, in which sessions reserve room under a lock or, without
-    /// one, by an atomic addition. Its memory is touched here.
+    /// one, by an atomic addition. The calling thread touches its memory.
     pub fn new(reserve: LockKind, ring_bytes: usize, sessions: usize, has_writer: bool) -> Self {
         Self {
             lock: Lock::new(reserve, sessions),
@@ -91,17 +90,16 @@ impl Log {
         }
     }
 
-    /// Makes the calling thread that of a session; before its first append.
+    /// Makes the calling thread that of a session; call it before its first append.
     pub fn attach(&self, session: usize) {
         // A session has one thread in its life.
         let _ = self.waiters[session].0.thread.set(thread::current());
     }
 
-    /// Appends a record, as [`record::Draft::finish`] gives it, and returns the log sequence number
-    /// of its end.
+    /// Appends a record made by [`record::Draft::finish`], and returns the log sequence number of its end.
     ///
     /// # Errors
-    /// The writer failed while room was waited for.
+    /// The writer failed while the session waited for room.
     #[inline]
     pub fn append(&self, session: usize, record: &[u8], tally: &mut Tally) -> Result<u64, LogError> {
         let bytes = record.len() as u64;
@@ -132,7 +130,7 @@ impl Log {
             let end = at + record.len() as u64;
             if self.has_room(end, tally) {
                 self.ring.put(at, record, record::tag(at, record.len()));
-                // Release: who sees the end sees the record.
+                // Release: a thread that sees the end sees the record.
                 self.end.0.store(end, Ordering::Release);
                 self.lock.release(session, &mut tally.lock);
                 return Ok(end);
@@ -142,13 +140,13 @@ impl Log {
         }
     }
 
-    /// Whether records up to `end` fit beside what the writer has not taken.
+    /// Whether records up to `end` fit beside those that the writer has not taken.
     #[inline]
     fn has_room(&self, end: u64, tally: &mut Tally) -> bool {
         if !self.drained_by_writer || end <= tally.drained_seen + self.ring.bytes() {
             return true;
         }
-        // Acquire: the writer has read, and wiped, what is now written over.
+        // Acquire: the writer has read and wiped what is overwritten now.
         tally.drained_seen = self.drained.0.load(Ordering::Acquire);
         end <= tally.drained_seen + self.ring.bytes()
     }
@@ -172,8 +170,8 @@ impl Log {
 
     fn wait(&self, session: usize, point: Point, lsn: u64) -> Result<(), LogError> {
         let waiter = &self.waiters[session].0;
-        // Sequentially consistent on both sides (here and in `reached`): either the writer sees what
-        // is wanted, or this sees that it is reached already.
+        // Sequentially consistent on both sides (here and in `reached`): either the writer sees the
+        // request, or this sees that the point is reached already.
         waiter.wanted.store(lsn | point as u64, Ordering::SeqCst);
         let waited = loop {
             if self.counter(point).load(Ordering::SeqCst) >= lsn {
@@ -196,10 +194,10 @@ impl Log {
         }
     }
 
-    /// Wakes the writer where it has to be: one relaxed load where it is awake.
+    /// Wakes the writer if it has to; one relaxed load if it is awake.
     ///
-    /// There is no fence, so a writer that falls asleep at the same moment can be missed. The next
-    /// append sees it, or [`Log::wake_writer`] at the end of the session's slice, or whoever waits.
+    /// There is no fence, so this can miss a writer that falls asleep at the same moment. The next append sees
+    /// it, or [`Log::wake_writer`] at the end of the session's slice, or a session that waits.
     #[inline]
     fn nudge(&self, end: u64, tally: &mut Tally) {
         match self.writer.0.0.load(Ordering::Relaxed) {
@@ -219,7 +217,7 @@ impl Log {
         self.ring.bytes() / 2
     }
 
-    /// Wakes the writer if it sleeps in any way.
+    /// Wakes the writer from either sleep.
     pub fn wake_writer(&self) {
         fence(Ordering::SeqCst);
         if self.writer.0.0.load(Ordering::SeqCst) != AWAKE {
@@ -229,7 +227,7 @@ impl Log {
 
     #[cold]
     fn unpark_writer(&self) {
-        // Only one of those who found it asleep makes the system call.
+        // Only one of the sessions that found it asleep makes the system call.
         if self.writer.0.0.swap(AWAKE, Ordering::SeqCst) != AWAKE
             && let Some(writer) = self.writer.0.1.get()
         {

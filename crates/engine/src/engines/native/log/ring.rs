@@ -1,8 +1,8 @@
 //! The log buffer's memory: a ring of cache lines.
 //!
-//! Who may write or read which part is decided by the log's counters; here it is only copied. Words
-//! are atomic because sessions and the writer share them, and are read and written relaxed: what
-//! orders them is the store of a record's tag, or of a counter, and the load that sees it.
+//! The log's counters decide which part a thread may write or read; this module only copies. Words are
+//! atomic because sessions and the writer share them, and are accessed relaxed: the store of a record's tag,
+//! or of a counter, and the load that sees it order them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,17 +10,17 @@ use super::super::record::UNIT_BYTES;
 
 const WORD_BYTES: usize = 8;
 
-/// As much as a unit of records; aligned, so that sessions write into lines of their own.
+/// A line is as long as a unit of records, and aligned, so that sessions write into different lines.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Line([AtomicU64; UNIT_BYTES / WORD_BYTES]);
 
-/// A ring of a power of two of bytes. Places in it are log sequence numbers.
+/// A ring of a power of two of bytes, addressed by log sequence numbers.
 #[derive(Debug)]
 pub struct Ring(Box<[Line]>);
 
 impl Ring {
-    /// A ring of at least this many bytes, all 0; touched by the calling thread.
+    /// A ring of at least this many bytes, zeroed by the calling thread.
     pub fn new(bytes: usize) -> Self {
         let lines = bytes.div_ceil(UNIT_BYTES).next_power_of_two();
         Self((0..lines).map(|_| Line::default()).collect())
@@ -36,7 +36,7 @@ impl Ring {
         (lsn / UNIT_BYTES as u64) as usize & (self.0.len() - 1)
     }
 
-    /// The lines that follow each other from a place on.
+    /// The lines from a place on.
     #[inline]
     fn lines(&self, lsn: u64, bytes: usize) -> impl Iterator<Item = &Line> {
         let (at, lines) = (self.index(lsn), bytes / UNIT_BYTES);
@@ -55,7 +55,7 @@ impl Ring {
                 word.store(u64::from_le_bytes(*bytes), Ordering::Relaxed);
             }
         }
-        // Last, and Release: who sees the tag sees the record.
+        // Last, and Release: a thread that sees the tag sees the record.
         tag_word.store(tag, Ordering::Release);
     }
 
@@ -65,7 +65,7 @@ impl Ring {
         self.0[self.index(lsn)].0[0].load(Ordering::Acquire)
     }
 
-    /// Appends what lies between a place and another to `bytes`.
+    /// Appends the content between two places to `bytes`.
     pub fn take(&self, lsn: u64, count: usize, bytes: &mut Vec<u8>) {
         for line in self.lines(lsn, count) {
             let mut copy = [0; UNIT_BYTES];
@@ -76,7 +76,7 @@ impl Ring {
         }
     }
 
-    /// Stores 0 wherever a tag may stand between a place and another.
+    /// Stores 0 wherever a tag may stand between two places.
     pub fn wipe_tags(&self, lsn: u64, bytes: usize) {
         self.lines(lsn, bytes).for_each(|line| line.0[0].store(0, Ordering::Relaxed));
     }

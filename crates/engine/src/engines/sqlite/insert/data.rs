@@ -1,10 +1,9 @@
-//! The data of `insert` on SQLite: one template with the seeded rows, copied for every run, which is
-//! how the table is put back.
+//! The data of `insert` on SQLite: one template with the seeded rows, copied for every run, so that each
+//! run starts with the same table.
 //!
-//! `FOLDER/insert-…/template.db` and, as long as a run lasts, `FOLDER/insert-…/treatment-…/`
+//! `FOLDER/insert-…/template.db` and, during a run, `FOLDER/insert-…/treatment-…/`
 //! `session-0.db`, `session-1.db`… The template is written under a name ending in `.tmp` and renamed
-//! when whole, so what has its own name is complete. A run that was killed leaves its folder, which
-//! the next run of the treatment clears.
+//! when complete. A run that was killed leaves its folder, which the next run of the treatment clears.
 
 use rusqlite::{Connection, OpenFlags, params};
 use std::fs;
@@ -18,32 +17,32 @@ use super::spec::{Files, Spec};
 use crate::workloads::insert::{Durability, RandomKeys, TEXT_CHARS, Table, key_check};
 use crate::{EngineError, LoadRequest, Loaded};
 
-/// Goes up whenever the same options and seed give another file.
+/// Increased whenever the same options and seed give another file.
 const FORMAT: i64 = 1;
 
 /// Stream of the seed's generator for the seeded keys.
 const SEED_STREAM: u64 = 0;
 
-/// Time of the seeded rows, microseconds since 1970: the start of 2026. A clock would make another
-/// file each time.
+/// Time of the seeded rows, microseconds since 1970: the start of 2026. With the clock's time each file would
+/// differ.
 const SEEDED_TIME_US: i64 = 1_767_225_600_000_000;
 
-/// Bytes of file per row, about: a row of 143 bytes with its pointer came to 165 in a file of 200,000,
-/// since SQLite evens out neighbouring leaves before it adds one (btree.c, balance_nonroot).
+/// Bytes of file per row, about: a row of 143 bytes with its pointer took 165 in a file of 200,000, since SQLite
+/// balances neighbouring leaves before it adds one (btree.c, balance_nonroot).
 const ROW_BYTES: u64 = 180;
 
-/// Bytes of the WAL before and a little after SQLite's checkpoint at 1000 pages.
+/// Bytes of the WAL up to and a little beyond SQLite's checkpoint at 1000 pages.
 const LOG_BYTES: u64 = 1100 * (PAGE_BYTES + 24);
 
 /// Cache while the template is made, KiB; what does not fit is written early.
 const FILL_CACHE_KIB: u32 = 256 * 1024;
 
-/// The text column's content.
+/// Content of the text column.
 pub(super) fn text() -> String {
     "x".repeat(TEXT_CHARS)
 }
 
-/// What the template holds.
+/// Contents of the template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Facts {
     pub(super) rows: u64,
@@ -51,7 +50,7 @@ pub(super) struct Facts {
     bytes: u64,
 }
 
-/// Makes the template, or finds it. Not to be called by two processes at once for the same folder.
+/// Makes the template, or finds it. Two processes must not call it at once for the same folder.
 ///
 /// # Errors
 /// No space, no access.
@@ -75,11 +74,11 @@ pub(in super::super) fn load(request: &LoadRequest, spec: &Spec) -> Result<Loade
 pub(super) fn find(request: &LoadRequest, spec: &Spec) -> Result<Facts, EngineError> {
     let template = template_file(request, spec);
     read_facts(&template, request.seed, spec).ok_or_else(|| {
-        failed("find its data", format!("{} is missing or not whole; load it first", template.display()))
+        failed("find its data", format!("{} is missing or incomplete; load it first", template.display()))
     })
 }
 
-/// Folder of one run; one worker at a time has a treatment.
+/// Folder of one run; one worker at a time runs a treatment.
 pub(super) fn run_folder(request: &LoadRequest, spec: &Spec) -> PathBuf {
     data_folder(request, spec).join(file_name(&request.treatment))
 }
@@ -108,14 +107,14 @@ pub(super) fn copy<'a>(
         if spec.rows.table == Table::Durable {
             write_ahead(file, &space)?;
         }
-        // Or the kernel would write the copy out while sessions are measured.
+        // Otherwise the kernel would write the copy to the disk during the measurement.
         let synced = fs::File::open(file).and_then(|open| open.sync_all());
         synced.map_err(|cause| space.io("write the copied table to the disk", &cause))?;
     }
     Ok(())
 }
 
-/// Puts a file into WAL mode, which stays in it (wal.html, 3.3).
+/// Puts a file into WAL mode, which is persistent (wal.html, 3.3).
 fn write_ahead(file: &Path, space: &Space) -> Result<(), EngineError> {
     let action = "open the copied table";
     let connection = Connection::open(file).map_err(|cause| space.sqlite(action, &cause))?;
@@ -124,7 +123,7 @@ fn write_ahead(file: &Path, space: &Space) -> Result<(), EngineError> {
     connection.close().map_err(|(_, cause)| space.sqlite("close the copied table", &cause))
 }
 
-/// What all files together need, about, for messages.
+/// Bytes that all files together need, about, for messages.
 pub(super) fn space(request: &LoadRequest, spec: &Spec) -> Space {
     let files = u64::from(spec.files_of(request.sessions));
     let inserted = spec.rows.rows_per_session.unwrap_or(0) * u64::from(request.sessions);
@@ -133,8 +132,8 @@ pub(super) fn space(request: &LoadRequest, spec: &Spec) -> Space {
     Space { folder: request.data_dir.clone(), needed_bytes }
 }
 
-/// Pages that a session's cache may hold: the table as it was seeded, what a fixed amount of work
-/// adds to it, and 256 MiB for what else comes. SQLite takes the memory only when it needs it.
+/// Pages that a session's cache may hold: the seeded table, what a fixed amount of work adds to it, and
+/// 256 MiB for other pages. SQLite takes the memory only when it needs it.
 pub(super) fn cache_pages(spec: &Spec, facts: &Facts, sessions: u32) -> i64 {
     let inserted = spec.rows.rows_per_session.unwrap_or(0) * u64::from(sessions);
     let pages = (facts.bytes + inserted * ROW_BYTES) / PAGE_BYTES + (1 << 16);
@@ -169,25 +168,24 @@ fn notes(request: &LoadRequest, spec: &Spec) -> Vec<String> {
     };
     notes.push(commit.to_owned());
     if spec.files == Files::Shared {
-        let line = "one file for all sessions: one of them writes, the others sleep 1 to 100 ms and try again, so turns \
-                    are not fair";
+        let line = "one file for all sessions: one of them writes, the others sleep 1 to 100 ms and try again, so \
+                    turns are not fair";
         notes.push(line.to_owned());
     }
-    // Where it cannot be read, nothing is known of it.
+    // If it cannot be read, the file system is unknown.
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let folder = request.data_dir.canonicalize().unwrap_or_else(|_| request.data_dir.clone());
     if let Some(kind) = memory_file_system(&mounts, &folder)
         && spec.rows.table == Table::Durable
     {
         notes.push(format!(
-            "the data lies in memory ({kind}), where a sync costs nothing; give a folder on a disk"
+            "the data lies in memory ({kind}), where a sync costs nothing; choose a data folder on a disk"
         ));
     }
     notes
 }
 
-/// What a finished template says of itself; `None` where there is none or another one, which is
-/// then made anew.
+/// Facts stored in a complete template; `None` if there is none or another one, which is then made again.
 fn read_facts(template: &Path, seed: u64, spec: &Spec) -> Option<Facts> {
     let bytes = fs::metadata(template).ok()?.len();
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -212,19 +210,19 @@ fn make_template(template: &Path, seed: u64, spec: &Spec, space: &Space) -> Resu
         .map_err(|cause| space.sqlite("make the data", &cause))
         .and_then(|()| fs::rename(&unfinished, template).map_err(|cause| space.io("name the data", &cause)));
     if let Err(error) = made {
-        // On a full disk the rest of the study needs the space; a next load would clear it too.
+        // On a full disk the rest of the study needs the space.
         let _ = fs::remove_file(&unfinished);
         return Err(error);
     }
     read_facts(template, seed, spec)
-        .ok_or_else(|| failed("read back the data", format!("{} is not whole", template.display())))
+        .ok_or_else(|| failed("read back the data", format!("{} is not complete", template.display())))
 }
 
-/// Fills a new file. Rows come in the order in which their keys are drawn, not sorted, so that the
-/// leaves are as full as a table is that has grown this way.
+/// Fills a new file. Rows come in the order in which their keys are drawn, not sorted, so that leaves are
+/// as full as those of a table that has grown this way.
 fn fill(file: &Path, seed: u64, seed_rows: u64) -> Result<(), rusqlite::Error> {
     let mut connection = Connection::open(file)?;
-    // A file that is not whole is thrown away, so neither journal nor fsync protects anything.
+    // An incomplete file is discarded, so neither journal nor fsync protects anything.
     connection.execute_batch(&format!(
         "PRAGMA page_size={PAGE_BYTES}; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; \
          PRAGMA locking_mode=EXCLUSIVE; PRAGMA mmap_size=0; PRAGMA cache_size=-{FILL_CACHE_KIB};"
@@ -241,7 +239,7 @@ fn fill(file: &Path, seed: u64, seed_rows: u64) -> Result<(), rusqlite::Error> {
         }
         insert.raw_bind_parameter(1, key)?;
         insert.raw_bind_parameter(4, rows as i64)?;
-        // A key that was drawn before is passed over.
+        // Duplicate keys are skipped.
         if insert.raw_execute()? == 1 {
             rows += 1;
             key_sum += key_check(key);

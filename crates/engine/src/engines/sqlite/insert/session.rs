@@ -1,4 +1,4 @@
-//! One session of `insert` on SQLite: settings with read-back, warm-up with proof, transactions.
+//! One session of `insert` on SQLite: settings and their read-back, warm-up, transactions.
 
 use rusqlite::{Connection, OpenFlags, Statement};
 use std::fmt::Write as _;
@@ -20,7 +20,7 @@ use crate::worker::measure::{StepResult, closed_loop};
 use crate::workloads::insert::{Durability, Key, RandomKeys, Table, first_key, key_check};
 use crate::{EngineError, Session, SessionRequest, Window};
 
-/// Parameters of the statement that all its rows share: time, text, session.
+/// Parameters shared by all rows of the statement: time, text, session.
 const COMMON_PARAMETERS: usize = 3;
 
 /// Parameters of each row: key, number in the transaction, number in the session.
@@ -38,15 +38,15 @@ pub(super) struct InsertSession {
     tally: Arc<Tally>,
     waits: Arc<Waits>,
     space: Space,
-    /// All readings of the connection's counters added up.
+    /// Sum of all readings of the connection's counters.
     totals: CacheCounters,
 }
 
 impl InsertSession {
-    /// Opens the session's file with the settings of the module's description.
+    /// Opens the session's file with the settings that the module describes.
     ///
     /// # Errors
-    /// A setting that SQLite does not take.
+    /// A setting that SQLite does not accept.
     pub(super) fn open(
         request: &SessionRequest,
         spec: Spec,
@@ -70,7 +70,7 @@ impl InsertSession {
         })
     }
 
-    /// Its waits for the writer, to be watched from another thread.
+    /// Its waits for the writer, to be read from another thread.
     #[cfg(test)]
     pub(super) fn waits(&self) -> Arc<Waits> {
         Arc::clone(&self.waits)
@@ -78,7 +78,7 @@ impl InsertSession {
 }
 
 impl Session for InsertSession {
-    /// Reads the whole table, which is still as it was seeded: all sessions are warm before one works.
+    /// Reads the whole table, which is still as seeded: all sessions are warm before one works.
     fn warm(&mut self) -> Result<(), EngineError> {
         check_rows(&self.connection, &self.file, (self.facts.rows, self.facts.key_sum))
     }
@@ -86,7 +86,7 @@ impl Session for InsertSession {
     fn slice(&mut self, window: &Window) -> Result<SessionSlice, EngineError> {
         let Self { connection, spec, sql, writer, tally, waits, space, totals, .. } = self;
         let connection = &*connection;
-        // What was counted between slices belongs to none.
+        // Counts from between slices belong to none.
         add_cache_counters(connection, totals)?;
         let mut insert =
             connection.prepare_cached(sql).map_err(|cause| failed("prepare a transaction", cause))?;
@@ -128,7 +128,7 @@ fn add_cache_counters(connection: &Connection, totals: &mut CacheCounters) -> Re
     Ok(())
 }
 
-/// What a session has inserted, and its next keys.
+/// A session's inserted rows, and its next keys.
 #[derive(Debug)]
 struct Writer {
     session: u32,
@@ -167,14 +167,14 @@ impl Writer {
         Self { session, keys, rows: 0, key_sum: 0 }
     }
 
-    /// What does not change from one transaction to the next; values stay bound until the statement
-    /// goes back to the cache.
+    /// Binds the values that do not change between transactions; they stay bound until the statement goes back
+    /// to the cache.
     fn bind_common(&self, insert: &mut Statement<'_>) -> Result<(), rusqlite::Error> {
         insert.raw_bind_parameter(2, data::text())?;
         insert.raw_bind_parameter(3, self.session)
     }
 
-    /// Inserts the next rows and gives the number that SQLite says. Rows count when it is done.
+    /// Inserts the next rows and gives the number that SQLite reports. Rows count when it is done.
     fn transaction(&mut self, insert: &mut Statement<'_>, rows: u64) -> Result<usize, rusqlite::Error> {
         insert.raw_bind_parameter(1, now_us())?;
         let mut key_sum = 0;
@@ -192,7 +192,7 @@ impl Writer {
     }
 }
 
-/// Microseconds since 1970, as servers keep a timestamp; 0 on a clock that is set before.
+/// Microseconds since 1970, as servers store a timestamp; 0 if the clock is earlier.
 fn now_us() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as i64)
 }

@@ -27,25 +27,25 @@ impl Spec {
     /// Reads and checks the options.
     ///
     /// # Errors
-    /// The first that is unknown or impossible.
+    /// The first option that is unknown or impossible.
     pub(in super::super) fn of(options: &Options) -> Result<Self, EngineError> {
         no_loop(options, NAME)?;
         let rows = Insert::parse(options, &["file"])?;
         rows.no_single_batch(NAME)?;
-        // Without the option, `full` is only the default and asks for nothing.
+        // Without the option, `full` is only the default.
         if rows.table == Table::Unlogged
             && rows.durability == Durability::Full
             && options.contains_key("durability")
         {
-            let why = "full cannot be had with table=unlogged, where nothing is ever synced; leave it out \
-                       or say relaxed";
+            let why = "full is not available with table=unlogged, where nothing is ever synced; leave it out \
+                       or give relaxed";
             return Err(refuse("durability", why.into()));
         }
         let files = [Files::Own, Files::Shared][word(options, "file", &["own", "shared"])?];
         Ok(Self { rows, files })
     }
 
-    /// How many files that many sessions have.
+    /// Number of files of this many sessions.
     pub(super) fn files_of(&self, sessions: u32) -> u32 {
         match self.files {
             Files::Own => sessions,
@@ -53,7 +53,7 @@ impl Spec {
         }
     }
 
-    /// Which of them is this session's.
+    /// Number of this session's file.
     pub(super) fn file_of(&self, session: u32) -> usize {
         match self.files {
             Files::Own => session as usize,

@@ -1,4 +1,4 @@
-//! What sessions say they have inserted, and the comparison with what is there.
+//! What sessions report as inserted, and the comparison with the table.
 
 use rusqlite::Connection;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use super::super::error::failed;
 use crate::EngineError;
 
-/// Rows that sessions say they have inserted into a file.
+/// Rows that sessions report as inserted into a file.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) rows: AtomicU64,
@@ -15,14 +15,14 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Called between slices only, so sessions do not meet here while they are measured.
+    /// Called between slices only, so that sessions do not contend here during the measurement.
     pub(super) fn add(&self, rows: u64, key_sum: i64) {
         self.rows.fetch_add(rows, Ordering::Relaxed);
         self.key_sum.fetch_add(key_sum, Ordering::Relaxed);
     }
 }
 
-/// Compares number of rows and sum of keys with what they should be.
+/// Compares number of rows and sum of keys with the expected ones.
 pub(super) fn check_rows(
     connection: &Connection,
     file: &Path,

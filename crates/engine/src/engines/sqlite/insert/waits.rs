@@ -2,7 +2,7 @@
 //!
 //! SQLite has no queue: a session that finds the write lock taken sleeps and tries again. The pauses
 //! are those of `sqlite3_busy_timeout` (main.c, sqliteDefaultBusyCallback), so that sessions wait as
-//! they do everywhere; a handler of our own is there to count them.
+//! in any application; this handler only adds the counting.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,13 +14,13 @@ use crate::{Window, clock};
 /// Pauses of one wait, milliseconds; the last one repeats.
 const PAUSES_MS: [u64; 12] = [1, 2, 5, 10, 15, 20, 25, 25, 25, 50, 50, 100];
 
-/// Pauses after which a session gives up: ten minutes. Whoever holds the lock that long is stuck.
+/// Pauses after which a session gives up: ten minutes. A holder of the lock for that long is stuck.
 const MOST_PAUSES: i32 = 6000;
 
-/// Pauses of one connection inside the present window. Only the session's own thread counts here.
+/// Pauses of one connection in the current window. Only the session's own thread counts here.
 ///
 /// They are counted by the clock and not by steps: a session that gets no turn in a whole window ends
-/// no step in it, and has waited all the same.
+/// no step in it, but has waited.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
     start_ns: AtomicU64,
@@ -30,7 +30,7 @@ pub(super) struct Waits {
 }
 
 impl Waits {
-    /// Begins to count for a window.
+    /// Starts counting for a window.
     pub(super) fn begin(&self, window: &Window) {
         self.start_ns.store(window.start_ns, Ordering::Relaxed);
         self.end_ns.store(window.end_ns, Ordering::Relaxed);
@@ -55,7 +55,7 @@ impl Waits {
 
     fn add(&self, began_ns: u64, ended_ns: u64) {
         let (start_ns, end_ns) = (self.start_ns.load(Ordering::Relaxed), self.end_ns.load(Ordering::Relaxed));
-        // As steps: those that end inside (start, end].
+        // As for steps: those that end inside (start, end].
         let ended_inside = ended_ns > start_ns && ended_ns <= end_ns;
         self.count.fetch_add(u64::from(ended_inside), Ordering::Relaxed);
         let inside_ns = ended_ns.min(end_ns).saturating_sub(began_ns.max(start_ns));
@@ -63,13 +63,13 @@ impl Waits {
     }
 }
 
-/// The pause after this many pauses for the same lock.
+/// The pause after `before` pauses for the same lock.
 fn pause_of(before: i32) -> Duration {
     let at = usize::try_from(before).unwrap_or(0).min(PAUSES_MS.len() - 1);
     Duration::from_millis(PAUSES_MS[at])
 }
 
-/// What SQLite calls when a lock is taken: with the number of calls before for the same lock.
+/// SQLite's busy handler: called with the number of earlier calls for the same lock.
 pub(super) fn handler(waits: Arc<Waits>) -> impl FnMut(i32) -> bool + Send + 'static {
     move |before| waits.pause(before)
 }

@@ -1,9 +1,9 @@
 //! The data of `logical-io` on SQLite: one template made from the seed, copied once per session.
 //!
 //! `FOLDER/logical-io-…/template.db`, `session-0.db`, `session-1.db`…; treatments that change their
-//! data have a folder of their own below. Every file is written under a name ending in `.tmp` and
-//! renamed when whole, so a file with its own name is complete (as long as the machine does not
-//! lose power; the sums of every session's warm-up would show that).
+//! data have a subfolder of their own. Every file is written under a name ending in `.tmp` and
+//! renamed when complete (without a sync: after a loss of power the sums of every session's warm-up
+//! would show the damage).
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -18,25 +18,24 @@ use super::super::settings::initialise;
 use crate::workloads::logical_io::{self, LogicalIo};
 use crate::{EngineError, LoadRequest, Loaded};
 
-/// Goes up whenever the same options and seed give another file.
+/// Increased whenever the same options and seed give another file.
 const FORMAT: i64 = 1;
 
 /// Bytes of a row's payload: with the small columns, more than half of a page's usable space and
 /// less than what would overflow into a second page (4061, SQLite file format, 1.6).
 const PAYLOAD_BYTES: usize = 3500;
 
-/// Keeps both small numbers within SQLite's 6-byte integers whatever the number of updates, so that
-/// an update never changes the length of a row.
+/// Keeps both small numbers within SQLite's 6-byte integers for any number of updates, so that an update
+/// never changes the length of a row.
 const VALUE_BASE: i64 = 1 << 40;
 
-/// Stream of the seed's generator for the payload: not the one for the order of keys.
+/// Stream of the seed's generator for the payload; the order of keys has another.
 const PAYLOAD_STREAM: u64 = logical_io::ORDER_STREAM + 1;
 
-/// Makes the data of one treatment, or finds it. Not to be called by two processes at once for the
-/// same folder.
+/// Makes the data of one treatment, or finds it. Two processes must not call it at once for the same folder.
 ///
 /// # Errors
-/// No space, no access, or a table that does not come out as one row a block.
+/// No space, no access, or a table that does not have one row a block.
 pub(in super::super) fn load(request: &LoadRequest, spec: &LogicalIo) -> Result<Loaded, EngineError> {
     initialise()?;
     let files = session_files(request, spec);
@@ -70,7 +69,6 @@ pub(in super::super) fn load(request: &LoadRequest, spec: &LogicalIo) -> Result<
     })
 }
 
-/// The file of one session.
 pub(super) fn session_file(request: &LoadRequest, spec: &LogicalIo, session: u32) -> PathBuf {
     let mut folder = data_folder(request, spec);
     if spec.updates() {
@@ -103,8 +101,7 @@ struct Facts {
     table_pages: u64,
 }
 
-/// What a finished template says of itself; `None` where there is none or another one, which is
-/// then made anew.
+/// Facts stored in a complete template; `None` if there is none or another one, which is then made again.
 fn read_facts(template: &Path, seed: u64, spec: &LogicalIo) -> Option<Facts> {
     let bytes = fs::metadata(template).ok()?.len();
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -127,22 +124,22 @@ fn make_template(template: &Path, seed: u64, spec: &LogicalIo, space: &Space) ->
         _ => {}
     }
     let table_pages = fill(&unfinished, seed, spec).map_err(|cause| space.sqlite("make the data", &cause))?;
-    // One leaf a row, and upper levels that point to at least 100 pages each: anything else means
-    // that rows share leaves or spill over.
+    // One leaf a row, and upper levels that point to at least 100 pages each: otherwise rows share leaves or
+    // overflow.
     let most = spec.blocks + spec.blocks / 100 + 3;
     if !(spec.blocks..=most).contains(&table_pages) {
-        let why = format!("{} rows came to lie on {table_pages} pages instead of one each", spec.blocks);
+        let why = format!("{} rows take {table_pages} pages instead of one each", spec.blocks);
         return Err(failed("make one row a block", why));
     }
     fs::rename(&unfinished, template).map_err(|cause| space.io("name the data", &cause))?;
     read_facts(template, seed, spec)
-        .ok_or_else(|| failed("read back the data", format!("{} is not whole", template.display())))
+        .ok_or_else(|| failed("read back the data", format!("{} is not complete", template.display())))
 }
 
 /// Fills a new file; gives the number of pages of the table.
 fn fill(file: &Path, seed: u64, spec: &LogicalIo) -> Result<u64, rusqlite::Error> {
     let mut connection = Connection::open(file)?;
-    // A file that is not whole is thrown away, so neither journal nor fsync protects anything.
+    // An incomplete file is discarded, so neither journal nor fsync protects anything.
     connection.execute_batch(&format!(
         "PRAGMA page_size={PAGE_BYTES}; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; \
          PRAGMA locking_mode=EXCLUSIVE; PRAGMA temp_store=MEMORY; PRAGMA mmap_size=0;"
@@ -151,7 +148,7 @@ fn fill(file: &Path, seed: u64, spec: &LogicalIo) -> Result<u64, rusqlite::Error
     transaction.execute_batch(include_str!("create.sql"))?;
     let before = page_count(&transaction)?;
     insert_rows(&transaction, seed, spec)?;
-    // The table's first page was there before its rows.
+    // An empty table has one page.
     let table_pages = page_count(&transaction)? - before + 1;
     transaction.execute_batch(include_str!("index.sql"))?;
     transaction.execute(
@@ -167,8 +164,8 @@ fn page_count(connection: &Connection) -> Result<u64, rusqlite::Error> {
     connection.pragma_query_value(None, "page_count", |row| row.get::<_, i64>(0)).map(|pages| pages as u64)
 }
 
-/// Rows in random key order, so that neighbouring keys lie on blocks far apart; payloads that no
-/// file system can compress.
+/// Rows in random key order, so that neighbouring keys lie on distant blocks, with payloads that no file
+/// system can compress.
 fn insert_rows(connection: &Connection, seed: u64, spec: &LogicalIo) -> Result<(), rusqlite::Error> {
     let mut insert = connection.prepare(include_str!("insert.sql"))?;
     let mut random = ChaCha8Rng::seed_from_u64(seed);

@@ -1,4 +1,4 @@
-//! One session of `logical-io` on SQLite: settings with read-back, warm-up with proof, steps.
+//! One session of `logical-io` on SQLite: settings and their read-back, warm-up, steps.
 
 use rusqlite::{CachedStatement, Connection, OpenFlags};
 use std::path::{Path, PathBuf};
@@ -14,13 +14,13 @@ use crate::worker::measure::{StepResult, closed_loop};
 use crate::workloads::logical_io::{self, LogicalIo, Step, Steps};
 use crate::{EngineError, Session, SessionRequest, Window};
 
-/// A reading step.
+/// A step that reads.
 pub const READ_SQL: &str = include_str!("read.sql");
 
-/// A changing step.
+/// A step that updates.
 const UPDATE_SQL: &str = include_str!("update.sql");
 
-/// What the plan of a step must say: by the index, and then to the row.
+/// What the plan of a step must contain: a search by the index, then a fetch of the row.
 const PLAN: &str = "USING INDEX blocks_by_k (k>? AND k<?)";
 
 /// Pages of the cache beyond those of the file.
@@ -33,15 +33,15 @@ pub struct SqliteSession {
     file: PathBuf,
     spec: LogicalIo,
     steps: Steps,
-    /// All readings of the connection's counters added up.
+    /// Sum of all readings of the connection's counters.
     totals: CacheCounters,
 }
 
 impl SqliteSession {
-    /// Opens the session's file with the settings of the module's description.
+    /// Opens the session's file with the settings that the module describes.
     ///
     /// # Errors
-    /// Missing data, a setting that SQLite does not take, or a plan that does not read rows.
+    /// Missing data, a setting that SQLite does not accept, or a plan that does not read rows.
     pub fn open(request: &SessionRequest) -> Result<Self, EngineError> {
         initialise()?;
         let spec = spec(&request.load)?;
@@ -68,7 +68,7 @@ impl SqliteSession {
         &self.connection
     }
 
-    /// Reads everything; the step's own statement over the whole range visits every page.
+    /// Reads everything: the step's own statement over the whole range visits every page.
     fn read_all(&self) -> Result<CacheCounters, EngineError> {
         let mut read = prepare(&self.connection, READ_SQL)?;
         take(&self.connection)?;
@@ -177,8 +177,8 @@ fn connect(file: &Path, spec: &LogicalIo) -> Result<Connection, EngineError> {
     let pages: i64 = query(&connection, "page_count")?;
     let cache_pages = pages + SPARE_PAGES as i64;
     set(&connection, "cache_size", &cache_pages.to_string(), cache_pages)?;
-    // In this mode the lock of the first read is kept: no lock calls and no check for other
-    // writers at every step. Readers of one shared file keep shared locks beside each other.
+    // In this mode the connection keeps the lock of its first read: no lock calls and no check for other
+    // writers at every step. Readers of one shared file hold shared locks at the same time.
     set(&connection, "locking_mode", "EXCLUSIVE", "exclusive".to_owned())?;
     set(&connection, "synchronous", "OFF", 0_i64)?;
     set(&connection, "temp_store", "MEMORY", 2_i64)?;

@@ -1,7 +1,7 @@
 //! The data of `tpch` on SQLite: one file, filled from the generator's text. Dates are TEXT as
 //! `1995-03-15`, decimals REAL, text as the generator writes it.
 //!
-//! It is written under another name and renamed when whole, so what has its own name is complete.
+//! It is written under another name and renamed when complete.
 
 use rusqlite::{Connection, OpenFlags, Statement};
 use std::fs;
@@ -16,7 +16,7 @@ use crate::workloads::tpch::generator::Generator;
 use crate::workloads::tpch::tables::{Kind, TABLES, Table};
 use crate::{EngineError, LoadRequest, Loaded};
 
-/// Goes up whenever the same options give another file.
+/// Increased whenever the same options give another file.
 const FORMAT: u32 = 1;
 
 /// Bytes of file at scale factor 1, about, with indexes: 147 MB were measured at 0.1.
@@ -25,17 +25,17 @@ const BYTES_PER_SCALE: f64 = 1.5e9;
 /// Cache while the file is made, KiB; what does not fit is written early.
 const FILL_CACHE_KIB: u32 = 512 * 1024;
 
-/// A whole file.
+/// A complete file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Facts {
     pub(super) file: PathBuf,
     pub(super) bytes: u64,
 }
 
-/// Makes the file, or finds it. Not to be called by two processes at once for the same folder.
+/// Makes the file, or finds it. Two processes must not call it at once for the same folder.
 ///
 /// # Errors
-/// No space, no access, or the generator's.
+/// No space, no access, or an error of the generator.
 pub(in super::super) fn load(request: &LoadRequest, spec: &Spec) -> Result<Loaded, EngineError> {
     initialise()?;
     let file = data_file(request, spec);
@@ -61,10 +61,10 @@ pub(super) fn find(request: &LoadRequest, spec: &Spec) -> Result<Facts, EngineEr
     }
 }
 
-/// Opens it to read.
+/// Opens it for reading.
 ///
 /// # Errors
-/// SQLite's.
+/// An error of SQLite.
 pub(super) fn open(file: &Path) -> Result<Connection, EngineError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     Connection::open_with_flags(file, flags)
@@ -94,7 +94,7 @@ fn make(request: &LoadRequest, spec: &Spec, file: &Path) -> Result<(), EngineErr
         })
         .and_then(|()| fs::rename(&part, file).map_err(|cause| space.io("name the data", &cause)));
     if made.is_err() {
-        // On a full disk the rest of the study needs the space; a next load would clear it too.
+        // On a full disk the rest of the study needs the space.
         let _ = fs::remove_file(&part);
     }
     made
@@ -103,7 +103,7 @@ fn make(request: &LoadRequest, spec: &Spec, file: &Path) -> Result<(), EngineErr
 fn fill_all(part: &Path, generator: &Generator, space: &Space) -> Result<(), EngineError> {
     let action = "make the data";
     let mut connection = Connection::open(part).map_err(|cause| space.sqlite(action, &cause))?;
-    // A file that is not whole is thrown away, so neither journal nor fsync protects anything.
+    // An incomplete file is discarded, so neither journal nor fsync protects anything.
     let sql = format!(
         "PRAGMA page_size={PAGE_BYTES}; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; \
          PRAGMA locking_mode=EXCLUSIVE; PRAGMA mmap_size=0; PRAGMA temp_store=MEMORY; \
@@ -204,5 +204,5 @@ fn insert_all(
 }
 
 fn no_number(action: &str, column: &str, value: &str) -> EngineError {
-    failed(action, format!("the generator's {column} '{value}' is no number"))
+    failed(action, format!("the generator's {column} '{value}' is not a number"))
 }

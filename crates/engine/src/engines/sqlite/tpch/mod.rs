@@ -1,8 +1,8 @@
-//! `tpch` on SQLite: the serial reference for answers at small scale. One file for all treatments, read
-//! only; each session has a cache of its own that holds all of it.
+//! `tpch` on SQLite: the serial reference for answers at small scale. One read-only file for all treatments;
+//! each session has its own cache that holds all of it.
 //!
-//! SQLite executes a query on the thread that asks (threadsafe.html); helper threads of its sorter are
-//! off by default (pragma.html, `threads`).
+//! SQLite executes a query on the calling thread (threadsafe.html); helper threads of its sorter are off by
+//! default (pragma.html, `threads`).
 
 mod data;
 mod session;
@@ -18,7 +18,7 @@ use session::QuerySession;
 pub(super) use spec::Spec;
 use watch::Watch;
 
-/// A treatment at work.
+/// The workload, started for one treatment.
 pub(super) struct Querying {
     facts: data::Facts,
     watch: Arc<Watch>,
@@ -28,7 +28,7 @@ impl Querying {
     /// Finds the data.
     ///
     /// # Errors
-    /// It was not loaded.
+    /// The data was not loaded.
     pub(super) fn start(load: &LoadRequest, spec: &Spec) -> Result<Self, EngineError> {
         initialise()?;
         Ok(Self { facts: data::find(load, spec)?, watch: Arc::default() })

@@ -1,7 +1,7 @@
 //! One stream of queries on SQLite: a connection with a cache that holds all of the data.
 //!
-//! Planning is `sqlite3_prepare` (which makes the whole program of a query), execution every
-//! `sqlite3_step` up to the last row. A query at its time limit is interrupted
+//! Planning is `sqlite3_prepare` (which compiles the query), execution every `sqlite3_step` up to the last row.
+//! A query that reaches its time limit is interrupted
 //! (c3ref/interrupt.html).
 
 use rusqlite::types::ValueRef;
@@ -31,7 +31,7 @@ pub(super) struct QuerySession {
     watch: Arc<Watch>,
 }
 
-/// Tells that a session is done with a slice, however it is left.
+/// Marks a session as done with a slice when it is dropped.
 struct Resting<'a>(&'a Watch);
 
 impl Drop for Resting<'_> {
@@ -44,7 +44,7 @@ impl QuerySession {
     /// Opens the file with a cache for all of it.
     ///
     /// # Errors
-    /// SQLite's, or a missing query.
+    /// An error of SQLite, or a missing query.
     pub(super) fn open(
         request: &SessionRequest,
         spec: &Spec,
@@ -71,8 +71,8 @@ impl QuerySession {
         let text = self
             .texts
             .get(&query)
-            .ok_or_else(|| tpch::failed(NAME, query, "it is none of those that were asked for (queries)"))?;
-        // What came before belongs to no query.
+            .ok_or_else(|| tpch::failed(NAME, query, "it is not one of the requested queries (queries)"))?;
+        // Counts from before belong to no query.
         self.misses()?;
         let began_ns = clock::monotonic_ns();
         let mut statement = self.connection.prepare(text).map_err(fail)?;
@@ -101,7 +101,7 @@ impl QuerySession {
             .map_err(|code| failed("read its cache counters", format!("result code {code}")))
     }
 
-    /// What EXPLAIN QUERY PLAN says, two spaces a level (eqp.html).
+    /// The output of EXPLAIN QUERY PLAN, two spaces a level (eqp.html).
     fn plan(&self, text: &str) -> Result<String, rusqlite::Error> {
         let mut statement = self.connection.prepare(&format!("EXPLAIN QUERY PLAN {text}"))?;
         let mut rows = statement.query([])?;
@@ -145,7 +145,7 @@ impl Session for QuerySession {
     }
 
     fn slice(&mut self, _: &Window) -> Result<SessionSlice, EngineError> {
-        Err(failed("work for a window", "a session of tpch executes queries and nothing else"))
+        Err(failed("work for a window", "a session of tpch only executes queries"))
     }
 
     fn queries(&mut self, window: &Window, queries: &[u8]) -> Result<SessionSlice, EngineError> {
@@ -185,11 +185,11 @@ fn text_of(value: ValueRef<'_>) -> Option<String> {
     }
 }
 
-/// Why a query failed; at the time limit it was interrupted.
+/// The error of a query, or that it was interrupted at the time limit.
 fn explain(query: u8, cause: &rusqlite::Error, window: &Window) -> EngineError {
     match cause.sqlite_error_code() {
         Some(ErrorCode::OperationInterrupted) => too_long(NAME, query, window),
-        Some(ErrorCode::OutOfMemory) => tpch::failed(NAME, query, "out of memory: take a smaller scale"),
+        Some(ErrorCode::OutOfMemory) => tpch::failed(NAME, query, "out of memory: choose a smaller scale"),
         _ => tpch::failed(NAME, query, cause.to_string()),
     }
 }

@@ -11,10 +11,10 @@ use crate::workloads::tpch::{read, refuse_given};
 /// Largest scale factor: each session keeps the whole file in its own cache.
 const MAX_SCALE: f64 = 1.0;
 
-/// Options that SQLite cannot follow, and why.
+/// Options that SQLite does not support, and why.
 const UNFOLLOWED: [(&str, &str); 8] = [
     ("storage", "SQLite keeps tables in its own file; leave it out"),
-    ("short", "SQLite has no short queries beside its streams; leave it out, or take postgres or duckdb"),
+    ("short", "SQLite has no short queries beside its streams; leave it out, or use postgres or duckdb"),
     ("batch_rows", "SQLite works row by row; leave it out"),
     ("memory_limit_mb", "SQLite's cache holds all of the data; leave it out"),
     ("spill_dir", "SQLite sorts in memory here; leave it out"),
@@ -33,7 +33,7 @@ impl Spec {
     /// Reads and checks the options.
     ///
     /// # Errors
-    /// The first that is unknown, impossible, or nothing that SQLite can follow.
+    /// The first option that is unknown, impossible, or not supported by SQLite.
     pub(in super::super) fn of(given: &Options) -> Result<Self, EngineError> {
         let options = read(given)?;
         refuse_given(given, &UNFOLLOWED)?;

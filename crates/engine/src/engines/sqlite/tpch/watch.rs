@@ -1,4 +1,4 @@
-//! Which sessions are at work, and how they are stopped.
+//! Which sessions are executing queries, and how they are interrupted.
 
 use rusqlite::InterruptHandle;
 use std::collections::BTreeMap;
@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use crate::clock;
 
-/// Pause between two interrupts of a session that goes on after the time limit.
+/// Pause between two interrupts of a session that continues after the time limit.
 const AGAIN: Duration = Duration::from_millis(10);
 
-/// Which sessions are at work, and how to stop them.
+/// Sessions that are executing queries, and their interrupt handles.
 #[derive(Default)]
 pub(super) struct Watch {
     state: Mutex<State>,
@@ -43,14 +43,14 @@ impl Watch {
         self.rested.notify_all();
     }
 
-    /// Sleeps until all rest; from a time on interrupts those that do not.
+    /// Sleeps until all sessions rest; after `deadline_ns` interrupts those that do not.
     pub(super) fn interrupt_at(&self, deadline_ns: u64) {
         let mut state = self.state();
         while state.working > 0 {
             let left_ns = deadline_ns.saturating_sub(clock::monotonic_ns());
             let pause = match left_ns {
                 0 => {
-                    // Only a statement that runs is interrupted: one that begins just now needs another.
+                    // An interrupt stops a running statement only: one that begins now needs another interrupt.
                     state.handles.values().for_each(InterruptHandle::interrupt);
                     AGAIN
                 }

@@ -1,8 +1,8 @@
 //! `transaction` on SQLite: the user's own file, opened read-only unless it was named as one that may be written to.
 //!
-//! Nothing of the file's settings is changed and no lock is kept between transactions, since others may use it: each
+//! The file's settings are not changed and no lock is kept between transactions, since other programs may use it: each
 //! session has a connection with SQLite's defaults. In a file in WAL mode readers need the `-shm` file beside it, which
-//! SQLite makes where it is missing (wal.html, "Read-Only Databases").
+//! SQLite creates if it is missing (wal.html, "Read-Only Databases").
 
 mod session;
 #[cfg(test)]
@@ -27,7 +27,7 @@ const OUTLIVE_ROLLBACK: &str = include_str!("outlive_rollback.txt");
 /// Engine option: the file.
 const DATABASE: &str = "database";
 
-/// How long a transaction waits for a lock of others before its run fails.
+/// How long a transaction waits for a lock of other programs before its run fails.
 const BUSY_LIMIT: Duration = Duration::from_secs(10);
 
 /// The workload with its options, checked.
@@ -38,7 +38,7 @@ pub(super) struct Spec {
 }
 
 impl Spec {
-    /// Checks the whole request, as far as that can be done without the file.
+    /// Checks the request, as far as possible without the file.
     ///
     /// # Errors
     /// The first option that is missing, unknown or impossible.
@@ -54,12 +54,12 @@ impl Spec {
             None => return needs_users_data("name its file with --engine-option database=/path/to/file"),
         };
         transaction.expect_database(file)?;
-        // SQLite opens what has this name, and a pipe would wait for ever. What is not there it says itself.
+        // SQLite would wait for ever at a pipe. For a missing file it reports an error itself.
         let kind = PathBuf::from(file).metadata().ok().and_then(|found| given::instead(found.file_type()));
         if let Some(what) = kind {
             return Err(refuse(
                 DATABASE,
-                format!("{file} is {what} and no file: give the path of a database file"),
+                format!("{file} is {what}, not a file: give the path of a database file"),
             ));
         }
         Ok(Self { transaction, file: PathBuf::from(file) })
@@ -81,23 +81,23 @@ impl Spec {
         if self.transaction.is_read_only() {
             set(&connection, "query_only", "ON", 1_i64)?;
         }
-        // What opening does not read: whether it is a database at all.
+        // Opening does not read the file, so this tests whether it is a database.
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).map_err(fail)?;
         Ok(connection)
     }
 }
 
-/// Makes nothing: has each statement done once, so that what is wrong with one is known before anything is measured.
+/// Makes no data: executes each statement once, so that a faulty one is reported before anything is measured.
 ///
 /// # Errors
-/// SQLite's, with the line of the statement.
+/// SQLite's error, with the line of the statement.
 pub(super) fn load(request: &LoadRequest, spec: &Spec) -> Result<Loaded, EngineError> {
     let connection = spec.connect()?;
     do_once(&connection, &spec.transaction, &Draws::new(&spec.transaction, request.seed, 0).draw())?;
     Ok(Loaded { notes: spec.transaction.notes(), ..Loaded::default() })
 }
 
-/// SQLite lives in its connections: nothing is started before them.
+/// SQLite is a library: there is nothing to start before connections are opened.
 #[derive(Debug)]
 pub(super) struct Transactions(pub(super) Spec);
 

@@ -11,18 +11,18 @@ use crate::worker::measure::{StepResult, closed_loop};
 use crate::workloads::transaction::{AnswerSize, Draws, Statement, Transaction};
 use crate::{EngineError, Session, SessionRequest, Window};
 
-/// A connection with its transactions.
+/// A connection, and the parameters of its next transactions.
 #[derive(Debug)]
 pub(super) struct TransactionSession {
     connection: Connection,
     transaction: Transaction,
     draws: Draws,
-    /// All readings of the connection's counters added up.
+    /// Sum of all readings of the connection's counters.
     totals: CacheCounters,
 }
 
 impl TransactionSession {
-    /// The session of a request, on a connection of its own.
+    /// The session of a request, with its own connection.
     pub(super) fn new(connection: Connection, transaction: Transaction, request: &SessionRequest) -> Self {
         let draws = Draws::new(&transaction, request.seed, request.session);
         Self { connection, transaction, draws, totals: CacheCounters::default() }
@@ -30,7 +30,7 @@ impl TransactionSession {
 }
 
 impl Session for TransactionSession {
-    /// What the first transactions read is cached by them: how long that takes is measured.
+    /// Nothing to do: the first transactions cache what they read, and the study measures how long that takes.
     fn warm(&mut self) -> Result<(), EngineError> {
         do_once(&self.connection, &self.transaction, &self.draws.draw())
     }
@@ -62,7 +62,7 @@ impl Session for TransactionSession {
     }
 }
 
-/// The two ends of a transaction.
+/// The statements that begin and end a transaction.
 struct Ends<'a> {
     begin: CachedStatement<'a>,
     end: CachedStatement<'a>,
@@ -70,7 +70,7 @@ struct Ends<'a> {
 
 impl<'a> Ends<'a> {
     fn prepare(connection: &'a Connection, transaction: &Transaction) -> Result<Self, EngineError> {
-        // One that reads first and writes later could not wait for another writer (lang_transaction.html).
+        // A transaction that reads first and writes later cannot wait for another writer (lang_transaction.html).
         let begin = if transaction.is_read_only() { "BEGIN" } else { "BEGIN IMMEDIATE" };
         let prepare = |sql: &str| {
             connection.prepare_cached(sql).map_err(|cause| failed("prepare a transaction", cause))
@@ -87,10 +87,10 @@ impl<'a> Ends<'a> {
     }
 }
 
-/// Does every statement once, in a transaction that is rolled back.
+/// Executes every statement once, in a transaction that is rolled back.
 ///
 /// # Errors
-/// SQLite's, with the line of the statement.
+/// SQLite's error, with the line of the statement.
 pub(super) fn do_once(
     connection: &Connection,
     transaction: &Transaction,
@@ -105,7 +105,7 @@ pub(super) fn do_once(
     done.and(rolled_back)
 }
 
-/// The statements in the order of the file; a parameter has the number of its place in the file's head.
+/// The statements in the order of the file; a parameter is numbered by its place in the file's head.
 fn prepare<'a>(
     connection: &'a Connection,
     transaction: &Transaction,

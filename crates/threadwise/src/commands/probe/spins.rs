@@ -1,4 +1,4 @@
-//! `threadwise spins`: an upper bound for the cost of spins from their counts, and the share of a running server's CPU
+//! `threadwise probe spins`: an upper bound for the cost of spins from their counts, and the share of a running server's CPU
 //! time that is spinning.
 //!
 //! `perf` samples a server. Its event `cpu-clock` is a kernel timer and needs no processor counter, so it works in
@@ -20,10 +20,10 @@ use threadwise_report::json;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  threadwise spins --spins 113,246,628 --seconds 10.434 --ghz 2.4 --cpus 5
-  threadwise spins --spins 6692284057 --backoffs 1e6 --seconds 18.388 --ghz 2.4 --cpus 5 --share 0.26%
-  threadwise spins --pid $(pgrep -o postgres)             sample a running server for 10 s, with perf
-  threadwise spins --pid 4711 --seconds 60 --json
+  threadwise probe spins --spins 113,246,628 --seconds 10.434 --ghz 2.4 --cpus 5
+  threadwise probe spins --spins 6692284057 --backoffs 1e6 --seconds 18.388 --ghz 2.4 --cpus 5 --share 0.26%
+  threadwise probe spins --pid $(pgrep -o postgres)             sample a running server for 10 s, with perf
+  threadwise probe spins --pid 4711 --seconds 60 --json
 
 Cycles a spin are an upper bound, as if all the time had been spent spinning; with a sampled share of
 spinning they are an estimate. Siblings share their core's cycles: give the number of cores, and the

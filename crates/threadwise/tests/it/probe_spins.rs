@@ -1,11 +1,11 @@
-//! `threadwise spins`: the arithmetic, what it refuses, and a running process.
+//! `threadwise probe spins`: the arithmetic, what it refuses, and a running process.
 
 use crate::harness::{Lab, said};
 use serde_json::Value;
 use threadwise_process::programs;
 
-const COUNTS: [&str; 9] =
-    ["spins", "--spins", "113,246,628", "--seconds", "10.434", "--ghz", "2.4", "--cpus", "5"];
+const COUNTS: [&str; 10] =
+    ["probe", "spins", "--spins", "113,246,628", "--seconds", "10.434", "--ghz", "2.4", "--cpus", "5"];
 
 #[test]
 fn published_counts_give_cycles_a_spin() {
@@ -23,12 +23,12 @@ fn published_counts_give_cycles_a_spin() {
 fn counts_are_needed_together_and_processes_have_to_be_there() {
     let lab = Lab::new();
     for (args, why) in [
-        (&["spins"][..], "give --spins, --seconds, --ghz and --cpus together"),
-        (&["spins", "--spins", "5", "--ghz", "2"], "give --spins, --seconds"),
-        (&["spins", "--spins", "0"], "not a number above 0"),
-        (&["spins", "--spins", "5", "--share", "120%"], "more than 100%"),
-        (&["spins", "--pid", "4294967295"], "no such process"),
-        (&["spins", "--pid", "1", "--seconds", "3601"], "at most an hour"),
+        (&["probe", "spins"][..], "give --spins, --seconds, --ghz and --cpus together"),
+        (&["probe", "spins", "--spins", "5", "--ghz", "2"], "give --spins, --seconds"),
+        (&["probe", "spins", "--spins", "0"], "not a number above 0"),
+        (&["probe", "spins", "--spins", "5", "--share", "120%"], "more than 100%"),
+        (&["probe", "spins", "--pid", "4294967295"], "no such process"),
+        (&["probe", "spins", "--pid", "1", "--seconds", "3601"], "at most an hour"),
     ] {
         let said = said(lab.command(args).output().unwrap());
         assert_eq!(said.code, Some(2), "{args:?} {}", said.stderr);
@@ -51,7 +51,7 @@ fn a_process_is_sampled_with_its_children_by_perf() {
     .unwrap();
     let path = format!("{}:/usr/bin:/bin", perf.parent().unwrap().display());
     let pid = std::process::id().to_string();
-    let args = ["spins", "--pid", &pid, "--seconds", "1", "--json"];
+    let args = ["probe", "spins", "--pid", &pid, "--seconds", "1", "--json"];
     let sampled = said(lab.command(&args).env("PATH", &path).output().unwrap());
     assert_eq!(sampled.code, Some(0), "{}", sampled.stderr);
     let json: Value = serde_json::from_str(&sampled.stdout).unwrap();
@@ -68,7 +68,7 @@ fn a_process_is_sampled_with_its_children_by_perf() {
     let sampled = said(lab.command(&args).env("PATH", &path).output().unwrap());
     assert_eq!(sampled.code, Some(0), "{}", sampled.stderr);
     programs::write(&perf, "#!/bin/sh\necho 'No permission to trace.' >&2; exit 255\n").unwrap();
-    let refused = said(lab.command(&["spins", "--pid", &pid]).env("PATH", &path).output().unwrap());
+    let refused = said(lab.command(&["probe", "spins", "--pid", &pid]).env("PATH", &path).output().unwrap());
     assert_eq!(refused.code, Some(1), "{}", refused.stdout);
     assert!(
         refused.stderr.contains("perf cannot sample the process: No permission to trace:"),

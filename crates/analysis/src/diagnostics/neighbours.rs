@@ -1,0 +1,189 @@
+//! Neighbours: what something else on the other thread of its core costs a session, on machines whose host hides siblings.
+//!
+//! One family for all groups of treatments; the method is in `neighbours::cost` and docs/METHODOLOGY.md, "Neighbours".
+
+use super::found::Found;
+use super::row::{Case, Diagnostic};
+use crate::estimate::{Rule, judge, together};
+use crate::looks::states::LookedAt;
+use crate::neighbours::{self, Observations, cost, observations};
+use crate::words::finding;
+use crate::{Answer, Direction, Estimate, Facts, Finding, Interval, Ratio};
+use threadwise_document::{Prose, prose};
+use threadwise_statistics::MeanEstimate;
+
+pub(crate) const NEIGHBOURS: Diagnostic =
+    Diagnostic { finding: cost_finding, method: paragraph, ..Diagnostic::new("neighbours", ask) };
+
+/// Names of estimates: what is left of a session's rate beside a neighbour, and likewise of the whole.
+pub(crate) const LEFT: &str = "left beside a neighbour";
+/// The same as slices show it whose looks say what was there all the time.
+pub(crate) const SEEN: &str = "left, as seen";
+pub(crate) const AGREED: &str = "left where both looks agree";
+pub(crate) const WHOLE: &str = "left of the machine";
+pub(crate) const ELSEWHERE: &str = "idle logical CPU elsewhere";
+pub(crate) const PREVALENCE: &str = "share of the time";
+pub(crate) const GAMMA: &str = "exposure inside slices";
+/// The most that is left in any group, if repeated looks that disagree were wrong.
+pub(crate) const AT_WORST: &str = "left_if_looks_are_wrong";
+
+fn ask(case: &Case<'_>) -> Option<Found> {
+    let study = case.study();
+    if study.runs_whole() || case.slices.iter().all(|slice| slice.looks.is_empty()) {
+        return None;
+    }
+    let of_group = |group: &str| {
+        let is_of = |name: &str| study.treatment(name).is_some_and(|(_, one)| one.group == group);
+        let seen = observations(case.slices, is_of);
+        let found = cost(&seen, study.seed)?;
+        Some((group.to_owned(), agreed(&seen), found))
+    };
+    let groups: Vec<(String, Option<MeanEstimate>, neighbours::Found)> =
+        study.groups().into_iter().filter_map(of_group).collect();
+    if groups.is_empty() {
+        let gap = "too few blocks have looks both with a neighbour and without one".to_owned();
+        return is_looked_at(case.slices).then(|| Found { gap: Some(gap), ..Found::default() });
+    }
+    let rule = Rule { direction: Direction::HigherIsBetter, ..case.rule() };
+    let family = |of: &dyn Fn(&neighbours::Found) -> Option<MeanEstimate>| {
+        together(&groups.iter().map(|(.., found)| of(found)).collect::<Vec<_>>(), 1.0, rule)
+    };
+    let ratios = |name: &'static str, judged: Vec<Option<Ratio>>| {
+        let named = groups.iter().zip(judged).filter_map(move |((group, ..), ratio)| {
+            Some(Estimate::of(NEIGHBOURS.name, name, group, "", ratio?))
+        });
+        named.collect::<Vec<_>>()
+    };
+    let exp = |judged: Vec<Option<Ratio>>| -> Vec<Option<Ratio>> {
+        judged.into_iter().map(|one| one.map(Ratio::exp)).collect()
+    };
+    let checked = |judged: Vec<Option<Ratio>>| -> Vec<Option<Ratio>> {
+        let check = |(ratio, (.., found)): (Option<Ratio>, &(String, _, neighbours::Found))| {
+            Some(claimed(ratio?.exp(), found, rule.alpha))
+        };
+        judged.into_iter().zip(&groups).map(check).collect()
+    };
+    let shares = |judged: Vec<Option<Ratio>>| -> Vec<Option<Ratio>> {
+        judged.into_iter().map(|one| one.map(|ratio| Ratio { unit: "share", ..ratio })).collect()
+    };
+    let agreed: Vec<Option<Ratio>> = groups
+        .iter()
+        .map(|(_, agreed, _)| agreed.as_ref().map(|mean| judge(&[(*mean, None)], rule).remove(0)))
+        .collect();
+    let estimates = [
+        ratios(LEFT, checked(family(&|found| found.left))),
+        ratios(SEEN, checked(family(&|found| Some(found.seen)))),
+        ratios(AGREED, agreed),
+        ratios(WHOLE, exp(family(&|found| found.whole))),
+        ratios(ELSEWHERE, shares(family(&|found| found.elsewhere))),
+        ratios(PREVALENCE, shares(family(&|found| Some(found.prevalence)))),
+        ratios(GAMMA, shares(family(&|found| found.gamma))),
+    ]
+    .concat();
+    let worst = groups.iter().filter_map(|(.., found)| found.left_at_worst).reduce(f64::max);
+    let numbers = worst.map(|left| (AT_WORST, left)).into_iter().collect();
+    Some(Found { estimates, numbers, ..Found::default() })
+}
+
+fn is_looked_at(slices: &[LookedAt<'_>]) -> bool {
+    use threadwise_study::look::follow::Share;
+    let known = |share| matches!(share, Share::CoRunner | Share::Alone);
+    slices.iter().flat_map(|one| &one.looks).any(|look| look.shares.iter().any(|(_, share)| known(share)))
+}
+
+/// Slices whose looks before and after saw a neighbour over those whose looks saw none, within blocks and cells.
+fn agreed(seen: &Observations) -> Option<MeanEstimate> {
+    use crate::looks::contrast::{Unit, by_block, pooled};
+    use crate::looks::rows::Amount;
+    let unit = |row: &neighbours::Row| {
+        Some(Unit {
+            block: row.block,
+            stratum: u8::try_from(row.cell).ok()?,
+            is_same: row.agreed?,
+            top: Amount::rate(row.rate),
+            below: [None, None],
+        })
+    };
+    let blocks = by_block(seen.rows.iter().filter_map(unit), 2);
+    (blocks.len() as f64 >= neighbours::LEAST_BLOCKS).then(|| pooled(&blocks)).flatten()
+}
+
+/// An estimate that is undecided where its checks do not stand.
+fn claimed(ratio: Ratio, found: &neighbours::Found, alpha: f64) -> Ratio {
+    match found.is_claimed(ratio.adjusted_high, alpha) {
+        true => ratio,
+        false => Ratio { answer: Answer::Undecided, ..ratio },
+    }
+}
+
+/// What is known of a group: what is left of a rate, whether that is corrected for states that change inside slices, how
+/// often neighbours were there, and what is left of the whole.
+pub(crate) struct Cost<'f> {
+    pub group: &'f str,
+    pub left: &'f Ratio,
+    pub is_corrected: bool,
+    pub prevalence: &'f Ratio,
+    pub whole: Option<&'f Ratio>,
+    pub has_elsewhere: bool,
+}
+
+/// Costs that are claimed, one a group.
+pub(crate) fn costs(found: &Found) -> Vec<Cost<'_>> {
+    let of = |name: &str, group: &str| {
+        found.estimates.iter().find(|one| one.name == name && one.treatment == group).map(|one| &one.ratio)
+    };
+    let groups = found.estimates.iter().filter(|one| one.name == SEEN).map(|one| one.treatment.as_str());
+    let cost = |group| {
+        let corrected = of(LEFT, group).filter(|ratio| ratio.answer == Answer::Smaller);
+        let left = corrected.or_else(|| of(SEEN, group).filter(|ratio| ratio.answer == Answer::Smaller))?;
+        Some(Cost {
+            group,
+            left,
+            is_corrected: corrected.is_some(),
+            prevalence: of(PREVALENCE, group)?,
+            whole: of(WHOLE, group).filter(|_| corrected.is_some()),
+            has_elsewhere: of(ELSEWHERE, group).is_some(),
+        })
+    };
+    groups.filter_map(cost).collect()
+}
+
+/// The costs that a study claims.
+pub(crate) fn claimed_costs<'f>(facts: &'f Facts<'_>) -> Vec<Cost<'f>> {
+    facts.analysis.found(NEIGHBOURS.name).map(costs).unwrap_or_default()
+}
+
+/// What is lost where this is left, such as `44% [40, 48]`.
+pub(crate) fn lost(left: &Ratio) -> Interval {
+    let Interval { mean, low, high, unit } = share(left);
+    Interval { mean: 1.0 - mean, low: 1.0 - high, high: 1.0 - low, unit }
+}
+
+/// A share with the interval that decides.
+pub(crate) fn share(ratio: &Ratio) -> Interval {
+    let Ratio { value, adjusted_low, adjusted_high, .. } = ratio;
+    let [low, high] = [adjusted_low, adjusted_high].map(|end| end.clamp(0.0, 1.0));
+    Interval { mean: *value, low, high, unit: "share".to_owned() }
+}
+
+fn cost_finding(facts: &Facts<'_>, found: &Found) -> Option<Finding> {
+    let costs = costs(found);
+    let first = costs.first()?;
+    let clause = |cost: &Cost<'_>| {
+        let place = facts.group_words(cost.group);
+        let least = if cost.is_corrected { "" } else { "at most " };
+        prose!("{}{}{}{}", least, &cost.left.decisive(), if place.is_empty() { "" } else { " " }, place)
+    };
+    let text = prose!(
+        "While something else ran on the other thread of its core, a session did {} of what it does without \
+         (observational){}.",
+        Prose::join(costs.iter().map(clause), ", "),
+        if first.has_elsewhere { "" } else { "; what others did to the rest of the package is not excluded" }
+    );
+    Some(finding("neighbours", text, &[]))
+}
+
+fn paragraph(_: &Facts<'_>, found: &Found) -> Option<Prose> {
+    let gap = found.gap.as_deref()?;
+    Some(prose!("The cost of neighbours is not estimated: {}.", gap))
+}

@@ -1,0 +1,98 @@
+//! What neighbours cost: the table, how it was found, and what it does not say.
+
+use crate::diagnostics::neighbours::{
+    AGREED, AT_WORST, ELSEWHERE, GAMMA, LEFT, NEIGHBOURS, PREVALENCE, SEEN, WHOLE, lost, share,
+};
+use crate::{Answer, Facts, Ratio};
+use threadwise_document::numbers;
+use threadwise_document::{Block, Cell, Column, Prose, Says, Section, Shown, Table, prose};
+
+/// The section; `None` where nothing was estimated.
+pub fn section(facts: &Facts<'_>) -> Option<Section> {
+    let found = facts.analysis.found(NEIGHBOURS.name).filter(|found| !found.estimates.is_empty())?;
+    let of = |name: &str, group: &str| {
+        found.estimates.iter().find(|one| one.name == name && one.treatment == group).map(|one| &one.ratio)
+    };
+    let groups: Vec<&str> =
+        found.estimates.iter().filter(|one| one.name == SEEN).map(|one| one.treatment.as_str()).collect();
+    let columns = vec![
+        Column::text(""),
+        Column::figure("neighbour there").shorten_at(1),
+        Column::figure("left beside it"),
+        Column::figure("lost of the whole"),
+        Column::figure("as slices show it").drop_at(1),
+        Column::figure("where both looks agree").drop_at(2),
+        Column::figure("neighbour elsewhere").drop_at(3),
+    ];
+    let ratio =
+        |ratio: Option<&Ratio>| ratio.map_or_else(Cell::none, |one| Cell::Ratio(one.clone(), Says::Higher));
+    let rows = groups.iter().map(|group| {
+        let place = facts.group_words(group);
+        vec![
+            Cell::text(if place.is_empty() { "sessions" } else { place.as_str() }),
+            of(PREVALENCE, group).map_or_else(Cell::none, |one| Cell::Share(share(one))),
+            ratio(of(LEFT, group)),
+            of(WHOLE, group).map_or_else(Cell::none, |whole| Cell::Share(lost(whole))),
+            ratio(of(SEEN, group)),
+            ratio(of(AGREED, group)),
+            of(ELSEWHERE, group).map_or_else(Cell::none, |slope| Cell::Ratio(elsewhere(slope), Says::Higher)),
+        ]
+    });
+    let table = Table::new("Rate beside a neighbour over the rate without one", columns, rows);
+    let mut lines = vec![about()];
+    lines.extend(groups.first().and_then(|group| of(GAMMA, group)).map(gamma));
+    lines.extend(groups.iter().find_map(|group| of(LEFT, group)).filter(|one| one.is_different()).map(both));
+    lines.extend(found.numbers.get(AT_WORST).map(|left| {
+        prose!(
+            "Looks may be wrong: if all of those were that disagree with one right after them, no more than {} would be left.",
+            Prose::figure(format!("{}x", numbers::ratio(*left)))
+        )
+    }));
+    let blocks = vec![Block::Table(table), Block::List(lines, Shown::Page)];
+    Some(Section::new("neighbours", "Neighbours", blocks))
+}
+
+/// A slope of rates as what is left of one.
+fn elsewhere(slope: &Ratio) -> Ratio {
+    let mut ratio = Ratio { unit: threadwise_document::estimate::RATIO, ..slope.clone() };
+    for value in
+        [&mut ratio.value, &mut ratio.low, &mut ratio.high, &mut ratio.adjusted_low, &mut ratio.adjusted_high]
+    {
+        *value += 1.0;
+    }
+    let answer = Answer::by_interval(ratio.adjusted_low, ratio.adjusted_high, ratio.margin);
+    Ratio { answer, ..ratio }
+}
+
+fn about() -> Prose {
+    "A neighbour is whatever ran on the other thread of a session's core: another guest, another program, or the host. \
+     Slices of one treatment in one block are compared by how much of the looks around them saw one. It is \
+     observational: the host moved guests as it liked. A cost is claimed where a neighbour at the session's own core \
+     costs more than one at an idle logical CPU elsewhere, and where exposures that are shifted against the rates do not \
+     cost as much."
+        .into()
+}
+
+/// How much the looks around a slice tell of what happens inside it.
+fn gamma(gamma: &Ratio) -> Prose {
+    prose!(
+        "Looks during slices follow the looks around them by {}: the slope as slices show it is divided by that, since \
+         neighbours come and go inside of slices.",
+        &share(gamma)
+    )
+}
+
+/// What two threads would do.
+fn both(left: &Ratio) -> Prose {
+    let twice = Ratio {
+        value: 2.0 * left.value,
+        adjusted_low: 2.0 * left.adjusted_low,
+        adjusted_high: 2.0 * left.adjusted_high,
+        ..left.clone()
+    };
+    prose!(
+        "If neighbours did work like that of the sessions, both threads of a core would do {} of what one does alone. What \
+         they did is not known.",
+        &twice.decisive()
+    )
+}
