@@ -88,6 +88,7 @@ pub const ONE_CORE: &str = "one core";
 /// A choice between settings.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Choice {
+    /// What the candidates differ in.
     pub axis: Axis,
     /// Group of treatments.
     pub group: String,

@@ -57,6 +57,7 @@ pub struct StudyLine<'a> {
 }
 
 impl<'a> StudyLine<'a> {
+    /// The entry of a study.
     pub fn of(facts: &Facts<'a>) -> Self {
         let study = facts.study;
         let metric = |floor: &NoiseFloor| kinds::of(study).metric_name(study, &floor.metric);

@@ -10,6 +10,7 @@ use threadwise_study::Study;
 
 /// The runs of a study by treatment and block, and what they are judged with.
 pub(super) struct Pairs<'a> {
+    /// The study.
     pub study: &'a Study,
     /// The usable run of each treatment in each block.
     pub by_block: &'a [Vec<Option<&'a Sums>>],

@@ -32,6 +32,7 @@ impl Sums {
         Self { cpus: run.cpus.clone(), counted_mhz, ..Self::default() }
     }
 
+    /// Adds a slice.
     pub fn add(&mut self, slice: &Slice) {
         let window_s = slice.window_ns as f64 / 1e9;
         self.window_s += window_s;

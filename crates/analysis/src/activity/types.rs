@@ -59,6 +59,7 @@ pub struct WaitShare {
 pub struct CounterRate {
     /// The engine's name, unit last.
     pub name: String,
+    /// Per row.
     pub per_row: Option<Interval>,
     /// Per second of all sessions together.
     pub per_s: Option<Interval>,

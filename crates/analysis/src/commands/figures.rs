@@ -24,6 +24,7 @@ pub struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
+    /// Reads the usable runs.
     pub fn new(study: &'a Study, observed: &'a Observed, runs: &[Run], rate: Option<&Rate>) -> Self {
         let mut cpus = vec![None; study.treatments.len()];
         let mut blocks = Vec::new();

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use threadwise_document::{Block, Cell, Column, Prose, Section, Shown, Table, numbers, prose};
 use threadwise_study::{Options, Role, Stopping, Study, Treatment};
 
+/// Part of a study that an aspect belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Part {
@@ -28,6 +29,7 @@ pub enum Part {
 /// A property that every study has a value of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Aspect {
+    /// Part of the study.
     pub part: Part,
     /// Its name, such as `CPU model`.
     pub name: String,

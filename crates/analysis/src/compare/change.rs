@@ -108,6 +108,7 @@ pub struct Changed<'a> {
     /// blocks.
     #[serde(flatten)]
     pub ratio: Ratio,
+    /// The answer.
     pub said: Said,
     /// Whether it is a regression ([`is_regression`]).
     #[serde(rename = "regression")]

@@ -13,7 +13,9 @@ pub const MIN_STUDIES: usize = 3;
 /// The studies of both sides, in the order in which they were given.
 #[derive(Debug, Clone, Copy)]
 pub struct Sides<'a, 's> {
+    /// Before.
     pub before: &'s [Facts<'a>],
+    /// After.
     pub after: &'s [Facts<'a>],
     /// Whether the studies of both sides are pairs, in order.
     pub is_paired: bool,
