@@ -65,7 +65,7 @@ pub struct Estimate {
     /// The estimate without blocks flagged by a covariate, if any was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unflagged: Option<Unflagged>,
-    /// The same adjusted for CPU time that sessions lost; of throughput alone, where every session has a CPU and
+    /// The estimate adjusted for CPU time that sessions lost; for throughput alone, if every session has a CPU and
     /// something was lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adjusted: Option<Adjusted>,

@@ -58,7 +58,7 @@ pub fn looks(looks: &Looks, windows: &str) -> Finding {
         clauses.push(prose!("whether there were co-runners is unknown"));
     }
     let hidden = match shows_hidden_siblings(looks) {
-        true => " The cores have second threads, which this system does not show and other guests or processes use.",
+        true => " The cores have second threads, which this system does not show and others use.",
         false => "",
     };
     finding("looks", prose!("{}.{}", Prose::join(clauses, "; ").capital(), hidden), &[])
