@@ -109,7 +109,7 @@ fn a_report_ends_with_theirs_beside_yours() {
     let said = lab.run(&args);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     let text = lab.ok(&["report", "--all", "s.threadwise"]).stdout;
-    let table = text.find("Theirs beside yours").unwrap_or_else(|| panic!("{text}"));
+    let table = text.find("Published and measured ratios").unwrap_or_else(|| panic!("{text}"));
     let section = &text[table..];
     for part in [
         "core-of-two-threads",
@@ -122,7 +122,7 @@ fn a_report_ends_with_theirs_beside_yours() {
         assert!(section.contains(part), "{part} in {section}");
     }
     assert!(text[..table].ends_with("SIMULATED · "), "{text}");
-    assert!(std::fs::read_to_string(lab.path().join("s.html")).unwrap().contains("Theirs beside yours"));
+    assert!(std::fs::read_to_string(lab.path().join("s.html")).unwrap().contains("Published and measured ratios"));
 
     let report = json(&lab.ok(&["report", "s.threadwise", "--json"]).stdout);
     let row = &report["published"]["rows"][0];
