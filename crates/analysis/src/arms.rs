@@ -107,10 +107,8 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
         true => prose!("Results are from a model: nothing was switched."),
         false => prose!(
             "Each block has every arm {}. When the study ends, the machine is restored to the state that it was found \
-             in; the \
-             notes list what could not be restored (docs/SMT.md). After each switch the treatments of the arm run \
-             unmeasured for \
-             {} in turns, if a block has several rounds.{}",
+             in; the notes list what could not be restored (docs/SMT.md). After each switch the treatments of the arm \
+             run unmeasured for {} in turns, if a block has several rounds.{}",
             // A round of whole runs cannot be divided.
             match facts.study.design.rounds {
                 1 => "once, in random order, and the next block in its reverse",

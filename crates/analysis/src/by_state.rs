@@ -245,8 +245,7 @@ fn not_whole(facts: &Facts<'_>, effect: &Effect) -> Option<Prose> {
     let Outcome::NotWhole(Coverage { cpus, looked_at }) = &effect.outcome else { return None };
     Some(prose!(
         "{} is not compared by state: {} of its {} logical CPUs were looked at each time. That each of these had its \
-         own \
-         core does not show that all had, and which of the others shared one is unknown.",
+         own core does not show that all had, and which of the others shared one is unknown.",
         label(facts, effect),
         looked_at.to_string(),
         cpus.to_string(),

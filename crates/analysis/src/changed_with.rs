@@ -535,11 +535,9 @@ pub(crate) fn section(facts: &Facts<'_>, nouns: &Nouns) -> Option<Section> {
 
 fn about() -> Prose {
     "Figures of both sides are means over the blocks that both have; changes are paired by block, and their intervals \
-     hold \
-     for all figures of a table together. A figure that differs between the sides need not be the cause of the ratio: \
-     everything that a placement changes differs. A figure that moves with the ratio from block to block is evidence \
-     of \
-     another kind, but not of cause."
+     hold for all figures of a table together. A figure that differs between the sides need not be the cause of the \
+     ratio: everything that a placement changes differs. A figure that moves with the ratio from block to block is \
+     evidence of another kind, but not of cause."
         .into()
 }
 

@@ -25,8 +25,8 @@ use threadwise_study::{Comparison, Treatment};
 const ALARM: &str = "~";
 
 /// What one study per side cannot show.
-const CANNOT_TELL: &str = "One study per side cannot show whether anything changed: studies of one machine differ from \
-     hour to hour by 1 to 3% more than their intervals say. Three per side can.";
+const CANNOT_TELL: &str = "One study per side cannot show whether anything changed: studies of one machine differ \
+     from hour to hour by 1 to 3% more than their intervals say. Three per side can.";
 
 /// A study in a list of several.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -66,6 +66,7 @@ impl<'a> Threads<'a> {
         (cores > 0).then_some(Self { both_over_one, cores, is_of_one_core, break_even })
     }
 
+    /// Whether they are cheaper.
     pub fn cheaper(&self) -> Cheaper {
         cheaper(&self.both_over_one.ratio, self.break_even)
     }
@@ -135,8 +136,7 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
     if blocks.len() == 1 {
         let none = prose!(
             "This study compares neither both threads of cores with one nor numbers of cores: use `threadwise run \
-             placement` \
-             or `threadwise run session-sweep`."
+             placement` or `threadwise run session-sweep`."
         );
         blocks.push(Block::Text(none, Shown::Everywhere));
     }

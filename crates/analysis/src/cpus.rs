@@ -127,6 +127,7 @@ struct OfPackage {
 }
 
 impl Rows {
+    /// Adds the run of a block.
     pub fn add(&mut self, run: &Run, setting: &Setting<'_>) {
         let used: CpuSet = run.cpus.iter().copied().collect();
         let siblings = left_over(&used, setting.topology);

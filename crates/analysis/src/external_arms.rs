@@ -440,8 +440,8 @@ pub(crate) fn section(facts: &Facts<'_>) -> Option<Section> {
 
 fn about(arms: &ExternalArms) -> Prose {
     let mut text = prose!(
-        "Something outside the program switches between {}; {} of {} boots, in the order {}. A boot is one number, the \
-         mean over its blocks, and ratios of arms are over boots, by Welch's t.",
+        "Something outside the program switches between {}; {} of {} boots, in the order {}. A boot is one number, \
+         the mean over its blocks, and ratios of arms are over boots, by Welch's t.",
         list(&arms.arms),
         arms.boots.len(),
         arms.planned_boots,
@@ -594,8 +594,8 @@ fn remarks(arms: &ExternalArms) -> Vec<Prose> {
     let numbers: Vec<String> =
         arms.boots.iter().filter(|boot| boot.blocks > 0).map(|one| one.boot.number.to_string()).collect();
     texts.push(prose!(
-        "Ratios elsewhere in this report are within boots: over all blocks in which both treatments ran, of {} {}. The \
-         machine is described as it was on the first boot.",
+        "Ratios elsewhere in this report are within boots: over all blocks in which both treatments ran, of {} {}. \
+         The machine is described as it was on the first boot.",
         if numbers.len() == 1 { "boot" } else { "boots" },
         list(&numbers)
     ));

@@ -317,8 +317,8 @@ fn disagreement(facts: &Facts<'_>, long: &LongWindows) -> Option<Finding> {
     let different = long.different();
     let (largest, by) = different.first()?;
     let mut text = prose!(
-        "Long windows disagree with slices: of {}, windows of {} give a ratio to the baseline {} of that by slices, {} \
-         against {}",
+        "Long windows disagree with slices: of {}, windows of {} give a ratio to the baseline {} of that by slices, \
+         {} against {}",
         facts.name(&largest.treatment),
         Prose::figure(numbers::nanoseconds(long.window_ns as f64)),
         prose!("of {}", &by.difference.decisive()),
@@ -385,8 +385,7 @@ fn about(facts: &Facts<'_>, long: &LongWindows) -> Prose {
     let time = |ns: u64| Prose::figure(numbers::nanoseconds(ns as f64));
     let mut text = prose!(
         "In addition to slices of {}, {} of {} of each treatment, in random order, for what slices miss: stalls, \
-         limits of \
-         turbo clocks, background work. Other figures do not include them.",
+         limits of turbo clocks, background work. Other figures do not include them.",
         time(facts.study.design.slice_ns),
         count,
         time(long.window_ns)
@@ -395,8 +394,7 @@ fn about(facts: &Facts<'_>, long: &LongWindows) -> Prose {
     if let Some(least) = detectable.max_by(f64::total_cmp) {
         text.push(prose!(
             " Four of five such studies would find a ratio that differs from that by slices by {} or more in every \
-             treatment; \
-             smaller differences may be missed.",
+             treatment; smaller differences may be missed.",
             Prose::figure(detectable_words(least))
         ));
     }

@@ -37,8 +37,8 @@ fn without(scope: &str, ratio: Option<&Ratio>) -> Prose {
             figures
         ),
         _ => prose!(
-            "Second threads of cores add nothing that matters here: one thread of {} does as much as both{}; \
-             keep or disable SMT as licences and latency require.",
+            "Second threads of cores add nothing that matters here: one thread of {} does as much as both{}; keep or \
+             disable SMT as licences and latency require.",
             scope,
             figures
         ),

@@ -194,8 +194,7 @@ pub(super) fn section(rates: &Rates<'_>) -> Section {
     let text = match rates.no_ratios {
         None => prose!(
             "Ratios to study 1 are unpaired, made from the blocks of both studies at {}. Each study is one boot at \
-             one time: \
-             the effect of its hour is in the ratio and not in the interval. Margin {}.",
+             one time: the effect of its hour is in the ratio and not in the interval. Margin {}.",
             numbers::set_percent(rates.level),
             numbers::set_percent(rates.margin)
         ),

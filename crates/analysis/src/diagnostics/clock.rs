@@ -56,8 +56,7 @@ fn said(facts: &Facts<'_>, found: &Found) -> Option<Finding> {
     let (text, names) = if is_of_all && bound <= margin {
         let text = prose!(
             "Clock: that of the busy logical CPUs was the same in all treatments within {}, so it explains no more \
-             than \
-             that of any ratio.",
+             than that of any ratio.",
             percent(bound.exp_m1())
         );
         (text, names)

@@ -107,8 +107,7 @@ fn paragraph(facts: &Facts<'_>, found: &Found) -> Option<Prose> {
     };
     Some(prose!(
         "Halves of slices: the rate of second halves over that of first halves of {}, relative to the baseline, is \
-         {}{}; \
-         by more than the margin, {}.",
+         {}{}; by more than the margin, {}.",
         facts.name(&largest.treatment),
         changed(&largest.ratio),
         of_how_many,
@@ -120,8 +119,7 @@ fn too_short(facts: &Facts<'_>, found: &Found) -> Option<Finding> {
     let (largest, count) = furthest(found).filter(|(_, count)| *count > 0)?;
     let mut text = prose!(
         "Warm-up is too short for {}: second halves of its slices are {} than first halves, relative to the baseline; \
-         its \
-         ratio is too {} by about half of that",
+         its ratio is too {} by about half of that",
         facts.name(&largest.treatment),
         faster_or_slower(&largest.ratio),
         if largest.ratio.value > 1.0 { "low" } else { "high" }

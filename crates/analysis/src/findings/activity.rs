@@ -64,8 +64,7 @@ fn waits(facts: &Facts<'_>, max_shown: usize) -> Option<Finding> {
     let (_, most) = sampled.iter().max_by_key(|(_, waits)| waits.samples)?;
     if !sampled.iter().any(|(_, waits)| waits.enough) {
         let text = format!(
-            "Waits: too few samples: at most {} of a treatment in {}, and {MIN_SAMPLES} in 2 blocks are \
-             needed.",
+            "Waits: too few samples: at most {} of a treatment in {}, and {MIN_SAMPLES} in 2 blocks are needed.",
             most.samples,
             counted(most.blocks as usize, "block")
         );

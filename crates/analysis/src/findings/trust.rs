@@ -71,8 +71,8 @@ pub fn declared_wrongly(hardware: &Hardware) -> Option<Finding> {
         return None;
     }
     let text = prose!(
-        "Trust: the machine is not what it declares: {}. Placements are made from the declaration: keep that in \
-         mind for everything below about cores and siblings.",
+        "Trust: the machine is not what it declares: {}. Placements are made from the declaration: keep that in mind \
+         for everything below about cores and siblings.",
         hardware.wrong_cores_text()
     );
     Some(finding("trust", text, &[]))
@@ -246,8 +246,7 @@ fn stopped(facts: &Facts<'_>) -> String {
         let [level, worst] = [level, worst].map(numbers::percent);
         format!(
             ", stopped before the end of the plan (intervals hold at {level} if results did not decide when, at \
-             {worst} at \
-             worst)"
+             {worst} at worst)"
         )
     })
 }

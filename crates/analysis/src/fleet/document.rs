@@ -152,8 +152,7 @@ fn comparisons(judged: &Judged) -> Section {
         blocks.push(Block::Table(by_kind(judged, caption, "comparison", rows, next)));
         let text = prose!(
             "Next machine: with as many boots and repeats as these had, averaged. A single study there varies more, \
-             and the \
-             machine's true value less."
+             and the machine's true value less."
         );
         blocks.push(Block::Text(text, Shown::Everywhere));
     }
@@ -212,8 +211,7 @@ fn charts(judged: &Judged) -> Section {
         title: format!("{simulated}{}", comparison.name),
         description: format!(
             "A dot for each machine. Above the machines of a kind are its mean with the interval over machines, and \
-             the \
-             interval of what the next machine will measure. The band around 1 is the margin, ±{}.",
+             the interval of what the next machine will measure. The band around 1 is the margin, ±{}.",
             set_percent(judged.margin)
         ),
         table: by_machine(comparison),
@@ -406,32 +404,27 @@ fn absent(judged: &Judged) -> Option<Section> {
 fn method(judged: &Judged) -> Section {
     let level = set_percent(LEVEL);
     let unit: Prose = prose!(
-        "A machine is one number: the mean over its boots of the mean of each boot's studies, in logarithms. Intervals are \
-         Student's t over machines at {}, with at least {} machines of a kind; {} are recommended.",
+        "A machine is one number: the mean over its boots of the mean of each boot's studies, in logarithms. \
+         Intervals are Student's t over machines at {}, with at least {} machines of a kind; {} are recommended.",
         level,
         MIN_MACHINES,
         RECOMMENDED_MACHINES
     );
     let questions: Prose = prose!(
         "Two questions have two intervals. Mean of the kind: where the mean of all machines of the kind lies (t · s / \
-         √k). \
-         Next machine: what as many boots and repeats on one more machine will measure (t · s · √(1 + 1/k)). A single \
-         study \
-         there varies more than that, and the machine's true value less."
+         √k). Next machine: what as many boots and repeats on one more machine will measure (t · s · √(1 + 1/k)). A \
+         single study there varies more than that, and the machine's true value less."
     );
     let families: Prose = prose!(
         "Kinds are compared by Welch's t on machine means, with fewer degrees of freedom if one kind has fewer \
-         machines. \
-         Comparisons against 1, comparisons between kinds, and rates between kinds are three families, adjusted by \
-         Holm, \
-         each at {}. Margin {}: what lies within it counts as the same.",
+         machines. Comparisons against 1, comparisons between kinds, and rates between kinds are three families, \
+         adjusted by Holm, each at {}. Margin {}: what lies within it counts as the same.",
         set_percent((1.0 - LEVEL) / 2.0),
         set_percent(judged.margin)
     );
     let odd: Prose = prose!(
         "A machine is called odd if it is farther from the others of its kind than chance would explain in {} of \
-         fleets (Grubbs, \
-         over all machines and comparisons), with at least four machines. It is kept in all figures.",
+         fleets (Grubbs, over all machines and comparisons), with at least four machines. It is kept in all figures.",
         set_percent(1.0 - LEVEL)
     );
     let blocks = [unit, questions, families, odd].map(|text| Block::Text(text, Shown::Everywhere));

@@ -196,8 +196,7 @@ fn narrower(judged: &Judged, comparison: &JudgedRow, one: &OnKind) -> Option<Fin
     let mostly_own = spread.own_share.filter(|share| share.low > MOSTLY_OWN).map(|share| {
         prose!(
             "over half of the spread is the machines' own, so no number of repeats on the same machines narrows it by \
-             more than \
-             {}",
+             more than {}",
             percent(1.0 - share.low.sqrt())
         )
     });
@@ -256,8 +255,7 @@ pub(super) fn other_work(judged: &Judged) -> Option<Prose> {
     (other > 0).then(|| {
         prose!(
             "Rates are compared among studies of the same plan, engine version and data: {} {} no part, because their \
-             work \
-             differs or is unknown.",
+             work differs or is unknown.",
             studies(other),
             are
         )

@@ -120,23 +120,18 @@ impl Kind for Queries {
         vec![
             prose!(
                 "The queries and the data are derived from the TPC-H benchmark; the figures are not TPC-H results and \
-                 not \
-                 comparable with published ones. Every answer was compared with that of a second engine on the same \
-                 data. \
-                 The noise floor of a query is the A/A interval of the same query."
+                 not comparable with published ones. Every answer was compared with that of a second engine on the \
+                 same data. The noise floor of a query is the A/A interval of the same query."
             ),
             prose!(
                 "The queries of one comparison, or of one step of DOP, are a family. The variance of each is shrunk \
                  towards what is usual among them (moderated t, Smyth 2004; with at least 5 queries and 8 blocks). \
-                 Which of them differ is \
-                 judged by Benjamini and Hochberg's method: on average at most {} of those reported to differ do not. \
-                 Intervals of queries that are reported to differ are adjusted for selection: on average at most {} \
-                 of them miss \
-                 (false coverage rate, Benjamini and Yekutieli 2005). Those of the others are plain. Totals are \
-                 judged by Holm's \
-                 method. A treatment is named fastest if it is shown by Holm's method to be ahead of each of the \
-                 others; otherwise \
-                 all that may be fastest are named.",
+                 Which of them differ is judged by Benjamini and Hochberg's method: on average at most {} of those \
+                 reported to differ do not. Intervals of queries that are reported to differ are adjusted for \
+                 selection: on average at most {} of them miss (false coverage rate, Benjamini and Yekutieli 2005). \
+                 Those of the others are plain. Totals are judged by Holm's method. A treatment is named fastest if \
+                 it is shown by Holm's method to be ahead of each of the others; otherwise all that may be fastest \
+                 are named.",
                 share(),
                 share()
             ),

@@ -456,14 +456,10 @@ fn workers_section(facts: &Facts<'_>) -> Option<Section> {
     let all = &facts.analysis.get::<Parallel>()?.treatments;
     let about = prose!(
         "Rows and times of each process are from the scans' own answers. The logical CPUs of processes are from looks \
-         while \
-         they ran, some milliseconds apart: a sibling counts as busy if another process of the same scan was found on \
-         the \
-         other thread of its core. Equal parts: how much longer the scans would have taken with rows divided equally \
-         than with \
-         rows divided by rate, at the rates that the processes had. Idle: the part of the processes' time in which \
-         they had \
-         ended and others had not, with the engine's own division."
+         while they ran, some milliseconds apart: a sibling counts as busy if another process of the same scan was \
+         found on the other thread of its core. Equal parts: how much longer the scans would have taken with rows \
+         divided equally than with rows divided by rate, at the rates that the processes had. Idle: the part of the \
+         processes' time in which they had ended and others had not, with the engine's own division."
     );
     let mut legend = vec![prose!("[low, high]: {} interval over blocks.", set_percent(facts.level()))];
     legend.extend(Mark::ALL.map(Prose::sign));

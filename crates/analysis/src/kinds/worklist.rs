@@ -412,8 +412,7 @@ pub fn about_lists(sections: &mut [Section], runs: &Commands) {
         (!runs.command.is_empty()).then(|| prose!("The command for each item{}: {}", others, &runs.command));
     let ratios = prose!(
         "A run is the whole list. A ratio is a treatment over its baseline, which runs twice in every block; a ratio \
-         of \
-         seconds per item is the inverse of a speed. Better and worse say which side of 1 it is on."
+         of seconds per item is the inverse of a speed. Better and worse say which side of 1 it is on."
     );
     let texts = command.into_iter().chain([ratios]).map(|text| Block::Text(text, Shown::Page));
     outcome.blocks.splice(0..0, texts);
@@ -452,8 +451,8 @@ fn about(lists: &Worklist, items: Option<String>) -> Vec<Prose> {
     let items = items.map(|items| format!("{items} in the list. ")).unwrap_or_default();
     let step = match is_sweep(lists) {
         true => {
-            "A step is the speed over the next smaller number of jobs, the inverse of the ratio of seconds per item, with an \
-             interval adjusted for all comparisons. "
+            "A step is the speed over the next smaller number of jobs, the inverse of the ratio of seconds per item, \
+             with an interval adjusted for all comparisons. "
         }
         false => "",
     };
@@ -549,8 +548,7 @@ fn sweep(facts: &Facts<'_>, lists: &Worklist, table: Table) -> Figure {
         title: facts.titled("Items by number of jobs", ""),
         description: format!(
             "With {level} intervals, on logarithmic scales, so that a slope is a gain at any point. At each segment \
-             the step of \
-             speed, bold if it is an effect. The thin line is perfect scaling."
+             the step of speed, bold if it is an effect. The thin line is perfect scaling."
         ),
         table,
     }
@@ -621,8 +619,7 @@ fn timelines(facts: &Facts<'_>, lists: &Worklist, drawn: &[(u32, &Timeline)]) ->
         title: facts.titled("One run, item by item", ""),
         description: format!(
             "The run of median time of each treatment: a row is a job, a bar an item. Shaded is the time in which a \
-             job \
-             had nothing left to do.{which} `threadwise export --what items` writes every item of every run."
+             job had nothing left to do.{which} `threadwise export --what items` writes every item of every run."
         ),
         table: by_job(facts, drawn).shown(Shown::Page),
     }

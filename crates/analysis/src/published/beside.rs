@@ -312,9 +312,8 @@ fn foot(facts: &Facts<'_>, beside: &Beside) -> Prose {
     let level = facts.level();
     prose!(
         "Published ratios have no interval. A measured interval, at a level of {}, excludes an equal ratio by chance \
-         in {} of \
-         studies. Whether a published number is in it does not show why: all of the following differs at once. All \
-         figures: `threadwise published {}`.",
+         in {} of studies. Whether a published number is in it does not show why: all of the following differs at \
+         once. All figures: `threadwise published {}`.",
         set_percent(level),
         set_percent(1.0 - level),
         &beside.name

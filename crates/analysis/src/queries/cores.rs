@@ -285,16 +285,12 @@ pub fn section(found: Found<'_>) -> Option<Section> {
     };
     let about = prose!(
         "CPU seconds count a busy logical CPU as a whole, even while its sibling on the same core is busy: they rise \
-         when \
-         siblings share a core, although no more cores are at work. Only how long siblings were busy is known, not \
-         when, so the \
-         time of a core lies between two bounds: at the same moments, or one after the other. The lower bound is what \
-         the \
-         engine's own CPU seconds need at least on logical CPUs that were busy for so long; the upper bound is those \
-         CPU \
-         seconds, and no more than the executions' time on each core. Busy times of logical CPUs, which are in the \
-         table, \
-         include everything that ran there, over a little more than the executions."
+         when siblings share a core, although no more cores are at work. Only how long siblings were busy is known, \
+         not when, so the time of a core lies between two bounds: at the same moments, or one after the other. The \
+         lower bound is what the engine's own CPU seconds need at least on logical CPUs that were busy for so long; \
+         the upper bound is those CPU seconds, and no more than the executions' time on each core. Busy times of \
+         logical CPUs, which are in the table, include everything that ran there, over a little more than the \
+         executions."
     );
     let drawn = |(measured, cores): &(&TreatmentQueries, &CoreSeconds)| CoreRow {
         name: measured.treatment.clone(),
@@ -312,8 +308,7 @@ pub fn section(found: Found<'_>) -> Option<Section> {
             title: found.facts.titled("Core-seconds against CPU seconds", ""),
             description: format!(
                 "Seconds of one block, all queries once. Dark: lower bound of the seconds in which a physical core {} \
-                 with at least one \
-                 thread; pale: up to the upper bound. The line: {line}.",
+                 with at least one thread; pale: up to the upper bound. The line: {line}.",
                 activity(found)
             ),
             table: table(found, &known),

@@ -1,8 +1,8 @@
-//! Sweeps of other people: a table of comma-separated values with a line of names.
+//! Sweeps from other sources: a table of comma-separated values with a line of names.
 //!
-//! Columns: `sessions` and `throughput`, with `cores` and `threads_per_core` of the machine where they are known; or
-//! `cores`, `threads_per_core` and `throughput` without sessions, a machine a line, all of its logical CPUs busy. `clock`
-//! is in any unit; `series` sets several workloads or machines apart.
+//! Columns: `sessions` and `throughput`, with `cores` and `threads_per_core` of the machine if known; or `cores`,
+//! `threads_per_core` and `throughput` without sessions, one machine per line, all of its logical CPUs busy. `clock` is
+//! in any unit; `series` separates several workloads or machines.
 
 use super::load::{Load, MAX_THREADS};
 use super::sweep::{Clock, Measured, Series};
@@ -18,47 +18,48 @@ const MOST_CPUS: u32 = 4096;
 /// Most sessions.
 const MOST_SESSIONS: u32 = 1_000_000;
 
-/// Most characters of a cell that an error shows.
+/// Most characters of a cell in an error.
 const MOST_SHOWN: usize = 40;
 
 const COLUMNS: [&str; 6] = ["sessions", "throughput", "cores", "threads_per_core", "clock", "series"];
 
-/// What is wrong with a table; lines are counted from 1, that of the names among them.
+/// Errors of a table; lines are counted from 1, including that of the names.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
-    /// It is no such table.
+    /// It is not a table of this form.
     #[error("line {line}: {cause}")]
     Csv {
-        /// Where.
+        /// Its line.
         line: u64,
-        /// What the reader says.
+        /// The reader's message.
         cause: String,
     },
-    /// A column that nobody knows, or one twice.
+    /// An unknown column, or one twice.
     #[error(
-        "column '{0}': known are sessions, throughput, cores, threads_per_core, clock and series, each once"
+        "column '{0}' is unknown or given twice: use sessions, throughput, cores, threads_per_core, clock and series, \
+         each once"
     )]
     Column(String),
-    /// A column that is needed.
-    #[error("no column {0}: needed are sessions and throughput, or cores, threads_per_core and throughput")]
+    /// A missing column.
+    #[error("there is no column {0}: give sessions and throughput, or cores, threads_per_core and throughput")]
     Missing(&'static str),
-    /// A cell that is no such number.
+    /// A cell that is not a number of its kind.
     #[error("line {line}, {column}: '{text}' is not {wanted}")]
     Number {
-        /// Where.
+        /// Its line.
         line: u64,
-        /// In which column.
+        /// Its column.
         column: &'static str,
-        /// What stands there.
+        /// Its text.
         text: String,
-        /// What should.
+        /// The expected number.
         wanted: String,
     },
     /// Too many lines.
-    #[error("more than {MOST_ROWS} lines")]
+    #[error("the table has more than {MOST_ROWS} lines")]
     Long,
-    /// No line but that of the names.
-    #[error("no line of figures")]
+    /// No line after the names.
+    #[error("the table has no line of figures")]
     Empty,
 }
 
@@ -75,7 +76,7 @@ struct Row {
 /// Reads all series, in order of their first line.
 ///
 /// # Errors
-/// A column that is not known or is missing, a cell that is no number of its kind, too many lines or none.
+/// An unknown or missing column, a cell that is not a number of its kind, too many lines or none.
 pub fn read(text: &str) -> Result<Vec<Series>, TableError> {
     let text = text.trim_start_matches('\u{feff}');
     let mut reader =
@@ -106,12 +107,12 @@ fn broken(error: &csv::Error) -> TableError {
             format!("{len} values below {expected_len} names")
         }
         csv::ErrorKind::Utf8 { .. } => "not UTF-8".to_owned(),
-        _ => "no comma-separated values".to_owned(),
+        _ => "not comma-separated values".to_owned(),
     };
     TableError::Csv { line, cause }
 }
 
-/// Place of each column by its name.
+/// Index of each column by its name.
 fn places(names: &csv::StringRecord) -> Result<BTreeMap<&'static str, usize>, TableError> {
     let mut places = BTreeMap::new();
     for (at, name) in names.iter().enumerate() {

@@ -195,16 +195,15 @@ fn method(change: &Change<'_>) -> Prose {
         false if (before, after) == (1, 1) => {
             return prose!(
                 "With one study per side the interval is made from the blocks of both, unpaired: each is one boot at \
-                 one time. It \
-                 says how well these two studies know their rates, not how far another hour would be off."
+                 one time. It says how well these two studies know their rates, not how far another hour would be off."
             );
         }
         false => (format!("{before} before and {after} after"), "Welch's t over studies"),
     };
     prose!(
-        "The study is the unit ({}): {}, of the means over blocks of the logarithm, adjusted for all treatments together \
-         (Holm), comparisons likewise. Margin {}. A regression is shown to be worse, and is worse by the margin or \
-         more.",
+        "The study is the unit ({}): {}, of the means over blocks of the logarithm, adjusted for all treatments \
+         together (Holm), comparisons likewise. Margin {}. A regression is shown to be worse, and is worse by the \
+         margin or more.",
         count,
         test,
         numbers::set_percent(change.margin)

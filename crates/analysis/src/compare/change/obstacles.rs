@@ -79,8 +79,7 @@ pub fn check(sides: Sides<'_, '_>, metric: Option<&str>) -> Result<Quantity, Str
     if let Some(fixed) = all.iter().filter(|_| metric.is_none()).find(takes_a_fixed_time) {
         return Err(format!(
             "{} is of a command that always takes the same time, so its duration says nothing: name another metric by \
-             --metric; \
-             it has: {}",
+             --metric; it has: {}",
             fixed.source,
             known(fixed)
         ));

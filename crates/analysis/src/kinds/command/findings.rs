@@ -51,8 +51,7 @@ pub fn commands(facts: &Facts<'_>, commands: &Commands) -> Vec<Finding> {
 fn not_judged(fixed: &FixedTime) -> Finding {
     let text = prose!(
         "Not judged: every run takes {}, wherever it runs (medians of treatments differ by at most {}). The duration \
-         of such \
-         a command says nothing: {}.",
+         of such a command says nothing: {}.",
         Prose::figure(numbers::nanoseconds(fixed.elapsed_ns)),
         Prose::figure(numbers::percent(fixed.spread_share)),
         instead()

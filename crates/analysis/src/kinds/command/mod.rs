@@ -106,12 +106,9 @@ pub fn method(what: &str) -> Prose {
     prose!(
         "A run of the {} is a whole run, so a block has one number for each treatment and two for the baseline, whose \
          logarithms are averaged, also in the baseline's own figures. The ratios of the headline are one family for \
-         Holm's \
-         method; those of all other quantities together are another. Each quantity has its own noise floor. A number \
-         of 0 or \
-         less has no ratio, and then the whole comparison has none, since leaving out the block would leave out just \
-         the \
-         small values.",
+         Holm's method; those of all other quantities together are another. Each quantity has its own noise floor. A \
+         number of 0 or less has no ratio, and then the whole comparison has none, since leaving out the block would \
+         leave out just the small values.",
         what
     )
 }

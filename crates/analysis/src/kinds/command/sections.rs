@@ -119,8 +119,7 @@ fn about(found: &Commands) -> Vec<Prose> {
         prose!("The command{}: {}", others, &found.command),
         prose!(
             "{} A ratio is a treatment over its baseline, which runs twice in every block; better and worse say which \
-             side of 1 it \
-             is on.",
+             side of 1 it is on.",
             what
         ),
     ]
