@@ -583,13 +583,14 @@ fn remarks(arms: &ExternalArms) -> Vec<Prose> {
     }
     let other_cpus: Vec<String> = arms.treatments.iter().filter_map(other_cpus).collect();
     if !other_cpus.is_empty() {
-        texts
-            .push(prose!("The same placement means different logical CPUs in each arm: {}.", other_cpus.join("; ")));
+        texts.push(prose!(
+            "The same placement means different logical CPUs in each arm: {}.",
+            other_cpus.join("; ")
+        ));
     }
     if arms.blocks_of_unknown_boots > 0 {
         let count = numbers::counted(arms.blocks_of_unknown_boots as usize, "block");
-        texts
-            .push(prose!("The boot of {} is unknown; none of the figures here include them.", count));
+        texts.push(prose!("The boot of {} is unknown; none of the figures here include them.", count));
     }
     let numbers: Vec<String> =
         arms.boots.iter().filter(|boot| boot.blocks > 0).map(|one| one.boot.number.to_string()).collect();

@@ -168,10 +168,7 @@ fn more(facts: &Facts<'_>, choice: &Choice, chosen: &Candidate) -> Prose {
         true => format!("--connections-at-most {twice}"),
         false => format!("--sessions {},{twice}", chosen.number),
     };
-    prose!(
-        "; more may do more, so that there is no line to paste: measure with {}",
-        Prose::command(option)
-    )
+    prose!("; more may do more, so that there is no line to paste: measure with {}", Prose::command(option))
 }
 
 /// Presets that ask how many connections a pool should have.

@@ -150,8 +150,9 @@ fn locks(facts: &Facts<'_>) -> Option<Finding> {
     let tell = |(summary, locks): &(&TreatmentSummary, &Locks)| {
         let spins = locks.spins_per_row.as_ref()?;
         let measured = locks.cycles_per_spin.as_ref().zip(locks.spinning_share.as_ref());
-        let measured = measured
-            .map(|(cycles, spinning)| prose!("{} of the time spinning, {} cycles per spin", spinning, cycles));
+        let measured = measured.map(|(cycles, spinning)| {
+            prose!("{} of the time spinning, {} cycles per spin", spinning, cycles)
+        });
         let bound = locks.cycles_per_spin_bound.as_ref();
         let bound = bound.map(|cycles| prose!("at most {} cycles", cycles));
         let cost = Prose::join(measured.into_iter().chain(bound), ", ");

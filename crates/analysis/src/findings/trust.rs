@@ -47,7 +47,9 @@ pub fn trust(facts: &Facts<'_>) -> Finding {
     let analysis = facts.analysis;
     let mut parts = vec![noise_floor(facts), blocks(facts).into()];
     parts.extend(disturbances(facts));
-    parts.extend(crowd(facts).map(|busy| prose!("other processes kept the list's logical CPUs {} busy", share(busy))));
+    parts.extend(
+        crowd(facts).map(|busy| prose!("other processes kept the list's logical CPUs {} busy", share(busy))),
+    );
     let is_open =
         |estimate: &&Estimate| matches!(estimate.ratio.answer, Answer::Undecided | Answer::SizeOpen);
     let open: Vec<&Estimate> = facts.throughput().filter(is_open).collect();
@@ -89,10 +91,7 @@ pub fn not_placed(notes: &[String]) -> Option<Finding> {
             "server not pinned",
             "so placements say nothing about the server: ratios between them are due to its clients or to chance",
         ),
-        (
-            "memory placed earlier",
-            "so ratios show where threads run, on memory that was placed before",
-        ),
+        ("memory placed earlier", "so ratios show where threads run, on memory that was placed before"),
     ];
     let sentences: Vec<Prose> = clauses
         .iter()

@@ -126,10 +126,9 @@ pub fn sharing(
     let whole = topology.allowed() == probe.cpus;
     let text = match cores.cpus.as_slice() {
         [] => prose!("No logical CPU was probed."),
-        [cpu] => prose!(
-            "Only CPU {} was probed: one logical CPU cannot show what it shares its core with.",
-            *cpu
-        ),
+        [cpu] => {
+            prose!("Only CPU {} was probed: one logical CPU cannot show what it shares its core with.", *cpu)
+        }
         [_, _] => of_two(topology, probe, cores, whole),
         _ => of_many((topology, probe), cores, pairs, differences, whole),
     };

@@ -38,7 +38,8 @@ pub fn list_document(all: &[Published]) -> Document {
 /// One published study. `all` is the command that prints it.
 pub fn document(published: &Published, program_version: &str, all: &str) -> Document {
     let source = &published.source;
-    let author = source.author.clone().map_or("author not stated".to_owned(), |author| format!("by {author}"));
+    let author =
+        source.author.clone().map_or("author not stated".to_owned(), |author| format!("by {author}"));
     let year = source.year.map_or("year not stated".to_owned(), |year| year.to_string());
     let about = [source.title.as_ref().unwrap_or(&source.subject).clone(), author, year];
     let about = about.into_iter().chain(source.url.clone()).collect();

@@ -309,9 +309,7 @@ fn why_slow(one: &Execution<'_, '_>, usual: &Usual<'_>) -> Why {
         .or_else(|| storage(STORAGE.map(|(name, ..)| count(one, name)), usual.counters, true, ["", "mostly"]))
         .or_else(|| neighbour(one, usual))
         .or_else(|| lower_clock(one, usual, times))
-        .unwrap_or_else(|| {
-            Why::new(Reason::Unexplained, "unexplained", "nothing measured explains it")
-        })
+        .unwrap_or_else(|| Why::new(Reason::Unexplained, "unexplained", "nothing measured explains it"))
 }
 
 fn other_plan(one: &Execution<'_, '_>, usual: &Usual<'_>) -> Option<Why> {

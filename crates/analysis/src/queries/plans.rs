@@ -196,7 +196,8 @@ fn about(found: Found<'_>) -> Prose {
             query_names(other.iter().copied()),
             if other.len() == 1 { "has" } else { "have" },
             match found.queries.plans.iter().any(|plan| !plan.estimates.is_empty()) {
-                true => " Rows and costs after a line are the engine's estimates, which its choice was based on.",
+                true =>
+                    " Rows and costs after a line are the engine's estimates, which its choice was based on.",
                 false => "",
             },
         ),

@@ -361,7 +361,8 @@ pub fn section(found: Found<'_>) -> Option<Section> {
         }))
     }));
     blocks.push(Block::Table(table(found)));
-    (!found.queries.short.is_empty()).then(|| Section::new("short-queries", "Concurrent short queries", blocks))
+    (!found.queries.short.is_empty())
+        .then(|| Section::new("short-queries", "Concurrent short queries", blocks))
 }
 
 fn about(found: Found<'_>) -> Prose {

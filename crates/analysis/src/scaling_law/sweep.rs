@@ -49,9 +49,7 @@ pub enum SweepError {
     #[error("the throughput at {0} sessions is not above 0")]
     NotPositive(u32),
     /// Blocks that differ from point to point.
-    #[error(
-        "points do not all have the same blocks, which a law is fitted to: measure them in one study"
-    )]
+    #[error("points do not all have the same blocks, which a law is fitted to: measure them in one study")]
     Blocks,
     /// No search ended.
     #[error("no law fits: check the figures for errors")]

@@ -41,7 +41,9 @@ pub enum TableError {
     )]
     Column(String),
     /// A missing column.
-    #[error("there is no column {0}: give sessions and throughput, or cores, threads_per_core and throughput")]
+    #[error(
+        "there is no column {0}: give sessions and throughput, or cores, threads_per_core and throughput"
+    )]
     Missing(&'static str),
     /// A cell that is not a number of its kind.
     #[error("line {line}, {column}: '{text}' is not {wanted}")]

@@ -48,8 +48,7 @@ fn low(facts: &Facts<'_>, verdict: &[Finding]) -> Vec<Prose> {
     let mut reasons: Vec<Prose> = Vec::new();
     if facts.topology.identity.is_emulated() {
         reasons.push(
-            "EMULATED: QEMU computes what the processor does, so no figure describes a real machine."
-                .into(),
+            "EMULATED: QEMU computes what the processor does, so no figure describes a real machine.".into(),
         );
     }
     reasons.extend(validity::problem(facts.analysis).map(|problem| prose!("{}.", capital(&problem))));
@@ -115,7 +114,8 @@ fn fair(facts: &Facts<'_>, verdict: &[Finding]) -> Vec<Prose> {
         ));
     } else if covariates.steal_share >= STEAL_FLAG_SHARE {
         let stolen = share(covariates.steal_share);
-        reasons.push(prose!("Rates hold only for this study: the hypervisor took {} of the CPU time.", stolen));
+        reasons
+            .push(prose!("Rates hold only for this study: the hypervisor took {} of the CPU time.", stolen));
     }
     if verdict.iter().any(|finding| finding.kind == "drift") {
         reasons.push("The rate of the baseline changed while it was measured, so rates are means.".into());

@@ -103,8 +103,9 @@ pub fn picture(facts: &Facts<'_>) -> Option<Box<Figure>> {
     let title = if place.is_empty() { axis.clone() } else { format!("{axis}, {place}") };
     Some(Box::new(Figure {
         title: facts.titled(&numbers::capital(&title), ""),
-        description: "Speed of each setting with its interval. Filled: chosen. The band is the margin below the best."
-            .to_owned(),
+        description:
+            "Speed of each setting with its interval. Filled: chosen. The band is the margin below the best."
+                .to_owned(),
         wide: false,
         table: table(facts, &[choice]).shown(Shown::Page),
         chart: Chart::Choice(ChoiceChart {

@@ -259,10 +259,8 @@ fn legend(facts: &Facts<'_>, looks: &Looks) -> Vec<Prose> {
         parts.push(prose!("other during: a look while it ran was in another state than both."));
     }
     let level = set_percent(facts.level());
-    parts.push(prose!(
-        "[low, high]: {} interval of the blocks' shares; none if all blocks are equal.",
-        level
-    ));
+    parts
+        .push(prose!("[low, high]: {} interval of the blocks' shares; none if all blocks are equal.", level));
     parts
 }
 
@@ -279,9 +277,10 @@ fn figure(facts: &Facts<'_>, looks: &Looks, strip: Strip) -> Figure {
         if looks.moment == Moment::During { "in most looks during it" } else { "before it" },
     );
     if !looks.coverage.is_whole() {
-        description
-            .push_str(" For treatments with more logical CPUs than were looked at, it is the state of those that \
-             were.");
+        description.push_str(
+            " For treatments with more logical CPUs than were looked at, it is the state of those that \
+             were.",
+        );
     }
     let (cpus, treatments) = (looks.cpus.len(), facts.study.treatments.len());
     if strip.cpus.len() < cpus {

@@ -24,7 +24,8 @@ pub fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
         0 => String::new(),
         more => format!("; {more} more in the report"),
     };
-    let text = prose!("Without the CPU time that sessions lost to the hypervisor and others: {}{}.", all, more);
+    let text =
+        prose!("Without the CPU time that sessions lost to the hypervisor and others: {}{}.", all, more);
     (!found.is_empty()).then(|| finding("lost-cpu", text, &evidence))
 }
 

@@ -122,7 +122,9 @@ fn a_report_ends_with_theirs_beside_yours() {
         assert!(section.contains(part), "{part} in {section}");
     }
     assert!(text[..table].ends_with("SIMULATED · "), "{text}");
-    assert!(std::fs::read_to_string(lab.path().join("s.html")).unwrap().contains("Published and measured ratios"));
+    assert!(
+        std::fs::read_to_string(lab.path().join("s.html")).unwrap().contains("Published and measured ratios")
+    );
 
     let report = json(&lab.ok(&["report", "s.threadwise", "--json"]).stdout);
     let row = &report["published"]["rows"][0];

@@ -133,7 +133,9 @@ pub(super) fn obstacles(sides: Sides<'_, '_>, aspects: &[Aspect]) -> Vec<String>
         true => format!("there are {} of at least {MIN_STUDIES}", counted(before, "pair")),
         false => {
             let studies = if before == 1 { "study" } else { "studies" };
-            format!("there are {before} {studies} before and {after} after, of at least {MIN_STUDIES} per side")
+            format!(
+                "there are {before} {studies} before and {after} after, of at least {MIN_STUDIES} per side"
+            )
         }
     };
     let is_short = before.min(after) < MIN_STUDIES;
