@@ -163,7 +163,7 @@ mod tests {
         let card = card(&facts);
         assert_eq!((card.cores, card.threads_per_core, card.blocks, &card.reason), (2, 2, 8, &None));
         let data: Vec<&str> = card.yields.iter().map(|one| one.data.as_str()).collect();
-        assert_eq!(data, ["inside L2", "up to 2048 MiB a session"]);
+        assert_eq!(data, ["inside L2", "up to 2048 MiB per session"]);
         assert!((card.yields[0].ratio.value - 1.3).abs() < 1e-3);
         assert!(card.yields[0].ratio.answer == crate::Answer::Larger);
     }
@@ -174,7 +174,7 @@ mod tests {
         let (one, two) = (machine(1, 2, 1), machine(1, 2, 2));
         let analysis = analyse_on(&study, None, &[], 1.0);
         let reason = |topology| card(&Facts::new(&study, topology, &analysis)).reason;
-        assert_eq!(reason(&one).as_deref(), Some("the machine has one thread a core, or allows one"));
+        assert_eq!(reason(&one).as_deref(), Some("each core has one thread, or one that is allowed"));
         assert_eq!(
             reason(&two).as_deref(),
             Some("the study does not compare both threads of a core with one")

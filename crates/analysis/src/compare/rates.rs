@@ -257,7 +257,7 @@ mod tests {
         two.engine = "other".to_owned();
         let of_engines = [Facts::new(&one, &small, &analysis), Facts::new(&two, &small, &analysis)];
         let why = rates(&of_engines, &aspects(&of_engines)).unwrap_err();
-        assert_eq!(why, "a row of one engine is not the work of a row of another");
+        assert_eq!(why, "a row is a different amount of work in each engine");
         assert_eq!(rates(&of_engines[..1], &[]).unwrap_err(), "one study");
     }
 

@@ -27,7 +27,7 @@ pub fn name(state: State) -> &'static str {
         State::SameCore => "one core",
         State::CoRunner => "co-runner",
         State::Away => "away",
-        State::Unknown => "not known",
+        State::Unknown => "unknown",
     }
 }
 

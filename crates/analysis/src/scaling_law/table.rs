@@ -310,7 +310,7 @@ mod tests {
             assert!(law.rate_per_s.is_none() && law.yields.is_empty(), "{law:?}");
             let unknown: Vec<(&str, Option<u32>, &str)> =
                 law.unknown.iter().map(|one| (one.number, one.threads, one.why.as_str())).collect();
-            let why = "no point has one busy thread a core";
+            let why = "no point has one busy thread per core";
             assert_eq!(unknown, [("rate_per_s", None, why), ("yield", Some(2), why)]);
             // The product is known, and so is any machine of two threads a core.
             let truth = 1000.0 * 16.0 * of_two / (1.0 + 0.31 + 0.0001 * 32.0 * 31.0);
@@ -356,12 +356,12 @@ mod tests {
         // Three points fit three numbers exactly, whatever they are: nothing tells how far they lie off.
         let three = "sessions,throughput\n1,100\n4,330\n8,500\n";
         assert!(
-            gap(three).contains("3 different loads do not tell the 3 numbers of the law and how far points"),
+            gap(three).contains("3 different loads do not determine the 3 numbers of the law and the misfit"),
             "{}",
             gap(three)
         );
         let four = "sessions,throughput,cores,threads_per_core\n1,100,2,2\n2,190,2,2\n3,220,2,2\n4,240,2,2\n";
-        assert!(gap(four).contains("4 different loads do not tell the 4 numbers"), "{}", gap(four));
+        assert!(gap(four).contains("4 different loads do not determine the 4 numbers"), "{}", gap(four));
         assert!(gap(&machines(1.9, &[(2, 2), (4, 2), (8, 2)])).contains("do not tell"));
         // The clock of one busy core is another than that of four.
         let mut text = "cores,threads_per_core,throughput,clock\n".to_owned();

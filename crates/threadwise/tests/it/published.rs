@@ -65,7 +65,7 @@ fn one_is_shown_on_a_terminal_as_json_and_as_a_page() {
         assert!(text.contains(part), "{part} in {text}");
     }
     let queries = lab.ok(&["published", "--all", "parallel-queries"]).stdout;
-    assert!(queries.contains("No command can redo yet"), "{queries}");
+    assert!(queries.contains("No command can repeat yet"), "{queries}");
     let page = std::fs::read_to_string(lab.path().join("w.html")).unwrap();
     assert!(page.contains("15:07 min") && page.contains("</html>") && !page.contains("src=\"http"));
     let again = lab.run(&["published", "--all", "work-list", "--html", "w.html"]);
