@@ -129,7 +129,7 @@ fn co_runners(all: &[CoRunner], style: Style) -> Vec<String> {
         extent(all.iter().filter_map(|co_runner| co_runner.adds_per_step_p50))
     {
         let [least, middle, most] = [least, middle, most].map(|value| significant(value, 3));
-        parts.push(format!("adds per step p50 {least} to {most}, middle {middle}"));
+        parts.push(format!("adds/step p50 {least} to {most}, middle {middle}"));
     }
     let mut known: Vec<(f64, u32)> =
         all.iter().filter_map(|co_runner| Some((co_runner.busy_share?, co_runner.cpu))).collect();

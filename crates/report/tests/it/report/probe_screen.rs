@@ -114,7 +114,7 @@ fn many_cpus_are_reported_in_groups_and_ranges() {
                other package       180-216 ns  1604 pairs  0-767
     17-401 masked by a co-runner: wide 1.98x, chain 1.01x, ld/st 1.78x; same-core in
       21 of 24 rounds
-    co-runners 768 logical CPUs watched; adds per step p50 3.32 to 4.00, middle 4.00;
+    co-runners 768 logical CPUs watched; adds/step p50 3.32 to 4.00, middle 4.00;
                sibling busy: middle 0.2%, most 34%; 1 unknown
                busiest: 401 (34%)
     unknown on 17: no window reached the width of a free core: 2.1 adds a step at
