@@ -123,7 +123,7 @@ fn what_is_neither_shown_nor_excluded_ends_with_5() {
     for part in [
         "threadwise: undecided: whether rows/s of ",
         "the smallest change of ",
-        " more studies a side show one of 3%",
+        " more studies per side show one of 3%",
     ] {
         assert!(said.stderr.contains(part), "{part}: {}", said.stderr);
     }
@@ -153,7 +153,8 @@ fn no_change_ends_with_0_also_in_pairs() {
     // Two studies alone: a ratio without a claim.
     let shown = lab.ok(&["compare", "--all", "a0", "b0"]).stdout;
     assert!(
-        shown.contains("One study a side cannot show whether anything changed") && shown.contains("unpaired"),
+        shown.contains("One study per side cannot show whether anything changed")
+            && shown.contains("unpaired"),
         "{shown}"
     );
     let value = json(&lab.ok(&["compare", "a0", "b0", "--json"]).stdout);

@@ -132,7 +132,7 @@ fn too_few_short_queries_have_no_percentile_and_the_verdict_says_what_helps() {
     assert!(queries.short.iter().all(|row| row.short_per_s.is_some() && row.fewest_in_a_block == 998));
     assert_eq!(queries.short_limits[0].undecided_dops, [2, 4]);
     let text = finding_of(&study, &runs);
-    assert!(text.contains("had 998 short queries, and a percentile takes 1,000"), "{text}");
+    assert!(text.contains("had 998 short queries, and a percentile needs 1,000"), "{text}");
     document_of(&study, &runs);
 }
 
