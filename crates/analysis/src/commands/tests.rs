@@ -373,7 +373,7 @@ fn the_verdict_of_a_command() {
             "No ratio (it needs numbers above 0 on both sides) of zero (0 in block 3 of A).",
             "Declared as 2 logical CPUs on 2 cores of 1 package, no SMT, 1 NUMA node.",
             "Trust: noise floor ±0.5%; 8 blocks; no steal seen; enough to decide ±3% with this noise.",
-            "Scope: engine command, workload command, one process a treatment of: bench --time 10.",
+            "Scope: engine command, workload command, one process per treatment of: bench --time 10.",
         ]
     );
 }

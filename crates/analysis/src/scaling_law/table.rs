@@ -362,7 +362,7 @@ mod tests {
         );
         let four = "sessions,throughput,cores,threads_per_core\n1,100,2,2\n2,190,2,2\n3,220,2,2\n4,240,2,2\n";
         assert!(gap(four).contains("4 different loads do not determine the 4 numbers"), "{}", gap(four));
-        assert!(gap(&machines(1.9, &[(2, 2), (4, 2), (8, 2)])).contains("do not tell"));
+        assert!(gap(&machines(1.9, &[(2, 2), (4, 2), (8, 2)])).contains("do not determine"));
         // The clock of one busy core is another than that of four.
         let mut text = "cores,threads_per_core,throughput,clock\n".to_owned();
         for cores in [4, 8, 12, 16, 24] {

@@ -187,7 +187,7 @@ fn what_cannot_be_compared_is_refused_in_one_line() {
         (&["compare", "--all", "a0"][..], "needs two result files or more"),
         (&["compare"], "needs two result files or more"),
         (&["compare", "--card"], "--card needs a result file"),
-        (&["compare", "--all", "a0", "b0", "--fail-on-regression"], "needs at least three studies a side"),
+        (&["compare", "--all", "a0", "b0", "--fail-on-regression"], "needs at least three studies per side"),
         (&["compare", "--all", "--before", "a0", "a1", "--after", "b0", "a0"], "a0 is given twice"),
         (
             &["compare", "--all", "--before", "a0", "a1", "--after", "b0", "copy"],

@@ -219,7 +219,7 @@ fn too_few_studies_cannot_tell() {
     before.truncate(2);
     changed(&(before, after), false, |change, answer| {
         assert!(change.obstacles[0].starts_with(
-            "there are 2 studies before and 3 after, of at least 3 a side, and studies of one machine"
+            "there are 2 studies before and 3 after, of at least 3 per side, and studies of one machine"
         ));
         assert!(
             answer[0].starts_with("These studies cannot tell whether it changed: there are 2 studies before"),

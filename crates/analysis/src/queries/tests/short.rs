@@ -113,7 +113,7 @@ fn the_verdict_says_how_far_the_dop_may_go() {
     let (study, runs) = known();
     let text = finding_of(&study, &runs);
     assert!(
-        text.starts_with("Short queries beside, 2 sessions: on no-smt, against DOP 1 (p99 3.997 ms ["),
+        text.starts_with("Concurrent short queries, 2 sessions: on no-smt, against DOP 1 (p99 3.997 ms ["),
         "{text}"
     );
     assert!(text.contains(": DOP 2 is the highest shown to keep p99 within 10% (1.0"), "{text}");

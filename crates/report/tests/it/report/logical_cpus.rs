@@ -153,7 +153,7 @@ fn a_page_has_a_row_for_each_logical_cpu_and_one_line_for_what_is_unknown() {
         "MHz while busy",
         "W, all packages",
         "&#x2f;J</th>",
-        "Not known: instructions per cycle: the hypervisor gives this virtual machine none",
+        "Unknown: instructions per cycle: the hypervisor gives this virtual machine none",
         "<section id=\"changed-with\"",
         "clock, MHz",
         "it contains the rate",
