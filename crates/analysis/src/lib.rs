@@ -1,4 +1,4 @@
-//! Observations to estimates and findings. Pure: no I/O, no engine, no clock.
+//! From observations to estimates and findings. Pure: no I/O, no engine, no clock.
 //!
 //! Methods and their sources: docs/METHODOLOGY.md.
 

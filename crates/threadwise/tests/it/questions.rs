@@ -198,7 +198,7 @@ fn prices_are_put_beside_what_was_measured() {
         (&["--price-hour=-1"][..], "not a price"),
         (&["--price-hour", "nan"], "not a price"),
         (&["--licence-hour", "1"], "--licence-per"),
-        (&["--price-hour", "0"], "nothing costs anything"),
+        (&["--price-hour", "0"], "there is no price"),
     ] {
         let said = lab.run(&[&["report", "--all", "s.threadwise"][..], args].concat());
         assert_eq!(said.code, Some(2), "{args:?}: {}", said.stderr);
