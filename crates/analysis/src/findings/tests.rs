@@ -274,7 +274,7 @@ fn trust_tells_what_disturbed_and_what_is_open() {
         of_kind(&findings, "trust"),
         "Trust: noise floor ±0.2%; 8 blocks, 1 run failed, 2 runs excluded; steal 4.0%, at most 4.0% in a block; \
          other CPUs were busy 30%; 1 block flagged (steal above 1% or CPUs that the study left free busy above 10%): \
-         trust ratios, not rates; enough to decide ±14% with this noise; ±3% takes 127 blocks (P : A+A'). Left out: \
+         trust ratios, not rates; enough to decide ±14% with this noise; ±3% needs 127 blocks (P : A+A'). Left out: \
          block 0: baseline A failed (crash: worker ended)."
     );
     assert_eq!(

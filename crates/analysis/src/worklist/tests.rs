@@ -318,7 +318,7 @@ fn the_verdict_of_a_work_list() {
              difference shown in 5 comparisons.",
             "Declared as 1 package x 2 cores x 2 threads, SMT on, 1 NUMA node.",
             "Trust: noise floor ±0.5%; 8 blocks; no steal seen; enough to decide ±3% with this noise.",
-            "Scope: engine worklist, workload worklist, recipe sqlite, 40 made items (64 MiB asked for), the largest \
+            "Scope: engine worklist, workload worklist, recipe sqlite, 40 made items (64 MiB requested), the largest \
              first, one queue, evicted from the page cache before each run.",
         ]
     );

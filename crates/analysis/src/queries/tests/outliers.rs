@@ -74,7 +74,7 @@ fn reasons_of_a_slow_execution() {
     let steal = one_slow(|run, at| run.slices[at].cpu_times[0].steal_ns = 1_000_000_000);
     assert_eq!(single(&steal).reason, Reason::Neighbour);
     assert!(
-        single(&steal).text.to_string().contains("steal 17%, mostly 0%"),
+        single(&steal).text.to_string().contains("steal 17%, usually 0%"),
         "{}",
         single(&steal).text.to_string()
     );
