@@ -73,6 +73,9 @@ fn sentence<'a>(
         groups.iter().filter_map(|group| Some((*group, find(group)?))).collect();
     let is_open = |estimate: &Estimate| estimate.ratio.answer == Answer::Undecided;
     let is_all_open = found.iter().all(|(_, estimate)| is_open(estimate));
+    if found.len() > MOST_IN_WORDS && !is_all_open {
+        return extremes(facts, words, &found);
+    }
     let clauses = found.iter().enumerate().map(|(at, (group, estimate))| {
         let place = facts.group_words(group);
         let space = if place.is_empty() { "" } else { " " };
@@ -86,6 +89,74 @@ fn sentence<'a>(
         (false, false) => Some(prose!("{} {}.", words.head, clauses)),
         (false, true) => Some(prose!("Whether {} is not known: {}.", words.question, clauses)),
     }
+}
+
+/// Groups that an answer has room for; of more the table has each.
+const MOST_IN_WORDS: usize = 3;
+
+/// `Two cores do 1.95x [1.90, 2.00] the work of one with l2, the most, and 1.20x [1.10, 1.31] with llc, the least.` The
+/// intervals hold for all groups together.
+fn extremes(facts: &Facts<'_>, words: &Words, found: &[(&str, &Estimate)]) -> Option<Prose> {
+    let by_value = |one: &&(&str, &Estimate), other: &&(&str, &Estimate)| {
+        one.1.ratio.value.total_cmp(&other.1.ratio.value)
+    };
+    let (most, least) = (found.iter().max_by(by_value)?, found.iter().min_by(by_value)?);
+    Some(prose!(
+        "{} {} {} with {}, the most of {}, and {} with {}, the least.",
+        words.head,
+        judged(&most.1.ratio),
+        words.over,
+        level(facts, most.0),
+        found.len(),
+        judged(&least.1.ratio),
+        level(facts, least.0)
+    ))
+}
+
+/// A group by the level of its factor alone, if it has one factor.
+fn level(facts: &Facts<'_>, group: &str) -> String {
+    match group.split_once('=') {
+        Some((_, level)) if !level.contains('=') => level.to_owned(),
+        _ => facts.group_words(group),
+    }
+}
+
+/// A row for each group: the rate of one session, ratios of two, and what a neighbour leaves.
+fn by_group(facts: &Facts<'_>, answer: &[Prose]) -> Option<Table> {
+    let groups = facts.study.groups();
+    if groups.len() <= MOST_IN_WORDS || !is_one_alone(facts) {
+        return None;
+    }
+    let given = answer.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    let ratio = |ratio: Option<&Ratio>| {
+        ratio.map_or_else(Cell::none, |ratio| Cell::text(ratio_text(&ratio.decisive(), &given)))
+    };
+    let found = facts.analysis.found(neighbours::NEIGHBOURS.name);
+    let seen = |name: &str, group: &str| found.and_then(|found| neighbours::estimate(found, name, group));
+    let of_one = |group: &str| {
+        let mut all = facts.study.treatments.iter();
+        let one = all.find(|one| one.group == group && one.role == Role::Baseline)?;
+        facts.analysis.treatments.iter().find(|summary| summary.name == one.name)
+    };
+    let columns = vec![
+        Column::text(""),
+        Column::figure(kinds::of(facts.study).nouns(facts.study).rate),
+        Column::figure("two cores"),
+        Column::figure("one core"),
+        Column::figure("beside a neighbour").drop_at(1),
+    ];
+    let rows = groups.iter().map(|group| {
+        let two = facts.two_cores(group).and_then(|name| facts.against_alone(name, THROUGHPUT));
+        let one = core_yield(facts, group).map(|estimate| &estimate.ratio);
+        vec![
+            Cell::text(level(facts, group)),
+            Cell::mean(of_one(group).and_then(|one| one.metrics.get(THROUGHPUT))),
+            ratio(two.map(|estimate| &estimate.ratio)),
+            ratio(one.or_else(|| seen(neighbours::OVER_ONE, group))),
+            ratio(seen(neighbours::LEFT, group)),
+        ]
+    });
+    Some(Table::new("", columns, rows))
 }
 
 /// `1.87x [1.83, 1.91]`, and whether it is the same.
@@ -131,6 +202,9 @@ fn hidden(facts: &Facts<'_>) -> Option<Prose> {
 pub fn table(facts: &Facts<'_>, answer: &[Prose]) -> Option<Table> {
     if facts.study.is_fixed_work() || facts.study.external.is_some() {
         return None;
+    }
+    if let Some(table) = by_group(facts, answer) {
+        return Some(table);
     }
     let (group, members) = largest(facts)?;
     let shown: Vec<&TreatmentSummary> =

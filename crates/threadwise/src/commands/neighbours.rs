@@ -58,7 +58,7 @@ pub struct NeighboursArgs {
 const DURATION_S: f64 = 60.0;
 /// Between two looks: of one that ends soon, and of one for hours.
 const EVERY: Duration = Duration::from_millis(20);
-const EVERY_OF_HOURS: Duration = Duration::from_millis(100);
+const EVERY_OF_HOURS: Duration = Duration::from_millis(200);
 /// Time of a line of `--watch`.
 const WINDOW: Duration = Duration::from_secs(60);
 /// Of intervals.

@@ -131,18 +131,25 @@ fn sum(words: &[u64]) -> u64 {
     words.iter().fold(0, |sum, word| sum.wrapping_add(*word))
 }
 
+/// A loop without data. Its steps are of a kind that a compiler can neither combine nor put into vectors.
 fn looped(kernel: Kernel, seed: u64) -> u64 {
     match kernel {
+        // A product with itself has no closed form.
         Kernel::Multiply => {
-            (0..TURNS).fold(seed, |value, _| value.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1))
+            (0..TURNS).fold(seed, |value, _| value.wrapping_mul(value | 1).wrapping_add(seed))
         }
         _ => {
-            // Eight chains of operations of one cycle, which a compiler can neither shorten nor put into vectors.
             let mut chains: [u64; 8] = std::array::from_fn(|at| seed.wrapping_add(at as u64));
-            for _ in 0..TURNS / 8 {
-                for chain in &mut chains {
-                    *chain = black_box(chain.wrapping_add(seed));
-                }
+            for _ in 0..TURNS / 16 {
+                let [a, b, c, d, e, f, g, h] = &mut chains;
+                *a = a.rotate_left(5) ^ seed;
+                *b = b.rotate_left(7).wrapping_add(seed);
+                *c = c.rotate_left(11) ^ seed;
+                *d = d.rotate_left(13).wrapping_add(seed);
+                *e = e.rotate_left(17) ^ seed;
+                *f = f.rotate_left(19).wrapping_add(seed);
+                *g = g.rotate_left(23) ^ seed;
+                *h = h.rotate_left(29).wrapping_add(seed);
             }
             chains.iter().fold(0, |sum, chain| sum ^ chain)
         }
