@@ -249,7 +249,7 @@ def damaged(path: str, cause: Exception) -> Failed:
     path = os.path.realpath(path)
     why = "it does not exist" if isinstance(cause, FileNotFoundError) else str(cause)
     return Failed("engine", f"{path} cannot be read ({why}); remove the folder "
-                            f"{os.path.dirname(path)}, then it is made anew by the next run")
+                            f"{os.path.dirname(path)}, then it is made again by the next run")
 
 
 def read_queries(data_dir: Path, stream: int, numbers: tuple[int, ...]) -> dict[int, str]:

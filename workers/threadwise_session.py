@@ -182,7 +182,7 @@ def one_error(engine: str, action: str, cause: BaseException) -> Failed:
     """An engine's error on one line, with what can be done about it. All of its text is in the log,
     with the traceback."""
     text = str(cause) or type(cause).__name__
-    hint = "if the data is damaged, remove its folder, it is made anew"
+    hint = "if the data is damaged, remove its folder, it is made again"
     lower = text.lower()
     if "max_temp_directory_size" in lower or "no space left" in lower:
         hint = "raise spill_limit_mb or memory_limit_mb, or name a roomier spill_dir"

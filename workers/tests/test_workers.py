@@ -531,11 +531,11 @@ class Faults(OneEngine):
         whole = path.read_bytes()
         path.write_bytes(whole[: len(whole) // 2])
         with working(engine) as worker:
-            self.assert_failed(worker.ask_load(folder), "engine", str(path), "made anew")
+            self.assert_failed(worker.ask_load(folder), "engine", str(path), "made again")
         quarter = len(whole) // 4
         path.write_bytes(whole[:quarter] + bytes(2 * quarter) + whole[3 * quarter:])
         with prepared(engine, folder, queries="1") as worker:
-            self.assert_failed(worker.ask_go([1]), "engine", engine, "q01", "made anew")
+            self.assert_failed(worker.ask_go([1]), "engine", engine, "q01", "made again")
         path.unlink()
         with working(engine) as worker:
             self.assert_failed(worker.ask_load(folder), "engine", str(path), "does not exist")
