@@ -5,7 +5,7 @@ use crate::mutate::{HOSTILE, NUMBERS};
 use crate::random::Random;
 use serde_json::{Map, Value};
 
-/// Mutates a value in place, `count` times; `donors` give parts.
+/// Mutates a value in place, `times` times; `donors` give parts.
 pub fn mutate(random: &mut Random, value: &mut Value, times: usize, donors: &[Value]) {
     for _ in 0..times {
         let places = count(value);

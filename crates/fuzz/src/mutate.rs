@@ -81,7 +81,7 @@ pub const HOSTILE: [&str; 30] = [
 /// Longest input that repeating makes, bytes.
 const LONGEST: usize = 256 << 10;
 
-/// Mutates a text in place, `count` times; `donors` give lines and tokens.
+/// Mutates a text in place, `times` times; `donors` give lines and tokens.
 pub fn text(random: &mut Random, bytes: &mut Vec<u8>, times: usize, donors: &[Vec<u8>]) {
     for _ in 0..times {
         match random.below(10) {
@@ -92,7 +92,7 @@ pub fn text(random: &mut Random, bytes: &mut Vec<u8>, times: usize, donors: &[Ve
     }
 }
 
-/// Mutates binary bytes in place, `count` times.
+/// Mutates binary bytes in place, `times` times.
 pub fn binary(random: &mut Random, bytes: &mut Vec<u8>, times: usize) {
     for _ in 0..times {
         flip(random, bytes);

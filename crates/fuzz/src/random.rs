@@ -27,7 +27,7 @@ impl Random {
         if limit == 0 { 0 } else { (self.next() % limit as u64) as usize }
     }
 
-    /// Yes in `percent` of a hundred cases.
+    /// Yes in `share` percent of the cases.
     pub fn percent(&mut self, share: usize) -> bool {
         self.below(100) < share
     }

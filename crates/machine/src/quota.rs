@@ -39,7 +39,7 @@ impl Quota {
         busy_cpus as f64 >= self.cpus
     }
 
-    /// Its worth in whole CPUs.
+    /// Number of whole CPUs that it is worth.
     pub fn whole_cpus(&self) -> u32 {
         // A float that is too large saturates.
         self.cpus.floor() as u32

@@ -31,7 +31,7 @@ pub struct Add<'a> {
     pub python: Option<&'a OsStr>,
     /// A folder with the packages' files, for machines without internet.
     pub wheels: Option<&'a Path>,
-    /// Make it anew even if it exists.
+    /// Make it again even if it exists.
     pub force: bool,
     /// The value of `PATH`.
     pub path: &'a OsStr,
@@ -50,7 +50,7 @@ pub struct Added {
 
 impl Engines {
     /// Makes the environments that the engine `name` needs, its own first, or reports that they exist;
-    /// [`Add::force`] makes only its own anew. `progress` gets a line for each step; `stop` ends it, and leftovers are
+    /// [`Add::force`] makes only its own again. `progress` gets a line for each step; `stop` ends it, and leftovers are
     /// removed.
     ///
     /// # Errors

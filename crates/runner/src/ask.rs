@@ -42,7 +42,7 @@ pub fn hello(settings: &Settings) -> Result<Hello, RunnerError> {
     asked(settings, |_, hello, _| Ok(hello))
 }
 
-/// Starts a worker only for the facts of these options' server, and those in `what`.
+/// Starts a worker only for the facts of these options' server, and those in `also`.
 ///
 /// # Errors
 /// As [`hello`]; or the server cannot be asked, a failure of the kind `engine` or `option`.

@@ -455,7 +455,7 @@ mod tests {
 
     #[test]
     fn four_loops_of_others_are_seen_though_we_wait_as_much_as_they() {
-        // 1 session of ours and 4 loops on 2 CPUs: always a waiter, and we wait for longer than PSI counts.
+        // 1 session and 4 loops on 2 CPUs: always a waiter, and we wait for longer than PSI counts.
         let why = twice(&block([SECOND; 2], (450 * MS, 1100 * MS), Some(SECOND))).unwrap();
         assert!(why.contains("used 78% of the allowed logical CPUs") && why.contains("kept"), "{why}");
         let why = twice(&block([SECOND; 2], (450 * MS, 1100 * MS), None)).unwrap();

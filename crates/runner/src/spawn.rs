@@ -33,7 +33,7 @@ pub struct Launch<'a> {
     pub memory: &'a MemoryBinding,
     /// Its current folder.
     pub folder: &'a Path,
-    /// File for its stdout and stderr; made anew.
+    /// File for its stdout and stderr; replaced.
     pub log: &'a Path,
     /// Prefixes of variables that it gets although they may hold a password.
     pub environment: &'a [String],

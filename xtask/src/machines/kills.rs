@@ -58,7 +58,7 @@ pub fn judged(is_all: bool, output: &str) -> Vec<String> {
     }
     let compared = output.lines().find_map(|line| line.strip_prefix("lines ")?.trim().parse::<usize>().ok());
     if compared.is_none_or(|lines| lines < LEAST_LINES) {
-        found.push(format!("{compared:?} lines of state are compared, not {LEAST_LINES} at the least"));
+        found.push(format!("{compared:?} lines of state are compared, fewer than {LEAST_LINES}"));
     }
     found
 }

@@ -13,7 +13,7 @@ pub struct Machine {
     pub about: &'static str,
     /// Whether CI boots it.
     pub is_quick: bool,
-    /// Its parts.
+    /// Its hardware.
     pub guest: Guest<'static>,
     /// Logical CPUs that are present and offline.
     pub offline: &'static [u32],

@@ -155,7 +155,7 @@ fn half(cores: &[PartCore], machine: &Machine) -> Result<Vec<u32>, String> {
     }
 }
 
-/// All allowed logical CPUs but `n`: whole cores at the end of the draw stay free as far as they fit, then last
+/// All allowed logical CPUs but `free`: whole cores at the end of the draw stay free as far as they fit, then last
 /// siblings.
 ///
 /// # Errors

@@ -119,7 +119,7 @@ impl Meeting {
     pub fn attend(&self, place: Place, scratch: &mut Scratch) -> (Seen, Option<Present>) {
         let mut seen = Seen::default();
         let Some(present) = self.gather(0, self.all, place) else { return (seen, None) };
-        // A thread whose partner did not arrive waits until the line's limit; that may be in vain, but the pairs
+        // A thread whose partner did not arrive waits until the line's limit; that may be for nothing, but the pairs
         // of others need not be known to all.
         match place.pair.and_then(|(pair, leads)| Some((self.pairs.get(pair)?, leads))) {
             Some((pair, true)) => seen.line_ns = pair.lead(),

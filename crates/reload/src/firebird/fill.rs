@@ -17,7 +17,7 @@ const TABLE: &str = "create table items (id integer not null primary key, name v
                      note varchar(200), amount double precision, on_day date);\n\
                      create index items_day on items (on_day);\ncommit;\n";
 
-/// Makes a database of at least `bytes` bytes.
+/// Makes a database of at least `size_bytes` bytes.
 ///
 /// # Errors
 /// The reason, in one line.

@@ -74,7 +74,7 @@ fn alike(input: &Input<'_>, lanes: &mut [Lane<'_>]) {
     }
 }
 
-/// Runs the treatments of a phase by turns unmeasured, after a switch of the machine, for at least `shortest`.
+/// Runs the treatments of a phase by turns unmeasured, after a switch of the machine, for at least `settle_ns`.
 pub(super) fn settle(
     input: &Input<'_>,
     lanes: &mut [Lane<'_>],

@@ -19,7 +19,7 @@ pub struct Call<'a> {
     pub args: Vec<OsString>,
     /// Its current folder.
     pub folder: &'a Path,
-    /// Its output; made anew.
+    /// Its output; replaced.
     pub log: &'a Path,
 }
 

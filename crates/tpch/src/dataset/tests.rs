@@ -150,7 +150,7 @@ fn damage_is_reported_and_made_good() {
 
     let manifest = fs::read_to_string(made.folder.join(manifest::FILE)).unwrap();
     fs::write(made.folder.join(manifest::FILE), manifest.replace("rows 5 ", "rows 6 ")).unwrap();
-    assert!(refusal(&stage).contains("no whole manifest.txt"), "{}", refusal(&stage));
+    assert!(refusal(&stage).contains("no complete manifest.txt"), "{}", refusal(&stage));
     stage.make(KEY).unwrap();
 
     fs::rename(&made.folder, stage.root().join("sf0.1")).unwrap();
@@ -166,7 +166,7 @@ fn contents_that_changed_without_their_size_are_found_by_verifying() {
     fs::write(made.folder.join("nation.parquet"), "rows of NATION at 0.01").unwrap();
     assert!(find(&stage.root(), KEY).unwrap().is_some());
     let refusal = is_whole(&made).unwrap_err().to_string();
-    assert!(refusal.contains("nation.parquet has other contents"), "{refusal}");
+    assert!(refusal.contains("the contents of nation.parquet do not match"), "{refusal}");
     let stopped = verify(&made, &mut |_| {}, &AtomicBool::new(true)).unwrap_err();
     assert!(matches!(stopped, DatasetError::Stopped));
 }
