@@ -1,23 +1,23 @@
 """Worker for ClickHouse, on the Python package `chdb-core` (written against 26.9.0).
 
-Facts that this program follows, each seen with 26.9.0 on Linux:
+Facts that this program relies on, each observed with 26.9.0 on Linux:
 
 * Threads. `max_threads` is the degree of parallelism of a query's pipeline, without the session's
   own thread, which plans and then waits. Parquet files are decoded by as many further threads as
   `max_parsing_threads` says, which is set to the same number; with 1 the pipeline's thread decodes.
   A file is read ahead by one more thread, which takes a twentieth of a scan's CPU time. Threads of one
-  pool take turns in all of that within a query (5 to 12 of them at a degree of 2), so that those that
-  took part say nothing of the degree: it is not observed. `max_threads_min_free_memory_per_thread`
-  would lower the degree unasked: 0.
+  pool take turns in all of that within a query (5 to 12 of them at a degree of 2), so their number
+  does not show the degree: it is not observed. `max_threads_min_free_memory_per_thread`
+  would lower the degree by itself, so it is 0.
 * The engine starts threads when it is imported. They inherit the worker's mask, but for the background
   threads of its allocator, each of which binds itself to one logical CPU: they are ended by
   `jemalloc_enable_background_threads`.
 * Timers. The thread MemoryWorker looks at the memory of the process 20 times a second (0.2% of a
   logical CPU); `memory_worker_period_ms` makes that once in 10 s.
-* Planning cannot be told apart: a query is planned in the call that executes it, and subqueries that
+* Planning cannot be separated: a query is planned in the call that executes it, and subqueries that
   give one value (in Q11, Q15 and Q22) or rows to look up (in Q18 and Q20) are executed while it is
   planned.
-* What an execution teaches the next one is off: sizes of hash tables (`collect_hash_table_stats_…`)
+* Learning from earlier executions is off: sizes of hash tables (`collect_hash_table_stats_…`)
   reordered the joins of Q2, Q5, Q7, Q8 and Q9 after they had run once, and there are caches of what
   filters and counts found. Expressions are compiled before the first execution instead of the fourth,
   which took 35 ms more: EXPLAIN PIPELINE compiles them.
@@ -47,10 +47,10 @@ if TYPE_CHECKING:
     import chdb
     import pyarrow
 
-#: Where the engine is opened, in memory, and what is set for all of it: see "Timers" and its threads.
+#: Address of the engine, in memory, with its global settings: see "Timers" and its threads.
 ADDRESS = ":memory:?memory_worker_period_ms=10000&jemalloc_enable_background_threads=0"
 
-#: Settings that have an option of their own, and those that the measurement rests on.
+#: Settings that have an option of their own, and those that the measurement depends on.
 RESERVED = {
     "max_threads": "use the option dop",
     "max_parsing_threads": "use the option dop",
@@ -60,8 +60,8 @@ RESERVED = {
     "max_memory_usage": "use the option memory_limit_mb",
     "max_temporary_data_on_disk_size_for_query": "use the option spill_limit_mb",
     "use_parquet_metadata_cache": "use the option cache",
-    "join_use_nulls": "answers are checked, and rest on it",
-    "aggregate_functions_null_for_empty": "answers are checked, and rest on it",
+    "join_use_nulls": "answers are checked, and depend on it",
+    "aggregate_functions_null_for_empty": "answers are checked, and depend on it",
     "collect_hash_table_stats_during_joins": "plans would change from one execution to the next",
     "collect_hash_table_stats_during_aggregation": "executions would differ from the first one",
     "use_hash_table_stats_for_join_reordering": "plans would change from one execution to the next",
@@ -90,7 +90,7 @@ BASE: dict[str, Value] = {
 #: Memory per byte of encoded column data: 154 MB of tables from 61 MB at scale 0.1, 26.9.0.
 MEMORY_FACTOR = 2.6
 
-#: Letters that a path must not have: in names of files they are patterns.
+#: Characters that a path must not have: in file names they are patterns.
 PATTERN = re.compile(r"[*?{}]")
 
 
@@ -108,7 +108,7 @@ def said(cause: Exception) -> str:
     text = re.sub(r"^Code: \d+\. DB::\w+: ", "", str(cause))
     kind = re.search(r"\(([A-Z_0-9]+)\)\s*$", text)
     text = text[: kind.start()].rstrip() if kind else text
-    # What the message of a limit has in common with those of other engines.
+    # Words that messages about limits share with those of other engines.
     word = {"MEMORY_LIMIT_EXCEEDED": "out of memory: ",
             "TOO_MANY_ROWS_OR_BYTES": "no space left for spill files: "}
     return word.get(kind[1], "") + text if kind else text
@@ -134,12 +134,12 @@ def do(connection: chdb.Connection, sql: str) -> str:
 
 
 def set_settings(connection: chdb.Connection, settings: dict[str, Value]) -> None:
-    """SET NAME = VALUE for each; an unknown name or value is a fault of the option."""
+    """SET NAME = VALUE for each; an unknown name or value is an error of the option."""
     for name, value in settings.items():
         if name.lower() in RESERVED:
             raise Failed("option", f"settings.{name} cannot be set: {RESERVED[name.lower()]}")
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-            raise Failed("option", f"settings.{name}: ClickHouse has no setting of such a name")
+            raise Failed("option", f"settings.{name}: ClickHouse has no setting of that name")
         try:
             do(connection, f"SET {name} = {quoted(value)}")
         except Exception as cause:
@@ -150,8 +150,8 @@ def set_settings(connection: chdb.Connection, settings: dict[str, Value]) -> Non
 
 
 def limits(options: Options, sessions: int) -> dict[str, Value]:
-    """Settings of a stream's limits. It spills from a quarter of its memory on, since merging what
-    was spilled takes memory again."""
+    """Settings of a stream's limits. It spills from a quarter of its memory on, since merging
+    spilled data takes memory again."""
     settings: dict[str, Value] = {}
     if options.memory_limit_bytes is not None:
         own_bytes = options.memory_limit_bytes // sessions
@@ -166,7 +166,7 @@ def limits(options: Options, sessions: int) -> dict[str, Value]:
 
 
 class ClickHouseStream:
-    """A connection to the one engine of the process, with settings of its own."""
+    """A connection to the single engine of the process, with its own settings."""
 
     worker_tids = None
 
@@ -205,7 +205,7 @@ class ClickHouseStream:
         return rows_of(self.connection, planned)
 
     def after(self, number: int, planned: str) -> After:
-        """What was spilled, which the engine counts for the process."""
+        """Spilled bytes, which the engine counts for the process."""
         return After(None, self.plans[number], self._spilled(), planning_known=False,
                      dop_known=False)
 
@@ -232,7 +232,7 @@ class ClickHouse:
 
     name = "clickhouse"
     package = "chdb-core"
-    refused = {"short": "ClickHouse has no short queries beside its streams; take duckdb or "
+    refused = {"short": "ClickHouse has no short queries beside its streams; use duckdb or "
                         "postgres"}
 
     def __init__(self) -> None:
@@ -241,7 +241,7 @@ class ClickHouse:
         self.control: chdb.Connection | None = None
 
     def check(self, options: Options) -> None:
-        """Tries the settings on an engine that is closed again."""
+        """Tries the settings on a temporary engine."""
         import chdb
 
         connection = chdb.connect(ADDRESS)
@@ -256,10 +256,10 @@ class ClickHouse:
         return whole // sessions
 
     def start(self, dop: int, sessions: int) -> None:
-        """Every session has a degree of its own."""
+        """Every session has its own degree."""
 
     def open(self, setup: Setup) -> ClickHouseStream:
-        """A session; the first one opens the engine and makes the tables."""
+        """A session; the first one opens the engine and creates the tables."""
         if self.control is None:
             self.control = self._open_engine(setup)
         return ClickHouseStream(setup, self.control)
@@ -272,7 +272,7 @@ class ClickHouse:
         for table in TABLES:
             path = data_file(setup.data_dir, table)
             if PATTERN.search(path):
-                raise Failed("option", f"ClickHouse takes {path} for a pattern of names; use a "
+                raise Failed("option", f"ClickHouse reads {path} as a pattern of names; use a "
                                        "folder whose path has none of * ? { }")
             file = f"file({quoted(path)}, Parquet)"
             if setup.options.storage == "memory":

@@ -4,7 +4,7 @@ Usage: PYTHON cluster_by_shipdate.py SRC_DIR DST_DIR. Reads SRC_DIR/lineitem.par
 DST_DIR/lineitem.parquet, snappy, with about as many rows in a row group as the source has. DuckDB
 sorts in at most 1 GB of memory and spills into DST_DIR; its COPY would make every column nullable,
 so the sorted rows are written by pyarrow under the schema of the source: names, types, required
-columns and field numbers stay the same. The file gets its name only when it is whole and has been
+columns and field numbers stay the same. The file gets its name only when it is complete and has been
 flushed to disk.
 """
 
@@ -41,7 +41,7 @@ def quoted(path: str) -> str:
 
 
 def write_sorted(source: str, target: str, spill: str) -> None:
-    """Sorts with what this process may use of CPUs, and `MEMORY_LIMIT`."""
+    """Sorts within this process's allowed CPUs and `MEMORY_LIMIT`."""
     config = {"autoinstall_known_extensions": False, "autoload_known_extensions": False,
               "allow_persistent_secrets": False, "memory_limit": MEMORY_LIMIT, "pin_threads": "off",
               "threads": min(len(os.sched_getaffinity(0)), 4)}
@@ -102,7 +102,7 @@ def cluster(source: str, target: str) -> None:
 
 
 def main() -> int:
-    """The status to exit with."""
+    """The exit status."""
     if len(sys.argv) != 3:
         print("usage: cluster_by_shipdate.py SRC_DIR DST_DIR", file=sys.stderr)
         return 2
@@ -114,7 +114,7 @@ def main() -> int:
         cluster(source, target)
     except (OSError, ValueError, duckdb.Error, pyarrow.ArrowException) as cause:
         print(f"{target} could not be written from {source}: {first_sentence(str(cause))}; check the "
-              "room on the disk, or make the source anew", file=sys.stderr)
+              "free disk space, or generate the source again", file=sys.stderr)
         return 1
     return 0
 

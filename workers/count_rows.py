@@ -1,6 +1,6 @@
 """Prints `table rows` for the eight tables in a folder, from the footers of the Parquet files.
 
-Usage: PYTHON count_rows.py DIR. A file is taken for whole when its footer, which is its end, can be
+Usage: PYTHON count_rows.py DIR. A file counts as complete if its footer, which is its end, can be
 read and every column chunk that the footer names lies inside the file (Parquet format, "File
 Format": footer length and `PAR1` are the last 8 bytes). Contents are not read; checksums are the
 caller's task.
@@ -21,7 +21,7 @@ from threadwise_load import TABLES  # noqa: E402
 
 
 def rows_of(path: str) -> int:
-    """Rows of a file; ValueError where a column chunk lies outside of it."""
+    """Rows of a file; ValueError if a column chunk is outside it."""
     size = os.path.getsize(path)
     with pyarrow.parquet.ParquetFile(path) as file:
         metadata = file.metadata
@@ -30,13 +30,13 @@ def rows_of(path: str) -> int:
                 chunk = metadata.row_group(group).column(index)
                 start = chunk.dictionary_page_offset or chunk.data_page_offset
                 if start < 4 or start + chunk.total_compressed_size > size - 8:
-                    raise ValueError(f"column {chunk.path_in_schema} of row group {group} lies "
-                                     "outside of the file")
+                    raise ValueError(f"column {chunk.path_in_schema} of row group {group} is "
+                                     "outside the file")
         return metadata.num_rows
 
 
 def main() -> int:
-    """The status to exit with."""
+    """The exit status."""
     if len(sys.argv) != 2:
         print("usage: count_rows.py DIR", file=sys.stderr)
         return 2

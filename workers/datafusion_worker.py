@@ -1,10 +1,10 @@
 """Worker for Apache DataFusion, on the Python package `datafusion` (written against 55.0.0).
 
-Facts that this program follows, each seen with 55.0.0 on Linux:
+Facts that this program relies on, each observed with 55.0.0 on Linux:
 
-* Threads. `target_partitions` is the degree of parallelism. The partitions are worked on by the
-  threads of one Tokio runtime, which all streams share: it has TOKIO_WORKER_THREADS of them, read
-  when the runtime is made, at the first use. Where a plan has one partition only (dop 1) it is the
+* Threads. `target_partitions` is the degree of parallelism. The threads of one Tokio runtime, which
+  all streams share, work on the partitions: it has TOKIO_WORKER_THREADS of them, read when the
+  runtime is created, at the first use. Where a plan has one partition only (dop 1) it is the
   session's thread that works, not one of the runtime. With more partitions that thread runs the
   last operators (the merge of sorted rows, for 18,314 rows of Q16 a tenth of a worker's time); it
   is not counted beside the workers then.
@@ -52,7 +52,7 @@ RESERVED = {
 #: Memory per byte of encoded column data: 2633 MB of batches from 661 MB at scale 1, 55.0.0.
 MEMORY_FACTOR = 4.2
 
-#: How long the threads of the runtime may take to start, seconds.
+#: Time limit for the start of the runtime's threads, seconds.
 START_S = 30.0
 
 #: Caches of the runtime, which are emptied and kept empty for cache=cold.
@@ -65,7 +65,7 @@ def setting_text(value: Value) -> str:
 
 
 def config_of(options: Options, dop: int) -> datafusion.SessionConfig:
-    """The configuration of a session; an unknown setting is a fault of the option."""
+    """The configuration of a session; an unknown setting is an error of the option."""
     import datafusion
 
     config = datafusion.SessionConfig().with_target_partitions(dop)
@@ -90,7 +90,7 @@ def config_of(options: Options, dop: int) -> datafusion.SessionConfig:
 
 
 class DataFusionStream:
-    """A session context with a memory pool and a spill folder of its own."""
+    """A session context with its own memory pool and spill folder."""
 
     def __init__(self, setup: Setup, worker_tids: set[int], tables: dict[str, Any] | None) -> None:
         import datafusion
@@ -155,7 +155,7 @@ class DataFusion:
 
     name = "datafusion"
     package = "datafusion"
-    refused = {"short": "DataFusion has no short queries beside its streams; take duckdb or "
+    refused = {"short": "DataFusion has no short queries beside its streams; use duckdb or "
                         "postgres"}
 
     def __init__(self) -> None:
@@ -166,7 +166,7 @@ class DataFusion:
         self.tables: dict[str, Any] | None = None
 
     def check(self, options: Options) -> None:
-        """Tries the settings on a configuration that is thrown away."""
+        """Tries the settings on a temporary configuration."""
         config_of(options, 1)
 
     def memory_bytes(self, options: Options, encoded_bytes: int, sessions: int) -> int:
@@ -202,7 +202,7 @@ class DataFusion:
                 return set(tids)
             time.sleep(0.001)
         raise Failed("engine", f"the {self.workers} threads of DataFusion did not start within "
-                               f"{START_S:.0f} s; look for a limit on threads (ulimit -u, "
+                               f"{START_S:.0f} s; check the limits on threads (ulimit -u, "
                                "pids.max), or lower dop")
 
     def _read_tables(self, setup: Setup) -> dict[str, Any]:

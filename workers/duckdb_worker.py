@@ -1,6 +1,6 @@
-"""Worker for DuckDB, on the Python package `duckdb` (written against 2.0.0; 1.5.6 was tried beside it).
+"""Worker for DuckDB, on the Python package `duckdb` (written against 2.0.0; 1.5.6 was tested too).
 
-Facts that this program follows, each seen with 2.0.0 on Linux:
+Facts that this program relies on, each observed with 2.0.0 on Linux:
 
 * Threads. `threads` is the degree of parallelism and includes the calling thread (the number that
   is started is `threads - external_threads`, and `external_threads` is 1 by default). The 8 further
@@ -16,7 +16,7 @@ Facts that this program follows, each seen with 2.0.0 on Linux:
   at all costs about 0.1 to 0.5 ms a query.
 * The answer. `execute` returns before the query has ended (rows are streamed) and `fetchall` spends
   more time on Python objects than on rows. `Relation.to_arrow_table` returns when the whole answer
-  is in memory, in columns; text is made of it outside of the clock.
+  is in memory, in columns; it is converted to text outside the measured time.
 * Caches. The external file cache is off, so that file contents come from the page cache alone;
   `parquet_metadata_cache` stays off as by default: footers are read in planning.
 * `max_temp_directory_size` given to `connect` is shown but not enforced: it is set by SET.
@@ -44,7 +44,7 @@ from threadwise_worker import main  # noqa: E402
 if TYPE_CHECKING:
     import duckdb
 
-#: Settings that have an option of their own, and those that the measurement rests on.
+#: Settings that have an option of their own, and those that the measurement depends on.
 RESERVED = {
     "threads": "use the option dop",
     "worker_threads": "use the option dop",
@@ -52,8 +52,8 @@ RESERVED = {
     "max_memory": "use the option memory_limit_mb",
     "temp_directory": "use the option spill_dir",
     "max_temp_directory_size": "use the option spill_limit_mb",
-    "external_threads": "the measurement rests on it",
-    "pin_threads": "placements are made by threadwise",
+    "external_threads": "the measurement depends on it",
+    "pin_threads": "threadwise places the threads",
     "enable_profiling": "planning time is read by it",
     "profiling_coverage": "planning time is read by it",
     "profiling_mode": "planning time is read by it",
@@ -83,7 +83,7 @@ BASE: dict[str, Value] = {
 METRICS = ("planner.total_time", "optimizer.total_time", "physical_planner.total_time",
            "system.peak_temp_dir_size")
 
-#: The same before 2.0.0, and settings that are not there.
+#: The same before 2.0.0, and settings that do not exist there.
 OLD_METRICS = ("PLANNER", "ALL_OPTIMIZERS", "PHYSICAL_PLANNER", "SYSTEM_PEAK_TEMP_DIR_SIZE")
 NEW_SETTINGS = ("async_threads",)
 
@@ -96,13 +96,13 @@ def is_old() -> bool:
 
 
 def base() -> dict[str, Value]:
-    """`BASE` as far as the package has it."""
+    """The settings of `BASE` that the package has."""
     left_out = NEW_SETTINGS if is_old() else ()
     return {name: value for name, value in BASE.items() if name not in left_out}
 
 
 def track_metrics(connection: duckdb.DuckDBPyConnection) -> None:
-    """Has planning timed, and nothing else."""
+    """Enables timing of planning, and nothing else."""
     connection.execute("SET enable_profiling = 'no_output'")
     if is_old():
         wanted = json.dumps(dict.fromkeys(OLD_METRICS, "true"))
@@ -120,7 +120,7 @@ def planning_s(profile: dict[str, Any]) -> float:
 
 
 def spilled_bytes(profile: dict[str, Any]) -> int:
-    """The most that lay in spill files at a time; what was written in all is not reported."""
+    """Peak size of spill files; the total written is not reported."""
     if "system" in profile:
         return profile["system"]["peak_temp_dir_size"]
     return profile["system_peak_temp_dir_size"]
@@ -136,12 +136,12 @@ def quoted(value: Value) -> str:
 
 
 def set_settings(connection: duckdb.DuckDBPyConnection, settings: dict[str, Value]) -> None:
-    """SET NAME = VALUE for each; an unknown name or value is a fault of the option."""
+    """SET NAME = VALUE for each; an unknown name or value is an error of the option."""
     for name, value in settings.items():
         if name.lower() in RESERVED:
             raise Failed("option", f"settings.{name} cannot be set: {RESERVED[name.lower()]}")
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-            raise Failed("option", f"settings.{name}: DuckDB has no setting of such a name")
+            raise Failed("option", f"settings.{name}: DuckDB has no setting of that name")
         try:
             connection.execute(f"SET {name} = {quoted(value)}")
         except Exception as cause:
@@ -207,11 +207,11 @@ class DuckDbStream:
 
 
 class DuckDbShort:
-    """A database of its own with one thread, which holds the two columns that are asked for in
-    memory, whatever `storage` says.
+    """A database of its own with one thread, which holds the two requested columns in memory,
+    whatever `storage` says.
 
-    A lookup then takes CPU time of the session's thread alone, and shares nothing with the streams
-    but the CPUs. In a Parquet file a group of rows would have to be decoded for it: 6.8 ms at scale
+    A lookup then takes CPU time of the session's thread alone, and shares only the CPUs
+    with the streams. In a Parquet file a group of rows would have to be decoded for it: 6.8 ms at scale
     1 in place of 0.8 ms (medians, 2.0.0). There is no index: DuckDB keeps the range of keys of
     every 122,880 rows, and reads those that may have the key."""
 
@@ -246,7 +246,7 @@ class DuckDb:
              "the number of threads that run"]
 
     def check(self, options: Options) -> None:
-        """Tries the settings on a database that is thrown away."""
+        """Tries the settings on a temporary database."""
         import duckdb
 
         with duckdb.connect(":memory:", config=base() | {"threads": 1}) as connection:

@@ -1,7 +1,7 @@
 """Worker for a server of Oracle Database, on the driver `oracledb` in its thin mode (written against 26.1.0).
 
-No server was at hand when this was written: statements were parsed by parsers of others and the program was tried
-against a model. Facts that it follows, with their sources:
+No server was available when this was written: statements were checked with third-party parsers and the program was
+tested against a model. Facts that it relies on, with their sources:
 
 * A COMMIT in PL/SQL does not wait for the log before the whole call ends (Database Advanced Application Developer's
   Guide, "COMMIT … WRITE"): `durability=full` is COMMIT WRITE IMMEDIATE WAIT, `relaxed` is COMMIT WRITE BATCH NOWAIT.
@@ -9,8 +9,8 @@ against a model. Facts that it follows, with their sources:
 * Sessions are DEDICATED, so that each has a process of its own.
 * CPU time is DB CPU of V$SESS_TIME_MODEL, in microseconds; statistics in hundredths of a second are not used.
 * Views of the Diagnostics Pack and of the Tuning Pack (V$ACTIVE_SESSION_HISTORY, V$SQL_MONITOR, DBA_HIST_…) need a
-  licence of their own, and are never read.
-* Names of our objects have at most 30 bytes, for 12.1.
+  separate licence, and are never read.
+* Names of the objects that it creates have at most 30 bytes, for 12.1.
 
 Modules: `threadwise_oracle_worker` (protocol), `_address` and `_options` (what is asked for), `_server` (connections
 and statements), `_schema` (what we make), `_blocks`, `_rows`, `_tpch`, `_tables` (data), `_session`, `_query`, `_crew`

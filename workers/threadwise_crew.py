@@ -1,4 +1,4 @@
-"""The sessions of a worker together: opened one after the other, and the slices they work.
+"""All sessions of a worker: opens them one after the other, and runs their slices.
 
 The main thread waits in a lock for the sessions, with the time limit of the slice.
 """
@@ -25,12 +25,12 @@ from threadwise_session import (
 )
 from threadwise_short import ShortSession
 
-#: How long sessions may take to stop after they were interrupted.
+#: Time limit for sessions to stop after an interrupt.
 INTERRUPT_S = 10.0
 
 
 class Crew:
-    """The sessions of a worker that was prepared."""
+    """The sessions of a prepared worker."""
 
     def __init__(self, engine: Engine, load: Load, options: Options, cpus: list[set[int]],
                  seed: int) -> None:
@@ -96,7 +96,7 @@ class Crew:
             self._too_long(limit_ns, lists)
         cpu_ns = time.process_time_ns() - cpu_ns
         after = process_counters()
-        # Of short queries each session knows its own; the rest is the streams'.
+        # Each session of short queries reports its own; the rest is the streams'.
         cpu_ns = max(cpu_ns - sum(one.whole["cpu_ns"] for one in done if one.whole), 0)
         sessions = [one.whole or self._session_json(one, cpu_ns) for one in done]
         if len(self.sessions) == 1:
@@ -126,7 +126,7 @@ class Crew:
             "rows": len(queries),
             "answers_checked": 0,
             "answers_wrong": 0,
-            # Of streams the process's time in every case, so that one stream and several compare.
+            # For streams always the process's time, so that one stream and several are comparable.
             "cpu_ns": cpu_ns if shared or self.options.test == "throughput"
             else sum(one["cpu_ns"] for one in queries),
             "run_queue_wait_ns": None if shared or None in waits else sum(waits),

@@ -17,9 +17,9 @@ class Failed(Exception):
 
 
 def first_sentence(text: str) -> str:
-    """The first sentence of an engine's message, which may go on for pages: with advice that is not
-    ours (statements that would be refused here), names that are alike, the place in the query. Of
-    errors in one another, divided by lines "caused by", the outermost and the innermost."""
+    """The first sentence of an engine's message, which may fill pages: with advice that does not
+    apply here, similar names, the position in the query. Of nested errors, separated by lines
+    "caused by", the outermost and the innermost."""
     lines = [line.strip() for line in text.splitlines() if line.strip()] or [""]
     inner = [line for above, line in zip(lines, lines[1:]) if above.lower() == "caused by"]
     said = [_sentence(line) for line in lines[:1] + inner[-1:]]
@@ -27,7 +27,7 @@ def first_sentence(text: str) -> str:
 
 
 def _sentence(line: str) -> str:
-    """What stands before the first full stop that a capital follows, without the stop."""
+    """The text before the first full stop that a capital follows, without the stop."""
     return re.split(r"[.!?]\s+(?=[A-Z])", line, maxsplit=1)[0].rstrip(" .:;!")
 
 

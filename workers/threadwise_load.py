@@ -1,4 +1,4 @@
-"""What a treatment asks for: workload options, data files, query files, and a folder to spill to.
+"""Options of a treatment: workload options, data files, query files, and a spill folder.
 
 Everything is checked by name and value before an engine is opened. The folders are those that the
 runner makes for the workload `tpch` (docs/WORKER.md): `DATA_DIR/tpch/TABLE.parquet` and
@@ -25,10 +25,10 @@ TABLES = ("region", "nation", "supplier", "customer", "part", "partsupp", "order
 #: A megabyte of an option; decimal, as both engines read `MB`.
 MB = 1_000_000
 
-#: Largest whole number that is taken for a size or a count: anything above is a slip.
+#: Largest whole number accepted as a size or a count: anything above is a typing error.
 LARGEST = 2**40
 
-#: Most sessions beside the streams.
+#: Maximum sessions beside the streams.
 MAX_SHORT = 64
 
 Value = str | int | float | bool
@@ -49,11 +49,11 @@ class Load:
 
 @dataclass(frozen=True)
 class Options:
-    """Workload options, checked. Options that only the runner follows are not here."""
+    """Workload options, checked. Options for the runner alone are not here."""
 
     #: `power` or `throughput`.
     test: str = "power"
-    #: Numbers of the queries that may be asked for, ascending.
+    #: Numbers of the queries that may be requested, ascending.
     queries: tuple[int, ...] = tuple(range(1, 23))
     #: Degree of parallelism of a stream; None = logical CPUs of its session.
     dop: int | None = None
@@ -108,7 +108,7 @@ def _scale(value: Any) -> float:
 
 def _folder(value: Any) -> Path:
     if not isinstance(value, str) or not os.path.isabs(value) or not os.path.isdir(value):
-        raise ValueError("the full path of a folder that exists")
+        raise ValueError("the absolute path of an existing folder")
     if not os.access(value, os.W_OK | os.X_OK):
         raise ValueError("a folder that this user can write to")
     return Path(value)
@@ -129,14 +129,14 @@ def query_list(value: Any) -> tuple[int, ...]:
     return tuple(sorted(numbers))
 
 
-#: Options that the runner follows; here only their values are checked.
+#: Options for the runner; only their values are checked here.
 RUNNERS: dict[str, Callable[[Any], Any]] = {
     "scale": _scale,
     "parameters": _one_of("validation", "seeded"),
     "cluster": _one_of("orderkey", "shipdate"),
 }
 
-#: Options that a worker follows: the field of `Options` and how a value is read.
+#: Options for a worker: the field of `Options` and how a value is read.
 WORKERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "test": ("test", _one_of("power", "throughput")),
     "queries": ("queries", query_list),
@@ -158,10 +158,10 @@ FOREIGN = {
 
 
 def read_options(load: Load, engine: str, refused: dict[str, str]) -> Options:
-    """Checks every option; `refused` has those that this engine cannot follow, with the reason."""
+    """Checks every option; `refused` has those that this engine does not support, with the reason."""
     if load.workload != "tpch":
         raise Failed("option", f"{engine} runs the workload tpch, not '{load.workload}'")
-    # `python` names the environment that this very program runs in.
+    # `python` names the environment that this program runs in.
     unknown = load.engine_options.keys() - {"python"}
     if unknown:
         names = ", ".join(sorted(unknown))
@@ -174,7 +174,7 @@ def read_options(load: Load, engine: str, refused: dict[str, str]) -> Options:
         if name.startswith("settings."):
             fields["settings"][name.removeprefix("settings.")] = value
         elif name in refused:
-            raise Failed("option", f"{engine} cannot follow option '{name}': {refused[name]}; "
+            raise Failed("option", f"{engine} does not support option '{name}': {refused[name]}; "
                                    f"allowed are {', '.join(allowed)} and settings.NAME")
         elif name in allowed:
             _read_option(fields, name, value)
@@ -183,10 +183,10 @@ def read_options(load: Load, engine: str, refused: dict[str, str]) -> Options:
                                    f"are {', '.join(allowed)} and settings.NAME")
     options = Options(**fields)
     if options.storage == "memory" and options.cache == "cold":
-        raise Failed("option", "cache=cold has no meaning with storage=memory; drop one of them")
+        raise Failed("option", "cache=cold has no effect with storage=memory; remove one of them")
     if options.short and options.test == "power":
-        raise Failed("option", f"short={options.short} is for test=throughput, whose streams they "
-                               "run beside; give that, or drop short")
+        raise Failed("option", f"short={options.short} needs test=throughput, whose streams they "
+                               "run beside; give that, or remove short")
     return options
 
 
@@ -233,7 +233,7 @@ def check_data(data_dir: Path) -> DataSize:
 
 
 def orders(data_dir: Path) -> int:
-    """How many orders the data set has."""
+    """Number of orders in the data set."""
     import pyarrow
     import pyarrow.parquet
 
@@ -249,7 +249,7 @@ def damaged(path: str, cause: Exception) -> Failed:
     path = os.path.realpath(path)
     why = "it does not exist" if isinstance(cause, FileNotFoundError) else str(cause)
     return Failed("engine", f"{path} cannot be read ({why}); remove the folder "
-                            f"{os.path.dirname(path)}, then it is made again by the next run")
+                            f"{os.path.dirname(path)}, and the next run creates it again")
 
 
 def read_queries(data_dir: Path, stream: int, numbers: tuple[int, ...]) -> dict[int, str]:
@@ -261,12 +261,12 @@ def read_queries(data_dir: Path, stream: int, numbers: tuple[int, ...]) -> dict[
             queries[number] = path.read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as cause:
             raise Failed("engine", f"query file {path} cannot be read ({cause}); start the study "
-                                   "anew, the runner writes it") from cause
+                                   "again, the runner writes it") from cause
     return queries
 
 
 def warm_page_cache(data_dir: Path) -> None:
-    """Reads all files once, so that they are in the page cache as far as memory allows."""
+    """Reads all files once, so that they are in the page cache, if memory allows."""
     for table in TABLES:
         path = data_file(data_dir, table)
         try:
@@ -278,8 +278,8 @@ def warm_page_cache(data_dir: Path) -> None:
 
 
 class Spill:
-    """A private folder for spill files, locked while its worker lives: so the next worker can tell
-    the leftovers of a killed one, and removes them (flock(2): the lock ends with the process)."""
+    """A private folder for spill files, locked while its worker lives, so that the next worker can find
+    the leftovers of a killed one and remove them (flock(2): the lock ends with the process)."""
 
     PREFIX = "threadwise-spill-"
 
@@ -299,8 +299,8 @@ class Spill:
             finally:
                 os.close(alone)
         except OSError as cause:
-            raise Failed("engine", f"no folder to spill to could be made in {parent} ({cause}); "
-                                   "make room, or name another one by spill_dir") from cause
+            raise Failed("engine", f"no spill folder could be created in {parent} ({cause}); "
+                                   "free some space, or give another one by spill_dir") from cause
 
     def of_session(self, session: int) -> Path:
         """The session's own folder."""
@@ -309,7 +309,7 @@ class Spill:
         return folder
 
     def remove(self) -> None:
-        """Removes the folder with all that is in it."""
+        """Removes the folder and its content."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self._lock.close()
 

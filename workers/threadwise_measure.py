@@ -1,4 +1,4 @@
-"""What the kernel says of this process and its threads, and answers as text.
+"""The kernel's counters of this process and its threads, and answers as text.
 
 Sources: proc(5) for /proc/self/io and /proc/PID/task/TID/stat; Documentation/scheduler/
 sched-stats.rst of the kernel for schedstat (time on a CPU and time waiting for one, nanoseconds).
@@ -24,10 +24,10 @@ _TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class ThreadTime:
-    """Of one thread since it began."""
+    """Counters of one thread since its start."""
 
     cpu_ns: int
-    #: Waiting for a CPU; None where the kernel does not count it.
+    #: Waiting for a CPU; None if the kernel does not count it.
     wait_ns: int | None
 
 
@@ -73,7 +73,7 @@ class Growth:
     wait_ns: int | None
 
     def degree(self, of: Collection[int] | None) -> int | None:
-        """Threads that took part, of those given (None: of all); None where no time was seen.
+        """Threads that took part, of those given (None: of all); None if no time was counted.
 
         The calling thread counts among others only when it is given; when none of those given
         took part beside it, it worked alone.
@@ -85,13 +85,13 @@ class Growth:
         return max(sum(self.cpu_ns[tid] > largest * TOOK_PART for tid in counted), 1)
 
     def cpu_of_others_ns(self, than: Collection[int]) -> int:
-        """CPU time of all threads but those given, the caller's and the main one."""
+        """CPU time of all threads except those given, the caller's and the main one."""
         known = {*than, self.caller, os.getpid()}
         return sum(ns for tid, ns in self.cpu_ns.items() if tid not in known)
 
 
 def growth(before: dict[int, ThreadTime], after: dict[int, ThreadTime]) -> Growth:
-    """Differences of two readings; a thread that was not there before began at 0."""
+    """Differences of two readings; a new thread starts at 0."""
     nothing = ThreadTime(0, 0)
     cpu_ns, wait_ns = {}, 0
     for tid, now in after.items():
@@ -106,9 +106,9 @@ def growth(before: dict[int, ThreadTime], after: dict[int, ThreadTime]) -> Growt
 
 @dataclass(frozen=True)
 class ProcessCounters:
-    """Of this process since it began."""
+    """Counters of this process since its start."""
 
-    #: Bytes that had to be fetched from storage; None where /proc/self/io may not be read.
+    #: Bytes that had to be fetched from storage; None if /proc/self/io may not be read.
     read_bytes: int | None
     major_faults: int
     voluntary_switches: int
@@ -131,7 +131,7 @@ def _read_bytes() -> int | None:
 
 
 def counters_between(before: ProcessCounters, after: ProcessCounters) -> dict[str, int]:
-    """Differences, under the names that the report uses; what is unknown is left out."""
+    """Differences, under the names that the report uses; unknown ones are left out."""
     counters = {"major_faults": after.major_faults - before.major_faults}
     if before.read_bytes is not None and after.read_bytes is not None:
         counters["read_bytes"] = after.read_bytes - before.read_bytes

@@ -21,16 +21,16 @@ from threadwise_oracle_server import Connection, fill, text_of
 #: Bytes that fill a row, beside its numbers: more than 1% of the largest block, 32 KiB.
 FILLER_BYTES = 480
 
-#: Far from 0, so that the numbers are as long after any number of updates.
+#: Far from 0, so that the numbers keep their length after any number of updates.
 BASE = 1 << 40
 
 #: Rows of one call of the load, and of one transaction.
 BATCH = 1000
 
-#: Bytes of a block where the server does not say.
+#: Default bytes of a block.
 BLOCK_BYTES = 8192
 
-#: Operations of a step's plan, in order; in place of the last two one look-up where a step has one key.
+#: Operations of a step's plan, in order; for steps of one key, one look-up replaces the last two.
 WANTED = ("TABLE ACCESS", "INDEX")
 
 
@@ -49,7 +49,7 @@ def names(prefix: str, suffix: str, table: int) -> Names:
 
 
 def objects(spec: LogicalIo, sessions: int, prefix: str, suffix: str) -> Objects:
-    """All that `load` makes."""
+    """Everything that `load` creates."""
     every = [names(prefix, suffix, table) for table in range(1 if spec.shared else sessions)]
     return Objects([one.table for one in every], [one.procedure for one in every], [one.index for one in every])
 
@@ -63,7 +63,7 @@ def shuffled_keys(seed: int, blocks: int) -> list[int]:
 
 def load(control: Connection, spec: LogicalIo, sessions: int, seed: int, prefix: str, suffix: str,
          sleep: str | None) -> Loaded:
-    """Makes the tables of all sessions. `sleep` is what a pause is made by, where there are pauses."""
+    """Creates the tables of all sessions. `sleep` is the procedure for pauses, if any."""
     block_bytes = BLOCK_BYTES
     first = names(prefix, suffix, 0)
     for number in range(1 if spec.shared else sessions):
@@ -96,7 +96,7 @@ def _insert(control: Connection, one: Names, seed: int, blocks: int) -> None:
 def _prove(control: Connection, table: str, blocks: int) -> None:
     ((rows, used),) = control.ask("count the blocks of a table", fill("blocks_proof", table=table))
     if (rows, used) != (blocks, blocks):
-        raise failed("put one row on each block", f"{rows} rows of {blocks} came to lie on {used} blocks of {table}")
+        raise failed("put one row on each block", f"{rows} rows of {blocks} are on {used} blocks of {table}")
 
 
 def _block_bytes(control: Connection, table: str) -> int:
@@ -115,7 +115,7 @@ def _loop(one: Names, spec: LogicalIo, sleep: str | None) -> str:
 
 
 def warm(connection: Connection, one: Names, spec: LogicalIo) -> None:
-    """Reads every row by the index, and checks what they hold."""
+    """Reads every row by the index, and checks the content."""
     action = f"read the whole table {one.table}"
     (found,) = connection.ask(action, fill("blocks_warm", table=one.table, index=one.index))
     expected = (spec.blocks, range_sum(0, spec.blocks))
@@ -124,7 +124,7 @@ def warm(connection: Connection, one: Names, spec: LogicalIo) -> None:
 
 
 def plan(connection: Connection, one: Names, spec: LogicalIo) -> str:
-    """Refuses a plan that is no range of the index with visits to rows; gives it."""
+    """Returns the plan; refuses one that is not an index range scan with visits to rows."""
     connection.run("plan a step", fill("blocks_explain", table=one.table, index=one.index, last_k=spec.work_unit - 1))
     rows = connection.ask("read the plan of a step", text_of("blocks_plan"))
     connection.rollback()
@@ -169,8 +169,8 @@ def change(connection: Connection, one: Names, spec: LogicalIo, first: int) -> N
 
 
 def sleeper(control: Connection) -> str:
-    """What a procedure of ours may pause by: DBMS_SESSION.SLEEP, which anybody has from 18c on, else DBMS_LOCK.SLEEP,
-    for which a procedure needs a GRANT to the account itself."""
+    """The procedure for pauses: DBMS_SESSION.SLEEP, which every account has from 18c on, otherwise DBMS_LOCK.SLEEP,
+    which needs a GRANT to the account itself."""
     if int(control.inner.version.split(".")[0]) >= 18:
         return "DBMS_SESSION.SLEEP"
     try:
@@ -179,5 +179,5 @@ def sleeper(control: Connection) -> str:
         raise statement_failed("look for DBMS_LOCK", cause) from cause
     if not found:
         raise Failed("option", "option 'think_time_us': before 18c a pause needs GRANT EXECUTE ON SYS.DBMS_LOCK TO the "
-                               "account; or say loop=client")
+                               "account; or use loop=client")
     return "DBMS_LOCK.SLEEP"

@@ -1,7 +1,7 @@
-"""The server's clock against ours, and what one call of a loop in the server did.
+"""Offset of the server's clock, and the result of one call of a loop in the server.
 
-Loops inside the server are told their window in its clock. Cristian's method ("Probabilistic clock synchronization",
-1989): of many questions, the one with the shortest round trip bounds the offset best; half of that round trip is the
+Loops inside the server get their window in its clock. Cristian's method ("Probabilistic clock synchronization",
+1989): of many requests, the one with the shortest round trip bounds the offset best; half of that round trip is the
 uncertainty. The same as `clock.rs` and `call.rs` of the engine mariadb.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from threadwise_oracle_failure import failed
 from threadwise_oracle_server import Connection, text_of
 
-#: Questions at least, and at most where the machine is busy.
+#: Minimum requests, and maximum on a busy machine.
 FEWEST, MOST = 20, 400
 
 #: Uncertainty that is good enough to stop asking.
@@ -22,10 +22,10 @@ GOOD_NS = 200_000
 #: Uncertainty that the clock of a server on this machine may have.
 MOST_NS = 1_000_000
 
-#: Uncertainty that a reader need not know of, microseconds.
+#: Uncertainty below which no note is needed, microseconds.
 SMALL_US = 100
 
-#: Age at which it is measured again.
+#: Age after which it is measured again.
 STALE_NS = 10_000_000_000
 
 
@@ -53,7 +53,7 @@ class ServerClock:
 
 
 def measure(connection: Connection, is_local: bool) -> ServerClock:
-    """Asks the server. The clock of one on this machine has to be known to a millisecond."""
+    """Queries the server. The uncertainty must be at most a millisecond for a server on this machine."""
     best: ServerClock | None = None
     for count in range(1, MOST + 1):
         before_ns = time.monotonic_ns()
@@ -66,13 +66,13 @@ def measure(connection: Connection, is_local: bool) -> ServerClock:
         if count >= FEWEST and (best.uncertainty_ns <= GOOD_NS or is_good and count >= 2 * FEWEST):
             break
     if is_local and best.uncertainty_ns > MOST_NS:
-        raise failed("compare the server's clock", f"it is not known to better than {best.uncertainty_ns // 1_000_000} "
+        raise failed("compare the server's clock", f"it is uncertain by {best.uncertainty_ns // 1_000_000} "
                                                    "ms; the machine is too busy")
     return best
 
 
 def uncertainty_note(uncertainty_ns: int) -> list[str]:
-    """What a reader must know of an uncertainty, if anything. Rounded up, so that runs say the same."""
+    """The note about an uncertainty, if needed. Rounded up, so that runs have equal notes."""
     us = -(-uncertainty_ns // 1000)
     if us <= SMALL_US:
         return []
@@ -82,7 +82,7 @@ def uncertainty_note(uncertainty_ns: int) -> list[str]:
 
 @dataclass(frozen=True)
 class Call:
-    """What one call of a loop did."""
+    """Result of one call of a loop."""
 
     #: Steps that ended inside the window.
     steps: int

@@ -1,6 +1,6 @@
-"""One treatment at work: its sessions, the connection that controls and checks them, and the slices they work.
+"""A running treatment: its sessions, the connection that controls and checks them, and their slices.
 
-While a slice runs, the control connection looks 20 times a second at what the sessions wait for (Oracle Database
+During a slice, the control connection samples the sessions' waits 20 times a second (Oracle Database
 Reference 19c, "V$SESSION": EVENT, STATE, WAIT_CLASS; no part of the Diagnostics Pack), and reads V$SYSTEM_EVENT before
 and after it.
 """
@@ -38,22 +38,22 @@ from threadwise_oracle_session import (
 from threadwise_oracle_steps import Window
 from threadwise_session import AtWork, wait_until_ns
 
-#: Time between two looks.
+#: Sampling interval.
 PERIOD_NS = 50_000_000
 
-#: How long after a window's end a session may still need to report, and after it was cancelled.
+#: Time limit for a session to report after a window's end, and after it was cancelled.
 GRACE_S, CANCEL_S = 60.0, 10.0
 
 NO_WAITS = ("what sessions wait for is not sampled: the account lacks SELECT on V_$SESSION (GRANT SELECT ON "
             "SYS.V_$SESSION TO the account)")
 NO_EVENTS = ("the server's waits are not counted: the account lacks SELECT on V_$SYSTEM_EVENT (GRANT SELECT ON "
              "SYS.V_$SYSTEM_EVENT TO the account)")
-HINTS_OF_TPCH = ("plans lie in the library cache from the warm-up on, so that planning is not told apart; adaptive "
+HINTS_OF_TPCH = ("plans are in the library cache from the warm-up on, so planning is not separated; adaptive "
                  "plans and adaptive statistics are off")
 
 
 class Crew:
-    """The sessions of a worker that was prepared."""
+    """The sessions of a prepared worker."""
 
     def __init__(self, target: Target, load: Load, work: Work, suffix: str, said: Loaded, cpus: list[set[int]],
                  service: set[int] | None, seed: int, journal: str | None) -> None:
@@ -97,17 +97,17 @@ class Crew:
         self.notes += [note for note in dict.fromkeys(notes) if note not in self.notes]
 
     def _find_data(self) -> None:
-        """Takes out what a killed run left in a table that sessions insert into."""
+        """Removes the rows that a killed run left in a table of inserts."""
         if isinstance(self.work.spec, Insert):
             one, seed = rows.names(self.target.prefix, self.suffix), rows.seeded(self.said)
             if rows.held(self.control, one) != (seed, rows.Content()):
                 rows.put_back(self.control, one, seed)
 
     def _standing(self) -> list[str]:
-        """What a reader must know, once all sessions are open."""
+        """Notes for the report, once all sessions are open."""
         notes = []
         if len({session.identity.instance for session in self.sessions}) > 1:
-            notes.append("sessions are on several instances of a cluster: name the service of one")
+            notes.append("sessions are on several instances of a cluster: give the service of one")
         if any(session.identity.instance != self.identity.instance for session in self.sessions):
             self.sees_waits = False
         if isinstance(self.work.spec, Tpch):
@@ -148,16 +148,16 @@ class Crew:
         try:
             done = self._collect(len(self.sessions), window.end_ns / 1e9 + GRACE_S)
         except queue.Empty:
-            raise failed("finish a slice", f"a session did not come back {GRACE_S:.0f} s after its end; see whether "
-                                           "the server or the network stands still") from None
+            raise failed("finish a slice", f"a session did not come back {GRACE_S:.0f} s after its end; check whether "
+                                           "the server or the network is stuck") from None
         sessions = [one.slice_json for one in done]
         counters = self._counted_events(sessions) | samples
         return {"type": "slice", "sequence": window.sequence, "start_ns": window.start_ns,
                 "window_ns": self._window_ns(window, sessions), "sessions": sessions, "counters": counters}
 
     def before(self) -> None:
-        """Places service processes again, reads the server's waits, and has every session read what it used so far,
-        so that nothing of that falls into a window."""
+        """Places service processes again, reads the server's waits, and lets every session read its usage so far,
+        so that none of this is inside a window."""
         if self.places is not None:
             self.places.keep_service()
         for session in self.sessions:
@@ -166,7 +166,7 @@ class Crew:
         self.events_before = self._events()
 
     def _window_ns(self, window: Window, sessions: list[dict[str, Any]]) -> int:
-        """What was asked for; of fixed work and of streams until the last one was done, of a single query its own."""
+        """The requested window; for fixed work and streams until the last one ended, for a single query its own time."""
         streams = [one for one in sessions if "queries" in one]
         if len(sessions) == 1 and streams and len(streams[0]["queries"]) == 1:
             return max(streams[0]["queries"][0]["elapsed_ns"], 1)
@@ -201,7 +201,7 @@ class Crew:
         return counters
 
     def _look(self) -> list[str]:
-        """What each session is at: the name of an event, or `running`."""
+        """The state of each session: the name of an event, or `running`."""
         sids = numbers(session.identity.sid for session in self.sessions)
         try:
             found = self.control.rows(fill("session_waits", sids=sids))
@@ -222,7 +222,7 @@ class Crew:
         return names
 
     def _sample(self, window: Window) -> dict[str, int]:
-        """Looks during a window, until it ends or all sessions are done."""
+        """Samples during a window, until it ends or all sessions are done."""
         counters: dict[str, int] = {}
         at_ns = window.start_ns + int(self.phases.random() * PERIOD_NS)
         while self.sees_waits and at_ns < window.end_ns:
@@ -230,7 +230,7 @@ class Crew:
             if self._are_done(window):
                 break
             names, now_ns = self._look(), time.monotonic_ns()
-            # An answer that came late tells of the time between windows.
+            # A late answer describes the time between windows.
             if now_ns < window.end_ns and not self._are_done(window):
                 for name in names:
                     counters[f"waits/{name}"] = counters.get(f"waits/{name}", 0) + 1
@@ -242,7 +242,7 @@ class Crew:
         return self.results.qsize() >= len(self.sessions) or any(not session.is_alive() for session in self.sessions)
 
     def end(self) -> None:
-        """Closes the sessions, checks and puts back the data that they changed, and the masks of processes."""
+        """Closes the sessions, checks and restores the data that they changed, and the masks of processes."""
         try:
             for session in self.sessions:
                 session.orders.put(None)
@@ -264,7 +264,7 @@ class Crew:
         rows.check("after the run", (seed, inserted), found)
 
     def give_up(self) -> None:
-        """Ends everything when something has failed, and puts back what can be; the next study does the rest."""
+        """Ends everything after a failure, and restores what it can; the next study does the rest."""
         self.close_sessions()
         if isinstance(self.work.spec, Insert):
             with contextlib.suppress(Failed):
@@ -277,7 +277,7 @@ class Crew:
         self.control.close()
 
     def close_sessions(self) -> None:
-        """Puts masks back, and ends the sessions; what they are at is cancelled."""
+        """Restores masks, and ends the sessions; running calls are cancelled."""
         places, self.places = self.places, None
         if places is not None:
             places.put_back()
@@ -291,19 +291,19 @@ class Crew:
 
 
 def _counted(session: OracleSession, streams: int, at_work: AtWork) -> AtWork:
-    """Of streams and short queries the streams alone count as work."""
+    """Only streams count as work, not short queries."""
     return at_work if not streams or isinstance(session, QuerySession) else Beside(at_work)
 
 
 class Beside(AtWork):
-    """What a session of short queries knows of the streams: it is none of them."""
+    """The stream counter for a session of short queries, which is not a stream."""
 
     def __init__(self, streams: AtWork) -> None:
         super().__init__(0)
         self.streams = streams
 
     def one_is_done(self) -> None:
-        """Counts for nothing."""
+        """Does nothing."""
 
     def any(self) -> bool:
         """Whether a stream is still at work."""

@@ -1,9 +1,9 @@
-"""Masks of processes that are not ours, written down before they are changed, as threadwise's own engines do.
+"""Journal of masks of other users' processes, written before they are changed, as threadwise's own engines do.
 
-The form and the rules are those of `crates/process/src/journal.rs` and its modules: one line a thread, `v1 BOOT PIDNS
-PID TID START MASK`; lines `owner BOOT PIDNS PID START` of the processes that write; a file and a folder that nobody
-else may write; flock(2) around every change; durable before a mask is changed. The first mask of a thread counts.
-threadwise puts them back, also when everything was killed.
+The format and the rules are those of `crates/process/src/journal.rs` and its modules: one line a thread, `v1 BOOT PIDNS
+PID TID START MASK`; lines `owner BOOT PIDNS PID START` of the processes that write; a file and a folder that no other
+user may write; flock(2) around every change; durable before a mask is changed. The first mask of a thread counts.
+threadwise restores them, even if everything was killed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from threadwise_failure import Failed
 #: A thread by its process and its own number.
 Thread = tuple[int, int]
 
-#: No journal is longer.
+#: Maximum bytes of a journal.
 MAX_BYTES = 16 << 20
 
 #: Longest wait for its lock, seconds.
@@ -33,7 +33,7 @@ class NoJournal(Exception):
 
 
 def start_time(pid: int, tid: int) -> int | None:
-    """When a thread started, clock ticks (proc_pid_stat(5), field 22); None where it has ended."""
+    """When a thread started, clock ticks (proc_pid_stat(5), field 22); None if it has ended."""
     try:
         with open(f"/proc/{pid}/task/{tid}/stat", encoding="utf-8", errors="replace") as file:
             return int(file.read().rpartition(")")[2].split()[19])
@@ -42,7 +42,7 @@ def start_time(pid: int, tid: int) -> int | None:
 
 
 def threads_of(pid: int) -> list[int]:
-    """Numbers of a process's threads; none where it has ended."""
+    """Numbers of a process's threads; none if it has ended."""
     try:
         return sorted(int(name) for name in os.listdir(f"/proc/{pid}/task"))
     except (OSError, ValueError):
@@ -50,7 +50,7 @@ def threads_of(pid: int) -> list[int]:
 
 
 def mask_of(tid: int) -> set[int] | None:
-    """The logical CPUs of a thread; None where it has ended."""
+    """The logical CPUs of a thread; None if it has ended."""
     try:
         return os.sched_getaffinity(tid)
     except OSError:
@@ -69,7 +69,7 @@ def cpu_text(cpus: Iterable[int]) -> str:
 
 
 def here() -> str:
-    """Start of the machine and PID namespace, two words of a line; `-` where the kernel does not say."""
+    """Boot id and PID namespace, two words of a line; `-` if unknown."""
     def word(text: str) -> str:
         return text if re.fullmatch(r"[A-Za-z0-9-]{1,64}", text) else "-"
 
@@ -82,7 +82,7 @@ def here() -> str:
 
 
 def _look(pid: int, tid: int) -> tuple[int, set[int]] | None:
-    """Start time and mask of a thread, both of the same one."""
+    """Start time and mask of a thread, read consistently."""
     start, mask = start_time(pid, tid), mask_of(tid)
     if start is None or mask is None or start_time(pid, tid) != start:
         return None
@@ -102,13 +102,13 @@ class Journal:
     def __init__(self, path: str) -> None:
         self.path = path
         if not os.path.isabs(path) or not os.path.basename(path):
-            raise NoJournal(f"journal {path} is not used: its path is not an absolute one of a file")
+            raise NoJournal(f"journal {path} is not used: its path is not the absolute path of a file")
         with contextlib.suppress(OSError):
             os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         self.folder = _own_file(os.O_RDONLY | os.O_DIRECTORY, os.path.dirname(path), None, path)
         entry = os.fstat(self.folder)
         if entry.st_uid != os.geteuid() or stat.S_IMODE(entry.st_mode) & 0o077:
-            raise NoJournal(f"journal {path} is not used: its folder has to be ours, with mode 0700")
+            raise NoJournal(f"journal {path} is not used: its folder must be owned by this user, with mode 0700")
         while not self._enter():  # removed by another process between opening and locking: made again
             continue
         os.fsync(self.folder)
@@ -120,13 +120,13 @@ class Journal:
         if not stat.S_ISREG(entry.st_mode) or entry.st_uid != os.geteuid() or entry.st_mode & 0o022 \
                 or entry.st_nlink > 1:
             os.close(file)
-            raise NoJournal(f"journal {self.path} is not used: it has to be a plain file of ours, with mode 0600 and "
+            raise NoJournal(f"journal {self.path} is not used: it must be this user's regular file, with mode 0600 and "
                             "one name")
         return file
 
     @contextlib.contextmanager
     def _locked(self, more: int = 0) -> Iterator[tuple[int, str] | None]:
-        """The file, locked, and its whole lines; None where it has lost its name meanwhile."""
+        """The locked file and its complete lines; None if it was renamed meanwhile."""
         file = self._open(more)
         try:
             until = time.monotonic() + LOCK_S
@@ -158,7 +158,7 @@ class Journal:
             os.ftruncate(file, at)
             data = lines.encode("ascii")
             if os.write(file, data) != len(data):
-                raise OSError("it was written in part only")
+                raise OSError("it was written only partly")
             os.fsync(file)
         except OSError as cause:
             with contextlib.suppress(OSError):
@@ -166,7 +166,7 @@ class Journal:
             raise NoJournal(f"cannot write journal {self.path}: {cause}; nothing is changed without it") from cause
 
     def _enter(self) -> bool:
-        """Names this process as an owner, once; False where the file has lost its name."""
+        """Records this process as an owner, once; False if the file was renamed."""
         with self._locked(os.O_CREAT) as opened:
             if opened is None:
                 return False
@@ -177,8 +177,8 @@ class Journal:
             return True
 
     def record(self, threads: list[Thread]) -> list[Thread]:
-        """Writes down the present masks of threads where they are not there already, with those of all threads of
-        their processes. Gives those that may be changed now; the others have ended."""
+        """Records the current masks of threads unless recorded already, with those of all threads of their processes.
+        Returns those that may be changed now; the others have ended."""
         with self._locked() as opened:
             if opened is None:
                 raise NoJournal(f"journal {self.path} was removed: nothing is changed without it")
@@ -219,7 +219,7 @@ class Journal:
 
 
 def _entries(text: str, place: str) -> dict[tuple[int, int, int], set[int]]:
-    """The first line of each thread of this start of the machine and PID namespace."""
+    """The first line of each thread of this boot and PID namespace."""
     entries: dict[tuple[int, int, int], set[int]] = {}
     for line in text.splitlines():
         found = re.fullmatch(rf"v1 {re.escape(place)} (\d+) (\d+) (\d+) ([\d,-]+)", line)
@@ -233,8 +233,8 @@ def _entries(text: str, place: str) -> dict[tuple[int, int, int], set[int]]:
 
 
 def bind(journal: Journal, threads: list[Thread], cpus: set[int]) -> list[Thread]:
-    """Binds threads of processes that are not ours, and reads their masks back; gives those that live. One that is
-    there already need not be written down: nothing is changed."""
+    """Binds threads of other users' processes, and reads their masks back; returns those that live. One that already
+    has the mask is not recorded: nothing is changed."""
     living = [(thread, mask) for thread in threads if (mask := mask_of(thread[1])) is not None]
     bound = [thread for thread, mask in living if mask == cpus]
     for pid, tid in journal.record([thread for thread, mask in living if mask != cpus]):
@@ -244,10 +244,10 @@ def bind(journal: Journal, threads: list[Thread], cpus: set[int]) -> list[Thread
             continue
         except OSError as cause:
             raise Failed("lost-pin", f"thread {tid} of the server cannot be bound to logical CPUs {cpu_text(cpus)} "
-                                     f"({cause.strerror}); see whether they are in the server's cpuset") from cause
+                                     f"({cause.strerror}); check whether they are in the server's cpuset") from cause
         actual = mask_of(tid)
         if actual is not None and actual != cpus:
             raise Failed("lost-pin", f"thread {tid} of the server was bound to logical CPUs {cpu_text(cpus)} and reads "
-                                     f"back {cpu_text(actual)}: the server's cpuset is in the way")
+                                     f"back {cpu_text(actual)}: the server's cpuset prevents it")
         bound.append((pid, tid))
     return bound

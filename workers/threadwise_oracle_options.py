@@ -40,7 +40,7 @@ SESSION_STRIDE = 10_000_000_000
 #: What a pause in PL/SQL is a whole number of (PL/SQL Packages and Types Reference 19c, "DBMS_SESSION.SLEEP").
 PAUSE_US = 10_000
 
-#: Options of `tpch` that Oracle cannot follow, and why.
+#: Options of `tpch` that Oracle does not support, and why.
 UNFOLLOWED = {
     "storage": "Oracle keeps tables in its own files; leave it out",
     "batch_rows": "Oracle chooses how many rows it passes on at once; leave it out",
@@ -49,7 +49,7 @@ UNFOLLOWED = {
     "spill_limit_mb": "the size of the temporary tablespace is the limit; leave it out",
 }
 
-#: Settings of a session that have an option of their own, or that answers and measurements rest on.
+#: Settings of a session that have an option of their own, or that answers and measurements depend on.
 RESERVED = {
     "current_schema": "names of tables rest on it",
     "time_zone": "the clock rests on it",
@@ -101,7 +101,7 @@ class Tpch:
     by_shipdate: bool
 
     def facts(self) -> str:
-        """What tells one data set from another."""
+        """What distinguishes data sets."""
         return f"tpch format 1 sf{self.scale!r}{'-shipdate' if self.by_shipdate else ''}, whole"
 
 
@@ -154,8 +154,8 @@ def _read_logical_io(options: dict[str, Any]) -> Work:
                                     f"({spec.blocks}), as hot_pct needs")
     in_server = _word(options, "loop", ("server", "client")) == 0
     if in_server and spec.think_time_us % PAUSE_US:
-        raise refused("think_time_us", f"{spec.think_time_us} is no multiple of {PAUSE_US}, and a pause in PL/SQL has "
-                                       "hundredths of a second; say loop=client, which has microseconds")
+        raise refused("think_time_us", f"{spec.think_time_us} is not a multiple of {PAUSE_US}: pauses in PL/SQL have "
+                                       "hundredths of a second; use loop=client, which has microseconds")
     return Work(spec, in_server)
 
 
@@ -177,11 +177,11 @@ def _read_insert(options: dict[str, Any]) -> Work:
     known = ("key", "rows_per_tx", "durability", "table", "seed_rows", "rows_per_session", "loop")
     _only(options, INSERT, known)
     if _word(options, "table", ("durable", "unlogged")) == 1:
-        raise refused("table", "'unlogged' is not to be had with oracle, which logs every row that INSERT … VALUES "
-                               "brings (NOLOGGING counts for direct loads alone); say durable")
+        raise refused("table", "'unlogged' is not available with oracle, which logs every row of INSERT … VALUES "
+                               "(NOLOGGING applies to direct loads alone); use durable")
     per_tx = _whole(options, "rows_per_tx", 0, MAX_ROWS_PER_TX, 2)
     if per_tx == 0:
-        raise refused("rows_per_tx", "0 (all rows in one) is not to be had with oracle")
+        raise refused("rows_per_tx", "0 (all rows in one) is not available with oracle")
     rows = _whole(options, "rows_per_session", 1, MAX_ROWS, 0) or None
     if rows and rows % per_tx:
         raise refused("rows_per_session", f"{rows} is not a multiple of rows_per_tx, {per_tx}")
@@ -198,11 +198,11 @@ def _read_insert(options: dict[str, Any]) -> Work:
 def _read_tpch(load: Load) -> Tpch:
     options = read_options(replace(load, engine_options={}), ENGINE, UNFOLLOWED)
     if options.cache == "cold":
-        raise Failed("option", "option 'cache': 'cold' would empty the buffer cache of a server that others use; say "
+        raise Failed("option", "option 'cache': 'cold' would empty the buffer cache of a server that others use; use "
                                "warm")
     for name in options.settings:
         if name.lower() in RESERVED or name.lower().startswith("nls_"):
-            raise refused(f"settings.{name}", RESERVED.get(name.lower(), "the text of answers rests on it"))
+            raise refused(f"settings.{name}", RESERVED.get(name.lower(), "the text of answers depends on it"))
         setting(name, options.settings[name])
     return Tpch(options, float(load.options.get("scale", 1)), load.options.get("cluster") == "shipdate")
 
@@ -216,7 +216,7 @@ def setting(name: str, value: Value) -> str:
     if isinstance(value, (int, float)):
         return str(value)
     if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9_.,:+ -]{1,200}", value, re.ASCII):
-        raise refused(f"settings.{name}", "its value has other characters than letters, digits, blanks and _.,:+-")
+        raise refused(f"settings.{name}", "its value has characters other than letters, digits, blanks and _.,:+-")
     return value if re.fullmatch(r"\w+", value, re.ASCII) else f"'{value}'"
 
 
@@ -268,12 +268,12 @@ def _flag(options: dict[str, Any], name: str) -> bool:
 def _word(options: dict[str, Any], name: str, words: tuple[str, ...]) -> int:
     value = options.get(name, words[0])
     if value not in words or isinstance(value, bool):
-        raise refused(name, f"'{value}' is none of: {', '.join(words)}")
+        raise refused(name, f"'{value}' is not one of: {', '.join(words)}")
     return words.index(value)
 
 
 def key_check(key: int) -> int:
-    """What of a key goes into the sum by which tables are checked."""
+    """A key's part of the sum that checks tables."""
     return key % CHECK_MODULUS
 
 

@@ -1,9 +1,9 @@
-"""Where the server's processes run: those of our sessions, and the log writers, database writers and checkpoint.
+"""Placement of the server's processes: those of sessions, and the log writers, database writers and checkpoint.
 
-Source: Oracle Database Reference 19c, "V$PROCESS" (SPID, STID, PNAME) and "V$SESSION" (SERVER). A number proves
-nothing: the server may run on another machine or in another PID namespace. So its host has our name, the process is
-one of Oracle's, and it burns CPU time when it is asked to. Processes that start others (PSP0, LREG and their like) are
-left as they are, since what they start would inherit a mask; parallel execution servers are taken from a pool of the
+Source: Oracle Database Reference 19c, "V$PROCESS" (SPID, STID, PNAME) and "V$SESSION" (SERVER). A process ID
+is no proof: the server may run on another machine or in another PID namespace. So its host name must be this one's,
+the process must be Oracle's, and it must use CPU time on request. Processes that start others (PSP0, LREG and similar)
+are not bound, since what they start would inherit a mask; parallel execution servers are taken from a pool of the
 instance, and stay where they are.
 """
 
@@ -19,13 +19,13 @@ from threadwise_oracle_failure import is_missing, statement_failed
 from threadwise_oracle_journal import Journal, NoJournal, bind, cpu_text, mask_of, threads_of
 from threadwise_oracle_server import Connection, Session, text_of
 
-#: CPU time that the proof has to show, nanoseconds.
+#: CPU time that the proof must show, nanoseconds.
 PROOF_NS = 1_000_000
 
 #: How often the proof is tried: its process may have been without a CPU.
 PROOFS = 5
 
-NO_JOURNAL = "its masks would not be put back: there is no folder for a journal, set THREADWISE_STATE_DIR"
+NO_JOURNAL = "its masks could not be restored: there is no folder for a journal, set THREADWISE_STATE_DIR"
 
 
 def locate(connection: Connection, session: Session) -> tuple[int | None, str]:
@@ -47,7 +47,7 @@ def locate(connection: Connection, session: Session) -> tuple[int | None, str]:
     if stid not in (None, spid):
         return None, "its sessions are threads of a few processes (threaded_execution)"
     if not str(spid).isdigit() or not _is_oracle(int(spid)) or not _burns(connection, int(spid)):
-        return None, f"process {spid} is none of its processes here: it runs in another PID namespace (a container)"
+        return None, f"process {spid} is not one of its processes here: it runs in another PID namespace (a container)"
     return int(spid), ""
 
 
@@ -81,11 +81,11 @@ def _burns(connection: Connection, pid: int) -> bool:
 
 @dataclass
 class Places:
-    """What was bound, and how it is put back."""
+    """What was bound, and how to restore it."""
 
     journal: Journal
     service: set[int]
-    #: Log writers and their like: name and process.
+    #: Log writers and similar: name and process.
     service_pids: list[tuple[str, int]] = field(default_factory=list)
 
     def keep_service(self) -> None:
@@ -97,7 +97,7 @@ class Places:
             raise Failed("engine", f"oracle could not place the server's processes: {cause}") from cause
 
     def put_back(self) -> None:
-        """Gives service processes their first masks again, if they still have ours. Sessions' processes end."""
+        """Gives service processes their first masks again, if they still have this study's. Sessions' processes end."""
         for _, pid in self.service_pids:
             for tid in threads_of(pid):
                 try:
@@ -111,7 +111,7 @@ class Places:
 def place(control: Connection, own: tuple[int | None, str], pids: list[tuple[int | None, str]], cpus: list[set[int]],
           service: set[int], journal_path: str | None) -> tuple[list[dict], Places | None, list[str]]:
     """Binds the sessions' processes, that of the control connection (`own`) and the service processes; all or nothing.
-    Gives the entries of `placed`, what has to be kept, and notes."""
+    Returns the entries of `placed`, what must be kept, and notes."""
     why = next((why for pid, why in [*pids, own] if pid is None), "")
     if not why and journal_path is None:
         why = NO_JOURNAL
@@ -140,7 +140,7 @@ def _may_bind(pid: int) -> None:
     try:
         os.sched_setaffinity(pid, mask or set())
     except PermissionError:
-        raise NoJournal(f"thread {pid} may not be bound by us: run as the user that the server runs as, or as root, or "
+        raise NoJournal(f"thread {pid} may not be bound: run as the user that the server runs as, or as root, or "
                         "with CAP_SYS_NICE") from None
     except OSError as cause:
         raise NoJournal(f"thread {pid} cannot be bound ({cause.strerror})") from None

@@ -2,7 +2,7 @@
 
 Source: Oracle Database Reference 19c, "V$SQL_PLAN" (DEPTH, OPERATION, OPTIONS, OBJECT_NAME, CARDINALITY); SQL Tuning
 Guide 19c, "Reading Execution Plans". Operations that begin with PX move rows between parallel execution servers. Names
-that a plan makes up for itself (`:TQ10001`, `:BF0000`, `SYS_TEMP_0FD9D6601_…`, `VW_NSO_1`) are left out, and so is our
+that a plan generates (`:TQ10001`, `:BF0000`, `SYS_TEMP_0FD9D6601_…`, `VW_NSO_1`) are left out, and so is our
 prefix.
 """
 
@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-#: Names that are made for one plan.
+#: Names that are generated for one plan.
 MADE_UP = re.compile(r":|SYS_TEMP_|VW_|index\$_", re.IGNORECASE)
 
 #: depth, operation, options, object_name, cardinality

@@ -1,4 +1,4 @@
-"""The request `server`: what the user's server has room for, and what the account may do there. It changes nothing.
+"""The request `server`: limits of the user's server, and permissions of the account. It changes nothing.
 
 Sources: Oracle Database Reference 19c, "V$RESOURCE_LIMIT" (processes, sessions), "USER_RESOURCE_LIMITS" (profile),
 "SESSION_PRIVS", "USER_TS_QUOTAS", "V$BUFFER_POOL" (sizes in MB), "V$OPTION".
@@ -51,7 +51,7 @@ def describe(target: Target, with_points: bool) -> dict[str, Any]:
 
 
 def _maybe(control: Connection, sql: str, binds: dict[str, Any] | None = None) -> list[tuple] | None:
-    """Rows of a view; None where the account may not read it."""
+    """Rows of a view; None if the account may not read it."""
     try:
         return control.rows(sql, binds or {})
     except control.errors as cause:
@@ -82,7 +82,7 @@ def _limit(name: str, most: int, in_use: int) -> dict[str, Any]:
 
 
 def points(control: Connection, target: Target) -> list[Point]:
-    """All of them; one that cannot be looked at says why, and the rest goes on."""
+    """All points; one that cannot be read says why, and the rest continues."""
     found = [Point("login and version", True, f"'{target.user}' at {target.place()}, version {control.inner.version}")]
     looks: list[tuple[str, Callable[[], Point]]] = [
         ("encryption (TLS)", lambda: _tls(control)),
@@ -108,7 +108,7 @@ def _tls(control: Connection) -> Point:
     session = Session(control)
     if session.protocol == "tcps":
         return Point("encryption (TLS)", True, "in force")
-    return Point("encryption (TLS)", False, "not in force: statements and rows go over the network in clear (the "
+    return Point("encryption (TLS)", False, "not in force: statements and rows go over the network unencrypted (the "
                                             "password does not); an address with oracles:// asks for it")
 
 
@@ -126,7 +126,7 @@ def _quota(control: Connection) -> Point:
     if "UNLIMITED TABLESPACE" in privileges or most is not None and most < 0:
         return Point("quota", True, f"no limit on {space}")
     if not most:
-        return Point("quota", False, f"ALTER USER … QUOTA … ON {space}; without it there is no room for data")
+        return Point("quota", False, f"ALTER USER … QUOTA … ON {space}; without it there is no space for data")
     return Point("quota", True, f"{int(most - (used or 0)) >> 20} MiB are left on {space}")
 
 
@@ -135,13 +135,13 @@ def _views(control: Connection, name: str, views: tuple[str, ...], lost: str) ->
     if not missing:
         return Point(name, True, "may be read")
     grants = " and ".join(f"SYS.{view.replace('V$', 'V_$')}" for view in missing)
-    return Point(name, False, f"GRANT SELECT ON {grants} TO the account; without it goes: {lost}")
+    return Point(name, False, f"GRANT SELECT ON {grants} TO the account; without it the following is missing: {lost}")
 
 
 def _parallel(control: Connection) -> Point:
     option = _maybe(control, text_of("point_option"))
     if option and option[0][0] == "FALSE":
-        return Point("parallel query", False, "this edition has none (V$OPTION): queries run with dop=1 alone")
+        return Point("parallel query", False, "not in this edition (V$OPTION): queries run with dop=1 alone")
     cause = control.attempt(text_of("session_parallel"))
     if cause is not None:
         return Point("parallel query", False, f"{advice(cause)}; without it queries run with dop=1 alone")
@@ -157,25 +157,25 @@ def _lock(control: Connection) -> Point:
     name = "lock of a study (DBMS_LOCK)"
     if _has_package(control, "DBMS_LOCK"):
         return Point(name, True, "may be used")
-    return Point(name, False, "GRANT EXECUTE ON SYS.DBMS_LOCK TO the account; without it a row of a table of ours is "
-                              "the lock, which does as well")
+    return Point(name, False, "GRANT EXECUTE ON SYS.DBMS_LOCK TO the account; without it a row of threadwise's own "
+                              "table is the lock, which works too")
 
 
 def _sleep(control: Connection) -> Point:
     name = "pauses (DBMS_SESSION.SLEEP)"
     if int(control.inner.version.split(".")[0]) >= 18:
-        return Point(name, True, "DBMS_SESSION.SLEEP, which anybody has from 18c on")
+        return Point(name, True, "DBMS_SESSION.SLEEP, which every account has from 18c on")
     if _has_package(control, "DBMS_LOCK"):
         return Point(name, True, "DBMS_LOCK.SLEEP")
-    return Point(name, False, "GRANT EXECUTE ON SYS.DBMS_LOCK TO the account; without it goes: think_time_us with "
-                              "loop=server")
+    return Point(name, False, "GRANT EXECUTE ON SYS.DBMS_LOCK TO the account; without it the following is missing: "
+                              "think_time_us with loop=server")
 
 
 def _memory(control: Connection) -> Point:
     name = "memory for data (V$BUFFER_POOL)"
     rows = _maybe(control, text_of("point_memory"))
     if rows is None:
-        return Point(name, False, "GRANT SELECT ON SYS.V_$BUFFER_POOL TO the account; without it nobody knows before "
+        return Point(name, False, "GRANT SELECT ON SYS.V_$BUFFER_POOL TO the account; without it it is unknown "
                                   "whether data fits into the buffer cache")
     pools = [f"{pool} {size} MiB of {block} bytes a block" for pool, block, size, _ in rows]
     return Point(name, True, f"buffer cache: {', '.join(pools) or 'unknown'}; data is read through DEFAULT")

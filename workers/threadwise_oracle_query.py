@@ -41,7 +41,7 @@ from threadwise_oracle_tables import with_hint, with_tables
 from threadwise_session import wait_until_ns
 from threadwise_short import Histogram, order_keys
 
-#: The least time that a call may be given, milliseconds.
+#: Minimum time limit of a call, milliseconds.
 LEAST_MS = 1
 
 #: Orders that are looked up before the first slice.
@@ -71,7 +71,7 @@ def too_long(number: int, window: Window) -> Failed:
     """A query was not done at the window's end."""
     limit_s = (window.end_ns - window.start_ns) / 1e9
     return failed(f"execute query q{number:02}", f"the time limit of {limit_s:.1f} s was reached: allow more "
-                                                 "(slice_ms), take a smaller scale, or leave the query out (queries)")
+                                                 "(slice_ms), use a smaller scale, or leave the query out (queries)")
 
 
 class QuerySession(OracleSession):
@@ -91,11 +91,11 @@ class QuerySession(OracleSession):
         try:
             text = with_hint(with_tables(sql.strip().rstrip(";"), self.setup.target.prefix), hint)
         except ValueError as cause:
-            raise failed(f"read query q{number:02}", f"{cause}; start the study anew, the runner writes it") from cause
+            raise failed(f"read query q{number:02}", f"{cause}; start the study again, the runner writes it") from cause
         return f"{text}\n/* threadwise stream {self.setup.session} */"
 
     def prepare(self) -> None:
-        """Settles the session, reads the tables once, and plans every query."""
+        """Sets up the session, reads the tables once, and plans every query."""
         connection = self.connection
         old = connection.inner.version.startswith("12.1.")
         for name, value in (ADAPTIVE_12_1 if old else ADAPTIVE).items():
@@ -134,11 +134,11 @@ class QuerySession(OracleSession):
         return slice_json
 
     def _execute(self, number: int, window: Window) -> dict[str, Any]:
-        """One query. What was used is read outside of its clock."""
+        """One query. Its usage is read outside the measured time."""
         usage_before, before = self._usage(number), self.meter.before()
         started_ns = time.monotonic_ns() - window.start_ns
         found, elapsed_ns = self._rows(number, window)
-        # Asked first, since it tells of the last query.
+        # Read first, since it describes the last query.
         dop = self._observed() if self.dop > 1 else 1
         after, usage = self.meter.after(), self._usage(number)
         child, grown = _grown(usage_before, usage)
@@ -188,7 +188,7 @@ class QuerySession(OracleSession):
             return None
 
     def _usage(self, number: int) -> Usage | None:
-        """What all executions of a query took so far; 0 is none of them. None where that may not be read."""
+        """What all executions of a query took so far; 0 is none of them. None if that may not be read."""
         if not self.sees_cursors:
             return None
         rows = self._ask("query_usage", {"sql_id": sql_id(self.texts.get(number, ""))})
@@ -243,7 +243,7 @@ class ShortSession(OracleSession):
         self.sql = fill("tpch_short", table=tpch.name_of(setup.target.prefix, "orders"))
 
     def prepare(self) -> None:
-        """Looks some orders up that no slice asks for."""
+        """Looks up some orders that no slice uses."""
         self.connection.run("choose serial execution", text_of("session_serial"))
         for key in itertools.islice(self._keys(-1), WARM_LOOKUPS):
             self._look_up(key)

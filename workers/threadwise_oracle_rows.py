@@ -2,7 +2,7 @@
 
 Checks are those of `crates/engine/src/workloads/insert.rs`: rows and the sum of their keys modulo a prime. A heap with
 an index for its primary key. Random keys are the worker's own: of the client by Python's generator, of the loop in the
-server by DBMS_RANDOM, seeded apart for each call.
+server by DBMS_RANDOM, with a new seed for each call.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ROW_BYTES = 210
 #: Rows of one call of the load, and of one transaction.
 BATCH = 5000
 
-#: Random keys have as many bits.
+#: Bits of random keys.
 KEY_BITS = 60
 
 
@@ -53,7 +53,7 @@ def names(prefix: str, suffix: str) -> Names:
 
 
 def objects(prefix: str, suffix: str) -> Objects:
-    """All that `load` makes."""
+    """Everything that `load` creates."""
     one = names(prefix, suffix)
     return Objects([one.table], [one.procedure], [one.index])
 
@@ -80,7 +80,7 @@ def load(control: Connection, spec: Insert, seed: int, prefix: str, suffix: str)
 
 
 def seeded(said: Loaded) -> Content:
-    """What the table was seeded with, as the load wrote it down."""
+    """The seeded content, as the load recorded it."""
     rows, key_sum = said.facts.split()
     return Content(int(rows), int(key_sum))
 
@@ -102,14 +102,14 @@ def _seed(control: Connection, one: Names, seed: int, rows: int) -> Content:
 
 
 def held(control: Connection, one: Names) -> tuple[Content, Content]:
-    """What the table holds now: rows that were there before, and rows of sessions."""
+    """The table's content: seeded rows, and rows of sessions."""
     (found,) = control.ask(f"check table {one.table}", fill("rows_check", table=one.table))
     before, before_sum, ours, ours_sum = (int(value) for value in found)
     return Content(before, before_sum), Content(ours, ours_sum)
 
 
 def check(when: str, expected: tuple[Content, Content], found: tuple[Content, Content]) -> None:
-    """Refuses a table that is not what was said."""
+    """Refuses a table with unexpected content."""
     if expected != found:
         raise Failed("wrong-answer", f"{when} the table holds {_said(found)} instead of {_said(expected)}")
 
@@ -121,10 +121,10 @@ def _said(content: tuple[Content, Content]) -> str:
 
 
 def put_back(control: Connection, one: Names, seed: Content) -> None:
-    """Takes the inserted rows out again and checks that the seeded ones are whole."""
-    control.run("take inserted rows out again", fill("rows_put_back", table=one.table))
+    """Removes the inserted rows and checks that the seeded ones are complete."""
+    control.run("remove inserted rows", fill("rows_put_back", table=one.table))
     control.commit()
-    check("after putting back", (seed, Content()), held(control, one))
+    check("after removing inserted rows", (seed, Content()), held(control, one))
 
 
 def insert_sql(one: Names) -> str:

@@ -1,7 +1,7 @@
-"""What we make in the user's schema: a table that marks it as ours, a list of all of it, and its end.
+"""Objects of threadwise in the user's schema: a table that marks them, a list of all of them, and their removal.
 
-Our objects lie in the account's own schema, since no other can be made without being an administrator; their names
-begin with a prefix. Objects of such names without the mark are refused, and only what is on the list is dropped. The
+The objects are in the account's own schema, since creating another one needs an administrator; their names begin with
+a prefix. Objects of such names without the mark are refused, and only objects on the list are dropped. The
 keeper's connection holds a lock: DBMS_LOCK where it is granted (Oracle Database PL/SQL Packages and Types Reference
 19c, "DBMS_LOCK": a lock that is not released on commit goes with its session), else the mark's row (SELECT … FOR
 UPDATE), for which that connection does nothing else, since DDL commits (SQL Language Reference 19c, "COMMIT").
@@ -18,13 +18,13 @@ from threadwise_oracle_address import Target
 from threadwise_oracle_failure import failed, is_missing, is_not_there, number_of, statement_failed
 from threadwise_oracle_server import Connection, fill, text_of
 
-#: What the mark says.
+#: Text of the mark.
 MARK = "made by threadwise, dropped at the end of its study"
 
-#: Our own tables, which are not on the list.
+#: Administrative tables, which are not on the list.
 OWN = ("MARK", "MADE", "LOADS")
 
-#: How long a table that is to be dropped is waited for: sessions of a killed worker end with their call.
+#: Time limit for dropping a table: sessions of a killed worker end with their call.
 DDL_WAIT_S = 20
 
 #: Longest notes of a load, characters.
@@ -33,7 +33,7 @@ MAX_NOTES = 2000
 
 @dataclass(frozen=True)
 class Objects:
-    """What of a treatment lies in the server, with the prefix."""
+    """A treatment's objects in the server, with the prefix."""
 
     tables: list[str] = field(default_factory=list)
     procedures: list[str] = field(default_factory=list)
@@ -43,9 +43,9 @@ class Objects:
 
 @dataclass(frozen=True)
 class Loaded:
-    """What was said when data was made."""
+    """The record of a load."""
 
-    #: What tells this data from others of the same name.
+    #: What distinguishes this data from other data of the same name.
     facts: str
     bytes_per_session: int
     rows_per_session: int
@@ -53,7 +53,7 @@ class Loaded:
 
 
 class Kept:
-    """What lives as long as a study: the lock, and what was made under it."""
+    """State of a whole study: the lock, and the objects created under it."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
@@ -68,7 +68,7 @@ class Kept:
             raise
 
     def _lock_by_package(self) -> bool:
-        """Takes the lock by DBMS_LOCK; False where that is not granted."""
+        """Takes the lock by DBMS_LOCK; False if that is not granted."""
         name = hashlib.sha256(f"threadwise {self.target.user.upper()} {self.target.prefix}".encode())
         # Locks of users have numbers up to 2^30 - 1.
         number = int.from_bytes(name.digest()[:4], "big") >> 2
@@ -101,7 +101,7 @@ class Kept:
             raise failed("take the lock of its objects", f"table {self.target.prefix}MARK has {len(rows)} rows")
 
     def _make(self, control: Connection) -> None:
-        """Makes the mark and the list anew. What an earlier study of ours left is dropped first."""
+        """Creates the mark and the list. Leftovers of an earlier study are dropped first."""
         prefix = self.target.prefix
         there = objects(control, prefix)
         if there and not is_ours(control, prefix):
@@ -140,19 +140,19 @@ class Kept:
             self.lock.close()
 
     def abandon(self) -> None:
-        """Drops as much as can be dropped, when something else has failed already; the next study does the rest."""
+        """Drops what it can after another failure; the next study does the rest."""
         with contextlib.suppress(Failed):
             self.end()
 
 
 def objects(control: Connection, prefix: str) -> list[tuple[str, str]]:
-    """Kind and name of everything in our schema whose name begins with the prefix."""
+    """Kind and name of everything in the schema whose name begins with the prefix."""
     rows = control.ask("look for its objects", text_of("objects"), {"prefix": prefix})
     return [(str(kind), str(name)) for kind, name in rows]
 
 
 def is_ours(control: Connection, prefix: str) -> bool:
-    """Whether the mark is there and says what it must."""
+    """Whether the mark exists with the expected text."""
     try:
         return control.rows(fill("mark_read", prefix=prefix)) == [(MARK,)]
     except control.errors as cause:
@@ -171,14 +171,14 @@ def _listed(control: Connection, prefix: str) -> list[tuple[str, str]]:
 
 
 def drop_listed(control: Connection, prefix: str) -> None:
-    """Drops what is on the list; refuses when something else of such a name is there, before anything is dropped."""
+    """Drops what is on the list; refuses before anything is dropped if there are other objects of such names."""
     listed = _listed(control, prefix)
     own = {prefix + name for name in OWN}
     others = [name for kind, name in objects(control, prefix) if (kind, name) not in listed and name not in own]
     if others:
         raise failed("drop its objects",
-                     f"among those whose names begin with {prefix} are some that threadwise did not make, and all are "
-                     f"left: {', '.join(others[:5])}; move them elsewhere, or give another prefix with "
+                     f"some whose names begin with {prefix} were not created by threadwise, so none is "
+                     f"dropped: {', '.join(others[:5])}; move them elsewhere, or give another prefix with "
                      "--engine-option prefix=NAME_")
     for kind, name in listed:
         if kind in ("TABLE", "PROCEDURE"):
@@ -186,7 +186,7 @@ def drop_listed(control: Connection, prefix: str) -> None:
 
 
 def drop(control: Connection, kind: str, name: str) -> None:
-    """Drops one object, if it is there."""
+    """Drops one object, if it exists."""
     try:
         with control.inner.cursor() as cursor:
             cursor.execute(fill(f"drop_{kind.lower()}", name=name))
@@ -196,10 +196,10 @@ def drop(control: Connection, kind: str, name: str) -> None:
 
 
 def announce(control: Connection, prefix: str, made: Objects) -> None:
-    """Writes down what is about to be made, and drops what an interrupted load left of it."""
+    """Records what will be created, and drops what an interrupted load left of it."""
     for kind, names in (("PROCEDURE", made.procedures), ("TABLE", made.tables), ("INDEX", made.indexes)):
         for name in names:
-            control.run("write down what will be made", fill("list_add", prefix=prefix), {"kind": kind, "name": name})
+            control.run("record what will be created", fill("list_add", prefix=prefix), {"kind": kind, "name": name})
     control.commit()
     for kind, names in (("PROCEDURE", made.procedures), ("TABLE", made.tables)):
         for name in names:
@@ -207,7 +207,7 @@ def announce(control: Connection, prefix: str, made: Objects) -> None:
 
 
 def loaded(control: Connection, prefix: str, suffix: str) -> Loaded | None:
-    """What an earlier load of data of that name said, if it was finished."""
+    """The record of an earlier load of that name, if it was finished."""
     rows = control.ask("look for its data", fill("loads_read", prefix=prefix), {"suffix": suffix})
     if not rows:
         return None
@@ -216,8 +216,8 @@ def loaded(control: Connection, prefix: str, suffix: str) -> Loaded | None:
 
 
 def finished(control: Connection, prefix: str, suffix: str, said: Loaded) -> None:
-    """Writes down that data is whole."""
-    control.run("write down that its data is whole", fill("loads_add", prefix=prefix),
+    """Records that data is complete."""
+    control.run("record that its data is complete", fill("loads_add", prefix=prefix),
                 {"suffix": suffix, "facts": said.facts, "bytes": said.bytes_per_session,
                  "counted": said.rows_per_session, "notes": "\n".join(said.notes)[:MAX_NOTES]})
     control.commit()

@@ -1,4 +1,4 @@
-"""A server that answers: connections to it, and statements from the .sql files beside this one.
+"""Connections to a server, and statements from the .sql files beside this one.
 
 Statements are the files `oracle_*.sql`, without the comments at their heads, with names of objects in the places that
 braces mark. Values are bound. The driver is python-oracledb in its thin mode, which needs no client libraries
@@ -18,10 +18,10 @@ from threadwise_failure import Failed
 from threadwise_oracle_address import Target
 from threadwise_oracle_failure import advice, failed, number_of, statement_failed, without_secrets
 
-#: Longest wait for the listener, seconds.
+#: Time limit for the listener, seconds.
 CONNECT_S = 10.0
 
-#: Minutes between signs of life of a parked connection, so that no firewall forgets it.
+#: Keepalive interval of a parked connection in minutes, so that no firewall drops it.
 KEEPALIVE_MIN = 2
 
 #: Rows that are fetched at once.
@@ -37,7 +37,7 @@ def driver() -> Any:
     except ImportError as cause:
         raise Failed("engine", f"the driver oracledb cannot be loaded ({cause}); run: threadwise engine add oracle"
                      ) from cause
-    # NUMBER as it is, without a detour over doubles ("Fetched Number Precision").
+    # NUMBER unchanged, not converted through doubles ("Fetched Number Precision").
     oracledb.defaults.fetch_decimals = True
     return oracledb
 
@@ -49,14 +49,14 @@ def text_of(name: str) -> str:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as cause:
-        raise Failed("engine", f"the worker's file {path} cannot be read ({cause}); install threadwise anew") from cause
+        raise Failed("engine", f"the worker's file {path} cannot be read ({cause}): reinstall threadwise") from cause
     while lines and lines[0].startswith("--"):
         lines.pop(0)
     return "\n".join(lines).strip()
 
 
 def fill(file: str, /, **places: object) -> str:
-    """The statement of a file with its places filled in; one that is left is an error of this program."""
+    """The statement of a file with its places filled in; a missing one is a bug."""
     return re.sub(r"\{([a-z_]+)\}", lambda found: str(places[found[1]]), text_of(file))
 
 
@@ -88,7 +88,7 @@ class Connection:
         self.close()
 
     def run(self, action: str, sql: str, binds: Binds = ()) -> int:
-        """Executes a statement that gives no rows; the number of rows that it changed."""
+        """Executes a statement without a result; returns the number of changed rows."""
         try:
             with self.inner.cursor() as cursor:
                 cursor.execute(sql, binds or None)
@@ -97,7 +97,7 @@ class Connection:
             raise statement_failed(action, cause) from cause
 
     def attempt(self, sql: str) -> BaseException | None:
-        """Executes a statement that gives no rows; why it failed, if it did."""
+        """Executes a statement without a result; returns why it failed, if it did."""
         try:
             with self.inner.cursor() as cursor:
                 cursor.execute(sql)
@@ -121,7 +121,7 @@ class Connection:
             raise statement_failed(action, cause) from cause
 
     def rows(self, sql: str, binds: Binds = ()) -> list[tuple]:
-        """All rows of a query; the driver's own error where it fails."""
+        """All rows of a query; raises the driver's own error."""
         with self.inner.cursor() as cursor:
             cursor.arraysize = FETCH_ROWS
             cursor.prefetchrows = FETCH_ROWS + 1
@@ -129,7 +129,7 @@ class Connection:
             return cursor.fetchall()
 
     def call(self, action: str, procedure: str, values: Sequence[Any], results: int) -> list[int]:
-        """Calls a procedure whose last parameters are `results` numbers that it gives."""
+        """Calls a procedure whose last parameters are `results` output numbers."""
         try:
             with self.inner.cursor() as cursor:
                 outs = [cursor.var(int) for _ in range(results)]
@@ -142,21 +142,21 @@ class Connection:
         return [round(one) for one in given]
 
     def make_procedure(self, name: str, sql: str) -> None:
-        """Makes a procedure. One that does not compile is made all the same, and only a view says why."""
+        """Creates a procedure. One that does not compile is created anyway, and only a view has the errors."""
         self.run(f"make procedure {name}", sql)
         errors = self.ask("look for errors of compilation", text_of("compile_errors"), {"name": name})
         if errors:
             raise failed(f"make procedure {name}", f"line {errors[0][0]}: {errors[0][1]}")
 
     def set(self, name: str, value: object, option: str | None = None) -> None:
-        """Sets a parameter of the session; one of the user's is refused by its option."""
+        """Sets a parameter of the session; errors of the user's settings name the option."""
         try:
             with self.inner.cursor() as cursor:
                 cursor.execute(fill("session_set", name=name, value=value))
         except self.errors as cause:
             if option is None:
                 raise statement_failed(f"set {name}", cause) from cause
-            raise Failed("option", without_secrets(f"option '{option}': the server does not take it: {advice(cause)}")
+            raise Failed("option", without_secrets(f"option '{option}': the server refuses it: {advice(cause)}")
                          ) from cause
 
     def commit(self) -> None:
@@ -167,14 +167,14 @@ class Connection:
             raise statement_failed("commit", cause) from cause
 
     def rollback(self) -> None:
-        """Takes the transaction back."""
+        """Rolls back the transaction."""
         try:
             self.inner.rollback()
         except self.errors as cause:
             raise statement_failed("roll back", cause) from cause
 
     def limit_ms(self, milliseconds: int) -> None:
-        """Longest time of every further call; 0 is none."""
+        """Time limit of every further call; 0 for none."""
         self.inner.call_timeout = milliseconds
 
     def cancel(self) -> None:
@@ -185,7 +185,7 @@ class Connection:
             return  # it is gone, and with it what was to be cancelled
 
     def close(self) -> None:
-        """Ends the session; what it did not commit is taken back."""
+        """Ends the session; uncommitted changes are rolled back."""
         try:
             self.inner.close()
         except self.errors:
@@ -193,7 +193,7 @@ class Connection:
 
 
 class Session:
-    """What the server says of one of our connections."""
+    """The server's facts about a connection."""
 
     def __init__(self, connection: Connection) -> None:
         ((sid, instance, host, protocol, user),) = connection.ask("ask who it is", text_of("session_own"))
@@ -207,6 +207,6 @@ def numbers(values: Iterable[int]) -> str:
 
 
 def is_lost(cause: BaseException) -> bool:
-    """Whether a session is gone, so that nothing can be asked of it any more."""
+    """Whether a session has ended, so that it cannot be used any more."""
     return number_of(cause) in ("DPY-4011", "DPY-1001", "ORA-03113", "ORA-03114", "ORA-03135", "ORA-00028")
 

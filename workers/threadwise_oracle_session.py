@@ -1,6 +1,6 @@
-"""The threads of sessions: each binds itself, logs in, looks at its data once, and is parked between slices.
+"""The threads of sessions: each binds itself, logs in, reads its data once, and is parked between slices.
 
-A loop inside the server counts what ended inside the window. What the server used is read over the whole call and
+A loop inside the server counts steps that ended inside the window. The server's usage is read over the whole call and
 scaled by rows in the window over rows of the call (docs/WORKER.md, "Loops inside a server").
 """
 
@@ -29,10 +29,10 @@ from threadwise_oracle_usage import Meter, Usage
 from threadwise_session import AtWork, Session, wait_until_ns
 
 
-#: Of the blocks, what part the second reading of all data may fetch from files.
+#: Share of the blocks that the second reading of all data may fetch from files.
 UNCACHED_PART = 1000
 
-#: The order to read what was used so far.
+#: The order to read the usage so far.
 GET_READY = object()
 
 
@@ -46,7 +46,7 @@ class Setup:
     load: Load
     work: Work
     suffix: str
-    #: What the load said of the data.
+    #: The record of the load.
     said: Loaded
     cpus: set[int]
     #: Seed of the block.
@@ -55,7 +55,7 @@ class Setup:
 
 @dataclass(frozen=True)
 class Order:
-    """What a session is to do in a slice."""
+    """The work of a session in a slice."""
 
     window: Window
     #: Queries of a stream, in order.
@@ -73,7 +73,7 @@ class Done:
 
 
 class Named:
-    """What the base class wants to know of an engine."""
+    """The engine, for the base class."""
 
     name = "oracle"
 
@@ -86,18 +86,18 @@ class OracleSession(Session):
         self.connection: Connection | None = None
         self.identity: Identity | None = None
         self.meter: Meter | None = None
-        #: Its process, or why that is out of reach.
+        #: Its process, or why that is not known.
         self.process: tuple[int | None, str] = (None, "")
         self.notes: list[str] = []
         #: Rows of the last call, in the window and outside of it.
         self.call_rows = 0
-        #: What was used before the slice.
+        #: Usage before the slice.
         self.before = Usage()
-        #: Whether a call may be under way.
+        #: Whether a call may be running.
         self.is_busy = True
 
     def run(self) -> None:
-        """Works until the order None; what goes wrong is a result, too."""
+        """Works until the order None; an error is a result, too."""
         try:
             self._bind()
             self.open()
@@ -141,7 +141,7 @@ class OracleSession(Session):
         raise NotImplementedError
 
     def work(self, order: Order | object) -> Done:
-        """Gets ready for a slice, or works for one. Whatever comes of it, those beside it then know."""
+        """Prepares or runs a slice. In any case the other sessions are then notified."""
         if order is GET_READY:
             self.get_ready()
             return Done(self.setup.session)
@@ -151,7 +151,7 @@ class OracleSession(Session):
             order.at_work.one_is_done()
 
     def get_ready(self) -> None:
-        """Reads what it used so far."""
+        """Reads the usage so far."""
         self.before = self.meter.before()
 
     def close(self) -> None:
@@ -188,13 +188,13 @@ class StepSession(OracleSession):
         raise NotImplementedError
 
     def get_ready(self) -> None:
-        """Measures the clock again where that is old, and reads what it used so far."""
+        """Measures the clock again if needed, and reads the usage so far."""
         if self.setup.work.in_server and self.clock.is_stale():
             self.clock = measure(self.connection, self.process[0] is not None)
         super().get_ready()
 
     def slice_of(self, order: Order) -> dict[str, Any]:
-        """One slice, with what the server used for it."""
+        """One slice, with the server's usage."""
         client_ns = time.thread_time_ns()
         loop = self.in_server if self.setup.work.in_server else self.in_client
         slice_json, call = loop(order.window)
@@ -220,8 +220,8 @@ class BlocksSession(StepSession):
         self.seeds = random.Random(f"threadwise slices {setup.seed} {setup.session}")
 
     def warm(self) -> None:
-        """Reads every row, and refuses a plan that is none of visits by the index. Reading all of it again shows
-        whether it stays in memory."""
+        """Reads every row, and refuses a plan without visits by the index. Reading everything again shows whether it
+        stays in memory."""
         self.notes.append(f"plan of a step: {blocks.plan(self.connection, self.names, self.spec)}")
         blocks.warm(self.connection, self.names, self.spec)
         if "physical_reads" not in self.meter.names.values():
@@ -233,8 +233,8 @@ class BlocksSession(StepSession):
             read = self.meter.after().counters["physical_reads"] - before.counters["physical_reads"]
             if read <= most:
                 return
-        raise failed("keep the data in memory", f"not cached: reading it again read {read} blocks from files; have the "
-                                                "instance's buffer cache made larger (db_cache_size), or the "
+        raise failed("keep the data in memory", f"not cached: reading it again read {read} blocks from files; make the "
+                                                "instance's buffer cache larger (db_cache_size), or the "
                                                 "data smaller (--set data_mib=N)")
 
     def in_server(self, window: Window) -> tuple[dict[str, Any], Call]:
@@ -267,7 +267,7 @@ class RowsSession(StepSession):
         self.spec: Insert = setup.work.spec
         self.names = rows.names(setup.target.prefix, setup.suffix)
         self.keys = rows.random_keys(setup.seed, setup.session + 1)
-        #: What it inserted so far, and the number of its next row.
+        #: Inserted content so far, and the number of its next row.
         self.inserted, self.next_row = rows.Content(), 0
 
     def warm(self) -> None:
@@ -281,7 +281,7 @@ class RowsSession(StepSession):
         if wanted:
             wait_until_ns(window.start_ns)
         session = self.setup.session
-        # A stream of its own for each call, since drawn keys must not come again.
+        # Its own random stream for each call, since keys must not repeat.
         stream = f"{self.setup.seed:x}/{session}/{self.next_row}"
         steps, calls, key_sum, ended_us = self.connection.call(
             "run its loop", self.names.procedure,
@@ -289,7 +289,7 @@ class RowsSession(StepSession):
         call = Call(steps, calls, spec.rows_per_tx)
         self._tell(call, key_sum)
         slice_json = server_slice(call, is_checked=False)
-        # Nobody checks its steps one by one; the whole table is checked at the end.
+        # Steps are not checked one by one; the whole table is checked at the end.
         slice_json["answers_checked"] = call.steps
         if wanted:
             if call.all_rows() < wanted or ended_us > end_us:

@@ -1,5 +1,5 @@
 """Loops in the client: steps of a window, and a fixed number of rows; the same rules as `crates/engine/src/worker/
-{measure,fixed}.rs`. CPU time and counters are not theirs: they are the server's, over the whole call.
+{measure,fixed}.rs`. CPU time and counters are the server's, over the whole call.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from threadwise_oracle_failure import failed
 from threadwise_session import wait_until_ns
 from threadwise_short import Histogram
 
-#: Most pieces of a window.
+#: Maximum pieces of a window.
 MAX_PIECES = 1000
 
 
@@ -26,12 +26,12 @@ class Window:
     sequence: int
     start_ns: int
     end_ns: int
-    #: Length of the pieces whose rows are asked for.
+    #: Length of the requested pieces.
     piece_ns: int | None = None
 
 
 class Pieces:
-    """Rows of a window by pieces of equal length: its halves, or those that were asked for."""
+    """Rows of a window by pieces of equal length: its halves, or the requested ones."""
 
     def __init__(self, window: Window) -> None:
         window_ns = max(window.end_ns - window.start_ns, 1)
@@ -55,7 +55,7 @@ class Pieces:
 def closed_loop(window: Window, rows: int, is_checked: bool, step: Callable[[], None], think_ns: int = 0
                 ) -> tuple[dict[str, Any], Call]:
     """Steps until the window's end, and counts those that ended inside it. `rows` are those of a step, which raises
-    what is wrong with its answer."""
+    an error for a wrong answer."""
     histogram, pieces = Histogram(), Pieces(window)
     steps = calls = 0
     began_ns = time.monotonic_ns()
@@ -98,14 +98,14 @@ def fixed_work(window: Window, wanted: int, rows: int, step: Callable[[], None])
 
 
 def too_long(window: Window, done: int, wanted: int) -> Exception:
-    """The failure for a session that needs more time than there is."""
+    """The failure for a session that exceeds its time."""
     seconds = (window.end_ns - window.start_ns) / 1e9
     return failed(f"finish {wanted} rows in time", f"{done} of {wanted} rows were done after {seconds:.2f} s; lower "
                                                    "rows_per_session, or allow more time (slice_ms)")
 
 
 def server_slice(call: Call, is_checked: bool) -> dict[str, Any]:
-    """What a loop inside the server did; it keeps no latencies."""
+    """Result of a loop inside the server; it has no latencies."""
     return _slice(call.steps, call.rows_per_step, is_checked, Histogram())
 
 
@@ -115,7 +115,7 @@ def _slice(steps: int, rows: int, is_checked: bool, histogram: Histogram) -> dic
 
 
 def add_usage(slice_json: dict[str, Any], usage: dict[str, Any], client_cpu_ns: int) -> None:
-    """Puts what the server used for the window's steps into a session's slice."""
+    """Adds the server's usage for the window's steps to a session's slice."""
     counters = slice_json["counters"] | usage.pop("counters") | {"client_cpu_ns": client_cpu_ns}
     slice_json.update(usage)
     slice_json["counters"] = counters

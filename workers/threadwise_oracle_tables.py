@@ -1,7 +1,7 @@
 """The eight tables of TPC-H on Oracle: columns, keys, and the indexes of foreign keys; and queries' names of them.
 
 Source: TPC-H specification, clauses 1.4 (columns, keys) and 4.2.5 (rows), as `crates/engine/src/workloads/tpch/
-tables.rs` has them. Our tables have a prefix, and queries do not: `with_tables` puts it where a FROM or a JOIN names a
+tables.rs` has them. The tables have a prefix, and queries do not: `with_tables` adds it where a FROM or a JOIN names a
 table, with the plain name as its alias, so that columns are named as before.
 """
 
@@ -86,7 +86,7 @@ NAMES = frozenset(table.name for table in TABLES)
 ENDS = {"where", "group", "having", "order", "union", "intersect", "minus", "except", "select", "connect", "start",
         "fetch", "offset"}
 
-#: Words behind a table that are no alias of it.
+#: Words after a table that are not its alias.
 NO_ALIAS = ENDS | {"on", "using", "join", "inner", "left", "right", "full", "cross", "natural", "outer", "for",
                    "partition", "sample"}
 
@@ -95,7 +95,7 @@ _TOKEN = re.compile(r"""'(?:[^']|'')*' | "[^"]*" | --[^\n]* | /\*.*?\*/ | [A-Za-
 
 
 def with_tables(sql: str, prefix: str) -> str:
-    """The query with our names of its tables."""
+    """The query with the prefixed names of its tables."""
     tokens = _TOKEN.findall(sql)
     words = [at for at, token in enumerate(tokens) if not token.isspace() and not token.startswith(("--", "/*"))]
     in_list = [False]  # for each level of brackets: whether a list of tables is being read
@@ -125,8 +125,8 @@ def with_tables(sql: str, prefix: str) -> str:
 
 
 def with_hint(sql: str, hint: str) -> str:
-    """The query with a hint behind the first SELECT outside of brackets, which is the main query's: of a WITH the
-    others stand in brackets."""
+    """The query with a hint after the first SELECT outside brackets, which is the main query's: the others of a WITH
+    are in brackets."""
     depth = 0
     for found in _TOKEN.finditer(sql):
         token = found[0].lower()

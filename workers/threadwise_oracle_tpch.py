@@ -1,8 +1,8 @@
-"""The data of `tpch`: tables filled from the generator's text, keys, indexes, statistics, and a mark that all is whole.
+"""The data of `tpch`: tables filled from the generator's text, keys, indexes, statistics, and a mark of completeness.
 
 Source: TPC-H specification, clauses 1.4 and 1.5.4 (keys, their indexes, and an order by one date are allowed). The
 generator is called as `crates/engine/src/workloads/tpch/generator.rs` calls it: with an empty environment, its text a
-pipe. One data set at a time, which all treatments share, since nobody changes it.
+pipe. One data set at a time, which all treatments share, since it is read-only.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from threadwise_oracle_tables import TABLES, Table
 #: Name of the data set in the list of loads.
 SUFFIX = "TPCH"
 
-#: Bytes of tables and indexes at scale factor 1: an estimate, since none was measured. Tables of about 1.1 GB (the
+#: Bytes of tables and indexes at scale factor 1: an estimate, not measured. Tables of about 1.1 GB (the
 #: text's size, in which numbers and dates take 2 to 8 bytes), indexes of about 0.6 GB.
 BYTES_PER_SCALE = 1_750_000_000
 
 #: Rows of one call of the load, and of one transaction.
 BATCH = 10_000
 
-#: How much of what the generator said is kept for an error, characters.
+#: Maximum length of the generator's message in an error, characters.
 SAID = 300
 
 NOTE = ("tables with the specification's columns, primary keys and an index for each foreign key, without foreign key "
@@ -41,12 +41,12 @@ NOTE = ("tables with the specification's columns, primary keys and an index for 
 
 
 def name_of(prefix: str, table: str) -> str:
-    """Our name of a table."""
+    """The prefixed name of a table."""
     return f"{prefix}{table.upper()}"
 
 
 def stage(prefix: str) -> str:
-    """Where lineitem lies before it is put into another order."""
+    """Name of lineitem before it is reordered."""
     return f"{prefix}LINEITEM_STAGE"
 
 
@@ -57,26 +57,26 @@ def indexes(prefix: str) -> dict[str, list[tuple[str, tuple[str, ...]]]]:
 
 
 def objects(prefix: str) -> Objects:
-    """All that `load` makes."""
+    """Everything that `load` creates."""
     tables = [name_of(prefix, table.name) for table in TABLES] + [stage(prefix)]
     return Objects(tables, [], [name for some in indexes(prefix).values() for name, _ in some])
 
 
 def check_found(spec: Tpch, found: Loaded) -> None:
-    """Refuses a data set that is another one."""
+    """Refuses another data set."""
     if found.facts != spec.facts():
-        raise Failed("option", f"option 'scale': a server of yours holds one data set at a time, and there is "
+        raise Failed("option", f"option 'scale': your server holds one data set at a time, and there is "
                                f"'{found.facts}' from another treatment: give all the same scale and cluster")
 
 
 def try_settings(connection: Connection, spec: Tpch) -> None:
-    """Sets the user's settings; one that the server does not take is refused by its option."""
+    """Sets the user's settings; errors name the option."""
     for name, value in spec.options.settings.items():
         connection.set(name, setting(name, value), option=f"settings.{name}")
 
 
 def load(control: Connection, spec: Tpch, data_dir: Path, sessions: int, prefix: str) -> Loaded:
-    """Makes the data set."""
+    """Creates the data set."""
     every, counted = indexes(prefix), 0
     for table in TABLES:
         name = name_of(prefix, table.name)
@@ -115,7 +115,7 @@ def _fill_table(control: Connection, table: Table, name: str, spec: Tpch, data_d
         control.commit()
         count += len(batch)
     if not table.may_have(count, spec.scale):
-        raise failed(f"fill table {name}", f"the generator gave {count} rows, which scale {spec.scale:g} has not")
+        raise failed(f"fill table {name}", f"the generator returned {count} rows, wrong for scale {spec.scale:g}")
     return count
 
 
@@ -153,9 +153,9 @@ def _reader(kind: str) -> Any:
 
 
 def _lines(table: Table, scale: float, data_dir: Path) -> Iterator[str]:
-    """The generator's text of a table, to its end; it has then ended well. One that nobody reads on is killed."""
+    """The generator's text of a table; raises if it failed. It is killed if the text is not read to its end."""
     program = data_dir / "generator"
-    hint = "it comes with the environment that `threadwise engine add duckdb` makes"
+    hint = "it comes with the environment that `threadwise engine add duckdb` creates"
     words = ["csv", "--stdout", "--quiet", "--tables", table.name, "--scale-factor",
              repr(scale).removesuffix(".0")]
     with tempfile.TemporaryFile() as log:
@@ -173,7 +173,7 @@ def _lines(table: Table, scale: float, data_dir: Path) -> Iterator[str]:
             running.stdout.close()
         if status:
             log.seek(0)
-            said = one_line(log.read().decode(errors="replace")[-SAID:]) or "it said nothing"
+            said = one_line(log.read().decode(errors="replace")[-SAID:]) or "no message"
             raise failed("generate the data", f"the generator ended with {status} in table {table.name}: {said}")
 
 

@@ -1,4 +1,4 @@
-"""What a session used: the server's counters of it, and what the kernel says of its process.
+"""Usage of a session: the server's counters of it, and the kernel's of its process.
 
 Sources: Oracle Database Reference 19c, "V$SESS_TIME_MODEL" (DB CPU and DB time, microseconds, of calls that have ended;
 up to 5 s of one that is under way may be missing), "V$MYSTAT", "V$STATNAME", "Statistics Descriptions" (session logical
@@ -14,7 +14,7 @@ from threadwise_oracle_clock import Call
 from threadwise_oracle_failure import is_missing, statement_failed
 from threadwise_oracle_server import Connection, fill, numbers, text_of
 
-#: Statistic, and the counter that it becomes.
+#: Statistic, and its counter.
 STATISTICS = {
     "session logical reads": "logical_reads",
     "physical reads": "physical_reads",
@@ -24,13 +24,13 @@ STATISTICS = {
 
 NO_STATISTICS = ("logical_reads and physical_reads are left out: the account lacks SELECT on V_$MYSTAT and V_$STATNAME "
                  "(GRANT SELECT ON SYS.V_$… TO the account)")
-NO_TIME = ("the server's CPU time is not known and stands as 0: the account lacks SELECT on V_$SESS_TIME_MODEL "
+NO_TIME = ("the server's CPU time is unknown and shown as 0: the account lacks SELECT on V_$SESS_TIME_MODEL "
            "(GRANT SELECT ON SYS.V_$SESS_TIME_MODEL TO the account)")
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What a session used since its start; None where it is not known."""
+    """Usage of a session since its start; None if unknown."""
 
     cpu_ns: int | None = None
     db_time_ns: int | None = None
@@ -57,7 +57,7 @@ class Usage:
 
 
 class Meter:
-    """Reads what one session used, as far as its account may."""
+    """Reads the usage of one session, as far as its account may."""
 
     def __init__(self, connection: Connection, sid: int, pid: int | None) -> None:
         self.connection, self.sid, self.pid = connection, sid, pid
@@ -67,7 +67,7 @@ class Meter:
         self._find()
 
     def _find(self) -> None:
-        """Finds the numbers of the statistics, and what may not be read."""
+        """Finds the numbers of the statistics, and which are not readable."""
         try:
             found = self.connection.rows(text_of("statistic_numbers"))
             self.names = {int(number): STATISTICS[name] for name, number in found if name in STATISTICS}
@@ -119,7 +119,7 @@ class Meter:
 
 
 def of_process(pid: int | None) -> tuple[int, int, int | None]:
-    """Context switches and run-queue wait of a process of one thread; nothing where it is out of reach."""
+    """Context switches and run-queue wait of a process of one thread; zeros if not readable."""
     if pid is None:
         return 0, 0, None
     try:

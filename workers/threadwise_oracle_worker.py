@@ -1,9 +1,9 @@
-"""The worker protocol (docs/WORKER.md, version 1) for a server of the user's, with the request `server` besides.
+"""The worker protocol (docs/WORKER.md, version 1) for the user's server, with the additional request `server`.
 
-`server` is answered by what the server has room for and what the account may do there, and changes nothing:
-`{"type":"server","protocol":1,"engine_options":{…},"points":true}`. The worker that answers the first `load` makes our
-objects and stays until the study's end; with the word `check` behind the program's name `load` checks options only.
-SIGTERM ends a worker in order: calls are cancelled, data is put back, objects are dropped.
+`server` returns limits of the server and permissions of the account, and changes nothing:
+`{"type":"server","protocol":1,"engine_options":{…},"points":true}`. The worker that answers the first `load` creates
+the objects and stays until the study's end; with the argument `check` `load` checks options only.
+SIGTERM ends a worker in order: calls are cancelled, data is restored, objects are dropped.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from threadwise_worker import (
     read_request,
 )
 
-#: What the engine is like. No server was at hand: bytes of rows and of data sets are estimates.
+#: Properties of the engine. No server was available: bytes of rows and of data sets are estimates.
 PROPERTIES = {
     "block_bytes": 8192,
     "service_threads": True,
@@ -56,7 +56,7 @@ class Stopped(BaseException):
 
 
 class Worker:
-    """What a worker holds between requests."""
+    """State of a worker between requests."""
 
     def __init__(self, only_checks: bool = False) -> None:
         self.only_checks = only_checks
@@ -78,7 +78,7 @@ class Worker:
             case "stop":
                 fields(request, "stop", {"type": str}, {})
                 return None
-        raise Failed("protocol", f"'{kind}' is no request of protocol {PROTOCOL}")
+        raise Failed("protocol", f"'{kind}' is not a request of protocol {PROTOCOL}")
 
     def _server(self, request: dict) -> dict[str, Any]:
         needed = {"type": str, "protocol": int, "engine_options": dict, "points": bool}
@@ -139,7 +139,7 @@ class Worker:
         return self.crew.go(Window(request["sequence"], start_ns, start_ns + window_ns, piece_ns), lists)
 
     def end(self) -> None:
-        """Closes what was prepared, and drops what was made."""
+        """Closes the sessions, and drops the objects."""
         try:
             if self.crew is not None:
                 self.crew.end()
@@ -148,7 +148,7 @@ class Worker:
                 self.kept.end()
 
     def give_up(self) -> None:
-        """The same as far as it can be done when something has failed."""
+        """The same as far as possible after a failure."""
         if self.crew is not None:
             self.crew.give_up()
         if self.kept is not None:
@@ -156,7 +156,7 @@ class Worker:
 
 
 def make_data(control: Connection, load: Load, work: Work, prefix: str) -> Loaded:
-    """Makes the data of one treatment, or finds it whole."""
+    """Creates the data of one treatment, or finds it complete."""
     suffix, spec = _suffix(load, work), work.spec
     found = schema.loaded(control, prefix, suffix)
     if found is not None:
@@ -175,7 +175,7 @@ def make_data(control: Connection, load: Load, work: Work, prefix: str) -> Loade
     schema.announce(control, prefix, made)
     match spec:
         case LogicalIo():
-            # A loop that no session calls has no pause either.
+            # A loop that no session calls needs no pause.
             pauseless = spec if work.in_server else LogicalIo(**{**spec.__dict__, "think_time_us": 0})
             said = blocks.load(control, pauseless, load.sessions, load.seed, prefix, suffix, sleep)
         case Insert():
@@ -211,7 +211,7 @@ def _check_sessions(work: Work, load: Load, sessions: int) -> None:
         raise Failed("option", f"test=power has one session, not {sessions}; use test=throughput for several streams")
     if options.short >= sessions:
         raise Failed("protocol", f"prepare names {sessions} sessions, {options.short} of them for short queries: none "
-                                 "is left to be a stream")
+                                 "is left for a stream")
 
 
 def _queries(crew: Crew, lists: list[Any]) -> list[list[int]]:
@@ -246,11 +246,11 @@ def serve(worker: Worker, replies: Replies) -> None:
 
 
 def as_failed(cause: BaseException) -> Failed:
-    """What ended the worker, as it is reported to the runner."""
+    """The worker's failure, as reported to the runner."""
     if isinstance(cause, Failed):
         return cause
     if isinstance(cause, Stopped):
-        return Failed("engine", "the worker of oracle was stopped by a signal; what it changed is put back")
+        return Failed("engine", "the worker of oracle was stopped by a signal; its changes are restored")
     return Failed("engine", f"the worker of oracle failed: {type(cause).__name__}: {advice(cause)}; please report this")
 
 
@@ -260,7 +260,7 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 
 def main() -> NoReturn:
-    """Runs the worker. Leaves by `_exit`, so that no thread that hangs in a call delays the end."""
+    """Runs the worker. Leaves by `_exit`, so that a thread that hangs in a call does not delay the end."""
     replies = Replies()
     worker = Worker(only_checks())
     signal.signal(signal.SIGTERM, _stop)

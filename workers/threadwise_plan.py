@@ -1,11 +1,12 @@
 """Plans as canonical text: one line an operator, two spaces a level, parents before children.
 
-A line has the operator's name as the engine prints it, then what tells plans apart (tables, join
+A line has the operator's name as the engine prints it, then what distinguishes plans (tables, join
 type and keys, group keys, sort keys, top-N), and nothing that varies with the data's size, with
-parameters, estimates, timings or the number of threads. What the engine estimated for an operator
-may follow ` # `, as `rows=N cost=N`; it counts for nothing when plans are compared. `~ ` stands before operators that only move
-rows between threads and before the partial one of a pair of aggregates: an engine at another degree
-of parallelism adds such lines, and what stands below them moves one level in.
+parameters, estimates, timings or the number of threads. The engine's estimates for an operator may
+follow ` # `, as `rows=N cost=N`; they are ignored when plans are compared. `~ ` stands before
+operators that only move rows between threads and before the partial one of a pair of aggregates:
+an engine at another degree of parallelism adds such lines, and the lines below them are indented
+one level more.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-#: Longest line.
+#: Maximum length of a line.
 LONGEST = 200
 
 #: DuckDB's plans name no table where a view reads a Parquet file. TPC-H's columns do: their prefix
@@ -110,7 +111,7 @@ def _datafusion_operator(depth: int, name: str, given: dict[str, str]) -> str:
 
 
 def _split(text: str) -> list[str]:
-    """The parts between the commas that stand outside of brackets."""
+    """The parts between commas outside brackets."""
     parts, depth, start = [], 0, 0
     for at, letter in enumerate(text):
         if letter in "([{":
@@ -125,7 +126,7 @@ def _split(text: str) -> list[str]:
 
 
 def _attributes(text: str) -> dict[str, str]:
-    """Takes `a=1, b=[x, y]` apart; a part without `=` is a key without a value."""
+    """Splits `a=1, b=[x, y]`; a part without `=` is a key without a value."""
     pairs = {}
     for part in _split(text):
         name = re.match(r"([a-z_]+)=", part)
@@ -146,8 +147,8 @@ def _group_keys(keys: str) -> str:
 
 def clickhouse_plan(display: str) -> str:
     """The text of ClickHouse's EXPLAIN PLAN pretty = 1, compact = 1: operators hang in a tree of
-    lines, and below each stand its attributes. Filters are left out but for their operators: they
-    hold values, also those of subqueries that were executed while the query was planned."""
+    lines, and below each stand its attributes. Filters are left out except for their operators: they
+    contain values, also those of subqueries that were executed while the query was planned."""
     operators: list[tuple[int, str, dict[str, str]]] = []
     for line in display.splitlines():
         text = line.lstrip(" │├└─")

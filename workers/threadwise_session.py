@@ -1,4 +1,4 @@
-"""What an engine has to offer, and the thread of a session that is a stream of queries.
+"""The interface of an engine, and the thread of a session that is a stream of queries.
 
 One OS thread per session binds itself first, opens its part of the engine, and waits in a lock
 between slices. Nothing polls, so that the interpreter is idle while queries run.
@@ -28,10 +28,10 @@ from threadwise_measure import (
 
 @dataclass(frozen=True)
 class Setup:
-    """What a session of an engine is opened with."""
+    """Inputs of a session of an engine."""
 
     session: int
-    #: How many sessions are streams; those of short queries stand behind them.
+    #: How many sessions are streams; those of short queries follow them.
     streams: int
     options: Options
     #: Degree of parallelism of this stream.
@@ -44,45 +44,45 @@ class Setup:
 
     @property
     def is_alone(self) -> bool:
-        """Whether all that the process does is this session's."""
+        """Whether all work of the process is this session's."""
         return self.streams == 1 and self.options.short == 0
 
 
 @dataclass(frozen=True)
 class After:
-    """What an engine says of the query that it has just executed."""
+    """An engine's report on the query that it has just executed."""
 
-    #: Planning that took place inside `run`, by the engine's own clock; None where `plan` did all.
+    #: Planning that took place inside `run`, by the engine's own clock; None if `plan` did all.
     planning_inside_ns: int | None
     plan: str
     counters: dict[str, int]
-    #: Whether planning can be told apart; where it cannot, it is part of the execution.
+    #: Whether planning is reported separately; if not, it is part of the execution.
     planning_known: bool = True
     #: Whether the threads that took part were as many as worked at a time.
     dop_known: bool = True
 
 
 class Stream(Protocol):
-    """One session of an engine. All methods are called by its own thread, but `interrupt`."""
+    """One session of an engine. All methods except `interrupt` are called by its own thread."""
 
     #: Threads of the engine that compute, where it also has others, and where the session's own
-    #: thread mostly waits for them; None where every thread of the process counts.
+    #: thread mostly waits for them; None if every thread of the process counts.
     worker_tids: set[int] | None
 
     def plan(self, sql: str) -> Any:
-        """Plans a query, as far as the engine can do so apart from executing it."""
+        """Plans a query, as far as the engine can do so without executing it."""
 
     def run(self, planned: Any) -> Any:
         """Executes it until the last row of the answer is in memory, as a pyarrow.Table."""
 
     def after(self, number: int, planned: Any) -> After:
-        """Called after `run`, outside of all clocks."""
+        """Called after `run`, not timed."""
 
     def warm(self, number: int, sql: str) -> None:
         """Plans a query for the first time."""
 
     def interrupt(self) -> bool:
-        """Cancels what runs; False where the engine cannot."""
+        """Cancels the running query; False if the engine cannot."""
 
     def close(self) -> None:
         """Ends the session."""
@@ -99,7 +99,7 @@ class Short(Protocol):
 
 
 class Engine(Protocol):
-    """An engine, and the options that it cannot follow (name and reason)."""
+    """An engine, and the options that it does not support (name and reason)."""
 
     name: str
     package: str
@@ -129,12 +129,12 @@ class Execution:
     query: int
     started_ns: int
     elapsed_ns: int
-    #: None where it cannot be told apart.
+    #: None if not reported separately.
     planning_ns: int | None
     cpu_ns: int
     table: Any
     after: After
-    #: None where streams share the process.
+    #: None if streams share the process.
     grown: Growth | None
     counters: dict[str, int]
     dop: int | None
@@ -152,7 +152,7 @@ class Done:
 
 
 class AtWork:
-    """How many streams of a slice are not done with it."""
+    """Number of streams of a slice that are not done."""
 
     def __init__(self, streams: int) -> None:
         self._left, self._lock = streams, threading.Lock()
@@ -163,13 +163,13 @@ class AtWork:
             self._left -= 1
 
     def any(self) -> bool:
-        """Whether a stream is still at work."""
+        """Whether a stream is still running."""
         return self._left > 0
 
 
 @dataclass(frozen=True)
 class Order:
-    """What a session is to do in a slice."""
+    """The work of a session in a slice."""
 
     sequence: int
     start_ns: int
@@ -179,13 +179,13 @@ class Order:
 
 
 def one_error(engine: str, action: str, cause: BaseException) -> Failed:
-    """An engine's error on one line, with what can be done about it. All of its text is in the log,
-    with the traceback."""
+    """An engine's error on one line, with what to do. The full text is in the log, with the
+    traceback."""
     text = str(cause) or type(cause).__name__
-    hint = "if the data is damaged, remove its folder, it is made again"
+    hint = "if the data is damaged, remove its folder, and it is created again"
     lower = text.lower()
     if "max_temp_directory_size" in lower or "no space left" in lower:
-        hint = "raise spill_limit_mb or memory_limit_mb, or name a roomier spill_dir"
+        hint = "raise spill_limit_mb or memory_limit_mb, or give a spill_dir with more space"
     elif "out of memory" in lower or "resources exhausted" in lower:
         hint = "raise memory_limit_mb, lower dop or scale"
     return Failed("engine", f"{engine} could not {action}: {first_sentence(text)}; {hint}")
@@ -213,7 +213,7 @@ class Session(threading.Thread):
         raise NotImplementedError
 
     def run(self) -> None:
-        """Works until the order None; what goes wrong is a result, too."""
+        """Works until the order None; an error is a result, too."""
         try:
             self._bind()
             self.open()
@@ -261,7 +261,7 @@ class StreamSession(Session):
         self.stream.close()
 
     def work(self, order: Order) -> Done:
-        """Executes the queries of a slice. Whatever comes of it, those beside it then end."""
+        """Executes the queries of a slice. In any case the sessions beside it then end."""
         try:
             return self._slice(order.start_ns, order.numbers)
         finally:
@@ -306,7 +306,7 @@ class StreamSession(Session):
         between = counters_between(counters, process_counters()) if alone else {}
         after = stream.after(number, planned)
         if after.planning_inside_ns is not None:
-            # Its CPU time cannot be told apart (a planner that waits for a CPU takes time and uses
+            # Its CPU time cannot be separated (a planner that waits for a CPU takes time and uses
             # none), so it stays in that of the execution.
             planning_ns = min(after.planning_inside_ns, elapsed_ns - 1)
             elapsed_ns -= planning_ns

@@ -2,7 +2,7 @@
 stream of the slice is done, and the latency of each in an HdrHistogram.
 
 Sources: TPC-H specification, clause 4.2.3 (of every 32 order keys the first 8 are used, and 0 is
-none); HdrHistogram's form V2, not compressed, as its Java and Rust libraries write it.
+not); HdrHistogram's format V2, not compressed, as its Java and Rust libraries write it.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from collections.abc import Iterator
 from threadwise_load import orders
 from threadwise_session import Done, Order, Session, Short, one_error, wait_until_ns
 
-#: Significant decimal digits, and the longest latency that is told apart.
+#: Significant decimal digits, and the longest distinguished latency.
 DIGITS = 3
 MAX_NS = 60_000_000_000
 
 #: Binary digits of a value that its bucket keeps: 2 x 10^3 linear buckets are 2^11.
 _BITS = 11
 
-#: First bytes of the form.
+#: First bytes of the format.
 _COOKIE = 0x1C849313
 
-#: Looked up before the first slice, so that what the engine keeps is there.
+#: Lookups before the first slice, so that the engine's caches are filled.
 WARM_LOOKUPS = 20
 
 
@@ -39,7 +39,7 @@ class Histogram:
         self._counts: dict[int, int] = {}
 
     def record(self, value_ns: int) -> None:
-        """Counts a latency; a longer one than 60 s as that."""
+        """Counts a latency; above 60 s as 60 s."""
         value = min(max(value_ns, 1), MAX_NS)
         power = max(value.bit_length() - _BITS, 0)
         # Below 2^11 every value has a bucket; above, each power of two has half as many.
@@ -47,7 +47,7 @@ class Histogram:
         self._counts[bucket] = self._counts.get(bucket, 0) + 1
 
     def to_bytes(self) -> bytes:
-        """The form V2; nothing where nothing was counted."""
+        """The format V2; empty if nothing was counted."""
         if not self._counts:
             return b""
         payload, next_bucket = bytearray(), 0
@@ -66,7 +66,7 @@ def _zigzag(value: int) -> int:
 
 
 def _varint(value: int) -> bytes:
-    """LEB128; no count of a slice needs the ninth byte, which would be used whole."""
+    """LEB128; no count of a slice needs the ninth byte, which would hold eight bits."""
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -81,7 +81,7 @@ def order_key(number: int) -> int:
 
 
 def order_keys(seed: int, session: int, sequence: int, count: int) -> Iterator[int]:
-    """Keys of orders that exist, of so many; the same for all treatments of a block."""
+    """Keys of existing orders; the same for all treatments of a block."""
     drawn = random.Random(f"{seed} {session} {sequence}")
     while True:
         yield order_key(int(drawn.random() * count) + 1)
@@ -93,7 +93,7 @@ class ShortSession(Session):
     short: Short
 
     def open(self) -> None:
-        """Opens the session, and looks some orders up that no slice asks for."""
+        """Opens the session, and looks up some orders that no slice uses."""
         self.orders_there = orders(self.setup.data_dir)
         self.short = self.engine.open_short(self.setup)
         keys = self._keys(-1)

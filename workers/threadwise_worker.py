@@ -1,8 +1,8 @@
 """The worker protocol (docs/WORKER.md, version 1) for analytics engines on a Python package.
 
 An engine is a class with the attributes and methods of `threadwise_session.Engine`; its program
-calls `main`. Between requests the main thread waits in a read. With the word `check` behind
-the program's name, `load` checks options only.
+calls `main`. Between requests the main thread waits in a read. With the argument `check`,
+`load` checks options only.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from threadwise_session import Engine
 
 PROTOCOL = 1
 
-#: Longest line that either side accepts, bytes.
+#: Maximum length of a line for either side, bytes.
 MAX_LINE_BYTES = 64 << 20
 
 #: Time for the sessions' threads to wake up before the warm-up begins.
@@ -44,7 +44,7 @@ def fields(message: Any, what: str, needed: dict[str, type], maybe: dict[str, ty
             raise Failed("protocol", f"{what} has an unknown field '{name}'; use a worker and a "
                                      "program of the same release")
         if not isinstance(value, kind) or kind is int and not is_whole(value, 0, 2**64 - 1):
-            raise Failed("protocol", f"field '{name}' of {what} is no {kind.__name__}")
+            raise Failed("protocol", f"field '{name}' of {what} is not a {kind.__name__}")
     for name in needed:
         if name not in message:
             raise Failed("protocol", f"{what} lacks the field '{name}'")
@@ -72,10 +72,10 @@ def cpu_list(text: str) -> set[int]:
     for part in text.split(","):
         ends = part.split("-")
         if len(ends) > 2 or not all(end.isascii() and end.isdigit() for end in ends):
-            raise Failed("protocol", f"'{text}' is no list of logical CPUs, as in 0-3,8")
+            raise Failed("protocol", f"'{text}' is not a list of logical CPUs such as 0-3,8")
         low, high = int(ends[0]), int(ends[-1])
         if not low <= high < 1 << 16:
-            raise Failed("protocol", f"'{text}' is no list of logical CPUs, as in 0-3,8")
+            raise Failed("protocol", f"'{text}' is not a list of logical CPUs such as 0-3,8")
         cpus.update(range(low, high + 1))
     return cpus
 
@@ -92,7 +92,7 @@ class Replies:
                      "started by threadwise, see docs/WORKER.md")
 
     def send(self, message: dict[str, Any]) -> None:
-        """Writes one line. A reader that is gone is no error: the end of stdin follows."""
+        """Writes one line. A reader that has left is not an error: the end of stdin follows."""
         line = json.dumps(message, ensure_ascii=False, allow_nan=False).encode() + b"\n"
         if len(line) > MAX_LINE_BYTES:
             raise Failed("engine", f"the answers of this slice take {len(line)} bytes, a reply has "
@@ -102,8 +102,8 @@ class Replies:
 
 
 class Worker:
-    """What a worker holds between requests. With `only_checks` its `load` checks the options and
-    looks at no data, so that options can be asked about before any data is made."""
+    """State of a worker between requests. With `only_checks` its `load` checks the options and
+    reads no data, so that options can be checked before any data is created."""
 
     def __init__(self, engine: Engine, only_checks: bool = False) -> None:
         self.engine, self.only_checks = engine, only_checks
@@ -122,7 +122,7 @@ class Worker:
             case "stop":
                 fields(request, "stop", {"type": str}, {})
                 return None
-        raise Failed("protocol", f"'{kind}' is no request of protocol {PROTOCOL}")
+        raise Failed("protocol", f"'{kind}' is not a request of protocol {PROTOCOL}")
 
     def _checked(self, message: dict) -> tuple[Load, Options]:
         load = read_load(message)
@@ -155,7 +155,7 @@ class Worker:
                                    "test=throughput for several streams")
         if options.short >= len(cpus):
             raise Failed("protocol", f"prepare names {len(cpus)} sessions, {options.short} of them "
-                                     "for short queries: none is left to be a stream")
+                                     "for short queries: none is left for a stream")
         check_data(load.data_dir)
         self.crew = Crew(self.engine, load, options, cpus, request["seed"])
         return {"type": "ready", "tids": self.crew.tids(), "placed": [],
@@ -203,11 +203,11 @@ def read_request() -> Any:
     try:
         return json.loads(line.decode("utf-8"), parse_constant=_no_number)
     except (ValueError, RecursionError) as cause:
-        raise Failed("protocol", f"a request is no JSON: {cause}") from cause
+        raise Failed("protocol", f"a request is not JSON: {cause}") from cause
 
 
 def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number of JSON")
+    raise ValueError(f"{text} is not a JSON number")
 
 
 def package_version(engine: Engine) -> str:
@@ -220,14 +220,14 @@ def package_version(engine: Engine) -> str:
 
 
 def only_checks() -> bool:
-    """Whether the command line asks for a worker that only checks options: its word `check`."""
+    """Whether the command line requests a worker that only checks options: the argument `check`."""
     match sys.argv[1:]:
         case []:
             return False
         case ["check"]:
             return True
         case words:
-            sys.exit(f"{' '.join(words)}: a worker takes the word check or nothing; it is started "
+            sys.exit(f"{' '.join(words)}: a worker takes the argument check or none; it is started "
                      "by threadwise, see docs/WORKER.md")
 
 
@@ -245,7 +245,7 @@ def serve(worker: Worker, replies: Replies) -> None:
 
 
 def as_failed(engine: Engine, cause: BaseException) -> Failed:
-    """What ended the worker, as it is reported to the runner."""
+    """The worker's failure, as reported to the runner."""
     if isinstance(cause, Failed):
         return cause
     if isinstance(cause, ImportError):
@@ -257,7 +257,7 @@ def as_failed(engine: Engine, cause: BaseException) -> Failed:
 
 def main(engine: Engine) -> NoReturn:
     """Runs the worker. Leaves by `_exit`: an engine's threads may still run after a failure, and
-    none of them is to delay the end."""
+    must not delay the end."""
     replies = Replies()
     worker = Worker(engine, only_checks())
     status = 0

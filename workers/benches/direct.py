@@ -1,17 +1,17 @@
-"""What measuring through a worker costs, against the engine called directly.
+"""Cost of measuring through a worker, compared with calling the engine directly.
 
 Usage: PYTHON direct.py --engine NAME --data DIR [--dop N] [--rounds N] [--queries LIST], with the
 interpreter of an environment that has the engines; DIR has the eight tables as Parquet files.
 
-Subject and yardstick run side by side on the same data: a worker of ours that is spoken to by the
-protocol (docs/WORKER.md), and `plain.py`, which calls the engine's package as its documentation
-does, with the same engine settings. In a round each of them executes every query once, in an order
-of the two that is drawn for each query, while the other one waits in a read. A round gives one
-ratio, of the sums over its queries; the interval is that of Student's t over the rounds' logarithms.
-One round goes before and is not counted: files and the engine's footers are read in it.
+Both run on the same data: a worker that is driven by the protocol (docs/WORKER.md), and
+`plain.py`, which calls the engine's package as its documentation does, with the same engine
+settings. In a round each of them runs every query once, in an order that is drawn for each query,
+while the other one waits in a read. A round gives one ratio, of the sums over its queries; the
+interval is that of Student's t over the rounds' logarithms. The first round is not counted: it
+reads files and the engine's footers.
 
-Exit codes: 0 when the upper bound of the ratio is below `LIMIT`, 1 when it is not, 2 when nothing
-could be measured.
+Exit codes: 0 if the upper bound of the ratio is below `LIMIT`, 1 if not, 2 if nothing could be
+measured.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests")]
 import support  # noqa: E402
 from threadwise_load import query_list  # noqa: E402
 
-#: The upper bound of planning and execution against the direct call has to stay below.
+#: Limit for the upper bound of planning and execution over the direct call.
 LIMIT = 1.05
 
 #: Longest time of a query, nanoseconds.
@@ -46,12 +46,12 @@ TIME_LIMIT_NS = 600 * support.SECOND_NS
 
 
 class Unmeasured(Exception):
-    """Why there is no figure."""
+    """Why there is no result."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A ratio and the interval that holds it with 95%."""
+    """A ratio and its 95% interval."""
 
     value: float
     low: float
@@ -88,7 +88,7 @@ def estimate(ratios: list[float]) -> Estimate:
 
 
 def process_cpu_ns(pid: int) -> int:
-    """CPU time of another process with all its threads, also those that ended.
+    """CPU time of another process with all its threads, including ended ones.
 
     The clock's number is that of clock_getcpuclockid(3), which Python does not offer: the process
     id inverted, three bits up, and 2 for time on a CPU (kernel, linux/posix-timers_types.h).
@@ -97,7 +97,7 @@ def process_cpu_ns(pid: int) -> int:
 
 
 class Plain:
-    """The yardstick's process."""
+    """The process of direct calls."""
 
     def __init__(self, engine: str, dop: int, folder: Path) -> None:
         command = [sys.executable, "-I", "-B", HERE / "plain.py", engine, str(dop), folder]
@@ -118,7 +118,7 @@ class Plain:
 
 
 class Subject:
-    """A worker of ours with one open session."""
+    """A worker with one open session."""
 
     def __init__(self, worker: support.Worker, dop: int, folder: Path, queries: str) -> None:
         self.worker = worker
@@ -181,7 +181,7 @@ def make_folder(folder: Path, tables: Path, engine: str, scale: float) -> None:
 
 @contextlib.contextmanager
 def opened(engine: str, dop: int, folder: Path, queries: str) -> Iterator[tuple[Subject, Plain]]:
-    """Both processes, which are ended in any case."""
+    """Both processes; they are always ended."""
     with contextlib.ExitStack() as stack:
         worker = support.Worker(engine)
         stack.callback(worker.close)
@@ -195,7 +195,7 @@ def opened(engine: str, dop: int, folder: Path, queries: str) -> Iterator[tuple[
 
 def one_round(subject: Subject, plain: Plain, queries: tuple[int, ...], draw: random.Random
               ) -> Counter[str]:
-    """Sums over the queries of all that was measured."""
+    """Sums of all measurements over the queries."""
     sums: Counter[str] = Counter()
     for number in queries:
         one: dict[str, int] = {}
@@ -209,7 +209,7 @@ def one_round(subject: Subject, plain: Plain, queries: tuple[int, ...], draw: ra
 
 
 def report(rounds: list[Counter[str]]) -> bool:
-    """Prints the figures; whether the bound was kept."""
+    """Prints the results; returns whether the bound was kept."""
     def ratio(name: str) -> Estimate:
         return estimate([one[f"worker_{name}"] / one[f"plain_{name}"] for one in rounds])
 
@@ -256,7 +256,7 @@ def queries_of(text: str) -> tuple[int, ...]:
 
 def arguments() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description="Measures what the worker costs.")
+    parser = argparse.ArgumentParser(description="Measures the cost of the worker.")
     parser.add_argument("--engine", choices=support.ENGINES, required=True)
     parser.add_argument("--data", type=Path, required=True, help="folder of the Parquet files")
     parser.add_argument("--dop", type=dop_of, default=len(os.sched_getaffinity(0)),
@@ -268,7 +268,7 @@ def arguments() -> argparse.Namespace:
 
 
 def measure(asked: argparse.Namespace) -> bool:
-    """Opens both sides, works the rounds and reports."""
+    """Opens both sides, runs the rounds and reports."""
     scale = scale_of(asked.data)
     draw = random.Random(asked.seed)
     queries = ",".join(map(str, asked.queries))

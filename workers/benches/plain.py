@@ -1,13 +1,13 @@
-"""An engine called directly, as its own documentation does it: the yardstick of `direct.py`.
+"""An engine called directly, as its own documentation does: the reference of `direct.py`.
 
 Usage: PYTHON plain.py ENGINE DOP DATA_DIR. Reads the name of a query file from each line of stdin
-and answers with one line of JSON. It has the engine settings of our workers (degree of parallelism,
-no thread beside it where that is a setting, no cache of file contents), views of the same files,
+and answers with one line of JSON. It has the engine settings of the workers (degree of parallelism,
+no additional threads if that is a setting, no cache of file contents), views of the same files,
 and nothing else: no profiling, no counters, no session thread.
 
 `whole_ns` is the wall time of both calls that an answer takes. `same_ns` is that of the part that
 a worker reports as planning and execution: all of it for DataFusion, and for DuckDB, which plans
-when the rows are fetched and binds a relation before that, the fetching. So the yardstick is the
+when the rows are fetched and binds a relation before that, the fetching. So the reference is the
 shorter of the two. `same_cpu_ns` and `whole_cpu_ns` are this process's CPU time of both.
 """
 
@@ -25,7 +25,7 @@ TABLES = ("region", "nation", "supplier", "customer", "part", "partsupp", "order
 
 
 def duckdb_sql(dop: int, tables: Path) -> Callable[[str], Any]:
-    """What turns a statement into a relation."""
+    """Returns a function from a statement to a relation."""
     import duckdb
 
     config = {"threads": dop, "async_threads": 0, "pin_threads": "off",
@@ -38,7 +38,7 @@ def duckdb_sql(dop: int, tables: Path) -> Callable[[str], Any]:
 
 
 def datafusion_sql(dop: int, tables: Path) -> Callable[[str], Any]:
-    """What turns a statement into a data frame."""
+    """Returns a function from a statement to a data frame."""
     os.environ["TOKIO_WORKER_THREADS"] = str(dop)  # read when the engine starts its threads
     import datafusion
 

@@ -64,7 +64,7 @@ class FirstSentence(unittest.TestCase):
         memory = said(OUT_OF_MEMORY)
         self.assertTrue(memory.startswith("duckdb could not execute query q18 of stream 0: Out of"))
         self.assertTrue(memory.endswith("used); raise memory_limit_mb, lower dop or scale"), memory)
-        self.assertTrue(said(SPILL_FULL).endswith("or name a roomier spill_dir"))
+        self.assertTrue(said(SPILL_FULL).endswith("or give a spill_dir with more space"))
         for text in (OUT_OF_MEMORY, SPILL_FULL):
             self.assertNotIn("SET", said(text))
             self.assertNotIn("PRAGMA", said(text))

@@ -394,9 +394,9 @@ class Errors(WithModel):
         keeper = self.worker(password="is not taken")
         reply = keeper.load(load)
         self.assertEqual(reply["type"], "loaded", (reply, self.model.statements, keeper.logged()))
-        for engine, word in [({"password_file": "password"}, "full path"),
+        for engine, word in [({"password_file": "password"}, "absolute path"),
                              ({"password_file": str(path) + ".none"}, "cannot be read"),
-                             ({"password_file": 7}, "full path")]:
+                             ({"password_file": 7}, "absolute path")]:
             self.assert_failed(self.worker(password=None).load(load_of("insert", engine=engine)), "option", word)
 
     def test_tls_is_asked_for_by_the_address(self) -> None:

@@ -48,7 +48,7 @@ class Parts(unittest.TestCase):
             self.assertNotIn("hidden", str(caught.exception))
 
     def test_other_engine_options(self) -> None:
-        for given, word in [({}, "needs a server"), ({"url": URL, "schema": "x"}, "schema"), ({"url": 5}, "no text"),
+        for given, word in [({}, "needs your server"), ({"url": URL, "schema": "x"}, "schema"), ({"url": 5}, "not a text"),
                             ({"url": URL, "prefix": "TOOLONG__"}, "prefix"), ({"url": URL, "prefix": "1A"}, "prefix"),
                             ({"url": URL, "prefix": "A'B"}, "prefix"), ({"url": URL, "waits": "all"}, "waits"),
                             ({"url": "oracle://db/app"}, "no user"), ({"url": "oracle://u@db"}, "no service")]:

@@ -41,7 +41,7 @@ class Placement(WithModel):
         self.assertIn("server not pinned: it runs on another machine (elsewhere.example)", ready["notes"])
         self.model.host = socket.gethostname() + ".domain.example"
         ready = self.worker().prepare(load)
-        self.assertTrue(any("none of its processes here" in note for note in ready["notes"]), ready)
+        self.assertTrue(any("not one of its processes here" in note for note in ready["notes"]), ready)
 
     def test_processes_are_written_down_bound_and_put_back(self) -> None:
         load = load_of("logical-io", **BLOCKS)

@@ -206,7 +206,7 @@ class Driver(unittest.TestCase):
         process.stdin.close()
         self.assertEqual(process.wait(timeout=30), 1)
         self.assertEqual((reply["type"], reply["kind"]), ("failed", "engine"), reply)
-        for word in (f"127.0.0.1:{port}/APP", "DPY-6005", "nobody answered"):
+        for word in (f"127.0.0.1:{port}/APP", "DPY-6005", "no answer"):
             self.assertIn(word, reply["message"])
 
 

@@ -222,8 +222,8 @@ class Conversation(OneEngine):
 
     def test_requests_are_checked(self) -> None:
         folder = DATA.dir(BY_HAND)
-        bad_lines = {"x\n": "no JSON", "[]\n": "no request", "{\"type\": \"fly\"}\n": "'fly'",
-                     "{\"type\": NaN}\n": "NaN", "[" * 9999 + "\n": "no JSON"}
+        bad_lines = {"x\n": "not JSON", "[]\n": "not a request", "{\"type\": \"fly\"}\n": "'fly'",
+                     "{\"type\": NaN}\n": "NaN", "[" * 9999 + "\n": "not JSON"}
         engine = self.engine
         for line, word in bad_lines.items():
             with self.subTest(line=line[:20]), working(engine) as worker:
@@ -531,11 +531,11 @@ class Faults(OneEngine):
         whole = path.read_bytes()
         path.write_bytes(whole[: len(whole) // 2])
         with working(engine) as worker:
-            self.assert_failed(worker.ask_load(folder), "engine", str(path), "made again")
+            self.assert_failed(worker.ask_load(folder), "engine", str(path), "creates it again")
         quarter = len(whole) // 4
         path.write_bytes(whole[:quarter] + bytes(2 * quarter) + whole[3 * quarter:])
         with prepared(engine, folder, queries="1") as worker:
-            self.assert_failed(worker.ask_go([1]), "engine", engine, "q01", "made again")
+            self.assert_failed(worker.ask_go([1]), "engine", engine, "q01", "created again")
         path.unlink()
         with working(engine) as worker:
             self.assert_failed(worker.ask_load(folder), "engine", str(path), "does not exist")

@@ -1,4 +1,4 @@
-//! One analysis of the observations: all estimates of a study.
+//! Analysis of the observations: all estimates of a study.
 
 use crate::answers::Answers;
 use crate::diagnostics::row::Case;
@@ -15,13 +15,13 @@ use threadwise_machine::Topology;
 use threadwise_study::probe::Probe;
 use threadwise_study::{Run, Study};
 
-/// Analyses once, without knowing which logical CPUs are siblings: busy left-over siblings then count
-/// among the other CPUs. See [`analyse_on`].
+/// Analyses without knowing which logical CPUs are siblings: busy left-over siblings then count among the other CPUs.
+/// See [`analyse_on`].
 pub fn analyse(study: &Study, runs: &[Run], alpha_share: f64) -> Analysis {
     analyse_on(study, None, runs, alpha_share)
 }
 
-/// Analyses once; left-over siblings and other CPUs are apart where the machine is given.
+/// Analyses; left-over siblings and other CPUs are separate if the machine is given.
 ///
 /// `alpha_share` is 1 for a single analysis at the design's level, [`UNTIL_LEVEL_SHARE`] for interim ones; the
 /// level of every interval is 1 − (1 − design level) · share.
@@ -31,7 +31,7 @@ pub fn analyse_on(study: &Study, topology: Option<&Topology>, runs: &[Run], alph
     analyse_probed(study, topology, None, runs, alpha_share)
 }
 
-/// The same with what was measured of the hardware: its clocks, which cycles are counted with.
+/// Analyses with what was measured of the hardware: its clocks are used to count cycles.
 pub fn analyse_probed(
     study: &Study,
     topology: Option<&Topology>,
@@ -84,12 +84,12 @@ pub fn analyse_probed(
     analysis
 }
 
-/// Share of alpha at which each look of `--until` is made, and the last interval shown. Stopping on width alone costs
-/// little coverage, since the mean has no say in it; how much is simulated (docs/METHODOLOGY.md, "Interim analyses").
+/// Share of alpha of each look of `--until`, and of the last interval shown. Stopping on width alone costs little
+/// coverage, since the mean has no influence on it; docs/METHODOLOGY.md, "Interim analyses", has the simulation.
 pub const UNTIL_LEVEL_SHARE: f64 = 0.7;
 
-/// Whether every throughput comparison's interval (of a command its headline's) is within the half-width (a fraction, 0.02 = 2%):
-/// the question of `--until`. False where there is nothing to compare.
+/// Whether the interval of every throughput comparison (for a command, of its headline) is within the half-width (a
+/// fraction, 0.02 = 2%): the question of `--until`. False if there is nothing to compare.
 pub fn reached(analysis: &Analysis, half_width: f64) -> bool {
     let headline = analysis.headline();
     let mut throughput = analysis.estimates.iter().filter(|estimate| estimate.metric == headline).peekable();

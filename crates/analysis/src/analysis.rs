@@ -1,4 +1,4 @@
-//! All that is estimated of a study.
+//! All estimates of a study.
 
 use crate::answers::Answers;
 use crate::choices::Choice;
@@ -14,73 +14,71 @@ use crate::{Covariates, Estimate, NoiseFloor, TreatmentSummary, estimate};
 use serde::Serialize;
 use std::any::Any;
 
-/// What one look at the observations gives.
+/// Estimates of one look at the observations.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Analysis {
     /// In study order.
     pub treatments: Vec<TreatmentSummary>,
-    /// One per comparison and metric, throughput first (of a command its headline).
+    /// One per comparison and metric, throughput first (for a command its headline).
     pub estimates: Vec<Estimate>,
-    /// One per group, of throughput (of a command its headline).
+    /// One per group, of throughput (for a command of its headline).
     pub noise_floors: Vec<NoiseFloor>,
     /// Blocks whose baseline was usable.
     pub blocks: u32,
-    /// Blocks that were left out, with the reason, one line each.
+    /// Blocks that were left out, with the reason, one per line.
     pub excluded_blocks: Vec<String>,
     /// Covariates over the study.
     pub covariates: Covariates,
     /// Whether the results come from a model.
     #[serde(skip)]
     pub simulated: bool,
-    /// Which settings to use; empty where a study leaves no choice.
+    /// Which settings to use; empty if the study has no choice.
     pub choices: Vec<Choice>,
-    /// What logical CPUs and packages did under each treatment; `None` where nothing was read of them.
+    /// What logical CPUs and packages did under each treatment; `None` if nothing was read of them.
     #[serde(rename = "logical_cpus")]
     pub cpus: Option<Cpus>,
-    /// Query by query, where the workload has queries.
+    /// Per query, if the workload has queries.
     pub queries: Option<Queries>,
-    /// Elapsed time, CPU, memory and metrics, where the workload is a command.
+    /// Elapsed time, CPU, memory and metrics, if the workload is a command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commands: Option<Commands>,
-    /// What a study of work lists shows beside that; `None` for another workload.
+    /// Additional results of a study of work lists; `None` for another workload.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worklist: Option<Worklist>,
-    /// Answers to the questions that are put to every study beside its own.
+    /// Answers to the questions that every study is asked besides its own.
     pub diagnostics: Vec<Found>,
-    /// Answers to questions that are no contrast alone, by types of their own.
+    /// Answers that are more than contrasts, each with a type of its own.
     #[serde(flatten)]
     pub answers: Answers,
-    /// Scaling laws of a study with a sweep, a group each; empty in any other.
+    /// Scaling laws of a study with a sweep, one per group; otherwise empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scaling_laws: Vec<SeriesLaw>,
-    /// Where slices ran, where looks were taken around them.
+    /// Where slices ran, if looks were taken around them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub looks: Option<Looks>,
-    /// Ratios by state, where slices have looks.
+    /// Ratios by state, if slices have looks.
     #[serde(skip)]
     pub effects: Option<Effects>,
 }
 
 impl Analysis {
-    /// Metric of the study's question: throughput; of a command elapsed time, or the metric that its
-    /// study names.
+    /// Metric of the study's question: throughput; for a command elapsed time, or the metric that its study names.
     pub fn headline(&self) -> &str {
         let headline = self.commands.as_ref().and_then(|commands| commands.headline());
         headline.map_or(estimate::THROUGHPUT, |headline| &headline.metric)
     }
 
-    /// The answer to a diagnostic; `None` where the study leaves nothing to ask.
+    /// The answer to a diagnostic; `None` if it does not apply to the study.
     pub fn found(&self, question: &str) -> Option<&Found> {
         self.diagnostics.iter().find(|found| found.question == question)
     }
 
-    /// The answer of a type; `None` where the study leaves nothing to ask.
+    /// The answer of a type; `None` if its question does not apply to the study.
     pub fn get<T: Any>(&self) -> Option<&T> {
         self.answers.get()
     }
 
-    /// The A/A interval of a metric in a group, as far as it is kept: of throughput, and of a command of
-    /// every quantity.
+    /// The A/A interval of a metric in a group, if kept: of throughput, and for a command of every quantity.
     pub fn floor(&self, group: &str, metric: &str) -> Option<&NoiseFloor> {
         let of_commands = self.commands.iter().flat_map(|commands| &commands.floors);
         let mut all = self.noise_floors.iter().chain(of_commands);

@@ -1,5 +1,5 @@
-//! Answers to questions, each of a type of its own, which its question's file alone knows: how a new question comes into
-//! an analysis, and on to JSON, without a change of any other file.
+//! Answers to questions, each with a type that only its question's file knows: a new question reaches the analysis and
+//! JSON without a change of any other file.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -8,7 +8,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What an answer has to be.
+/// Requirements on the type of an answer.
 trait Answer: Any + fmt::Debug {
     fn json(&self) -> Value;
     fn copy(&self) -> Box<dyn Answer>;
@@ -34,7 +34,7 @@ impl<T: Any + fmt::Debug + Clone + PartialEq + Serialize> Answer for T {
 pub struct Answers(BTreeMap<&'static str, Box<dyn Answer>>);
 
 impl Answers {
-    /// Adds the answer to a question, where there is one.
+    /// Adds the answer to a question, if there is one.
     pub fn put<T: Any + fmt::Debug + Clone + PartialEq + Serialize>(
         &mut self,
         question: &'static str,
@@ -47,7 +47,7 @@ impl Answers {
         self.0.iter().map(|(question, answer)| (*question, answer.as_ref()))
     }
 
-    /// The answer of a type; `None` where the study leaves nothing to ask.
+    /// The answer of a type; `None` if its question does not apply to the study.
     pub fn get<T: Any>(&self) -> Option<&T> {
         self.all().find_map(|(_, answer)| (answer as &dyn Any).downcast_ref())
     }

@@ -1,4 +1,4 @@
-//! Arms inside of blocks, with SMT, turbo or the governor switched, and instances of a server: what they make of each
+//! Arms inside blocks, with SMT, turbo or the governor switched, and instances of a server: their effect on each
 //! treatment, and what was switched.
 
 use crate::words::{finding, judged, names};
@@ -7,10 +7,10 @@ use threadwise_document::{Block, Cell, Column, Prose, Row, Section, Shown, Table
 use threadwise_study::arm::SETTLE_NS;
 use threadwise_study::{Arm, Role, Run};
 
-/// Most ratios that a sentence has.
+/// Most ratios in a sentence.
 const MAX_CLAUSES: usize = 4;
 
-/// Kind of the finding about SMT: where there is one, it answers the study's question.
+/// Kind of the finding about SMT: if there is one, it answers the study's question.
 pub const SMT_ARMS: &str = "smt-arms";
 
 /// The findings: SMT first, then clocks, then instances of the engine.
@@ -29,20 +29,20 @@ fn of_kind<'a>(facts: &Facts<'a>, kinds: &[&str]) -> Vec<&'a Estimate> {
     found
 }
 
-/// Both threads against SMT taken away, and whether a mask is as good as that.
+/// Both threads against SMT disabled, and whether a mask is as good as that.
 fn smt(facts: &Facts<'_>) -> Option<Finding> {
     let (both, ways) = (of_kind(facts, &["smt-off"]), of_kind(facts, &["smt-way"]));
     let mut sentences = Vec::new();
     if !both.is_empty() {
         sentences.push(prose!(
-            "Both threads of a core against one with SMT taken away: {}.",
+            "Both threads of a core against one with SMT disabled: {}.",
             clauses(&both, |one| &one.name)
         ));
     }
     if !ways.is_empty() {
         let verdict = mask(&ways);
         sentences.push(prose!(
-            "SMT taken away against siblings that are only left idle (a mask): {}{}.",
+            "SMT disabled against siblings left idle by a mask: {}{}.",
             clauses(&ways, |one| &one.treatment),
             verdict
         ));
@@ -51,7 +51,7 @@ fn smt(facts: &Facts<'_>) -> Option<Finding> {
     (!sentences.is_empty()).then(|| finding(SMT_ARMS, Prose::join(sentences, " "), &names(&evidence)))
 }
 
-/// What the ratios of ways say of a mask, where they say it.
+/// Whether a mask is as good, if the ratios decide it.
 fn mask(ways: &[&Estimate]) -> &'static str {
     if ways.iter().all(|one| one.ratio.is_same()) {
         return "; a mask is as good here";
@@ -85,13 +85,13 @@ fn clauses(found: &[&Estimate], name: impl Fn(&Estimate) -> &str) -> Prose {
     Prose::join(clauses, ", ")
 }
 
-/// The section; `None` in a study that switches nothing.
+/// The section; `None` if the study switches nothing.
 pub fn section(facts: &Facts<'_>) -> Option<Section> {
     if facts.study.treatments.iter().all(|treatment| treatment.arm.is_as_found()) {
         return None;
     }
     let mut table = Table::new(
-        "Switched for arms, inside blocks",
+        "Arms switched inside blocks",
         vec![
             Column::text("arm"),
             Column::text("treatments").shorten_at(2),
@@ -106,13 +106,13 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
     let text = match facts.is_simulated() {
         true => prose!("Results are from a model: nothing was switched."),
         false => prose!(
-            "Each block has every arm {}. The machine is put back as it was found when the study ends; what could not be \
-             is in the notes (docs/SMT.md). After each switch the treatments of the arm run unmeasured for {} in turns, where a \
-             block has several rounds.{}",
-            // A round that is whole runs cannot be divided.
+            "Each block has every arm {}. When the study ends, the machine is restored to the state that it was found \
+             in; the notes list what could not be restored (docs/SMT.md). After each switch the treatments of the arm \
+             run unmeasured for {} in turns, if a block has several rounds.{}",
+            // A round of whole runs cannot be divided.
             match facts.study.design.rounds {
-                1 => "once, in a drawn order, and the next block in its reverse",
-                _ => "twice, in a drawn order and its reverse",
+                1 => "once, in random order, and the next block in its reverse",
+                _ => "twice, in random order and its reverse",
             },
             numbers::nanoseconds(SETTLE_NS as f64),
             match facts.study.takes_siblings() {
@@ -127,7 +127,7 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
 fn row(facts: &Facts<'_>, arm: &Arm) -> Row {
     let names: Vec<&str> =
         facts.study.treatments.iter().filter(|one| one.arm == *arm).map(|one| one.name.as_str()).collect();
-    // All treatments of an arm are switched together: one run of a block tells.
+    // All treatments of an arm are switched together, so one run of a block is enough.
     let first = names.first().copied().unwrap_or_default();
     let runs: Vec<&Run> = facts.runs.iter().filter(|run| run.treatment == first).collect();
     let values = |metric: &str| -> Vec<f64> { runs.iter().filter_map(|run| reading(run, metric)).collect() };
@@ -148,7 +148,7 @@ fn row(facts: &Facts<'_>, arm: &Arm) -> Row {
     ])
 }
 
-/// What a switch leaves, as the ratio of rates.
+/// Effect that a switch leaves, as a ratio of rates.
 fn left(facts: &Facts<'_>, arm: &Arm) -> Cell {
     let found = facts.analysis.found("settling").and_then(|found| found.of(&arm.to_string()));
     found.map_or_else(Cell::none, |one| Cell::Interval(one.ratio.interval()))

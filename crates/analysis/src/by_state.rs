@@ -1,5 +1,5 @@
-//! Ratios by state: what slices did while the host ran logical CPUs on one core, over slices on clear ones. What is claimed,
-//! and the section with its checks.
+//! Ratios by state: slices while the host ran logical CPUs on one core, over slices on clear ones. The claims, and the
+//! section with its checks.
 
 use crate::looks::Coverage;
 use crate::looks::checks::Check;
@@ -14,7 +14,7 @@ use threadwise_document::numbers::{self, p_value, ratio_near_1};
 use threadwise_document::table::Row;
 use threadwise_document::{Block, Cell, Column, Interval, Prose, Section, Shown, Table, prose};
 
-/// A line for each treatment of which a size or a direction may be claimed.
+/// One line for each treatment of which a size or a direction may be claimed.
 pub fn findings(facts: &Facts<'_>) -> Vec<Finding> {
     let effects = facts.analysis.effects.iter().flat_map(|effects| &effects.effects);
     effects.filter_map(|effect| line(facts, effect)).collect()
@@ -26,7 +26,7 @@ fn line(facts: &Facts<'_>, effect: &Effect) -> Option<Finding> {
     Some(finding("by-state", text, &[&effect.comparison]))
 }
 
-/// What is claimed of a treatment, in a sentence; `None` where nothing is.
+/// The claim about a treatment, in a sentence; `None` without one.
 pub fn claimed(facts: &Facts<'_>, effect: &Effect, by_state: &ByState) -> Option<Prose> {
     let name = facts.label(&effect.treatment, facts.group_of(&effect.treatment));
     let both = shared(effect);
@@ -86,7 +86,7 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
     closed.extend(effects.effects.iter().filter_map(|effect| not_whole(facts, effect)));
     if open.is_empty() && closed.is_empty() {
         let nothing =
-            "No treatment was seen both on one core and on different ones: there is nothing to compare.";
+            "No treatment was seen both on one core and on different cores, so there is nothing to compare.";
         blocks.push(Block::Text(nothing.into(), Shown::Page));
     }
     if !closed.is_empty() {
@@ -98,9 +98,9 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
 
 fn about() -> Prose {
     "Rounds are sorted by the look before the treatment's slice: two of its logical CPUs on one core, or each on a \
-     core of its own without a co-runner. The ratio of the two is taken inside blocks. It is observational: it is of \
-     slices where this host ran them so, with whatever came with it, and not of the machine. A claim stands only \
-     where all checks pass."
+     core of its own without a co-runner. The ratio of the two is taken inside blocks. It is observational: it \
+     describes slices where this host ran them so, with whatever came with it, not the machine. A claim is made only \
+     if all checks pass."
         .into()
 }
 
@@ -141,7 +141,7 @@ fn claim_word(claim: Claim) -> &'static str {
     }
 }
 
-/// What is claimed, or what refused it.
+/// The claim, or the checks that refused it.
 fn words(facts: &Facts<'_>, effect: &Effect, by_state: &ByState) -> Option<Prose> {
     if by_state.claim != Claim::Refused {
         return claimed(facts, effect, by_state);
@@ -151,7 +151,7 @@ fn words(facts: &Facts<'_>, effect: &Effect, by_state: &ByState) -> Option<Prose
     Some(prose!("{}: refused by {}.", label(facts, effect), Prose::list(names)))
 }
 
-/// What is checked, in words that stand in a row and in a sentence.
+/// The checks, in words for a row and for a sentence.
 fn name(check: Check) -> &'static str {
     match check {
         Check::Prevalence => "how often it was on one core, against the baseline, times the logarithm",
@@ -193,14 +193,14 @@ fn checked(check: &Checked) -> Vec<Cell> {
     vec![Cell::text(name(check.check)), near_1(check.contrast), Cell::text(limits), Cell::text(passed)]
 }
 
-/// A ratio near 1 with its interval, where two decimals would hide what it is about.
+/// A ratio near 1 with its interval, with enough decimals to tell it from 1.
 fn near_1(contrast: Option<Contrast>) -> Cell {
     let Some(contrast) = contrast else { return Cell::none() };
     let [mean, low, high] = [contrast.mean, contrast.low, contrast.high].map(|log| ratio_near_1(log.exp()));
     Cell::text(format!("{mean} [{low}, {high}]"))
 }
 
-/// What stands beside a ratio by state and decides nothing.
+/// Figures for comparison, which decide nothing.
 fn beside(facts: &Facts<'_>, open: &[(&Effect, &ByState)]) -> Table {
     let columns = columns(&["treatment"], &["where both looks agree", "by share, between blocks"]);
     let cell = |contrast: Option<Contrast>| match contrast {
@@ -211,14 +211,14 @@ fn beside(facts: &Facts<'_>, open: &[(&Effect, &ByState)]) -> Table {
         vec![Cell::text(label(facts, effect)), cell(by_state.agreed), cell(by_state.between)]
     });
     Table::new(
-        "Beside it: a selection by what came later, and blocks compared with each other",
+        "For comparison: slices selected by what came later, and blocks compared with each other",
         columns,
         rows,
     )
     .shown(Shown::Page)
 }
 
-/// Why a treatment is not compared by state, and how long a study would have to be; `None` where it is.
+/// Why a treatment is not compared by state, and how long a study would have to be; `None` if it is.
 fn too_rare(facts: &Facts<'_>, effect: &Effect) -> Option<Prose> {
     let Outcome::Closed(needed) = &effect.outcome else { return None };
     let seen = &effect.seen;
@@ -227,7 +227,7 @@ fn too_rare(facts: &Facts<'_>, effect: &Effect) -> Option<Prose> {
         effect.prevalence(level).as_ref().map_or_else(|| "an unknown share".into(), Prose::from);
     Some(prose!(
         "{}: this host ran {} on one core in {} of the looks before slices. {} of {} have both states, in {}; a \
-         comparison takes {} blocks and {} visits, {}.",
+         comparison needs {} blocks and {} visits, {}.",
         label(facts, effect),
         shared(effect),
         often,
@@ -240,12 +240,12 @@ fn too_rare(facts: &Facts<'_>, effect: &Effect) -> Option<Prose> {
     ))
 }
 
-/// That a treatment was not looked at as a whole; `None` where it was.
+/// That only a part of a treatment's logical CPUs was looked at; `None` if all were.
 fn not_whole(facts: &Facts<'_>, effect: &Effect) -> Option<Prose> {
     let Outcome::NotWhole(Coverage { cpus, looked_at }) = &effect.outcome else { return None };
     Some(prose!(
-        "{} is not compared by state: {} of its {} logical CPUs were looked at each time. That these had a core each \
-         does not say that all had, and which of the others shared one is not known.",
+        "{} is not compared by state: {} of its {} logical CPUs were looked at each time. That each of these had its \
+         own core does not show that all had, and which of the others shared one is unknown.",
         label(facts, effect),
         looked_at.to_string(),
         cpus.to_string(),
@@ -261,7 +261,7 @@ fn length(needed: &Needed) -> String {
     }
 }
 
-/// What states explain of the spread; `None` where no treatment was looked at as a whole.
+/// How much of the spread states explain; `None` if no treatment was looked at as a whole.
 fn spread(facts: &Facts<'_>, effects: &Effects) -> Option<Table> {
     let columns = columns(
         &["treatment"],

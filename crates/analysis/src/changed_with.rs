@@ -1,11 +1,11 @@
 //! What changed with a ratio: clock, cache misses, power, waits and more on both sides of each comparison, paired by block;
 //! and which of them move with the ratio from block to block.
 //!
-//! That a quantity differs between the sides does not say that the ratio is due to it: everything that a placement changes
-//! differs. What moves with the ratio across blocks is evidence of another kind, though none of cause. Tested are the
-//! comparisons of which a difference is shown, each with every quantity that has a form free of the rate, all as one family
-//! (Holm 1979, at the share of alpha that families of ratios have). Whether a difference is shown depends on the mean of d,
-//! and the test on what is around it. Method: docs/METHODOLOGY.md, "What changed with a ratio".
+//! A quantity that differs between the sides need not be the cause of the ratio: everything that a placement changes
+//! differs. What moves with the ratio across blocks is evidence of another kind, but not of cause. Tests are of the
+//! comparisons with a shown difference, each with every quantity that has a form free of the rate, all as one family
+//! (Holm 1979, at the share of alpha that families of ratios have). Whether a difference is shown depends on the mean
+//! of d, and the test on the deviations from it. Method: docs/METHODOLOGY.md, "What changed with a ratio".
 
 mod quantities;
 
@@ -29,13 +29,13 @@ use threadwise_study::{Comparison, tpch};
 /// What changed with the ratios of a study.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ChangedWith {
-    /// Comparisons of which any quantity is known on both sides, in study order.
+    /// Comparisons with any quantity known on both sides, in study order.
     pub comparisons: Vec<Compared>,
-    /// Pairs of a comparison and a quantity whose links were tested together; 0 where none was.
+    /// Pairs of a comparison and a quantity that were tested together; 0 without any.
     pub tested: u32,
-    /// Blocks with which a plain link would be shown in four of five such studies.
+    /// Blocks needed to show a plain link in four of five such studies.
     pub blocks_needed: u32,
-    /// Why no link was tested, where none was.
+    /// Why no link was tested; `None` if any was.
     pub not_tested: Option<&'static str>,
 }
 
@@ -48,11 +48,11 @@ pub struct Compared {
     pub treatment: String,
     /// Its baselines, joined by ` and `.
     pub baseline: String,
-    /// What is said of it.
+    /// The answer.
     pub answer: Explained,
     /// Blocks in which the ratio is known.
     pub blocks: u32,
-    /// Everything that is known of both sides.
+    /// Every quantity known on both sides.
     pub quantities: Vec<Quantity>,
 }
 
@@ -60,13 +60,13 @@ pub struct Compared {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Explained {
-    /// One quantity does, or several.
+    /// One or more quantities do.
     Moves,
     /// None does, and a plain link would have been shown in four of five such studies.
     Unexplained,
-    /// None is shown to, and there are too few blocks to say that none does.
+    /// None is shown to, but there are too few blocks to say that none does.
     TooFewBlocks,
-    /// No difference of throughput is shown, so that nothing is to be explained.
+    /// No difference of throughput is shown, so there is nothing to explain.
     NoDifference,
     /// Nothing could be tested.
     NotTested,
@@ -77,20 +77,20 @@ pub enum Explained {
 pub struct Quantity {
     /// Its name, unit last.
     pub metric: String,
-    /// The same in words.
+    /// Its name in words.
     #[serde(skip)]
     pub name: String,
-    /// The baseline's, over the blocks in which both sides have it.
+    /// The baseline's value, over the blocks in which both sides have it.
     #[serde(rename = "baseline_value")]
     pub baseline: Interval,
-    /// The treatment's, over the same blocks.
+    /// The treatment's value, over the same blocks.
     #[serde(rename = "treatment_value")]
     pub treatment: Interval,
     /// The change, paired by block; the adjusted intervals of a comparison's quantities hold together.
     pub change: Ratio,
-    /// Whether it moves with the ratio; `None` where that is not tested.
+    /// Whether it moves with the ratio; `None` if that is not tested.
     pub link: Option<Link>,
-    /// Why it is not tested; `None` where it is.
+    /// Why it is not tested; `None` if it is.
     pub not_tested: Option<&'static str>,
 }
 
@@ -104,7 +104,7 @@ pub struct Link {
     pub correlation: Interval,
     /// p of the permutation test.
     pub p: f64,
-    /// The same adjusted for all that were tested (Holm).
+    /// p adjusted for all tests (Holm).
     pub adjusted_p: f64,
     /// Whether it is shown: the adjusted p is at most 1 less the level of intervals.
     pub shown: bool,
@@ -122,7 +122,7 @@ pub enum Form {
     PerRow,
 }
 
-/// One comparison with what its sides are.
+/// One comparison with its sides.
 struct Pair<'a> {
     comparison: &'a Comparison,
     sides: Sides,
@@ -136,13 +136,13 @@ impl Pair<'_> {
         self.estimate.is_some_and(|estimate| estimate.ratio.is_different())
     }
 
-    /// Whether every session of both sides keeps a CPU busy: lost CPU time is then adjusted for.
+    /// Whether every session of both sides keeps a CPU busy, so that lost CPU time is adjusted for.
     fn keeps_cpus_busy(&self) -> bool {
         self.estimate.is_some_and(|estimate| estimate.adjusted.is_some())
     }
 }
 
-/// What changed with each comparison of a study; `None` where nothing is known of both sides of any.
+/// What changed with each comparison of a study; `None` if no quantity is known of both sides of any.
 pub(crate) fn changed_with(
     setting: &Setting<'_>,
     observed: &Observed,
@@ -190,7 +190,7 @@ fn compared(setting: &Setting<'_>, observed: &Observed, pair: &Pair<'_>, known: 
             .map(move |(one, sides)| observed.differences(*top, below, &|run| sides.form(one, run)).d)
     });
     let twins: Vec<Vec<f64>> = twins.collect();
-    // Each change is reported, however small.
+    // Every change is reported, however small.
     let rule = Rule { margin: 0.0, alpha: setting.alpha, direction: Direction::Neither };
     let changes = paired(&series, &twins, rule);
     let quantities = of_both.iter().zip(changes).filter_map(|((one, sides), change)| {
@@ -216,17 +216,17 @@ fn compared(setting: &Setting<'_>, observed: &Observed, pair: &Pair<'_>, known: 
     }
 }
 
-/// A quantity of both sides by block, in the scale in which it is compared.
+/// A quantity of both sides by block, on the scale on which it is compared.
 struct OfBoth {
     treatment: Vec<f64>,
     baseline: Vec<f64>,
-    /// Whether it is compared as a ratio, in logarithms: a value of 0 has none.
+    /// Whether it is compared as a ratio, in logarithms, which a value of 0 does not have.
     is_ratio: bool,
     scale: Scale,
 }
 
 impl OfBoth {
-    /// Of the blocks in which both sides have it; `None` where there are none, or where it is 0 everywhere.
+    /// The blocks in which both sides have it; `None` without any, or if it is 0 everywhere.
     fn of(observed: &Observed, pair: &Pair<'_>, one: &Known) -> Option<Self> {
         let values: Vec<(f64, Vec<f64>)> = observed
             .blocks
@@ -305,9 +305,9 @@ pub struct Tested {
     pub quantity: Vec<(Form, Vec<f64>)>,
 }
 
-/// Judges links of a family; `None` of what cannot be tested, such as a quantity that never varies.
+/// Judges links of a family; `None` for what cannot be tested, such as a quantity that never varies.
 ///
-/// At most `alpha` of the families in which nothing is linked have one that is shown.
+/// In at most `alpha` of the families without any link, one is shown.
 pub fn judge_links(tested: &[Tested], alpha: f64, seed: u64) -> Vec<Option<Link>> {
     let found: Vec<Option<(Form, Association)>> = tested.iter().map(|one| of_one(one, alpha, seed)).collect();
     let p_values: Vec<f64> = found.iter().flatten().map(|(_, found)| found.p).collect();
@@ -320,7 +320,7 @@ pub fn judge_links(tested: &[Tested], alpha: f64, seed: u64) -> Vec<Option<Link>
     found.into_iter().map(|one| one.and_then(&mut judge)).collect()
 }
 
-/// Of one form the test of both sides; of two the better one of two one-sided tests, twice its p (Bonferroni).
+/// With one form, a two-sided test; with two, the better of two one-sided tests, with twice its p (Bonferroni).
 fn of_one(one: &Tested, alpha: f64, seed: u64) -> Option<(Form, Association)> {
     let tests = one.quantity.iter().map(|(form, x)| {
         let tail = match form {
@@ -330,7 +330,7 @@ fn of_one(one: &Tested, alpha: f64, seed: u64) -> Option<(Form, Association)> {
         };
         Some((*form, association(x, &one.ratio, one.correlation, tail, alpha, seed)?))
     });
-    // What never varies in one form goes with the rate in the other.
+    // A quantity that never varies in one form follows the rate in the other.
     let tests: Vec<(Form, Association)> = tests.collect::<Option<_>>()?;
     let count = tests.len() as f64;
     let best = tests.into_iter().min_by(|a, b| a.1.p.total_cmp(&b.1.p));
@@ -340,19 +340,19 @@ fn of_one(one: &Tested, alpha: f64, seed: u64) -> Option<(Form, Association)> {
 /// Why a quantity of a comparison is not tested.
 fn why_not(pair: &Pair<'_>, one: &Known) -> &'static str {
     match one.test {
-        Test::Never => "the rate is in it",
+        Test::Never => "it contains the rate",
         _ if !pair.has_difference() => "no difference of throughput is shown",
-        Test::WhereCpusAreBusy if !pair.keeps_cpus_busy() => "sessions do not keep a CPU each busy",
+        Test::WhereCpusAreBusy if !pair.keeps_cpus_busy() => "sessions do not each keep a CPU busy",
         _ => "it varies in too few blocks",
     }
 }
 
-/// Blocks with which a plain link is shown in four of five studies that test so many together.
+/// Blocks needed to show a plain link in four of five studies with so many tests.
 fn blocks_needed(tested: usize, alpha: f64) -> u32 {
     threadwise_statistics::blocks_needed(tested, FAMILY_SHARE * alpha)
 }
 
-/// Tests what can be tested, and says of each comparison what follows; gives the number of tests.
+/// Runs the tests and answers each comparison; returns the number of tests.
 fn add_links(
     setting: &Setting<'_>,
     observed: &Observed,
@@ -397,11 +397,11 @@ fn answer(compared: &Compared, needed: u32) -> Explained {
     }
 }
 
-/// The ratio and a quantity in the forms in which it is tested, of the blocks that have both; `None` where it has no form.
+/// The ratio and a quantity in each tested form, in the blocks that have both; `None` if it has no form.
 fn of_pair(observed: &Observed, pair: &Pair<'_>, one: &Known) -> Option<Tested> {
     let correlation = pair.estimate?.ratio.correlation;
     let log_rate = |run: &Digest| run.work().rows_per_s().map(f64::ln);
-    // A value of 0 has no logarithm; ranks are the same in another scale that rises with it.
+    // A value of 0 has no logarithm; ranks are the same on any scale that rises with it.
     let is_above_0 = |value: &dyn Fn(&Digest) -> Option<f64>| {
         let sides = || pair.sides.below.iter().chain([&pair.sides.top]);
         let runs =
@@ -434,12 +434,12 @@ fn of_pair(observed: &Observed, pair: &Pair<'_>, one: &Known) -> Option<Tested> 
     Some(Tested { ratio: in_both(&ratio), correlation, quantity })
 }
 
-/// Most comparisons that are named.
+/// Most comparisons in a sentence.
 const MAX_SHOWN: usize = 2;
-/// Most quantities of a comparison that are named.
+/// Most quantities of a comparison in a sentence.
 const MAX_NAMED: usize = 2;
 
-/// The finding; none where nothing moves with any ratio and blocks are too few to say so.
+/// The finding; none if nothing moves with any ratio and there are too few blocks to say so.
 pub(crate) fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
     let changed = facts.analysis.get::<ChangedWith>()?;
     let moved: Vec<&Compared> = with(changed, Explained::Moves);
@@ -453,7 +453,7 @@ pub(crate) fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
         let more = if more > 0 { format!(" and {more} more in the table") } else { String::new() };
         let most = unexplained.iter().map(|one| links(one)).max().unwrap_or(0);
         sentences.push(prose!(
-            "{}{} unexplained (of {} that could be tested none moves with the ratio)",
+            "{}{} unexplained ({} tested, none moves with the ratio)",
             list(&names),
             more,
             counted(most, "figure")
@@ -464,7 +464,7 @@ pub(crate) fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
     (!evidence.is_empty()).then(|| finding("why", text, &evidence))
 }
 
-/// What moves with each ratio that something moves with: `the ratio of two falls with more time with a co-runner`.
+/// What each ratio moves with: `the ratio of two falls with more time with a co-runner`.
 pub(crate) fn moved(changed: &ChangedWith) -> Vec<Prose> {
     let clause = |one: &&Compared| {
         let shown = one.quantities.iter().filter_map(|quantity| {
@@ -476,7 +476,7 @@ pub(crate) fn moved(changed: &ChangedWith) -> Vec<Prose> {
     with(changed, Explained::Moves).iter().filter_map(clause).collect()
 }
 
-/// How a ratio goes with a figure whose rank correlation with it is this.
+/// How a ratio moves with a figure, by their rank correlation.
 fn direction(correlation: f64) -> &'static str {
     if correlation > 0.0 { "rises with" } else { "falls with more" }
 }
@@ -499,10 +499,10 @@ fn clause(one: &Compared) -> Prose {
     prose!("the ratio of {} {}", &one.treatment, limited(named, MAX_NAMED).unwrap_or_default())
 }
 
-/// More comparisons than this open one by one.
+/// More comparisons than this are folded one by one.
 const MAX_OPEN: usize = 3;
 
-/// The section; `None` where nothing is known of both sides of any comparison.
+/// The section; `None` if no quantity is known of both sides of any comparison.
 pub(crate) fn section(facts: &Facts<'_>, nouns: &Nouns) -> Option<Section> {
     let changed = facts.analysis.get::<ChangedWith>()?;
     let mut blocks = vec![Block::Text(about(), Shown::Page), Block::Text(tested(changed), Shown::Page)];
@@ -525,7 +525,7 @@ pub(crate) fn section(facts: &Facts<'_>, nouns: &Nouns) -> Option<Section> {
         blocks.extend(tables.map(with_caption));
     }
     let line = prose!(
-        "what changed beside {}: in the HTML report, and with --json. {}",
+        "what changed with {}: see the HTML report or --json. {}",
         counted(changed.comparisons.len(), "ratio"),
         tested(changed)
     );
@@ -534,27 +534,28 @@ pub(crate) fn section(facts: &Facts<'_>, nouns: &Nouns) -> Option<Section> {
 }
 
 fn about() -> Prose {
-    "Figures of both sides are means over the blocks that both have; changes are paired by block, and their intervals hold \
-     for all figures of a table together. That a figure differs between the sides is no reason for the ratio: whatever \
-     a placement changes differs. A figure that moves with the ratio from block to block is evidence of another kind, \
-     though none of cause."
+    "Figures of both sides are means over the blocks that both have; changes are paired by block, and their intervals \
+     hold for all figures of a table together. A figure that differs between the sides need not be the cause of the \
+     ratio: everything that a placement changes differs. A figure that moves with the ratio from block to block is \
+     evidence of another kind, but not of cause."
         .into()
 }
 
-/// What was tested, and how many blocks it takes.
+/// What was tested, and how many blocks a negative answer needs.
 fn tested(changed: &ChangedWith) -> Prose {
     if let Some(why) = changed.not_tested {
-        return prose!("Whether any moves with the ratio is not tested: {}.", why);
+        return prose!("Whether a figure moves with the ratio was not tested: {}.", why);
     }
     if changed.tested == 0 {
-        return "Whether any moves with the ratio is not tested: no figure that is free of the rate varies in 12 blocks or more."
+        return "Whether a figure moves with the ratio was not tested: no figure that is free of the rate varies in 12 \
+         blocks or more."
             .into();
     }
     let most = changed.comparisons.iter().map(|one| one.blocks).max().unwrap_or(0);
     let needed = changed.blocks_needed;
     let enough = if most >= needed { "there are" } else { "here are" };
     prose!(
-        "Whether any moves with the ratio: {} tested together; to say that none does takes {} blocks, and {} {}.",
+        "Figures that move with the ratio: {} tested together; to say that none does takes {} blocks, and {} {}.",
         counted(changed.tested as usize, "link"),
         needed,
         enough,
@@ -562,7 +563,7 @@ fn tested(changed: &ChangedWith) -> Prose {
     )
 }
 
-/// What is said of a comparison, in a few words.
+/// The answer to a comparison, in a few words.
 fn said(answer: Explained) -> &'static str {
     match answer {
         Explained::Moves => "something moves with it",
@@ -597,7 +598,7 @@ fn table(one: &Compared, nouns: &Nouns) -> Table {
     Table::new("", columns, rows).shown(Shown::Page)
 }
 
-/// A figure's name with its unit, and the kind's word for a row.
+/// A figure's name with its unit, and the workload's word for a row.
 fn label(quantity: &Quantity, nouns: &Nouns) -> String {
     let name = quantity.name.clone();
     let name = match nouns.row {

@@ -1,8 +1,8 @@
-//! Which settings a study leaves the choice of, and which of each are to be used: numbers of sessions, of jobs, degrees of
+//! The settings that a study lets its user choose, and which of each to use: numbers of sessions, of jobs, degrees of
 //! parallelism, one busy thread of a core or both, placements of sessions, of service threads and of memory.
 //!
-//! The method is [`crate::estimate::choose`]. Candidates stand in the order in which they are preferred where they do as
-//! much: fewer sessions before more, one thread of a core before both, the order of the study.
+//! The method is [`crate::estimate::choose`]. Candidates are in order of preference among equals: fewer sessions before
+//! more, one thread of a core before both, the order of the study.
 
 pub(crate) mod lost;
 
@@ -14,7 +14,7 @@ use serde::Serialize;
 use threadwise_statistics::MeanEstimate;
 use threadwise_study::{Role, Study, Treatment, version, worklist};
 
-/// The choices of a study of rates; none of one whose runs are whole.
+/// The choices of a study of rates; none if its runs are whole.
 pub(crate) fn of_rates(setting: &Setting<'_>, observed: &Observed) -> Vec<Choice> {
     let study = setting.study;
     if study.is_fixed_work() {
@@ -40,7 +40,7 @@ pub(crate) fn of_rates(setting: &Setting<'_>, observed: &Observed) -> Vec<Choice
     candidates_of_rates(study).into_iter().filter_map(|all| made(setting, all, over)).collect()
 }
 
-/// Chooses among those candidates that were measured; `None` of fewer than two.
+/// Chooses among the candidates that were measured; `None` with fewer than two.
 pub(crate) fn made(
     setting: &Setting<'_>,
     candidates: Candidates,
@@ -60,7 +60,7 @@ pub(crate) fn made(
     Some(Choice::made((axis, &group, place), measured.iter().map(name).collect(), over, rule))
 }
 
-/// In what the candidates of a choice differ.
+/// What the candidates of a choice differ in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Axis {
@@ -68,11 +68,11 @@ pub enum Axis {
     Sessions,
     /// One busy thread of each core, or both.
     Smt,
-    /// Logical CPUs of as many sessions.
+    /// Logical CPUs of the same number of sessions.
     Placement,
     /// Where service threads run.
     Service,
-    /// On which NUMA nodes memory lies.
+    /// NUMA nodes of memory.
     Memory,
     /// How sessions are bound.
     Pin,
@@ -82,26 +82,25 @@ pub enum Axis {
     Jobs,
 }
 
-/// What [`Choice::place`] is where one core stands for all.
+/// Value of [`Choice::place`] if one core represents all.
 pub const ONE_CORE: &str = "one core";
 
 /// A choice between settings.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Choice {
-    /// In what the candidates differ.
+    /// What the candidates differ in.
     pub axis: Axis,
     /// Group of treatments.
     pub group: String,
-    /// What the candidates have in common and other choices of the same axis do not; may be empty.
+    /// What the candidates have in common that other choices of the same axis do not; may be empty.
     pub place: String,
-    /// At least two, in the order in which they are preferred.
+    /// At least two, in order of preference.
     pub candidates: Vec<Candidate>,
-    /// Treatment that is to be used: the first that is shown to be within the margin of the best; `None` where the data
-    /// are not enough to tell.
+    /// Treatment to use: the first that is shown to be within the margin of the best; `None` if the data do not decide.
     pub chosen: Option<String>,
-    /// Best guess where none is chosen; `None` with fewer than two blocks that all candidates have.
+    /// Best guess if none is chosen; `None` with fewer than two blocks that all candidates have.
     pub guess: Option<Guess>,
-    /// What each candidate lost to others, where they lost unlike shares of their time, so that nothing is chosen nor
+    /// What each candidate lost to others, if they lost unequal shares of their time, so that nothing is chosen or
     /// guessed; else empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<LostTime>,
@@ -110,9 +109,9 @@ pub struct Choice {
 /// What a candidate lost to others, as shares of the time of its threads or logical CPUs; means over blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct LostTime {
-    /// Taken by the hypervisor.
+    /// Time taken by the hypervisor.
     pub stolen_share: f64,
-    /// Had by other programs.
+    /// Time taken by other programs.
     pub others_share: f64,
 }
 
@@ -125,9 +124,9 @@ pub struct Candidate {
     pub number: u32,
     /// Whether it is shown to be within the margin of the best, whichever that is.
     pub within_margin: bool,
-    /// Its speed over the first candidate's; `None` of the first, or without a block that both have.
+    /// Its speed over the first candidate's; `None` for the first, or without a block that both have.
     pub speed: Option<Interval>,
-    /// The same by the time in which each had its logical CPUs; `None` where no candidate lost more than others did.
+    /// The same, corrected for the time lost to others; `None` if no candidate lost more than others did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speed_on_cpu: Option<Interval>,
 }
@@ -139,20 +138,20 @@ pub struct Guess {
     pub treatment: String,
     /// Probability that it is within the margin of the best.
     pub probability: f64,
-    /// By how much, as a share, it is below the best where it is not within the margin: the mean.
+    /// Mean loss against the best, as a share, where it is not within the margin.
     pub loss_share: f64,
 }
 
 impl Choice {
-    /// Chooses among treatments, each with its number, in the order in which they are preferred; `over` gives d by block
-    /// of one over another, `rule` is the margin in logarithms, 1 − the level, and a seed.
+    /// Chooses among treatments, each with its number, in order of preference; `over` gives d by block of one over
+    /// another, `rule` is the margin in logarithms, 1 − the level, and a seed.
     pub(crate) fn made(
         (axis, group, place): (Axis, &str, String),
         all: Vec<(String, u32)>,
         over: impl Fn(usize, usize) -> Vec<f64>,
         (margin, alpha, seed): (f64, f64, u64),
     ) -> Self {
-        // Each pair is asked for several times.
+        // Each pair is requested several times.
         let count = all.len();
         let pairs: Vec<Vec<f64>> = (0..count * count).map(|at| over(at / count, at % count)).collect();
         let over = |one: usize, other: usize| pairs[one * count + other].clone();
@@ -186,28 +185,29 @@ impl Choice {
         self.candidates.iter().find(|candidate| candidate.treatment == treatment)
     }
 
-    /// The one that is to be used.
+    /// The one to use.
     pub fn chosen_candidate(&self) -> Option<&Candidate> {
         self.candidate(self.chosen.as_deref()?)
     }
 }
 
-/// Kinds of comparisons that have both threads of each core on top, and one below.
+/// Kinds of comparisons of both threads of each core over one.
 const BOTH_THREADS: [&str; 2] = ["smt-whole", "smt-off"];
 
-/// Treatments that differ in one thing alone, in the order in which they are preferred.
+/// Treatments that differ in one thing alone, in order of preference.
 pub struct Candidates {
-    /// In what they differ.
+    /// What they differ in.
     pub axis: Axis,
     /// Their group.
     pub group: String,
     /// What they have in common.
     pub place: String,
-    /// Their places in the study, at least two.
+    /// Their indexes in the study, at least two.
     pub treatments: Vec<usize>,
 }
 
-/// Of a study of rates. Two versions of a program are its question where there are some, and what to set for either is not.
+/// For a study of rates. If it compares two versions of a program, that is its question and it has no settings to
+/// choose.
 fn candidates_of_rates(study: &Study) -> Vec<Candidates> {
     let mut all = Vec::new();
     if version::are_compared(study) {
@@ -216,7 +216,7 @@ fn candidates_of_rates(study: &Study) -> Vec<Candidates> {
     for group in study.groups() {
         all.extend(sessions(study, group));
         all.extend(threads(study, group));
-        // One session alone is there to be compared with.
+        // One session alone is there for comparison.
         let is_meant = |one: &Treatment| one.role == Role::Compared && one.sessions > 1;
         all.extend(classes(study, group, Axis::Placement, is_meant));
         for axis in [Axis::Service, Axis::Memory, Axis::Pin] {
@@ -226,7 +226,7 @@ fn candidates_of_rates(study: &Study) -> Vec<Candidates> {
     all
 }
 
-/// Of a study of commands: placements; of work lists jobs before that.
+/// For a study of commands: placements; for work lists jobs first.
 pub fn of_commands(study: &Study) -> Vec<Candidates> {
     if version::are_compared(study) {
         return Vec::new();
@@ -240,7 +240,7 @@ pub fn of_commands(study: &Study) -> Vec<Candidates> {
     study.groups().iter().flat_map(of_group).collect()
 }
 
-/// Of a study of queries: both threads of each core at their degree of parallelism, and one.
+/// For a study of queries: both threads of each core at their degree of parallelism, and one.
 pub fn threads_of_queries(study: &Study) -> Vec<Candidates> {
     study.groups().into_iter().flat_map(|group| compared_threads(study, group, &["both-threads"])).collect()
 }
@@ -267,7 +267,7 @@ fn sessions(study: &Study, group: &str) -> Option<Candidates> {
     Some(Candidates { axis: Axis::Sessions, group: group.to_owned(), place, treatments })
 }
 
-/// One thread of each core or both: over the whole machine or a package where the study compares that, else of one core.
+/// One thread of each core or both: over the whole machine or a package if the study compares that, else of one core.
 fn threads(study: &Study, group: &str) -> Vec<Candidates> {
     let mut pairs = compared_threads(study, group, &BOTH_THREADS);
     if pairs.is_empty() {
@@ -281,7 +281,7 @@ fn threads(study: &Study, group: &str) -> Vec<Candidates> {
     pairs
 }
 
-/// One thread of each core below, both on top: comparisons of some kinds.
+/// One thread of each core against both: comparisons of some kinds.
 fn compared_threads(study: &Study, group: &str, kinds: &[&str]) -> Vec<Candidates> {
     let is_here = |name: &str| study.treatment(name).is_some_and(|(_, one)| one.group == group);
     let whole = study.comparisons.iter().filter(|one| kinds.contains(&one.kind.as_str()));
@@ -304,11 +304,11 @@ fn threads_pair(group: &str, place: &str, pair: [usize; 2]) -> Candidates {
     }
 }
 
-/// Sets of treatments of a group that differ in nothing but an axis.
+/// Sets of treatments of a group that differ in one axis alone.
 fn classes(study: &Study, group: &str, axis: Axis, is_meant: impl Fn(&Treatment) -> bool) -> Vec<Candidates> {
     let mut classes: Vec<Vec<usize>> = Vec::new();
     for (at, one) in study.treatments.iter().enumerate() {
-        // Sessions that take turns on one logical CPU are there to be compared with.
+        // Sessions that take turns on one logical CPU are there for comparison.
         if one.group != group || !is_meant(one) || Shape::of(one) == Shape::OneCpu {
             continue;
         }
@@ -332,7 +332,7 @@ fn classes(study: &Study, group: &str, axis: Axis, is_meant: impl Fn(&Treatment)
     classes.into_iter().filter_map(made).collect()
 }
 
-/// Whether nothing but an axis tells two treatments apart.
+/// Whether two treatments differ in one axis alone.
 fn is_like(one: &Treatment, other: &Treatment, axis: Axis) -> bool {
     let is = |what: Axis| axis == what;
     one.factors == other.factors
@@ -345,11 +345,10 @@ fn is_like(one: &Treatment, other: &Treatment, axis: Axis) -> bool {
         && (is(Axis::Pin) || one.pin == other.pin)
 }
 
-/// Orders that a sweep has at most.
 const MOST_FIRSTS: usize = 2;
 
-/// Names of the treatments of each order of a group's sweep, by number of sessions, without the baseline; none where
-/// the sweep has one order.
+/// Names of the treatments of each order of a group's sweep, by number of sessions, without the baseline; none if the
+/// sweep has one order.
 pub fn lines<'a>(study: &'a Study, group: &str) -> Vec<Vec<&'a str>> {
     let sessions = |name: &str| study.treatment(name).map(|(_, treatment)| treatment.sessions);
     let is_here = |name: &str| {
@@ -371,11 +370,11 @@ pub fn lines<'a>(study: &'a Study, group: &str) -> Vec<Vec<&'a str>> {
     if lines.len() < MOST_FIRSTS { Vec::new() } else { lines }
 }
 
-/// The line of one order: where several treatments follow, the one at its place.
+/// The line of one order: of several treatments that follow, the one at its index.
 fn line<'a>(firsts: &[&'a str], steps: &[(&'a str, &'a str)], order: usize) -> Vec<&'a str> {
     let mut line: Vec<&str> = Vec::new();
     let mut next = firsts.get(order).or(firsts.first()).copied();
-    // Steps go to more sessions, so this ends.
+    // Each step has more sessions, so this ends.
     while let Some(name) = next {
         line.push(name);
         let tops: Vec<&str> = steps.iter().filter(|(under, _)| *under == name).map(|(_, top)| *top).collect();
@@ -384,14 +383,14 @@ fn line<'a>(firsts: &[&'a str], steps: &[(&'a str, &'a str)], order: usize) -> V
     line
 }
 
-/// How placements of a sweep begin that takes siblings first.
+/// Prefix of placements of a sweep that takes siblings first.
 const PACKED: &str = "packed:";
 
 /// The points of one group and order.
 pub struct Points<'a> {
-    /// How it takes logical CPUs (`spread`, `packed`), where the group has a sweep in each of two orders.
+    /// How it takes logical CPUs (`spread`, `packed`), if the group's sweep has two orders.
     pub order: Option<&'static str>,
-    /// At least two, the baseline among them where it is one.
+    /// At least two, including the baseline if it is one.
     pub treatments: Vec<&'a Treatment>,
 }
 
@@ -405,7 +404,7 @@ pub fn points<'a>(study: &'a Study, group: &str) -> Vec<Points<'a>> {
     all.into_iter().filter(|points| points.treatments.len() >= 2).collect()
 }
 
-/// The points of one order of two, with the baseline first where that has fewer sessions.
+/// The points of one order of two, with the baseline first if that has fewer sessions.
 fn ordered<'a>(study: &'a Study, group: &str, line: &[&str]) -> Points<'a> {
     let of_line = line.iter().filter_map(|name| study.treatment(name)).map(|(_, treatment)| treatment);
     let treatments: Vec<&Treatment> = of_line.collect();
@@ -418,8 +417,8 @@ fn ordered<'a>(study: &'a Study, group: &str, line: &[&str]) -> Points<'a> {
 }
 
 fn of_one_order<'a>(study: &'a Study, group: &str) -> Vec<&'a Treatment> {
-    // A sweep's point may be one of the named placements: `same-package` is two sessions on a
-    // machine of two cores. The steps of the sweep tell.
+    // A sweep's point may be one of the named placements: `same-package` is two sessions on a machine of two cores. The
+    // steps of the sweep show it.
     let in_a_step = |t: &Treatment| {
         let mut steps = study.comparisons.iter().filter(|c| c.kind == "sweep-step");
         steps.any(|step| step.treatment == t.name || step.baseline == [t.name.as_str()])
@@ -428,8 +427,7 @@ fn of_one_order<'a>(study: &'a Study, group: &str) -> Vec<&'a Treatment> {
     let of_group = || study.treatments.iter().filter(|t| t.group == group);
     let mut treatments: Vec<&Treatment> =
         of_group().filter(|t| t.role == Role::Compared && in_points(t)).collect();
-    // The fewest sessions are compared with the baseline; one of several sessions somewhere else
-    // is no point.
+    // The fewest sessions are compared with the baseline; a baseline of several sessions elsewhere is not a point.
     let is_point = |baseline: &&Treatment| {
         let fewer = of_group().any(|t| in_points(t) && t.sessions <= baseline.sessions);
         baseline.sessions == 1 || in_a_step(baseline) || !fewer

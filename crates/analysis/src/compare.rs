@@ -1,7 +1,7 @@
-//! Several studies side by side: one row a comparison, one column a study.
+//! Several studies side by side: one row per comparison, one column per study.
 //!
-//! Only ratios stand side by side. A row is a different amount of work in each engine, so rows per
-//! second of two engines are no comparison of anything; the ratio of an engine to itself is.
+//! Only ratios are compared. A row is a different amount of work in each engine, so rows per second of two engines
+//! cannot be compared; the ratio of an engine to itself can.
 
 pub mod aspects;
 pub mod card;
@@ -21,12 +21,12 @@ use threadwise_document::{Block, Cell, Column, Document, Finding, Mark, Prose, S
 use threadwise_document::{numbers, prose};
 use threadwise_study::{Comparison, Treatment};
 
-/// Stands behind a ratio of whose baseline A/A is an alarm.
+/// Marks a ratio whose baseline's A/A is an alarm.
 const ALARM: &str = "~";
 
-/// What one study of each cannot say.
-const CANNOT_TELL: &str = "One study a side cannot show whether anything changed: studies of one machine differ from hour \
-     to hour by 1 to 3% more than their intervals say. Three a side can.";
+/// What one study per side cannot show.
+const CANNOT_TELL: &str = "One study per side cannot show whether anything changed: studies of one machine differ \
+     from hour to hour by 1 to 3% more than their intervals say. Three per side can.";
 
 /// A study in a list of several.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -49,15 +49,15 @@ pub struct StudyLine<'a> {
     pub blocks: u32,
     /// Level of the intervals.
     pub level: f64,
-    /// The widest of all groups, its metric under the name that reports have.
+    /// The widest of all groups, its metric with the name that reports use.
     pub noise_floor: Option<NoiseFloor>,
-    /// `before` or `after`, of two sides.
+    /// `before` or `after`, for two sides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub side: Option<&'static str>,
 }
 
 impl<'a> StudyLine<'a> {
-    /// Of a study.
+    /// The entry of a study.
     pub fn of(facts: &Facts<'a>) -> Self {
         let study = facts.study;
         let metric = |floor: &NoiseFloor| kinds::of(study).metric_name(study, &floor.metric);
@@ -79,7 +79,7 @@ impl<'a> StudyLine<'a> {
     }
 }
 
-/// The studies by number, with these columns, each called by its heading.
+/// The studies by number, with these columns, each named by its heading.
 fn studies_section(studies: &[StudyLine<'_>], headings: &[&str]) -> Section {
     let floor = |study: &StudyLine<'_>| {
         let floor = study.noise_floor.as_ref().map(|floor| floor.floor.exp_m1());
@@ -110,20 +110,20 @@ fn studies_section(studies: &[StudyLine<'_>], headings: &[&str]) -> Section {
     Section::new("studies", "Studies", vec![Block::Table(table)])
 }
 
-/// Several studies, with all that may be said of them together.
+/// Several studies with what they allow to say.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SideBySide<'a> {
     /// The studies, in the order of all cells and values.
     pub studies: Vec<StudyLine<'a>>,
     /// What is the same and what differs.
     pub aspects: Vec<Aspect>,
-    /// Rates by treatment; `None` where studies have none in common.
+    /// Rates by treatment; `None` if studies have none in common.
     pub rates: Option<Rates<'a>>,
-    /// Why there are no rates; `None` where there are.
+    /// Why there are no rates; `None` if there are.
     pub no_rates: Option<String>,
     /// Comparisons by name, in order of first appearance.
     pub rows: Vec<Row<'a>>,
-    /// What keeps the studies from being alike, one line each.
+    /// Differences between the studies that matter, one per line.
     pub cautions: Vec<String>,
     /// What may be compared, and what may not.
     pub note: &'static str,
@@ -134,16 +134,16 @@ pub struct SideBySide<'a> {
 pub struct Row<'a> {
     /// Its name, the same in every study that has it.
     pub name: &'a str,
-    /// What its ratios are of: throughput, or a quantity of commands, under the name that reports have.
+    /// Quantity of its ratios: throughput, or a quantity of commands, with the name that reports use.
     pub metric: String,
-    /// The same for people, where studies of commands have several.
+    /// The quantity in words, if studies of commands have several.
     #[serde(skip)]
     pub quantity: &'a str,
     /// One per study, in their order.
     pub cells: Vec<Compared<'a>>,
 }
 
-/// What one study says of a comparison.
+/// One study's result of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Compared<'a> {
@@ -152,9 +152,9 @@ pub enum Compared<'a> {
         /// The ratio.
         #[serde(flatten)]
         ratio: &'a Ratio,
-        /// What is too small to matter, as a fraction.
+        /// Margin, as a fraction.
         margin: f64,
-        /// `better` or `worse`, or where neither is, `higher` or `lower`; `None` without a difference.
+        /// `better` or `worse`, or if neither is, `higher` or `lower`; `None` without a difference.
         meaning: Option<&'static str>,
         /// Whether A/A of its group is an alarm.
         a_a_alarm: bool,
@@ -166,7 +166,7 @@ pub enum Compared<'a> {
     },
 }
 
-/// Puts the ratios of throughput of several studies side by side; of commands those of every quantity.
+/// Puts the ratios of throughput of several studies side by side; for commands those of every quantity.
 pub fn side_by_side<'a>(studies: &[Facts<'a>]) -> SideBySide<'a> {
     let aspects = aspects(studies);
     let (rates, no_rates) = match rates(studies, &aspects) {
@@ -192,7 +192,7 @@ fn note(studies: &[Facts<'_>]) -> &'static str {
 }
 
 fn rows<'a>(studies: &[Facts<'a>]) -> Vec<Row<'a>> {
-    // A comparison with its metric; its treatment tells why another study lacks it.
+    // A comparison with its metric; its treatment explains why another study lacks it.
     let mut all: Vec<(&'a Comparison, &'a str)> = Vec::new();
     // Headlines first: studies may have different ones.
     let most = studies.iter().map(|facts| metrics(facts).len()).max().unwrap_or(0);
@@ -221,7 +221,7 @@ fn rows<'a>(studies: &[Facts<'a>]) -> Vec<Row<'a>> {
     all.into_iter().map(row).collect()
 }
 
-/// What a study's ratios are of, the headline first.
+/// Quantities of a study's ratios, the headline first.
 fn metrics<'a>(facts: &Facts<'a>) -> Vec<&'a str> {
     match &facts.analysis.commands {
         Some(commands) => commands.quantities.iter().map(|quantity| quantity.metric.as_str()).collect(),
@@ -248,8 +248,8 @@ fn has_alarm(facts: &Facts<'_>, estimate: &Estimate) -> bool {
     floor.is_some_and(|floor| floor.alarm.is_some())
 }
 
-/// Why a study has no such ratio: it does not have the metric, its machine lacks something, its runs do not count, or it
-/// was not asked.
+/// Why a study has no such ratio: it lacks the metric, its machine lacks something, its runs do not count, or it was
+/// not asked for it.
 fn why_not(facts: &Facts<'_>, comparison: &Comparison, metric: &str) -> String {
     if !metrics(facts).contains(&metric) {
         return "not measured".to_owned();
@@ -274,12 +274,12 @@ pub(crate) fn why_no_run(facts: &Facts<'_>, comparison: &Comparison) -> String {
     reason.unwrap_or("no usable run").to_owned()
 }
 
-/// What a reader must know before taking two columns for the same thing.
+/// Differences to know before comparing two columns.
 fn cautions(studies: &[Facts<'_>], aspects: &[Aspect]) -> Vec<String> {
     let Some((first, rest)) = studies.split_first() else { return Vec::new() };
     let mut lines = Vec::new();
     if studies.iter().any(Facts::is_simulated) {
-        lines.push("some figures come from a model, not from a machine".to_owned());
+        lines.push("some figures are from a model, not from a machine".to_owned());
     }
     if rest.iter().any(|facts| facts.study.workload != first.study.workload) {
         lines.push("the workloads differ: a ratio belongs to its own".to_owned());
@@ -346,7 +346,7 @@ pub fn document(studies: &[Facts<'_>], program_version: &str) -> Document {
     }
 }
 
-/// How many comparisons that all studies have say the same in each, and which point in opposite directions.
+/// How many comparisons of all studies agree, and which point in opposite directions.
 fn agreement(rows: &[Row<'_>], studies: usize) -> Option<Prose> {
     let ratios = |row: &Row<'_>| -> Option<Vec<Ratio>> {
         let ratio = |found: &Compared<'_>| match found {
@@ -380,7 +380,7 @@ fn agreement(rows: &[Row<'_>], studies: usize) -> Option<Prose> {
     ))
 }
 
-/// What the ratios are of: the unit that all studies have in common.
+/// Quantity of the ratios: the unit that all studies have in common.
 fn unit(studies: &[Facts<'_>]) -> &'static str {
     if !studies.is_empty() && studies.iter().all(|facts| facts.study.runs_whole()) {
         return "commands";
@@ -395,7 +395,7 @@ fn unit(studies: &[Facts<'_>]) -> &'static str {
     }
 }
 
-/// A row a comparison, a column a study. Where any study is one of commands, rows name what their ratios are of.
+/// One row per comparison, one column per study. If any study is of commands, rows name their quantity.
 fn ratios(studies: &[Facts<'_>], rows: &[Row<'_>]) -> Table {
     let any_runs = studies.iter().any(|facts| facts.study.runs_whole());
     let says = if any_runs { Says::Better } else { Says::Higher };
@@ -418,7 +418,7 @@ fn ratios(studies: &[Facts<'_>], rows: &[Row<'_>]) -> Table {
     Table::new("", columns, lines)
 }
 
-/// What the signs mean; the page has words for those of ratios.
+/// What the signs mean; the page explains those of ratios.
 fn legend() -> Vec<Block> {
     let sign: Prose = format!("{ALARM} the same, run twice, differed").into();
     let signs = Mark::ALL.into_iter().map(Prose::sign).chain([sign.clone()]);

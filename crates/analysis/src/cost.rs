@@ -1,9 +1,9 @@
-//! What a unit of work costs with one busy thread of every core and with both, and from which yield on both are cheaper.
+//! Cost of a unit of work with one busy thread of every core and with both, and the yield from which both are cheaper.
 //!
-//! With P the price of the machine an hour, L that of a licence, and C cores of two threads, an hour costs P + L·C with
-//! one thread of every core and P + 2·L·C with both where every vCPU counts, P + L·C where every core does. Both threads
-//! are cheaper where they do more than the ratio of these costs: 2.0 where licences a vCPU are all the cost, 1.0 where
-//! licences a core are.
+//! With P the price of the machine per hour, L that of a licence, and C cores of two threads, an hour costs P + L·C
+//! with one thread of every core. With both it costs P + 2·L·C if licences count vCPUs, and P + L·C if they count
+//! cores. Both threads are cheaper if their yield exceeds the ratio of these costs: 2.0 if licences per vCPU are the
+//! only cost, 1.0 if licences per core are.
 
 #[cfg(test)]
 mod tests;
@@ -17,10 +17,10 @@ use threadwise_document::numbers::{counted, significant};
 use threadwise_document::{Advice, Block, Cell, Column, Prose, Section, Shown, Table, prose};
 use threadwise_study::Study;
 
-/// When the rules of counting were last looked at.
+/// When the licence rules were last checked.
 pub const RULE_DATE: &str = "2026-11-26";
 
-/// Why prices cannot be used on a study; `None` where they can.
+/// Why prices cannot be used with a study; `None` if they can.
 pub fn fault(prices: &Prices, study: &Study) -> Option<String> {
     if prices.licence_per_h > 0.0
         && let Some(why) = engine_lines::no_licence(&study.engine)
@@ -28,7 +28,7 @@ pub fn fault(prices: &Prices, study: &Study) -> Option<String> {
         return Some(format!("{why}: leave --licence-hour out"));
     }
     (prices.machine_per_h + prices.licence_per_h <= 0.0)
-        .then(|| "nothing costs anything: give --price-hour, --licence-hour or both".to_owned())
+        .then(|| "there is no price: give --price-hour, --licence-hour or both".to_owned())
 }
 
 /// Both threads of every core against one.
@@ -38,9 +38,9 @@ pub struct Threads<'a> {
     pub both_over_one: &'a Estimate,
     /// Cores.
     pub cores: u32,
-    /// Whether the yield is of one core alone, and taken for all of them.
+    /// Whether the yield is that of one core, taken for all of them.
     pub is_of_one_core: bool,
-    /// Yield from which on both threads are cheaper.
+    /// Yield from which both threads are cheaper.
     pub break_even: f64,
 }
 
@@ -51,12 +51,12 @@ pub enum Cheaper {
     Both,
     /// The opposite is shown.
     One,
-    /// Not decided; the likelier answer and its probability, where there are two blocks.
+    /// Not decided; the likelier answer and its probability, if there are two blocks.
     Open(Option<(bool, f64)>),
 }
 
 impl<'a> Threads<'a> {
-    /// Of a study that compares them; `None` of any other.
+    /// The yield of a study that compares them; `None` for any other.
     pub fn of(facts: &Facts<'a>, prices: &Prices) -> Option<Self> {
         let choice = facts.analysis.choices.iter().find(|choice| choice.axis == Axis::Smt)?;
         let both_over_one = smt::both_over_one(facts, choice)?;
@@ -72,7 +72,7 @@ impl<'a> Threads<'a> {
     }
 }
 
-/// Whether both threads are cheaper, from their ratio to one and the break-even, by the interval that decides.
+/// Whether both threads are cheaper, from their ratio to one and the break-even, by the deciding interval.
 pub fn cheaper(ratio: &Ratio, break_even: f64) -> Cheaper {
     if ratio.adjusted_low > break_even {
         return Cheaper::Both;
@@ -86,7 +86,7 @@ pub fn cheaper(ratio: &Ratio, break_even: f64) -> Cheaper {
 /// Units of work that a price is given for.
 const UNITS: f64 = 1e6;
 
-/// Whether both threads are cheaper than one; `None` without prices, or where the study does not compare them.
+/// Whether both threads are cheaper than one; `None` without prices, or if the study does not compare them.
 pub fn advice(facts: &Facts<'_>) -> Option<Advice> {
     let prices = facts.asked.prices?;
     let threads = Threads::of(facts, &prices)?;
@@ -120,11 +120,11 @@ pub fn advice(facts: &Facts<'_>) -> Option<Advice> {
     })
 }
 
-/// Costs of a unit of work, by threads and by number of cores; `None` without prices.
+/// Costs per unit of work, by threads and by number of cores; `None` without prices.
 pub fn section(facts: &Facts<'_>) -> Option<Section> {
     let prices = facts.asked.prices?;
     let rule = prose!(
-        "Rule used, as of {}: {}; check your contract. The machine costs {} an hour, a licence {}.",
+        "Rule used, as of {}: {}; check your contract. The machine costs {} per hour, a licence {}.",
         RULE_DATE,
         prices.per.rule(),
         Prose::figure(significant(prices.machine_per_h, 4)),
@@ -135,8 +135,8 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
     blocks.extend(by_cores(facts, &prices).map(Block::Table));
     if blocks.len() == 1 {
         let none = prose!(
-            "This study compares neither both threads of cores with one nor numbers of cores: `threadwise run placement` \
-             and `threadwise run session-sweep` do."
+            "This study compares neither both threads of cores with one nor numbers of cores: use `threadwise run \
+             placement` or `threadwise run session-sweep`."
         );
         blocks.push(Block::Text(none, Shown::Everywhere));
     }
@@ -153,18 +153,19 @@ fn by_threads(facts: &Facts<'_>, prices: &Prices) -> Vec<Block> {
         unit: "ratio".to_owned(),
     };
     let of_one = match threads.is_of_one_core {
-        true => " The yield is that of one core, taken for all of them.",
+        true => " The yield was measured on one core and is assumed for all of them.",
         false => "",
     };
     let cores = counted(threads.cores as usize, "core");
     let line = prose!(
-        "On {} of two threads a unit of work costs with both threads {} times what it costs with one.{}",
+        "On {} of two threads a unit of work with both threads costs {} times as much as with one.{}",
         cores,
         &relative,
         of_one
     );
     let even = prose!(
-        "Break-even: both threads have to do {} of one; {} where a licence a vCPU is all the cost, {} where one a core is.",
+        "Break-even: both threads have to do {} of one; {} if licences per vCPU are the only cost, {} if licences per \
+         core are.",
         Prose::figure(format!("{}x", significant(threads.break_even, 3))),
         Prose::figure("2.0x"),
         Prose::figure("1.0x")
@@ -180,17 +181,17 @@ fn by_cores(facts: &Facts<'_>, prices: &Prices) -> Option<Table> {
     let points = || choice.candidates.iter().filter(|candidate| candidate.number <= cores);
     let rows: Vec<Vec<Cell>> = points().filter_map(|candidate| row(facts, prices, candidate)).collect();
     let per = match prices.per {
-        LicencePer::Vcpu | LicencePer::Core => format!("{} a licence", nouns.rate),
+        LicencePer::Vcpu | LicencePer::Core => format!("{} per licence", nouns.rate),
         LicencePer::Machine => nouns.rate.to_owned(),
     };
     let caption = prose!(
-        "By number of enabled cores, one busy session on each, one thread of each; lowest cost is no test"
+        "By number of enabled cores, one busy session on each, one thread of each; the lowest cost is not tested"
     );
     let columns = vec![
         Column::figure("cores"),
         Column::figure(nouns.rate),
         Column::figure(per),
-        Column::figure(format!("cost of a million {}", nouns.noun)),
+        Column::figure(format!("cost per million {}", nouns.noun)),
     ];
     (rows.len() >= 2).then(|| Table::new(caption, columns, rows))
 }

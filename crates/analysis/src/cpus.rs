@@ -1,9 +1,10 @@
-//! What each logical CPU did while a treatment ran: busy share, clock, instructions per cycle; and what the packages drew.
-//! It is the proof that a placement was what it says.
+//! What each logical CPU did while a treatment ran: busy share, clock, instructions per cycle; and the power of
+//! packages. It shows whether a placement was what it says.
 //!
-//! Each figure is a mean over blocks with a t interval (Student 1908), of the blocks in which the logical CPU was the same
-//! to the treatment: blocks draw different cores. Clocks are turbostat's (`tools/power/x86/turbostat/turbostat.8`), power is
-//! powercap's; both are over the samplers' own windows (docs/TELEMETRY.md).
+//! Each figure is a mean over blocks with a t interval (Student 1908), over the blocks in which the logical CPU had the
+//! same role for the treatment: blocks draw different cores. Clocks are turbostat's
+//! (`tools/power/x86/turbostat/turbostat.8`), power is powercap's; both are over the samplers' own windows
+//! (docs/TELEMETRY.md).
 
 #[cfg(test)]
 mod tests;
@@ -19,8 +20,7 @@ use threadwise_machine::{CpuSet, Topology};
 use threadwise_statistics::{arithmetic, geometric};
 use threadwise_study::Run;
 
-/// What was read of logical CPUs and packages; `None` where nothing was. `runs` is the list that `observed` was made
-/// from.
+/// Readings of logical CPUs and packages; `None` without any. `runs` is the list that `observed` was made from.
 pub(crate) fn cpus(setting: &Setting<'_>, observed: &Observed, runs: &[Run]) -> Option<Cpus> {
     let treatments = setting.study.treatments.iter().enumerate().filter_map(|(at, treatment)| {
         let mut rows = Rows::default();
@@ -37,32 +37,32 @@ pub(crate) fn cpus(setting: &Setting<'_>, observed: &Observed, runs: &[Run]) -> 
 /// What logical CPUs and packages did under each treatment.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Cpus {
-    /// In study order; treatments of which nothing was read are left out.
+    /// In study order; treatments without readings are left out.
     pub treatments: Vec<TreatmentCpus>,
 }
 
-/// One treatment's.
+/// Readings of one treatment.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TreatmentCpus {
     /// Its name.
     pub treatment: String,
     /// The logical CPUs that its runs used and the idle siblings of these, by package, core and number.
     pub logical_cpus: Vec<CpuRow>,
-    /// Packages whose energy was read.
+    /// Packages with known energy.
     pub packages: Vec<PackageRow>,
 }
 
-/// What a logical CPU was to the runs that a row is of.
+/// Role of a logical CPU in the runs of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Use {
     /// Sessions were placed on it.
     Used,
-    /// A sibling of one that was used, on which no session was placed.
+    /// An idle sibling of one that was used.
     IdleSibling,
 }
 
-/// One logical CPU, over the blocks in which it was the same to the treatment.
+/// One logical CPU, over the blocks in which it had the same role for the treatment.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CpuRow {
     /// The system's number.
@@ -71,19 +71,19 @@ pub struct CpuRow {
     pub package: Option<i64>,
     /// The system's number of its core, which is unique only within a package.
     pub core: Option<i64>,
-    /// What it was to the treatment.
+    /// Its role for the treatment.
     #[serde(rename = "use")]
     pub usage: Use,
     /// Blocks.
     pub blocks: u32,
-    /// Share of the time of slices in which it was busy, by /proc/stat.
+    /// Share of the time of slices in which it was busy, from /proc/stat.
     pub busy_share: Option<Interval>,
     /// Clock while not idle in MHz: turbostat's Bzy_MHz.
     pub busy_mhz: Option<Interval>,
     /// Cycles over wall-clock time in MHz, idle time included: turbostat's Avg_MHz.
     pub average_mhz: Option<Interval>,
-    /// cpufreq's clock in MHz, where the processor's own counters cannot be read. On many drivers it is the clock that
-    /// was asked for.
+    /// cpufreq's clock in MHz, if the processor's own counters cannot be read. With many drivers it is the requested
+    /// clock.
     pub cpufreq_mhz: Option<Interval>,
     /// Instructions per cycle.
     pub instructions_per_cycle: Option<Interval>,
@@ -92,7 +92,7 @@ pub struct CpuRow {
 /// Power of one package.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PackageRow {
-    /// Its name by powercap: the system's number, with a die's behind it where a package has several.
+    /// Its name in powercap: the system's number, followed by a die's if a package has several.
     pub package: String,
     /// Blocks.
     pub blocks: u32,
@@ -148,7 +148,7 @@ impl Rows {
                 cpufreq_mhz.get(&cpu).copied(),
                 per_cycle.filter(|ratio| *ratio > 0.0),
             ];
-            // A CPU of which nothing was read has no row.
+            // A CPU without readings has no row.
             if figures.iter().any(Option::is_some) {
                 self.cpus.entry((cpu, usage)).or_default().add(figures);
             }
@@ -170,7 +170,7 @@ impl Rows {
         }
     }
 
-    /// The means over blocks; `None` where nothing was read.
+    /// The means over blocks; `None` without readings.
     pub fn summary(self, treatment: &str, setting: &Setting<'_>) -> Option<TreatmentCpus> {
         if self.cpus.is_empty() && self.packages.is_empty() {
             return None;
@@ -220,13 +220,13 @@ fn row(cpu: u32, usage: Use, figures: &OfCpu, setting: &Setting<'_>) -> CpuRow {
     }
 }
 
-/// A mean of what is above 0, and varies by factors.
+/// A mean of a quantity that is above 0 and varies by factors.
 fn positive(values: &[f64], unit: &str, alpha: f64) -> Option<Interval> {
     let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
     geometric(&logs, 1.0, unit, alpha)
 }
 
-/// The system's numbers of a logical CPU's package and core; the topology's own where the system has none.
+/// The system's numbers of a logical CPU's package and core, or the topology's if the system has none.
 fn place(cpu: u32, topology: Option<&Topology>) -> (Option<i64>, Option<i64>) {
     let Some((topology, found)) = topology.and_then(|topology| Some((topology, topology.cpu(cpu)?))) else {
         return (None, None);

@@ -1,4 +1,4 @@
-//! A study as a document: which sections there are, and in what order. Every kind fills the same places.
+//! A study as a document: its sections and their order. Every kind fills the same places.
 
 use crate::kind::Kind;
 use crate::kinds;
@@ -70,13 +70,13 @@ pub fn document(facts: &Facts<'_>) -> Document {
     }
 }
 
-/// The first figure of all sections: that of what answers the study's question.
+/// The first figure of all sections: that of the section that answers the study's question.
 fn first_figure(sections: &[Section]) -> Option<Box<Figure>> {
     let mut blocks = sections.iter().flat_map(|section| &section.blocks);
     blocks.find_map(|block| if let Block::Figure(figure) = block { Some(figure.clone()) } else { None })
 }
 
-/// The figures beside the verdict.
+/// The figures in the summary of the verdict.
 fn figures(facts: &Facts<'_>, kind: &dyn Kind) -> Vec<Fact> {
     let study = facts.study;
     let fact = |name: &str, value: String, note: String| Fact { name: name.to_owned(), value, note };

@@ -1,8 +1,8 @@
 //! Drift of the baseline: its rate block by block, and the levels between which it changed.
 //!
-//! A block counts as one number, the mean of the logarithms of A's and A′'s rates: it starts new workers, on cores
-//! that it draws, so that rounds within it do not tell a change of the machine from that of a block. Changes are those of
-//! `statistics::change_points`; docs/METHODOLOGY.md, "Drift of the baseline". They explain spread, and drop nothing.
+//! A block counts as one number, the mean of the logarithms of A's and A′'s rates: it starts new workers, on cores that
+//! it draws, so rounds within it cannot distinguish a change of the machine from one of the block. Changes are those of
+//! `statistics::change_points`; docs/METHODOLOGY.md, "Drift of the baseline". They explain spread; nothing is dropped.
 
 use crate::estimate::sides::members;
 use crate::estimate::{Observed, ObservedBlock};
@@ -25,7 +25,7 @@ pub struct Drift {
     pub baseline: String,
     /// Its rate in each usable block, in their order.
     pub blocks: Vec<BlockRate>,
-    /// Its levels: one where no change is shown.
+    /// Its levels: one if no change is shown.
     pub levels: Vec<Level>,
     /// Why no change is looked for.
     pub gap: Option<String>,
@@ -53,9 +53,9 @@ pub struct Level {
     pub start_s: f64,
     /// Geometric mean of the blocks' rates.
     pub rows_per_s: Interval,
-    /// Over the level before, with an interval that allows for the choice of the place; `None` of the first.
+    /// Ratio to the level before, with an interval that allows for the choice of the block; `None` for the first.
     pub change: Option<Interval>,
-    /// p of the test that there is no change in the stretch that it was found in.
+    /// p of the test of no change in the stretch of blocks where it was found.
     pub p: Option<f64>,
 }
 
@@ -66,8 +66,8 @@ impl Drift {
     }
 }
 
-/// Drift of each group's baseline, groups in study order; of groups without a usable block none. All groups together name
-/// a change in at most alpha of the studies in which there is none.
+/// Drift of each group's baseline, in study order; a group without a usable block is left out. Over all groups, at most
+/// alpha of the studies without a change report one.
 pub(crate) fn drifts(setting: &Setting<'_>, observed: &Observed, runs: &[Run]) -> Vec<Drift> {
     let study = setting.study;
     let alpha = setting.alpha / observed.groups.len().max(1) as f64;
@@ -105,7 +105,7 @@ pub(crate) fn drifts(setting: &Setting<'_>, observed: &Observed, runs: &[Run]) -
     observed.groups.iter().filter_map(of_group).collect()
 }
 
-/// The rate of a block in which all of these treatments are usable and did something.
+/// The rate of a block in which all of these treatments are usable and have rows.
 fn rate(observed: &Observed, block: &ObservedBlock, sides: &[usize], runs: &[Run]) -> Option<BlockRate> {
     let log = |at: &usize| Some(observed.usable(block, *at)?.work().rows_per_s()?.ln());
     let logs: Vec<f64> = sides.iter().map(log).collect::<Option<_>>()?;
@@ -124,14 +124,14 @@ fn drifts_of<'a>(facts: &Facts<'a>) -> impl Iterator<Item = &'a Drift> {
     facts.analysis.get::<Vec<Drift>>().into_iter().flatten()
 }
 
-/// Changes of the baseline's rate, where they are shown.
+/// Changes of the baseline's rate, if any is shown.
 pub(crate) fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
     let changed: Vec<&Drift> = drifts_of(facts).filter(|drift| drift.changes().next().is_some()).collect();
     let evidence: Vec<&str> = changed.iter().map(|drift| drift.baseline.as_str()).collect();
     let sentences = Prose::join(changed.iter().map(|drift| sentence(facts, drift)), "; ");
     let within = if facts.study.runs_whole() { "blocks" } else { "rounds" };
     let text = prose!(
-        "Drift: {}. Ratios are taken within {}, so they hold; rates are means over its levels.",
+        "Drift: {}. Ratios are taken within {}, so they are valid; rates are means over its levels.",
         sentences,
         within
     );
@@ -162,7 +162,7 @@ fn sentence(facts: &Facts<'_>, drift: &Drift) -> Prose {
     text
 }
 
-/// The rate over time with its levels as steps: a figure for each group whose baseline has several blocks.
+/// The rate over time with its levels as steps: one figure for each group whose baseline has several blocks.
 pub(crate) fn figures(facts: &Facts<'_>, nouns: &Nouns) -> Vec<Block> {
     let several = drifts_of(facts).filter(|drift| drift.blocks.len() > 1);
     several.map(|drift| figure(facts, nouns, drift)).collect()

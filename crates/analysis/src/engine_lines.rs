@@ -1,7 +1,7 @@
-//! Lines in the words of engines, as data (`engine_lines.tsv`): settings to paste, and which engine has no licence to pay.
+//! Lines of text by engine, as data (`engine_lines.tsv`): settings to paste, and engines without a licence fee.
 //!
-//! Columns: what it is about (an axis of choices, or `licence`), engine (of jobs the recipe), where the line goes, and its
-//! text with `{n}` for the number and `{less}` for one less.
+//! Columns: subject (an axis of choices, or `licence`), engine (for jobs the recipe), where the line goes, and its text
+//! with `{n}` for the number and `{less}` for one less.
 //!
 //! Sources: PostgreSQL documentation 20.7 (`max_parallel_workers_per_gather` does not count the leader); DuckDB
 //! "Configuration" (`threads`); DataFusion "Configuration Settings"; ClickHouse "Core settings" (`max_threads`);
@@ -21,7 +21,7 @@ pub fn lines(about: &str, engine: &str) -> Vec<(&'static str, &'static str)> {
     LINES.lines().filter_map(line).collect()
 }
 
-/// Why an engine has no licence to pay; `None` of any other.
+/// Why an engine has no licence fee; `None` for any other.
 pub fn no_licence(engine: &str) -> Option<&'static str> {
     lines("licence", engine).first().map(|(_, why)| *why)
 }

@@ -1,7 +1,7 @@
 //! External arms: rates by boot, and ratios of arms with the boot as the unit.
 //!
-//! Blocks of one boot have in common what the boot drew (where code and data lie, which pages), so that they say nothing of
-//! how far another boot would be off. A boot is one number, the mean over its blocks of ln(rate), and a ratio of arms is
+//! Blocks of one boot share what the boot drew (the location of code and data, which pages), so they do not show how
+//! much another boot would differ. A boot is one number, the mean over its blocks of ln(rate), and a ratio of arms is
 //! the difference of the means over boots, by Welch's t (docs/METHODOLOGY.md, "Arms over boots").
 
 #[cfg(test)]
@@ -21,9 +21,9 @@ use threadwise_study::{Boot, External, Role, Run, Study};
 /// External arms of a study.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ExternalArms {
-    /// Names of the arms. The first is what others are compared with.
+    /// Names of the arms. The others are compared with the first.
     pub arms: Vec<String>,
-    /// Boots that were planned.
+    /// Planned boots.
     pub planned_boots: u32,
     /// The arm of each planned boot, in order.
     pub order: Vec<String>,
@@ -33,13 +33,13 @@ pub struct ExternalArms {
     pub treatments: Vec<ArmTreatment>,
     /// Ratios of arms: each treatment that both have, then the fastest of each arm. All are judged together.
     pub ratios: Vec<ArmRatio>,
-    /// What differs between boots beside SMT, one line each.
+    /// Differences between boots besides SMT, one per line.
     pub differing: Vec<String>,
-    /// Blocks of which the boot is not known; they are in no rate of a boot.
+    /// Blocks whose boot is unknown; no rate of a boot includes them.
     pub blocks_of_unknown_boots: u32,
 }
 
-/// A boot and what was measured on it.
+/// A boot and its measurements.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BootRates {
     /// The boot.
@@ -47,7 +47,7 @@ pub struct BootRates {
     pub boot: Boot,
     /// Blocks in which the baseline of at least one group was usable.
     pub blocks: u32,
-    /// Rates in study order, of treatments that have a usable run.
+    /// Rates in study order, for treatments that have a usable run.
     pub rates: Vec<Rate>,
 }
 
@@ -70,7 +70,7 @@ pub struct Rate {
     pub treatment: String,
     /// Geometric mean over blocks.
     pub rows_per_s: f64,
-    /// Blocks that it is from.
+    /// Blocks that were averaged.
     pub blocks: u32,
     /// Logical CPUs that it used in a block.
     pub cpus: u32,
@@ -97,7 +97,7 @@ pub struct ArmTreatment {
 pub struct InArm {
     /// The arm.
     pub arm: String,
-    /// Boots that it is from.
+    /// Boots that were averaged.
     pub boots: u32,
     /// Geometric mean over boots.
     pub rows_per_s: f64,
@@ -122,9 +122,9 @@ pub struct ArmRatio {
     pub baseline_treatment: String,
     /// Boots of it that have that one.
     pub baseline_boots: u32,
-    /// Whether the two treatments are the fastest ones of their arms, and not the same.
+    /// Whether the two treatments are the fastest ones of their arms, and differ.
     pub fastest: bool,
-    /// The ratio. Its `blocks` are boots of both arms; 1 where an arm has one boot, so that there is no interval.
+    /// The ratio. Its `blocks` are boots of both arms; 1 if an arm has one boot, so that there is no interval.
     pub ratio: Ratio,
 }
 
@@ -135,19 +135,19 @@ impl ArmRatio {
     }
 }
 
-/// What is stored of the boots of a study.
+/// Stored boots of a study.
 #[derive(Debug, Clone, Copy)]
 pub struct Boots<'a> {
     /// In order.
     pub boots: &'a [Boot],
-    /// Of complete blocks the number and its boot's.
+    /// For complete blocks the number and its boot's.
     pub of_blocks: &'a [(u32, u32)],
 }
 
-/// What boots show of a study's external arms; `None` in a study without.
+/// Results of a study's external arms over its boots; `None` in a study without.
 ///
 /// `alpha_share` is as in [`crate::analyse`].
-/// Degenerate cases: an arm without a boot has no rates and no ratios; of one boot each, ratios have no interval.
+/// Degenerate cases: an arm without a boot has no rates and no ratios; with one boot each, ratios have no interval.
 pub fn external_arms(
     study: &Study,
     topology: Option<&Topology>,
@@ -246,12 +246,12 @@ fn treatments(study: &Study, external: &External, boots: &[BootRates]) -> Vec<Ar
     study.treatments.iter().map(|treatment| of_treatment(&treatment.name)).collect()
 }
 
-/// What differs between boots beside SMT, one line each: `kernel: 6.1.0-28 (boots 1, 2), 6.1.0-29 (boots 3, 4)`.
+/// Differences between boots besides SMT, one per line: `kernel: 6.1.0-28 (boots 1, 2), 6.1.0-29 (boots 3, 4)`.
 fn differing(boots: &[Boot]) -> Vec<String> {
     let Some(first) = boots.first() else { return Vec::new() };
     let mut lines = Vec::new();
     for (at, (name, _)) in first.attributes().into_iter().enumerate() {
-        // These are columns of the table, and what arms are about.
+        // These are columns of the table, and the subject of arms.
         if name.starts_with("SMT") || name == "online logical CPUs" {
             continue;
         }
@@ -267,7 +267,7 @@ fn differing(boots: &[Boot]) -> Vec<String> {
             continue;
         }
         let part = |(at, (value, numbers)): (usize, &(String, Vec<String>))| {
-            // A hash says nothing to people.
+            // A hash means nothing to a reader.
             let value = match name {
                 "machine" if value != "unknown" => format!("machine {}", at + 1),
                 _ => value.clone(),
@@ -281,8 +281,8 @@ fn differing(boots: &[Boot]) -> Vec<String> {
     lines
 }
 
-/// Ratios of pairs of arms, judged together: of each pair the mean of ln(rate) of every boot of the arm on top, and of
-/// every boot of the arm below. A pair of which an arm has no boot is left out.
+/// Ratios of pairs of arms, judged together: for each pair the mean of ln(rate) of every boot of the arm on top, and of
+/// every boot of the arm below. A pair with an arm without a boot is left out.
 pub fn differences(pairs: &[(Vec<f64>, Vec<f64>)], rule: Rule) -> Vec<Option<Ratio>> {
     let means: Vec<_> = pairs.iter().map(|(top, below)| welch(top, below)).collect();
     let family: Vec<_> = means.iter().flatten().map(|mean| (*mean, None)).collect();
@@ -290,8 +290,8 @@ pub fn differences(pairs: &[(Vec<f64>, Vec<f64>)], rule: Rule) -> Vec<Option<Rat
     means.iter().map(|mean| mean.and_then(|_| judged.next())).collect()
 }
 
-/// The treatment, by index, with the largest mean over boots of ln(rate). Those that were not measured on the most boots
-/// take no part.
+/// The treatment, by index, with the largest mean over boots of ln(rate), among those that were measured on the most
+/// boots.
 pub fn fastest(by_treatment: &[Vec<f64>]) -> Option<usize> {
     let most = by_treatment.iter().map(Vec::len).max().filter(|most| *most > 0)?;
     let means = by_treatment.iter().enumerate().filter(|(_, boots)| boots.len() == most);
@@ -356,12 +356,12 @@ fn ratios(study: &Study, external: &External, boots: &[BootRates], rule: Rule) -
     .collect()
 }
 
-/// Most ratios that the sentence of an arm has.
+/// Most ratios in the sentence of an arm.
 const MOST_CLAUSES: usize = 4;
-/// Why one boot of an arm shows nothing.
-const CONFOUNDED: &str = "one boot each: confounded with everything else that a boot changes";
+/// Why one boot per arm shows nothing.
+const CONFOUNDED: &str = "one boot each, so the arm is confounded with everything else that a boot changes";
 
-/// The answer of a study with external arms; `None` in another one.
+/// The answer of a study with external arms; `None` for another study.
 pub(crate) fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
     let arms = facts.analysis.get::<ExternalArms>()?;
     let sentences: Vec<Prose> =
@@ -378,7 +378,7 @@ pub(crate) fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
     Some(finding("arms", text, &evidence))
 }
 
-/// One arm over the first. What was taken as the fastest of each comes last.
+/// One arm over the first. The fastest of each comes last.
 fn sentence(facts: &Facts<'_>, arms: &ExternalArms, arm: &str) -> Option<Prose> {
     let ratios: Vec<&ArmRatio> = arms.ratios.iter().filter(|ratio| ratio.arm == arm).collect();
     let first = ratios.first()?;
@@ -415,7 +415,7 @@ fn clause(facts: &Facts<'_>, ratio: &ArmRatio) -> Prose {
     }
 }
 
-/// The ratio with its interval over boots and the answer; without, where an arm has one boot.
+/// The ratio with its interval over boots and the answer; without them if an arm has one boot.
 fn figure(ratio: &ArmRatio) -> Prose {
     match ratio.has_interval() {
         true => prose!("{}{}", &ratio.ratio, answered(&ratio.ratio)),
@@ -423,7 +423,7 @@ fn figure(ratio: &ArmRatio) -> Prose {
     }
 }
 
-/// Boots of which each has a column; of more, arms have.
+/// Most boots with a column each; with more, arms have columns.
 const MOST_COLUMNS: usize = 8;
 
 /// The section; `None` in a study without external arms.
@@ -440,15 +440,15 @@ pub(crate) fn section(facts: &Facts<'_>) -> Option<Section> {
 
 fn about(arms: &ExternalArms) -> Prose {
     let mut text = prose!(
-        "Something outside of the program switches between {}; {} of {} boots, in the order {}. A boot is one number, the \
-         mean over its blocks, and ratios of arms are over boots, by Welch's t.",
+        "Something outside the program switches between {}; {} of {} boots, in the order {}. A boot is one number, \
+         the mean over its blocks, and ratios of arms are over boots, by Welch's t.",
         list(&arms.arms),
         arms.boots.len(),
         arms.planned_boots,
         arms.order.join(", ")
     );
     if arms.ratios.iter().any(|ratio| !ratio.has_interval()) {
-        text.push(prose!(" Where an arm has one boot, the ratio has no interval, {}.", CONFOUNDED));
+        text.push(prose!(" If an arm has one boot, the ratio has no interval: {}.", CONFOUNDED));
     }
     text
 }
@@ -488,7 +488,7 @@ fn boot_table(arms: &ExternalArms) -> Table {
     table
 }
 
-/// Rates of treatments by boot, or by arm where there are too many boots.
+/// Rates of treatments by boot, or by arm if there are too many boots.
 fn rates(facts: &Facts<'_>, arms: &ExternalArms) -> Table {
     let rate = |rate: Option<f64>| rate.map_or_else(Cell::none, |value| Cell::Value { value, unit: "1/s" });
     let by_boot = arms.boots.len() <= MOST_COLUMNS;
@@ -560,12 +560,12 @@ fn ratio_table(facts: &Facts<'_>, arms: &ExternalArms) -> Table {
     table
 }
 
-/// What differs beside the arms, what an arm lacks, and what other figures are.
+/// Other differences between the arms, what an arm lacks, and what other figures are.
 fn remarks(arms: &ExternalArms) -> Vec<Prose> {
     let mut texts = Vec::new();
     if !arms.differing.is_empty() {
         texts.push(prose!(
-            "Between boots more than the arm has changed, which the ratios contain: {}.",
+            "More than the arm changed between boots, and ratios contain it: {}.",
             arms.differing.join("; ")
         ));
     }
@@ -577,32 +577,33 @@ fn remarks(arms: &ExternalArms) -> Vec<Prose> {
         .collect();
     if !lacking.is_empty() {
         texts.push(prose!(
-            "Left out or without a usable run: {}; notes have the reasons.",
+            "Left out or without a usable run: {}; the notes give the reasons.",
             lacking.join("; ")
         ));
     }
     let other_cpus: Vec<String> = arms.treatments.iter().filter_map(other_cpus).collect();
     if !other_cpus.is_empty() {
-        texts
-            .push(prose!("The same placement is other logical CPUs in each arm: {}.", other_cpus.join("; ")));
+        texts.push(prose!(
+            "The same placement means different logical CPUs in each arm: {}.",
+            other_cpus.join("; ")
+        ));
     }
     if arms.blocks_of_unknown_boots > 0 {
         let count = numbers::counted(arms.blocks_of_unknown_boots as usize, "block");
-        texts
-            .push(prose!("On which boot {} ran is not known; none of the figures here is from them.", count));
+        texts.push(prose!("The boot of {} is unknown; none of the figures here include them.", count));
     }
     let numbers: Vec<String> =
         arms.boots.iter().filter(|boot| boot.blocks > 0).map(|one| one.boot.number.to_string()).collect();
     texts.push(prose!(
-        "Ratios elsewhere in this report are within boots: over all blocks in which both treatments ran, of {} {}. What \
-         the report says of the machine is of the first boot.",
+        "Ratios elsewhere in this report are within boots: over all blocks in which both treatments ran, of {} {}. \
+         The machine is described as it was on the first boot.",
         if numbers.len() == 1 { "boot" } else { "boots" },
         list(&numbers)
     ));
     texts
 }
 
-/// `all: 8 logical CPUs, 8 sessions in smt-on; 4 logical CPUs, 4 sessions in smt-off`, where arms differ.
+/// `all: 8 logical CPUs, 8 sessions in smt-on; 4 logical CPUs, 4 sessions in smt-off`, if arms differ.
 fn other_cpus(one: &ArmTreatment) -> Option<String> {
     let first = one.arms.first()?;
     let differ = one.arms.iter().any(|arm| (arm.cpus, arm.sessions) != (first.cpus, first.sessions));

@@ -1,4 +1,4 @@
-//! All that a report is made from, with the questions that every part of it asks. Pure.
+//! Everything that a report is made from, with queries that its parts share. Pure.
 
 use crate::asked::Asked;
 use crate::groups::group_words;
@@ -9,41 +9,41 @@ use threadwise_machine::Topology;
 use threadwise_study::probe::Probe;
 use threadwise_study::{Role, Run, Study};
 
-/// What was asked, where it ran, and what came of it.
+/// The question, the machine, and the results.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
-    /// What was asked.
+    /// The study as planned.
     pub study: &'a Study,
     /// The machine on which it ran.
     pub topology: &'a Topology,
     /// Estimates.
     pub analysis: &'a Analysis,
-    /// Raw runs, failed and superseded ones too.
+    /// Raw runs, including failed and superseded ones.
     pub runs: &'a [Run],
-    /// The same of long windows.
+    /// Raw runs of long windows.
     pub long_runs: &'a [Run],
-    /// Notes of the store, one line each.
+    /// Notes of the store, one per line.
     pub notes: &'a [String],
     /// Name of the result file.
     pub source: &'a str,
-    /// Version of the program that made the study.
+    /// Version of the program that ran the study.
     pub program_version: &'a str,
-    /// Version that the engine gave; empty where it is not known.
+    /// Version that the engine reported; empty if unknown.
     pub engine_version: &'a str,
     /// When the study began, RFC 3339 in UTC.
     pub created_utc: &'a str,
     /// Whether it was stopped before the end of its plan.
     pub is_stopped: bool,
-    /// What was measured of the hardware with the study; `None` where nothing was.
+    /// What was measured of the hardware with the study; `None` without a measurement.
     pub probe: Option<&'a Probe>,
-    /// The same beside what the machine declares.
+    /// The same, compared with what the machine declares.
     pub hardware: Option<&'a Hardware>,
-    /// What is asked of the report beyond that.
+    /// Additional requests to the report.
     pub asked: Asked,
 }
 
 impl<'a> Facts<'a> {
-    /// Of a study's estimates alone: no runs, notes or probe.
+    /// From a study's estimates alone, without runs, notes or probe.
     pub fn new(study: &'a Study, topology: &'a Topology, analysis: &'a Analysis) -> Self {
         Self {
             study,
@@ -85,7 +85,7 @@ impl<'a> Facts<'a> {
         self.analysis.treatments.iter().find(|summary| summary.name == name)
     }
 
-    /// The ratio of a treatment to its group's baseline by the headline: throughput, of a command its own.
+    /// The ratio of a treatment to its group's baseline by the headline: throughput, or that of a command.
     pub fn ratio(&self, treatment: &str) -> Option<&'a Estimate> {
         self.ratio_of(treatment, self.analysis.headline())
     }
@@ -98,8 +98,8 @@ impl<'a> Facts<'a> {
         })
     }
 
-    /// Confidence level of the intervals. `--until` looks more than once, so its intervals have a higher level than
-    /// the design's.
+    /// Confidence level of the intervals. `--until` looks more than once, so its intervals have a higher level than the
+    /// design's.
     pub fn level(&self) -> f64 {
         self.analysis.estimates.first().map_or(self.study.design.level, |first| first.ratio.level)
     }
@@ -111,7 +111,7 @@ impl<'a> Facts<'a> {
         baseline.map_or("baseline", |treatment| self.label(&treatment.name, &treatment.group))
     }
 
-    /// Name of the baseline of all groups; `baseline` where groups have different ones.
+    /// Name of the baseline of all groups; `baseline` if groups have different ones.
     pub fn common_baseline(&self) -> &'a str {
         let mut labels: Vec<&str> =
             self.groups().into_iter().map(|(group, _)| self.baseline_label(group)).collect();
@@ -124,8 +124,8 @@ impl<'a> Facts<'a> {
         self.analysis.noise_floors.iter().max_by(|a, b| a.floor.total_cmp(&b.floor))
     }
 
-    /// Name of a treatment inside its group: `same-core/l2` of the group `data=l2` is `same-core`, `same-core/l2,scale=4`
-    /// of `data=l2,scale=4` too.
+    /// Name of a treatment inside its group: `same-core/l2` of the group `data=l2` is `same-core`, as is
+    /// `same-core/l2,scale=4` of `data=l2,scale=4`.
     pub fn label(&self, name: &'a str, group: &str) -> &'a str {
         let Some((label, suffix)) = name.rsplit_once('/') else { return name };
         let mut parts = group.split(',');
@@ -137,7 +137,7 @@ impl<'a> Facts<'a> {
         if suffix.split(',').all(fits) { label } else { name }
     }
 
-    /// A treatment's name as it is called in sentences: inside its group where there is one.
+    /// A treatment's name in sentences: with its group, if there is one.
     pub fn name(&self, treatment: &'a str) -> &'a str {
         match self.study.groups().len() {
             0 | 1 => self.label(treatment, self.group_of(treatment)),
@@ -145,7 +145,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Rows of a table in groups, in study order, each below the group's words where there are several.
+    /// Rows of a table in groups, in study order, each below the group's words if there are several.
     pub fn rows_by_group<T>(
         &self,
         all: &[T],
@@ -163,25 +163,25 @@ impl<'a> Facts<'a> {
         rows
     }
 
-    /// The group of a treatment; empty where the study does not have it.
+    /// The group of a treatment; empty if the study does not have it.
     pub fn group_of(&self, treatment: &str) -> &'a str {
         self.study.treatment(treatment).map_or("", |(_, treatment)| &treatment.group)
     }
 
-    /// A group in words (`inside L2`); empty where there is one group.
+    /// A group in words (`inside L2`); empty if there is one group.
     pub fn group_words(&self, group: &str) -> String {
         if self.study.groups().len() < 2 { String::new() } else { group_words(self.study, group) }
     }
 
-    /// A heading with its group, and that it is of a model where it is.
+    /// A heading with its group, marked if it is of a model.
     pub fn titled(&self, title: &str, group: &str) -> String {
         let simulated = if self.is_simulated() { "SIMULATED · " } else { "" };
         format!("{simulated}{title} {}", self.group_words(group)).trim_end().to_owned()
     }
 
     /// What an estimate compares, as a heading and its explanation: the treatment and `to alone` for a ratio to the
-    /// baseline (by its first name), the step for a sweep, the comparison's own name and `same-core to one-cpu` for
-    /// the rest.
+    /// baseline (by its first name), the step for a sweep, the comparison's own name and `same-core to one-cpu` for the
+    /// rest.
     pub fn compared(&self, estimate: &'a Estimate) -> [String; 2] {
         let group = self.group_of(&estimate.treatment);
         let top = self.label(&estimate.treatment, group);
@@ -197,7 +197,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// The ratio of a treatment where it has one; the words of its role where it is the baseline.
+    /// The ratio of a treatment if it has one; for the baseline, the words of its role.
     pub fn ratio_or_role(&self, summary: &TreatmentSummary) -> Result<&'a Ratio, &'static str> {
         if let Some(estimate) = self.ratio(&summary.name) {
             return Ok(&estimate.ratio);

@@ -118,7 +118,7 @@ pub fn comparison(top: &str, baseline: &[&str], kind: &str) -> Comparison {
     }
 }
 
-/// A valid run on logical CPU 0 whose slices of 1 s read so many rows, at 100 ns of CPU a row.
+/// A valid run on logical CPU 0 whose slices of 1 s read this many rows, at 100 ns of CPU per row.
 pub fn run(block: u32, treatment: &str, rows: &[u64]) -> Run {
     let slice = |(round, rows): (usize, &u64)| Slice {
         sequence: 0,
@@ -170,8 +170,8 @@ pub fn latency(steps: u64, values_ns: &[u64]) -> Vec<u8> {
     bytes
 }
 
-/// A machine of so many packages, cores in each, and logical CPUs on each core; siblings are
-/// numbered one after the other.
+/// A machine with these numbers of packages, cores in each, and logical CPUs on each core; siblings have consecutive
+/// numbers.
 pub fn machine(packages: u32, cores: u32, threads: u32) -> Topology {
     let mut topology = Topology::default();
     for package in 0..packages {
@@ -199,9 +199,9 @@ pub fn machine(packages: u32, cores: u32, threads: u32) -> Topology {
     topology
 }
 
-/// Asserts what a verdict begins with. With all runs, and with one run failed, which is within a tenth: a
-/// finding of kind `answer`. With a treatment without data, or a quarter of all runs lost: validity, in the words
-/// that the exit code is made from. Without a usable baseline: that nothing can be said.
+/// Asserts the first line of a verdict. With all runs, or with one run failed, which is within a tenth: a finding of
+/// kind `answer`. With a treatment without data, or a quarter of all runs lost: validity, in the words that decide the
+/// exit code. Without a usable baseline: that nothing can be said.
 pub fn assert_leads(study: &Study, topology: &Topology, runs: &[Run], answer: &str) {
     let looked = |runs: &[Run]| {
         let analysis = analyse_on(study, Some(topology), runs, 1.0);

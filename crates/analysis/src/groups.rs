@@ -1,14 +1,13 @@
-//! Names of treatments and groups, for people.
+//! Displayed names of treatments and groups.
 
 use threadwise_study::{OptionValue, Study};
 
-/// A treatment's name without its group's suffix: `same-core` of `same-core/l2`. Names that a study
-/// file gives have no `/`.
+/// A treatment's name without its group's suffix: `same-core` of `same-core/l2`. Names in study files have no `/`.
 pub fn bare(name: &str) -> &str {
     name.split_once('/').map_or(name, |(bare, _)| bare)
 }
 
-/// Each of these once, in the order in which they come.
+/// Each of these once, in order of appearance.
 pub fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut found = Vec::new();
     for one in all {
@@ -19,7 +18,7 @@ pub fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
     found
 }
 
-/// Where the data of a group lies (`inside L2`), or its levels as they are (`(shared=true)`).
+/// Where the data of a group fits (`inside L2`), or its levels as they are (`(shared=true)`).
 pub fn group_words(study: &Study, group: &str) -> String {
     levels(group)
         .map(|level| data_words(study, group, level).unwrap_or_else(|| format!("({level})")))
@@ -32,13 +31,13 @@ pub fn levels(group: &str) -> impl Iterator<Item = &str> {
     group.split(',').map(str::trim).filter(|level| !level.is_empty())
 }
 
-/// Where data lies under a level of `data`; `None` for levels of other factors.
+/// Where data fits by a level of `data`; `None` for levels of other factors.
 pub fn data_words(study: &Study, group: &str, level: &str) -> Option<String> {
     Some(match level.strip_prefix("data=")? {
         "l2" => "inside L2".to_owned(),
         "llc" => "inside the LLC".to_owned(),
         "memory" => "beyond the LLC".to_owned(),
-        "large" => format!("with {} a session", data_size(study, group)),
+        "large" => format!("with {} per session", data_size(study, group)),
         other => format!("({other})"),
     })
 }

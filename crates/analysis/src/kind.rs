@@ -1,4 +1,4 @@
-//! What a kind of workload is asked for a report.
+//! Kinds of workload: what a report asks of each.
 
 use crate::Facts;
 use crate::parts::Parts;
@@ -9,10 +9,10 @@ use threadwise_study::{Design, Study};
 
 /// A kind of workload. Every kind fills the same places of a report, so that all are read in the same way.
 pub trait Kind: Sync {
-    /// Whether a study is of this kind. The first of `kinds::KINDS` that says so is taken.
+    /// Whether a study is of this kind. The first of `kinds::KINDS` for which it is true is used.
     fn is(&self, study: &Study) -> bool;
 
-    /// What it calls its work.
+    /// Its words for its work.
     fn nouns(&self, study: &Study) -> Nouns;
 
     /// A metric's name as people and programs read it.
@@ -23,12 +23,12 @@ pub trait Kind: Sync {
         if study.title.is_empty() { study.name.clone() } else { study.title.clone() }
     }
 
-    /// What stands below the heading beside engine and workload, such as the size of the data.
+    /// Text below the heading with engine and workload, such as the size of the data.
     fn about(&self, _facts: &Facts<'_>) -> Option<String> {
         None
     }
 
-    /// The noise floor beside the verdict, of the group where it is widest; `None` where it is not known.
+    /// The noise floor shown with the verdict, of the group where it is widest; `None` if unknown.
     fn floor(&self, facts: &Facts<'_>) -> Option<Fact> {
         let widest = facts.widest_floor().filter(|widest| widest.floor.is_finite())?;
         let name = facts.common_baseline();
@@ -39,45 +39,45 @@ pub trait Kind: Sync {
         })
     }
 
-    /// What a treatment does in a round, to stand behind `every treatment`.
+    /// What a treatment does in a round, to follow `every treatment`.
     fn turn(&self, facts: &Facts<'_>) -> String {
         turn(&facts.study.design, facts.study.is_fixed_work())
     }
 
-    /// What its method has that others have not, a paragraph each.
+    /// Paragraphs about its method that other kinds do not have.
     fn method(&self, _facts: &Facts<'_>) -> Vec<Prose> {
         Vec::new()
     }
 
-    /// Why a run does not count, as it is shown.
+    /// Why a run does not count, as displayed.
     fn reason(&self, message: &str) -> String {
         message.to_owned()
     }
 
-    /// What its rows are and what was run, for the verdict's scope, where its findings do not say so.
+    /// Its rows and what was run, for the verdict's scope, if its findings do not say so.
     fn scope(&self, _study: &Study) -> Option<String> {
         None
     }
 
-    /// What may be compared of several studies side by side, and what may not.
+    /// What may be compared between studies side by side, and what may not.
     fn comparable(&self) -> &'static str {
         COMPARABLE
     }
 
-    /// What it finds, in the places of a verdict.
+    /// Its findings, in the places of a verdict.
     fn findings(&self, facts: &Facts<'_>) -> Parts;
 
     /// The sections that answer its question: they come first.
     fn answers(&self, facts: &Facts<'_>) -> Vec<Section>;
 
-    /// Every figure of every treatment: behind what all studies show.
+    /// Every figure of every treatment, after what all studies show.
     fn tables(&self, facts: &Facts<'_>) -> Vec<Section>;
 
-    /// Words on the axes of charts.
+    /// Titles of the axes of charts.
     fn chart_words(&self, facts: &Facts<'_>) -> ChartWords;
 }
 
-/// What may be compared of studies that differ in kind, too.
+/// What may be compared between studies, even of different kinds.
 pub const COMPARABLE: &str = "Ratios may be compared side by side: each is of an engine to itself. Rows per second are not: \
      each engine's rows are its own work.";
 

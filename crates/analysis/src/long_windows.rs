@@ -1,10 +1,11 @@
-//! Long windows beside slices: ratios by both, whether they differ, stalls, and whether rates fall within a window.
+//! Long windows in addition to slices: ratios by both, whether they differ, stalls, and whether rates fall within a
+//! window.
 //!
 //! A slice loses at most its own length to a stall, and ends before a turbo clock's limit begins. In each block of long
-//! windows the ratio of a treatment to its baseline is one number; Student's t over such blocks, and the difference to
-//! the ratio by slices, which are other blocks: the variances of both are added, with the degrees of freedom of the smaller
-//! sample (docs/METHODOLOGY.md, "Long windows"; Scheffé, "Practical
-//! solutions of the Behrens-Fisher problem", J. American Statistical Association 65, 1970).
+//! windows the ratio of a treatment to its baseline is one number; Student's t over such blocks. The difference to the
+//! ratio by slices is between different blocks: the variances of both are added, with the degrees of freedom of the
+//! smaller sample (docs/METHODOLOGY.md, "Long windows"; Scheffé, "Practical solutions of the Behrens-Fisher problem",
+//! J. American Statistical Association 65, 1970).
 
 #[cfg(test)]
 mod tests;
@@ -21,7 +22,7 @@ use threadwise_statistics::{MeanEstimate, MergedLatency, t_quantile};
 use threadwise_study::plan::long::{FIRST_BLOCK, PIECES};
 use threadwise_study::{Role, Run, RunStatus, Slice, Study};
 
-/// How often a difference is found that is called detectable.
+/// Power at which a difference is called detectable.
 const POWER: f64 = 0.8;
 
 /// Pieces at the end of a window whose mean is compared with the first one.
@@ -32,19 +33,19 @@ const LAST: usize = 3;
 pub struct LongWindows {
     /// Length of a window.
     pub window_ns: u64,
-    /// Windows of each treatment that were planned.
+    /// Planned windows of each treatment.
     pub planned: u32,
     /// Blocks of long windows in which the baseline of at least one group was usable.
     pub blocks: u32,
     /// In study order.
     pub treatments: Vec<LongTreatment>,
-    /// Windows that were left out and why, one line each.
+    /// Windows that were left out and why, one per line.
     pub left_out: Vec<String>,
 }
 
 impl LongWindows {
-    /// Treatments of which long windows are shown to differ from slices, by more than the margin or by how much is open;
-    /// the largest difference first.
+    /// Treatments whose long windows are shown to differ from slices by more than the margin or by an open amount; the
+    /// largest difference first.
     pub fn different(&self) -> Vec<(&LongTreatment, &RatioBy)> {
         let all = self.treatments.iter().filter_map(|one| Some((one, one.compared.as_ref()?)));
         let mut found: Vec<_> =
@@ -61,27 +62,27 @@ pub struct LongTreatment {
     pub treatment: String,
     /// Windows that are usable.
     pub windows: u32,
-    /// Its ratio to the baseline by long windows and by slices; `None` of a baseline, and where one of them is not known.
+    /// Its ratio to the baseline by long windows and by slices; `None` for a baseline, or if one of them is unknown.
     #[serde(flatten)]
     pub compared: Option<RatioBy>,
-    /// Steps longer than a slice; `None` where the engine has no latencies of steps.
+    /// Steps longer than a slice; `None` if the engine has no latencies of steps.
     pub stalls: Option<Stalls>,
-    /// The rate of the last three tenths of a window over that of its first tenth, windows as units, all treatments judged
-    /// together; `None` where rows were not counted by piece.
+    /// The rate of the last three tenths of a window over that of its first tenth, with windows as units, all
+    /// treatments judged together; `None` if rows were not counted by piece.
     pub fall: Option<Ratio>,
 }
 
 /// A ratio to the baseline by long windows and by slices.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RatioBy {
-    /// By long windows; an estimate without a family, so that its answer is its own.
+    /// By long windows; an estimate without a family, with its own answer.
     pub by_long_windows: Ratio,
     /// By slices.
     pub by_slices: Ratio,
     /// The first over the second. All treatments are judged together.
     pub difference: Ratio,
-    /// Change from slices to long windows, as a fraction, that would have been found in four of five studies like
-    /// this; `None` with fewer than two long windows.
+    /// Change from slices to long windows, as a fraction, that four in five such studies would find; `None` with fewer
+    /// than two long windows.
     pub detectable: Option<f64>,
 }
 
@@ -90,9 +91,9 @@ pub struct RatioBy {
 pub struct Stalls {
     /// How many.
     pub steps: u64,
-    /// Share of the time of its sessions that passed in them.
+    /// Share of the time of its sessions spent in them.
     pub share: f64,
-    /// The longest step of all, whether longer than a slice or not.
+    /// The longest of all steps.
     pub longest_ns: u64,
     /// 99th percentile of all steps.
     pub p99_ns: u64,
@@ -100,7 +101,7 @@ pub struct Stalls {
     pub windows_ns: u64,
 }
 
-/// What long windows show, beside an analysis of the slices of the same study; `None` in a study without.
+/// Results of long windows, in addition to an analysis of the slices of the same study; `None` in a study without.
 ///
 /// `alpha_share` is as in [`crate::analyse`].
 pub fn long_windows(
@@ -160,7 +161,7 @@ impl<'a> Windows<'a> {
         all
     }
 
-    /// Those of a treatment.
+    /// The windows of a treatment.
     fn of(&self, treatment: usize) -> impl Iterator<Item = &'a Slice> {
         self.blocks.iter().filter_map(move |block| block[treatment])
     }
@@ -202,11 +203,11 @@ fn left_out(block: u32, run: &Run) -> String {
     format!("long window {} of {}: {why}", block.saturating_sub(FIRST_BLOCK) + 1, run.treatment)
 }
 
-/// The mean of long windows less that of slices, in logarithms. Both are of other blocks, and taken for independent:
-/// what they have in common makes the true variance smaller.
+/// The mean of long windows less that of slices, in logarithms. They are from different blocks and taken as
+/// independent: what they share makes the true variance smaller.
 ///
-/// It has the degrees of freedom of the smaller sample, with which a test errs no more often than it says. Welch's, which
-/// are more, are estimated themselves: with three long windows they let through 5.7% of studies of nothing.
+/// It has the degrees of freedom of the smaller sample, with which a test keeps its error rate. Welch's larger number
+/// is itself estimated: with three long windows it reports a difference in 5.7% of studies without one.
 ///
 /// Degenerate cases: fewer than two blocks of either have an infinite standard error.
 pub fn difference(long: &MeanEstimate, slices: &MeanEstimate) -> MeanEstimate {
@@ -221,14 +222,14 @@ pub fn difference(long: &MeanEstimate, slices: &MeanEstimate) -> MeanEstimate {
     }
 }
 
-/// Judges the differences of all treatments together: that one is not 0 is said in at most `alpha` of the studies in
-/// which none is.
+/// Judges the differences of all treatments together: any is called different from 0 in at most `alpha` of the studies
+/// without a difference.
 pub fn differences(means: &[(MeanEstimate, MeanEstimate)], rule: Rule) -> Vec<Ratio> {
     let family: Vec<_> = means.iter().map(|(long, slices)| (difference(long, slices), None)).collect();
     judge(&family, rule)
 }
 
-/// Of each treatment, in study order; `None` of baselines and where one of both is not known.
+/// Differences by treatment, in study order; `None` for baselines and if one of both is unknown.
 fn compared(study: &Study, analysis: &Analysis, windows: &Windows<'_>, rule: Rule) -> Vec<Option<RatioBy>> {
     let mut known: Vec<(usize, (MeanEstimate, MeanEstimate))> = Vec::new();
     for sides in study.groups().into_iter().flat_map(|group| Sides::of_group(study, group)) {
@@ -277,7 +278,7 @@ fn by_slices(analysis: &Analysis, treatment: &str) -> Option<MeanEstimate> {
     })
 }
 
-/// By how much a window's rate changes from its first tenth to its last three, in logarithms; `None` without pieces.
+/// Change of a window's rate from its first tenth to its last three, in logarithms; `None` without pieces.
 fn fall(window: &Slice) -> Option<f64> {
     let pieces = PIECES as usize;
     let is_counted = |rows: &Vec<u64>| rows.len() == pieces;
@@ -289,7 +290,7 @@ fn fall(window: &Slice) -> Option<f64> {
     Some((last / rows(0)).ln()).filter(|change| change.is_finite())
 }
 
-/// Of the windows of a treatment; `None` where there is no step with a latency, or where histograms cannot be read.
+/// Long steps of a treatment's windows; `None` if no step has a latency, or histograms cannot be read.
 fn stalls<'a>(windows: impl Iterator<Item = &'a Slice>, slice_ns: u64) -> Option<Stalls> {
     let mut merged = MergedLatency::new();
     let (mut windows_ns, mut session_ns) = (0_u64, 0.0);
@@ -305,7 +306,7 @@ fn stalls<'a>(windows: impl Iterator<Item = &'a Slice>, slice_ns: u64) -> Option
     Some(Stalls { steps, share, longest_ns, p99_ns, windows_ns })
 }
 
-/// Both, as far as there is something to say.
+/// Disagreement and stalls, if any.
 pub(crate) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
     let Some(long) = facts.analysis.get::<LongWindows>() else { return Vec::new() };
     [disagreement(facts, long), met(facts, long)].into_iter().flatten().collect()
@@ -316,8 +317,8 @@ fn disagreement(facts: &Facts<'_>, long: &LongWindows) -> Option<Finding> {
     let different = long.different();
     let (largest, by) = different.first()?;
     let mut text = prose!(
-        "Long windows disagree with slices: of {}, windows of {} give a ratio to the baseline {} of that by slices, {} \
-         beside {}",
+        "Long windows disagree with slices: of {}, windows of {} give a ratio to the baseline {} of that by slices, \
+         {} against {}",
         facts.name(&largest.treatment),
         Prose::figure(numbers::nanoseconds(long.window_ns as f64)),
         prose!("of {}", &by.difference.decisive()),
@@ -327,12 +328,12 @@ fn disagreement(facts: &Facts<'_>, long: &LongWindows) -> Option<Finding> {
     if let more @ 1.. = different.len() - 1 {
         text.push(prose!(" (and for {} more)", numbers::counted(more, "treatment")));
     }
-    text.push("; what lasts longer than a slice is in the long windows alone.");
+    text.push("; events longer than a slice are in the long windows alone.");
     Some(finding("long-windows", text, &[&largest.treatment]))
 }
 
-/// What was met in the treatment whose sessions spent most of their time in steps longer than a slice, where that is more
-/// than the margin. It is a count, and no claim about other windows.
+/// Long steps of the treatment whose sessions spent most of their time in steps longer than a slice, if that is more
+/// than the margin. It is a count, not a claim about other windows.
 fn met(facts: &Facts<'_>, long: &LongWindows) -> Option<Finding> {
     let known = |one| stalled(one, facts.study.design.margin);
     let met: Vec<(&LongTreatment, Stalls)> = long.treatments.iter().filter_map(known).collect();
@@ -375,7 +376,7 @@ pub(crate) fn section(facts: &Facts<'_>) -> Option<Section> {
     Some(Section::new("long-windows", "Long windows", blocks))
 }
 
-/// What they are and what they could show.
+/// What long windows are, and what they could show.
 fn about(facts: &Facts<'_>, long: &LongWindows) -> Prose {
     let count = match long.blocks == long.planned {
         true => numbers::counted(long.blocks as usize, "long window"),
@@ -383,8 +384,8 @@ fn about(facts: &Facts<'_>, long: &LongWindows) -> Prose {
     };
     let time = |ns: u64| Prose::figure(numbers::nanoseconds(ns as f64));
     let mut text = prose!(
-        "Beside slices of {}, {} of {} of each treatment, in a drawn order, for what slices miss: stalls, limits of \
-         turbo clocks, work in the background. They are no part of other figures.",
+        "In addition to slices of {}, {} of {} of each treatment, in random order, for what slices miss: stalls, \
+         limits of turbo clocks, background work. Other figures do not include them.",
         time(facts.study.design.slice_ns),
         count,
         time(long.window_ns)
@@ -392,15 +393,15 @@ fn about(facts: &Facts<'_>, long: &LongWindows) -> Prose {
     let detectable = long.treatments.iter().filter_map(|one| one.compared.as_ref()?.detectable);
     if let Some(least) = detectable.max_by(f64::total_cmp) {
         text.push(prose!(
-            " What four of five such studies would find in every treatment is a ratio that differs from that by slices by \
-             {} or more: that less is not found says nothing.",
+            " Four of five such studies would find a ratio that differs from that by slices by {} or more in every \
+             treatment; smaller differences may be missed.",
             Prose::figure(detectable_words(least))
         ));
     }
     text
 }
 
-/// `±21%`; a factor from 2 on, where the same distance downwards is another percentage.
+/// `±21%`; a factor from 2, where the same distance downwards is another percentage.
 fn detectable_words(change: f64) -> String {
     match change < 1.0 {
         true => format!("±{}", numbers::percent(change)),
@@ -489,7 +490,7 @@ fn steps(facts: &Facts<'_>, long: &LongWindows) -> Table {
     table
 }
 
-/// Whether rates change within windows, and what is not known.
+/// Whether rates change within windows, and what is unknown.
 fn within(facts: &Facts<'_>, long: &LongWindows) -> Prose {
     let known: Vec<(&LongTreatment, &Ratio)> =
         long.treatments.iter().filter_map(|one| Some((one, one.fall.as_ref()?))).collect();
@@ -503,7 +504,7 @@ fn within(facts: &Facts<'_>, long: &LongWindows) -> Prose {
         .collect();
     let mut text = match (known.is_empty(), shown.is_empty()) {
         (true, _) => prose!(
-            "Whether rates fall within a window is not known: the engine does not count rows by piece of a window."
+            "Whether rates fall within a window is unknown: the engine does not count rows by piece of a window."
         ),
         (false, true) => prose!(
             "No rate is shown to change by more than the margin from the first tenth of a window to its last three."

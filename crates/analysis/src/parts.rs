@@ -1,22 +1,22 @@
-//! The order of a verdict, the same for every kind of study: what is wrong with the study, what to do, the answer,
-//! what else was found, what is not measurable, where it was measured, how far to trust it, its scope.
+//! The order of a verdict, the same for every kind of study: problems of the study, advice, the answer, other findings,
+//! what is not measurable, where it was measured, how far to trust it, its scope.
 
 use crate::Finding;
 
 /// The parts of a verdict, each in its own order.
 #[derive(Default)]
 pub struct Parts {
-    /// What is wrong with the study. Nothing but this may stand before advice and answer.
+    /// Problems of the study. Only these may come before advice and answer.
     pub validity: Vec<Finding>,
-    /// What to do.
+    /// Advice.
     pub advice: Vec<Finding>,
-    /// What was found; the answer is the first that has figures, unless `lead` names its kind.
+    /// Findings; the answer is the first that has figures, unless `lead` names its kind.
     pub found: Vec<Finding>,
-    /// Kind of the finding that answers the study's question, where it is not the first.
+    /// Kind of the finding that answers the study's question, if it is not the first.
     pub lead: Option<&'static str>,
     /// Where it was measured: the machine and the data.
     pub setting: Vec<Finding>,
-    /// How far to trust it, and what it is about.
+    /// How far to trust it, and its scope.
     pub limits: Vec<Finding>,
 }
 

@@ -1,4 +1,4 @@
-//! Studies under a CPU quota: how often treatments were stopped, for how long, and what that says of their rates.
+//! Studies under a CPU quota: how often treatments were stopped, for how long, and the effect on their rates.
 
 use crate::estimate::THROUGHPUT;
 use crate::words::{count_of, finding, judged};
@@ -6,7 +6,7 @@ use crate::{Estimate, Facts, Finding, Interval, TreatmentSummary};
 use threadwise_document::{Block, Cell, Column, Prose, Row, Section, Shown, Table, numbers, prose};
 use threadwise_study::Quota;
 
-/// The section; `None` where slices were made for no quota.
+/// The section; `None` if slices were not made for a quota.
 pub fn section(facts: &Facts<'_>) -> Option<Section> {
     let quota = facts.study.quota?;
     let mut table = Table::new(
@@ -44,11 +44,11 @@ fn row(facts: &Facts<'_>, quota: &Quota, group: &str, summary: &TreatmentSummary
     ])
 }
 
-/// How it was measured, in a few sentences.
+/// The method, in a few sentences.
 fn about(facts: &Facts<'_>, quota: &Quota) -> Prose {
     let period = numbers::nanoseconds(quota.period_ns as f64);
     let mut text = prose!(
-        "{} CPUs in periods of {}: CPU time that is used up before a period ends stops all threads until the next.",
+        "{} CPUs in periods of {}: if the CPU time is used up before a period ends, all threads stop until the next.",
         Prose::figure(numbers::set_number(quota.cpus)),
         &period
     );
@@ -67,13 +67,13 @@ fn about(facts: &Facts<'_>, quota: &Quota) -> Prose {
         ));
     }
     text.push(prose!(
-        " A stop is one long step of each session among many short ones, so p99 of steps hardly sees it; a request \
-         that comes at any moment meets it in the share of time stopped."
+        " A stop is one long step of each session among many short ones, so p99 of steps hardly shows it; a request \
+         that arrives at a random moment meets it with the probability of the share of time stopped."
     ));
     text
 }
 
-/// Treatments that the quota stopped. Runs within it that were stopped are invalid, so none of theirs is here.
+/// Treatments that the quota stopped. Runs within the quota that were stopped are invalid, so they are not included.
 pub fn beyond<'a>(facts: &Facts<'a>) -> Vec<&'a TreatmentSummary> {
     let stopped = |summary: &&TreatmentSummary| {
         summary.metrics.get("throttled_periods_per_s").is_some_and(|rate| rate.mean > 0.0)
@@ -89,10 +89,10 @@ pub fn periods_share(quota: &Quota, summary: &TreatmentSummary) -> Option<Interv
     Some(Interval { mean: share.mean.min(1.0), low: share.low.min(1.0), high: share.high.min(1.0), ..share })
 }
 
-/// The finding; `None` where slices were made for no quota.
+/// The finding; `None` if slices were not made for a quota.
 ///
-/// The treatment that it tells of is that with the fewest sessions of those that were stopped, of the first
-/// group that has any; the section has the others.
+/// It reports the treatment with the fewest sessions of those that were stopped, in the first group that has any; the
+/// section has the others.
 pub fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
     let quota = facts.study.quota?;
     let mut text = holds(&quota);
@@ -102,7 +102,7 @@ pub fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
         return Some(finding("quota", text, &[]));
     };
     let name = facts.label(&least.name, &least.group);
-    text.push(prose!(" Beyond it, {} ({}) was stopped", name, count_of(least.sessions as usize, "session")));
+    text.push(prose!(" Above it, {} ({}) was stopped", name, count_of(least.sessions as usize, "session")));
     if let Some(share) = periods_share(&quota, least) {
         text.push(prose!(" in {} of the periods", &share));
     }
@@ -119,7 +119,7 @@ pub fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
 /// What fits, by the quota's own size: runs within it that were stopped are invalid.
 fn holds(quota: &Quota) -> Prose {
     let cpus = numbers::set_number(quota.cpus);
-    // As many as it has leave nothing for the rest of the container.
+    // As many sessions as the quota has CPUs leave nothing for the rest of the container.
     let fits = (quota.cpus.ceil() as usize).saturating_sub(1);
     let fits = match fits {
         0 => "no session that is always busy".to_owned(),
@@ -127,14 +127,14 @@ fn holds(quota: &Quota) -> Prose {
         more => format!("{} that are always busy", count_of(more, "session")),
     };
     prose!(
-        "The quota of {} holds {}; rates of more say what the quota gives, not what the hardware does.",
+        "The quota of {} holds {}; rates of more show the quota, not the hardware.",
         Prose::figure(format!("{cpus} CPU{}", if quota.cpus == 1.0 { "" } else { "s" })),
         fits
     )
 }
 
-/// The longest step beside that of the baseline: a stop is one long step among many short ones, which no
-/// percentile of steps shows.
+/// The longest step with that of the baseline: a stop is one long step among many short ones, which no percentile of
+/// steps shows.
 fn longest(facts: &Facts<'_>, stopped: &TreatmentSummary) -> Prose {
     let max = |summary: &TreatmentSummary| summary.metrics.get("latency_ns_max").cloned();
     let Some(longest) = max(stopped) else { return Prose::default() };
@@ -146,7 +146,7 @@ fn longest(facts: &Facts<'_>, stopped: &TreatmentSummary) -> Prose {
     prose!("; its longest step took {}{}", longest, beside.unwrap_or_default())
 }
 
-/// The rate beyond the quota against that of the same sessions on whole CPUs.
+/// The rate above the quota against that of the same sessions on whole CPUs.
 fn on_whole(facts: &Facts<'_>, quota: &Quota, whole: &Estimate) -> Prose {
     let below = facts.analysis.treatments.iter().find(|one| one.name == whole.baseline);
     let name = facts.label(&whole.baseline, below.map_or("", |one| &one.group));

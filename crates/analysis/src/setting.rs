@@ -1,10 +1,10 @@
-//! What every look at observations is made with.
+//! Parameters of every look at observations.
 
 use threadwise_machine::Topology;
 use threadwise_study::Study;
 use threadwise_study::probe::Probe;
 
-/// What figures are made with.
+/// Parameters of figures.
 #[derive(Clone, Copy)]
 pub(crate) struct Setting<'a> {
     pub study: &'a Study,

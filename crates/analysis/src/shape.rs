@@ -1,11 +1,11 @@
-//! What a treatment is, by its placement and number of sessions: names are the study's own business.
+//! Shape of a treatment, by its placement and number of sessions; the study is free in its names.
 
 use threadwise_study::{Role, Treatment};
 
-/// What a treatment is, as far as verdict and advice care.
+/// Shape of a treatment, as far as verdict and advice need it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// The group's baseline: one session alone, where the study does not say otherwise.
+    /// The group's baseline: one session alone, unless the study says otherwise.
     Alone,
     /// Two sessions on one logical CPU.
     OneCpu,
@@ -22,7 +22,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// What a treatment is.
+    /// The shape of a treatment.
     pub fn of(treatment: &Treatment) -> Self {
         if treatment.role != Role::Compared {
             return Self::Alone;

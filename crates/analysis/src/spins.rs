@@ -1,9 +1,10 @@
-//! What counted spins can have cost, and what samples of a running server say: the arithmetic of published spinlock measurements, with a clock in cycles a second.
+//! Possible cost of counted spins, and samples of a running server: the arithmetic of published spinlock measurements,
+//! with a clock in cycles per second.
 //!
 //! Seconds × cores × clock / spins is an upper bound of the cycles of a spin, as if all time had been spent spinning.
-//! The other way round, a spin of known length has a share of the time. A spin is at the least a few cycles; with a PAUSE
-//! it is about 10 cycles on Intel processors before Skylake and about 140 since (Intel 64 and IA-32 Architectures
-//! Optimization Reference Manual, "Pause Latency in Skylake Client Microarchitecture").
+//! Conversely, a spin of known length has a share of the time. A spin takes at least a few cycles; with a PAUSE about
+//! 10 cycles on Intel processors before Skylake and about 140 since (Intel 64 and IA-32 Architectures Optimization
+//! Reference Manual, "Pause Latency in Skylake Client Microarchitecture").
 
 use crate::Interval;
 use crate::activity::cycles_per_spin_bound;
@@ -14,24 +15,24 @@ use threadwise_statistics::{MeanEstimate, correlation};
 /// Cycles of a spin with a PAUSE, on older Intel processors and since Skylake.
 const PAUSE_CYCLES: [f64; 2] = [10.0, 140.0];
 
-/// What was counted on a server.
+/// Counts of a server.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Counted {
     /// Spins.
     pub spins: f64,
-    /// Backoffs, where they were counted.
+    /// Backoffs, if counted.
     pub backoffs: Option<f64>,
-    /// In how many seconds.
+    /// Seconds of the counts.
     pub seconds: f64,
-    /// Cycles a second, in 10^9.
+    /// Cycles per second, in 10^9.
     pub ghz: f64,
     /// Cores that were busy.
     pub cores: f64,
-    /// Sampled share of the CPU time that was spent spinning, where known.
+    /// Sampled share of the CPU time spent spinning, if known.
     pub spinning_share: Option<f64>,
 }
 
-/// What follows from it.
+/// Figures that follow from the counts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cost {
     /// Cycles of all cores in the time.
@@ -40,28 +41,28 @@ pub struct Cost {
     pub cycles_per_spin_bound: f64,
     /// Cycles of a spin by the sampled share.
     pub cycles_per_spin: Option<f64>,
-    /// Spins a backoff.
+    /// Spins per backoff.
     pub spins_per_backoff: Option<f64>,
-    /// Share of the time that spins with a PAUSE of 10 cycles take; above 1 where spins have to be shorter.
+    /// Share of the time that spins with a PAUSE of 10 cycles take; above 1 if spins must be shorter.
     pub share_at_10_cycles: f64,
-    /// The same of 140 cycles.
+    /// Share with a PAUSE of 140 cycles.
     pub share_at_140_cycles: f64,
 }
 
-/// Of the rate that was lost the part that spins explain at most: with a rate of `rate` times the baseline's and a share
-/// `spinning` of the sessions' time spent spinning, the rate without spins would be `rate / (1 - spinning)` at most. It
-/// grows with both, so that upper ends of intervals give an upper end. `None` where nothing is lost, or a figure is no
+/// The part of a lost rate that spins explain at most: with a rate of `rate` times the baseline's and a share
+/// `spinning` of the sessions' time spent spinning, the rate without spins would be at most `rate / (1 - spinning)`. It
+/// grows with both, so that upper ends of intervals give an upper end. `None` if nothing is lost, or a figure is not a
 /// share.
 pub fn explained_at_most(rate: f64, spinning: f64) -> Option<f64> {
     let is_known = (0.0..1.0).contains(&rate) && (0.0..1.0).contains(&spinning);
     is_known.then(|| rate * spinning / ((1.0 - spinning) * (1.0 - rate)))
 }
 
-/// Below this part of what was lost spins do not explain it.
+/// Part of the loss below which spins do not explain it.
 pub const EXPLAINED_SHARE: f64 = 0.1;
 
 impl Counted {
-    /// What follows; every number has to be positive. `None` where the numbers are too large or too small for that.
+    /// The figures; every number has to be positive. `None` if the numbers are too large or too small.
     pub fn cost(&self) -> Option<Cost> {
         let bound = cycles_per_spin_bound(self.seconds, self.cores, self.ghz * 1e9, self.spins)?;
         let is_number = |value: &f64| value.is_finite() && *value > 0.0;
@@ -76,11 +77,11 @@ impl Counted {
     }
 }
 
-/// Functions, a line each: kind, name, where it is.
+/// Functions, one per line: kind, name, source.
 const FUNCTIONS: &str = include_str!("spins/functions.txt");
 /// Intervals are at 95%.
 const ALPHA: f64 = 0.05;
-/// Fewest samples of a second that counts.
+/// Fewest samples in a second that counts.
 const FEWEST_SAMPLES: u64 = 10;
 
 /// What threads do in a function.
@@ -117,13 +118,13 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// All of them.
+    /// All samples.
     pub fn total(&self) -> u64 {
         self.by_second.values().flatten().sum()
     }
 
-    /// Share of a kind, over seconds with enough samples; `None` without such. Neighbouring seconds of a server are alike:
-    /// their correlation widens the interval where there are enough of them to tell (`statistics::correlation`).
+    /// Share of a kind, over seconds with enough samples; `None` without such. Neighbouring seconds of a server are
+    /// correlated, which widens the interval if there are enough of them to estimate it (`statistics::correlation`).
     pub fn share(&self, kind: Kind) -> Option<Interval> {
         let share = |counts: &[u64; 3]| {
             let all: u64 = counts.iter().sum();
@@ -175,7 +176,7 @@ fn kind(function: &str) -> Kind {
     Kind::Other
 }
 
-/// Whether a name fits a pattern, in which `*` stands for any text.
+/// Whether a name matches a pattern, in which `*` is any text.
 fn is_match(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };

@@ -1,5 +1,5 @@
-//! Whether a study is valid as a whole: which of its runs count, and whether every treatment has data. One
-//! rule for the verdict's first line and for the program's exit code (docs/EXIT-CODES.md).
+//! Whether a study is valid as a whole: which of its runs count, and whether every treatment has data. One rule for the
+//! verdict's first line and for the program's exit code (docs/EXIT-CODES.md).
 
 use crate::estimate::first_reason;
 use crate::external_arms::ExternalArms;
@@ -8,15 +8,15 @@ use crate::words::shortened;
 use crate::{Analysis, TreatmentSummary};
 use threadwise_document::numbers::counted;
 
-/// Largest share of runs that may fail or be left out. Above it what is left may differ from what is missing:
+/// Largest share of runs that may fail or be left out. Above it the remaining runs may differ from the missing ones:
 /// runs that fail are seldom a random sample of all.
 pub const MAX_LOST_SHARE: f64 = 0.1;
 
 /// Longest reason of a treatment without data; the JSON report has the whole.
 const MAX_REASON: usize = 80;
 
-/// What is wrong with a study, in one sentence without its full stop; `None` where every treatment has data
-/// and at most [`MAX_LOST_SHARE`] of all runs failed or were left out.
+/// What is wrong with a study, in one sentence without its full stop; `None` if every treatment has data and at most
+/// [`MAX_LOST_SHARE`] of all runs failed or were left out.
 pub fn problem(analysis: &Analysis) -> Option<String> {
     let counts = Counts::of(analysis);
     let missing = without_data(analysis);
@@ -41,7 +41,7 @@ pub struct Counts {
     pub used: u32,
     /// Runs that failed.
     pub failed: u32,
-    /// Runs that are left out as invalid, or because their block's baseline was not usable.
+    /// Runs left out as invalid, or because their block's baseline was not usable.
     pub excluded: u32,
 }
 
@@ -66,8 +66,8 @@ impl Counts {
     }
 }
 
-/// Treatments without a usable run, each with the first reason. One that no external arm has had so far is none of them:
-/// another arm may have it.
+/// Treatments without a usable run, each with the first reason, except those that no external arm has had so far:
+/// another arm may have them.
 fn without_data(analysis: &Analysis) -> Vec<String> {
     let is_for_later = |treatment: &TreatmentSummary| {
         analysis.get::<ExternalArms>().is_some() && treatment.failed + treatment.excluded == 0

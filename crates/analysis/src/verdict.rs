@@ -16,10 +16,9 @@ pub fn plain_verdict(study: &Study, topology: &Topology, analysis: &Analysis) ->
     verdict(&Facts::new(study, topology, analysis))
 }
 
-/// The verdict: six lines or so, in the order in which they should be read (`parts`): what is wrong with
-/// the study, what to do, the answer, the rest. Where the hardware was probed, what was measured stands beside what is
-/// declared, and where the two differ that is said first. What notes say about where a server ran is about
-/// validity: a placement of which a server knew nothing says nothing.
+/// The verdict: about six lines, in reading order (`parts`): problems of the study, advice, the answer, the rest. If
+/// the hardware was probed, the measurement is given with the declaration, and a difference between the two comes
+/// first. Notes about where a server ran are about validity: a placement that a server did not have says nothing.
 ///
 /// Without a usable block it says that nothing can be said, and why.
 pub fn verdict(facts: &Facts<'_>) -> Vec<Finding> {
@@ -35,7 +34,7 @@ pub fn verdict(facts: &Facts<'_>) -> Vec<Finding> {
     let arms = arms::findings(facts);
     if arms.iter().any(|found| found.kind == arms::SMT_ARMS) {
         parts.lead = Some(arms::SMT_ARMS);
-        // That finding says what the two threads of a core add.
+        // That finding reports the gain of the two threads of a core.
         parts.found.retain(|found| found.kind != "not-measurable");
     }
     parts.found.extend(arms);

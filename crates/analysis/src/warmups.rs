@@ -1,4 +1,4 @@
-//! Warm-ups that were measured, by treatment.
+//! Measured warm-ups, by treatment.
 //!
 //! The runner measures them before the first block (`threadwise_study::warmup`) and keeps them as readings of each run.
 
@@ -8,20 +8,20 @@ use threadwise_document::{Prose, numbers, prose};
 use threadwise_study::warmup::Warmup;
 use threadwise_study::{Run, Study};
 
-/// A treatment's warm-up, as JSON has it (docs/JSON.md).
+/// A treatment's warm-up, as in JSON (docs/JSON.md).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TreatmentWarmup {
     /// The treatment.
     pub treatment: String,
     /// Its length, nanoseconds.
     pub warmup_ns: u64,
-    /// Length of the pieces that it was seen in, nanoseconds; `None` where it was not seen.
+    /// Length of the pieces in which it was seen, nanoseconds; `None` if it was not seen.
     pub piece_ns: Option<u64>,
     /// Why it was not seen.
     pub gap: Option<String>,
 }
 
-/// Those of a study, in study order; empty where the re-warm is fixed. The latest run of a treatment that has one counts.
+/// Warm-ups in study order; empty if the re-warm is fixed. The latest run of a treatment that has one counts.
 pub fn warmups(study: &Study, runs: &[Run]) -> Vec<TreatmentWarmup> {
     let of_treatment = |name: &str| {
         let mut latest = runs.iter().rev().filter(|run| run.treatment == name);
@@ -35,7 +35,7 @@ pub fn warmups(study: &Study, runs: &[Run]) -> Vec<TreatmentWarmup> {
     }
 }
 
-/// The warm-ups that were measured; `None` where the re-warm is fixed.
+/// The measured warm-ups; `None` if the re-warm is fixed.
 pub(crate) fn warm_up(facts: &Facts<'_>) -> Option<Prose> {
     let all = facts.analysis.get::<Vec<TreatmentWarmup>>()?;
     let longest = all.iter().rev().max_by_key(|warmup| warmup.warmup_ns)?;

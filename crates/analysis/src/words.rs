@@ -1,4 +1,4 @@
-//! What findings are put together from: what may be said of a ratio, lists, evidence.
+//! Parts of findings: the answer to a ratio, lists, evidence.
 
 use crate::estimate::{Fastest, Guess};
 use crate::{Answer, Estimate, Finding, Interval, Ratio};
@@ -9,13 +9,13 @@ pub fn judged(estimate: &Estimate) -> Prose {
     prose!("{}{}", &estimate.ratio, answered(&estimate.ratio))
 }
 
-/// The same of a ratio that is named for what it turned out to be: with the interval that decides.
+/// A ratio that is reported because of its result: with the interval that decides.
 pub fn judged_decisive(ratio: &Ratio) -> Prose {
     let ratio = ratio.decisive();
     prose!("{}{}", &ratio, answered(&ratio))
 }
 
-/// What a study says of a ratio, to stand behind it; empty where it is larger or smaller by more than the margin.
+/// The answer to a ratio, to follow it; empty if it is larger or smaller by more than the margin.
 pub fn answered(ratio: &Ratio) -> String {
     let margin = numbers::set_percent(ratio.margin);
     let adjusted = ratio.why_not_shown().filter(|_| ratio.blocks >= 2);
@@ -37,13 +37,13 @@ pub fn change(estimate: &Estimate) -> Prose {
     prose!("{}{}", Prose::change(&estimate.ratio), answered(&estimate.ratio))
 }
 
-/// The same of a ratio that is named for what it turned out to be: with the interval that decides.
+/// A change that is reported because of its result: with the interval that decides.
 pub fn change_decisive(ratio: &Ratio) -> Prose {
     let ratio = ratio.decisive();
     prose!("{}{}", Prose::change(&ratio), answered(&ratio))
 }
 
-/// `-2.0% [-2.4, -1.6]`: a ratio's distance from 1, with the interval that allows for having been chosen.
+/// `-2.0% [-2.4, -1.6]`: a ratio's distance from 1, with the interval that allows for selection.
 pub fn changed(change: &Ratio) -> Prose {
     let Interval { mean, low, high, .. } = change.decisive().interval();
     let mut text = Prose::figure(numbers::change(mean));
@@ -57,7 +57,7 @@ pub fn changed(change: &Ratio) -> Prose {
     text
 }
 
-/// `2.0% [1.6, 2.4] slower`: the same of a ratio of speeds, in words.
+/// `2.0% [1.6, 2.4] slower`: a change of a ratio of speeds, in words.
 pub fn faster_or_slower(change: &Ratio) -> Prose {
     let Interval { mean, low, high, .. } = change.decisive().interval();
     let shares = |mean: f64, low: f64, high: f64| Interval { mean, low, high, unit: "share".to_owned() };
@@ -77,7 +77,7 @@ pub fn plus_minus(share: f64) -> Prose {
     Prose::figure(format!("±{}", numbers::percent(share)))
 }
 
-/// `72%`; more than simulations can hold a guess to is `over 99%`.
+/// `72%`; more than simulations can confirm is `over 99%`.
 pub fn probability(value: f64) -> Prose {
     match value {
         most if most > 0.99 => Prose::figure("over 99%"),
@@ -85,7 +85,7 @@ pub fn probability(value: f64) -> Prose {
     }
 }
 
-/// `probability 72% that three do over 3% more`: what a step is guessed to give.
+/// `probability 72% that three do over 3% more`: the guess for a step.
 pub fn likely(guess: Guess, more: &str, margin: f64) -> Prose {
     let probability = probability(guess.probability);
     let side = if guess.is_above { "over" } else { "at most" };
@@ -107,7 +107,7 @@ pub fn list(parts: &[String]) -> String {
     }
 }
 
-/// Most names or reasons that one line lists.
+/// Most names or reasons in a line.
 pub const MAX_LISTED: usize = 3;
 
 /// The first few, and how many more.
@@ -144,10 +144,11 @@ pub fn finding(kind: &str, line: impl Into<Prose>, evidence: &[&str]) -> Finding
     Finding { kind: kind.to_owned(), line: line.into(), evidence: names }
 }
 
-/// Most treatments that are named as those that may be the best.
+/// Most treatments that are named as possibly the best.
 const MAX_AMONG: usize = 3;
 
-/// `Fastest of 5: d8.`, of several that may be `Among the fastest of 5: d8, d4 and 1 more.`; `best` is `fastest` or `best`.
+/// `Fastest of 5: d8.`, or for several that may be, `Among the fastest of 5: d8, d4 and 1 more.`; `best` is `fastest`
+/// or `best`.
 pub fn fastest(found: &Fastest, best: &str, place: &str, name: impl Fn(&str) -> String) -> Prose {
     let count = found.candidates as usize;
     let place = if place.is_empty() { String::new() } else { format!(" {place}") };

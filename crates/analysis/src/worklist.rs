@@ -1,9 +1,8 @@
-//! What a study of work lists shows beside its commands' quantities: seconds per item by number of jobs,
-//! the ratios of one number of jobs to the next, of both threads to one, and what the end of the list
-//! costs. Pure.
+//! Results of a study of work lists besides its commands' quantities: seconds per item by number of jobs, the ratios of
+//! one number of jobs to the next, of both threads to one, and the cost of the end of the list. Pure.
 //!
-//! Ratios are ratios of speed: the inverse of those of seconds per item, whose logarithms they share, so
-//! that 1.83x is what the published table of a backup and restore calls the step from 1 to 2.
+//! Ratios are ratios of speed: the inverse of those of seconds per item, whose logarithms they share, so that 1.83x is
+//! what the published table of a backup and restore calls the step from 1 to 2.
 
 #[cfg(test)]
 mod tests;
@@ -19,14 +18,14 @@ use threadwise_statistics::{arithmetic, geometric, mean, t_quantile};
 use threadwise_study::worklist::{MAX_SPANS, SAMPLER, WORKLOAD, WorklistOptions};
 use threadwise_study::{Comparison, Reading, Role, Run, Study, Treatment};
 
-/// Puts what work lists say into an analysis that has what commands say.
+/// Adds results of work lists to an analysis that has those of commands.
 pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Observed, runs: &[Run]) {
     let study = setting.study;
     let Some(commands) = analysis.commands.as_ref().filter(|_| study.workload == WORKLOAD) else { return };
     let mut series = series(analysis, commands, setting, observed, runs);
     let pairs = pairs(study, &analysis.estimates);
     if pairs.iter().any(|pair| pair.kind == "schedule") {
-        // What was run needs no computing.
+        // A schedule that was run needs no computation.
         series.iter_mut().flat_map(|series| &mut series.points).for_each(|point| point.computed.clear());
     }
     let all: Vec<usize> = (0..study.treatments.len()).collect();
@@ -46,10 +45,10 @@ fn recipe(study: &Study) -> String {
     read.and_then(Result::ok).map_or_else(String::new, |read| read.recipe)
 }
 
-/// Factors that are a schedule.
+/// Factors of a schedule.
 const SCHEDULE: [&str; 2] = ["feed", "order"];
 
-/// Everything that differs in the number of jobs alone, in the order of the study.
+/// Series of treatments that differ in the number of jobs alone, in the order of the study.
 fn series(
     analysis: &Analysis,
     commands: &Commands,
@@ -91,8 +90,7 @@ fn is_beside(one: &Treatment, other: &Treatment) -> bool {
     one.placement.trim() == other.placement.trim() && one.factors == other.factors
 }
 
-/// What tells a line from others: its placement, where that differs or nothing does, and its levels of
-/// factors that differ.
+/// Label of a line: its placement, if that differs or nothing does, and its levels of factors that differ.
 fn label(study: &Study, treatment: &Treatment) -> String {
     let others = || study.treatments.iter();
     let level = |(factor, level): (&String, &String)| {
@@ -106,7 +104,7 @@ fn label(study: &Study, treatment: &Treatment) -> String {
     placement.into_iter().chain(levels).collect::<Vec<String>>().join(", ")
 }
 
-/// A level as people say it: those of a schedule need no name of their factor.
+/// A level in words: those of a schedule need no name of their factor.
 fn level_words(factor: &str, level: &str) -> String {
     let words = match (factor, level) {
         ("feed", "queue") => "one queue",
@@ -152,8 +150,8 @@ fn point(
     })
 }
 
-/// The interval of a geometric mean over so many blocks at level 1 − `alpha` made one at level 1 − `alpha` / m, which holds
-/// for m of them together (Dunn, J. American Statistical Association 56, 1961).
+/// Converts the interval of a geometric mean over this many blocks at level 1 − `alpha` to level 1 − `alpha` / m, which
+/// holds for m of them together (Dunn, J. American Statistical Association 56, 1961).
 pub(crate) fn joint(interval: &Interval, blocks: u32, (alpha, family): (f64, usize)) -> Interval {
     let quantile = |alpha: f64| t_quantile(1.0 - alpha / 2.0, f64::from(blocks.saturating_sub(1)));
     let wider =
@@ -162,7 +160,7 @@ pub(crate) fn joint(interval: &Interval, blocks: u32, (alpha, family): (f64, usi
     Interval { low: end(interval.low), high: end(interval.high), ..interval.clone() }
 }
 
-/// A treatment, and of the baseline its twin as well.
+/// A treatment, and for the baseline its twin as well.
 pub fn alike(study: &Study, at: usize) -> Vec<usize> {
     let treatment = &study.treatments[at];
     let twin = |other: &&(usize, &Treatment)| {
@@ -209,8 +207,8 @@ fn speed(study: &Study, estimates: &[Estimate], top: &Treatment, under: &Treatme
     })
 }
 
-/// Comparisons of two treatments with the same number of jobs, which differ in their placement or in their
-/// schedule. Of `all` and `no-smt` the former is on top.
+/// Comparisons of two treatments with the same number of jobs, which differ in their placement or in their schedule. Of
+/// `all` and `no-smt` the former is on top.
 fn pairs(study: &Study, estimates: &[Estimate]) -> Vec<Pair> {
     let mut found: Vec<Pair> = Vec::new();
     for comparison in &study.comparisons {
@@ -237,7 +235,7 @@ fn pairs(study: &Study, estimates: &[Estimate]) -> Vec<Pair> {
     found
 }
 
-/// What two treatments differ in, where it is one thing.
+/// What two treatments differ in, if it is one thing.
 fn kind(one: &Treatment, other: &Treatment) -> Option<&'static str> {
     let same_place = one.placement.trim() == other.placement.trim();
     let mut others =
@@ -254,7 +252,7 @@ fn kind(one: &Treatment, other: &Treatment) -> Option<&'static str> {
 /// One item of one run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Item<'a> {
-    /// Its place in the list, from 0.
+    /// Its index in the list, from 0.
     pub index: u32,
     /// Its name.
     pub name: &'a str,
@@ -287,13 +285,13 @@ fn item(reading: &Reading) -> Option<Item<'_>> {
     Some(Item { index, name, job, start_ns: reading.start_ns, end_ns: reading.end_ns })
 }
 
-/// The items of a run of which each is reported; of as many as are kept at most there may be more.
+/// The items of a run if every one is reported; a run with the maximum number of reports may have more.
 fn whole(run: &Run) -> Option<Vec<Item<'_>>> {
     let items = items(run);
     (!items.is_empty() && items.len() < MAX_SPANS).then_some(items)
 }
 
-/// How long items of so many seconds take with so many jobs.
+/// Time of items of these seconds with this many jobs.
 type Schedule = fn(&[f64], u32) -> f64;
 
 /// The usable runs of some treatments, block by block, and those of a block together.
@@ -314,14 +312,14 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// How many items the list has, as far as a run tells all of them.
+    /// How many items the list has, if a run reports all of them.
     pub fn items(&self) -> Option<u32> {
         let counts = self.blocks.iter().flatten().filter_map(|run| Some(whole(run)?.len() as u32));
         counts.max()
     }
 
-    /// Other schedules with so many jobs: seconds and, over what the run took from its first item's start to
-    /// its last one's end, ratios. Nothing with one job, which any schedule keeps as busy.
+    /// Other schedules with this many jobs: seconds and, over the time from the run's first start to its last end,
+    /// ratios. Empty with one job, which any schedule keeps as busy.
     pub fn computed(&self, jobs: u32, alpha: f64) -> Vec<Computed> {
         const SCHEDULES: [(&str, Schedule); 3] = [
             ("queue, largest first", queue_largest_first),
@@ -351,7 +349,7 @@ impl<'a> Runs<'a> {
         SCHEDULES.into_iter().filter_map(computed).collect()
     }
 
-    /// The run that is neither quick nor slow: the median by elapsed time, of two the quicker one.
+    /// The median run by elapsed time; of two the quicker one.
     pub fn timeline(&self) -> Option<Timeline> {
         let of_run = |run: &&'a Run| Some((elapsed(run), *run, whole(run)?));
         let mut all: Vec<_> = self.blocks.iter().flatten().filter_map(of_run).collect();
@@ -381,14 +379,14 @@ fn span_s(items: &[Item<'_>]) -> f64 {
     end.saturating_sub(start) as f64 / 1e9
 }
 
-/// Items that the study's options ask for, of a list that is made.
+/// Items that the study's options request, for a generated list.
 pub fn asked(study: &Study) -> Option<u32> {
     let options = &study.treatments.first()?.options;
     let read = WorklistOptions::read(options).ok()?;
     read.list.is_none().then_some(u32::try_from(read.files).ok()?)
 }
 
-/// One queue: whoever is free first takes the next item. 0 without items.
+/// One queue: the first free job takes the next item. 0 without items.
 pub fn queue(durations: &[f64], jobs: u32) -> f64 {
     let mut free_at = vec![0.0_f64; jobs.max(1) as usize];
     for duration in durations {
@@ -398,14 +396,14 @@ pub fn queue(durations: &[f64], jobs: u32) -> f64 {
     longest(free_at.into_iter())
 }
 
-/// The same with the longest item first.
+/// One queue with the longest item first.
 pub fn queue_largest_first(durations: &[f64], jobs: u32) -> f64 {
     let mut sorted = durations.to_vec();
     sorted.sort_by(|one, other| other.total_cmp(one));
     queue(&sorted, jobs)
 }
 
-/// Contiguous parts of equal numbers of items, one a job; where that cannot be, the first have one more.
+/// Contiguous parts of equal numbers of items, one per job; if the division leaves a rest, the first have one more.
 pub fn parts(durations: &[f64], jobs: u32) -> f64 {
     let jobs = jobs.max(1) as usize;
     let (each, longer) = (durations.len() / jobs, durations.len() % jobs);
@@ -417,7 +415,7 @@ fn longest(times: impl Iterator<Item = f64>) -> f64 {
     times.fold(0.0, f64::max)
 }
 
-/// Whether an estimate stands in the table of jobs, as a step or a pair.
+/// Whether the table of jobs has an estimate, as a step or a pair.
 pub fn is_shown(analysis: &Analysis, estimate: &Estimate) -> bool {
     let Some(lists) = analysis.worklist.as_ref().filter(|_| estimate.metric == ITEM_S) else { return false };
     let is = |a: &str, b: &str| estimate.treatment == a && estimate.baseline == b;
@@ -425,13 +423,13 @@ pub fn is_shown(analysis: &Analysis, estimate: &Estimate) -> bool {
     estimate.kind == "jobs-step" || lists.pairs.iter().any(is_pair)
 }
 
-/// Whether the headline's values stand in the table of jobs.
+/// Whether the table of jobs has the headline's values.
 pub fn says_headline(analysis: &Analysis) -> bool {
     analysis.headline() == ITEM_S
         && analysis.worklist.as_ref().is_some_and(|lists| points(lists).next().is_some())
 }
 
-/// Whether the table of jobs and the headline say all of a quantity: elapsed time is seconds per item times items.
+/// Whether the table of jobs and the headline cover a quantity: elapsed time is seconds per item times items.
 pub fn says_all_of(analysis: &Analysis, quantity: &Quantity) -> bool {
     quantity.metric == ELAPSED && says_headline(analysis)
 }

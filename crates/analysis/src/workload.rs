@@ -1,13 +1,13 @@
-//! What a workload calls its work, and which one is treated apart.
+//! Words of workloads for their work, and the workload with special treatment.
 
 use threadwise_study::Study;
 
-/// What a workload calls its work.
+/// Words of a workload for its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Nouns {
     /// Unit of throughput, as a column heading.
     pub rate: &'static str,
-    /// The same in full, at the start of a sentence.
+    /// Unit of throughput in full, at the start of a sentence.
     pub rate_in_full: &'static str,
     /// Unit of CPU cost, as a column heading.
     pub cpu: &'static str,
@@ -17,11 +17,11 @@ pub struct Nouns {
     pub session: &'static str,
     /// Several.
     pub sessions: &'static str,
-    /// What its rows are to people, many of them: `reads`.
+    /// Its rows in words, plural: `reads`.
     pub noun: &'static str,
-    /// One of them: `inserted row`, as in "CPU per inserted row".
+    /// Singular: `inserted row`, as in "CPU per inserted row".
     pub noun_one: &'static str,
-    /// What more than linear scaling can come from.
+    /// Possible causes of more than linear scaling.
     pub causes: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! What to do: an answer, what it rests on, and lines to paste.
+//! Advice: an answer, its basis, and lines to paste.
 
 use crate::Prose;
 use serde::Serialize;
@@ -6,17 +6,17 @@ use serde::Serialize;
 /// One piece of advice.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Advice {
-    /// What it is about: `sessions`, `smt`, `dop`, `jobs`, `placement`, `service`, `memory`, `pin`, `cost`.
+    /// Its subject: `sessions`, `smt`, `dop`, `jobs`, `placement`, `service`, `memory`, `pin`, `cost`.
     pub about: &'static str,
-    /// The answer in one sentence or two, figures with their intervals.
+    /// The answer in one or two sentences, figures with their intervals.
     #[serde(rename = "text")]
     pub line: Prose,
-    /// Whether the data decide it; else it has a best guess at the most.
+    /// Whether the data decide it; otherwise it is at most a best guess.
     #[serde(rename = "decided")]
     pub is_decided: bool,
-    /// Lines that put it into effect; none where nothing has to be changed.
+    /// Lines that put it into effect; none if nothing has to be changed.
     pub paste: Vec<Paste>,
-    /// Names of the treatments that it rests on.
+    /// Names of the treatments that it is based on.
     pub evidence: Vec<String>,
 }
 
@@ -25,7 +25,7 @@ pub struct Advice {
 pub struct Paste {
     /// Where it goes: `postgresql.conf`, `shell`, `systemd unit`.
     pub place: String,
-    /// The line, as it stands there.
+    /// The line itself.
     #[serde(rename = "line")]
     pub text: String,
 }

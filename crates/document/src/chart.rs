@@ -1,7 +1,7 @@
 //! Charts: aggregated data that the page draws. Nothing is computed in the browser.
 //!
-//! Figures are short arrays where there are many, with four decimals at most, which keeps pages of many
-//! treatments small; `None` is an end of an interval that one block does not have.
+//! Repeated figures are short arrays with at most four decimals, which keeps pages of many treatments small; `None` is
+//! a missing end of an interval (one block).
 
 use crate::{Strip, Table};
 use serde::Serialize;
@@ -9,19 +9,19 @@ use serde::Serialize;
 /// A chart with its heading and its figures as a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
-    /// What is drawn.
+    /// The chart itself.
     pub chart: Chart,
-    /// Full width, or beside its neighbour.
+    /// Full width, or next to another figure.
     pub wide: bool,
     /// Heading.
     pub title: String,
-    /// What is drawn, for those who cannot see it too.
+    /// Description, also for readers who cannot see the chart.
     pub description: String,
-    /// The same figures.
+    /// The same figures as a table.
     pub table: Table,
 }
 
-/// What is drawn, and how.
+/// Kinds of charts with their data.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "chart", content = "data", rename_all = "kebab-case")]
 pub enum Chart {
@@ -45,7 +45,7 @@ pub enum Chart {
     Curve(CurveChart),
     /// Settings to choose from.
     Choice(ChoiceChart),
-    /// What sessions waited for.
+    /// Waits of sessions.
     Waits(WaitChart),
     /// Latencies of pairs, from [`Shared::pairs`]: 0 by compare-and-swap, 1 by two lines.
     Latency(u8),
@@ -59,7 +59,7 @@ pub enum Chart {
     Steps(StepChart),
     /// Throughput over DOP and streams.
     Heats(HeatChart),
-    /// CPU seconds beside core-seconds.
+    /// CPU seconds and core-seconds.
     Cores(Vec<CoreRow>),
     /// Rate by number of jobs.
     Jobs(JobChart),
@@ -69,10 +69,10 @@ pub enum Chart {
     Strip(Strip),
 }
 
-/// What several charts of a document share.
+/// Data shared by several charts of a document.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Shared {
-    /// What the workload calls its work.
+    /// The workload's words for its work.
     pub words: ChartWords,
     /// Names that colours and symbols stand for.
     pub labels: Vec<String>,
@@ -104,7 +104,7 @@ pub struct RatePoint {
     pub placement: String,
     /// Sessions.
     pub sessions: u32,
-    /// Centre.
+    /// Value.
     pub mean: f64,
     /// Lower end.
     pub low: f64,
@@ -115,9 +115,9 @@ pub struct RatePoint {
 /// Settings to choose from, with their speed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ChoiceChart {
-    /// What tells the candidates apart, below the axis: `busy sessions`.
+    /// Title of the axis of candidates: `busy sessions`.
     pub axis: String,
-    /// What their speed is over: `speed over 1c1t`.
+    /// Reference of their speed: `speed over 1c1t`.
     pub speed: String,
     /// In their order.
     pub candidates: Vec<ChoicePoint>,
@@ -132,11 +132,11 @@ pub struct ChoicePoint {
     pub name: String,
     /// Its speed over the first one's.
     pub speed: f64,
-    /// Lower end; `None` of the first, and with one block.
+    /// Lower end; `None` for the first, and with one block.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// Whether it is to be used (`Some(true)`), or is the best guess (`Some(false)`).
+    /// Whether it is chosen (`Some(true)`) or the best guess (`Some(false)`).
     pub chosen: Option<bool>,
     /// Whether it is shown to be within the margin of the best.
     pub within_margin: bool,
@@ -147,7 +147,7 @@ pub struct ChoicePoint {
 pub struct RatioChart {
     /// Group name.
     pub group: String,
-    /// What the ratios are of, where charts of a page differ in it.
+    /// Quantity of the ratios, if charts of a page differ in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub what: Option<String>,
     /// Lower end of the margin around 1, as a ratio.
@@ -161,11 +161,11 @@ pub struct RatioChart {
 /// One ratio.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RatioRow {
-    /// What is on top, or the comparison's own name.
+    /// The top, or the comparison's own name.
     pub label: String,
     /// What it is compared with, or what is compared.
     pub against: String,
-    /// Centre.
+    /// Value.
     pub value: f64,
     /// Lower end.
     pub low: f64,
@@ -173,9 +173,9 @@ pub struct RatioRow {
     pub high: f64,
     /// The mark in words.
     pub mark: &'static str,
-    /// Whether the interval leaves out 1 and reaches beyond the margin.
+    /// Whether the interval excludes 1 and reaches beyond the margin.
     pub is_different: bool,
-    /// Figures as the table has them.
+    /// Figures as in the table.
     pub figures: String,
 }
 
@@ -195,13 +195,13 @@ pub struct ValueRow {
     pub label: String,
     /// Its placement.
     pub against: String,
-    /// Centre.
+    /// Value.
     pub mean: f64,
-    /// Lower end; `None` of one block.
+    /// Lower end; `None` with one block.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// Figures as the table has them.
+    /// Figures as in the table.
     pub figures: String,
 }
 
@@ -223,7 +223,7 @@ pub struct Usage {
 pub struct UsageRow {
     /// Treatment name.
     pub name: String,
-    /// By role: used, left-over siblings, others; (busy, steal), `None` where there is no such CPU.
+    /// By role: used, left-over siblings, others; (busy, steal), `None` if there is no such CPU.
     pub roles: [Option<(f64, f64)>; 3],
     /// By span: busy, steal, share of the slices in which it was used.
     pub cells: Vec<(f64, f64, f64)>,
@@ -234,9 +234,9 @@ pub struct UsageRow {
 pub struct SliceChart {
     /// Group name.
     pub group: String,
-    /// Seconds since the start, what is drawn of the slice, index into labels, block, round.
+    /// Seconds since the start, plotted value, index into labels, block, round.
     pub points: Vec<(f64, f64, usize, u32, u32)>,
-    /// The query of each point, where a slice is one execution; else empty.
+    /// The query of each point, if a slice is one execution; else empty.
     pub queries: Vec<u8>,
 }
 
@@ -253,7 +253,7 @@ pub struct LevelChart {
     pub levels: Vec<RateLevel>,
 }
 
-/// A level: start and end in seconds, rows per second, low, high (`None` where it has no interval).
+/// A level: start and end in seconds, rows per second, low, high (`None` without an interval).
 pub type RateLevel = (f64, f64, f64, Option<f64>, Option<f64>);
 
 /// A fitted curve of throughput against sessions, with the points that it was fitted to.
@@ -267,14 +267,14 @@ pub struct CurveChart {
     pub points: Vec<(String, u32, f64, f64)>,
     /// The curve: sessions, rate, low, high.
     pub curve: Vec<(u32, f64, f64, f64)>,
-    /// Numbers of sessions that have a name: the cores, the knee, the peak.
+    /// Named numbers of sessions: the cores, the knee, the peak.
     pub marks: Vec<(u32, String)>,
 }
 
-/// What sessions waited for.
+/// Waits of sessions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WaitChart {
-    /// Names in the order in which they are drawn, with `running`, `wait` or `other`.
+    /// Names in drawing order, with `running`, `wait` or `other`.
     pub names: Vec<(String, &'static str)>,
     /// One per treatment with enough samples.
     pub rows: Vec<WaitRow>,
@@ -302,14 +302,14 @@ pub struct PairChart {
     pub levels: Vec<String>,
     /// Answers: sign and words.
     pub answers: Vec<(char, &'static str)>,
-    /// One entry a pair.
+    /// One entry per pair.
     pub pairs: Vec<PairCell>,
     /// Squares of inferred latencies, far levels first: level, first and last row, middle of its ns.
     pub squares: Vec<(usize, usize, usize, f64)>,
 }
 
-/// A pair: both rows, then least, median and spread in nanoseconds by compare-and-swap and by two
-/// lines, level, answer, whether the system declares it otherwise.
+/// A pair: both rows, then least, median and spread in nanoseconds by compare-and-swap and by two lines, level, answer,
+/// whether the declaration differs.
 pub type PairCell = (usize, usize, Option<[f64; 3]>, Option<[f64; 3]>, Option<usize>, Option<usize>, bool);
 
 /// Rate by number of jobs.
@@ -317,7 +317,7 @@ pub type PairCell = (usize, usize, Option<[f64; 3]>, Option<[f64; 3]>, Option<us
 pub struct JobChart {
     /// Unit of rates.
     pub unit: &'static str,
-    /// Rate by number of jobs, a line a series.
+    /// Rate by number of jobs, one line per series.
     pub lines: Vec<JobLine>,
     /// Number of jobs and rate from which perfect scaling is drawn.
     pub perfect: Option<(u32, f64)>,
@@ -334,10 +334,10 @@ pub struct JobLine {
     pub steps: Vec<JobStep>,
 }
 
-/// A point: jobs, rate, low, high (`None` of one block), figures as the table has them.
+/// A point: jobs, rate, low, high (`None` with one block), figures as in the table.
 pub type JobPoint = (u32, f64, Option<f64>, Option<f64>, String);
 
-/// A step: from, to, ratio in short, whether it is an effect, figures as the table has them.
+/// A step: from, to, ratio in short, whether it is an effect, figures as in the table.
 pub type JobStep = (u32, u32, String, bool, String);
 
 /// One run, item by item.
@@ -349,22 +349,22 @@ pub struct TimelineChart {
     pub about: String,
     /// End of the last item, seconds since the start of the first.
     pub end_s: f64,
-    /// When each job ended its last item, seconds.
+    /// End of each job's last item, seconds.
     pub ends: Vec<f64>,
     /// Items: job, start, duration, name.
     pub bars: Vec<(u32, f64, f64, String)>,
 }
 
-/// Words on axes and in tips.
+/// Words on axes and in tooltips.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct ChartWords {
     /// Unit of throughput.
     pub rate: &'static str,
-    /// What ratios are of.
+    /// Quantity of ratios.
     pub ratio: &'static str,
-    /// What is drawn of each slice.
+    /// Plotted value of a slice.
     pub slice: &'static str,
-    /// Those who work, several.
+    /// Word for sessions, plural.
     pub sessions: &'static str,
 }
 
@@ -390,8 +390,7 @@ pub struct Panel {
     pub bars: Vec<Bar>,
 }
 
-/// A bar: query, speed, low, high, whether it is an effect, whether its plan is another one, noise
-/// floor as a ratio above 1.
+/// A bar: query, speed, low, high, whether it is an effect, whether its plan differs, noise floor as a ratio above 1.
 pub type Bar = (u8, f64, Option<f64>, Option<f64>, u8, u8, Option<f64>);
 
 /// Speed over DOP.
@@ -399,7 +398,7 @@ pub type Bar = (u8, f64, Option<f64>, Option<f64>, u8, u8, Option<f64>);
 pub struct DopChart {
     /// Group name.
     pub group: String,
-    /// What is drawn upwards.
+    /// Title of the vertical axis.
     pub unit: &'static str,
     /// One per placement and number of streams.
     pub lines: Vec<DopLine>,
@@ -408,7 +407,7 @@ pub struct DopChart {
 /// A line over DOP.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DopLine {
-    /// Placement, and streams where they differ.
+    /// Placement, and streams if they differ.
     pub name: String,
     /// By DOP.
     pub points: Vec<DopPoint>,
@@ -441,7 +440,7 @@ pub struct HeatChart {
     pub streams: Vec<u32>,
     /// One per pair that was measured.
     pub cells: Vec<HeatPoint>,
-    /// Streams, smallest DOP within the margin of the best (0 where none is shown to be), DOP of the highest figure.
+    /// Streams, smallest DOP within the margin of the best (0 if none is shown to be), DOP of the highest figure.
     pub plateaus: Vec<(u32, u32, u32)>,
 }
 
@@ -455,14 +454,14 @@ pub struct CoreRow {
     pub name: String,
     /// Physical cores.
     pub cores: u32,
-    /// The engine's CPU seconds, where they are known.
+    /// The engine's CPU seconds, if known.
     pub engine: Option<f64>,
     /// Busy seconds of logical CPUs, whatever ran there.
     pub logical: f64,
-    /// Core-seconds at the least.
+    /// Lower bound of core-seconds.
     pub low: f64,
-    /// The same at the most.
+    /// Upper bound of core-seconds.
     pub high: f64,
-    /// Elapsed seconds that core-seconds are over.
+    /// Elapsed seconds of the core-seconds.
     pub elapsed: f64,
 }

@@ -1,5 +1,4 @@
-//! Values and ratios with their intervals: the types in which the analysis gives its results, and in which a
-//! report shows them.
+//! Values and ratios with their intervals: the result types of the analysis, which reports show.
 
 use serde::Serialize;
 
@@ -22,18 +21,18 @@ impl Interval {
         self.low.is_finite() && self.high.is_finite()
     }
 
-    /// The longer side as a share of the centre; `None` without ends, or where the centre is 0 or less.
+    /// The longer side as a share of the centre; `None` without ends, or if the centre is 0 or less.
     pub fn half_share(&self) -> Option<f64> {
         let side = (self.high - self.mean).max(self.mean - self.low);
         (self.has_ends() && self.mean > 0.0).then_some(side / self.mean)
     }
 
-    /// That of logarithms as a ratio.
+    /// An interval of logarithms as one of ratios.
     pub fn exp(&self) -> Self {
         Self { mean: self.mean.exp(), low: self.low.exp(), high: self.high.exp(), unit: RATIO.to_owned() }
     }
 
-    /// The same in another unit.
+    /// The interval in another unit.
     pub fn scaled(&self, factor: f64, unit: &str) -> Self {
         Self {
             mean: self.mean * factor,
@@ -54,12 +53,12 @@ pub enum Direction {
     /// Less is better: time, CPU, memory.
     #[serde(rename = "lower-is-better")]
     LowerIsBetter,
-    /// A metric of a command of which nobody said what is better.
+    /// Unknown: a metric of a command without a direction.
     #[serde(rename = "neither")]
     Neither,
 }
 
-/// What a study says of a ratio: one of five answers, of which the first has two sides. The margin was set before
+/// Answer to a ratio: one of five, of which the first has two sides. The margin was set in advance
 /// (docs/METHODOLOGY.md, "One margin").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -68,18 +67,18 @@ pub enum Answer {
     Larger,
     /// Smaller by more than the margin.
     Smaller,
-    /// Different, by less than the margin: the interval leaves 1 out and lies within it.
+    /// Different, by less than the margin: the interval excludes 1 and is within the margin.
     WithinMargin,
-    /// Different, by how much is open: the interval leaves 1 out and crosses the margin.
+    /// Different, by an open amount: the interval excludes 1 and crosses the margin.
     SizeOpen,
-    /// Equivalent within the margin: two one-sided tests say so, and the interval holds 1.
+    /// Equivalent within the margin: two one-sided tests say so, and the interval contains 1.
     Equivalent,
     /// None of these.
     Undecided,
 }
 
 impl Answer {
-    /// What an interval of a ratio says by itself: that it is equivalent where it holds 1 and lies within the margin.
+    /// The answer of an interval of a ratio alone: equivalent if it contains 1 and is within the margin.
     pub fn by_interval(low: f64, high: f64, margin: f64) -> Self {
         let (least, most) = (1.0 / (1.0 + margin), 1.0 + margin);
         let (is_within, leaves_out_1) = (low >= least && high <= most, low > 1.0 || high < 1.0);
@@ -94,21 +93,21 @@ impl Answer {
     }
 }
 
-/// What can be said of a ratio at a glance.
+/// The answer to a ratio at a glance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
-    /// Above 1, by more than the margin or by how much is open.
+    /// Above 1, by more than the margin or by an open amount.
     Higher,
     /// Below 1, likewise.
     Lower,
     /// As good as 1: equivalent, or different by less than the margin.
     Same,
-    /// The interval is too wide to say.
+    /// The interval is too wide to decide.
     Undecided,
 }
 
 impl Mark {
-    /// All of them.
+    /// All marks.
     pub const ALL: [Self; 4] = [Self::Higher, Self::Lower, Self::Same, Self::Undecided];
 
     /// Its sign, one column wide.
@@ -132,56 +131,55 @@ impl Mark {
     }
 }
 
-/// Words for an effect upwards and one downwards.
+/// Which words name an effect upwards and one downwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Says {
     /// `higher`, `lower`.
     #[default]
     Higher,
-    /// `better`, `worse` by the direction; `higher`, `lower` where neither is better.
+    /// `better`, `worse` by the direction; `higher`, `lower` if neither is better.
     Better,
-    /// `faster`, `slower`: of ratios of speed.
+    /// `faster`, `slower`: for ratios of speed.
     Faster,
 }
 
 /// Unit of an estimate that is a ratio.
 pub const RATIO: &str = "ratio";
 
-/// What was estimated, with its intervals over blocks (or boots, machines, studies), judged with its family: a ratio of two
+/// An estimate with its intervals over blocks (or boots, machines, studies), judged with its family: a ratio of two
 /// treatments, or a difference.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Ratio {
-    /// Of a ratio exp(mean of d), else the mean of d.
+    /// For a ratio exp(mean of d), else the mean of d.
     pub value: f64,
-    /// Lower end; of a ratio 0 with one block.
+    /// Lower end; for a ratio 0 with one block.
     pub low: f64,
     /// Upper end; infinite with one block.
     pub high: f64,
-    /// Unit: `ratio`, `points` of a difference in percentage points, or that of what is different.
+    /// Unit: `ratio`, `points` for a difference in percentage points, or that of the quantity.
     pub unit: &'static str,
-    /// Lower end of the interval that is adjusted for all members of the family (Holm, Bonferroni; of single queries for those
-    /// that are selected) and for correlation of blocks, which decides (docs/METHODOLOGY.md).
+    /// Lower end of the deciding interval, which is adjusted for all members of the family (Holm, Bonferroni; for
+    /// single queries for those that are selected) and for correlation of blocks (docs/METHODOLOGY.md).
     pub adjusted_low: f64,
     /// Its upper end.
     pub adjusted_high: f64,
     /// Blocks used.
     pub blocks: u32,
-    /// Confidence level of `low` and `high`: of a query that is said to differ that of the selected ones.
+    /// Confidence level of `low` and `high`: for a query that is reported to differ, that of the selected ones.
     pub level: f64,
     /// Two-sided p of the t test that nothing differs.
     pub p: f64,
-    /// The same adjusted for the family.
+    /// p adjusted for the family.
     pub adjusted_p: f64,
     /// Members that were judged together.
     pub family: u32,
     /// Lag-1 correlation of neighbouring blocks that the intervals allow for.
     pub correlation: f64,
-    /// What A/A showed of the same quantity, as a ratio above 1 (1.02 is ±2%); `None` where it is unknown. It
-    /// decides nothing.
+    /// A/A result of the same quantity, as a ratio above 1 (1.02 is ±2%); `None` if unknown. It decides nothing.
     pub floor: Option<f64>,
-    /// What is too small to matter, as a fraction: 0.03 is from 1 / 1.03 to 1.03.
+    /// Margin, as a fraction: 0.03 is from 1 / 1.03 to 1.03.
     pub margin: f64,
-    /// What the study says of it.
+    /// The answer.
     pub answer: Answer,
     /// Which side of 1 is better.
     pub direction: Direction,
@@ -212,7 +210,7 @@ impl Ratio {
         }
     }
 
-    /// Of a ratio: its distance from 1, in logarithms.
+    /// For a ratio: its distance from 1, in logarithms.
     pub fn size(&self) -> f64 {
         self.value.ln().abs()
     }
@@ -222,13 +220,13 @@ impl Ratio {
         matches!(self.answer, Answer::Larger | Answer::Smaller)
     }
 
-    /// Half of the interval's width as a fraction: 0.02 where it reaches from value / 1.02 to value · 1.02.
-    /// Infinite with one block.
+    /// Half of the interval's width as a fraction: 0.02 if it reaches from value / 1.02 to value · 1.02. Infinite with
+    /// one block.
     pub fn half_width(&self) -> f64 {
         (self.high / self.low).sqrt() - 1.0
     }
 
-    /// The other way round: speed from time. What was better stays better.
+    /// The inverse: speed from time. What was better stays better.
     pub fn inverse(&self) -> Self {
         Self {
             value: 1.0 / self.value,
@@ -250,13 +248,13 @@ impl Ratio {
         }
     }
 
-    /// The same with the interval that decides in the place of its own: what stands beside a ratio that is named for what
-    /// it turned out to be, such as the step behind a knee.
+    /// The ratio with the deciding interval in place of its own, for one that is reported because of its result, such
+    /// as the step after a knee.
     pub fn decisive(&self) -> Self {
         Self { low: self.adjusted_low, high: self.adjusted_high, ..self.clone() }
     }
 
-    /// Whether a difference from 1 is shown, of whatever size.
+    /// Whether a difference from 1 is shown, of any size.
     pub fn is_different(&self) -> bool {
         !matches!(self.answer, Answer::Equivalent | Answer::Undecided)
     }
@@ -266,7 +264,7 @@ impl Ratio {
         matches!(self.answer, Answer::Equivalent | Answer::WithinMargin)
     }
 
-    /// Whether it is above 1, by more than the margin or by how much is open.
+    /// Whether it is above 1, by more than the margin or by an open amount.
     pub fn is_higher(&self) -> bool {
         self.mark() == Mark::Higher
     }
@@ -276,7 +274,7 @@ impl Ratio {
         self.mark() == Mark::Lower
     }
 
-    /// What can be said of it at a glance.
+    /// The answer at a glance.
     pub fn mark(&self) -> Mark {
         match self.answer {
             Answer::Larger => Mark::Higher,
@@ -288,8 +286,8 @@ impl Ratio {
         }
     }
 
-    /// Why no difference is shown, where its own interval would show one or there is none; `None` where the interval
-    /// says it all.
+    /// Why no difference is shown, if its own interval would show one or there is none; `None` if the interval explains
+    /// it.
     pub fn why_not_shown(&self) -> Option<&'static str> {
         match () {
             () if self.is_different() => None,
@@ -301,7 +299,7 @@ impl Ratio {
         }
     }
 
-    /// What a difference upwards or downwards means: `better`, `worse`, or where neither is, `higher`, `lower`.
+    /// Meaning of a difference: `better`, `worse`, or if neither is, `higher`, `lower`.
     pub fn meaning(&self) -> &'static str {
         match (self.direction, self.value > 1.0) {
             (Direction::HigherIsBetter, true) | (Direction::LowerIsBetter, false) => "better",
@@ -311,7 +309,7 @@ impl Ratio {
         }
     }
 
-    /// The mark in words, for people and for those who cannot see colours.
+    /// The mark in words, also for readers who cannot see colours.
     pub fn words(&self, says: Says) -> &'static str {
         match (self.mark(), says) {
             (Mark::Same | Mark::Undecided, _) => self.mark().words(),

@@ -1,8 +1,8 @@
-//! What a report says, typed: the analysis makes a [`Document`], a renderer shows it. Pure data; the one thing
-//! that is computed here is text from numbers ([`numbers`]).
+//! Content of a report, typed: the analysis makes a [`Document`], a renderer shows it. Pure data; only text from
+//! numbers ([`numbers`]) is computed here.
 //!
-//! A renderer knows sections, prose, tables, charts and cells, and nothing of workloads or engines; the analysis
-//! knows nothing of terminals and pages but where there is room ([`Shown`], [`table::Narrow`]).
+//! A renderer knows sections, prose, tables, charts and cells, but not workloads or engines; the analysis knows nothing
+//! of terminals and pages except how much room they have ([`Shown`], [`table::Narrow`]).
 
 pub mod advice;
 pub mod chart;
@@ -31,27 +31,27 @@ pub struct Document {
     pub screen: Screen,
     /// Heading.
     pub title: String,
-    /// Engine, workload, data, date, file: what stands below the heading.
+    /// Engine, workload, data, date, file: shown below the heading.
     pub about: Vec<String>,
-    /// Whether the results come from a model: every renderer says so.
+    /// Whether the results come from a model: every renderer shows it.
     pub simulated: bool,
-    /// What to do, the most important first.
+    /// Advice, the most important first.
     pub advice: Vec<Advice>,
-    /// The one picture that a page has before all else.
+    /// The picture at the top of a page.
     pub picture: Option<Box<Figure>>,
-    /// The verdict, one finding a line, in the order in which it is read.
+    /// The verdict, one finding per line, in reading order.
     pub verdict: Vec<Finding>,
-    /// Figures beside the verdict.
+    /// Figures in the summary of the verdict.
     pub facts: Vec<Fact>,
     /// The rest, in order.
     pub sections: Vec<Section>,
     /// Last line.
     pub footer: String,
-    /// What all charts share.
+    /// Data shared by all charts.
     pub charts: chart::Shared,
 }
 
-/// Something worth saying.
+/// One finding of a verdict.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
     /// `machine`, `looks` (where slices ran), `drift`, `clock`, `why` (what moves with a ratio), `scaling`, `smt-yield`, `capacity`, `packages`, `one-cpu`, `sweep`, `asked` (the study's own
@@ -66,7 +66,7 @@ pub struct Finding {
     /// One line, figures with their intervals.
     #[serde(rename = "text")]
     pub line: Prose,
-    /// Names of the estimates or treatments that it rests on.
+    /// Names of the estimates or treatments that it is based on.
     pub evidence: Vec<String>,
 }
 
@@ -77,18 +77,18 @@ pub struct Fact {
     pub name: String,
     /// Figure with its unit.
     pub value: String,
-    /// What it means.
+    /// Its meaning.
     pub note: String,
 }
 
-/// A section: what belongs together under one heading.
+/// A section with a heading.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Section {
     /// Anchor on the page.
     pub id: &'static str,
     /// Heading on the page; a terminal shows the captions of tables.
     pub title: String,
-    /// What is in it, in order.
+    /// Its blocks, in order.
     pub blocks: Vec<Block>,
 }
 
@@ -99,17 +99,17 @@ pub enum Block {
     Text(Prose, Shown),
     /// Lines that belong together.
     List(Vec<Prose>, Shown),
-    /// What signs, headings and gaps mean: short parts, side by side where there is room.
+    /// Meaning of signs, headings and gaps: short parts, side by side if there is room.
     Legend(Vec<Prose>, Shown),
     /// A table.
     Table(Table),
-    /// A chart with its figures as a table; the page alone can draw it.
+    /// A chart with its figures as a table; only the page can draw it.
     Figure(Box<Figure>),
-    /// What opens on demand; on the page alone.
+    /// A part that opens on demand; on the page only.
     Fold(Fold),
-    /// Two texts side by side, line by line; on the page alone.
+    /// Two texts side by side, line by line; on the page only.
     Sides(Sides),
-    /// A text that is kept as it is: heading and lines; on the page alone.
+    /// A preformatted text: heading and lines; on the page only.
     Verbatim(String, String),
     /// The machine as boxes in boxes.
     Machine(Box<Topology>),
@@ -117,23 +117,23 @@ pub enum Block {
     Cores(Cores),
 }
 
-/// Cores as the system declares them beside cores as they were measured.
+/// Declared cores and measured cores.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Cores {
-    /// Declared cores, each with whether the other side has it otherwise.
+    /// Declared cores, each with whether the measured one differs.
     pub declared: Vec<(CpuSet, bool)>,
     /// Measured cores, likewise.
     pub measured: Vec<(CpuSet, bool)>,
-    /// Logical CPUs of which nothing could be decided.
+    /// Undecided logical CPUs.
     pub undecided: CpuSet,
 }
 
-/// What opens on demand.
+/// A part that opens on demand.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Fold {
-    /// Heading of all folds that follow each other; stands above the first.
+    /// Heading of consecutive folds, above the first.
     pub above: &'static str,
-    /// What it shows, in one line.
+    /// Its summary, in one line.
     pub title: String,
     /// Tables inside.
     pub tables: Vec<Table>,
@@ -152,7 +152,7 @@ pub struct Sides {
     pub rows: Vec<[SideLine; 2]>,
 }
 
-/// A line of one side; empty where the other side has one more.
+/// A line of one side; empty if the other side has one more.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SideLine {
     /// How it differs from the other side's.
@@ -161,10 +161,10 @@ pub struct SideLine {
     pub text: String,
 }
 
-/// How a line differs from that beside it.
+/// How a line differs from its counterpart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Difference {
-    /// Not.
+    /// It does not.
     #[default]
     Same,
     /// Only on the left side.

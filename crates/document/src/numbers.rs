@@ -1,8 +1,8 @@
-//! The one module that turns numbers into text: verdict, tables, charts and exports for people use the same
-//! digits. Pure functions.
+//! All conversion of numbers to text: verdict, tables, charts and exports for people use the same digits. Pure
+//! functions.
 //!
-//! Three significant digits, four where an interval lies within 1% of its centre: more would be noise. What is
-//! not finite is `n/a`; what has no room (300 digits) has an exponent.
+//! Three significant digits, four if an interval is within 1% of its centre: more would be noise. Numbers that are not
+//! finite are `n/a`; very long ones (300 digits) have an exponent.
 
 use crate::Interval;
 use threadwise_machine::CpuSet;
@@ -13,11 +13,12 @@ const LEAST_EXPONENT: i32 = -4;
 /// Whole numbers from here on are written with an exponent.
 const LONG: f64 = 1e6;
 
-/// An interval within this share of its centre is worth a fourth digit.
+/// An interval within this share of its centre gets a fourth digit.
 const NARROW_SHARE: f64 = 0.01;
 
-/// A value in a unit, as `10.2 s`, `35.8 MiB`, `8.9%`, `477.9k`, `1.27x`. Units that are known: `ns`, `s`, `bytes`,
-/// `share`, `points` (percentage points of a difference), `ratio`; of any other the number alone, since its column names it.
+/// A value in a unit, as `10.2 s`, `35.8 MiB`, `8.9%`, `477.9k`, `1.27x`. Known units: `ns`, `s`, `bytes`, `share`,
+/// `points` (percentage points of a difference), `ratio`; for any other the number alone, since its column names the
+/// unit.
 pub fn value(value: f64, unit: &str) -> String {
     match unit {
         "bytes" if value.is_finite() => whole_bytes(value),
@@ -25,8 +26,8 @@ pub fn value(value: f64, unit: &str) -> String {
     }
 }
 
-/// A value and the ends of its interval with as many decimals, the unit once: `10.2 s` and `[10.1, 10.3]`. No
-/// ends with one block.
+/// A value and the ends of its interval with as many decimals, the unit once: `10.2 s` and `[10.1, 10.3]`. No ends with
+/// one block.
 pub fn interval(interval: &Interval) -> (String, Option<String>) {
     let narrow = interval.half_share().is_some_and(|half| half <= NARROW_SHARE);
     let scale = Scale::of(interval.mean, &interval.unit, if narrow { 4 } else { 3 });
@@ -34,13 +35,13 @@ pub fn interval(interval: &Interval) -> (String, Option<String>) {
     (scale.with_unit(interval.mean), interval.has_ends().then(ends))
 }
 
-/// How a value and what stands beside it are written.
+/// Format of a value and its interval.
 enum Scale {
-    /// Divided by a factor, with so many decimals; a unit behind the first; with `each`, behind the ends too.
+    /// Divided by a factor, with this many decimals; a unit after the value; with `each`, after the ends too.
     Decimals { factor: f64, decimals: usize, unit: &'static str, each: bool },
     /// Percentage points, with a sign.
     Points { decimals: usize },
-    /// By a function, which writes any number in the same way.
+    /// By a function, which formats every number alike.
     Each(fn(f64) -> String, &'static str),
 }
 
@@ -84,7 +85,7 @@ impl Scale {
                 unit: words,
                 each: words.len() == 1,
             },
-            // An exponent is of the unit itself: 1.00e300 and not 1.00e288T.
+            // An exponent is of the unit itself: 1.00e300, not 1.00e288T.
             false => Self::Each(
                 exponent,
                 scales.iter().find(|(factor, _)| *factor == 1.0).map_or("", |(_, unit)| unit),
@@ -130,7 +131,7 @@ fn exponent(value: f64) -> String {
     if value == 0.0 { "0".to_owned() } else { format!("{value:.2e}") }
 }
 
-/// Decimals of so many significant digits; none for a longer whole number, nor for 0.
+/// Decimals for a number of significant digits; none for a longer whole number, or for 0.
 fn decimals(value: f64, digits: usize) -> usize {
     if value == 0.0 {
         return 0;
@@ -141,7 +142,7 @@ fn decimals(value: f64, digits: usize) -> usize {
     (digits as i32 - 1 - exponent).clamp(0, 9) as usize
 }
 
-/// So many decimals, and never `-0`.
+/// A fixed number of decimals, and never `-0`.
 fn fixed(value: f64, decimals: usize) -> String {
     if value.abs() >= 1e9 {
         return exponent(value);
@@ -153,8 +154,8 @@ fn fixed(value: f64, decimals: usize) -> String {
     }
 }
 
-/// A number with so many significant digits (more where it is a longer whole number); trailing zeros are kept,
-/// so that columns line up: `12.34`, `1.00e300`, `5.12e-9`.
+/// A number with this many significant digits (more for a longer whole number); trailing zeros are kept, so that
+/// columns line up: `12.34`, `1.00e300`, `5.12e-9`.
 pub fn significant(value: f64, digits: usize) -> String {
     if !value.is_finite() {
         return "n/a".to_owned();
@@ -170,7 +171,7 @@ pub fn significant(value: f64, digits: usize) -> String {
     fixed(value, (digits as i32 - 1 - exponent).clamp(0, 6) as usize)
 }
 
-/// A number that a user set, with three significant digits at most and no zeros behind them: `0.01`, `2.5`.
+/// A number that a user set, with at most three significant digits and no trailing zeros: `0.01`, `2.5`.
 pub fn set_number(value: f64) -> String {
     let text = significant(value, 3);
     match text.contains('.') && !text.contains('e') {
@@ -179,7 +180,7 @@ pub fn set_number(value: f64) -> String {
     }
 }
 
-/// A number with so many significant digits and a suffix: `477.9k`, `1.271M`, `12.34`.
+/// A number with this many significant digits and a suffix: `477.9k`, `1.271M`, `12.34`.
 pub fn compact(value: f64, digits: usize) -> String {
     Scale::of(value, "1", digits).with_unit(value)
 }
@@ -195,12 +196,12 @@ pub fn ratio(value: f64) -> String {
     }
 }
 
-/// A ratio near 1, where hundredths hide what it is about: `1.004`.
+/// A ratio near 1, for which hundredths are too coarse: `1.004`.
 pub fn ratio_near_1(value: f64) -> String {
     if value.is_finite() { fixed(value, 3) } else { "n/a".to_owned() }
 }
 
-/// A share: `12%`, `8.9%`, `<0.1%` for what is above nothing and would print as nothing.
+/// A share: `12%`, `8.9%`, `<0.1%` for a positive share that would print as 0.
 pub fn percent(share: f64) -> String {
     if share.is_finite() { format!("{}%", bare_percent(share)) } else { "n/a".to_owned() }
 }
@@ -215,8 +216,7 @@ fn bare_percent(share: f64) -> String {
     }
 }
 
-/// A share that is nearly all, where whole per cents hide what is missing: `99.8%`, and `100%` only where nothing
-/// is.
+/// A share of nearly all, for which whole per cents are too coarse: `99.8%`, and `100%` only if nothing is missing.
 pub fn most_percent(share: f64) -> String {
     match 100.0 * share {
         v if !(98.95..100.0).contains(&v) => percent(share),
@@ -234,7 +234,7 @@ pub fn set_percent(share: f64) -> String {
 /// A ratio's distance from 1 with its sign: `+57%`, `-3.2%`.
 pub fn change(ratio: f64) -> String {
     let sign = if ratio >= 1.0 && ratio.is_finite() { "+" } else { "" };
-    // Beside its ends, which may have either sign, `<0.1%` would be hard to read.
+    // With its ends, which may have either sign, `<0.1%` would be hard to read.
     let is_nothing = (ratio - 1.0).abs() < 0.0005;
     format!("{sign}{}", if is_nothing { "0.0%".to_owned() } else { percent(ratio - 1.0) })
 }
@@ -274,7 +274,7 @@ pub fn bytes(bytes: u64) -> String {
     threadwise_machine::words::bytes(bytes)
 }
 
-/// A count with its thousands set apart: `294,528`.
+/// A count with a thousands separator: `294,528`.
 pub fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::new();
@@ -301,7 +301,7 @@ pub fn count_word(count: u32) -> String {
     WORDS.get(count as usize).map_or_else(|| count.to_string(), |word| (*word).to_owned())
 }
 
-/// A text with a capital at its start. The symbols of the scaling law stay as they are: Σ is a sum.
+/// A text with an initial capital. The symbols of the scaling law stay as they are: Σ is a sum.
 pub fn capital(text: &str) -> String {
     let mut letters = text.chars();
     match letters.next() {

@@ -1,12 +1,11 @@
-//! Sentences as spans: plain text, figures, intervals, commands. Renderers set them apart without reading the
-//! English.
+//! Sentences as spans: plain text, figures, intervals, commands. Renderers format them without parsing the English.
 
 use crate::numbers;
 use crate::{Interval, Mark, Ratio};
 use serde::{Serialize, Serializer};
 use std::fmt;
 
-/// What a span is.
+/// Class of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     /// Words.
@@ -22,11 +21,11 @@ pub enum Class {
 /// A piece of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Span {
-    /// What it is.
+    /// Its class.
     pub class: Class,
     /// Its text; a command without its backticks.
     pub text: String,
-    /// Of the interval of a ratio, the ends that decide, where they are others.
+    /// For the interval of a ratio, the deciding ends, if they differ.
     decides: Option<String>,
 }
 
@@ -40,7 +39,7 @@ impl Prose {
         &self.0
     }
 
-    /// Whether there is nothing in it.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -52,7 +51,7 @@ impl Prose {
         prose
     }
 
-    /// A figure: a number that was turned into text with its unit.
+    /// A figure: a number as text with its unit.
     pub fn figure(text: impl Into<String>) -> Self {
         Self::of(Class::Figure, text)
     }
@@ -62,8 +61,8 @@ impl Prose {
         Self::of(Class::Command, text)
     }
 
-    /// A ratio as a distance from 1: `+57% [52, 62]`; from 3 on, where a factor is read more easily than hundreds
-    /// of percent, `3.20x [3.10, 3.30]`.
+    /// A ratio as a distance from 1: `+57% [52, 62]`; from 3 on, where a factor is easier to read than hundreds of
+    /// percent, `3.20x [3.10, 3.30]`.
     pub fn change(ratio: &Ratio) -> Self {
         if ratio.value >= FACTOR {
             return ratio.into();
@@ -73,7 +72,7 @@ impl Prose {
         prose.decided_by(ratio, Self::change)
     }
 
-    /// The text of a ratio, which knows the ends that decide in the same form.
+    /// The text of a ratio, which includes the deciding ends in the same format.
     fn decided_by(mut self, ratio: &Ratio, form: fn(&Ratio) -> Self) -> Self {
         if (ratio.low, ratio.high) == (ratio.adjusted_low, ratio.adjusted_high) {
             return self;
@@ -86,7 +85,7 @@ impl Prose {
         self
     }
 
-    /// The same with the ends that decide, adjusted for all comparisons, in the place of a ratio's own.
+    /// The text with the deciding ends, adjusted for all comparisons, in place of a ratio's own.
     pub fn decisive(mut self) -> Self {
         for span in &mut self.0 {
             if let Some(ends) = span.decides.take() {
@@ -108,12 +107,12 @@ impl Prose {
         prose
     }
 
-    /// A sign and what it means, for a legend.
+    /// A sign and its meaning, for a legend.
     pub fn sign(mark: Mark) -> Self {
         format!("{} {}", mark.sign(), mark.words()).into()
     }
 
-    /// Adds what follows.
+    /// Appends.
     pub fn push(&mut self, more: impl Into<Self>) {
         for Span { class, text, decides } in more.into().0 {
             self.push_span(class, &text);
@@ -131,8 +130,8 @@ impl Prose {
         }
     }
 
-    /// A template with a part for each `{}`; what stands between backticks is a command. Parts are
-    /// taken as they are, since they may hold a text from elsewhere. Called by [`crate::prose!`], which counts.
+    /// A template with a part for each `{}`; text between backticks is a command. Parts are taken literally, since they
+    /// may hold a text from elsewhere. Called by [`crate::prose!`], which counts.
     pub fn fill(template: &str, parts: Vec<Self>) -> Self {
         let mut prose = Self::default();
         let mut parts = parts.into_iter();
@@ -154,7 +153,7 @@ impl Prose {
         prose
     }
 
-    /// Several with the same words between them.
+    /// Several with a separator.
     pub fn join(parts: impl IntoIterator<Item = Self>, between: &str) -> Self {
         let mut prose = Self::default();
         for (at, part) in parts.into_iter().enumerate() {
@@ -180,7 +179,7 @@ impl Prose {
         }
     }
 
-    /// The same without these words at its start.
+    /// The text without this prefix.
     pub fn without_start(mut self, words: &str) -> Self {
         if let Some(first) = self.0.first_mut() {
             first.text = first.text.strip_prefix(words).unwrap_or(&first.text).to_owned();
@@ -188,7 +187,7 @@ impl Prose {
         self
     }
 
-    /// The same with a capital at its start.
+    /// The text with an initial capital.
     pub fn capital(mut self) -> Self {
         if let Some(first) = self.0.first_mut().filter(|first| first.class == Class::Text) {
             first.text = numbers::capital(&first.text);
@@ -261,13 +260,13 @@ impl From<&Interval> for Prose {
     }
 }
 
-/// What stands in the place of an interval that one block does not have.
+/// Text in place of an interval that one block does not have.
 const ONE_BLOCK: &str = " (1 block, no interval)";
 
-/// From here on a change is written as a factor.
+/// From this ratio on a change is written as a factor.
 const FACTOR: f64 = 3.0;
 
-/// How many parts a template takes.
+/// Number of parts of a template.
 pub const fn places(template: &str) -> usize {
     let bytes = template.as_bytes();
     let (mut at, mut count) = (0, 0);
@@ -280,8 +279,8 @@ pub const fn places(template: &str) -> usize {
     count
 }
 
-/// A sentence from a template and a part for each `{}`, counted when it is compiled:
-/// `prose!("{} against {}: see `threadwise report`.", &ratio, name)`.
+/// A sentence from a template and a part for each `{}`, counted at compile time: `prose!("{} against {}: see
+/// `threadwise report`.", &ratio, name)`.
 #[macro_export]
 macro_rules! prose {
     ($template:literal $(, $part:expr)* $(,)?) => {{

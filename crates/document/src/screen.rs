@@ -11,10 +11,10 @@ use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 /// Most columns of a line.
 pub const WIDTH: usize = 96;
 
-/// Most lines of a screen, empty ones included.
+/// Most lines of a screen, including empty ones.
 pub const LINES: usize = 24;
 
-/// Columns of the word that stands before each part, with the space behind it.
+/// Columns of the label of each part, with a space.
 pub const LABEL: usize = 8;
 
 /// Most lines of each part.
@@ -23,25 +23,25 @@ const TRUST_LINES: usize = 2;
 const SET_LINES: usize = 2;
 const WHY_LINES: usize = 2;
 
-/// Most rows of the table, its headings apart.
+/// Most rows of the table, without its headings.
 pub const ROWS: usize = 8;
 
 /// Columns of a bar in its table.
 pub const BAR: usize = 16;
 
-/// A screen, in the order in which it is read.
+/// A screen, in reading order.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Screen {
     /// What was run, on what.
     pub subject: String,
-    /// The answer; where it is not known, that it is not, and what would make it known.
+    /// The answer; if it is unknown, that it is, and how to find it.
     pub answer: Vec<Prose>,
     /// How far to trust it.
     pub trust: Trust,
-    /// The figures that the answer rests on.
+    /// The figures that the answer is based on.
     #[serde(skip)]
     pub table: Option<Table>,
-    /// What to set: empty where nothing is shown, or nothing has to be changed.
+    /// What to set: empty if nothing is shown, or nothing has to be changed.
     pub set: Vec<Prose>,
     /// Why it is so.
     pub why: Vec<Prose>,
@@ -56,7 +56,7 @@ pub struct Screen {
 pub struct Trust {
     /// One of four words.
     pub level: TrustLevel,
-    /// Why it is no more than that; of a good one how far ratios hold.
+    /// Why it is no better; for a good one how well ratios hold.
     pub reasons: Vec<Prose>,
 }
 
@@ -69,14 +69,14 @@ pub enum TrustLevel {
     Good,
     /// Ratios hold; rates, or some of the ratios, may not.
     Fair,
-    /// Something is wrong with the measurement: nothing is to be set by it.
+    /// Something is wrong with the measurement: do not base settings on it.
     Low,
     /// Nothing can be said.
     None,
 }
 
 impl TrustLevel {
-    /// Whether something may be set by such an answer.
+    /// Whether settings may be based on such an answer.
     pub fn allows_setting(self) -> bool {
         self <= Self::Fair
     }
@@ -93,7 +93,7 @@ impl fmt::Display for TrustLevel {
     }
 }
 
-/// A line that is no longer than a screen is wide.
+/// A line that fits the width of a screen.
 pub fn cut(line: &str) -> String {
     match line.chars().count() <= WIDTH {
         true => line.to_owned(),
@@ -101,17 +101,17 @@ pub fn cut(line: &str) -> String {
     }
 }
 
-/// The sentences of an answer that a screen has room for, from the first: what a table beside it need not say again.
+/// The sentences of an answer that fit on a screen, from the first, which a table on it need not repeat.
 pub fn answer_fitting(sentences: Vec<Prose>) -> Vec<Prose> {
     fitting(sentences, ANSWER_LINES, 0)
 }
 
 impl Screen {
-    /// The same within its limits: of each part the sentences that fit, from its start, and of the table its first rows.
+    /// The screen within its limits: the sentences of each part that fit, from its start, and the table's first rows.
     pub fn fitted(mut self) -> Self {
         self.answer = fitting(self.answer, ANSWER_LINES, 0);
         self.trust.reasons = fitting(self.trust.reasons, TRUST_LINES, self.trust.level.to_string().len() + 2);
-        // A line to set is whole or not there, and one of several may be of no use alone.
+        // A line to set is shown whole or not at all, and one of several may be useless alone.
         let room = |line: &Prose| joined(std::slice::from_ref(line)).chars().count() <= WIDTH - LABEL;
         if self.trust.level.allows_setting() && (self.set.len() > SET_LINES || !self.set.iter().all(room)) {
             let lines = counted(self.set.len(), "line");
@@ -128,8 +128,8 @@ impl Screen {
     }
 }
 
-/// The sentences, from the first, that fit into so many lines together, of which the first begins so far to the right.
-/// A first one that does not fit alone ends at the last semicolon, or at the last comma, before which it does.
+/// The sentences, from the first, that fit into this many lines together, the first of which is indented. If the first
+/// one does not fit alone it ends at the last semicolon, or the last comma, before which it does.
 fn fitting(sentences: Vec<Prose>, lines: usize, indent: usize) -> Vec<Prose> {
     // A word of as many columns stands for what is before the first one.
     let before = "x".repeat(indent.saturating_sub(1));
@@ -150,7 +150,7 @@ fn fitting(sentences: Vec<Prose>, lines: usize, indent: usize) -> Vec<Prose> {
     taken
 }
 
-/// Sentences one behind the other, commands without the signs around them.
+/// Sentences joined with spaces, commands without backticks.
 fn joined(sentences: &[Prose]) -> String {
     let words = |sentence: &Prose| sentence.spans().iter().map(|span| span.text.as_str()).collect::<String>();
     sentences.iter().map(words).collect::<Vec<_>>().join(" ")
@@ -169,7 +169,7 @@ pub fn wrap(line: &str, width: usize) -> Vec<String> {
 }
 
 impl Prose {
-    /// Its sentences: each ends with a full stop that a space and a capital letter follow.
+    /// Its sentences: each ends with a full stop followed by a space and a capital letter.
     pub fn sentences(&self) -> Vec<Self> {
         let mut all = vec![Self::default()];
         for Span { class, text, .. } in self.spans() {
@@ -189,7 +189,7 @@ impl Prose {
         all
     }
 
-    /// It up to each of these signs in its words, the longest first, each with a full stop.
+    /// Its prefixes up to each of these signs, the longest first, each with a full stop.
     fn cut_at(&self, sign: &str) -> Vec<Self> {
         let mut found = Vec::new();
         let mut before = Self::default();
@@ -209,7 +209,7 @@ impl Prose {
     }
 }
 
-/// Behind the first full stop that ends a sentence and has something behind it: a capital letter, a figure or a command.
+/// After the first full stop that ends a sentence and is followed by a capital letter, a figure or a command.
 fn end_of_sentence(text: &str) -> Option<usize> {
     let begins = |rest: &str| rest.is_empty() || rest.starts_with(|sign: char| sign.is_uppercase());
     text.match_indices(". ").map(|(at, _)| at + 1).find(|at| begins(text[*at..].trim_start()))

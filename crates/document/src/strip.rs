@@ -1,51 +1,49 @@
-//! The strip: what state each logical CPU was in over the time of a study, with the speed of slices above it on
-//! the same axis.
+//! The strip: the state of each logical CPU over the time of a study, with the speed of slices above it on the same
+//! axis.
 //!
-//! Time is cut into columns of equal length, so that a strip of ten thousand slices has no more of them than one
-//! of a hundred. Where several states fall into one column it has their shares. Breaks, such as those between
-//! blocks, are cut out.
+//! Time is divided into columns of equal length, so that a strip of ten thousand slices has no more of them than one of
+//! a hundred. A column with several states has their shares. Breaks, such as those between blocks, are cut out.
 
 use serde::Serialize;
 
 /// States and speeds over time.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Strip {
-    /// How wide it is, breaks included.
+    /// Its width, including breaks.
     pub columns: u32,
     /// Time of a column, seconds.
     pub column_s: f64,
     /// Stretches of time without a break, in order.
     pub pieces: Vec<Piece>,
-    /// What the numbers of states mean, in the order in which they are listed.
+    /// Meaning of the numbers of states, in the order of the legend.
     pub states: Vec<StripState>,
-    /// A row each: OS numbers of logical CPUs.
+    /// One row each: OS numbers of logical CPUs.
     pub cpus: Vec<u32>,
     /// States of rows of `cpus`.
     pub cells: Vec<StripCell>,
-    /// A row each: treatments.
+    /// One row each: treatments.
     pub treatments: Vec<String>,
     /// Speeds of rows of `treatments`.
     pub points: Vec<StripPoint>,
 }
 
-/// A stretch of time without a break: block, first column, columns, start and end in seconds since the study's
-/// start.
+/// A stretch of time without a break: block, first column, columns, start and end in seconds since the study's start.
 pub type Piece = (u32, u32, u32, f64, f64);
 
 /// A state: its letter on a terminal and its name.
 pub type StripState = (char, &'static str);
 
-/// Neighbouring columns of a row with the same states: row, first column, columns, each state with its share of
-/// the time.
+/// Neighbouring columns of a row with the same states: row, first column, columns, each state with its share of the
+/// time.
 pub type StripCell = (u32, u32, u32, Vec<(u8, f64)>);
 
-/// Slices of a treatment that lie in the same columns and were in the same state: row, their middle in columns,
-/// median of their speeds over the treatment's usual one, state, how many, their block, round of a single one.
+/// Slices of a treatment in the same columns and the same state: row, their middle in columns, median of their speeds
+/// over the treatment's usual one, state, how many, their block, round of a single one.
 pub type StripPoint = (u32, f64, f64, u8, u32, u32, Option<u32>);
 
 impl Strip {
-    /// Time that each state had in some columns of a row, in columns: one entry a state. Columns of which nothing
-    /// is known are in none.
+    /// Time of each state in some columns of a row, in columns: one entry per state. Columns with an unknown state are
+    /// left out.
     pub fn time_in(&self, row: u32, first: f64, end: f64) -> Vec<f64> {
         let mut times = vec![0.0; self.states.len()];
         for (_, from, columns, shares) in self.cells.iter().filter(|cell| cell.0 == row) {

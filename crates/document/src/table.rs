@@ -1,5 +1,4 @@
-//! Tables whose columns say what they hold and what to do when there is little room, and whose cells are values
-//! and not text.
+//! Tables whose columns say what they hold and how to narrow them, and whose cells are values, not text.
 
 use crate::{Interval, Prose, Ratio, Says};
 
@@ -9,9 +8,9 @@ pub enum Shown {
     /// On every medium.
     #[default]
     Everywhere,
-    /// On the page alone: too much for a terminal.
+    /// On the page only: too much for a terminal.
     Page,
-    /// On a terminal alone: what charts show on the page.
+    /// On a terminal only: what charts show on the page.
     Terminal,
 }
 
@@ -22,30 +21,30 @@ pub struct Table {
     pub caption: Prose,
     /// Columns from the left; the first names the row.
     pub columns: Vec<Column>,
-    /// Rows from above.
+    /// Rows from the top.
     pub rows: Vec<Row>,
-    /// Whether a terminal needs no headings above its few columns: the caption says what they are.
+    /// Whether a terminal needs no headings above its few columns: the caption explains them.
     pub is_plain: bool,
     /// Where it is shown.
     pub shown: Shown,
-    /// What is said below it where columns were left out for want of room.
+    /// Text below it if columns were left out to save room.
     pub when_narrow: Prose,
 }
 
 /// A column.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Column {
-    /// Heading, the unit with it.
+    /// Heading, including the unit.
     pub name: String,
-    /// Whether it holds figures, which stand at its right edge.
+    /// Whether it holds figures, which are right-aligned.
     pub is_figure: bool,
-    /// What becomes of it when there is little room.
+    /// How it is narrowed.
     pub narrow: Narrow,
     /// Where it is shown.
     pub shown: Shown,
 }
 
-/// What becomes of a column when there is little room. Steps are taken together, from 1 on, until the table fits.
+/// How a column is narrowed if there is little room. Steps are taken together, from 1 on, until the table fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Narrow {
     /// Step at which its cells take their short form ([`Cell`]); 0 never.
@@ -68,11 +67,11 @@ pub enum Row {
 pub enum Cell {
     /// Words.
     Text(String),
-    /// A name with what explains it; short: the name alone.
+    /// A name with an explanation; short: the name alone.
     Named {
         /// Name.
         name: String,
-        /// Explanation, such as a placement; nothing is added where it is empty or the name itself.
+        /// Explanation, such as a placement; omitted if it is empty or equals the name.
         about: String,
     },
     /// A number of things.
@@ -87,34 +86,34 @@ pub enum Cell {
     /// A value with its interval; short: with the longer side as a share, `10.2 s ±1.0%`.
     Interval(Interval),
     /// A share of all with its interval, `24% [16, 33]`, however little room there is: a share of it would be read as
-    /// points of per cent.
+    /// percentage points.
     Share(Interval),
-    /// The value of an interval alone, where there is no room for its ends anywhere.
+    /// The value of an interval alone, if there is no room for its ends anywhere.
     Mean(Interval),
     /// A ratio with its interval and its sign; short: `▲ 1.27x ±3.0%`.
     Ratio(Ratio, Says),
     /// A ratio without a judgement.
     BareRatio(Ratio),
-    /// Bounds of a value that is known no better: `1.2–1.9`; one figure where they are the same.
+    /// Bounds of an uncertain value: `1.2–1.9`; one figure if they are equal.
     Bounds {
-        /// At the least.
+        /// Lower bound.
         low: f64,
-        /// At the most.
+        /// Upper bound.
         high: f64,
         /// Unit of both.
         unit: &'static str,
     },
-    /// A bar beside a figure, on a terminal alone.
+    /// A bar next to a figure, on a terminal only.
     Bar {
         /// How much of it is filled, 0 to 1.
         share: f64,
         /// Its columns.
         columns: usize,
     },
-    /// Several in one.
+    /// Several cells in one.
     Both(Box<Cell>, Box<Cell>),
-    /// Nothing, and why: a dash, with its reason where there is room for one. The reason may be empty where it
-    /// goes without saying.
+    /// A gap and its reason: a dash, with its reason if there is room for one. The reason may be empty if it is
+    /// obvious.
     Gap(String),
 }
 
@@ -129,7 +128,7 @@ impl Cell {
         Self::Gap(String::new())
     }
 
-    /// A name with what explains it.
+    /// A name with an explanation.
     pub fn named(name: &str, about: &str) -> Self {
         Self::Named { name: name.to_owned(), about: about.to_owned() }
     }
@@ -161,19 +160,19 @@ impl Column {
         Self { name: name.into(), is_figure: true, ..Self::default() }
     }
 
-    /// The same, left out at a step of narrowing.
+    /// A column of figures that is left out at a step of narrowing.
     pub fn drop_at(mut self, step: u8) -> Self {
         self.narrow.drop_at = step;
         self
     }
 
-    /// The same, shortened at a step of narrowing.
+    /// The column, shortened at a step of narrowing.
     pub fn shorten_at(mut self, step: u8) -> Self {
         self.narrow.shorten_at = step;
         self
     }
 
-    /// The same, on one medium alone.
+    /// The column, on one medium only.
     pub fn shown(mut self, shown: Shown) -> Self {
         self.shown = shown;
         self
@@ -195,19 +194,19 @@ impl Table {
         }
     }
 
-    /// The same, on one medium alone.
+    /// The table, on one medium only.
     pub fn shown(mut self, shown: Shown) -> Self {
         self.shown = shown;
         self
     }
 
-    /// The same without headings on a terminal.
+    /// The table without headings on a terminal.
     pub fn plain(mut self) -> Self {
         self.is_plain = true;
         self
     }
 
-    /// Places of the columns that a medium shows.
+    /// Indexes of the columns that a medium shows.
     pub fn places(&self, shows: fn(Shown) -> bool) -> Vec<usize> {
         (0..self.columns.len()).filter(|at| shows(self.columns[*at].shown)).collect()
     }

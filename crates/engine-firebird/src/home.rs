@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(lines, "DatabaseAccess = Restrict /data/my base's ü\nProviders = Engine12\n");
         for path in ["/data/a;b", "/data/#1", "/data/$(x)", "/data/a\nb"] {
             let message = confined(&programs, Path::new(path)).unwrap_err().to_string();
-            assert!(message.contains("choose another folder") && !message.contains('\n'), "{message}");
+            assert!(message.contains("choose another data folder") && !message.contains('\n'), "{message}");
         }
     }
 
@@ -207,6 +207,6 @@ mod tests {
     fn a_path_that_firebird_would_misread_is_refused() {
         assert!(check_path(Path::new("/data/my base's \"ü\"")).is_ok());
         let message = check_path(Path::new("/data/host:base")).unwrap_err().to_string();
-        assert!(message.contains("expects a host") && message.contains("another folder"), "{message}");
+        assert!(message.contains("expects a host") && message.contains("another data folder"), "{message}");
     }
 }

@@ -57,7 +57,7 @@ mod tests {
         for (option, value, part) in [
             ("storage", word("memory"), "own files"),
             ("short", OptionValue::Integer(2), "short"),
-            ("settings.maxdop", OptionValue::Integer(3), "yours"),
+            ("settings.maxdop", OptionValue::Integer(3), "your own server"),
             ("jit", OptionValue::Flag(true), "no such setting"),
             ("scale", OptionValue::Integer(0), "is allowed"),
         ] {

@@ -76,6 +76,6 @@ mod tests {
             assert!(share.iter().any(|line| line.contains(why) && line.starts_with("a share")), "{share:?}");
         }
         let unknown = judged(&Cpus::default(), &OnNode::default(), Measures::Machine).unwrap();
-        assert!(unknown[0].contains("could not be read"));
+        assert!(unknown[0].contains("it is unknown whether"));
     }
 }

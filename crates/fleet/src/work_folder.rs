@@ -56,7 +56,7 @@ impl Drop for WorkFolder {
 
 impl WorkFolder {
     /// Locks the work folder of a cell: that of an earlier attempt, or a new one. A cell that was refused or failed
-    /// continues from what it left.
+    /// starts again from what it left.
     ///
     /// # Errors
     /// Another process has locked it, its folder is unusable, or nothing can be written.

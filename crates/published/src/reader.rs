@@ -173,11 +173,11 @@ mod tests {
 
     #[test]
     fn broken_files_are_refused_with_what_is_wrong() {
-        assert!(said("version = 1", "version = 2").contains("version 2"));
+        assert!(said("version = 1", "version = 2").contains("version is 2"));
         assert!(said("section = 5", "chapter = 5").contains("unknown field `chapter`"));
         assert!(said("id = \"two-cores\"", "id = \"two-sockets\"").contains("two arms"));
-        assert!(said("arm = \"two-cores\"", "arm = \"three\"").contains("the arm 'three'"));
-        assert!(said("figure = \"smt-yield\"", "figure = \"x\"").contains("the figure 'x'"));
+        assert!(said("arm = \"two-cores\"", "arm = \"three\"").contains("the unknown arm 'three'"));
+        assert!(said("figure = \"smt-yield\"", "figure = \"x\"").contains("the unknown figure 'x'"));
         assert!(
             said("value = \"955,750\"", "value = \"many\"").contains("'reads-two-sockets' has no number")
         );

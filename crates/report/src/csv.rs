@@ -1,8 +1,8 @@
-//! Raw exports as CSV (RFC 4180): one line per run, slice, execution of a query, item of a work list or logical
-//! CPU in a look, units last in column names.
+//! Raw exports as CSV (RFC 4180): one line per run, slice, execution of a query, item of a work list or logical CPU in
+//! a look, units last in column names.
 //!
-//! A text cell that a spreadsheet would take for a formula gets a leading `'` (OWASP, "CSV
-//! Injection"): result files come by mail, and their names and messages are not ours.
+//! A text cell that a spreadsheet would take for a formula gets a leading `'` (OWASP, "CSV Injection"): result files
+//! come by mail, and their names and messages are not trusted.
 
 use crate::json::form::merged;
 use crate::json::lines;
@@ -46,7 +46,7 @@ const LOOK_COLUMNS: &str = "\
 /// Counters that always have a column, so that programs can rely on it.
 const QUERY_COUNTERS: [&str; 2] = ["read_bytes", "spill_bytes"];
 
-/// Columns of short queries, behind all others; none in a study without them.
+/// Columns of short queries, after all others; none in a study without them.
 const SHORT_COLUMNS: [&str; 2] = ["short_queries", "short_latency_ns_p99"];
 
 /// Columns of every estimate.
@@ -62,8 +62,8 @@ pub fn results_csv(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportE
     table(out, RESULT_COLUMNS, Vec::new(), results(facts).into_iter().map(|row| (row, Vec::new())))
 }
 
-/// Every run, those of long windows last, failed and superseded ones too; engine counters follow the fixed columns, then `metric/NAME`
-/// for each metric of a command's output, empty where a run has none.
+/// Every run, including failed and superseded ones, those of long windows last; engine counters follow the fixed
+/// columns, then `metric/NAME` for each metric of a command's output, empty if a run has none.
 ///
 /// # Errors
 /// The writer's.
@@ -108,7 +108,7 @@ pub fn slices_csv(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportEr
     table(out, &more.after(SLICE_COLUMNS), more.headings(), rows)
 }
 
-/// What stands behind the fixed columns of runs and slices.
+/// Columns after the fixed ones of runs and slices.
 struct More {
     has_long_windows: bool,
     /// Names of the engine's counters.
@@ -132,7 +132,7 @@ impl More {
         }
     }
 
-    /// Fixed columns, with that of long windows where the study has some.
+    /// Fixed columns, with that of long windows if the study has some.
     fn after(&self, columns: &str) -> String {
         format!("{columns}{}", if self.has_long_windows { ",long_window" } else { "" })
     }
@@ -143,8 +143,8 @@ impl More {
         self.counters.iter().cloned().chain(metrics).chain(short).collect()
     }
 
-    /// The cells of some slices of a run. Short queries are counted; the 99th percentile of their latency is empty where
-    /// there is none.
+    /// The cells of some slices of a run. Short queries are counted; the 99th percentile of their latency is empty
+    /// without any.
     fn cells(&self, run: &Run, slices: &[Slice]) -> Vec<Value> {
         let counter = |name: &String| json!(slices.iter().map(|slice| slice.counter(name)).sum::<u64>());
         let said: BTreeMap<&str, Option<f64>> = lines::said(run).collect();
@@ -170,10 +170,9 @@ fn metric_names(facts: &Facts<'_>) -> Vec<String> {
     names.into_iter().collect()
 }
 
-/// Every execution of a query in every run, failed and superseded ones too; the engine's counters over
-/// it follow the fixed columns, `read_bytes` and `spill_bytes` first. A cell is empty where a figure is
-/// not known. `window_start_ns` counts from the study's start, `started_ns` from the window's, `plan` is
-/// a short name of the plan's text.
+/// Every execution of a query in every run, including failed and superseded ones; the engine's counters over it follow
+/// the fixed columns, `read_bytes` and `spill_bytes` first. A cell is empty if a figure is unknown. `window_start_ns`
+/// counts from the study's start, `started_ns` from the window's, `plan` is a short name of the plan's text.
 ///
 /// # Errors
 /// The writer's.
@@ -190,9 +189,9 @@ pub fn queries_csv(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportE
     table(out, QUERY_COLUMNS, names.iter().map(|name| (*name).to_owned()).collect(), rows)
 }
 
-/// Every item of a work list in every run, failed and superseded ones too, as far as it was reported.
-/// `index` is its place in the list and `job` who did it, both from 0; `started_ns` counts from the
-/// start of the run's window.
+/// Every item of a work list in every run, including failed and superseded ones, as far as it was reported. `index` is
+/// its place in the list and `job` the job that did it, both from 0; `started_ns` counts from the start of the run's
+/// window.
 ///
 /// # Errors
 /// The writer's.
@@ -202,10 +201,10 @@ pub fn items_csv(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportErr
     table(out, ITEM_COLUMNS, Vec::new(), rows)
 }
 
-/// Every logical CPU in every look around a slice, failed and superseded runs too. `start_ns` counts from the
-/// study's start, `took_ns` is of the whole look; `state` is the word of `threadwise watch --json`, empty for
-/// runs that are not valid, `line_ns` one move of a cache line to and from the logical CPU `line_to`, and
-/// `adds_per_step_without` the width while the logical CPU `without` stood still.
+/// Every logical CPU in every look around a slice, including failed and superseded runs. `start_ns` counts from the
+/// study's start, `took_ns` is of the whole look; `state` is the word of `threadwise watch --json`, empty for runs that
+/// are not valid, `line_ns` one move of a cache line to and from the logical CPU `line_to`, and `adds_per_step_without`
+/// the width while the logical CPU `without` stood still.
 ///
 /// # Errors
 /// The writer's.
@@ -214,7 +213,7 @@ pub fn looks_csv(facts: &Facts<'_>, out: &mut dyn Write) -> Result<(), ReportErr
     table(out, LOOK_COLUMNS, Vec::new(), rows)
 }
 
-/// A line a row: its fields by the names of the fixed columns, then its other cells.
+/// One line per row: its fields by the names of the fixed columns, then its other cells.
 fn table(
     out: &mut dyn Write,
     fixed: &str,
@@ -236,7 +235,7 @@ fn table(
     Ok(writer.flush()?)
 }
 
-/// Empty where a figure is not known.
+/// Empty if unknown.
 fn cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -248,13 +247,13 @@ fn cell(value: &Value) -> String {
     }
 }
 
-/// A text cell that no spreadsheet runs.
+/// A text cell that no spreadsheet executes.
 fn guarded(text: &str) -> String {
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']);
     if formula { format!("'{text}") } else { text.to_owned() }
 }
 
-/// What lines of a run have beside those of JSON: its number, and what was planned.
+/// Fields that lines of a run have in addition to those of JSON: its number, and what was planned.
 fn planned(facts: &Facts<'_>, run: &Run) -> Value {
     let planned = facts.study.treatment(&run.treatment).map(|(_, treatment)| treatment);
     json!({
@@ -264,7 +263,7 @@ fn planned(facts: &Facts<'_>, run: &Run) -> Value {
     })
 }
 
-/// What slices did together; no rate where there was no window to divide by.
+/// Totals of slices; no rate without a window to divide by.
 fn sums(slices: &[Slice]) -> Value {
     let window_ns: u64 = slices.iter().map(|slice| slice.window_ns).sum();
     let rows: u64 = slices.iter().map(Slice::rows).sum();

@@ -1,5 +1,5 @@
-//! The machine as text: one line, and a drawing of packages, NUMA nodes, LLC domains, cores and
-//! logical CPUs that grows coarser until it fits on a screen.
+//! The machine as text: one line, and a drawing of packages, NUMA nodes, LLC domains, cores and logical CPUs that grows
+//! coarser until it fits on a screen.
 
 use crate::layout::{Bare, BareNode, CoreBox, CpuState, Layout, LlcBox, NodeBox, PackageBox, in_state};
 use crate::terminal::Style;
@@ -7,11 +7,11 @@ use crate::text::plain;
 use threadwise_document::numbers::{bytes, counted, cpu_list, significant};
 use threadwise_machine::{CpuSet, Topology};
 
-/// A drawing is made coarser until it has no more lines than this.
+/// Most lines of a drawing, which is made coarser until it fits.
 pub const MAX_LINES: usize = 40;
 
-/// The machine in one line: hypervisor, model, packages, cores, threads a core, NUMA nodes, LLC,
-/// allowed of present logical CPUs, quota.
+/// The machine in one line: hypervisor, model, packages, cores, threads per core, NUMA nodes, LLC, allowed of present
+/// logical CPUs, quota.
 pub fn topology_line(topology: &Topology) -> String {
     let identity = &topology.identity;
     let kind = match identity.hypervisor.as_deref() {
@@ -40,7 +40,7 @@ pub fn topology_line(topology: &Topology) -> String {
     parts.push(format!("{} of {} allowed", topology.allowed().len(), counted(present, "logical CPU")));
     parts.push(match topology.limits.quota_cpus {
         Some(quota) => format!("CPU quota {}", significant(quota, 3)),
-        None if topology.limits.is_quota_hidden() => "CPU quota not known".to_owned(),
+        None if topology.limits.is_quota_hidden() => "CPU quota unknown".to_owned(),
         None => "no CPU quota".to_owned(),
     });
     plain(&parts.join(", "), true)
@@ -69,8 +69,8 @@ fn llc_words(topology: &Topology) -> String {
     }
 }
 
-/// Draws the machine in at most about [`MAX_LINES`] lines of the style's width, with its limits
-/// below. `-` marks an offline logical CPU, `x` one that is not allowed.
+/// Draws the machine in at most about [`MAX_LINES`] lines of the style's width, with its limits below. `-` marks an
+/// offline logical CPU, `x` one that is not allowed.
 pub fn drawing(topology: &Topology, style: Style) -> String {
     let layout = Layout::new(topology);
     let pen = Pen { topology, width: style.width.max(40), unicode: style.unicode };
@@ -96,7 +96,7 @@ pub fn drawing(topology: &Topology, style: Style) -> String {
     lines.join("\n")
 }
 
-/// The finest thing that has a line of its own.
+/// The finest level with a line of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Detail {
     Cores,
@@ -185,7 +185,7 @@ impl Pen<'_> {
         lines.push(line);
     }
 
-    /// What stands below the boxes: memory nodes, CPUs outside, limits, legend.
+    /// Lines below the boxes: memory nodes, CPUs outside, limits, legend.
     fn below(&self, layout: &Layout) -> Vec<String> {
         let mut lines = Vec::new();
         for why in [Bare::NotAllowed, Bare::Unknown, Bare::MemoryOnly] {
@@ -227,7 +227,7 @@ impl Pen<'_> {
         }
     }
 
-    /// Words and a CPU list on one line, the list cut where it does not fit.
+    /// Words and a CPU list on one line, the list cut if it does not fit.
     fn fit(&self, words: &str, cpus: &CpuSet) -> String {
         self.cut(format!("{words}: {}", cpu_list(cpus)))
     }
@@ -268,7 +268,7 @@ fn bare_line(layout: &Layout, why: Bare) -> Option<String> {
     Some(format!("NUMA node{s} {}: {}{memory}{more}", why.words(), first.number))
 }
 
-/// ` on 8 NUMA nodes`, where the packages' shape does not tell them: each has a part of one.
+/// ` on 8 NUMA nodes`, if the packages' shape does not show them: each has a part of one.
 fn on_nodes(packages: &[PackageBox]) -> String {
     if packages.iter().any(|package| package.nodes.len() != 1) {
         return String::new();

@@ -1,12 +1,11 @@
-//! Why a table has dashes: a line a reason, with a letter where a column has several, since a dash alone would not say
-//! which.
+//! Why a table has dashes: one line per reason, with a letter if a column has several.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use threadwise_document::{Cell, Row, Table};
 
-/// The table as it is shown, and the reasons of its dashes in the columns that are shown, by their places:
-/// `p99 -: too few steps`. Where a column has several, dashes have letters, and reasons too: `- a: not asked`.
+/// The displayed table, and the reasons of its dashes by displayed column: `p99 -: too few steps`. If a column has
+/// several, dashes and reasons have letters: `- a: not asked`.
 pub fn explained<'a>(table: &'a Table, shown: &[usize]) -> (Cow<'a, Table>, Vec<String>) {
     let mut lines: Vec<String> = Vec::new();
     for &at in shown {
@@ -40,7 +39,7 @@ fn lettered<'a>(table: &'a Table, shown: &[usize]) -> (Cow<'a, Table>, Vec<Strin
     (Cow::Owned(Table { rows, ..table.clone() }), lines.collect())
 }
 
-/// Why a cell is empty, where that does not go without saying.
+/// Why a cell is empty, unless it is obvious.
 fn reason(cell: &Cell) -> Option<&str> {
     if let Cell::Gap(why) = cell { Some(why.as_str()).filter(|why| !why.is_empty()) } else { None }
 }

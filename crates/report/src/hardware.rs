@@ -1,4 +1,4 @@
-//! What the renderers of a probe have in common beside what the analysis gives them.
+//! Common code of the renderers of a probe.
 
 use std::collections::BTreeMap;
 use threadwise_document::numbers;
@@ -8,7 +8,7 @@ pub use threadwise_analysis::hardware::shown::{
     SHARINGS, contradicts, cores, extent, level_name, mhz, sign, source_words, words,
 };
 
-/// A slowdown as `1.98x`; `-` where no round could be used.
+/// A slowdown as `1.98x`; `-` if no round could be used.
 pub fn slowdown(slowdown: Option<Slowdown>) -> String {
     slowdown.map_or_else(|| "-".to_owned(), |slowdown| format!("{}x", numbers::ratio(slowdown.median)))
 }
@@ -23,12 +23,11 @@ pub fn latency_ns(value: f64) -> String {
 pub struct Clocks<'a> {
     /// With the fewest others busy.
     pub alone: Option<&'a ClockReading>,
-    /// With the most others busy; `None` where there is one reading only.
+    /// With the most others busy; `None` if there is only one reading.
     pub crowded: Option<&'a ClockReading>,
 }
 
-/// Clocks by logical CPU. Where only the time stamp counter could be read, the chain of adds stands in
-/// for APERF and MPERF.
+/// Clocks by logical CPU. If only the time stamp counter could be read, the chain of adds replaces APERF and MPERF.
 pub fn clocks(probe: &Probe) -> BTreeMap<u32, Clocks<'_>> {
     let mut all: BTreeMap<u32, Clocks<'_>> = BTreeMap::new();
     for reading in probe.clocks.iter().filter(|reading| mhz(reading).is_some()) {

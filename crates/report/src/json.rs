@@ -1,8 +1,8 @@
-//! The JSON forms that others build on: version 1, documented in docs/JSON.md.
+//! The JSON forms for other programs: version 1, documented in docs/JSON.md.
 //!
-//! Fields are those of the values themselves, which derive `Serialize`; what is here are the forms of whole
-//! documents, and fields that are made from several values. Unknown is `null`; a number that is not finite is
-//! `null` too (serde_json makes it so).
+//! Fields are those of the values themselves, which derive `Serialize`; this module has the forms of whole documents,
+//! and fields that are made from several values. Unknown is `null`; a number that is not finite is `null` too
+//! (serde_json makes it so).
 
 mod by_state;
 pub(crate) mod form;
@@ -10,7 +10,7 @@ pub(crate) mod lines;
 mod machine;
 
 pub use form::VERSION;
-pub use lines::{items_jsonl, looks_jsonl, queries_jsonl, runs_jsonl, slices_jsonl, watched};
+pub use lines::{items_jsonl, looks_jsonl, neighbours, queries_jsonl, runs_jsonl, slices_jsonl, watched};
 pub use machine::{PlacementHere, probe, topology};
 
 use crate::terminal::DoctorRow;
@@ -60,7 +60,7 @@ pub fn report(facts: &Facts<'_>, document: &Document) -> String {
     pretty(merged(report, figures(facts)))
 }
 
-/// What was estimated, under the names that people and programs read.
+/// All estimates, under the names that people and programs read.
 pub(crate) fn figures(facts: &Facts<'_>) -> Value {
     let mut analysis = merged(json!(facts.analysis), json!({"noise_floor": facts.widest_floor()}));
     each_object(&mut analysis, &|fields| name_metrics(facts.study, fields));
@@ -119,24 +119,24 @@ pub fn changed(change: &Change<'_>) -> String {
     }))
 }
 
-/// A line of JSON: what a study says of second threads.
+/// A card as one line of JSON.
 pub fn card_line(facts: &Facts<'_>) -> String {
     text(json!(card::card(facts)).to_string())
 }
 
-/// A fleet: what was judged, with the studies that it was judged from. What tells machines apart is a hash of their
-/// ids, and not in it.
+/// A fleet: the judgement, with the studies that it is based on. It leaves out what identifies machines, a hash of
+/// their ids.
 pub fn fleet(fleet: &Fleet, judged: &Judged) -> String {
     pretty(merged(json!(judged), json!(fleet)))
 }
 
-/// The published studies, each with the command that redoes it.
+/// The published studies, each with the command that repeats it.
 pub fn published_list(all: &[Published]) -> String {
     let line = |one: &Published| json!({"name": one.name, "section": one.section, "about": one.about, "command": one.command});
     pretty(json!({"published": all.iter().map(line).collect::<Value>()}))
 }
 
-/// All of one; each figure with its number, what follows for it from others, and the command that redoes it.
+/// One published study; each figure with its number, its value derived from others, and the command that repeats it.
 pub fn published(one: &Published) -> String {
     let figures = list(&one.figures, |figure| {
         let redo = one.redo_figure(figure);
@@ -148,7 +148,7 @@ pub fn published(one: &Published) -> String {
     pretty(merged(json!(one), json!({"figures": figures})))
 }
 
-/// One beside a result file.
+/// A published study compared with a result file.
 pub fn published_beside(facts: &Facts<'_>, one: &Published) -> String {
     pretty(json!({"study": StudyLine::of(facts), "beside": beside_any(facts, one)}))
 }
@@ -158,12 +158,12 @@ pub fn fitted(source: &str, is_simulated: bool, laws: &[SeriesLaw]) -> String {
     pretty(json!({"source": source, "simulated": is_simulated, "series": laws}))
 }
 
-/// What counted spins can have cost: counts and what follows from them, as one object.
+/// Possible cost of counted spins: counts and derived figures, as one object.
 pub fn spins_counted(counted: &Counted, cost: &Cost) -> String {
     line(merged(json!(counted), json!(cost))) + "\n"
 }
 
-/// What was sampled of the spins of a running server.
+/// Samples of the spins of a running server.
 pub fn spins_sampled(pid: u32, seconds: u64, samples: &Samples) -> String {
     let functions = samples.by_function.iter();
     let functions = functions.map(
@@ -177,7 +177,7 @@ pub fn spins_sampled(pid: u32, seconds: u64, samples: &Samples) -> String {
     line(value) + "\n"
 }
 
-/// Something that can be run, or a placement that this machine can do.
+/// An entry of the list: something that can be run, or a placement that this machine supports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ListEntry {
     /// `question`, `preset`, `engine`, `workload`, `recipe`, `parser`, `placement`.
@@ -188,12 +188,12 @@ pub struct ListEntry {
     pub about: String,
 }
 
-/// An engine that is no part of the program itself.
+/// An engine outside the program.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct EngineEntry {
     /// Its name.
     pub name: String,
-    /// `environment` (a Python environment of ours) or `program` (on PATH).
+    /// `environment` (a Python environment that threadwise manages) or `program` (on PATH).
     pub kind: String,
     /// `ready`, `not installed`, `incomplete`, `outdated`, `foreign`.
     pub state: String,
@@ -210,24 +210,24 @@ pub struct EngineEntry {
     pub packages: BTreeMap<String, String>,
     /// Folder of the environment, or the program.
     pub path: String,
-    /// Disk space of the environment; both engines share one.
+    /// Disk space of the environment, which both engines share.
     pub size_bytes: Option<u64>,
 }
 
 /// A window of headroom.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HeadroomWindow<'a> {
-    /// When it was over (RFC 3339); `None` of a recorded one.
+    /// Its end (RFC 3339); `None` for a recorded one.
     pub utc: Option<&'a str>,
     /// Its length.
     pub window_ns: u64,
-    /// The SMT yield that capacity was counted with.
+    /// The SMT yield used for capacity.
     pub smt_yield: Bounds,
-    /// Where that is from: `given`, `study`, `published`.
+    /// Its source: `given`, `study`, `published`.
     pub yield_source: &'static str,
-    /// Clock now over that with all busy; `None` where it is not counted.
+    /// Clock now over that with all busy; `None` if it is not counted.
     pub clock_ratio: Option<f64>,
-    /// What was counted, of the machine and of its parts.
+    /// Counts of the machine and of its parts.
     pub rows: &'a [Row],
 }
 
@@ -246,7 +246,7 @@ pub fn headroom(window: &HeadroomWindow<'_>) -> String {
     line(window)
 }
 
-/// The doctor's checks in their order, and how many there are of each outcome.
+/// The doctor's checks in their order, and the number of each outcome.
 pub fn doctor(rows: &[DoctorRow<'_>]) -> String {
     let mut counts = json!({});
     for word in ["ok", "unknown", "warning", "problem"] {

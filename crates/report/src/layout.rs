@@ -1,7 +1,7 @@
-//! The machine as nested boxes, from which both drawings (terminal and HTML) are made.
+//! The machine as nested boxes, the source of both drawings (terminal and HTML).
 //!
-//! Order: package, NUMA node, LLC domain, core, logical CPU. A thing that does not nest (an LLC
-//! shared by two nodes) appears once in each; the lists of `topology --json` are exact.
+//! Order: package, NUMA node, LLC domain, core, logical CPU. A thing that does not nest (an LLC shared by two nodes)
+//! appears once in each; the lists of `topology --json` are exact.
 
 use threadwise_machine::topology::Core;
 use threadwise_machine::{CpuSet, Topology};
@@ -9,11 +9,11 @@ use threadwise_machine::{CpuSet, Topology};
 /// All boxes of a machine.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Layout {
-    /// One entry with `id` `None` where the system declares no package.
+    /// One entry with `id` `None` if the system declares no package.
     pub packages: Vec<PackageBox>,
     /// NUMA nodes without usable CPUs.
     pub bare_nodes: Vec<BareNode>,
-    /// CPUs that belong to no box because they are offline or not allowed.
+    /// CPUs outside every box because they are offline or not allowed.
     pub outside: Vec<CpuMark>,
 }
 
@@ -31,11 +31,11 @@ pub struct BareNode {
 /// Why a NUMA node has no usable CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Bare {
-    /// It has memory and no CPU: the node of every CPU is known, and it is another one.
+    /// It has memory and no CPU: the node of every CPU is known, and is another.
     MemoryOnly,
     /// It has CPUs, and none is allowed.
     NotAllowed,
-    /// Its CPUs are not known: some CPUs of the machine are not usable, and their node is not known.
+    /// Its CPUs are unknown: some CPUs of the machine are not usable, and their node is unknown.
     Unknown,
 }
 
@@ -88,7 +88,7 @@ pub struct NodeBox {
 pub struct LlcBox {
     /// Dense id.
     pub id: Option<u32>,
-    /// Cache level, where a cache of this domain is known.
+    /// Cache level, if a cache of this domain is known.
     pub level: Option<u32>,
     /// Its size in bytes.
     pub size_bytes: Option<u64>,
@@ -103,7 +103,7 @@ pub struct CoreBox {
     pub id: u32,
     /// Dense id of its kind.
     pub kind: u32,
-    /// Its logical CPUs, siblings that are not allowed included.
+    /// Its logical CPUs, including siblings that are not allowed.
     pub cpus: Vec<CpuMark>,
 }
 
@@ -121,7 +121,7 @@ pub struct CpuMark {
 pub enum CpuState {
     /// Online and allowed.
     Allowed,
-    /// Online, and kept from this process by a cpuset or an affinity mask.
+    /// Online, but excluded for this process by a cpuset or an affinity mask.
     NotAllowed,
     /// Offline.
     Offline,

@@ -1,10 +1,9 @@
-//! Findings to terminal, HTML, JSON and CSV. No engine, no system access, no clock: a report is a
-//! function of a [`Document`].
+//! Findings to terminal, HTML, JSON and CSV. No engine, no system access, no clock: a report is a function of a
+//! [`Document`].
 //!
-//! One renderer is one file and one line below. Every text of a document may come from a study
-//! file that somebody mailed, so each renderer escapes for its own medium: control and direction
-//! characters for the terminal ([`text::plain`]), markup for HTML (`html`), formulas for
-//! spreadsheets ([`csv`]).
+//! One renderer is one file and one line below. Every text of a document may come from a study file that was mailed, so
+//! each renderer escapes for its own medium: control and direction characters for the terminal ([`text::plain`]),
+//! markup for HTML (`html`), formulas for spreadsheets ([`csv`]).
 
 pub mod csv;
 pub mod drawing;
@@ -20,7 +19,7 @@ pub mod text;
 pub use threadwise_analysis::Facts;
 pub use threadwise_document::Document;
 
-/// Why a report could not be made.
+/// Errors of a report.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// The HTML template failed: a fault of the program.

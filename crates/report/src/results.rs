@@ -1,8 +1,8 @@
-//! Every estimate of a study as one flat list, and the answer as Markdown: what goes into spreadsheets, issues and pull
-//! requests. Raw runs and slices are exports ([`crate::csv`]).
+//! Every estimate of a study as one flat list, and the answer as Markdown: for spreadsheets, issues and pull requests.
+//! Raw runs and slices are exports ([`crate::csv`]).
 //!
-//! An estimate is whatever the JSON report has with a value and the ends of its interval; where it stands there says what
-//! it is of, so that no question has code of its own here.
+//! An estimate is anything in the JSON report with a value and the ends of its interval; its place there identifies it,
+//! so that no question has code of its own here.
 
 use crate::terminal::{self, Style};
 use crate::{Document, Facts, json};
@@ -10,15 +10,15 @@ use serde_json::{Map, Value};
 use threadwise_document::screen::{TrustLevel, WIDTH};
 use threadwise_document::{Class, Prose, Span};
 
-/// Fields of an object that say what the estimates inside it are of.
+/// Fields of an object that identify the estimates inside it.
 const CONTEXT: [&str; 8] = ["name", "treatment", "baseline", "comparison", "group", "metric", "query", "arm"];
 
-/// Fields that an estimate may have beside its value.
+/// Fields of an estimate besides its value.
 const FIGURES: [&str; 10] =
     ["low", "high", "unit", "adjusted_low", "adjusted_high", "level", "blocks", "p", "adjusted_p", "answer"];
 
-/// All estimates, in the order of the JSON report: `family` (the question), `figure` (its place there), what it is of, and
-/// its numbers.
+/// All estimates, in the order of the JSON report: `family` (the question), `figure` (its place there), its identity,
+/// and its numbers.
 pub fn results(facts: &Facts<'_>) -> Vec<Value> {
     let mut rows = Vec::new();
     if let Value::Object(fields) = json::figures(facts) {
@@ -57,7 +57,7 @@ fn collect(family: &str, figure: &str, value: &Value, context: &Map<String, Valu
     }
 }
 
-/// The answer as Markdown: a heading, what was found, how far to trust it, the table, what to set.
+/// The answer as Markdown: a heading, the answer, how far to trust it, the table, what to set.
 pub fn markdown(document: &Document) -> String {
     let screen = &document.screen;
     let plain = |text: &str| crate::text::plain(text, true);
@@ -83,7 +83,7 @@ pub fn markdown(document: &Document) -> String {
     text
 }
 
-/// Sentences one behind the other, commands between backticks and nothing that Markdown would take for its own.
+/// Sentences joined with spaces, commands between backticks, Markdown's own characters escaped.
 fn sentences(all: &[Prose]) -> String {
     let span = |span: &Span| {
         let text = crate::text::plain(&span.text, true);

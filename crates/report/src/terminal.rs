@@ -1,5 +1,5 @@
-//! The verdict and the table of treatments for a terminal; the screens of `probe` and `doctor` are
-//! modules of their own.
+//! The verdict and the table of treatments for a terminal; the screens of `probe` and `doctor` are modules of their
+//! own.
 
 mod cpus;
 mod doctor;

@@ -2,8 +2,7 @@
 
 use threadwise_machine::text::is_deceptive;
 
-/// One line of text for a terminal: deceptive characters are replaced; without `unicode` the rest
-/// is ASCII too.
+/// One line of text for a terminal: deceptive characters are replaced; without `unicode` the rest is ASCII too.
 pub fn plain(text: &str, unicode: bool) -> String {
     let mut line = String::with_capacity(text.len());
     for c in text.chars() {

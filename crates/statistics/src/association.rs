@@ -1,5 +1,5 @@
-//! Whether two series of blocks move together: Spearman's rank correlation with a permutation test, after what neighbouring
-//! blocks have in common was taken out.
+//! Whether two series of blocks move together: Spearman's rank correlation with a permutation test, after the
+//! correlation of neighbouring blocks was removed.
 //!
 //! Sources: Spearman, "The proof and measurement of association between two things", American Journal of Psychology 15
 //! (1904); Pitman, "Significance tests which may be applied to samples from any populations. II. The correlation
@@ -17,19 +17,19 @@ use rand_chacha::rand_core::SeedableRng;
 use statrs::distribution::{ContinuousCDF, Normal};
 use threadwise_document::Interval;
 
-/// Fewest pairs of which anything is said: with fewer so many orders keep all signs that no p is small.
+/// Fewest pairs for an answer: with fewer, too many permutations keep all signs for p to be small.
 pub const MIN_PAIRS: usize = 12;
-/// Most permutations that are drawn; the smallest p is one in so many and one.
+/// Most permutations; the smallest p is one over this plus one.
 const MOST_DRAWN: u32 = 9_999;
-/// Drawing ends when so many are as far as what was seen.
+/// Drawing ends when this many are as far from 0 as the observed correlation.
 const ENOUGH: u32 = 25;
-/// A correlation of this strength, half of the variance, is what a study has to be able to show before it says that
-/// nothing moves.
+/// Strength of a correlation, half of the variance, that a study must be able to show before it reports that nothing
+/// moves.
 pub const PLAIN_STRENGTH: f64 = 0.7;
-/// Probability with which it is to be shown.
+/// Power at that strength.
 const POWER: f64 = 0.8;
-/// What stands for the variance of z times n − 3: 1.06 of Spearman's by Fieller, Hartley and Pearson, and what studentizing
-/// costs, by simulation (docs/METHODOLOGY.md, "Checked").
+/// Variance of z times n − 3: 1.06 for Spearman's by Fieller, Hartley and Pearson, and the cost of studentizing, by
+/// simulation (docs/METHODOLOGY.md, "Checked").
 const VARIANCE: f64 = 1.5;
 
 /// Which correlations are evidence.
@@ -43,7 +43,7 @@ pub enum Tail {
     Below,
 }
 
-/// How two series go together.
+/// Association of two series.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Association {
     /// Spearman's rank correlation with its interval.
@@ -54,14 +54,14 @@ pub struct Association {
 
 /// The association of two series with a value for each block.
 ///
-/// `rho` is the lag-1 correlation of `y`, which is taken out of both: what is left of `y` may be permuted if it does not
-/// depend on `x`, however `x` is correlated with itself. No normality is assumed, and the ranks hold off disturbed blocks.
-/// What is permuted is the studentized correlation, so that p holds also where `x` and `y` depend on each other without being
-/// correlated, such as where both scatter by more in some blocks.
-/// The interval is at level 1 − `alpha`; permutations are ChaCha8's of `seed`.
+/// `rho` is the lag-1 correlation of `y`, which is removed from both: the rest of `y` may be permuted if it does not
+/// depend on `x`, however `x` is correlated with itself. Normality is not assumed, and ranks limit the effect of
+/// disturbed blocks. The studentized correlation is permuted, so that p holds also if `x` and `y` depend on each other
+/// without being correlated, for instance if both scatter more in some blocks. The interval is at level 1 − `alpha`;
+/// permutations are ChaCha8's of `seed`.
 ///
-/// Degenerate cases: fewer than [`MIN_PAIRS`] pairs, series of different lengths, values that are not finite, or a series
-/// whose values are all the same give `None`.
+/// Degenerate cases: fewer than [`MIN_PAIRS`] pairs, series of different lengths, values that are not finite, or a
+/// constant series give `None`.
 pub fn association(x: &[f64], y: &[f64], rho: f64, tail: Tail, alpha: f64, seed: u64) -> Option<Association> {
     let is_finite = x.iter().chain(y).all(|value| value.is_finite());
     if x.len() != y.len() || x.len() < MIN_PAIRS || !is_finite || varies(x).and(varies(y)).is_none() {
@@ -97,7 +97,7 @@ pub fn association(x: &[f64], y: &[f64], rho: f64, tail: Tail, alpha: f64, seed:
     Some(Association { correlation: interval(correlation, x.len(), alpha), p })
 }
 
-/// Blocks with which a correlation of [`PLAIN_STRENGTH`] is shown in four of five studies where `family` of them are judged
+/// Blocks needed to show a correlation of [`PLAIN_STRENGTH`] in four of five studies if `family` of them are judged
 /// together at `alpha`: Fisher's z with `VARIANCE` / (n − 3) for its variance.
 pub fn blocks_needed(family: usize, alpha: f64) -> u32 {
     let z = normal_quantile(1.0 - alpha / 2.0 / family.max(1) as f64) + normal_quantile(POWER);
@@ -133,7 +133,7 @@ fn without_neighbours(values: &[f64], rho: f64) -> Vec<f64> {
     std::iter::once(first).chain(rest).collect()
 }
 
-/// Ranks less their mean, equal values with the mean of theirs; `None` where all are equal.
+/// Ranks less their mean, equal values with the mean of theirs; `None` if all are equal.
 fn centred_ranks(values: &[f64]) -> Option<Vec<f64>> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));

@@ -9,7 +9,7 @@ pub fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / f64::from(count))
 }
 
-/// The middle value, of an even number the mean of the two in the middle; `None` without a value.
+/// The median: the middle value, or the mean of the two in the middle; `None` without a value.
 pub fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
     values.sort_by(f64::total_cmp);
@@ -21,7 +21,7 @@ pub fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     }
 }
 
-/// A quotient; `None` where there is nothing to divide by.
+/// A quotient; `None` if the divisor is 0.
 pub fn per(above: f64, below: f64) -> Option<f64> {
     (below > 0.0).then(|| above / below)
 }
@@ -34,7 +34,7 @@ pub fn geometric(logs: &[f64], scale: f64, unit: &str, alpha: f64) -> Option<Int
     Some(Interval { mean, low, high, unit: unit.to_owned() })
 }
 
-/// An arithmetic mean over blocks of what may be 0; its interval ends at 0.
+/// An arithmetic mean over blocks of values that may be 0; its interval ends at 0.
 pub fn arithmetic(values: &[f64], unit: &str, alpha: f64) -> Option<Interval> {
     let mean = MeanEstimate::of(values)?;
     let (low, high) = mean.interval(alpha);

@@ -1,12 +1,12 @@
-//! Change points of a series: places from which on its level is another one.
+//! Change points of a series: indexes at which its level changes.
 //!
-//! The model is a line, AR(1) noise, and steps. One step is looked for at every place, with the likelihood ratio against
-//! the line without it, and the largest of these ratios is the statistic (Quandt, J. American Statistical Association 55,
-//! 1960; Andrews, Econometrica 61, 1993). The line is in both models, so that a steady drift is no change. The
-//! coefficient of correlation is estimated in each. The distribution of the statistic where nothing changes is simulated
-//! for the length of the series and its correlation (a Monte Carlo test: Barnard, J. R. Statist. Soc. B 25, 1963;
-//! Davison, Hinkley, *Bootstrap Methods and their Application*, 1997, chapter 4), since asymptotic critical values do not
-//! hold for so few values. More changes are looked for on both sides of one that is shown (binary segmentation: Scott,
+//! The model is a line, AR(1) noise, and steps. One step is tried at every index, with the likelihood ratio against the
+//! line without it, and the largest of these ratios is the statistic (Quandt, J. American Statistical Association 55,
+//! 1960; Andrews, Econometrica 61, 1993). The line is in both models, so that a steady drift is not a change. The
+//! correlation coefficient is estimated in each. The distribution of the statistic without a change is simulated for
+//! the length of the series and its correlation (a Monte Carlo test: Barnard, J. R. Statist. Soc. B 25, 1963; Davison,
+//! Hinkley, *Bootstrap Methods and their Application*, 1997, chapter 4), since asymptotic critical values do not hold
+//! for so few values. More changes are looked for on both sides of one that is shown (binary segmentation: Scott,
 //! Knott, Biometrics 30, 1974; Bai, Econometric Theory 13, 1997), each at half of its alpha. Error rates:
 //! docs/METHODOLOGY.md, "Drift of the baseline".
 
@@ -20,14 +20,14 @@ use threadwise_document::Interval;
 pub const MIN_VALUES: usize = 8;
 /// Fewest values of a level: fewer are a disturbance.
 pub const MIN_LEVEL: usize = 3;
-/// Correlation that is allowed for at the least: few values do not show it.
+/// Least correlation that is allowed for: few values do not show it.
 const LEAST_RHO: f64 = 0.3;
-/// Coefficients that are tried, from 0 on in steps of this width.
+/// Coefficients that are tried, in steps of this width from 0.
 const RHO_STEP: f64 = 0.1;
 const RHO_STEPS: u32 = 10;
-/// Series without a change that are simulated.
+/// Number of simulated series without a change.
 const SIMULATED: u64 = 1999;
-/// Share of alpha that the test is made at. The rest pays for correlation that is underestimated.
+/// Share of alpha of the test. The rest pays for underestimated correlation.
 const LEVEL_SHARE: f64 = 0.8;
 /// A logarithm of the likelihood ratio below this is not significant at any length.
 const LEAST_GAIN: f64 = 3.0;
@@ -39,7 +39,7 @@ const ROUNDING: f64 = 1e-12;
 pub struct ChangePoint {
     /// Index of the first value of the new level.
     pub at: usize,
-    /// p of the test that there is none, in the stretch that it was found in.
+    /// p of the test of no change, in the stretch where it was found.
     pub p: f64,
 }
 
@@ -49,11 +49,11 @@ struct Step {
     at: usize,
     /// Logarithm of the ratio.
     gain: f64,
-    /// Index of the coefficient of correlation at which the likelihood with the step is largest.
+    /// Index of the correlation coefficient at which the likelihood with the step is largest.
     rho: u32,
 }
 
-/// Distributions of the statistic where nothing changes, which are simulated once for each length and correlation.
+/// Distributions of the statistic without a change, simulated once for each length and correlation.
 #[derive(Debug, Default)]
 pub struct Reference(BTreeMap<(usize, u32), Vec<f64>>);
 
@@ -74,8 +74,8 @@ impl Reference {
     }
 }
 
-/// The changes of a series in its order. One is named in at most `alpha` of the series in which none is, where the
-/// lag-1 correlation is up to 0.3 or there are enough values to show it; a steady drift is none.
+/// The changes of a series in its order. At most `alpha` of the series without a change report one, if the lag-1
+/// correlation is up to 0.3 or there are enough values to show it; a steady drift is not a change.
 ///
 /// Degenerate cases: fewer than [`MIN_VALUES`] values, a value that is not finite, or no variance give none.
 pub fn change_points(values: &[f64], alpha: f64, reference: &mut Reference) -> Vec<ChangePoint> {
@@ -118,13 +118,13 @@ fn largest_step(values: &[f64]) -> Option<Step> {
     Some(Step { gain: with_step.gain - plain, ..with_step })
 }
 
-/// A line that is fitted by generalised least squares: everything is multiplied by a root of the inverse of the
-/// correlation matrix first, which leaves independent noise (Prais, Winsten 1954).
+/// A line fitted by generalised least squares: everything is first multiplied by a root of the inverse of the
+/// correlation matrix, which leaves independent noise (Prais, Winsten 1954).
 struct Line {
     rho: f64,
     /// An orthonormal basis of constants and lines.
     basis: [Vec<f64>; 2],
-    /// What the line leaves.
+    /// Residuals of the line.
     left: Vec<f64>,
     /// Its sum of squares.
     squares: f64,
@@ -149,10 +149,10 @@ impl Line {
         0.5 * (1.0 - self.rho * self.rho).ln() - 0.5 * self.left.len() as f64 * squares.ln()
     }
 
-    /// The place of the step that leaves the least sum of squares, and that sum.
+    /// The index of the step that leaves the least sum of squares, and that sum.
     fn best_step(&self) -> (usize, f64) {
         let count = self.left.len();
-        // A step from `at` on is, multiplied by the root, 1 at its place, 1 − ρ behind it, and 0 before.
+        // A step at `at`, multiplied by the root, is 1 at its index, 1 − ρ after it, and 0 before.
         let behind = 1.0 - self.rho;
         let [constant, slope] = &self.basis;
         let (mut best, mut sums) = ((MIN_LEVEL, self.squares), [0.0; 4]);
@@ -180,29 +180,29 @@ fn unit(values: Vec<f64>) -> Vec<f64> {
     values.into_iter().map(|value| value / length).collect()
 }
 
-/// Values less what they have along a vector of length 1.
+/// Values less their component along a vector of length 1.
 fn without(values: Vec<f64>, along: &[f64]) -> Vec<f64> {
     let part = dot(&values, along);
     values.into_iter().zip(along).map(|(value, along)| value - part * along).collect()
 }
 
-/// The levels between changes, and by how much each is above the one before.
+/// The levels between changes, and how much each is above the one before.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Levels {
-    /// Which values have the level, and their mean.
+    /// The values of each level, and their mean.
     pub levels: Vec<(Range<usize>, Interval)>,
-    /// One fewer: the level behind each change less the one before it.
+    /// One fewer: the level after each change less the one before it.
     pub steps: Vec<Interval>,
 }
 
 /// The levels of a series with these changes.
 ///
-/// Levels have one variance and one lag-1 correlation, which is taken to be 0.3 at the least. Places of changes are
-/// taken from the same values, so intervals are Student's t at level 1 − `alpha` / m, with m places at which a change
-/// may be (Bonferroni): they hold whichever was chosen.
+/// Levels have one variance and one lag-1 correlation, which is taken to be at least 0.3. Changes are chosen from the
+/// same values, so intervals are Student's t at level 1 − `alpha` / m, with m possible indexes of a change
+/// (Bonferroni): they hold whichever was chosen.
 ///
-/// Degenerate cases: no value, or one that is not finite, gives `None`; where there are no degrees of freedom intervals
-/// are infinite.
+/// Degenerate cases: no value, or one that is not finite, gives `None`; without degrees of freedom intervals are
+/// infinite.
 pub fn levels(values: &[f64], changes: &[ChangePoint], alpha: f64) -> Option<Levels> {
     summary(values)?;
     let starts = std::iter::once(0).chain(changes.iter().map(|change| change.at));

@@ -1,4 +1,4 @@
-//! Correlation of neighbouring blocks: one coefficient for a study, and what it does to the variance of a mean.
+//! Correlation of neighbouring blocks: one coefficient for a study, and its effect on the variance of a mean.
 //!
 //! Blocks are modelled as a stationary AR(1) process. The coefficient is the restricted maximum likelihood
 //! estimate over all series of a family together, each with a mean and a variance of its own. Source: Patterson,
@@ -7,11 +7,11 @@
 //! than the sample correlation, whose mean is 0.19 at a true 0.6 with 8 blocks. Coverage:
 //! docs/METHODOLOGY.md, "Correlated blocks".
 
-/// Fewest blocks of a series from which correlation is estimated over several of them.
+/// Fewest blocks of a series for an estimate of correlation over several series.
 pub const MIN_BLOCKS: usize = 8;
-/// Fewest where there is a single one, which at 8 blocks says next to nothing.
+/// Fewest for a single series, in which 8 blocks show next to nothing.
 pub const MIN_BLOCKS_ALONE: usize = 16;
-/// Largest coefficient; beyond it blocks say nothing of their mean.
+/// Largest coefficient; beyond it blocks say nothing about their mean.
 const MOST: f64 = 0.95;
 /// Width of the last step of the search.
 const STEP: f64 = 0.005;
@@ -19,10 +19,10 @@ const STEP: f64 = 0.005;
 /// The restricted maximum likelihood estimate of the lag-1 correlation of some series of blocks, 0 to 0.95; never
 /// below 0, since a negative one must not narrow an interval.
 ///
-/// Assumes that each series is AR(1) with this coefficient, a mean and a variance of its own, at even distances.
-/// That series share treatments, so that they depend on each other, makes the estimate less precise than their
-/// number says, and does not bias it.
-/// Degenerate cases: series of fewer than [`MIN_BLOCKS`] values ([`MIN_BLOCKS_ALONE`] of a single one), without
+/// Assumes that each series is AR(1) with this coefficient, a mean and a variance of its own, at even distances. Series
+/// that share treatments depend on each other, which makes the estimate less precise than their number suggests, but
+/// does not bias it. Degenerate cases: series of fewer than [`MIN_BLOCKS`] values ([`MIN_BLOCKS_ALONE`] for a single
+/// one), without variance, or with values that are not finite are left out; without any other the answer is 0.
 /// variance, or with values that are not finite take no part; without any that does the answer is 0.
 pub fn common(series: &[&[f64]]) -> f64 {
     let at_least = if series.len() > 1 { MIN_BLOCKS } else { MIN_BLOCKS_ALONE };
@@ -32,7 +32,7 @@ pub fn common(series: &[&[f64]]) -> f64 {
         return 0.0;
     }
     let likelihood = |rho: f64| centred.iter().map(|one| log_likelihood(one, rho)).sum::<f64>();
-    // The sum need not have one peak: a coarse search over all of it, then a fine one beside the best.
+    // The sum may have several peaks: a coarse search over all of it, then a fine one near the best.
     let best = |points: Vec<f64>| {
         let rated = points.into_iter().map(|rho| (likelihood(rho), rho));
         rated.reduce(|best, one| if one.0 > best.0 { one } else { best }).map_or(0.0, |(_, rho)| rho)
@@ -42,9 +42,9 @@ pub fn common(series: &[&[f64]]) -> f64 {
     best(fine.collect())
 }
 
-/// How many times the variance of the mean of `values` is that of independent ones with this sample variance, at
-/// least 1: the exact one of the mean of so many values of an AR(1) process, whose variance is estimated with the
-/// coefficient known.
+/// Ratio of the variance of the mean of `values` to that of independent ones with this sample variance, at least 1: the
+/// exact one for the mean of this many values of an AR(1) process, whose variance is estimated with the coefficient
+/// known.
 ///
 /// Degenerate cases: fewer than 2 values or no variance give 1.
 pub fn inflation(values: &[f64], rho: f64) -> f64 {
@@ -55,8 +55,8 @@ pub fn inflation(values: &[f64], rho: f64) -> f64 {
         .max(1.0)
 }
 
-/// The coefficient of one series of a family: that of all, or its own where that stands out, since one correlated
-/// series is not saved by what it shares with others.
+/// The coefficient of one series of a family: that of all, or its own if that is larger, since what it shares with
+/// others does not protect a correlated series.
 pub fn of_one(values: &[f64], common_to_all: f64) -> f64 {
     match stands_out(values, common_to_all) {
         true => common_to_all.max(common(&[values, values])),
@@ -64,8 +64,8 @@ pub fn of_one(values: &[f64], common_to_all: f64) -> f64 {
     }
 }
 
-/// Whether a series is more correlated than `rho` says: the likelihood ratio against its own estimate is above
-/// that of chance in 1 of 100 where it is not (chi-squared, one degree of freedom, one side).
+/// Whether a series is more correlated than `rho` says: the likelihood ratio against its own estimate exceeds what
+/// chance gives in 1 of 100 (chi-squared, one degree of freedom, one side).
 pub fn stands_out(values: &[f64], rho: f64) -> bool {
     const ONE_IN_A_HUNDRED: f64 = 5.41;
     let Some(centred) = centred(values).filter(|all| all.len() >= MIN_BLOCKS) else { return false };
@@ -76,7 +76,7 @@ pub fn stands_out(values: &[f64], rho: f64) -> bool {
     best >= free && 2.0 * (free - log_likelihood(&centred, rho.min(MOST))) > ONE_IN_A_HUNDRED
 }
 
-/// The values less their mean; `None` where they have no variance, or there are too few.
+/// The values less their mean; `None` without variance, or with too few values.
 fn centred(values: &[f64]) -> Option<Vec<f64>> {
     let all = super::summary(values).filter(|all| all.n >= 2 && all.sd > 0.0)?;
     Some(values.iter().map(|value| value - all.mean).collect())

@@ -1,28 +1,28 @@
-//! Many comparisons of which some will be named: the share of false ones among those.
+//! Many comparisons of which some are selected: the share of false ones among those.
 //!
-//! Sources: Benjamini, Hochberg, "Controlling the false discovery rate", J. R. Statist. Soc. B 57 (1995) for which are
-//! named; Benjamini, Yekutieli, "False discovery rate-adjusted multiple confidence intervals for selected parameters",
-//! J. American Statistical Association 100 (2005) for their intervals.
+//! Sources: Benjamini, Hochberg, "Controlling the false discovery rate", J. R. Statist. Soc. B 57 (1995) for the
+//! selection; Benjamini, Yekutieli, "False discovery rate-adjusted multiple confidence intervals for selected
+//! parameters", J. American Statistical Association 100 (2005) for the intervals.
 
-/// What Benjamini and Hochberg's procedure says of a family of p values.
+/// Result of Benjamini and Hochberg's procedure for a family of p values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Discoveries {
-    /// How many are selected, which are those of the smallest p.
+    /// Number of selected comparisons, which are those with the smallest p.
     pub selected: usize,
-    /// R q / m of R selected ones among m, q / m where none is: the interval at level 1 − this leaves 0 out exactly
-    /// where the comparison is selected.
+    /// R q / m with R selected among m, or q / m with none: the interval at level 1 − this excludes 0 exactly if the
+    /// comparison is selected.
     pub interval_alpha: f64,
-    /// Adjusted p of each: it is selected exactly where this is at most `q`.
+    /// Adjusted p of each: it is selected exactly if this is at most `q`.
     pub adjusted_p: Vec<f64>,
 }
 
 /// Benjamini and Hochberg's procedure at `q` over two-sided p values: the largest R such that the R-th smallest is at most
 /// R q / m.
 ///
-/// Among what is selected at most `q` is false on average, where the values are independent or depend on each other
-/// positively; and of the intervals of the selected at level 1 − R q / m at most `q` miss on average.
+/// At most `q` of the selected are false on average, if the values are independent or depend on each other positively;
+/// and at most `q` of the intervals of the selected at level 1 − R q / m miss on average.
 ///
-/// Degenerate cases: an empty family selects nothing, at `q`; a p that is no number counts as 1.
+/// Degenerate cases: an empty family selects nothing, at `q`; a p that is not a number counts as 1.
 pub fn discoveries(p_values: &[f64], q: f64) -> Discoveries {
     let known = |at: &usize| if p_values[*at].is_nan() { 1.0 } else { p_values[*at] };
     let mut sorted: Vec<usize> = (0..p_values.len()).collect();

@@ -3,26 +3,24 @@
 //! Source: Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of
 //! Statistics 6 (1979).
 
-/// What Holm's procedure says of one comparison of a family.
+/// Result of Holm's procedure for one comparison of a family.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HolmStep {
-    /// Adjusted p: reject at `alpha` exactly where this is at most `alpha`.
+    /// Adjusted p: reject at `alpha` exactly if this is at most `alpha`.
     pub adjusted_p: f64,
-    /// The interval at level 1 − this leaves 1 (0 in logarithms) out exactly where the comparison
-    /// is rejected.
+    /// The interval at level 1 − this excludes 1 (0 in logarithms) exactly if the comparison is rejected.
     pub interval_alpha: f64,
 }
 
 /// Holm's step-down procedure over a family of two-sided p values, in their order.
 ///
-/// With m values in ascending order, the i-th is compared with alpha / (m − i + 1), and the first
-/// that fails stops the procedure. Adjusted p is the running maximum of (m − i + 1)·p, at most 1.
-/// The interval of the i-th is at level 1 − alpha / (m − i + 1); from the first that fails on all
-/// take that one's level, so that no interval leaves out 1 after an earlier one did not.
-/// The chance of any false rejection in the family is at most alpha, however the values depend on
+/// With m values in ascending order, the i-th is compared with alpha / (m − i + 1), and the first that fails stops the
+/// procedure. Adjusted p is the running maximum of (m − i + 1)·p, at most 1. The interval of the i-th is at level 1 −
+/// alpha / (m − i + 1); from the first that fails on all take that one's level, so that no interval excludes 1 after an
+/// earlier one did not. The chance of any false rejection in the family is at most alpha, however the values depend on
 /// each other. The intervals decide about 1 and are not simultaneous intervals for the ratios.
 ///
-/// Degenerate cases: an empty family gives an empty answer; a p that is no number counts as 1.
+/// Degenerate cases: an empty family gives an empty answer; a p that is not a number counts as 1.
 pub fn holm(p_values: &[f64], alpha: f64) -> Vec<HolmStep> {
     let family = p_values.len();
     let known = |at: usize| if p_values[at].is_nan() { 1.0 } else { p_values[at].clamp(0.0, 1.0) };

@@ -1,17 +1,16 @@
-//! Percentiles from many latency histograms merged.
+//! Percentiles of many merged latency histograms.
 //!
-//! Source of the format: HdrHistogram's "V2" encoding (a 40-byte header, then counts as ZigZag
-//! LEB128 varints in which a negative number is a run of empty buckets), as in the `hdrhistogram`
-//! crate's documentation of its `V2Serializer`. Decoded here because that crate builds a whole
-//! histogram, a hundred kilobytes of counters, for each of the hundreds of thousands of slices of a
-//! study; the tests compare the two.
+//! Source of the format: HdrHistogram's "V2" encoding (a 40-byte header, then counts as ZigZag LEB128 varints in which
+//! a negative number is a run of empty buckets), as in the `hdrhistogram` crate's documentation of its `V2Serializer`.
+//! Decoded here because that crate builds a whole histogram, a hundred kilobytes of counters, for each of the hundreds
+//! of thousands of slices of a study; the tests compare the two.
 
 use std::ops::Range;
 
 /// First four bytes of the format, big-endian.
 const V2_COOKIE: u32 = 0x1c84_9303 | 0x10;
 
-/// No slice has more steps of one latency than this; a larger count is damage.
+/// Largest valid count of one latency in a slice; a larger one is damage.
 const MAX_COUNT: u64 = 1 << 48;
 
 /// Bytes before the counts.
@@ -33,7 +32,7 @@ pub enum HistogramError {
 struct Layout {
     /// Logarithm to base 2 of half the number of linear buckets under each power of two.
     half_magnitude: u32,
-    /// Logarithm to base 2 of the smallest value told apart.
+    /// Logarithm to base 2 of the smallest value that is distinguished.
     unit_magnitude: u32,
 }
 
@@ -48,12 +47,12 @@ pub struct MergedLatency {
 }
 
 impl MergedLatency {
-    /// Nothing yet.
+    /// No histograms.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How many steps were recorded.
+    /// Number of recorded steps.
     pub fn steps(&self) -> u64 {
         self.total
     }
@@ -115,7 +114,7 @@ impl MergedLatency {
         Some(steps as f64 / self.total as f64)
     }
 
-    /// Steps in buckets that end above a latency, in nanoseconds, and the time that passed in them to the histograms'
+    /// Steps in buckets that end above a latency, in nanoseconds, and the time spent in them to the histograms'
     /// precision; `None` without steps.
     pub fn above(&self, latency_ns: u64) -> Option<(u64, f64)> {
         let layout = self.layout.filter(|_| self.total > 0)?;
@@ -129,8 +128,8 @@ impl MergedLatency {
 
     /// Adds the counts after the header.
     ///
-    /// Nearly all numbers are one byte, and counts and runs of empty buckets follow each other in no
-    /// order that a processor could predict: a table takes both alike, without a branch.
+    /// Nearly all numbers are one byte, and counts and runs of empty buckets follow each other in no order that a
+    /// processor could predict: a table handles both alike, without a branch.
     fn add_counts(&mut self, mut payload: &[u8], buckets: usize) -> Result<(), HistogramError> {
         let counts = &mut self.counts[..buckets];
         let (mut bucket, mut total) = (0usize, self.total);
@@ -146,7 +145,7 @@ impl MergedLatency {
                 // Wrapping, because counts are bounded and only damage could get there.
                 Some(sum) => *sum = sum.wrapping_add(count),
                 None if count > 0 => {
-                    return Err(HistogramError::Format("more buckets than its range has"));
+                    return Err(HistogramError::Format("it has more buckets than its range"));
                 }
                 None => {}
             }
@@ -173,9 +172,9 @@ impl MergedLatency {
         }
     }
 
-    /// The value at or below which a share `quantile` of the steps lies, in the unit of the
-    /// histograms: the highest value of the bucket that holds the step of rank ⌈quantile · steps⌉,
-    /// as HdrHistogram defines it. Exact to the histograms' precision.
+    /// The value at or below which a share `quantile` of the steps lies, in the unit of the histograms: the highest
+    /// value of the bucket that holds the step of rank ⌈quantile · steps⌉, as HdrHistogram defines it. Exact to the
+    /// histograms' precision.
     ///
     /// Degenerate cases: no step, or a quantile outside [0, 1], gives `None`.
     pub fn quantile(&self, quantile: f64) -> Option<u64> {
@@ -216,7 +215,7 @@ fn read_header(bytes: &[u8]) -> Result<(Layout, usize), HistogramError> {
     }
     let header = (word(4), word(8), word(12), long(16), long(24), long(32));
     let (Some(payload), Some(offset), Some(digits), Some(low), Some(high), Some(ratio)) = header else {
-        return Err(HistogramError::Format("cut short"));
+        return Err(HistogramError::Format("it is truncated"));
     };
     if bytes.len() - HEADER_BYTES != payload as usize {
         return Err(HistogramError::Format("its length does not match"));
@@ -246,16 +245,16 @@ fn read_varint(payload: &mut &[u8]) -> Result<i64, HistogramError> {
             return Ok(un_zigzag(value));
         }
     }
-    Err(HistogramError::Format("cut short"))
+    Err(HistogramError::Format("it is truncated"))
 }
 
-/// 0, 1, 2, 3, 4 stand for 0, -1, 1, -2, 2.
+/// 0, 1, 2, 3, 4 mean 0, -1, 1, -2, 2.
 const fn un_zigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// What a number means: a count for this bucket and the next bucket after it, or nothing and so many
-/// empty buckets further. A lone 0 is one empty bucket.
+/// Meaning of a number: a count for this bucket and the bucket after it, or no count and this many empty buckets. A
+/// lone 0 is one empty bucket.
 const fn count_and_advance(number: i64) -> (u64, usize) {
     if number > 0 {
         (number.unsigned_abs(), 1)
@@ -266,7 +265,7 @@ const fn count_and_advance(number: i64) -> (u64, usize) {
     }
 }
 
-/// The same for the numbers of one byte.
+/// Meanings of the numbers of one byte.
 const ONE_BYTE: [(u8, u8); 128] = {
     let mut table = [(0, 0); 128];
     let mut byte = 0;

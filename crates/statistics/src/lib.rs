@@ -1,8 +1,7 @@
 //! Quantiles, intervals, permutation tests, adjustment for many comparisons, percentiles.
 //!
-//! Pure functions on plain numbers. Each says what it computes, what it assumes, where it comes
-//! from, and what it answers when there is too little to compute with.
-//! Sources in one place: docs/METHODOLOGY.md.
+//! Pure functions on plain numbers. Each states what it computes, what it assumes, its source, and its result with too
+//! little data. Sources in one place: docs/METHODOLOGY.md.
 
 pub mod association;
 pub mod average;

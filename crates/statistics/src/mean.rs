@@ -1,4 +1,4 @@
-//! The mean of d over blocks with its interval, and what correlation between blocks does to it.
+//! The mean of d over blocks with its interval, and the effect of correlation between blocks on it.
 //!
 //! Source: Student 1908 and Jain 1991 for the interval; Georges, Buytaert, Eeckhout, "Statistically
 //! rigorous Java performance evaluation" (OOPSLA 2007) and Kalibera, Jones, "Rigorous benchmarking
@@ -23,22 +23,22 @@ pub struct MeanEstimate {
     pub standard_error: f64,
     /// Lag-1 correlation of neighbouring blocks that it was widened by.
     pub correlation: f64,
-    /// Degrees of freedom of its standard error: n − 1, or more where other quantities tell of its variance
+    /// Degrees of freedom of its standard error: n − 1, or more if other quantities inform its variance
     /// (`statistics::moderated`). 0 for one block.
     pub degrees: f64,
 }
 
 impl MeanEstimate {
     /// The estimate from one number per block in block order, with the correlation of these numbers alone, which is
-    /// known from 16 blocks on. Where there are several such series, see [`Self::correlated`].
+    /// known from 16 blocks on. For several such series, see [`Self::correlated`].
     ///
-    /// Degenerate cases: no block or a number that is not finite gives `None`. One block has a
-    /// mean and an infinite interval. Without variance the interval is the point itself.
+    /// Degenerate cases: no block or a number that is not finite gives `None`. One block has a mean and an infinite
+    /// interval. Without variance the interval is the point itself.
     pub fn of(values: &[f64]) -> Option<Self> {
         Self::correlated(values, common(&[values]))
     }
 
-    /// The estimate where the lag-1 correlation of neighbouring blocks is known.
+    /// The estimate with a known lag-1 correlation of neighbouring blocks.
     ///
     /// Degenerate cases: see [`Self::of`].
     pub fn correlated(values: &[f64], correlation: f64) -> Option<Self> {
@@ -73,8 +73,8 @@ impl MeanEstimate {
         Interval { mean: self.mean, low, high, unit: "1".to_owned() }
     }
 
-    /// Two-sided p of the t test that the true mean is 0. It is at most `alpha` exactly where the
-    /// interval at level 1 − `alpha` leaves 0 out.
+    /// Two-sided p of the t test that the true mean is 0. It is at most `alpha` exactly if the interval at level 1 −
+    /// `alpha` excludes 0.
     ///
     /// Degenerate cases: one block gives 1; no variance gives 0 unless the mean is 0.
     pub fn p(&self) -> f64 {
@@ -84,7 +84,7 @@ impl MeanEstimate {
         t_two_sided_p(self.mean / self.standard_error, self.degrees).unwrap_or(1.0)
     }
 
-    /// The same estimate with every number moved by a constant (a ratio times a known factor).
+    /// The estimate with every number moved by a constant (a ratio times a known factor).
     pub fn shifted(self, by: f64) -> Self {
         Self { mean: self.mean + by, ..self }
     }

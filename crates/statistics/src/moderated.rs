@@ -1,4 +1,4 @@
-//! Variances of many quantities, each shrunk towards what is usual among them (the moderated t of limma).
+//! Variances of many quantities, each shrunk towards the usual one among them (the moderated t of limma).
 //!
 //! Source: Smyth, "Linear models and empirical Bayes methods for assessing differential expression in microarray
 //! experiments", Statistical Applications in Genetics and Molecular Biology 3 (2004): section 3 (moderated t),
@@ -9,20 +9,20 @@
 use super::{MeanEstimate, median};
 use statrs::function::gamma::digamma;
 
-/// Fewest quantities whose variances tell what is usual. With 3 the prior is an accident, and intervals of
-/// quantities that scatter more than the others are too short.
+/// Fewest quantities for a usual variance. With 3 the prior is accidental, and intervals of quantities that scatter
+/// more than the others are too short.
 pub const MIN_SERIES: usize = 5;
-/// Fewest degrees of freedom of a variance that takes part: those of 8 blocks. With 3 blocks, whose noise queries share
-/// by half, a difference was said of nothing in twice as many studies as it may be.
+/// Fewest degrees of freedom of a variance that is used: those of 8 blocks. With 3 blocks, half of whose noise queries
+/// share, a false difference was reported in twice as many studies as allowed.
 const MIN_DEGREES: f64 = 7.0;
-/// Variances below this share of their median count as so much: 0 has no logarithm.
+/// Variances below this share of their median are raised to it: 0 has no logarithm.
 const LEAST_SHARE: f64 = 1e-5;
 
-/// What variances of a family are like.
+/// Distribution of the variances of a family.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prior {
-    /// Degrees of freedom, d₀: how many observations of a quantity it is worth. Infinite where variances differ by
-    /// no more than chance.
+    /// Degrees of freedom, d₀: how many observations of a quantity it is worth. Infinite if variances differ by no more
+    /// than chance.
     pub degrees: f64,
     /// Usual variance, s₀².
     pub variance: f64,
@@ -33,8 +33,8 @@ impl Prior {
     ///
     /// Assumes that true variances are drawn from a scaled inverse χ² and observed ones scatter as those of normal
     /// samples do. Heavier tails give fewer degrees, so less is shrunk.
-    /// Degenerate cases: fewer than [`MIN_SERIES`] variances, or more than half of them 0, give `None`. Variances
-    /// that are not finite and those without degrees take no part.
+    /// Degenerate cases: fewer than [`MIN_SERIES`] variances, or more than half of them 0, give `None`. Variances that
+    /// are not finite and those without degrees are left out.
     pub fn of(variances: &[(f64, f64)]) -> Option<Self> {
         let known: Vec<(f64, f64)> = variances
             .iter()
@@ -75,13 +75,13 @@ impl Prior {
     }
 }
 
-/// Means of many quantities with standard errors from shrunken variances, in their order. Each has the prior's
-/// degrees of freedom beside its own, all together no more than the family's observations give.
+/// Means of many quantities with standard errors from shrunken variances, in their order. Each has the prior's degrees
+/// of freedom added to its own, all together no more than the family's observations give.
 ///
 /// Degenerate cases: without a prior (few quantities, no variance) all stay as they are; so does a mean of fewer than 8
-/// blocks, which tells nothing of the others either.
+/// blocks, which does not inform the others either.
 pub fn moderated(means: &[MeanEstimate]) -> Vec<MeanEstimate> {
-    // The variance of a single block's d, with what correlation of blocks does to that of the mean.
+    // The variance of a single block's d, with the effect of block correlation on that of the mean.
     let variance = |mean: &MeanEstimate| mean.standard_error.powi(2) * mean.n as f64;
     let takes_part = |mean: &MeanEstimate| mean.degrees >= MIN_DEGREES;
     let all: Vec<(f64, f64)> =
@@ -141,12 +141,12 @@ fn polygamma(x: f64, step: fn(f64) -> f64, series: fn(f64, f64) -> f64) -> f64 {
     sum + series(x, 1.0 / (x * x))
 }
 
-/// y such that ψ′(y) = x, by Newton's method on 1 / ψ′, which is nearly a line; `None` where x is 0 or less.
+/// y such that ψ′(y) = x, by Newton's method on 1 / ψ′, which is nearly a line; `None` if x is 0 or less.
 pub fn trigamma_inverse(x: f64) -> Option<f64> {
     if x.is_nan() || x <= 0.0 {
         return None;
     }
-    // Beyond these the leading term of the series is all there is in 64 bits.
+    // Beyond these the leading term of the series is exact in 64 bits.
     if x > 1e24 {
         return Some(1.0 / x.sqrt());
     }
@@ -154,7 +154,7 @@ pub fn trigamma_inverse(x: f64) -> Option<f64> {
         return Some(1.0 / x + 0.5);
     }
     let mut y = 0.5 + 1.0 / x;
-    // A handful of steps, and where x is large two for each of its decimal digits.
+    // A handful of steps, and for large x two for each of its decimal digits.
     for _ in 0..100 {
         let value = trigamma(y);
         let change = value * (1.0 - value / x) / tetragamma(y);

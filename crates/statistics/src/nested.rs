@@ -1,5 +1,5 @@
-//! Variance components of values that are nested in two levels, and what share of the variance of a group's mean is the
-//! group's own.
+//! Variance components of values that are nested in two levels, and the share of the variance of a group's mean that is
+//! the group's own.
 //!
 //! Sources: Searle, Casella, McCulloch, *Variance Components* (1992), chapters 3 and 5, for estimates by the method of
 //! moments from unbalanced data; Burdick, Graybill, *Confidence Intervals on Variance Components* (1992), for the ratio
@@ -22,7 +22,7 @@ pub enum Level {
     Value,
 }
 
-/// A variance, of one level or of several that cannot be told apart.
+/// A variance, of one level or of several that cannot be separated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Component {
     /// Its levels.
@@ -36,7 +36,7 @@ struct Sums {
     groups: f64,
     subgroups: f64,
     values: f64,
-    /// Squares of group means around the mean of all, of subgroup means around that of their group, of values.
+    /// Squares of group means around the overall mean, of subgroup means around that of their group, of values.
     squares: [f64; 3],
     /// Sum over groups of n².
     group_squares: f64,
@@ -80,9 +80,9 @@ impl Sums {
     }
 }
 
-/// Variances by level, from the outermost on; those that would be below 0 are 0. Levels without repetition cannot be told
-/// from the next one: with one value a subgroup their variances are one component, with one subgroup a group those of the
-/// outer two.
+/// Variances by level, from the outermost on; negative estimates are 0. Levels without repetition cannot be separated
+/// from the next one: with one value per subgroup their variances are one component, with one subgroup per group those
+/// of the outer two.
 ///
 /// Degenerate cases: fewer than two groups, or a value that is not finite, gives none.
 pub fn components(groups: &Nested) -> Vec<Component> {
@@ -105,7 +105,7 @@ pub fn components(groups: &Nested) -> Vec<Component> {
                 component(&[Level::Value], value),
             ]
         }
-        // One repetition at either of the inner levels: one way, by groups.
+        // One repetition at either of the inner levels: one-way analysis by groups.
         (true, false) | (false, true) => {
             let inner = (of_subgroups + of_values) / (among + within);
             let group = (of_groups - between * inner) / group_share;
@@ -126,12 +126,12 @@ pub fn components(groups: &Nested) -> Vec<Component> {
     }
 }
 
-/// What share of the variance of a group's mean (of the means of its subgroups) is the group's own: the ends of two
-/// one-sided intervals at level 1 − `alpha` each, from the mean squares of unweighted means. Without several subgroups in
-/// any group the values are taken for subgroups.
+/// Share of the variance of a group's mean (of the means of its subgroups) that is the group's own: the ends of two
+/// one-sided intervals at level 1 − `alpha` each, from the mean squares of unweighted means. Without several subgroups
+/// in any group the values are taken as subgroups.
 ///
-/// Exact where all groups have as many subgroups and values. Degenerate cases: fewer than two groups, or no repetition
-/// within any, gives `None`; groups without variance within are all their own.
+/// Exact if all groups have as many subgroups and values. Degenerate cases: fewer than two groups, or no repetition
+/// within any, gives `None`; for groups without variance within, all of the variance is their own.
 pub fn own_share(groups: &Nested, alpha: f64) -> Option<(f64, f64)> {
     let means = |group: &Vec<Vec<f64>>| -> Option<Vec<f64>> {
         group.iter().map(|subgroup| Some(summary(subgroup)?.mean)).collect()

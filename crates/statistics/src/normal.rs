@@ -40,7 +40,7 @@ impl Normal {
         }
     }
 
-    /// The next values of a stationary AR(1) process with this lag-1 correlation and variance 1, `count` of them.
+    /// The next `count` values of a stationary AR(1) process with this lag-1 correlation and variance 1.
     pub fn correlated(&mut self, count: usize, rho: f64) -> Vec<f64> {
         let mut last = self.draw();
         let step = |_| {

@@ -1,15 +1,15 @@
-//! Which of a few values is far from the others.
+//! Outliers among a few values.
 //!
 //! Source: Grubbs, "Procedures for detecting outlying observations in samples", Technometrics 11 (1969): the largest
-//! studentized deviation, in the form of Student's t of each value against the others, adjusted by Bonferroni for having
-//! looked at all of them.
+//! studentized deviation, in the form of Student's t of each value against the others, adjusted by Bonferroni for
+//! having tested all of them.
 
 use super::student::{summary, t_two_sided_p};
 
-/// Fewest values of which one can be said to be far from the others.
+/// Fewest values among which one can be called an outlier.
 pub const MIN_VALUES: usize = 4;
 
-/// How far a value is from the others.
+/// Deviation of a value from the others.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Deviation {
     /// The value less the mean of the others.
@@ -21,8 +21,8 @@ pub struct Deviation {
 
 /// The deviation of each value, in their order.
 ///
-/// Assumes independent values of one normal distribution. Degenerate cases: fewer than [`MIN_VALUES`], or a value that is
-/// not finite, gives none; where the others are all the same a value that differs has p 0.
+/// Assumes independent values of one normal distribution. Degenerate cases: fewer than [`MIN_VALUES`], or a value that
+/// is not finite, gives none; if the others are all equal, a value that differs has p 0.
 pub fn deviations(values: &[f64]) -> Vec<Deviation> {
     let n = values.len();
     if n < MIN_VALUES || values.iter().any(|value| !value.is_finite()) {

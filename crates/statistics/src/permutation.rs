@@ -8,18 +8,17 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-/// Up to this many values all 2ⁿ sign patterns are counted; above it [`SIGN_FLIPS`] are drawn.
+/// Most values for which all 2ⁿ sign patterns are counted; with more, [`SIGN_FLIPS`] are drawn.
 pub const EXACT_SIGN_FLIP_LIMIT: usize = 12;
 
-/// Sign patterns drawn where counting all would be too many.
+/// Sign patterns drawn if there are too many to count.
 pub const SIGN_FLIPS: u32 = 10_000;
 
-/// Two-sided sign-flip p: how often a random choice of signs gives a mean at least as far from 0 as
-/// the one seen.
+/// Two-sided sign-flip p: how often a random choice of signs gives a mean at least as far from 0 as the observed one.
 ///
-/// Assumes that, were there no difference, each d would be as likely as −d, independently; no
-/// normality. Exact by enumeration up to [`EXACT_SIGN_FLIP_LIMIT`] values, where the smallest
-/// possible p is 2/2ⁿ; above it (1 + hits) / (1 + [`SIGN_FLIPS`]) with ChaCha8 seeded by `seed`.
+/// Assumes that without a difference each d would be as likely as −d, independently; no normality. Exact by enumeration
+/// up to [`EXACT_SIGN_FLIP_LIMIT`] values, where the smallest possible p is 2/2ⁿ; above it (1 + hits) / (1 +
+/// [`SIGN_FLIPS`]) with ChaCha8 seeded by `seed`.
 ///
 /// Degenerate cases: no value, a value that is not finite, or all zero gives 1.
 pub fn sign_flip_p(values: &[f64], seed: u64) -> f64 {
@@ -46,8 +45,8 @@ pub fn sign_flip_p(values: &[f64], seed: u64) -> f64 {
     f64::from(1 + hits) / f64::from(1 + SIGN_FLIPS)
 }
 
-/// For each 8 values the 256 sums that their signs can give: a set bit flips. Missing values of the
-/// last group are 0, so their bits do not matter.
+/// For every 8 values the 256 possible sums by their signs: a set bit flips. Missing values of the last group are 0, so
+/// their bits do not matter.
 fn flipped_sums(values: &[f64]) -> Vec<[f64; 256]> {
     let of_group = |group: &[f64]| {
         let mut sums = [0.0; 256];
@@ -59,7 +58,7 @@ fn flipped_sums(values: &[f64]) -> Vec<[f64; 256]> {
     values.chunks(8).map(of_group).collect()
 }
 
-/// Sum of all values under one sign pattern, eight signs a byte.
+/// Sum of all values under one sign pattern, eight signs per byte.
 fn flipped_sum(groups: &[[f64; 256]], signs: &[u8]) -> f64 {
     groups.iter().zip(signs).map(|(sums, bits)| sums[usize::from(*bits)]).sum()
 }

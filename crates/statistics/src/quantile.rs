@@ -4,7 +4,7 @@
 
 /// The quantile of ascending values at a share, interpolated between neighbours.
 ///
-/// Degenerate cases: no values, or a share outside of 0 to 1, give `None`.
+/// Degenerate cases: no values, or a share outside 0 to 1, give `None`.
 pub fn quantile(ascending: &[f64], share: f64) -> Option<f64> {
     if !(0.0..=1.0).contains(&share) {
         return None;

@@ -8,19 +8,19 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 /// Count, mean and standard deviation of a sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
-    /// How many values.
+    /// Number of values.
     pub n: usize,
     /// Arithmetic mean.
     pub mean: f64,
-    /// Standard deviation with n − 1 below (0 for one value, about which nothing is known).
+    /// Standard deviation with n − 1 below (0 for one value, whose deviation is unknown).
     pub sd: f64,
 }
 
-/// Mean and standard deviation by two passes (the sum of squares is taken around the mean, so that
-/// large means lose no digits).
+/// Mean and standard deviation by two passes (the sum of squares is taken around the mean, so that large means lose no
+/// digits).
 ///
-/// Degenerate cases: no value, or any value that is not finite, gives `None`; one value has
-/// `sd` 0 and callers must look at `n`.
+/// Degenerate cases: no value, or any value that is not finite, gives `None`; one value has `sd` 0 and callers must
+/// look at `n`.
 pub fn summary(values: &[f64]) -> Option<Summary> {
     if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
         return None;
@@ -28,7 +28,7 @@ pub fn summary(values: &[f64]) -> Option<Summary> {
     let n = values.len();
     let mean = values.iter().sum::<f64>() / n as f64;
     if n == 1 || values.iter().all(|value| *value == values[0]) {
-        // Equal values must have no spread at all, also where their mean is not representable.
+        // Equal values must have no spread at all, even if their mean is not representable.
         return Some(Summary { n, mean: values[0], sd: 0.0 });
     }
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
@@ -43,7 +43,7 @@ pub fn t_quantile(p: f64, degrees: f64) -> Option<f64> {
     if !(p > 0.0 && p < 1.0 && degrees.is_finite()) {
         return None;
     }
-    // The lower half is asked for and mirrored: 1 − p loses digits near 1.
+    // The lower half is computed and mirrored: 1 − p loses digits near 1.
     let distribution = StudentsT::new(0.0, 1.0, degrees).ok()?;
     let tail = p.min(1.0 - p);
     let quantile = if tail == 0.5 { 0.0 } else { distribution.inverse_cdf(tail) };
@@ -53,8 +53,8 @@ pub fn t_quantile(p: f64, degrees: f64) -> Option<f64> {
 
 /// Two-sided p of a t statistic: P(|T| ≥ |t|) with `degrees` degrees of freedom.
 ///
-/// Degenerate cases: an infinite t (no variance, mean not zero) gives 0; a t that is no number or
-/// degrees below any meaning give `None`.
+/// Degenerate cases: an infinite t (no variance, mean not zero) gives 0; a t that is not a number or meaningless
+/// degrees give `None`.
 pub fn t_two_sided_p(t: f64, degrees: f64) -> Option<f64> {
     if t.is_nan() || !degrees.is_finite() {
         return None;

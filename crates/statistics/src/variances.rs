@@ -2,15 +2,15 @@
 
 use statrs::distribution::{ChiSquared, ContinuousCDF, FisherSnedecor};
 
-/// The `p` quantile of chi-squared with `degrees` degrees of freedom. `None` where p is not inside of (0, 1), or degrees
-/// are not positive.
+/// The `p` quantile of chi-squared with `degrees` degrees of freedom. `None` if p is outside (0, 1), or degrees are not
+/// positive.
 pub fn chi_squared_quantile(p: f64, degrees: f64) -> Option<f64> {
     let quantile = ChiSquared::new(degrees).ok().filter(|_| p > 0.0 && p < 1.0)?.inverse_cdf(p);
     quantile.is_finite().then_some(quantile)
 }
 
-/// The `p` quantile of F with these degrees of freedom above and below. `None` where p is not inside of (0, 1), or degrees
-/// are not positive.
+/// The `p` quantile of F with these degrees of freedom above and below. `None` if p is outside (0, 1), or degrees are
+/// not positive.
 pub fn f_quantile(p: f64, above: f64, below: f64) -> Option<f64> {
     let quantile = FisherSnedecor::new(above, below).ok().filter(|_| p > 0.0 && p < 1.0)?.inverse_cdf(p);
     quantile.is_finite().then_some(quantile)

@@ -23,9 +23,9 @@ pub fn welch(one: &[f64], other: &[f64]) -> Option<MeanEstimate> {
     Some(welch_of(&estimate(one), &estimate(other)))
 }
 
-/// The same of two means whose standard errors are known, each with the degrees of freedom of its own.
+/// The difference of two means whose standard errors are known, each with the degrees of freedom of its own.
 ///
-/// Degenerate cases: where one of them has no standard error (one value) the interval is infinite, and `n` is 1. Without
+/// Degenerate cases: if one of them has no standard error (one value), the interval is infinite, and `n` is 1. Without
 /// variance in both the interval is the point itself.
 pub fn welch_of(one: &MeanEstimate, other: &MeanEstimate) -> MeanEstimate {
     let mean = one.mean - other.mean;

@@ -13,6 +13,7 @@ pub mod here;
 pub mod index;
 pub mod insert;
 pub mod instance;
+pub mod kernels;
 pub mod load;
 pub mod look;
 pub mod observation;

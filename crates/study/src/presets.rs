@@ -1,7 +1,7 @@
 //! Built-in studies, as data in `studies/*.toml`.
 
 /// Name, title and text of each preset; the first is the default.
-const PRESETS: [(&str, &str, &str); 20] = [
+const PRESETS: [(&str, &str, &str); 21] = [
     (
         "placement",
         "Cached reads of two sessions: one logical CPU, one core, two cores, two packages",
@@ -31,6 +31,11 @@ const PRESETS: [(&str, &str, &str); 20] = [
         "locks",
         "Lookups and inserts in a B-tree with a spinlock, a queue lock and without one: cores and siblings",
         include_str!("../../../studies/locks.toml"),
+    ),
+    (
+        "kernels",
+        "Loops that need one resource each: alone, on the threads of one core, on two cores",
+        include_str!("../../../studies/kernels.toml"),
     ),
     (
         "smt-off",

@@ -1,8 +1,8 @@
-//! What looks cost a study: throughput of slices of one session with looks and without them, in turns.
+//! Cost of looks: throughput of slices of one session with and without looks, in turns.
 //!
 //! `cargo bench -p threadwise --bench looks`. One study, in which the slices of every other round have looks.
 //! The result is the mean over blocks of ln(with / without) of neighbouring rounds with its 95% t interval;
-//! what looks took, waiting included, and what they take in the file stand beside it.
+//! it also prints the time that looks took, waiting included, and their size in the file.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use std::path::Path;
@@ -21,7 +21,7 @@ const BLOCKS: u32 = 16;
 const STUDY: &str = r#"
 version = 1
 name = "looks"
-title = "What looks cost"
+title = "Cost of looks"
 engine = "sqlite"
 workload = "logical-io"
 

@@ -6,6 +6,7 @@ use crate::commands::engine::EngineArgs;
 use crate::commands::fit::FitArgs;
 use crate::commands::fleet::args::FleetArgs;
 use crate::commands::headroom::args::HeadroomArgs;
+use crate::commands::neighbours::NeighboursArgs;
 use crate::commands::probe::spins::SpinsArgs;
 use crate::commands::questions::{AbArgs, BindArgs, MaxdopArgs, PoolArgs};
 use crate::commands::reload::{ReloadArgs, ReloadWatchdogArgs};
@@ -38,6 +39,7 @@ Decide:
 Look:
   topology     Show the machine: packages, NUMA nodes, caches, cores, logical CPUs and limits
   probe        Measure the machine: which logical CPUs share a core, co-runners, latencies, clocks
+  neighbours   Measure how often something else runs on the other threads of your cores
   watch        Show live which logical CPUs share a core, and where co-runners are
   headroom     Show live how much capacity is used and left: what \"50% busy\" really is
   doctor       List what would spoil a measurement here, and how to change it
@@ -155,6 +157,10 @@ pub enum Command {
     ///
     /// Co-runners are other programs or guests on the same core.
     Probe(ProbeArgs),
+    /// Measure how often something else runs on the other threads of your cores
+    ///
+    /// On virtual machines these are other guests. With --engine it measures what they cost a database.
+    Neighbours(NeighboursArgs),
     /// Show live which logical CPUs share a core, and where co-runners are
     Watch(WatchArgs),
     /// Show live how much capacity is used and left: what "50% busy" really is
@@ -324,15 +330,17 @@ pub struct RunArgs {
     #[arg(long, value_name = "PLACEMENT", help_heading = "Where")]
     pub placement: Option<Vec<String>>,
     /// NUMA nodes of the memory: local, remote, interleave, or 0-1
+    ///
     /// It applies to treatments without a policy of their own. local is each session's own NUMA node, remote a node
     /// without a logical CPU of the placement, interleave all nodes in turn; or give nodes, such as 0-1.
     /// [default: the study's own, which is local in presets]
     #[arg(long, value_name = "POLICY", help_heading = "Where")]
     pub memory: Option<Memory>,
-    /// How SMT is taken away: mask, offline, system, or several of them mask leaves siblings idle, offline takes the
-    /// siblings of the used cores offline, system uses smt/control. Several are measured in one study. All but mask
-    /// switch the machine inside each block, need root, and restore it (docs/SMT.md). [default: the study's own, which
-    /// is mask in most]
+    /// How SMT is taken away: mask, offline, system, or several of them
+    ///
+    /// mask leaves siblings idle, offline takes the siblings of the used cores offline, system uses smt/control. Several
+    /// are measured in one study. All but mask switch the machine inside each block, need root, and restore it
+    /// (docs/SMT.md). [default: the study's own, which is mask in most]
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Where")]
     pub smt: Option<Vec<String>>,
     /// Turbo clocks: on, off, or on,off for both in one study

@@ -43,6 +43,7 @@ fn main() -> ExitCode {
         Command::Published(args) => commands::published::published(args),
         Command::Topology(args) => commands::topology::topology(args),
         Command::Probe(args) => commands::probe::probe(args),
+        Command::Neighbours(args) => commands::neighbours::neighbours(args),
         Command::Watch(args) => commands::watch::watch(args),
         Command::Headroom(args) => commands::headroom::headroom(args),
         Command::Check(args) => commands::check::check(args),

@@ -14,7 +14,7 @@ pub fn usage(error: &clap::Error, args: &[String]) -> ExitCode {
     }
     let what = one_line(&error.to_string());
     let line = match suggest::for_command_line(args) {
-        // Clap's own tip takes the program's option for a value of ours.
+        // Clap's own tip mistakes the program's option for a value.
         Some(hint) => format!("{}; {hint}", what.split(" tip: ").next().unwrap_or_default()),
         None => format!("{what}; see --help"),
     };

@@ -313,7 +313,7 @@ mod tests {
         let salvage = format!("{}[salvage]\nt = ['-x']", step("['x']"));
         assert!(refused(&recipe(&salvage)).contains("a step 't'"));
         assert!(refused(&recipe(&format!("colour = 1\n{}", step("['x']")))).contains("colour"));
-        assert!(refused("name = 'y'\nabout = 'a'\nitems = 'text'\nstep = []").contains("itself 'y'"));
+        assert!(refused("name = 'y'\nabout = 'a'\nitems = 'text'\nstep = []").contains("its name is 'y'"));
     }
 
     #[test]

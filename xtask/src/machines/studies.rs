@@ -147,6 +147,9 @@ mod tests {
             "{failed:?}"
         );
         let none = study.judged(&MACHINES[0], "threadwise: no room\n");
-        assert!(none[0].ends_with("instead of 1: threadwise: no room") && none[1].contains("emulated"), "{none:?}");
+        assert!(
+            none[0].ends_with("instead of 1: threadwise: no room") && none[1].contains("emulated"),
+            "{none:?}"
+        );
     }
 }

@@ -211,7 +211,9 @@ mod tests {
         let all = found(&[("`a`", "–"), ("`b`", "–")], &[("a", &[]), ("b", &["a"])]);
         assert_eq!(
             all,
-            ["crates/b/Cargo.toml:2: b may not depend on a; allowed are: no crate of the project (ARCHITECTURE.md)"]
+            [
+                "crates/b/Cargo.toml:2: b may not depend on a; allowed are: no crate of the project (ARCHITECTURE.md)"
+            ]
         );
     }
 

@@ -1,4 +1,4 @@
-//! Changes of activities against the baseline: pairs of one block, all of a question judged together.
+//! Changes of activities against the baseline, paired by block; all changes of one question are judged together.
 //!
 //! Method and sources: `estimate::judge`; docs/METHODOLOGY.md, "Changes of what is not a rate".
 
@@ -12,7 +12,7 @@ use threadwise_study::Study;
 pub(super) struct Pairs<'a> {
     /// The study.
     pub study: &'a Study,
-    /// Of each treatment its usable run in each block.
+    /// The usable run of each treatment in each block.
     pub by_block: &'a [Vec<Option<&'a Sums>>],
     /// 1 less the level of intervals.
     pub alpha: f64,
@@ -38,7 +38,7 @@ impl Pairs<'_> {
         (0..self.by_block[*top].len()).filter_map(of_block).collect()
     }
 
-    /// Judges a family of changes in this unit, and reports each, however small.
+    /// Judges a family of changes in this unit and reports every change, however small.
     pub fn changes(&self, series: &[Vec<f64>], twins: &[Vec<f64>], unit: &'static str) -> Vec<Option<Ratio>> {
         let rule = Rule { margin: 0.0, alpha: self.alpha, direction: Direction::Neither };
         let judged = paired(series, twins, rule).into_iter();

@@ -16,7 +16,7 @@ use threadwise_study::parallel;
 /// CPU time of the client, nanoseconds.
 pub(super) const CLIENT_CPU: &str = "client_cpu_ns";
 
-/// Every counter that stands nowhere else in a report.
+/// Every counter that no other part of a report shows.
 pub(super) fn counters(runs: &[&Sums], setting: &Setting<'_>, of_server: &Names) -> Vec<CounterRate> {
     let cached_reads = reads_cached(setting.study);
     let command = setting.study.runs_whole();
@@ -26,7 +26,7 @@ pub(super) fn counters(runs: &[&Sums], setting: &Setting<'_>, of_server: &Names)
             || name == ROWS_FIRST_HALF
             || name.starts_with(parallel::PREFIX)
             || [CLIENT_CPU, locks::SPINS, locks::SPIN_NS, locks::COUNTED_NS, "logical_reads"].contains(&name)
-            // A run of cached reads with more than next to none of them is refused.
+            // A run of cached reads with more than a few of them is refused.
             || (cached_reads && name == "physical_reads")
             || (command && name == PEAK_RSS_BYTES)
     };
@@ -47,7 +47,7 @@ fn rate(name: &str, runs: &[&Sums], alpha: f64) -> CounterRate {
     }
 }
 
-/// The unit that a name ends in.
+/// The unit at the end of a name.
 fn unit(name: &str) -> &'static str {
     match name.rsplit('_').next() {
         Some("ns") => "ns",
@@ -65,7 +65,7 @@ pub(super) fn cpu(runs: &[&Sums], alpha: f64) -> Option<CpuUse> {
     if !runs.iter().any(|sums| sums.counters.contains_key(CLIENT_CPU)) {
         return None;
     }
-    // A server elsewhere has CPU time that nobody here can read, which is reported as 0.
+    // The CPU time of a remote server cannot be read and is reported as 0.
     let engine = |sums: &Sums| (sums.cpu_ns > 0.0).then_some(sums.cpu_ns);
     let client = |sums: &Sums| sums.counter(CLIENT_CPU);
     let share = |sums: &&Sums| {

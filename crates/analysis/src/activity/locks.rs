@@ -1,8 +1,7 @@
-//! What spinning cost: spins a row, the share of time spent spinning, cycles a spin.
+//! Cost of spinning: spins per row, share of time spent spinning, cycles per spin.
 //!
-//! The bound is the arithmetic of published spinlock measurements, seconds × cores × clock / spins,
-//! which takes all time for spinning. The clock here is a measured one and never the nominal one:
-//! a turbo clock is easily a half off it.
+//! The bound is the arithmetic of published spinlock measurements, seconds × cores × clock / spins, which counts all
+//! time as spinning. The clock is a measured one, never the nominal one, which a turbo clock can exceed by half.
 
 use super::Activity;
 use super::changes::Pairs;
@@ -20,22 +19,20 @@ use threadwise_study::probe::{ClockReading, ClockSource, Probe};
 pub(super) const SPINS: &str = "spins";
 /// Counter of nanoseconds spent spinning, by the sessions' own clock.
 pub(super) const SPIN_NS: &str = "spin_ns";
-/// Counter of the nanoseconds over which a session counted; whole steps, so it may differ from the window.
+/// Counter of the nanoseconds over which a session counted: whole steps, so it may differ from the window.
 pub(super) const COUNTED_NS: &str = "counted_ns";
 
-/// Cycles a spin as an upper bound: as if `cores` cores had done nothing but spin for `seconds`.
-/// `None` without a spin.
+/// Upper bound of cycles per spin: as if `cores` cores had only spun for `seconds`. `None` without a spin.
 pub fn cycles_per_spin_bound(seconds: f64, cores: f64, clock_hz: f64, spins: f64) -> Option<f64> {
     per(seconds * cores * clock_hz, spins)
 }
 
-/// Cycles a spin from the time that sessions measured themselves to spend spinning, at a clock.
-/// `None` without a spin.
+/// Cycles per spin, from the time that sessions measured themselves spinning, at a clock. `None` without a spin.
 pub fn cycles_per_spin(spin_ns: f64, clock_hz: f64, spins: f64) -> Option<f64> {
     per(spin_ns / 1e9 * clock_hz, spins)
 }
 
-/// Seconds over which the sessions counted, all together.
+/// Seconds over which all sessions counted, added up.
 fn counted_s(sums: &Sums) -> f64 {
     sums.counter(COUNTED_NS).map_or(sums.session_s, |counted_ns| counted_ns / 1e9)
 }
@@ -45,8 +42,8 @@ pub(super) fn measures_spins(runs: &[&Sums]) -> bool {
     runs.iter().any(|sums| sums.counter(SPINS).is_some() && sums.counter(SPIN_NS).is_some())
 }
 
-/// The figures of one treatment; `None` where its engine counts no spins. So many treatments measured their time
-/// spinning.
+/// The figures of one treatment; `None` if its engine counts no spins. `measured_spins` is the number of treatments
+/// that measured their time spinning.
 pub(super) fn locks(
     runs: &[&Sums],
     treatment: &Treatment,
@@ -63,7 +60,7 @@ pub(super) fn locks(
     let hz = |at: usize| Some(clocks.as_ref()?.get(at)? * 1e6);
     let bound = |(at, sums): (usize, &&Sums)| {
         let cores = busy_cores(&sums.cpus, treatment, setting.topology);
-        // As long as was counted, which is as long as the window where an engine does not say.
+        // The time over which spins were counted; the window if an engine does not report it.
         let seconds = per(sums.window_s * counted_s(sums), sums.session_s)?;
         cycles_per_spin_bound(seconds, cores as f64, hz(at)?, spins(sums))
     };
@@ -88,7 +85,7 @@ pub(super) fn locks(
     })
 }
 
-/// Adds the changes of spins a row, one family of all compared treatments: ratios, differences where a block has no
+/// Adds the changes of spins per row, one family of all compared treatments: ratios, or differences if a block has no
 /// spin.
 pub(super) fn add_changes(activities: &mut [Activity], pairs: &Pairs<'_>) {
     let per_row = |sums: &Sums| per(sums.counter(SPINS)?, sums.rows);
@@ -117,8 +114,8 @@ pub(super) fn add_changes(activities: &mut [Activity], pairs: &Pairs<'_>) {
     }
 }
 
-/// Cores that a run's sessions kept busy: those of the logical CPUs that they were bound to, and no
-/// more than there are sessions. Siblings share their core's cycles.
+/// Cores that a run's sessions kept busy: those of their logical CPUs, and no more than there are sessions. Siblings
+/// share their core's cycles.
 pub(super) fn busy_cores(cpus: &[u32], treatment: &Treatment, topology: Option<&Topology>) -> usize {
     let sessions = treatment.sessions as usize;
     let bound = match treatment.pin {
@@ -133,8 +130,8 @@ pub(super) fn busy_cores(cpus: &[u32], treatment: &Treatment, topology: Option<&
     cores.len().min(sessions)
 }
 
-/// The clock of each run in MHz, and where it comes from or why there is none. The processor's own
-/// counters during the run come first; then what the probe measured.
+/// The clock of each run in MHz and its source, or why there is none. The processor's own counters during the run are
+/// preferred to the probe's measurement.
 pub(super) fn clocks(
     runs: &[&Sums],
     treatment: &Treatment,
@@ -147,7 +144,7 @@ pub(super) fn clocks(
     let Some(probe) = setting.probe else {
         return (None, "the clock was not measured: the study has no probe".to_owned());
     };
-    // cpufreq's figure may be what was asked for, not what there was.
+    // cpufreq's figure may be the requested clock, not the actual one.
     for (source, words) in [(ClockSource::Perf, "APERF and MPERF"), (ClockSource::Chain, "chain of adds")] {
         let of_run = |sums: &&Sums| probed_mhz(probe, source, &sums.cpus, treatment.sessions);
         let clocks: Option<Vec<f64>> = runs.iter().map(of_run).collect();
@@ -158,8 +155,8 @@ pub(super) fn clocks(
     (None, "the probe measured no clock".to_owned())
 }
 
-/// The probe's clock by one source, with as many logical CPUs busy as comes nearest to `busy`: the
-/// mean of the run's own CPUs, or of all where none of its own was measured.
+/// The probe's clock by one source, with the number of busy logical CPUs nearest to `busy`: the mean of the run's own
+/// CPUs, or of all CPUs if none of its own was measured.
 fn probed_mhz(probe: &Probe, source: ClockSource, assigned: &[u32], busy: u32) -> Option<f64> {
     let busy = busy.min(assigned.len() as u32);
     let readings = || probe.clocks.iter().filter(|clock| clock.source == source);

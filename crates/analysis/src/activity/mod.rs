@@ -1,10 +1,9 @@
-//! What sessions did beside their rows: what they waited for, what the engine counted, who used the
-//! CPU, what spinning cost. Each figure is a mean over blocks with a t interval (Student 1908), since
-//! the block is the unit of everything else too. Changes against the baseline are paired by block and adjusted for all
-//! that are judged together (`changes`).
+//! What sessions did besides reading rows: waits, engine counters, CPU time, spinning. Each figure is a mean over
+//! blocks with a t interval (Student 1908); the block is the unit here as everywhere. Changes against the baseline are
+//! paired by block and adjusted for all that are judged together (`changes`).
 //!
-//! Waits are shares of samples: a sampler looked at every session at evenly spaced moments of random
-//! phase, so that a share of samples estimates a share of time (Cochran, *Sampling Techniques*, ch. 8).
+//! Waits are shares of samples: a sampler looked at every session at evenly spaced moments of random phase, so that a
+//! share of samples estimates a share of time (Cochran, *Sampling Techniques*, ch. 8).
 
 mod changes;
 mod counters;

@@ -1,7 +1,7 @@
 //! Spinlocks, waits and latches by the server's own statistics: the names with the most spins and the most time.
 //!
-//! The statistics are of the whole server, with what its other clients did while a slice ran. Published studies of log
-//! buffers list the five spinlocks with the most spins, spins a commit, spins a backoff, and cycles a spin by the
+//! The statistics cover the whole server, including its other clients while a slice ran. Published studies of log
+//! buffers list the five spinlocks with the most spins, spins per commit, spins per backoff, and cycles per spin by the
 //! arithmetic of [`super::locks`].
 
 use super::locks::{self, clocks, cycles_per_spin_bound};
@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 use threadwise_statistics::{mean, per};
 use threadwise_study::{OptionValue, Study, Treatment};
 
-/// Most names of a kind that are shown.
+/// Most names of a kind in a report.
 pub const MAX_SERVER_NAMES: usize = 5;
 
 const SPINLOCK: &str = "spinlock/";
-/// What counters of time begin with.
+/// Prefix of counters of time.
 const WAITS: [&str; 2] = ["server_wait/", "latch/"];
 const WAIT_MS: &str = "/wait_ms";
 const NS_PER_MS: f64 = 1e6;
@@ -24,14 +24,13 @@ const NS_PER_MS: f64 = 1e6;
 /// The names that a study shows, the largest first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Names {
-    /// Spinlocks.
     locks: Vec<String>,
-    /// Waits and latches, with what their counters begin with.
+    /// Waits and latches, with the prefix of their counters.
     waits: Vec<String>,
 }
 
 impl Names {
-    /// Those with the most spins, and those with the most time, over all runs of all treatments.
+    /// Those with the most spins and those with the most time, over all runs of all treatments.
     pub(super) fn of(runs: &[Vec<&Sums>]) -> Self {
         let is_lock = |name: &str| Some(lock_name(name)?.to_owned());
         let is_wait = |name: &str| {
@@ -58,7 +57,7 @@ fn lock_name(counter: &str) -> Option<&str> {
     counter.strip_prefix(SPINLOCK)?.strip_suffix("/spins")
 }
 
-/// Names by the sum of their counter over all runs, the largest first; none without a count.
+/// Names by the sum of their counter over all runs, the largest first; names without a count are left out.
 fn largest(runs: &[Vec<&Sums>], name_of: impl Fn(&str) -> Option<String>) -> Vec<String> {
     let mut sums: BTreeMap<String, f64> = BTreeMap::new();
     for (counter, value) in runs.iter().flatten().flat_map(|sums| &sums.counters) {
@@ -78,7 +77,7 @@ fn all_spins(sums: &Sums) -> Option<f64> {
     (!known.is_empty()).then(|| known.iter().sum())
 }
 
-/// Rows of a transaction of `insert`; `None` where it is not known, or what is committed is no row.
+/// Rows per transaction of `insert`; `None` if unknown, or if the commits are not of rows.
 fn rows_per_commit(study: &Study, treatment: &Treatment) -> Option<f64> {
     let whole = |name: &str| match treatment.options.get(name) {
         Some(OptionValue::Integer(rows)) if *rows > 0 => Some(*rows as f64),
@@ -89,7 +88,7 @@ fn rows_per_commit(study: &Study, treatment: &Treatment) -> Option<f64> {
     rows.filter(|_| study.workload == "insert")
 }
 
-/// The spinlocks of one treatment; `None` where its server tells of none.
+/// The spinlocks of one treatment; `None` if its server reports none.
 pub(super) fn locks(
     runs: &[&Sums],
     treatment: &Treatment,
@@ -103,7 +102,7 @@ pub(super) fn locks(
     let rows_per_commit = rows_per_commit(setting.study, treatment);
     let (clocks, clock) = clocks(&counted, treatment, setting);
     let lock = |name: &String| {
-        // A name that is not among those that were kept of a slice added next to nothing.
+        // A name that is not among those kept of a slice added next to nothing.
         let counter =
             |sums: &Sums, what: &str| sums.counter(&format!("{SPINLOCK}{name}/{what}")).unwrap_or(0.0);
         let spins = |sums: &Sums| counter(sums, "spins");
@@ -134,8 +133,8 @@ pub(super) fn locks(
     })
 }
 
-/// Cores that a treatment's sessions keep busy at the most: those of the placement that the server is bound to, else a
-/// core each, wherever the server runs them. Where the machine is not known there are as many as sessions.
+/// Most cores that a treatment's sessions keep busy: those of the placement that the server is bound to, else one core
+/// for each session, wherever the server runs them. If the machine is unknown, as many as sessions.
 fn busy_cores(sums: &Sums, treatment: &Treatment, setting: &Setting<'_>) -> f64 {
     if setting.study.binds_server() {
         return locks::busy_cores(&sums.cpus, treatment, setting.topology) as f64;
@@ -145,7 +144,7 @@ fn busy_cores(sums: &Sums, treatment: &Treatment, setting: &Setting<'_>) -> f64 
     sessions.min(cores.max(1)) as f64
 }
 
-/// The waits and latches of one treatment; empty where its server tells of none.
+/// The waits and latches of one treatment; empty if its server reports none.
 pub(super) fn waits(runs: &[&Sums], names: &Names, alpha: f64) -> Vec<ServerWait> {
     let is_counted = |sums: &&Sums| sums.counters.keys().any(|name| name.ends_with(WAIT_MS));
     let counted: Vec<&Sums> = runs.iter().copied().filter(is_counted).collect();

@@ -16,7 +16,7 @@ pub(crate) struct Sums {
     pub rows: f64,
     /// CPU time of the engine's sessions, nanoseconds.
     pub cpu_ns: f64,
-    /// The engine's counters, those of sessions and those of none together.
+    /// The engine's counters, of sessions and of the engine as a whole.
     pub counters: BTreeMap<String, f64>,
     /// Whether any step's latency was kept.
     pub has_latency: bool,
@@ -27,7 +27,7 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
-    /// Nothing yet, of a run.
+    /// Sums of a run without slices.
     pub fn new(run: &Run, counted_mhz: Option<f64>) -> Self {
         Self { cpus: run.cpus.clone(), counted_mhz, ..Self::default() }
     }
@@ -58,14 +58,14 @@ impl Sums {
         }
     }
 
-    /// A counter, where it was reported.
+    /// A counter, if it was reported.
     pub fn counter(&self, name: &str) -> Option<f64> {
         self.counters.get(name).copied()
     }
 }
 
-/// Mean over blocks of a figure that is 0 or more. Blocks without one are left out; one block has a
-/// value and no upper end (infinite).
+/// Mean over blocks of a figure that is 0 or more. Blocks without it are left out; the mean of one block has no upper
+/// end (infinite).
 pub(super) fn over_blocks(
     values: impl Iterator<Item = Option<f64>>,
     unit: &str,

@@ -11,26 +11,26 @@ use threadwise_statistics::per;
 /// Most names of a study; the rest is [`OTHER`].
 pub const MAX_WAITS: usize = 8;
 
-/// Fewer samples than this tell nothing: a share of 10% then has a standard error of 3 points or more
-/// even if samples were independent.
+/// Fewest samples for a statement: with fewer, a share of 10% has a standard error of 3 points or more even if samples
+/// are independent.
 pub const MIN_SAMPLES: u64 = 100;
 
 /// The state of a session that waits for nothing.
 pub const RUNNING: &str = "running";
 
-/// What is left beside the names.
+/// The remainder after the names.
 pub const OTHER: &str = "other";
 
 const PREFIX: &str = "waits/";
 const SAMPLED: &str = "waits_sampled";
 
-/// Whether a counter is one of samples.
+/// Whether a counter counts samples.
 pub(super) fn is_wait(counter: &str) -> bool {
     counter == SAMPLED || counter.starts_with(PREFIX)
 }
 
-/// The names that the study tells of: those with the largest share in any treatment, `running`
-/// before all others, `other` last where the names leave anything.
+/// The names that the study reports: those with the largest share in any treatment, `running` first, and `other` last
+/// if the names leave a remainder.
 pub(super) fn names(runs: &[Vec<&Sums>]) -> Vec<String> {
     let mut largest: BTreeMap<&str, f64> = BTreeMap::new();
     for blocks in runs {
@@ -58,7 +58,7 @@ pub(super) fn names(runs: &[Vec<&Sums>]) -> Vec<String> {
     names
 }
 
-/// The shares of one treatment; `None` where nobody sampled.
+/// The shares of one treatment; `None` if waits were not sampled.
 pub(super) fn waits(runs: &[&Sums], names: &[String], alpha: f64) -> Option<Waits> {
     let sampled: Vec<&&Sums> = runs.iter().filter(|sums| of_run(sums) > 0.0).collect();
     if sampled.is_empty() {
@@ -118,7 +118,7 @@ fn listed(names: &[String]) -> BTreeSet<&str> {
     names.iter().map(String::as_str).filter(|name| *name != OTHER).collect()
 }
 
-/// Share of one name in a run's samples; `None` where nobody sampled.
+/// Share of one name in a run's samples; `None` if waits were not sampled.
 pub(crate) fn share(sums: &Sums, name: &str, listed: &BTreeSet<&str>) -> Option<f64> {
     let samples = match name {
         OTHER => rest(sums, listed),
@@ -127,19 +127,19 @@ pub(crate) fn share(sums: &Sums, name: &str, listed: &BTreeSet<&str>) -> Option<
     per(samples, of_run(sums))
 }
 
-/// Names and samples of one run; an engine's own `other` is among what is left.
+/// Names and samples of one run; an engine's own `other` belongs to the remainder.
 fn waits_of(sums: &Sums) -> impl Iterator<Item = (&str, f64)> {
     let named = sums.counters.iter().filter_map(|(name, value)| Some((name.strip_prefix(PREFIX)?, *value)));
     named.filter(|(name, _)| *name != OTHER)
 }
 
-/// Samples of one run that none of these names has.
+/// Samples of one run that have none of these names.
 fn rest(sums: &Sums, names: &BTreeSet<&str>) -> f64 {
     let shown: f64 = waits_of(sums).filter(|(name, _)| names.contains(name)).map(|(_, value)| value).sum();
     (of_run(sums) - shown).max(0.0)
 }
 
-/// All samples of one run. Where the engine's sum is less than its parts, the parts count.
+/// All samples of one run. If the engine's total is less than the sum of its parts, the sum counts.
 fn of_run(sums: &Sums) -> f64 {
     let parts: f64 = sums.counters.iter().filter(|(name, _)| name.starts_with(PREFIX)).map(|(_, v)| v).sum();
     sums.counter(SAMPLED).unwrap_or(0.0).max(parts)

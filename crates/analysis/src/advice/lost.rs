@@ -1,4 +1,4 @@
-//! That nothing is advised where settings lost unlike shares of their time to others, and what their ratio is without it.
+//! Why nothing is advised if settings lost unequal shares of their time to others, and what their ratio is without it.
 
 use super::words;
 use crate::Facts;
@@ -6,7 +6,7 @@ use crate::choices::{Candidate, Choice, LostTime};
 use threadwise_document::numbers::percent;
 use threadwise_document::{Prose, prose};
 
-/// The line; `None` of a choice whose settings lost alike.
+/// The line; `None` for a choice whose settings lost equal shares.
 pub fn line(facts: &Facts<'_>, choice: &Choice) -> Option<Prose> {
     let all = || choice.candidates.iter().zip(&choice.lost);
     let share = |lost: &LostTime| lost.stolen_share + lost.others_share;
@@ -26,7 +26,7 @@ pub fn line(facts: &Facts<'_>, choice: &Choice) -> Option<Prose> {
     let moved = if most == first { least } else { most };
     let without = moved.speed.as_ref().zip(moved.speed_on_cpu.as_ref()).map(|(speed, on_cpu)| {
         prose!(
-            " {} is {} of {} as measured, and {} by the time in which each had its logical CPUs.",
+            " {} is {} of {} as measured, and {} after correction for the time lost.",
             named(moved),
             speed,
             named(first),

@@ -1,7 +1,7 @@
-//! What to set, from the choices of a study: the first lines of its verdict.
+//! Which settings to use, from the choices of a study: the first lines of its verdict.
 //!
-//! A choice that the data decide is given as what to do; any other one as "not enough data", with the best guess, the
-//! probability that it is within the margin of the best, and what it is expected to cost where it is not.
+//! A choice that the data decide is given as an instruction; any other as "not enough data", with the best guess, the
+//! probability that it is within the margin of the best, and the expected loss if it is not.
 
 mod lost;
 mod paste;
@@ -19,32 +19,31 @@ use crate::words::{finding, probability};
 use threadwise_document::numbers::{percent, set_percent};
 use threadwise_document::{Advice, Finding, Prose, prose};
 
-/// Most choices of one kind that a line has; the section has all.
+/// Most choices of one kind in a line; the section has all.
 const MOST_PARTS: usize = 2;
 
-/// Most lines of advice that a verdict has.
 const MOST_LINES: usize = 4;
 
 /// All advice of a study, the most important first.
 pub fn advice(facts: &Facts<'_>) -> Vec<Advice> {
-    // What something outside switches is the question of such a study, and its boots are not enough for another.
+    // Such a study asks about what something outside switches, and its boots are not enough for another question.
     if facts.study.external.is_some() {
         return cost::advice(facts).into_iter().collect();
     }
     words::order(facts).filter_map(|axis| of_axis(facts, axis)).chain(cost::advice(facts)).collect()
 }
 
-/// The same as findings of a verdict.
+/// Advice as findings of a verdict.
 pub(crate) fn findings(advice: &[Advice]) -> Vec<Finding> {
     let line = |one: &Advice| {
         finding("advice", one.line.clone(), &one.evidence.iter().map(String::as_str).collect::<Vec<_>>())
     };
-    // What was asked for is never left out.
+    // What the user asked for is never left out.
     let (cost, rest): (Vec<&Advice>, Vec<&Advice>) = advice.iter().partition(|one| one.about == "cost");
     rest.into_iter().take(MOST_LINES).chain(cost).map(line).collect()
 }
 
-/// What is advised of one axis, all of its choices in one line.
+/// Advice on one axis, all of its choices in one line.
 fn of_axis(facts: &Facts<'_>, axis: Axis) -> Option<Advice> {
     let all: Vec<&Choice> = facts.analysis.choices.iter().filter(|choice| choice.axis == axis).collect();
     let first = *all.first()?;
@@ -53,7 +52,7 @@ fn of_axis(facts: &Facts<'_>, axis: Axis) -> Option<Advice> {
         several => many(facts, axis, several),
     };
     let decided: Vec<&Choice> = all.iter().copied().filter(|choice| choice.chosen.is_some()).collect();
-    // Lines that contradict each other are none.
+    // Lines that contradict each other are left out.
     let paste = match decided.as_slice() {
         [] => Vec::new(),
         [one, rest @ ..] => {
@@ -84,10 +83,10 @@ fn single(facts: &Facts<'_>, choice: &Choice) -> Prose {
     }
 }
 
-/// That the data do not decide, with the best guess.
+/// "Not enough data", with the best guess.
 fn undecided(facts: &Facts<'_>, choice: &Choice) -> Prose {
     let question = words::question(facts, choice);
-    // Which numbers of sessions keep a bound is known apart from which do most.
+    // Which numbers of sessions keep a bound is known separately from which have the highest throughput.
     let bounded = match choice.axis {
         Axis::Sessions => sessions::bounded(facts, choice).unwrap_or_default(),
         _ => Prose::default(),
@@ -121,7 +120,7 @@ fn many(facts: &Facts<'_>, axis: Axis, all: &[&Choice]) -> Prose {
     let answer = |choice: &Choice| match choice.chosen_candidate() {
         Some(chosen) => words::answer(facts, choice, chosen),
         None if !choice.lost.is_empty() => {
-            prose!("no advice, since settings lost unlike shares of their time to others")
+            prose!("no advice, since settings lost unequal shares of their time to others")
         }
         None => {
             let guess = guessed(facts, choice).map(|guess| prose!(" ({})", guess)).unwrap_or_default();

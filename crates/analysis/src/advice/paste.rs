@@ -1,4 +1,4 @@
-//! Lines that put advice into effect, in the words of the engine that was measured and of the system.
+//! Lines that put advice into effect, in the syntax of the measured engine and of the operating system.
 //!
 //! Those of engines are data (`crate::engine_lines`). Sources of the others: taskset(1); systemd.exec(5) (`CPUAffinity=`);
 //! numactl(8); the kernel's Documentation/ABI/testing/sysfs-devices-system-cpu (`smt/control`); AWS "CPU options" and Google
@@ -11,14 +11,14 @@ use crate::engine_lines;
 use threadwise_document::Paste;
 use threadwise_machine::{CpuSet, Memory};
 
-/// The lines of a decided choice; none where nothing has to be changed.
+/// The lines of a decided choice; none if nothing has to be changed.
 pub fn lines(facts: &Facts<'_>, choice: &Choice) -> Vec<Paste> {
     // A bound for latency comes before throughput.
     let Some(chosen) = sessions::to_use(facts, choice).filter(|_| !facts.is_simulated()) else {
         return Vec::new();
     };
-    // A line to paste would be a bound that nobody measured. No more than the logical CPUs work at once, however many are
-    // asked for, so that of a degree of parallelism the end is known.
+    // A line to paste would be a bound that was not measured. No more than the logical CPUs work at once, however many
+    // are requested, so a degree of parallelism has a known end.
     let is_all = choice.axis == Axis::Dop && chosen.number as usize >= facts.topology.allowed().len();
     if words::is_most_tried(choice, chosen) && !is_all {
         return Vec::new();
@@ -43,7 +43,7 @@ fn paste(place: &str, text: String) -> Paste {
     Paste { place: place.to_owned(), text }
 }
 
-/// The engine whose settings are meant; of jobs the recipe.
+/// The engine whose settings are meant; for jobs the recipe.
 fn engine(facts: &Facts<'_>, axis: Axis, chosen: &Candidate) -> String {
     let recipe =
         || facts.study.treatment(&chosen.treatment)?.1.options.get("recipe").map(ToString::to_string);
@@ -53,13 +53,13 @@ fn engine(facts: &Facts<'_>, axis: Axis, chosen: &Candidate) -> String {
     }
 }
 
-/// Memory on the node of the thread that touches it first is what every process has already.
+/// Memory on the node of the thread that touches it first is the default of every process.
 fn is_interleaved(facts: &Facts<'_>, chosen: &Candidate) -> bool {
     let found = facts.study.treatment(&chosen.treatment);
     found.is_some_and(|(_, treatment)| treatment.memory == Memory::Interleave)
 }
 
-/// The mask of a running server; none where it is to be left as it is, or its logical CPUs differed between blocks.
+/// The mask of a running server; none if it needs no change, or if its logical CPUs differed between blocks.
 fn mask(facts: &Facts<'_>, choice: &Choice, chosen: &Candidate) -> Vec<Paste> {
     if !words::binds_a_server(facts) || choice.candidates.first() == Some(chosen) {
         return Vec::new();
@@ -78,7 +78,7 @@ fn mask(facts: &Facts<'_>, choice: &Choice, chosen: &Candidate) -> Vec<Paste> {
     ]
 }
 
-/// One thread of every core: by a mask, by switching SMT off, and by the type of an instance.
+/// One thread of every core: by a mask, by switching SMT off, and by the instance type.
 fn one_thread(facts: &Facts<'_>) -> Vec<Paste> {
     let firsts: CpuSet = facts.topology.cores.iter().filter_map(|core| core.cpus.iter().next()).collect();
     let mut all = vec![

@@ -1,4 +1,4 @@
-//! How many busy sessions to run: for throughput, for latency, and from where on p99 has doubled.
+//! How many busy sessions to run: for throughput, for latency, and the number from which p99 has doubled.
 
 use super::words::{answer, headed, is_most_tried, of_numbers};
 use crate::Facts;
@@ -12,7 +12,7 @@ use threadwise_document::{Prose, prose};
 use threadwise_statistics::{MergedLatency, t_quantile};
 use threadwise_study::Run;
 
-/// The metric that a bound for latency is about.
+/// The metric that a latency bound is about.
 const P99: &str = "latency_ns_p99";
 
 /// The line of a decided choice.
@@ -32,10 +32,10 @@ pub fn line(facts: &Facts<'_>, choice: &Choice, chosen: &Candidate) -> Prose {
     )
 }
 
-/// The most sessions whose 99th percentile is shown to keep the bound that was asked for: `None` where none was.
+/// The most sessions whose 99th percentile is shown to keep the requested bound; `None` without a bound.
 ///
-/// Numbers of sessions are tested upwards, and the first that is not shown to keep it ends that, so that no adjustment is
-/// needed for their number (Maurer, Hothorn and Lehmacher, "Multiple comparisons in drug clinical trials", in *Biometrie
+/// Numbers of sessions are tested upwards until the first that is not shown to keep the bound, so no adjustment for
+/// their number is needed (Maurer, Hothorn and Lehmacher, "Multiple comparisons in drug clinical trials", in *Biometrie
 /// in der chemisch-pharmazeutischen Industrie* 6, 1995: fixed sequences).
 pub fn most_within<'a>(
     facts: &Facts<'a>,
@@ -52,8 +52,8 @@ pub fn most_within<'a>(
     Some(last.map(|(candidate, p99, _)| (*candidate, *p99)))
 }
 
-/// The candidate that is to be used: the one that does most, and of sessions that have to keep a bound for latency the most
-/// that keep it; `None` where none is shown to.
+/// The candidate to use: the one with the most throughput, or under a latency bound the most sessions that keep it;
+/// `None` if none is shown to.
 pub fn to_use<'a>(facts: &Facts<'a>, choice: &'a Choice) -> Option<&'a Candidate> {
     let chosen = choice.chosen_candidate()?;
     match (choice.axis, most_within(facts, choice)) {
@@ -63,12 +63,12 @@ pub fn to_use<'a>(facts: &Facts<'a>, choice: &'a Choice) -> Option<&'a Candidate
     }
 }
 
-/// Share of `alpha` at which a bound is tested. The intervals of latencies know nothing of correlated blocks: of
-/// neighbours that are correlated by 0.6 three times as many claims would be wrong as at their level.
+/// Share of `alpha` at which a bound is tested. The intervals of latencies ignore correlation of blocks: for neighbours
+/// correlated by 0.6, three times as many claims would be wrong as at their level.
 const BOUND_SHARE: f64 = 0.25;
 
-/// How many of these intervals, each with its blocks, are shown to be within a bound, from the first on; they are geometric
-/// means at 1 − `alpha`, and are widened to the level that claims need.
+/// How many of these intervals, each with its blocks, are shown to be within a bound, counted from the first; they are
+/// geometric means at 1 − `alpha`, and are widened to the level that claims need.
 pub fn keep<'a>(intervals: impl Iterator<Item = (&'a Interval, u32)>, bound: f64, alpha: f64) -> usize {
     let is_kept = |(one, blocks): &(&Interval, u32)| {
         let degrees = f64::from(blocks.saturating_sub(1));
@@ -80,7 +80,7 @@ pub fn keep<'a>(intervals: impl Iterator<Item = (&'a Interval, u32)>, bound: f64
     intervals.take_while(is_kept).count()
 }
 
-/// What is known of a bound that was asked for; `None` where none was.
+/// What is known about a requested bound; `None` without one.
 pub fn bounded(facts: &Facts<'_>, choice: &Choice) -> Option<Prose> {
     let bound = Prose::figure(nanoseconds(facts.asked.p99_ns?));
     let most = most_within(facts, choice)?;
@@ -98,9 +98,9 @@ pub fn bounded(facts: &Facts<'_>, choice: &Choice) -> Option<Prose> {
     })
 }
 
-/// That the 99th percentile of the candidate behind the most that keep a bound was not measured, and what would measure it;
-/// `None` where it was, or where there is none. A percentile is taken of the steps of a block, so that more blocks do not
-/// help.
+/// Says that the 99th percentile of the candidate after the most that keep a bound was not measured, and how to measure
+/// it; `None` if it was, or if there is no such candidate. A percentile is of the steps of one block, so more blocks do
+/// not help.
 fn not_measured(facts: &Facts<'_>, choice: &Choice, most: Option<&Candidate>) -> Option<Prose> {
     let next = match most {
         Some(most) => choice.candidates.iter().skip_while(|one| *one != most).nth(1)?,
@@ -112,7 +112,7 @@ fn not_measured(facts: &Facts<'_>, choice: &Choice, most: Option<&Candidate>) ->
     let needed = Prose::figure(grouped(MIN_STEPS));
     let design = &facts.study.design;
     let (steps, way) = match steps_of_a_block(facts, &next.treatment) {
-        Some(0) => ("no step of its own".into(), Prose::default()),
+        Some(0) => ("it has no steps".into(), Prose::default()),
         Some(steps) if steps < MIN_STEPS => {
             // With room for a block that is slower than others.
             let times = (1.5 * MIN_STEPS as f64 / steps as f64).ceil();
@@ -123,7 +123,7 @@ fn not_measured(facts: &Facts<'_>, choice: &Choice, most: Option<&Candidate>) ->
                 Prose::command(slice),
                 Prose::command(rounds)
             );
-            (prose!("{} steps a block", Prose::figure(grouped(steps))), way)
+            (prose!("{} steps per block", Prose::figure(grouped(steps))), way)
         }
         _ => (
             "fewer steps in some blocks".into(),
@@ -139,7 +139,7 @@ fn not_measured(facts: &Facts<'_>, choice: &Choice, most: Option<&Candidate>) ->
     ))
 }
 
-/// The steps of a treatment in the block that has the fewest; `None` where no run is known.
+/// The steps of a treatment in the block that has the fewest; `None` if no run is known.
 fn steps_of_a_block(facts: &Facts<'_>, treatment: &str) -> Option<u64> {
     let runs = facts.runs.iter().filter(|run| run.treatment == treatment && !run.slices.is_empty());
     let of_run = |run: &Run| {
@@ -150,7 +150,7 @@ fn steps_of_a_block(facts: &Facts<'_>, treatment: &str) -> Option<u64> {
     runs.filter_map(of_run).min()
 }
 
-/// Connections are those of the engine: of a pool in each instance of an application the number is shared out.
+/// Connections are those of the engine: for a pool in each application instance, the number is divided among instances.
 fn in_all_instances(facts: &Facts<'_>) -> &'static str {
     match ASK_FOR_CONNECTIONS.contains(&facts.study.name.as_str()) {
         true => "; these are connections of all application instances together",
@@ -158,7 +158,7 @@ fn in_all_instances(facts: &Facts<'_>) -> &'static str {
     }
 }
 
-/// What would show whether more do more, where the largest number tested are the best.
+/// How to find out whether a larger number has more throughput, if the largest number tested is the best.
 fn more(facts: &Facts<'_>, choice: &Choice, chosen: &Candidate) -> Prose {
     if !is_most_tried(choice, chosen) {
         return Prose::default();
@@ -168,16 +168,13 @@ fn more(facts: &Facts<'_>, choice: &Choice, chosen: &Candidate) -> Prose {
         true => format!("--connections-at-most {twice}"),
         false => format!("--sessions {},{twice}", chosen.number),
     };
-    prose!(
-        "; more may do more, so that there is no line to paste: measure them by {}",
-        Prose::command(option)
-    )
+    prose!("; more may do more, so that there is no line to paste: measure with {}", Prose::command(option))
 }
 
-/// Presets whose question is how many connections a pool should have.
+/// Presets that ask how many connections a pool should have.
 const ASK_FOR_CONNECTIONS: [&str; 2] = ["pool", "transaction"];
 
-/// Where latency asks for fewer, and where p99 has doubled.
+/// The lower number that latency favours, and where p99 has doubled.
 fn latency(sweep: &Sweep<'_>, choice: &Choice, chosen: &Candidate) -> Option<Prose> {
     let mut parts = Vec::new();
     if let Some((fewer, step)) = sweep.for_latency(chosen.number) {

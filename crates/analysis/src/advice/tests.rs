@@ -76,8 +76,8 @@ fn the_most_that_were_tried_may_not_be_enough() {
     assert_eq!(
         texts(&got),
         [
-            "Busy sessions to run: eight or more, the largest number tested; 6.00x [5.99, 6.01] of one; more may do more, so \
-          that there is no line to paste: measure them by `--sessions 8,16`."
+            "Busy sessions to run: eight or more, the largest number tested; 6.00x [5.99, 6.01] of one; more may do \
+          more, so that there is no line to paste: measure with `--sessions 8,16`."
         ]
     );
     // What a pool is asked about are connections, and nothing is pasted that was not excluded.
@@ -210,7 +210,7 @@ fn settings_that_lost_unlike_time_to_others_are_not_advised() {
         assert!(line.starts_with("No advice on how many busy sessions to run: "), "{line}");
         assert!(line.contains(&format!("lost 50% of its time to {whom}, and one 2.0%.")), "{line}");
         // 0.8 of one as measured; of 0.98 of the time against 0.5 of it that is 1.57.
-        assert!(line.contains("by the time in which each had its logical CPUs"), "{line}");
+        assert!(line.contains("after correction for the time lost"), "{line}");
         let choice = &analysis.choices[0];
         let eight = choice.candidates.last().unwrap();
         let on_cpu = eight.speed_on_cpu.as_ref().unwrap();
@@ -289,16 +289,16 @@ fn a_percentile_that_was_not_measured_is_no_bound_that_is_not_kept() {
     assert!(!few.contains("no number of sessions is shown to keep"), "{few}");
     assert!(
         few.contains(
-            "whether any keeps p99 within 1.00 ms is not known: p99 of one is not measured: 200 steps a block, 1,000 are \
-             needed: longer slices (`--slice "
+            "whether any keeps p99 within 1.00 ms is not known: p99 of one is not measured: 200 steps per block, \
+             1,000 are needed: longer slices (`--slice "
         ),
         "{few}"
     );
     let some = of_bound_with_steps(&[("A", 900), ("A'", 900), ("S2", 900), ("S4", 100), ("S8", 100)]);
     assert!(some.contains("the most with p99 within 1.00 ms: two ("), "{some}");
-    assert!(some.contains(", and p99 of four is not measured: 200 steps a block"), "{some}");
+    assert!(some.contains(", and p99 of four is not measured: 200 steps per block"), "{some}");
     let none = of_bound_with_steps(&[]);
-    assert!(none.contains("p99 of one is not measured: no step of its own, 1,000 are needed."), "{none}");
+    assert!(none.contains("p99 of one is not measured: it has no steps, 1,000 are needed."), "{none}");
     let all = of_bound_with_steps(&[("A", 900), ("A'", 900), ("S2", 900), ("S4", 900), ("S8", 900)]);
     assert!(
         all.contains("the most with p99 within 1.00 ms: eight (") && !all.contains("not measured"),

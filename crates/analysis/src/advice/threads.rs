@@ -1,4 +1,4 @@
-//! Whether second threads of cores pay: for throughput, and for each session.
+//! Whether second threads of cores pay off: for throughput, and for each session.
 
 use crate::choices::{Candidate, Choice, ONE_CORE};
 use crate::findings::smt;
@@ -37,8 +37,8 @@ fn without(scope: &str, ratio: Option<&Ratio>) -> Prose {
             figures
         ),
         _ => prose!(
-            "Second threads of cores add nothing that matters here: one thread of {} does as much as both{}; \
-             keep SMT or not as licence and latency ask.",
+            "Second threads of cores add nothing that matters here: one thread of {} does as much as both{}; keep or \
+             disable SMT as licences and latency require.",
             scope,
             figures
         ),
@@ -49,7 +49,7 @@ fn scope(choice: &Choice) -> &'static str {
     if choice.place == ONE_CORE { "a core" } else { "every core" }
 }
 
-/// What each session does with its sibling busy.
+/// Throughput of each session with its sibling busy.
 fn price(facts: &Facts<'_>, choice: &Choice) -> Option<Prose> {
     let each = facts
         .shapes(&choice.group, Shape::SameCore, Shape::Alone, "rows_per_s_per_session")

@@ -1,4 +1,4 @@
-//! What the candidates of a choice are to people.
+//! Words for the candidates of a choice.
 
 use crate::Facts;
 use crate::choices::{Axis, Candidate, Choice};
@@ -9,10 +9,10 @@ use threadwise_document::{Interval, Prose, prose};
 use threadwise_machine::Pin;
 use threadwise_study::{Treatment, worklist};
 
-/// Most candidates whose speeds are all given.
+/// Most candidates of a choice that gives the speed of each.
 const FEW: usize = 4;
 
-/// In this order advice is given. Where SMT is the study's question it comes first.
+/// Order of advice. If SMT is the study's question it comes first.
 const ORDER: [Axis; 8] = [
     Axis::Dop,
     Axis::Jobs,
@@ -38,7 +38,7 @@ pub fn about(axis: Axis) -> &'static str {
     }
 }
 
-/// What stands before the answer.
+/// Heading before the answer.
 pub fn heading(facts: &Facts<'_>, axis: Axis) -> String {
     match axis {
         Axis::Sessions => "Busy sessions to run".to_owned(),
@@ -56,7 +56,7 @@ pub fn heading(facts: &Facts<'_>, axis: Axis) -> String {
 
 /// The axes of a study's choices in the order in which they are advised on.
 pub fn order(facts: &Facts<'_>) -> impl Iterator<Item = Axis> {
-    // Where SMT is switched that is the question.
+    // If SMT is switched, that is the question.
     let smt_first = facts.study.comparisons.iter().any(|comparison| comparison.kind == "smt-off");
     let mut order = ORDER.to_vec();
     order.sort_by_key(|axis| !(smt_first && *axis == Axis::Smt));
@@ -69,7 +69,7 @@ pub fn first(facts: &Facts<'_>) -> Option<Axis> {
     order(facts).next()
 }
 
-/// What tells candidates apart, on the axis of a chart.
+/// Title of the axis of candidates in a chart.
 pub fn axis(facts: &Facts<'_>, choice: &Choice) -> String {
     let words = match choice.axis {
         Axis::Sessions => "busy sessions",
@@ -93,7 +93,7 @@ pub fn tick(facts: &Facts<'_>, choice: &Choice, candidate: &Candidate) -> String
     }
 }
 
-/// What is asked, to stand behind "not enough data to show".
+/// The question, as it follows "not enough data to show".
 pub fn question(facts: &Facts<'_>, choice: &Choice) -> String {
     let what = match choice.axis {
         Axis::Sessions => "how many busy sessions to run".to_owned(),
@@ -111,7 +111,7 @@ pub fn question(facts: &Facts<'_>, choice: &Choice) -> String {
     }
 }
 
-/// What tells this choice from others of its axis; empty where there are no others.
+/// What distinguishes this choice from others of its axis; empty if there are no others.
 pub fn place(facts: &Facts<'_>, choice: &Choice) -> Prose {
     let others = facts.analysis.choices.iter().filter(|other| other.axis == choice.axis && *other != choice);
     let mut by_place = false;
@@ -146,7 +146,7 @@ fn treatment<'a>(facts: &Facts<'a>, candidate: &Candidate) -> Option<&'a Treatme
     facts.study.treatment(&candidate.treatment).map(|(_, treatment)| treatment)
 }
 
-/// A candidate as people name it: a number, a placement, `near`.
+/// A candidate in words: a number, a placement, `near`.
 pub fn value(facts: &Facts<'_>, choice: &Choice, candidate: &Candidate) -> Prose {
     let name = || bare(&candidate.treatment).to_owned();
     let worded = |words: fn(&Treatment) -> String| treatment(facts, candidate).map_or_else(name, words);
@@ -173,7 +173,7 @@ pub fn binds_a_server(facts: &Facts<'_>) -> bool {
     facts.study.treatments.iter().any(|treatment| treatment.options.contains_key("pin_server"))
 }
 
-/// What is advised, with that more may be better still.
+/// The advised candidate, and whether more may be better still.
 pub fn answer(facts: &Facts<'_>, choice: &Choice, chosen: &Candidate) -> Prose {
     if choice.axis == Axis::Placement && binds_a_server(facts) && choice.candidates.first() == Some(chosen) {
         return prose!("leave it on {}", value(facts, choice, chosen));
@@ -182,14 +182,14 @@ pub fn answer(facts: &Facts<'_>, choice: &Choice, chosen: &Candidate) -> Prose {
     prose!("{}{}", value(facts, choice, chosen), more)
 }
 
-/// Whether the largest number tested are better than all that were less, so that more may be better still.
+/// Whether the largest number tested is better than all smaller ones, so that a larger one may be better still.
 pub fn is_most_tried(choice: &Choice, chosen: &Candidate) -> bool {
     let is_number = matches!(choice.axis, Axis::Sessions | Axis::Dop | Axis::Jobs);
     let near = choice.candidates.iter().filter(|one| one.within_margin).count();
     is_number && choice.candidates.last() == Some(chosen) && near == 1
 }
 
-/// The heading, with what tells the choice from others.
+/// The heading, with what distinguishes the choice from others.
 pub fn headed(facts: &Facts<'_>, choice: &Choice) -> String {
     let heading = heading(facts, choice.axis);
     match place(facts, choice).to_string() {
@@ -248,7 +248,7 @@ fn times(speed: &Interval) -> Interval {
     Interval { unit: "ratio".to_owned(), ..speed.clone() }
 }
 
-/// How the candidates of a choice without numbers stand to the first.
+/// How the candidates of a choice without numbers compare to the first.
 fn beside(facts: &Facts<'_>, choice: &Choice, chosen: &Candidate) -> Prose {
     let margin = Prose::figure(set_percent(facts.study.design.margin));
     let as_good = choice.candidates.iter().filter(|one| one.within_margin && *one != chosen);
@@ -271,7 +271,7 @@ fn beside(facts: &Facts<'_>, choice: &Choice, chosen: &Candidate) -> Prose {
     text
 }
 
-/// A degree of parallelism in percent of a node's physical cores.
+/// A degree of parallelism as a percentage of a node's physical cores.
 fn of_node(facts: &Facts<'_>, chosen: &Candidate) -> Prose {
     let topology = facts.topology;
     let node = topology.numa_nodes.iter().find(|node| !node.cpus.is_empty());
@@ -286,7 +286,7 @@ fn of_node(facts: &Facts<'_>, chosen: &Candidate) -> Prose {
     prose!("; {} of a node's {}", Prose::figure(percent(share)), cores)
 }
 
-/// What a degree of parallelism costs in CPU against the baseline.
+/// CPU cost of a degree of parallelism against the baseline.
 fn cpu(facts: &Facts<'_>, chosen: &Candidate) -> Prose {
     let queries = facts.analysis.queries.as_ref();
     let found = queries.and_then(|queries| {

@@ -1,8 +1,8 @@
-//! The quantities that are set beside a ratio, and in which form each may be correlated with it.
+//! The quantities shown with a ratio, and the form in which each may be correlated with it.
 //!
-//! A quantity that is divided by rows, or multiplied by them, goes with the rate by construction (Pearson, "On a form of
-//! spurious correlation which may arise when indices are used in the measurement of organs", Proc. R. Soc. 60, 1897;
-//! Kronmal, "Spurious correlation and the fallacy of the ratio standard revisited", J. R. Statist. Soc. A 156, 1993). What
+//! A quantity that is divided or multiplied by rows follows the rate by construction (Pearson, "On a form of spurious
+//! correlation which may arise when indices are used in the measurement of organs", Proc. R. Soc. 60, 1897; Kronmal,
+//! "Spurious correlation and the fallacy of the ratio standard revisited", J. R. Statist. Soc. A 156, 1993). What
 //! follows for each kind: docs/METHODOLOGY.md, "What changed with a ratio".
 
 use crate::activity::{Activity, OTHER, RUNNING, sums::Sums, wait_share};
@@ -15,7 +15,7 @@ use threadwise_statistics::per;
 pub(super) struct Known {
     /// Its name, unit last.
     pub metric: String,
-    /// The same in words.
+    /// Its name in words.
     pub name: String,
     /// Unit of its values.
     pub unit: &'static str,
@@ -39,20 +39,20 @@ pub(super) enum Scale {
     Points,
 }
 
-/// In which form a quantity is correlated with the rate.
+/// The form in which a quantity is correlated with the rate.
 pub(super) enum Test {
-    /// As it is: nothing in it comes with rows.
+    /// As it is: it does not grow with rows.
     AsItIs,
-    /// As it is, where every session of both sides keeps a CPU busy; elsewhere CPU time comes with rows.
+    /// As it is, if every session of both sides keeps a CPU busy; otherwise CPU time grows with rows.
     WhereCpusAreBusy,
-    /// An amount that may come with rows or with time, given per second: per second where it falls as the rate rises, per
-    /// row where it rises with it, of which construction gives neither.
+    /// An amount that may grow with rows or with time, given per second: tested per second where it falls as the rate
+    /// rises, and per row where it rises with it. Construction causes neither.
     Amount(Value),
-    /// Not at all: the rate is in it.
+    /// Not at all: it contains the rate.
     Never,
 }
 
-/// All quantities, waits that were sampled among them.
+/// All quantities, including the sampled waits.
 pub(super) fn all<'a>(activities: impl Iterator<Item = &'a Activity>) -> Vec<Known> {
     let power: Value = Box::new(|run| run.amounts.power_w);
     let mut all = vec![
@@ -95,7 +95,7 @@ pub(super) fn all<'a>(activities: impl Iterator<Item = &'a Activity>) -> Vec<Kno
         time("straggler_share", "time with stragglers", |run| run.telemetry.straggler_share),
         time("left_over_busy_share", "idle siblings busy", |run| run.totals.left_over.busy_share()),
     ];
-    // Those of which enough was sampled in any treatment.
+    // Those with enough samples in any treatment.
     let sampled = activities.filter_map(|activity| activity.waits.as_ref()).filter(|waits| waits.enough);
     let waits = distinct(sampled.flat_map(|waits| &waits.shares).map(|share| share.name.as_str()));
     all.extend(waits.into_iter().filter(|name| *name != RUNNING && *name != OTHER).map(wait));

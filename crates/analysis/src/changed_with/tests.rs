@@ -127,7 +127,7 @@ fn what_goes_with_the_rate_by_construction_is_not_named() {
     let misses = quantity(&analysis, "llc_misses_per_row");
     assert!(misses.link.as_ref().is_some_and(|link| !link.shown), "{misses:?}");
     let cpu = quantity(&analysis, "cpu_ns_per_row");
-    assert_eq!((&cpu.link, cpu.not_tested), (&None, Some("the rate is in it")));
+    assert_eq!((&cpu.link, cpu.not_tested), (&None, Some("it contains the rate")));
     // As many a second: a row they fall as the rate rises.
     let mut all = runs(32, false, 1.0);
     for run in &mut all {
@@ -167,7 +167,7 @@ fn unexplained_takes_blocks() {
     let text = said(&runs(40, false, 1.0)).unwrap();
     assert_eq!(
         text,
-        "Why, from block to block: T unexplained (of 2 figures that could be tested none moves with the ratio)."
+        "Why, from block to block: T unexplained (2 figures tested, none moves with the ratio)."
     );
 }
 

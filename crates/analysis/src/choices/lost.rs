@@ -1,11 +1,10 @@
-//! Time that the candidates of a choice lost to others, where some lost more than others did.
+//! Time that the candidates of a choice lost to others, if some lost more than others did.
 //!
-//! With other programs on some of our logical CPUs, or a hypervisor that takes them, a setting that uses those loses time
-//! that another one keeps: their ratio then says who else was there, and not what the setting does. Which of several is
-//! best cannot be advised from it. Three counts tell of it, all of them the kernel's: time stolen (/proc/stat), time in
-//! which a thread could have run and waited for a logical CPU (/proc/PID/schedstat, `Documentation/scheduler/
-//! sched-stats.rst`), and where threads of one's own may be what is waited for, the busy time of a setting's logical CPUs
-//! less what its own processes used.
+//! If other programs run on some of a study's logical CPUs, or a hypervisor takes them, a setting that uses those loses
+//! time that another setting keeps: their ratio then depends on the others, not on the settings, and is no basis for
+//! advice. Three counts of the kernel show it: time stolen (/proc/stat), time in which a runnable thread waited for a
+//! logical CPU (/proc/PID/schedstat, `Documentation/scheduler/sched-stats.rst`), and, if threads of the study itself
+//! may be what is waited for, the busy time of a setting's logical CPUs less what its own processes used.
 
 use super::{Choice, LostTime};
 use crate::Interval;
@@ -14,10 +13,11 @@ use crate::setting::Setting;
 use threadwise_statistics::MeanEstimate;
 use threadwise_study::{OptionValue, Run, Slice, Treatment, command};
 
-/// Busy time of others is counted in ticks, and ours by what ended and was waited for: less of a difference says nothing.
+/// Busy time of others is counted in ticks, and that of the study in processes that ended: smaller differences say
+/// nothing.
 const LEAST_BUSY: f64 = 0.10;
 
-/// More than this share is not given back: what is left is too little to tell.
+/// Largest share to correct for: beyond it too little is left.
 const MOST: f64 = 0.95;
 
 /// What one run lost, as shares of the time of its logical CPUs, or of its threads.
@@ -27,7 +27,7 @@ struct Lost {
     stolen: f64,
     /// To other programs.
     others: f64,
-    /// Whether that is what they kept busy, and not what was waited for.
+    /// Whether that is the time that others kept them busy, rather than the time waited.
     is_busy_time: bool,
 }
 
@@ -37,7 +37,7 @@ impl Lost {
     }
 }
 
-/// Says of choices whose candidates lost unlike shares of their time what they lost, and takes their answers back.
+/// Adds to choices whose candidates lost unequal shares of their time what they lost, and removes their answers.
 pub(crate) fn mark(setting: &Setting<'_>, observed: &Observed, runs: &[Run], choices: &mut [Choice]) {
     for choice in choices {
         let lost: Option<Vec<Vec<(u32, Lost)>>> = choice
@@ -86,7 +86,7 @@ fn one(choice: &mut Choice, lost: &[Vec<(u32, Lost)>], setting: &Setting<'_>) {
     choice.candidates.iter_mut().for_each(|candidate| candidate.within_margin = false);
 }
 
-/// By block the logarithm of the share that one kept over the share that the other kept.
+/// By block, the logarithm of the share that one kept over the share that the other kept.
 fn kept_over(one: &[(u32, Lost)], other: &[(u32, Lost)]) -> Vec<f64> {
     let kept = |lost: Lost| (1.0 - lost.share()).ln();
     let of_block = |(block, lost): &(u32, Lost)| {
@@ -113,8 +113,8 @@ fn of_treatment(setting: &Setting<'_>, observed: &Observed, runs: &[Run], at: us
         let waits_for_others = has_cpus && (totals.has_cpus || setting.study.is_fixed_work());
         let time_ns = totals.session_ns * dop;
         let others = match totals.wait_ns.filter(|_| waits_for_others && time_ns > 0.0) {
-            // A wait is counted as a whole where it ends, so that of short windows it can be longer than they are: what a
-            // thread lost is no more than the time in which it did not run.
+            // A wait is counted as a whole when it ends, so in short windows it can exceed them: a thread lost no more
+            // than the time in which it did not run.
             Some(wait_ns) => {
                 let ran_ns: f64 = run.slices.iter().map(|slice| slice.cpu_ns() as f64).sum();
                 (wait_ns.min(time_ns - ran_ns).max(0.0) / time_ns, false)
@@ -130,7 +130,7 @@ fn of_treatment(setting: &Setting<'_>, observed: &Observed, runs: &[Run], at: us
     observed.blocks.iter().filter_map(of_block).collect()
 }
 
-/// Threads that work for each session: its degree of parallelism.
+/// Threads per session: its degree of parallelism.
 fn threads(treatment: &Treatment) -> f64 {
     match treatment.options.get("dop") {
         Some(OptionValue::Integer(dop)) if *dop > 0 => *dop as f64,
@@ -138,8 +138,8 @@ fn threads(treatment: &Treatment) -> f64 {
     }
 }
 
-/// How many logical CPUs our own processes kept busy in a run; `None` where that is not known: of a server that is not
-/// ours, and of commands with others around them, whose time is not counted.
+/// How many logical CPUs the study's own processes kept busy in a run; `None` if unknown: for a server that the study
+/// does not own, and for commands with other processes around them, whose time is not counted.
 fn own_cpus(setting: &Setting<'_>, treatment: &Treatment, run: &Run) -> Option<f64> {
     if setting.study.workload == command::WORKLOAD {
         let is_alone = ["before", "check", "after"].iter().all(|hook| !treatment.options.contains_key(*hook));
@@ -153,7 +153,7 @@ fn own_cpus(setting: &Setting<'_>, treatment: &Treatment, run: &Run) -> Option<f
         let window_ns: f64 = run.slices.iter().map(|slice| slice.window_ns as f64).sum();
         return cpu_ns.filter(|_| is_alone && window_ns > 0.0).map(|cpu_ns| cpu_ns / window_ns);
     }
-    // A server that is kept for the whole study is no process of the worker's.
+    // A server that is kept for the whole study is not a process of the worker.
     let is_kept = setting.study.engine_options.get("restart").is_some_and(|when| when.to_string() == "study");
     if setting.study.is_simulated()
         || setting.study.is_users_server()

@@ -1,4 +1,4 @@
-//! The numbers of single runs, and each treatment's own over blocks.
+//! The numbers of single runs, and those of each treatment over blocks.
 
 use super::types::{BUSY_CPUS, CPU, CPU_PER_UNIT, CPU_TOTAL, ELAPSED, FixedTime, MEMORY, Quantity, SAID};
 use crate::Interval;
@@ -16,10 +16,10 @@ pub type Figures = BTreeMap<String, f64>;
 pub struct Table<'a> {
     study: &'a Study,
     group_of: &'a [usize],
-    /// Number of each block, and for each treatment its numbers, where its run counts.
+    /// Each block's number, and each treatment's numbers in it if its run counts.
     pub blocks: Vec<(u32, Vec<Option<Figures>>)>,
     cpus: Vec<Option<u32>>,
-    /// The least number of each metric of which any run has 0 or less.
+    /// The least number of each metric that is 0 or less in any run.
     least: BTreeMap<String, f64>,
 }
 
@@ -69,10 +69,10 @@ impl<'a> Table<'a> {
         with_role(Role::Baseline).take(1).chain(with_role(Role::BaselineTwin).take(1)).collect()
     }
 
-    /// Means over blocks by metric name, of several treatments their mean in each block.
+    /// Means over blocks by metric name, for several treatments their mean in each block.
     ///
-    /// They are geometric with intervals on logarithms, as the ratios are, and arithmetic where any
-    /// run of the study has 0 or less of it: so all treatments of a study have the same kind of mean.
+    /// They are geometric with intervals on logarithms, as the ratios are, or arithmetic if any run of the study has 0
+    /// or less of it: so all treatments of a study have the same kind of mean.
     pub fn summary(&self, treatments: &[usize], alpha: f64) -> BTreeMap<String, Interval> {
         let mut by_metric: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
         for (_, row) in &self.blocks {
@@ -102,8 +102,8 @@ impl<'a> Table<'a> {
         numbers.collect()
     }
 
-    /// The largest mean of a number over the smallest, of the treatments of the group where they differ
-    /// most; means are geometric. `None` where no treatment has it.
+    /// The largest geometric mean of a number over the smallest, in the group whose treatments differ most. `None` if
+    /// no treatment has it.
     pub fn spread(&self, number: impl Fn(&Figures) -> Option<f64>) -> Option<f64> {
         let mean = |at: usize| {
             let runs = self.blocks.iter().filter_map(|(_, row)| row[at].as_ref());
@@ -121,7 +121,6 @@ impl<'a> Table<'a> {
         (0..=groups).filter_map(of_group).reduce(f64::max)
     }
 
-    /// Whether every usable run of the study has more than 0 of it.
     fn is_positive(&self, metric: &str) -> bool {
         !self.least.contains_key(metric)
     }
@@ -142,7 +141,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// One run's numbers. What nobody reported is left out.
+/// One run's numbers. What was not reported is left out.
 fn figures(run: &Run, has_server: bool, rate: Option<&Rate>) -> Figures {
     let mut figures = Figures::new();
     let slices = run.slices.len() as f64;
@@ -171,7 +170,7 @@ fn figures(run: &Run, has_server: bool, rate: Option<&Rate>) -> Figures {
     figures
 }
 
-/// CPU time of a slice, with that of the server that was bound with it; `None` where that is not known.
+/// CPU time of a slice, including that of the server that was bound with it; `None` if unknown.
 fn cpu_ns(slice: &Slice, has_server: bool) -> Option<f64> {
     let server_ns = match has_server {
         true => slice.counters.get(command::SERVER_CPU_NS).copied()?,
@@ -180,8 +179,8 @@ fn cpu_ns(slice: &Slice, has_server: bool) -> Option<f64> {
     Some(slice.cpu_ns() as f64 + server_ns as f64)
 }
 
-/// Elapsed time of a slice of commands in nanoseconds: from the common start to the end of the longest
-/// process; the window where none tells its end.
+/// Elapsed time of a slice of commands in nanoseconds: from the common start to the end of the longest process, or the
+/// window if no end is known.
 pub fn elapsed_ns(slice: &Slice) -> f64 {
     let ends = slice.sessions.iter().filter_map(|session| session.finished_ns);
     ends.max().unwrap_or(slice.window_ns) as f64
@@ -196,12 +195,12 @@ fn tells(slice: &Slice, counter: &str) -> bool {
     sessions.chain([&slice.counters]).any(|counters| counters.contains_key(counter))
 }
 
-/// A rate that the output tells: work done over time.
+/// A rate in the output: work done over time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rate {
     /// Metric name among the figures.
     pub metric: String,
-    /// A unit of the work, for people: `tx`, `query`, `unit of score`.
+    /// A unit of the work, in words: `tx`, `query`, `unit of score`.
     pub unit: String,
     /// Seconds that the rate is over.
     pub seconds: f64,
@@ -212,7 +211,7 @@ pub fn has_server(treatment: &Treatment) -> bool {
     treatment.options.contains_key(PIN_SERVER)
 }
 
-/// The rate that says how much a run did: the headline, if it is one, else the first that there is.
+/// The rate of a run's work: the headline, if it is one, else the first that there is.
 pub fn rate(study: &Study) -> Option<Rate> {
     let asked = study.treatments.iter().find_map(|treatment| treatment.options.get("headline"));
     let asked = asked.map(OptionValue::to_string).unwrap_or_default();
@@ -223,7 +222,7 @@ pub fn rate(study: &Study) -> Option<Rate> {
     rates.into_iter().nth(at).map(|(_, rate)| rate)
 }
 
-/// Metrics of all treatments, which mostly have the same.
+/// Metrics of all treatments, which are mostly the same.
 pub fn specs(study: &Study) -> impl Iterator<Item = MetricSpec> {
     study.treatments.iter().flat_map(|treatment| command::metrics(&treatment.options))
 }
@@ -240,7 +239,7 @@ fn of_metric(spec: &MetricSpec) -> Option<Rate> {
     (spec.better == Better::Higher).then_some(Rate { metric, unit, seconds })
 }
 
-/// `queries` is a plural in a unit, and `tx` or `MB` is not.
+/// `queries` is a plural in a unit; `tx` or `MB` is not.
 fn singular(unit: &str) -> String {
     match (unit.strip_suffix("ies"), unit.strip_suffix('s')) {
         (Some(stem), _) if !stem.is_empty() => format!("{stem}y"),
@@ -288,7 +287,7 @@ const ALIKE_SHARE: f64 = 0.001;
 /// Why there is no ratio of durations, in a few words.
 pub const WHY: &str = "the same in every treatment";
 
-/// Whether a study would be judged by durations that are the same in every treatment; `None` where its user asked for
+/// Whether a study would be judged by durations that are the same in every treatment; `None` if its user asked for
 /// them, or for something else.
 pub fn fixed_time(study: &Study, table: &Table<'_>, headline: Option<&Quantity>) -> Option<FixedTime> {
     let is_asked = study.treatments.iter().any(|treatment| treatment.options.contains_key("headline"));

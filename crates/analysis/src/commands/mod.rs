@@ -1,10 +1,9 @@
 //! What whole commands took and what their output said: elapsed time, CPU, memory, metrics. Pure.
 //!
-//! A run of a command is a slice of its own, so a block has one number for each of them and treatment,
-//! and d of a block is the logarithm of the treatment's number less the mean logarithm of the
-//! baseline's two, as everywhere. The headline is the study's question and a family of its own for
-//! Holm's procedure; all other quantities with all their comparisons are one more family, since a
-//! reader looks through all of them for what stands out. docs/METHODOLOGY.md.
+//! A run of a command is a slice of its own, so a block has one number of each quantity and treatment, and d of a block
+//! is the logarithm of the treatment's number less the mean logarithm of the baseline's two, as everywhere. The
+//! headline is the study's question and a family of its own for Holm's procedure; all other quantities with all their
+//! comparisons are one more family, since a reader looks through all of them for what stands out. docs/METHODOLOGY.md.
 
 mod figures;
 mod ratios;
@@ -26,7 +25,7 @@ use crate::setting::Setting;
 use threadwise_study::command::{self, Better, Each};
 use threadwise_study::{OptionValue, Role, Run, Study, worklist};
 
-/// Puts what commands say into an analysis, in the place of the estimates that other workloads have.
+/// Adds the results of commands to an analysis, in place of the estimates of other workloads.
 pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Observed, runs: &[Run]) {
     let study = setting.study;
     if !study.runs_whole() {
@@ -42,7 +41,7 @@ pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Obs
         ratios::ratios(setting, &table, &quantities, &analysis.covariates.flagged_blocks);
     let fixed_time = figures::fixed_time(study, &table, quantities.first());
     if fixed_time.is_some() {
-        // A ratio of them would say that there is no difference, which nobody has measured.
+        // A ratio of them would say that there is no difference, which was not measured.
         let (durations, rest): (Vec<_>, Vec<_>) =
             estimates.into_iter().partition(|estimate| estimate.metric == ELAPSED);
         estimates = rest;
@@ -65,7 +64,7 @@ pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Obs
     analysis.noise_floors =
         floors.iter().filter(|floor| headline == Some(floor.metric.as_str())).cloned().collect();
     for (at, summary) in analysis.treatments.iter_mut().enumerate() {
-        // That of the command alone, where the server's is not known.
+        // That of the command alone, if the server's is unknown.
         summary.metrics.remove(CPU);
         summary.metrics.extend(table.summary(&[at], setting.alpha));
     }
@@ -107,8 +106,8 @@ fn is_per_session(study: &Study) -> bool {
     study.treatments.iter().any(|treatment| command::each(&treatment.options) == Each::Session)
 }
 
-/// Everything that is compared: the headline, elapsed time, runs per second where several processes
-/// run side by side (elsewhere they are the inverse of elapsed), metrics, CPU ([`cpu`]), memory.
+/// All quantities: the headline, elapsed time, runs per second if several processes run side by side (otherwise it is
+/// the inverse of elapsed), metrics, CPU ([`cpu`]), memory.
 fn quantities(study: &Study, is_per_session: bool, cpu: Quantity) -> Vec<Quantity> {
     let quantity = |metric: &str, name: &str, unit: &str, better: Better| Quantity {
         metric: metric.to_owned(),
@@ -149,8 +148,8 @@ fn quantities(study: &Study, is_per_session: bool, cpu: Quantity) -> Vec<Quantit
     all
 }
 
-/// Whether the baseline is one job of a work list: it has nothing left to do only when the list is done, so
-/// that its idle share is 0, and no ratio is over that.
+/// Whether the baseline is one job of a work list: it is never idle before the list is done, so its idle share is 0,
+/// and a ratio cannot be over that.
 fn is_never_idle(study: &Study) -> bool {
     let is_one =
         |treatment: &threadwise_study::Treatment| treatment.role == Role::Baseline && treatment.sessions == 1;

@@ -1,4 +1,4 @@
-//! Ratios of every quantity: d by block, floors, families, and why there is none.
+//! Ratios of every quantity: d by block, floors, families, and why a ratio is missing.
 
 use super::figures::{Figures, Table};
 use super::types::{Gap, NOT_REPORTED, Quantity, direction};
@@ -65,7 +65,7 @@ pub fn ratios(
     (estimates, floors(study, quantities, &a_a, alpha), gaps)
 }
 
-/// Which treatments of each group may be the best in a quantity; none where neither side is better.
+/// Which treatments of each group may be the best in a quantity; none if neither side is better.
 pub fn fastest(study: &Study, table: &Table<'_>, quantity: &Quantity, alpha: f64) -> Vec<Fastest> {
     if direction(quantity.better) == Direction::Neither {
         return Vec::new();
@@ -84,8 +84,8 @@ pub fn fastest(study: &Study, table: &Table<'_>, quantity: &Quantity, alpha: f64
     study.groups().into_iter().enumerate().filter_map(of_group).collect()
 }
 
-/// d by block of one treatment over another of the same group in a quantity, above 0 where the first is better; a
-/// baseline is the mean of both of its names. Empty where neither side is better.
+/// d by block of one treatment over another of the same group in a quantity, above 0 if the first is better; a baseline
+/// is the mean of both of its names. Empty if neither side is better.
 pub fn over(study: &Study, table: &Table<'_>, quantity: &Quantity, one: usize, other: usize) -> Vec<f64> {
     let d = |top: usize, below: &[usize]| {
         series(study, table, &quantity.metric, top, below).map(|series| series.d).unwrap_or_default()
@@ -139,17 +139,16 @@ fn floors(study: &Study, quantities: &[Quantity], a_a: &Twins<'_>, alpha: f64) -
     floors
 }
 
-/// Why there is no number.
+/// Why a number is missing.
 enum Nothing {
-    /// No block has usable runs of both sides: reported with the treatment.
+    /// No block has usable runs of both sides, which is reported with the treatment.
     NoRun,
     /// Another reason.
     Because(String),
 }
 
-/// d of every block in which all sides have the number. A number of 0 or less has no logarithm; then
-/// there is no ratio at all, since leaving its block out would drop just the blocks in which one side
-/// had the least.
+/// d of every block in which all sides have the number. A number of 0 or less has no logarithm; then there is no ratio,
+/// since leaving its block out would drop just the blocks in which one side had the least.
 fn series(
     study: &Study,
     table: &Table<'_>,

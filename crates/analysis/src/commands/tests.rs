@@ -370,10 +370,10 @@ fn the_verdict_of_a_command() {
             "CPU per run: 9.902 s [9.892, 9.913] on A; no difference shown in 1 comparison. Logical CPUs kept busy: \
              0.99 of 1 on A; 1.98 of 2 on T. Peak memory: 100.0 MiB [100.0, 100.0] on A; a difference below 0.5% in \
              1 comparison.",
-            "No ratio, which needs numbers above 0 on both sides, of zero (0 in block 3 of A).",
+            "No ratio (it needs numbers above 0 on both sides) of zero (0 in block 3 of A).",
             "Declared as 2 logical CPUs on 2 cores of 1 package, no SMT, 1 NUMA node.",
             "Trust: noise floor ±0.5%; 8 blocks; no steal seen; enough to decide ±3% with this noise.",
-            "Scope: engine command, workload command, one process a treatment of: bench --time 10.",
+            "Scope: engine command, workload command, one process per treatment of: bench --time 10.",
         ]
     );
 }

@@ -1,4 +1,4 @@
-//! What commands are compared by, and what is reported of them.
+//! Quantities of commands, and the report of them.
 
 use crate::estimate::Fastest;
 use crate::{Direction, Interval, NoiseFloor};
@@ -8,25 +8,25 @@ use threadwise_study::command::{self, Better};
 
 /// Metric name of the elapsed time.
 pub const ELAPSED: &str = "elapsed_ns";
-/// Metric name of the CPU time of one run of the command, with that of a server that is bound with it.
+/// Metric name of the CPU time of one run of the command, including a server that is bound with it.
 pub const CPU: &str = "cpu_ns_per_row";
-/// Metric name of that CPU time over the work that the output tells, of which it tells a rate.
+/// Metric name of that CPU time per unit of work, if the output reports a rate.
 pub const CPU_PER_UNIT: &str = "cpu_ns_per_unit";
 /// Metric name of the CPU time of all its runs in a treatment together.
 pub const CPU_TOTAL: &str = "cpu_ns";
 /// Metric name of CPU time over elapsed time: how many logical CPUs were kept busy.
 pub const BUSY_CPUS: &str = "busy_cpus";
-/// Metric name of the most memory that the processes of a run had together, as far as it was seen.
+/// Metric name of the largest memory seen of the processes of a run together.
 pub const MEMORY: &str = command::PEAK_RSS_BYTES;
-/// Metric names of what the output said begin with this.
+/// Prefix of metric names that the output reports.
 pub const SAID: &str = "metric/";
-/// Metric name of the share of a work list's jobs' time in which they had nothing left to do.
+/// Metric name of the share of time in which a work list's jobs had nothing left to do.
 pub const IDLE_SHARE: &str = "metric/idle_share";
 
-/// A study of commands at one look. `None` in [`crate::Analysis::commands`] where the workload is another.
+/// A study of commands at one look. `None` in [`crate::Analysis::commands`] if the workload is another.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Commands {
-    /// The command, as its words were given; of several the first.
+    /// The command, as given; of several the first.
     pub command: String,
     /// Whether treatments run different commands.
     pub differs: bool,
@@ -36,22 +36,22 @@ pub struct Commands {
     /// Whether a server is bound with the command, whose CPU time counts with the command's.
     #[serde(skip)]
     pub has_server: bool,
-    /// That the command takes the same time in every treatment, so that its duration, which was to be judged, says nothing
-    /// of them; `None` where it does not, or something else is the headline.
+    /// That the command takes the same time in every treatment, so that its duration, the headline, says nothing of
+    /// them; `None` if it does not, or if the headline is another.
     pub fixed_time: Option<FixedTime>,
-    /// Everything that is compared, the headline first.
+    /// All quantities, the headline first.
     pub quantities: Vec<Quantity>,
     /// One per group, in the order of groups.
     pub baselines: Vec<Baseline>,
-    /// Which treatments may be the best in the headline, one per group of three and more, the baseline among them; none
-    /// where neither side is better.
+    /// Which treatments may be the best in the headline, one per group of three or more including the baseline; none if
+    /// neither side is better.
     pub fastest: Vec<Fastest>,
     /// A/A intervals of every quantity, group by group.
     #[serde(rename = "noise_floors")]
     pub floors: Vec<NoiseFloor>,
-    /// Comparisons of which there is no ratio.
+    /// Comparisons without a ratio.
     pub gaps: Vec<Gap>,
-    /// Logical CPUs of each treatment, as far as they are known, in study order.
+    /// Logical CPUs of each treatment, where known, in study order.
     #[serde(skip)]
     pub cpus: Vec<Option<u32>>,
 }
@@ -59,9 +59,9 @@ pub struct Commands {
 /// A command that takes the same time in every treatment.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct FixedTime {
-    /// The median duration, of all treatments, nanoseconds.
+    /// The median duration over all treatments, nanoseconds.
     pub elapsed_ns: f64,
-    /// By how much the median durations of treatments differ at most, as a share.
+    /// Largest difference between median durations of treatments, as a share.
     pub spread_share: f64,
 }
 
@@ -79,7 +79,7 @@ pub struct Baseline {
 pub struct Quantity {
     /// Metric name in estimates and summaries: [`ELAPSED`], [`CPU`], [`MEMORY`] or `metric/NAME`.
     pub metric: String,
-    /// Name for people.
+    /// Name in words.
     pub name: String,
     /// Unit of the values: `ns`, `bytes`, `1/s`, or the metric's own.
     pub unit: String,
@@ -106,7 +106,7 @@ pub struct Gap {
 }
 
 impl Commands {
-    /// What the study's question is about.
+    /// The quantity of the study's question.
     pub fn headline(&self) -> Option<&Quantity> {
         self.quantities.first()
     }
@@ -116,7 +116,7 @@ impl Commands {
         self.quantities.iter().find(|quantity| quantity.metric == metric)
     }
 
-    /// The CPU time that is compared: of a run, or of a unit of its work; `None` where only busy CPUs are.
+    /// The CPU time that is compared: per run, or per unit of its work; `None` if only busy CPUs are.
     pub fn cpu(&self) -> Option<&Quantity> {
         self.quantity(CPU).or_else(|| self.quantity(CPU_PER_UNIT))
     }
@@ -126,8 +126,8 @@ impl Commands {
         self.baselines.iter().find(|baseline| baseline.group == group)?.metrics.get(metric)
     }
 
-    /// What has no ratio and why, a line a quantity: `errors (0 in block 3 of A, and not reported by runs of
-    /// both sides)`. Of reasons of one kind, which differ by block and treatment, the first is reported.
+    /// Quantities without a ratio and why, one per line: `errors (0 in block 3 of A, and not reported by runs of both
+    /// sides)`. Of reasons of one kind, which differ by block and treatment, the first is reported.
     pub fn gap_lines(&self) -> Vec<String> {
         // Durations that are not judged have a sentence of their own.
         let is_told = |quantity: &&Quantity| self.fixed_time.is_some() && quantity.metric == ELAPSED;
@@ -155,7 +155,7 @@ impl Commands {
     }
 }
 
-/// That runs of one side or both did not tell the number.
+/// Reason: runs of one side or both did not report the number.
 pub(super) const NOT_REPORTED: &str = "not reported by runs of both sides";
 
 /// Whether a reason for no ratio is a number that was reported, rather than one that was not.

@@ -1,7 +1,7 @@
 //! What several studies have in common and what differs between them: machine, kernel, engine, settings, program, date;
-//! and the section that has what differs first, marked, and the rest in one line.
+//! and the section that marks what differs and lists the rest in one line.
 //!
-//! All of it is from the result files. They name no machine, so that two of one kind look alike.
+//! All of it is from the result files. They do not name the machine, so two of one kind look alike.
 
 use crate::Facts;
 use crate::groups::distinct;
@@ -10,26 +10,26 @@ use std::collections::BTreeSet;
 use threadwise_document::{Block, Cell, Column, Prose, Section, Shown, Table, numbers, prose};
 use threadwise_study::{Options, Role, Stopping, Study, Treatment};
 
-/// What an aspect is of.
+/// Part of a study that an aspect belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Part {
-    /// The machine: what makes rates of two studies those of two machines.
+    /// The machine: rates of two studies that differ in it are those of two machines.
     Machine,
-    /// What runs on it below the engine, and can be changed without another machine: kernel, memory, SMT.
+    /// What runs below the engine and can change on the same machine: kernel, memory, SMT.
     System,
     /// The engine, its version and its options.
     Engine,
     /// What is run and how: workload, treatments, options, design.
     Study,
-    /// The program that measured, and when.
+    /// The measuring program, and when it ran.
     Program,
 }
 
-/// Something that every study has a value of.
+/// A property that every study has a value of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Aspect {
-    /// What it is of.
+    /// Part of the study.
     pub part: Part,
     /// Its name, such as `CPU model`.
     pub name: String,
@@ -39,9 +39,9 @@ pub struct Aspect {
     pub differs: bool,
 }
 
-/// What is said of a value that a file does not have.
+/// Text for a value that a file does not have.
 const UNKNOWN: &str = "unknown";
-/// What is said of an option that a study does not have.
+/// Text for an option that a study does not have.
 const NOT_SET: &str = "not set";
 
 /// All aspects of several studies.
@@ -135,7 +135,7 @@ const PROGRAM: [Named; 2] = [
     ("begun", |facts| known(Some(facts.created_utc))),
 ];
 
-/// What a result file says of its machine and of what runs on it below the engine: names and values.
+/// Names and values of a result file's machine and of what runs on it below the engine.
 pub(crate) fn machine_traits(facts: &Facts<'_>) -> Vec<(String, String)> {
     let all = MACHINE.iter().chain(&SYSTEM);
     all.map(|(name, value)| ((*name).to_owned(), value(facts))).collect()
@@ -154,7 +154,7 @@ fn setting(options: &Options, key: &str) -> String {
     options.get(key).map_or_else(|| NOT_SET.to_owned(), ToString::to_string)
 }
 
-/// What tells two treatments of the same name apart, in words; nothing of those that do the same.
+/// What distinguishes two treatments of the same name, in words; empty if they do the same.
 pub fn apart(one: &Treatment, other: &Treatment) -> Vec<String> {
     let pair = |name: &str, value: &dyn Fn(&Treatment) -> String| {
         let values = [value(one), value(other)];
@@ -176,14 +176,14 @@ pub fn apart(one: &Treatment, other: &Treatment) -> Vec<String> {
     .collect()
 }
 
-/// Whether some of these studies are those of different machines, as far as the files say.
+/// Whether some of these studies are from different machines, by their files.
 pub fn machines_differ(aspects: &[Aspect]) -> bool {
     aspects.iter().any(|aspect| aspect.part == Part::Machine && aspect.differs)
 }
 
-/// Stands before the name of what differs.
+/// Marks the name of what differs.
 const MARK: &str = "≠";
-/// Longest value that a cell holds, in characters; JSON has them whole.
+/// Longest value in a cell, in characters; JSON has the whole value.
 const MOST: usize = 60;
 
 /// The section; each column has its heading and the numbers of its studies, from 0.
@@ -227,7 +227,7 @@ fn value(aspect: &Aspect, studies: &[usize]) -> String {
     with_numbers.collect::<Vec<_>>().join(", ")
 }
 
-/// A value; of a list that is too long for a cell only what not all values have.
+/// A value; of a list too long for a cell only the part that not all values have.
 fn without_common(value: &str, all: &[String]) -> String {
     if value.chars().count() <= MOST {
         return value.to_owned();

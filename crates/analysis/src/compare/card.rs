@@ -1,4 +1,4 @@
-//! A study as a card: one line that is meant for sharing, with nothing in it that names a machine, a file or a person.
+//! A study as a card: one line for sharing, with nothing in it that names a machine, a file or a person.
 
 use super::aspects::threads_a_core;
 use super::has_alarm;
@@ -7,21 +7,21 @@ use crate::{Facts, Ratio};
 use serde::Serialize;
 use threadwise_study::{OptionValue, Study};
 
-/// Kinds of comparisons that say what second threads of cores do.
+/// Kinds of comparisons that show the effect of second threads of cores.
 pub(crate) const YIELDS: [&str; 5] = ["smt-yield", "smt-dop", "both-threads", "smt-whole", "smt-off"];
 
 /// A card.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Card<'a> {
-    /// Version of this form.
+    /// Version of this format.
     pub card: u32,
     /// Version of the program that measured.
     pub threadwise: &'a str,
-    /// Processor model, as the kernel names it; `None` where it does not.
+    /// Processor model, as the kernel names it; `None` if it does not.
     pub cpu_model: Option<&'a str>,
-    /// Hypervisor, where one shows itself.
+    /// Hypervisor, if one is visible.
     pub hypervisor: Option<&'a str>,
-    /// Packages that the system declares.
+    /// Declared packages.
     pub packages: usize,
     /// NUMA nodes.
     pub numa_nodes: usize,
@@ -41,13 +41,13 @@ pub struct Card<'a> {
     pub blocks: u32,
     /// Level of the intervals.
     pub level: f64,
-    /// What second threads do, one per class of data and comparison; empty where the study has no such comparison.
+    /// Effect of second threads, one per class of data and comparison; empty if the study has no such comparison.
     pub yields: Vec<Yield<'a>>,
-    /// Why there is none; `None` where there is one.
+    /// Why there is none; `None` if there is one.
     pub reason: Option<String>,
 }
 
-/// What second threads of cores do.
+/// Effect of second threads of cores.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Yield<'a> {
     /// Kind of comparison: `smt-yield` (both siblings of a core busy over one), `smt-dop`, `both-threads`, `smt-whole`,
@@ -55,7 +55,7 @@ pub struct Yield<'a> {
     pub kind: &'a str,
     /// Size class of the data.
     pub data: String,
-    /// What the ratio is of: `rows_per_s`, `elapsed_ns`.
+    /// Quantity of the ratio: `rows_per_s`, `elapsed_ns`.
     pub metric: &'a str,
     /// The ratio.
     #[serde(flatten)]
@@ -98,18 +98,18 @@ pub fn card<'a>(facts: &Facts<'a>) -> Card<'a> {
     }
 }
 
-/// Why a study says nothing of second threads.
+/// Why a study shows nothing about second threads.
 fn no_yield(facts: &Facts<'_>) -> String {
     let is_asked = facts.study.comparisons.iter().any(|one| YIELDS.contains(&one.kind.as_str()));
     match () {
-        () if threads_a_core(facts) < 2 => "the machine has one thread a core, or allows one".to_owned(),
+        () if threads_a_core(facts) < 2 => "each core has one thread, or one that is allowed".to_owned(),
         () if is_asked => "no usable run".to_owned(),
         () => "the study does not compare both threads of a core with one".to_owned(),
     }
 }
 
-/// The size class of a group's data: where it lies (`inside L2`), or its size rounded up to a power of 2, or the scale of
-/// a data set.
+/// The size class of a group's data: where it fits (`inside L2`), or its size rounded up to a power of 2, or the scale
+/// of a data set.
 fn data_class(study: &Study, group: &str) -> String {
     if let Some(words) = levels(group).find_map(|level| data_words(study, group, level)) {
         return words;
@@ -119,7 +119,7 @@ fn data_class(study: &Study, group: &str) -> String {
     match (option("blocks"), option("scale")) {
         (Some(OptionValue::Integer(blocks)), _) if *blocks > 0 => {
             let mib = (*blocks as u64).div_ceil(256).max(1).next_power_of_two();
-            format!("up to {mib} MiB a session")
+            format!("up to {mib} MiB per session")
         }
         (_, Some(scale)) => format!("scale {scale}"),
         _ => "unknown".to_owned(),
@@ -163,7 +163,7 @@ mod tests {
         let card = card(&facts);
         assert_eq!((card.cores, card.threads_per_core, card.blocks, &card.reason), (2, 2, 8, &None));
         let data: Vec<&str> = card.yields.iter().map(|one| one.data.as_str()).collect();
-        assert_eq!(data, ["inside L2", "up to 2048 MiB a session"]);
+        assert_eq!(data, ["inside L2", "up to 2048 MiB per session"]);
         assert!((card.yields[0].ratio.value - 1.3).abs() < 1e-3);
         assert!(card.yields[0].ratio.answer == crate::Answer::Larger);
     }
@@ -174,7 +174,7 @@ mod tests {
         let (one, two) = (machine(1, 2, 1), machine(1, 2, 2));
         let analysis = analyse_on(&study, None, &[], 1.0);
         let reason = |topology| card(&Facts::new(&study, topology, &analysis)).reason;
-        assert_eq!(reason(&one).as_deref(), Some("the machine has one thread a core, or allows one"));
+        assert_eq!(reason(&one).as_deref(), Some("each core has one thread, or one that is allowed"));
         assert_eq!(
             reason(&two).as_deref(),
             Some("the study does not compare both threads of a core with one")

@@ -1,10 +1,10 @@
 //! Did it change? Studies before and after, with the study as the unit.
 //!
-//! Studies of one machine differ from hour to hour by more than the interval of either says, since its blocks have the
-//! hour in common (Kalibera, Jones, ISMM 2013: intervals are made where repetition is highest). So a study is one number
-//! a treatment, the mean of its logarithm over blocks, and a change is the difference of the means over studies, by
-//! Welch's t (Biometrika 34, 1947); of pairs that were run in turns by Student's t of their differences. All treatments
-//! are one family, all comparisons another (Holm 1979, each at half of alpha). How often it errs is simulated
+//! Studies of one machine differ from hour to hour by more than the interval of either says, since its blocks share the
+//! hour (Kalibera, Jones, ISMM 2013: intervals are made at the highest level of repetition). So a study is one number
+//! per treatment, the mean of its logarithm over blocks, and a change is the difference of the means over studies, by
+//! Welch's t (Biometrika 34, 1947); of pairs that were run in turns, by Student's t of their differences. All
+//! treatments are one family, all comparisons another (Holm 1979, each at half of alpha). Its error rate is simulated
 //! (docs/METHODOLOGY.md, "Did it change?").
 
 mod document;
@@ -27,10 +27,10 @@ use serde::Serialize;
 use threadwise_statistics::{MeanEstimate, geometric, summary, t_two_sided_p, welch, welch_of};
 use threadwise_study::Role;
 
-/// Studies a side beyond which the number that would show the margin is not said.
+/// Studies per side beyond which the number that would show the margin is not given.
 const MOST_STUDIES: u32 = 1000;
 
-/// What studies of two sides show.
+/// Result of comparing studies of two sides.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change<'a> {
     /// What is compared.
@@ -42,7 +42,7 @@ pub struct Change<'a> {
     /// Whether they are pairs.
     #[serde(rename = "paired")]
     pub is_paired: bool,
-    /// What is too small to matter, as a fraction: the largest of the studies.
+    /// Margin, as a fraction: the largest of the studies.
     pub margin: f64,
     /// Level of the intervals.
     pub level: f64,
@@ -52,9 +52,9 @@ pub struct Change<'a> {
     pub comparisons: Vec<Changed<'a>>,
     /// Treatments that are not compared.
     pub left_out: Vec<LeftOut>,
-    /// What keeps a claim from being made, one line each; empty where there is nothing.
+    /// Obstacles to a claim, one per line; empty without any.
     pub obstacles: Vec<String>,
-    /// What a reader must know, one line each.
+    /// Cautions for the reader, one per line.
     #[serde(skip)]
     pub cautions: Vec<String>,
     /// What is the same and what differs.
@@ -77,7 +77,7 @@ pub struct LeftOut {
     pub reason: String,
 }
 
-/// What is said of one treatment, or of one comparison.
+/// The answer for one treatment or comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Said {
@@ -104,20 +104,21 @@ pub struct Changed<'a> {
     pub before: Interval,
     /// The same after.
     pub after: Interval,
-    /// After over before; its `blocks` are studies, or pairs. Of one study a side the interval is that of its blocks.
+    /// After over before; its `blocks` are studies, or pairs. With one study per side the interval is that of its
+    /// blocks.
     #[serde(flatten)]
     pub ratio: Ratio,
-    /// What is said of it.
+    /// The answer.
     pub said: Said,
     /// Whether it is a regression ([`is_regression`]).
     #[serde(rename = "regression")]
     pub is_regression: bool,
-    /// What the studies could have shown of it; `None` of one study a side.
+    /// What the studies could have shown of it; `None` with one study per side.
     #[serde(flatten)]
     pub reach: Option<Reach>,
 }
 
-/// What a ratio of after to before says.
+/// The answer that a ratio of after to before gives.
 pub fn said(ratio: &Ratio) -> Said {
     let is_up = ratio.is_higher();
     match (is_up || ratio.is_lower(), ratio.is_same(), ratio.direction) {
@@ -131,15 +132,15 @@ pub fn said(ratio: &Ratio) -> Said {
     }
 }
 
-/// Whether a ratio of after to before is a regression: shown to be worse, and by the margin or more in what was measured.
-/// What is shown to be worse by less is none, since a margin says what is too small to matter.
+/// Whether a ratio of after to before is a regression: shown to be worse, and measured worse by the margin or more;
+/// anything smaller does not matter.
 pub fn is_regression(ratio: &Ratio) -> bool {
     let least = 1.0 + ratio.margin;
     said(ratio) == Said::Worse && (ratio.value <= 1.0 / least || ratio.value >= least)
 }
 
-/// Whether a ratio that is no regression may be one all the same: it is not shown to be within the margin, and its interval
-/// reaches to the margin on the worse side. So a gate knows what was not shown from what was shown not to be.
+/// Whether a ratio that is not a regression may still be one: it is not shown to be within the margin, and its interval
+/// reaches the margin on the worse side. So a gate can tell "not shown" from "shown not to be".
 pub fn may_be_regression(ratio: &Ratio) -> bool {
     let least = 1.0 + ratio.margin;
     let reaches = match ratio.direction {
@@ -151,7 +152,7 @@ pub fn may_be_regression(ratio: &Ratio) -> bool {
 }
 
 impl<'a> Change<'a> {
-    /// Whether it may be said whether something changed; if not, all answers are undecided.
+    /// Whether these studies can show a change; if not, all answers are undecided.
     pub fn can_tell(&self) -> bool {
         self.obstacles.is_empty()
     }
@@ -161,19 +162,19 @@ impl<'a> Change<'a> {
         self.treatments.iter().filter(|changed| changed.is_regression).collect()
     }
 
-    /// Treatments that may have got worse by the margin or more, which these studies do not show; none where nothing may be
-    /// said.
+    /// Treatments that may have got worse by the margin or more, which these studies do not show; none if they cannot
+    /// show a change at all.
     pub fn undecided(&self) -> Vec<&Changed<'a>> {
         let is_open = |changed: &&Changed<'a>| self.can_tell() && may_be_regression(&changed.ratio);
         self.treatments.iter().filter(is_open).collect()
     }
 }
 
-/// What studies of two sides show of a metric; without one of the headline.
+/// Compares studies of two sides in a metric; without one, in the headline.
 ///
 /// # Errors
-/// Why they cannot be compared at all, in one line: another engine, workload or metric, a study twice, unlike numbers of pairs, or no
-/// treatment in common.
+/// Why they cannot be compared at all, in one line: different engines, workloads or metrics, a study given twice,
+/// unequal numbers of pairs, or no treatment in common.
 pub fn change<'a>(sides: Sides<'a, '_>, metric: Option<&str>) -> Result<Change<'a>, String> {
     let all = sides.all();
     let quantity = check(sides, metric)?;
@@ -229,7 +230,7 @@ pub fn change<'a>(sides: Sides<'a, '_>, metric: Option<&str>) -> Result<Change<'
     })
 }
 
-/// Logarithms by study, before and after; of one study a side also what its blocks say.
+/// Logarithms by study, before and after; with one study per side also those of its blocks.
 #[derive(Debug, Clone, Default)]
 struct Series {
     before: Vec<f64>,
@@ -258,7 +259,7 @@ fn of_treatment(sides: Sides<'_, '_>, name: &str, quantity: &Quantity) -> Result
     Ok(Series { before: values(before), after: values(after), by_blocks })
 }
 
-/// A comparison of all studies; `None` where a study lacks it, or a side of it is left out.
+/// A comparison of all studies; `None` if a study lacks it, or a side of it is left out.
 fn of_comparison(
     sides: Sides<'_, '_>,
     name: &str,
@@ -277,7 +278,6 @@ fn of_comparison(
     Some(Series { before: of_side(sides.before)?, after: of_side(sides.after)?, by_blocks: None })
 }
 
-/// A family of changes, judged together.
 fn judged<'a>(
     family: Vec<(&'a str, Series)>,
     is_paired: bool,
@@ -311,9 +311,9 @@ fn judged<'a>(
 }
 
 /// Ratios of pairs of studies, judged together: of each series the mean over pairs of the first's logarithm less the
-/// second's, with Student's t. What both studies of a pair have in common, such as the hour, is in neither.
+/// second's, with Student's t. What both studies of a pair share, such as the hour, cancels.
 ///
-/// Degenerate cases: one pair has no interval; series of unlike length, or without a pair, have no ratio.
+/// Degenerate cases: one pair has no interval; series of unequal length, or without a pair, have no ratio.
 pub fn paired_differences(series: &[(Vec<f64>, Vec<f64>)], rule: Rule) -> Vec<Option<Ratio>> {
     let mean = |(top, below): &(Vec<f64>, Vec<f64>)| {
         MeanEstimate::correlated(&less(top, below), 0.0).filter(|_| top.len() == below.len())
@@ -321,7 +321,7 @@ pub fn paired_differences(series: &[(Vec<f64>, Vec<f64>)], rule: Rule) -> Vec<Op
     judge_known(&series.iter().map(mean).collect::<Vec<_>>(), rule)
 }
 
-/// Ratios of those of a family that are known, judged together, with a place for each.
+/// Ratios of the known members of a family, judged together, in the family's order.
 pub(crate) fn judge_known(means: &[Option<MeanEstimate>], rule: Rule) -> Vec<Option<Ratio>> {
     let family: Vec<_> = means.iter().flatten().map(|mean| (*mean, None)).collect();
     let mut judged = judge(&family, rule).into_iter();
@@ -334,29 +334,29 @@ fn less(top: &[f64], below: &[f64]) -> Vec<f64> {
 
 /// What studies of two sides could have shown of one treatment, and how many would show a change of the margin.
 ///
-/// A change is shown where the interval that decides leaves 1 out, so the smallest that could have been is as far from 1
-/// as that interval is to one side. More studies narrow it by the root of their number and by the degrees of freedom of
-/// Student's t, with the spread of studies as these have it (Welch, Biometrika 34, 1947, of samples of equal size).
+/// A change is shown if the deciding interval excludes 1, so the smallest change that could have been shown is the
+/// half-width of that interval. More studies narrow it by the root of their number and by the degrees of freedom of
+/// Student's t, given the spread of these studies (Welch, Biometrika 34, 1947, of samples of equal size).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Reach {
-    /// The smallest measured change that is shown, as a ratio above 1: 1.8 is one to 1.8x or to 1 / 1.8.
+    /// The smallest measured change that is shown, as a ratio above 1: 1.8 means 1.8x or 1 / 1.8.
     #[serde(rename = "smallest_shown")]
     pub smallest: f64,
-    /// Studies a side, or pairs, that would show a measured change of the margin; `None` beyond 1,000.
+    /// Studies per side, or pairs, that would show a measured change of the margin; `None` beyond 1,000.
     #[serde(rename = "studies_for_margin")]
     pub studies: Option<u32>,
 }
 
 impl Reach {
-    /// Of logarithms by study and the ratio that was judged from them.
+    /// From logarithms by study and the ratio that was judged from them.
     ///
-    /// Degenerate cases: `None` where a side has one study. Without any spread everything is shown.
+    /// Degenerate cases: `None` if a side has one study. Without any spread everything is shown.
     pub fn of(before: &[f64], after: &[f64], is_paired: bool, ratio: &Ratio) -> Option<Self> {
         let fewest = before.len().min(after.len()) as u32;
         if fewest < 2 || !ratio.has_ends() {
             return None;
         }
-        // The variance of the difference of one study before and one after, and degrees of freedom for each study a side
+        // The variance of the difference of one study before and one after, and degrees of freedom per study and side
         // beyond the first.
         let variance = |values: &[f64]| Some(summary(values)?.sd.powi(2));
         let (variance, degrees) = match is_paired {
@@ -378,7 +378,7 @@ impl Reach {
         if mean.standard_error <= 0.0 {
             return Some(Self { smallest: 1.0, studies: Some(fewest) });
         }
-        // The level at which it was judged, which Holm's steps make another one for each treatment.
+        // The level at which it was judged; Holm's steps give each treatment another.
         let half = (ratio.adjusted_high / ratio.adjusted_low).ln() / 2.0;
         let alpha = t_two_sided_p(half / mean.standard_error, mean.degrees)?;
         let margin = ratio.margin.ln_1p();
@@ -387,7 +387,7 @@ impl Reach {
     }
 }
 
-/// The smallest number, from 2 on, that is not too small, where every larger one is not either; `None` beyond the most.
+/// The smallest number from 2 on that is large enough, as is every larger one; `None` beyond the most.
 pub(crate) fn fewest_of(most: u32, is_short: impl Fn(&u32) -> bool) -> Option<u32> {
     let all: Vec<u32> = (2..=most).collect();
     all.get(all.partition_point(is_short)).copied()

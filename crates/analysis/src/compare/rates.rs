@@ -1,12 +1,12 @@
-//! What is compared of each treatment of several studies, a rate or another figure that a treatment has in every block;
+//! The figures by which several studies are compared: a rate, or another figure that a treatment has in every block;
 //! rates of several studies side by side, and the ratio of each study to the first.
 //!
-//! A study's own mean of it is that of its blocks' logarithms, and its standard error that of the interval that the
-//! report of the study shows (Student's t over blocks, docs/METHODOLOGY.md).
+//! A study's mean is that of its blocks' logarithms, and its standard error that of the interval in the study's report
+//! (Student's t over blocks, docs/METHODOLOGY.md).
 //!
 //! Each study is one boot at one time, so a ratio of two is unpaired: Welch's t (Biometrika 34, 1947) of the means over
-//! the blocks of both. It holds for these two hours. Studies of one machine differ by 1 to 3% from hour to hour more than
-//! that interval says, so nothing is claimed of a change (docs/METHODOLOGY.md, "Did it change?").
+//! the blocks of both. It holds for these two hours. Studies of one machine differ by 1 to 3% from hour to hour more
+//! than that interval says, so no change is claimed (docs/METHODOLOGY.md, "Did it change?").
 
 use super::aspects::{Aspect, apart, machines_differ};
 use crate::commands::direction;
@@ -22,24 +22,24 @@ use threadwise_study::{Role, Stopping, Study};
 pub struct Quantity {
     /// Its metric's name, as in the JSON of a report: `rows_per_s`, `latency_ns_p99`.
     pub metric: String,
-    /// Its name for people: `rows/s`.
+    /// Its name in words: `rows/s`.
     pub name: String,
     /// Which side is better.
     pub direction: Direction,
 }
 
-/// What a study of sessions can be compared by, with the name for people and what is better.
+/// The figures that studies of sessions can be compared by, with their names in words and what is better.
 const OF_SESSIONS: [(&str, &str, Direction); 6] = [
     (THROUGHPUT, "throughput", Direction::HigherIsBetter),
-    ("rows_per_s_per_session", "throughput of a session", Direction::HigherIsBetter),
-    ("cpu_ns_per_row", "CPU time of a row", Direction::LowerIsBetter),
+    ("rows_per_s_per_session", "throughput per session", Direction::HigherIsBetter),
+    ("cpu_ns_per_row", "CPU time per row", Direction::LowerIsBetter),
     ("latency_ns_p50", "latency p50", Direction::LowerIsBetter),
     ("latency_ns_p99", "latency p99", Direction::LowerIsBetter),
     ("latency_ns_p99_of_slices", "latency p99 of slices", Direction::LowerIsBetter),
 ];
 
 impl Quantity {
-    /// All that a study can be compared by, its headline first.
+    /// All figures that a study can be compared by, its headline first.
     pub fn all(facts: &Facts<'_>) -> Vec<Self> {
         if let Some(commands) = &facts.analysis.commands {
             let one = |quantity: &crate::commands::Quantity| Self {
@@ -58,8 +58,8 @@ impl Quantity {
         OF_SESSIONS.map(one).to_vec()
     }
 
-    /// The one that is asked for; without a name the headline: throughput, of a command its own. `None` where the study
-    /// has none of this name.
+    /// The named figure; without a name the headline (throughput, or that of a command). `None` if the study does not
+    /// have it.
     pub fn of(facts: &Facts<'_>, metric: Option<&str>) -> Option<Self> {
         let mut all = Self::all(facts).into_iter();
         match metric {
@@ -68,7 +68,7 @@ impl Quantity {
         }
     }
 
-    /// The figure of a treatment with its interval over blocks; `None` where the study has none.
+    /// The figure of a treatment with its interval over blocks; `None` if the study has none.
     pub fn interval<'a>(&self, facts: &Facts<'a>, treatment: &str) -> Option<&'a Interval> {
         let interval = facts.summary(treatment)?.metrics.get(&self.metric)?;
         (interval.mean > 0.0 && interval.mean.is_finite()).then_some(interval)
@@ -109,15 +109,15 @@ pub fn alpha(study: &Study) -> f64 {
 /// Rates of several studies.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Rates<'a> {
-    /// What they are of.
+    /// Their quantity.
     pub quantity: Quantity,
     /// One per treatment that two studies have, in the order of the first study.
     pub rows: Vec<RateRow<'a>>,
-    /// What is too small to matter, as a fraction: the largest of the studies.
+    /// Margin, as a fraction: the largest of the studies.
     pub margin: f64,
     /// Level of the intervals of the ratios.
     pub level: f64,
-    /// Why there are no ratios; `None` where there are.
+    /// Why there are no ratios; `None` if there are.
     pub no_ratios: Option<&'static str>,
 }
 
@@ -126,18 +126,18 @@ pub struct Rates<'a> {
 pub struct RateRow<'a> {
     /// Its name.
     pub treatment: &'a str,
-    /// Its rate in each study, with the interval over that study's blocks; `None` where it has none.
+    /// Its rate in each study, with the interval over that study's blocks; `None` if the study has none.
     pub rates: Vec<Option<&'a Interval>>,
-    /// Of each study after the first its ratio to the first, from the blocks of both; `None` where one of them has no rate, or the treatment is
-    /// another.
+    /// Ratio of each later study to the first, from the blocks of both; `None` if one of them has no rate, or the
+    /// treatment differs.
     #[serde(rename = "ratios_to_first")]
     pub ratios: Vec<Option<Ratio>>,
 }
 
-/// The rates of studies of one engine, workload and quantity; why not otherwise.
+/// The rates of studies of one engine, workload and quantity.
 ///
 /// # Errors
-/// The reason, in words.
+/// Why there are none.
 pub fn rates<'a>(studies: &[Facts<'a>], aspects: &[Aspect]) -> Result<Rates<'a>, String> {
     let (first, rest) = studies.split_first().filter(|(_, rest)| !rest.is_empty()).ok_or("one study")?;
     let quantity = Quantity::of(first, None).ok_or("the first study has no headline")?;
@@ -145,7 +145,7 @@ pub fn rates<'a>(studies: &[Facts<'a>], aspects: &[Aspect]) -> Result<Rates<'a>,
         return Err("the studies are of different quantities".to_owned());
     }
     if rest.iter().any(|facts| facts.study.engine != first.study.engine) {
-        return Err("a row of one engine is not the work of a row of another".to_owned());
+        return Err("a row is a different amount of work in each engine".to_owned());
     }
     if rest.iter().any(|facts| facts.study.workload != first.study.workload) {
         return Err("the workloads differ".to_owned());
@@ -169,7 +169,7 @@ pub fn rates<'a>(studies: &[Facts<'a>], aspects: &[Aspect]) -> Result<Rates<'a>,
     Ok(Rates { rows: rows.collect(), quantity, margin, level: 1.0 - alpha, no_ratios })
 }
 
-/// The ratio of a treatment of a study to that of the first, from the blocks of both.
+/// The ratio of a treatment in a study to the first study, from the blocks of both.
 fn ratio(first: &Facts<'_>, other: &Facts<'_>, name: &str, quantity: &Quantity, rule: Rule) -> Option<Ratio> {
     let is_alike = apart(first.study.treatment(name)?.1, other.study.treatment(name)?.1).is_empty();
     let (below, top) = (quantity.mean(first, name)?, quantity.mean(other, name)?);
@@ -193,8 +193,8 @@ pub(super) fn section(rates: &Rates<'_>) -> Section {
     let table = Table::new("", columns.collect(), rates.rows.iter().map(row));
     let text = match rates.no_ratios {
         None => prose!(
-            "Ratios to study 1 are unpaired, made from the blocks of both studies at {}. Each study is one boot at one time: its \
-             hour is in the ratio and not in the interval. Margin {}.",
+            "Ratios to study 1 are unpaired, made from the blocks of both studies at {}. Each study is one boot at \
+             one time: the effect of its hour is in the ratio and not in the interval. Margin {}.",
             numbers::set_percent(rates.level),
             numbers::set_percent(rates.margin)
         ),
@@ -257,7 +257,7 @@ mod tests {
         two.engine = "other".to_owned();
         let of_engines = [Facts::new(&one, &small, &analysis), Facts::new(&two, &small, &analysis)];
         let why = rates(&of_engines, &aspects(&of_engines)).unwrap_err();
-        assert_eq!(why, "a row of one engine is not the work of a row of another");
+        assert_eq!(why, "a row is a different amount of work in each engine");
         assert_eq!(rates(&of_engines[..1], &[]).unwrap_err(), "one study");
     }
 

@@ -152,8 +152,8 @@ fn the_section_leaves_out_what_is_unknown_and_says_why_once() {
     assert_eq!(
         lines,
         [
-            "Not known: clock by the processor's own counters: hidden",
-            "Not known: power and work per joule: for root alone; chmod"
+            "Unknown: clock by the processor's own counters: hidden",
+            "Unknown: power and work per joule: for root alone; chmod"
         ]
     );
 }

@@ -1,7 +1,7 @@
 //! Whether the clock of the busy logical CPUs differs between treatments, paired by block.
 //!
-//! Only the processor's own counters are taken: cpufreq's figure may be the clock that was asked for. Method:
-//! `estimate::judge`; docs/METHODOLOGY.md, "Clock and power of each treatment".
+//! Only the processor's own counters are used: cpufreq's figure may be the requested clock. Method: `estimate::judge`;
+//! docs/METHODOLOGY.md, "Clock and power of each treatment".
 
 use super::found::Found;
 use super::row::{Case, Diagnostic};
@@ -14,7 +14,7 @@ use threadwise_document::prose;
 
 pub(super) const CLOCK: Diagnostic = Diagnostic { finding: said, ..Diagnostic::new("clock", ask) };
 
-/// Most comparisons that are named.
+/// Most comparisons in the sentence.
 const MAX_SHOWN: usize = 3;
 
 /// One estimate for each comparison whose sides both have a clock, judged together.
@@ -34,18 +34,18 @@ fn ask(case: &Case<'_>) -> Option<Found> {
     (!estimates.is_empty()).then(|| Found { estimates, ..Found::default() })
 }
 
-/// How far the clock may be from the same in any of the comparisons, in logarithms: the furthest end of their adjusted
-/// intervals, which hold together. `None` without a comparison.
+/// Largest possible difference of the clock in any of the comparisons, in logarithms: the furthest end of their
+/// adjusted intervals, which hold together. `None` without a comparison.
 pub fn furthest<'a>(ratios: impl Iterator<Item = &'a Ratio>) -> Option<f64> {
     ratios.map(|one| one.adjusted_low.ln().abs().max(one.adjusted_high.ln().abs())).reduce(f64::max)
 }
 
-/// Whether the clock is shown to differ by what may be more than a margin, in logarithms.
+/// Whether the clock is shown to differ, possibly by more than a margin, in logarithms.
 pub fn differs(ratio: &Ratio, margin: f64) -> bool {
     ratio.is_different() && furthest(std::iter::once(ratio)).is_some_and(|reach| reach > margin)
 }
 
-/// What the clock is, where that explains something or rules it out.
+/// The clock, if it explains something or rules it out.
 fn said(facts: &Facts<'_>, found: &Found) -> Option<Finding> {
     let margin = facts.study.design.margin.ln_1p();
     let named = |all: &[&Estimate]| all.iter().map(|one| one.name.clone()).collect::<Vec<_>>();
@@ -55,8 +55,8 @@ fn said(facts: &Facts<'_>, found: &Found) -> Option<Finding> {
     let bound = furthest(clock.iter().map(|one| &one.ratio))?;
     let (text, names) = if is_of_all && bound <= margin {
         let text = prose!(
-            "Clock: that of the busy logical CPUs was the same in all treatments within {}, so it explains no more than \
-             that of any ratio.",
+            "Clock: that of the busy logical CPUs was the same in all treatments within {}, so it explains no more \
+             than that of any ratio.",
             percent(bound.exp_m1())
         );
         (text, names)

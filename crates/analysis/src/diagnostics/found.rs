@@ -1,4 +1,4 @@
-//! The answer to a question that was put to the observations of a study.
+//! The answer to a diagnostic question about a study.
 
 use crate::Estimate;
 use serde::Serialize;
@@ -24,7 +24,7 @@ impl Found {
         self.estimates.iter().find(|one| one.name == name)
     }
 
-    /// Those that are shown to differ.
+    /// Estimates that are shown to differ.
     pub fn shown(&self) -> impl Iterator<Item = &Estimate> {
         self.estimates.iter().filter(|one| one.ratio.is_different())
     }

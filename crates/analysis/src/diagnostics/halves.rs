@@ -1,8 +1,8 @@
 //! Halves of slices: whether the warm-up before each slice is long enough.
 //!
 //! A slice that begins before caches are full again is faster in its second half than in its first. In each block the
-//! ratio of a treatment to its baseline over second halves is divided by that over first halves, so that what slows
-//! both alike cancels; Student's t over blocks, one family for the treatments of a group, as for every paired change
+//! ratio of a treatment to its baseline over second halves is divided by that over first halves, so that slowdowns of
+//! both cancel; Student's t over blocks, one family for the treatments of a group, as for every paired change
 //! (`estimate::judge`; docs/METHODOLOGY.md, "Warm-up and halves of slices").
 
 use super::found::Found;
@@ -18,13 +18,13 @@ use threadwise_study::{Study, tpch};
 pub(super) const HALVES: Diagnostic =
     Diagnostic { finding: too_short, method: paragraph, ..Diagnostic::new("halves", ask) };
 
-/// An advised warm-up is at least so long, milliseconds.
+/// Least advised warm-up, milliseconds.
 const LEAST_ADVISED_MS: u64 = 30;
 
-/// An advised warm-up is so many times the one that was too short.
+/// Factor from a warm-up that was too short to the advised one.
 const LONGER: u64 = 4;
 
-/// Why nothing is compared where halves were recorded.
+/// Why nothing is compared although halves were recorded.
 const NO_BLOCK: &str = "no block has both";
 
 /// Above 1 second halves are faster, relative to the baseline.
@@ -64,7 +64,7 @@ fn gap(study: &Study, observed: &Observed) -> &'static str {
     }
 }
 
-/// Of each block in which all sides are usable and know their halves, the difference of both.
+/// Differences of halves, one for each block in which all sides are usable and know their halves.
 fn series(observed: &Observed, sides: &Sides) -> Vec<f64> {
     let of_block = |block: &ObservedBlock| {
         let halves = |at: &usize| observed.usable(block, *at)?.halves.as_ref();
@@ -74,8 +74,8 @@ fn series(observed: &Observed, sides: &Sides) -> Vec<f64> {
     observed.blocks.iter().filter_map(of_block).collect()
 }
 
-/// d of a block: ln of the treatment's ratio to its baselines over second halves, less that over first ones; sums over
-/// the rounds that all sides have.
+/// d of a block: ln of the treatment's ratio to its baselines over second halves, less that over first halves; sums
+/// over the rounds that all sides have.
 ///
 /// Degenerate cases: no baseline, no round in common, or no row in one of the halves gives `None`.
 pub fn half_difference(treatment: &Halves, baselines: &[&Halves]) -> Option<f64> {
@@ -85,7 +85,7 @@ pub fn half_difference(treatment: &Halves, baselines: &[&Halves]) -> Option<f64>
     Some(block_difference(&treatment.second, &second, Work::rows_per_s)? - of_first)
 }
 
-/// The treatment whose halves differ most, of those whose warm-up is too short where there is one, and how many those are.
+/// The treatment whose halves differ most, among those whose warm-up is too short if any is, and how many those are.
 fn furthest(found: &Found) -> Option<(&Estimate, usize)> {
     let largest = largest(&found.estimates, |one| &one.ratio, Ratio::is_beyond)?;
     Some((largest, found.estimates.iter().filter(|one| one.ratio.is_beyond()).count()))
@@ -106,8 +106,8 @@ fn paragraph(facts: &Facts<'_>, found: &Found) -> Option<Prose> {
         many => format!(", the largest of {many} treatments"),
     };
     Some(prose!(
-        "Halves of slices: the rate of second halves over that of first ones of {}, relative to the baseline, is {}{}; \
-         by more than the margin {}.",
+        "Halves of slices: the rate of second halves over that of first halves of {}, relative to the baseline, is \
+         {}{}; by more than the margin, {}.",
         facts.name(&largest.treatment),
         changed(&largest.ratio),
         of_how_many,
@@ -118,8 +118,8 @@ fn paragraph(facts: &Facts<'_>, found: &Found) -> Option<Prose> {
 fn too_short(facts: &Facts<'_>, found: &Found) -> Option<Finding> {
     let (largest, count) = furthest(found).filter(|(_, count)| *count > 0)?;
     let mut text = prose!(
-        "Warm-up is too short for {}: second halves of its slices are {} than first ones, relative to the baseline; its \
-         ratio is too {} by about half of that",
+        "Warm-up is too short for {}: second halves of its slices are {} than first halves, relative to the baseline; \
+         its ratio is too {} by about half of that",
         facts.name(&largest.treatment),
         faster_or_slower(&largest.ratio),
         if largest.ratio.value > 1.0 { "low" } else { "high" }

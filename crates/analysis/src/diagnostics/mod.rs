@@ -1,6 +1,6 @@
-//! Questions that are put to the observations of every study beside its own: whether what was measured can be trusted, and
-//! what else is in it. A question is a row of `DIAGNOSTICS` and a file: how its observations are taken, its family, what
-//! is said of the answer and from when on.
+//! Diagnostic questions that every study is asked besides its own: whether the measurement can be trusted, and what
+//! else is in it. A question is a row of `DIAGNOSTICS` and a file with its observations, its family, what is said of
+//! the answer and from which result on.
 
 pub mod clock;
 mod found;
@@ -17,22 +17,22 @@ use crate::{Facts, Finding};
 use row::{Case, Diagnostic};
 use threadwise_document::Prose;
 
-/// All of them, in the order in which a verdict and the method section speak of them.
+/// All diagnostics, in the order of the verdict and the method section.
 const DIAGNOSTICS: [Diagnostic; 6] =
     [clock::CLOCK, order::CARRY_OVER, halves::HALVES, settling::SETTLING, LOCK_GAINS, neighbours::NEIGHBOURS];
 
-/// Answers to all questions that a study leaves to ask.
+/// Answers to all questions that apply to a study.
 pub(crate) fn ask(case: &Case<'_>) -> Vec<Found> {
     let answer = |one: &Diagnostic| Some(Found { question: one.name, ..(one.ask)(case)? });
     DIAGNOSTICS.iter().filter_map(answer).collect()
 }
 
-/// What the verdict says of the answers.
+/// The answers in the verdict.
 pub(crate) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
     said(facts, |one, found| (one.finding)(facts, found))
 }
 
-/// What the method section says of the answers.
+/// The answers in the method section.
 pub(crate) fn method(facts: &Facts<'_>) -> Vec<Prose> {
     said(facts, |one, found| (one.method)(facts, found))
 }

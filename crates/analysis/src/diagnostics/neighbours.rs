@@ -6,7 +6,7 @@ use super::found::Found;
 use super::row::{Case, Diagnostic};
 use crate::estimate::{Rule, judge, together};
 use crate::looks::states::LookedAt;
-use crate::neighbours::{self, Observations, cost, observations};
+use crate::neighbours::{self, Observations, PairFound, cost, observations, pairs};
 use crate::words::finding;
 use crate::{Answer, Direction, Estimate, Facts, Finding, Interval, Ratio};
 use threadwise_document::{Prose, prose};
@@ -24,26 +24,29 @@ pub(crate) const WHOLE: &str = "left of the machine";
 pub(crate) const ELSEWHERE: &str = "idle logical CPU elsewhere";
 pub(crate) const PREVALENCE: &str = "share of the time";
 pub(crate) const GAMMA: &str = "exposure inside slices";
-
-/// A cost is claimed where this much of a rate, or less, is left at the upper end.
-const CLAIMED_BELOW: f64 = 0.95;
-/// And where shifts of exposures give as large a slope no more often than this.
-const MOST_P_SHIFT: f64 = 0.05;
+/// Of two sessions that the host ran on one core.
+pub(crate) const OVER_TWO: &str = "two on one core over two on clear cores";
+pub(crate) const OVER_ONE: &str = "two on one core over one";
+pub(crate) const ON_ONE_CORE: &str = "share of the time on one core";
+/// The most that is left in any group, if repeated looks that disagree were wrong.
+pub(crate) const AT_WORST: &str = "left_if_looks_are_wrong";
 
 fn ask(case: &Case<'_>) -> Option<Found> {
     let study = case.study();
     if study.runs_whole() || case.slices.iter().all(|slice| slice.looks.is_empty()) {
         return None;
     }
+    let mut two: Vec<(String, PairFound)> = Vec::new();
     let of_group = |group: &str| {
         let is_of = |name: &str| study.treatment(name).is_some_and(|(_, one)| one.group == group);
         let seen = observations(case.slices, is_of);
+        two.extend(pairs(&seen.pair_rows, &seen.pair_looks).map(|found| (group.to_owned(), found)));
         let found = cost(&seen, study.seed)?;
         Some((group.to_owned(), agreed(&seen), found))
     };
     let groups: Vec<(String, Option<MeanEstimate>, neighbours::Found)> =
         study.groups().into_iter().filter_map(of_group).collect();
-    if groups.is_empty() {
+    if groups.is_empty() && two.is_empty() {
         let gap = "too few blocks have looks both with a neighbour and without one".to_owned();
         return is_looked_at(case.slices).then(|| Found { gap: Some(gap), ..Found::default() });
     }
@@ -73,7 +76,18 @@ fn ask(case: &Case<'_>) -> Option<Found> {
         .iter()
         .map(|(_, agreed, _)| agreed.as_ref().map(|mean| judge(&[(*mean, None)], rule).remove(0)))
         .collect();
+    let of_two = |name: &'static str, of: &dyn Fn(&PairFound) -> Option<MeanEstimate>| {
+        let judged = together(&two.iter().map(|(_, found)| of(found)).collect::<Vec<_>>(), 1.0, rule);
+        let named = two.iter().zip(judged).filter_map(move |((group, _), ratio)| {
+            let ratio = if name == ON_ONE_CORE { Ratio { unit: "share", ..ratio? } } else { ratio?.exp() };
+            Some(Estimate::of(NEIGHBOURS.name, name, group, "", ratio))
+        });
+        named.collect::<Vec<_>>()
+    };
     let estimates = [
+        of_two(OVER_TWO, &|found| Some(found.over_two)),
+        of_two(OVER_ONE, &|found| found.over_one),
+        of_two(ON_ONE_CORE, &|found| Some(found.prevalence)),
         ratios(LEFT, checked(family(&|found| found.left))),
         ratios(SEEN, checked(family(&|found| Some(found.seen)))),
         ratios(AGREED, agreed),
@@ -83,7 +97,9 @@ fn ask(case: &Case<'_>) -> Option<Found> {
         ratios(GAMMA, shares(family(&|found| found.gamma))),
     ]
     .concat();
-    Some(Found { estimates, ..Found::default() })
+    let worst = groups.iter().filter_map(|(.., found)| found.left_at_worst).reduce(f64::max);
+    let numbers = worst.map(|left| (AT_WORST, left)).into_iter().collect();
+    Some(Found { estimates, numbers, ..Found::default() })
 }
 
 fn is_looked_at(slices: &[LookedAt<'_>]) -> bool {
@@ -109,12 +125,9 @@ fn agreed(seen: &Observations) -> Option<MeanEstimate> {
     (blocks.len() as f64 >= neighbours::LEAST_BLOCKS).then(|| pooled(&blocks)).flatten()
 }
 
-/// An estimate that is undecided where the checks do not stand: the session's own core must cost more than others', and
-/// shifted exposures must not cost as much.
+/// An estimate that is undecided where its checks do not stand.
 fn claimed(ratio: Ratio, found: &neighbours::Found, alpha: f64) -> Ratio {
-    let is_own = found.own_less_elsewhere.is_none_or(|one| one.interval(alpha).1 < 0.0);
-    let stands = is_own && found.p_shift <= MOST_P_SHIFT && ratio.adjusted_high < CLAIMED_BELOW;
-    match stands {
+    match found.is_claimed(ratio.adjusted_high, alpha) {
         true => ratio,
         false => Ratio { answer: Answer::Undecided, ..ratio },
     }
@@ -133,10 +146,7 @@ pub(crate) struct Cost<'f> {
 
 /// Costs that are claimed, one a group.
 pub(crate) fn costs(found: &Found) -> Vec<Cost<'_>> {
-    let of = |name: &str, group: &str| {
-        found.estimates.iter().find(|one| one.name == name && one.treatment == group).map(|one| &one.ratio)
-    };
-    let groups = found.estimates.iter().filter(|one| one.name == SEEN).map(|one| one.treatment.as_str());
+    let of = |name: &str, group: &str| estimate(found, name, group);
     let cost = |group| {
         let corrected = of(LEFT, group).filter(|ratio| ratio.answer == Answer::Smaller);
         let left = corrected.or_else(|| of(SEEN, group).filter(|ratio| ratio.answer == Answer::Smaller))?;
@@ -149,7 +159,7 @@ pub(crate) fn costs(found: &Found) -> Vec<Cost<'_>> {
             has_elsewhere: of(ELSEWHERE, group).is_some(),
         })
     };
-    groups.filter_map(cost).collect()
+    groups_of(found, SEEN).into_iter().filter_map(cost).collect()
 }
 
 /// The costs that a study claims.
@@ -170,7 +180,41 @@ pub(crate) fn share(ratio: &Ratio) -> Interval {
     Interval { mean: *value, low, high, unit: "share".to_owned() }
 }
 
+/// An estimate of a group.
+pub(crate) fn estimate<'f>(found: &'f Found, name: &str, group: &str) -> Option<&'f Ratio> {
+    let mut all = found.estimates.iter();
+    all.find(|one| one.name == name && one.treatment == group).map(|one| &one.ratio)
+}
+
+/// The groups of which something of a name is estimated, in the study's order.
+pub(crate) fn groups_of<'f>(found: &'f Found, name: &str) -> Vec<&'f str> {
+    found.estimates.iter().filter(|one| one.name == name).map(|one| one.treatment.as_str()).collect()
+}
+
 fn cost_finding(facts: &Facts<'_>, found: &Found) -> Option<Finding> {
+    let sentences: Vec<Prose> =
+        cost_sentence(facts, found).into_iter().chain(pair_sentence(facts, found)).collect();
+    (!sentences.is_empty()).then(|| finding("neighbours", Prose::join(sentences, " "), &[]))
+}
+
+/// What a core did that the host gave to two sessions.
+fn pair_sentence(facts: &Facts<'_>, found: &Found) -> Option<Prose> {
+    let clause = |group: &&str| {
+        let ratio = estimate(found, OVER_ONE, group)?.decisive();
+        let place = facts.group_words(group);
+        Some(prose!("{}{}{}", &ratio, if place.is_empty() { "" } else { " " }, place))
+    };
+    let groups = groups_of(found, OVER_ONE);
+    let often = estimate(found, ON_ONE_CORE, groups.first()?)?;
+    Some(prose!(
+        "While this host ran two sessions on one core ({} of the time) the core did {} of what one session does on it \
+         (observational).",
+        &share(often),
+        Prose::join(groups.iter().filter_map(clause), ", ")
+    ))
+}
+
+fn cost_sentence(facts: &Facts<'_>, found: &Found) -> Option<Prose> {
     let costs = costs(found);
     let first = costs.first()?;
     let clause = |cost: &Cost<'_>| {
@@ -178,13 +222,12 @@ fn cost_finding(facts: &Facts<'_>, found: &Found) -> Option<Finding> {
         let least = if cost.is_corrected { "" } else { "at most " };
         prose!("{}{}{}{}", least, &cost.left.decisive(), if place.is_empty() { "" } else { " " }, place)
     };
-    let text = prose!(
+    Some(prose!(
         "While something else ran on the other thread of its core, a session did {} of what it does without \
          (observational){}.",
         Prose::join(costs.iter().map(clause), ", "),
         if first.has_elsewhere { "" } else { "; what others did to the rest of the package is not excluded" }
-    );
-    Some(finding("neighbours", text, &[]))
+    ))
 }
 
 fn paragraph(_: &Facts<'_>, found: &Found) -> Option<Prose> {

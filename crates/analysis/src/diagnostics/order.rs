@@ -1,9 +1,9 @@
-//! Carry-over: whether what ran in a slice changes the speed of the next one, and what that does to ratios.
+//! Carry-over: whether a slice changes the speed of the next one, and how that affects ratios.
 //!
-//! The order of slices is balanced over a study (`threadwise_study::plan::order`), so that carry-over falls on all
-//! treatments alike. Here it is tested (Jones and Kenward, *Design and Analysis of Cross-Over Trials*): in each
-//! block logarithms of rates are fitted by round, treatment and predecessor, and one contrast for each
-//! predecessor is judged over blocks by Student's t and Holm's procedure (docs/METHODOLOGY.md, "Order of slices").
+//! The order of slices is balanced over a study (`threadwise_study::plan::order`), so that carry-over affects all
+//! treatments alike. It is tested here (Jones and Kenward, *Design and Analysis of Cross-Over Trials*): in each block
+//! logarithms of rates are fitted by round, treatment and predecessor, and one contrast for each predecessor is judged
+//! over blocks by Student's t and Holm's procedure (docs/METHODOLOGY.md, "Order of slices").
 
 mod least_squares;
 
@@ -26,13 +26,13 @@ use threadwise_study::{Run, Slice, Study, tpch};
 pub(super) const CARRY_OVER: Diagnostic =
     Diagnostic { finding: carry_over, method: paragraph, ..Diagnostic::new("order", ask) };
 
-/// Most treatments of which predecessors are tested: the work grows by their third power.
+/// Most treatments whose predecessors are tested: the work grows by their third power.
 const MOST_TREATMENTS: usize = 100;
 
 /// A shift of ratios below 0.1% is reported as this bound.
 const LEAST_SHIFT: f64 = 0.001;
 
-/// Rates of slices after a treatment over those after the others, adjusted for round and treatment; `None` where runs are
+/// Rates of slices after a treatment over those after the others, adjusted for round and treatment; `None` if runs are
 /// whole commands or lists, which have no slices.
 fn ask(case: &Case<'_>) -> Option<Found> {
     let study = case.study();
@@ -71,7 +71,7 @@ fn ask(case: &Case<'_>) -> Option<Found> {
     Some(Found { estimates, numbers, gap, ..Found::default() })
 }
 
-/// Where no block's fit has a solution, or there is no block.
+/// Reason: no block's fit has a solution, or there is no block.
 const NOT_TOLD_APART: &str = "no block can tell predecessors from rounds and treatments";
 
 /// Why predecessors are not tested.
@@ -86,8 +86,8 @@ fn gap(study: &Study) -> Option<String> {
     (study.treatments.len() > MOST_TREATMENTS).then(|| format!("more than {MOST_TREATMENTS} treatments"))
 }
 
-/// For each treatment what slices after it were like, in logarithms: one family, that of a study's treatments, at all of
-/// `alpha`. `by_block` has the contrasts of each block.
+/// The effect of each treatment on the slices after it, in logarithms: one family, that of a study's treatments, at all
+/// of `alpha`. `by_block` has the contrasts of each block.
 pub fn judged(by_block: &[Vec<Option<f64>>], treatments: usize, rule: Rule) -> Vec<Option<Ratio>> {
     let mean =
         |at: usize| MeanEstimate::of(&by_block.iter().filter_map(|block| block[at]).collect::<Vec<f64>>());
@@ -98,7 +98,7 @@ pub fn judged(by_block: &[Vec<Option<f64>>], treatments: usize, rule: Rule) -> V
 struct BlockOrder {
     /// Treatments of all slices that were taken.
     ran: Vec<usize>,
-    /// Those that count.
+    /// Treatments of the slices that count.
     counted: Vec<OrderedSlice>,
 }
 
@@ -121,12 +121,12 @@ fn in_order(observed: &Observed, block: &ObservedBlock, runs: &[Run]) -> BlockOr
     BlockOrder { ran, counted }
 }
 
-/// How often each treatment came after each, by their places in the study.
+/// How often each treatment came after each, by their indexes in the study.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Neighbours {
-    /// Of each predecessor (first) and treatment (second).
+    /// Counts by predecessor (first) and treatment (second).
     counts: Vec<Vec<u32>>,
-    /// Slices of each treatment, those without a predecessor too.
+    /// Slices of each treatment, including those without a predecessor.
     slices: Vec<u32>,
 }
 
@@ -135,7 +135,7 @@ impl Neighbours {
         Self::of_treatments(study.treatments.len())
     }
 
-    /// None yet.
+    /// No slices.
     pub fn of_treatments(count: usize) -> Self {
         Self { counts: vec![vec![0; count]; count], slices: vec![0; count] }
     }
@@ -148,7 +148,7 @@ impl Neighbours {
         }
     }
 
-    /// Ordered pairs of treatments that have slices, each with itself included, and how often the rarest and the commonest
+    /// Ordered pairs of treatments with slices, including each with itself, and how often the rarest and the commonest
     /// occurred.
     fn pairs(&self) -> BTreeMap<&'static str, f64> {
         let known: Vec<usize> = (0..self.slices.len()).filter(|&at| self.slices[at] > 0).collect();
@@ -166,12 +166,12 @@ impl Neighbours {
         }
     }
 
-    /// By how much, in logarithms, carry-over may shift the ratio of a treatment to its baselines: for each
-    /// predecessor the difference between the shares of both sides' slices after it, times the end of its interval
-    /// that is further from 0, all with one sign. `None` where a predecessor of which the shares differ is not known, or
-    /// where a side has no slices.
+    /// Largest possible shift, in logarithms, of a treatment's ratio to its baselines by carry-over: for each
+    /// predecessor the difference between the shares of both sides' slices after it, times the end of its interval that
+    /// is further from 0, all with one sign. `None` if a predecessor with different shares is not known, or a side has
+    /// no slices.
     ///
-    /// What the first slices of blocks are like, which follow none, is not in it.
+    /// It leaves out the first slices of blocks, which have no predecessor.
     pub fn shift_bound(&self, Sides { top, below }: &Sides, found: &[Option<Ratio>]) -> Option<f64> {
         if std::iter::once(top).chain(below).any(|at| self.slices[*at] == 0) {
             return None;
@@ -193,7 +193,7 @@ impl Neighbours {
     }
 }
 
-/// The treatment after which slices differ most from slices after others, of those of which it is shown where there is one.
+/// The treatment after which slices differ most, among those for which a difference is shown if there are any.
 fn furthest(found: &Found) -> Option<&Estimate> {
     largest(&found.estimates, |one| &one.ratio, Ratio::is_different)
 }
@@ -211,7 +211,7 @@ fn paragraph(facts: &Facts<'_>, found: &Found) -> Option<Prose> {
     );
     let Some(largest) = furthest(found) else {
         let gap = found.gap.as_deref().unwrap_or("no contrast is known");
-        text.push(prose!("Whether a slice changes the speed of the next one is not tested: {}.", gap));
+        text.push(prose!("Whether a slice changes the speed of the next one was not tested: {}.", gap));
         return (number("pairs") > 0).then_some(text);
     };
     let is_shown = match found.shown().count() {
@@ -244,16 +244,16 @@ fn carry_over(facts: &Facts<'_>, found: &Found) -> Option<Finding> {
         faster_or_slower(&largest.ratio)
     );
     if let more @ 1.. = found.shown().count() - 1 {
-        text.push(prose!(" (it is shown for {} more)", more));
+        text.push(prose!(" (shown for {} more)", more));
     }
     let consequence = match found.numbers.get("largest_shift_share") {
         None => "How far that shifts ratios is not known".into(),
         Some(most) if *most <= LEAST_SHIFT => prose!(
-            "Each treatment came after each about as often, so that no ratio is shifted by more than {}",
+            "Each treatment came after each about equally often, so that no ratio is shifted by more than {}",
             share(LEAST_SHIFT)
         ),
         Some(most) => prose!(
-            "By how often each treatment came after each, ratios may be shifted by up to {}",
+            "Given how often each treatment came after each, ratios may be shifted by up to {}",
             share(*most)
         ),
     };

@@ -1,4 +1,4 @@
-//! A question that is put to the observations of every study.
+//! A diagnostic question that every study is asked.
 
 use super::found::Found;
 use crate::estimate::{Observed, Rule};
@@ -11,16 +11,16 @@ use threadwise_study::{Run, Study};
 /// A question.
 pub(crate) struct Diagnostic {
     pub name: &'static str,
-    /// Its answer; `None` where a study leaves nothing to ask.
+    /// Its answer; `None` if it does not apply to the study.
     pub ask: fn(&Case<'_>) -> Option<Found>,
-    /// What the verdict says of it, before how far to trust the rest; `None` where nothing is shown.
+    /// Its line in the verdict, before how far to trust the rest; `None` if nothing is shown.
     pub finding: fn(&Facts<'_>, &Found) -> Option<Finding>,
-    /// What the method section says of it, whatever came out.
+    /// Its paragraph in the method section, whatever the result.
     pub method: fn(&Facts<'_>, &Found) -> Option<Prose>,
 }
 
 impl Diagnostic {
-    /// One of which nothing is said.
+    /// A diagnostic that neither shows.
     pub const fn new(name: &'static str, ask: fn(&Case<'_>) -> Option<Found>) -> Self {
         Self { name, ask, finding: |_, _| None, method: |_, _| None }
     }
@@ -41,7 +41,7 @@ impl Case<'_> {
         self.setting.study
     }
 
-    /// How families are judged; `direction` is not asked of a diagnostic.
+    /// How families are judged; diagnostics ignore `direction`.
     pub fn rule(&self) -> Rule {
         Rule { margin: self.study().design.margin, alpha: self.setting.alpha, direction: Direction::Neither }
     }

@@ -1,7 +1,7 @@
-//! What a switch of the machine leaves behind: the first rounds after it against the later ones of the same phase.
+//! After-effects of a switch of the machine: the first rounds after it against the later ones of the same phase.
 //!
-//! Clocks and caches settle after logical CPUs came or went. The runner has the treatments of an arm run for a while
-//! before the first slice ([`threadwise_study::arm::SETTLE_NS`]); what is still left then would be a part of the ratios of
+//! Clocks and caches settle after logical CPUs came or went. The runner lets the treatments of an arm run for a while
+//! before the first slice ([`threadwise_study::arm::SETTLE_NS`]); a remaining effect would be a part of the ratios of
 //! arms. In each block d of an arm is the mean, over its phases that begin with a switch and its treatments, of the
 //! logarithm of the rate in the phase's first round less that of the rate in its other rounds. Student's t over blocks,
 //! one family for all arms (`estimate::judge`; docs/METHODOLOGY.md, "Arms").
@@ -22,11 +22,11 @@ pub(super) const SETTLING: Diagnostic =
 /// A phase that began with a switch: for each treatment the first round's work and that of the others.
 pub type Phase = BTreeMap<usize, (Work, Work)>;
 
-/// A slice of a block: number in the study, round, treatment and what was done.
+/// A slice of a block: number in the study, round, treatment and work.
 type Taken = (u64, u32, usize, Work);
 
-/// The rate in first rounds over that in the others, of each arm into which the machine was switched in slices of some
-/// rounds. Below 1 first rounds are slower.
+/// Rate in first rounds over that in the others, for each arm that was switched to for some rounds. Below 1, first
+/// rounds are slower.
 fn ask(case: &Case<'_>) -> Option<Found> {
     let study = case.study();
     if !study.switches() || study.design.rounds < 2 {
@@ -52,8 +52,8 @@ fn ask(case: &Case<'_>) -> Option<Found> {
 fn left_behind(facts: &Facts<'_>, found: &Found) -> Option<Finding> {
     let most = found.shown().max_by(|one, other| one.ratio.size().total_cmp(&other.ratio.size()))?;
     let text = prose!(
-        "A switch leaves something behind: rates in first rounds after a switch to {} are {} times those of later rounds. \
-         Ratios of arms have a part of it; with more rounds a block it is smaller ({}).",
+        "A switch has an after-effect: rates in first rounds after a switch to {} are {} times those of later rounds. \
+         Ratios of arms contain a part of it; with more rounds per block it is smaller ({}).",
         &most.name,
         &most.ratio.decisive().interval(),
         Prose::command(format!("--rounds {}", 2 * facts.study.design.rounds))
@@ -61,7 +61,7 @@ fn left_behind(facts: &Facts<'_>, found: &Found) -> Option<Finding> {
     Some(finding("settling", text, &[]))
 }
 
-/// d of a block; `None` where no phase has a treatment with rows in its first round and later ones.
+/// d of a block; `None` if no phase has a treatment with rows in its first round and later ones.
 pub fn difference<'a>(phases: impl Iterator<Item = &'a Phase>) -> Option<f64> {
     let of_treatment = |(first, rest): &(Work, Work)| {
         let d = (first.rows_per_s()? / rest.rows_per_s()?).ln();

@@ -1,25 +1,25 @@
-//! Which of several settings to use: the first in order that is shown to be within the margin of the best, and where
-//! none is, a best guess with its probability and what it is expected to cost.
+//! Which of several settings to use: the first that is shown to be within the margin of the best, or without one a best
+//! guess with its probability and expected loss.
 //!
-//! What is shown has the error rate of [`near_best`]. A guess is from the joint distribution that the data leave of all
-//! means with nothing known before: multivariate t around them, with the covariance of the blocks (Box and Tiao,
-//! *Bayesian Inference in Statistical Analysis*, 1973, 8.4). tests/it/lab_simulations/coverage/choose.rs simulates both.
+//! Shown results have the error rate of [`near_best`]. A guess is from the joint distribution of all means given the
+//! data and a flat prior: multivariate t around them, with the covariance of the blocks (Box and Tiao, *Bayesian
+//! Inference in Statistical Analysis*, 1973, 8.4). tests/it/lab_simulations/coverage/choose.rs simulates both.
 
 use super::judge::FAMILY_SHARE;
 use serde::Serialize;
 use threadwise_statistics::{MeanEstimate, Normal, correlation, holm};
 
-/// Draws from the joint distribution: a probability is known to ±2%.
+/// Draws from the joint distribution: probabilities are exact to ±2%.
 const DRAWS: usize = 2000;
 
-/// Candidates by what was shown of them.
+/// Candidates, with what was shown of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chosen {
-    /// Of each candidate whether it is shown to be within the margin of the best one.
+    /// Whether each candidate is shown to be within the margin of the best one.
     pub near: Vec<bool>,
     /// The first of those.
     pub chosen: Option<usize>,
-    /// Where none is chosen, which candidate most likely is within the margin of the best; `None` with fewer than two
+    /// If none is chosen, the candidate that most likely is within the margin of the best; `None` with fewer than two
     /// common blocks.
     pub guess: Option<Likeliest>,
 }
@@ -27,20 +27,19 @@ pub struct Chosen {
 /// The candidate that most likely is within the margin of the best.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Likeliest {
-    /// Its place among the candidates.
+    /// Its index among the candidates.
     #[serde(skip)]
     pub at: usize,
     /// Probability that it is within the margin of the best.
     pub probability: f64,
-    /// By how much, as a share, it is below the best where it is not within the margin: the mean. 0 where that is not
-    /// to be expected at all.
+    /// Mean loss against the best, as a share, if it is not within the margin. 0 if that is not expected at all.
     pub loss_share: f64,
 }
 
-/// Chooses among `count` candidates in the order of preference; `over` gives d by block of one over another as in
-/// [`best`], `margin` is in logarithms.
+/// Chooses among `count` candidates in order of preference; `over` gives d by block of one over another as in [`best`],
+/// `margin` is in logarithms.
 ///
-/// Degenerate cases: with one candidate, or none that share a block, nothing is chosen; without variance probabilities
+/// Degenerate cases: with one candidate, or without a shared block, nothing is chosen; without variance probabilities
 /// are 0 or 1.
 pub fn choose(
     count: usize,
@@ -50,7 +49,7 @@ pub fn choose(
     seed: u64,
 ) -> Chosen {
     let mut near = near_best(count, &over, margin, alpha);
-    // What is shown to be the best is near it.
+    // A candidate that is shown to be the best is near it.
     if let Some([only]) = best(count, &over, alpha).as_ref().map(|best| best.among.as_slice()) {
         near[*only] = true;
     }
@@ -89,7 +88,7 @@ fn likeliest(
         Some(Against { mean, standard_error, degrees, directions })
     };
     let all: Vec<Against> = series.iter().map(of_one).collect::<Option<_>>()?;
-    // Correlated blocks are worth fewer; the fewest count.
+    // Correlated blocks count as fewer; the smallest number of blocks is used.
     let degrees = all.iter().map(|one| one.degrees).fold(f64::INFINITY, f64::min).max(1.0);
     let mut random = Normal::new(seed);
     let mut within = vec![0_usize; count];
@@ -111,7 +110,7 @@ fn likeliest(
     Some(Likeliest { at, probability: most as f64 / DRAWS as f64, loss_share })
 }
 
-/// One draw of all means, that of the first candidate 0.
+/// One draw of all means; that of the first candidate is 0.
 fn drawn(all: &[Against], blocks: usize, degrees: f64, random: &mut Normal) -> Vec<f64> {
     let weights: Vec<f64> = (0..blocks).map(|_| random.draw()).collect();
     let scale = (degrees / chi_squared(degrees, random)).sqrt();
@@ -122,7 +121,7 @@ fn drawn(all: &[Against], blocks: usize, degrees: f64, random: &mut Normal) -> V
     std::iter::once(0.0).chain(all.iter().map(one)).collect()
 }
 
-/// A draw of chi squared; degrees that are no whole number are rounded.
+/// A draw of chi squared; fractional degrees are rounded.
 fn chi_squared(degrees: f64, random: &mut Normal) -> f64 {
     let count = degrees.round().clamp(1.0, 1000.0) as usize;
     (0..count).map(|_| random.draw().powi(2)).sum::<f64>() * degrees / count as f64
@@ -131,26 +130,27 @@ fn chi_squared(degrees: f64, random: &mut Normal) -> f64 {
 /// Which candidates may be the best.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Best {
-    /// Those that may be, the largest mean first: one where it is shown to be ahead of all others.
+    /// Candidates that may be the best, the largest mean first: one if it is shown to be ahead of all others.
     pub among: Vec<usize>,
     /// How many candidates were measured.
     pub measured: usize,
 }
 
 /// The candidates of `count` that may have the largest mean; `over` gives d by block of one candidate over another, in
-/// logarithms, above 0 where the first does more. `None` without two candidates that share a block.
+/// logarithms, above 0 if the first does more. `None` without two candidates that share a block.
 ///
-/// Whichever candidate leads is compared with each of the others: those that it is ahead of, by Holm's procedure at
-/// `alpha`, are not the best. The tests have two sides, and the best is left out by errors of one alone: in about half of
-/// `alpha` of the studies at the most, as much as other families have (docs/METHODOLOGY.md has the simulations).
+/// The leading candidate is compared with each of the others: those that it is ahead of, by Holm's procedure at
+/// `alpha`, are not the best. The tests are two-sided, and only errors of one side leave out the best: in at most about
+/// half of `alpha` of the studies, as for other families (docs/METHODOLOGY.md has the simulations).
 ///
-/// Degenerate cases: a candidate without a common block with the leader takes no part; with one block all are among them.
+/// Degenerate cases: a candidate without a common block with the leader is left out; with one block all may be the
+/// best.
 pub fn best(count: usize, over: impl Fn(usize, usize) -> Vec<f64>, alpha: f64) -> Option<Best> {
     let mean = |one: usize, other: usize| threadwise_statistics::mean(over(one, other).into_iter());
     let measured: Vec<usize> = (0..count)
         .filter(|one| (0..count).any(|other| other != *one && mean(*one, other).is_some()))
         .collect();
-    // Blocks that some lack may make a circle of three; then the one that loses least leads.
+    // With blocks missing, three candidates may form a circle; then the one that loses least leads.
     let losses = |one: usize| {
         let others = measured.iter().filter(|other| **other != one);
         others.filter_map(|other| mean(one, *other)).map(|mean| (-mean).max(0.0)).fold(0.0, f64::max)
@@ -181,11 +181,11 @@ pub fn best(count: usize, over: impl Fn(usize, usize) -> Vec<f64>, alpha: f64) -
     Some(Best { among, measured: d.len() + 1 })
 }
 
-/// Of each of `count` candidates whether it is shown to be no more than `margin` (in logarithms) below the best one,
-/// whichever that is: against each of the others its interval says so.
+/// Whether each of `count` candidates is shown to be no more than `margin` (in logarithms) below the best one,
+/// whichever that is: its intervals against all of the others say so.
 ///
 /// A candidate that is further below is called near in at most `alpha` of the studies, all candidates together
-/// (Bonferroni over the candidates; against the others each has to pass all tests, which needs no adjustment: Berger,
+/// (Bonferroni over the candidates; each has to pass all tests against the others, which needs no adjustment: Berger,
 /// Technometrics 24, 1982).
 ///
 /// Degenerate cases: one block, or no block in common with another, shows nothing.
@@ -215,17 +215,17 @@ pub fn near_best(
 pub struct Fastest {
     /// Group of treatments.
     pub group: String,
-    /// How many treatments are compared, the baseline among them.
+    /// How many treatments are compared, including the baseline.
     pub candidates: u32,
-    /// Names of those that may be the best, by their means: one where it is shown to be ahead of all others.
+    /// Names of those that may be the best, by their means: one if it is shown to be ahead of all others.
     pub among: Vec<String>,
 }
 
-/// Fewest treatments of which one is named: of two their ratio says it.
+/// Fewest treatments for naming the best: the best of two follows from their ratio.
 const LEAST: usize = 3;
 
 impl Fastest {
-    /// Of `count` treatments, the arguments as those of [`best`]; `None` of fewer than three, or without data.
+    /// The best of `count` treatments, with arguments as in [`best`]; `None` with fewer than three, or without data.
     pub fn of(
         group: &str,
         count: usize,

@@ -13,7 +13,7 @@ use crate::{Direction, Estimate, NoiseFloor};
 use threadwise_statistics::{MeanEstimate, correlation};
 use threadwise_study::{Comparison, Study};
 
-/// What is compared. Throughput is first: its comparisons are the study's question.
+/// The metrics compared. Throughput is first: its comparisons are the study's question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Metric {
     RowsPerS,
@@ -61,8 +61,8 @@ impl Metric {
 }
 
 /// d of one block: the logarithm of the treatment's total over the rounds that all sides have, less the mean of the
-/// baselines' logarithms of theirs; `total` is made from the work of some rounds. Sums give a slice the weight of
-/// what it did: a slice in which nothing was done is as much of the truth as any other.
+/// baselines' logarithms of theirs; `total` is made from the work of some rounds. Sums weight a slice by its work; one
+/// without any work is valid too.
 ///
 /// Degenerate cases: no baseline, no round in common, or a total without a logarithm gives `None`.
 pub fn block_difference(
@@ -83,7 +83,7 @@ pub fn block_difference(
     Some(log(treatment)? - below.iter().sum::<f64>() / below.len() as f64)
 }
 
-/// d of A′/A by block: of each group (first index) and metric (second).
+/// d of A′/A by block: for each group (first index) and metric (second).
 pub struct Twins(Vec<[Option<Series>; METRICS.len()]>);
 
 impl Twins {
@@ -102,7 +102,7 @@ pub fn twins(study: &Study, observed: &Observed) -> Twins {
     Twins(observed.groups.iter().map(of_group).collect())
 }
 
-/// All estimates: throughput first, each metric in the order of the study's comparisons; and what A/A showed of
+/// All estimates: throughput first, each metric in the order of the study's comparisons; and the A/A result of
 /// throughput, one per group that has A/A.
 pub fn estimates(
     study: &Study,
@@ -154,19 +154,19 @@ pub fn estimates(
     (all, floors)
 }
 
-/// d of throughput of a comparison; `None` where no block has one.
+/// d of throughput of a comparison; `None` if no block has one.
 pub fn throughput(study: &Study, observed: &Observed, comparison: &Comparison) -> Option<Series> {
     series(study, observed, Metric::RowsPerS, &Sides::of(study, comparison)?)
 }
 
-/// d of throughput of a treatment over others, by their places in the study; empty where no block has it.
+/// d of throughput of a treatment over others, by their indexes in the study; empty if no block has it.
 pub fn throughput_over(study: &Study, observed: &Observed, top: usize, below: &[usize]) -> Vec<f64> {
     let sides = Sides { top, below: below.to_vec() };
     series(study, observed, Metric::RowsPerS, &sides).map(|series| series.d).unwrap_or_default()
 }
 
-/// d of every block in which all sides are usable; `None` where no block has one, or where any of
-/// those blocks has too few steps for a percentile (dropping only those would favour fast blocks).
+/// d of every block in which all sides are usable; `None` if no block has one, or if any of those blocks has too few
+/// steps for a percentile (dropping only those would favour fast blocks).
 fn series(study: &Study, observed: &Observed, metric: Metric, sides: &Sides) -> Option<Series> {
     let mut series = Series::default();
     for block in &observed.blocks {
@@ -210,7 +210,7 @@ fn log_percentile(run: &Digest, metric: Metric) -> Option<f64> {
     }
 }
 
-/// What turns a ratio of totals into a ratio per session: a constant of the two treatments.
+/// Factor from a ratio of totals to a ratio per session: a constant of the two treatments.
 fn per_session(study: &Study, metric: Metric, Sides { top, below }: &Sides) -> f64 {
     if metric != Metric::RowsPerSPerSession {
         return 0.0;

@@ -1,8 +1,7 @@
-//! What disturbed the study: steal, busy siblings, co-runners, clocks, and the samplers themselves.
+//! Disturbances of the study: steal, busy siblings, co-runners, clocks, and the samplers themselves.
 //!
-//! These are covariates: they are shown beside every estimate, and the estimate is also given
-//! without the blocks that they flag. Nothing is excluded for them, since leaving blocks out for
-//! having been slow would bias what is left.
+//! These are covariates: they are shown with every estimate, and the estimate is also given without the blocks that
+//! they flag. They exclude nothing, since leaving out blocks because they were slow would bias the rest.
 
 use super::digest::{CpuTotals, Digest, Totals};
 use super::observed::{Block, Observed};
@@ -12,8 +11,8 @@ use threadwise_statistics::mean;
 /// A block is flagged when more than this share of its own CPUs' time was taken by the hypervisor.
 pub const STEAL_FLAG_SHARE: f64 = 0.01;
 
-/// A block is flagged when sessions that have a logical CPU each waited for it for more than this share of the time in
-/// any treatment: others had it.
+/// A block is flagged when, in any treatment, sessions that have a logical CPU each waited for it for more than this
+/// share of the time, because others used it.
 pub const RUN_QUEUE_FLAG_SHARE: f64 = 0.01;
 
 /// A block is flagged when left-over siblings, or the other CPUs, were busy for more than this

@@ -1,4 +1,4 @@
-//! One run boiled down to the numbers that the analysis uses.
+//! The numbers of one run that the analysis uses.
 
 use super::readings::Amounts;
 use super::readings::Telemetry;
@@ -9,23 +9,23 @@ use threadwise_machine::{CpuSet, Topology};
 use threadwise_statistics::{MergedLatency, mean};
 use threadwise_study::{Run, RunStatus, Slice};
 
-/// A run in which a larger share of its rounds had no row is invalid (`no-work`).
+/// A run in which a larger share of rounds had no row is invalid (`no-work`).
 pub const MAX_EMPTY_SHARE: f64 = 0.1;
 
-/// Fewest steps in a block from which a percentile is taken: the 99th then has ten steps above it.
+/// Fewest steps in a block for a percentile: the 99th then has ten steps above it.
 pub const MIN_STEPS: u64 = 1000;
 
-/// Latencies that shares of steps are counted above, in nanoseconds.
+/// Latency bounds in nanoseconds; the share of steps above each is counted.
 pub const LATENCY_BOUNDS_NS: [u64; 4] = [100_000, 1_000_000, 10_000_000, 100_000_000];
 
-/// What became of a run.
+/// Whether a run counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
     /// Its numbers count.
     Usable,
-    /// It ended in an error; why, in one line.
+    /// It ended in an error, in one line.
     Failed(String),
-    /// It ended, and its numbers must not be used; why, in one line.
+    /// It ended, but its numbers must not be used, for a reason in one line.
     Invalid(String),
 }
 
@@ -34,19 +34,19 @@ pub enum State {
 pub struct Digest {
     /// Whether it counts.
     pub state: State,
-    /// What was done in each round.
+    /// Work of each round.
     pub rounds: Vec<Work>,
-    /// What was done in each half of each round, where every slice knows it.
+    /// Work of each half of each round, if every slice recorded it.
     pub halves: Option<Halves>,
     /// Step latencies of all its slices and sessions.
     pub latency: Latency,
     /// Sums over its slices.
     pub totals: Totals,
-    /// What its readings say.
+    /// Results of its readings.
     pub telemetry: Telemetry,
     /// Energy, instructions, cache misses and pages of its readings.
     pub amounts: Amounts,
-    /// What its sessions did beside their rows.
+    /// What its sessions did besides reading rows.
     pub(crate) activity: Sums,
 }
 
@@ -63,7 +63,7 @@ pub enum Latency {
         p99_ns: u64,
         /// The longest.
         max_ns: u64,
-        /// Geometric mean over slices of their 99th percentiles; `None` where a slice has fewer than [`MIN_STEPS`].
+        /// Geometric mean over slices of their 99th percentiles; `None` if a slice has fewer than [`MIN_STEPS`].
         p99_of_slices_ns: Option<f64>,
         /// Share of the steps above each of [`LATENCY_BOUNDS_NS`].
         above: [f64; LATENCY_BOUNDS_NS.len()],
@@ -85,14 +85,14 @@ pub struct Totals {
     pub logical_reads: f64,
     /// Context switches of both kinds.
     pub switches: f64,
-    /// Run-queue wait, where every session of every slice knows it.
+    /// Run-queue wait, if every session of every slice reports it.
     pub wait_ns: Option<f64>,
     /// Most sessions of a slice.
     pub sessions: usize,
-    /// Whether sessions never outnumbered the run's logical CPUs, and nothing else of the study ran there: run-queue
-    /// wait is then waiting for others.
+    /// Whether sessions never outnumbered the run's logical CPUs and nothing else of the study ran there: run-queue
+    /// wait is then caused by others.
     pub has_cpus: bool,
-    /// Of a fixed amount of work: windows that were as long as the work took.
+    /// For a fixed amount of work: windows as long as the work took.
     pub fixed: Fixed,
     /// The run's own logical CPUs.
     pub assigned: CpuTotals,
@@ -140,39 +140,39 @@ pub struct CpuTotals {
 }
 
 impl CpuTotals {
-    /// Adds another set or time.
+    /// Adds another time or set.
     pub fn add(&mut self, other: &Self) {
         self.busy_ns += other.busy_ns;
         self.steal_ns += other.steal_ns;
         self.total_ns += other.total_ns;
     }
 
-    /// Busy share; `None` where no time passed.
+    /// Busy share; `None` if no time passed.
     pub fn busy_share(&self) -> Option<f64> {
         (self.total_ns > 0.0).then(|| self.busy_ns / self.total_ns)
     }
 
-    /// Steal share; `None` where no time passed.
+    /// Steal share; `None` if no time passed.
     pub fn steal_share(&self) -> Option<f64> {
         (self.total_ns > 0.0).then(|| self.steal_ns / self.total_ns)
     }
 }
 
-/// What a run is read with.
+/// Context for reading a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Surroundings<'a> {
     /// Rounds of the design.
     pub rounds: u32,
-    /// The machine, where it is known.
+    /// The machine, if known.
     pub topology: Option<&'a Topology>,
-    /// Whether the study is one of a model.
+    /// Whether the study is of a model.
     pub simulated: bool,
-    /// Whether the engine may have threads beside its sessions', which take their CPUs.
+    /// Whether the engine may have threads in addition to those of its sessions, using their CPUs.
     pub service_threads: bool,
 }
 
 impl Digest {
-    /// Boils a run down. `merged` is working memory.
+    /// Makes the digest of a run. `merged` is working memory.
     pub fn new(run: &Run, surroundings: &Surroundings<'_>, merged: &mut MergedLatency) -> Self {
         let Surroundings { rounds, topology, simulated, service_threads } = *surroundings;
         let mut digest = Self {
@@ -227,8 +227,8 @@ impl Digest {
         self.rounds[round] = Work::of(slice);
     }
 
-    /// Share of the sessions' time in which they waited for a CPU that others had; `None` where there are not enough
-    /// CPUs for the sessions, or nothing is known.
+    /// Share of the sessions' time in which they waited for a CPU that others used; `None` if there are not enough CPUs
+    /// for the sessions, or the wait is unknown.
     pub fn waited_share(&self) -> Option<f64> {
         let totals = &self.totals;
         let wait_ns = totals.wait_ns.filter(|_| totals.has_cpus && totals.session_ns > 0.0)?;
@@ -240,7 +240,7 @@ impl Digest {
         self.rounds.iter().fold(Work::default(), |sum, round| sum.and(round))
     }
 
-    /// Adds a slice's steps and gives their 99th percentile, where they suffice. `of_slice` is working memory.
+    /// Adds a slice's steps and returns their 99th percentile, if they suffice. `of_slice` is working memory.
     fn add_latency(
         &mut self,
         slice: &Slice,
@@ -270,7 +270,7 @@ impl Digest {
     }
 }
 
-/// Percentiles of a run's steps, given the 99th of each of its slices; `None` where its steps do not suffice.
+/// Percentiles of a run's steps, given the 99th of each of its slices; `None` if its steps do not suffice.
 fn known(merged: &MergedLatency, slices_p99_ns: &[Option<u64>]) -> Option<Latency> {
     if merged.steps() < MIN_STEPS {
         return None;
@@ -321,8 +321,8 @@ impl Totals {
     }
 }
 
-/// CPU times of a model's slice, which no CPU worked for: what its sessions lack of the window was
-/// taken by the model's hypervisor.
+/// CPU times of a model's slice, which used no CPU: the part of the window in which its sessions did not run was taken
+/// by the model's hypervisor.
 fn model_times(slice: &Slice) -> CpuTotals {
     let total_ns = slice.window_ns as f64 * slice.sessions.len() as f64;
     let busy_ns = (slice.cpu_ns() as f64).min(total_ns);
@@ -338,7 +338,7 @@ fn state(run: &Run) -> State {
     }
 }
 
-/// Siblings of the run's own logical CPUs that are none of its own.
+/// Siblings of the run's own logical CPUs that are not its own.
 pub(crate) fn left_over(assigned: &CpuSet, topology: Option<&Topology>) -> CpuSet {
     let Some(topology) = topology else { return CpuSet::new() };
     let used = assigned.iter().filter_map(|cpu| topology.cpu(cpu));

@@ -1,13 +1,13 @@
-//! What an undecided ratio most likely is: a best guess with its probability, where a verdict can advise nothing surer.
+//! Best guess of an undecided ratio with its probability, for a verdict without a decision.
 //!
-//! With nothing known before of the logarithm (a flat prior), what is left unknown of it is Student's t around the mean,
-//! scaled by the standard error (Box and Tiao, *Bayesian Inference in Statistical Analysis*, 1973, 2.4). How often guesses
-//! are right is simulated in tests/it/lab_simulations/coverage/guess.rs.
+//! With a flat prior of the logarithm, the uncertainty left is Student's t around the mean, scaled by the standard
+//! error (Box and Tiao, *Bayesian Inference in Statistical Analysis*, 1973, 2.4). How often guesses are right is
+//! simulated in tests/it/lab_simulations/coverage/guess.rs.
 
 use crate::Ratio;
 use threadwise_statistics::{Normal, t_quantile, t_two_sided_p};
 
-/// Whether a ratio exceeds a bound, that of the margin mostly, as far as one can guess.
+/// Best guess whether a ratio exceeds a bound, mostly that of the margin.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Guess {
     /// The likelier answer.
@@ -17,19 +17,19 @@ pub struct Guess {
 }
 
 impl Guess {
-    /// Of one ratio; `None` with fewer than two blocks.
+    /// The guess for one ratio; `None` with fewer than two blocks.
     pub fn of(ratio: &Ratio) -> Option<Self> {
         Self::beyond(ratio, 1.0 + ratio.margin)
     }
 
-    /// The same with another bound than the margin.
+    /// The guess with a bound other than the margin.
     pub fn beyond(ratio: &Ratio, bound: f64) -> Option<Self> {
         let above = probability_above(ratio, bound)?;
         Some(Self { is_above: above > 0.5, probability: above.max(1.0 - above) })
     }
 }
 
-/// Probability that a ratio is above a bound. `None` with fewer than two blocks. Without variance it is 0 or 1.
+/// Probability that a ratio is above a bound. `None` with fewer than two blocks; 0 or 1 without variance.
 fn probability_above(ratio: &Ratio, bound: f64) -> Option<f64> {
     let degrees = f64::from(ratio.blocks.checked_sub(1).filter(|degrees| *degrees > 0)?);
     let distance = (ratio.value / bound).ln();
@@ -51,11 +51,11 @@ pub(crate) fn standard_error(ratio: &Ratio) -> Option<f64> {
 }
 
 const STUDIES: u32 = 4000;
-/// More blocks than these are taken as so many.
+/// Largest number of blocks that is distinguished.
 const MOST_BLOCKS: u32 = 256;
 
-/// The share of studies in which the intervals of 2, 3, … up to `blocks` blocks, each at `level`, all hold the truth.
-/// `None` with fewer than 2 blocks or a level outside of (0, 1).
+/// The share of studies in which the intervals of 2, 3, … up to `blocks` blocks, each at `level`, all contain the
+/// truth. `None` with fewer than 2 blocks or a level outside (0, 1).
 pub fn level_at_worst(level: f64, blocks: u32) -> Option<f64> {
     let quantile = |n: u32| t_quantile(0.5 + level / 2.0, f64::from(n - 1));
     let quantiles: Vec<f64> = (2..=blocks.min(MOST_BLOCKS)).map(quantile).collect::<Option<_>>()?;

@@ -1,29 +1,29 @@
-//! Judging a family of comparisons together: one answer for each, by a margin that was set before.
+//! Judges a family of comparisons together: one answer for each, by a margin that was set in advance.
 //!
-//! Sources: Student 1908 for the intervals; Holm 1979 for a family each of whose answers must hold; Benjamini, Hochberg 1995
-//! and Benjamini, Yekutieli 2005 for one of many of which some are named; Dunn, "Multiple comparisons among means", J.
-//! American Statistical Association 56 (1961) for intervals that hold together (Bonferroni); Schuirmann, "A comparison of the two one-sided tests procedure and the power
-//! approach", J. Pharmacokinetics and Biopharmaceutics 15 (1987) for equivalence; docs/METHODOLOGY.md, "One margin" and
-//! "Changes of what is not a rate".
+//! Sources: Student 1908 for the intervals; Holm 1979 for a family in which every answer must hold; Benjamini, Hochberg
+//! 1995 and Benjamini, Yekutieli 2005 for many comparisons of which some are selected; Dunn, "Multiple comparisons
+//! among means", J. American Statistical Association 56 (1961) for intervals that hold together (Bonferroni);
+//! Schuirmann, "A comparison of the two one-sided tests procedure and the power approach", J. Pharmacokinetics and
+//! Biopharmaceutics 15 (1987) for equivalence; docs/METHODOLOGY.md, "One margin" and "Changes of what is not a rate".
 
 use crate::{Direction, Ratio};
 use serde::Serialize;
 use threadwise_document::Answer;
 use threadwise_statistics::{MeanEstimate, correlation, discoveries, holm, t_two_sided_p};
 
-/// Share of `alpha` that a family of differences gets. The rest pays for the correlation of blocks that so few of
-/// them do not show: where it is 0.3, intervals at 95% cover 93%.
+/// Share of `alpha` of a family of differences. The rest pays for correlation of blocks that few blocks do not show: at
+/// a correlation of 0.3, intervals at 95% cover 93%.
 pub(crate) const FAMILY_SHARE: f64 = 0.5;
 
-/// The level at which a family of so many is begun to be tested.
+/// The level of the first test in a family of this size.
 pub(crate) fn family_alpha(alpha: f64, family: usize) -> f64 {
     FAMILY_SHARE * alpha / family.max(1) as f64
 }
 
-/// What the ratios of a family have in common.
+/// Common parameters of a family of ratios.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rule {
-    /// What is too small to matter, as a fraction.
+    /// Margin, as a fraction.
     pub margin: f64,
     /// 1 less the level of the intervals.
     pub alpha: f64,
@@ -31,12 +31,12 @@ pub struct Rule {
     pub direction: Direction,
 }
 
-/// Judges a family of comparisons together: each with its mean of d over blocks (in logarithms) and what A/A showed
-/// of the same quantity, which decides nothing.
+/// Judges a family of comparisons together: each with its mean of d over blocks (in logarithms) and the A/A result of
+/// the same quantity, which decides nothing.
 ///
-/// That a ratio differs from 1 is said in at most `alpha` of the families in which none does (Holm). That one is
-/// within the margin is said of each by two tests at `alpha`, so that of those at or beyond the margin at most
-/// `alpha` are called so.
+/// A ratio is called different from 1 in at most `alpha` of the families in which none differs (Holm). Each ratio is
+/// called within the margin by two tests at `alpha`, so that of those at or beyond the margin at most `alpha` are
+/// called so.
 pub fn judge(family: &[(MeanEstimate, Option<f64>)], rule: Rule) -> Vec<Ratio> {
     let p_values: Vec<f64> = family.iter().map(|(mean, _)| mean.p()).collect();
     let steps = holm(&p_values, FAMILY_SHARE * rule.alpha);
@@ -52,12 +52,12 @@ pub fn judge(family: &[(MeanEstimate, Option<f64>)], rule: Rule) -> Vec<Ratio> {
     judged.collect()
 }
 
-/// Judges many comparisons of which those that differ will be named, such as a table of queries.
+/// Judges many comparisons of which those that differ are selected, such as a table of queries.
 ///
-/// Of those that are said to differ from 1 at most `alpha` do not, on average over studies (Benjamini, Hochberg), which is
+/// Of those called different from 1 at most `alpha` are not, on average over studies (Benjamini, Hochberg), which is
 /// less than [`judge`] promises and more than it finds. Their intervals, of which at most `alpha` miss on average, are
-/// adjusted for having been selected (Benjamini, Yekutieli) and are what is shown; [`Ratio::level`] says theirs. Those of
-/// the others are at 1 − `alpha`. That one is within the margin is said as in [`judge`].
+/// adjusted for selection (Benjamini, Yekutieli) and are shown; [`Ratio::level`] is their level. Those of the others
+/// are at 1 − `alpha`. "Within the margin" is judged as in [`judge`].
 pub fn judge_many(family: &[(MeanEstimate, Option<f64>)], rule: Rule) -> Vec<Ratio> {
     let p_values: Vec<f64> = family.iter().map(|(mean, _)| mean.p()).collect();
     let found = discoveries(&p_values, rule.alpha);
@@ -72,8 +72,8 @@ pub fn judge_many(family: &[(MeanEstimate, Option<f64>)], rule: Rule) -> Vec<Rat
     judged.collect()
 }
 
-/// Judges a family of changes of which whichever stands out is named: each with its mean over blocks, `None` where it is
-/// not known, which does not count in the family. Values stay on the scale of the means; see [`Ratio::exp`].
+/// Judges a family of changes of which the one that stands out is named: each with its mean over blocks, `None` if
+/// unknown, which does not count in the family. Values stay on the scale of the means; see [`Ratio::exp`].
 ///
 /// A change is shown in at most `share` of `alpha` of the families in which nothing changes (Holm). The adjusted intervals
 /// are no narrower than Bonferroni's at level 1 − `alpha` / m, so that they hold for all m changes together.
@@ -90,8 +90,8 @@ pub fn together(means: &[Option<MeanEstimate>], share: f64, rule: Rule) -> Vec<O
     means.iter().map(|mean| mean.as_ref().and_then(&mut judged)).collect()
 }
 
-/// The same of series with one d a block, in block order. `twins` are those of A′ against A: they are not judged, and tell
-/// of the correlation of neighbouring blocks, of which the family has one coefficient.
+/// Judges series with one d per block, in block order. `twins` are those of A′ against A: they are not judged, but give
+/// the correlation of neighbouring blocks, of which the family has one coefficient.
 ///
 /// Degenerate cases: a series that is empty or has a number that is not finite gives `None`; one block has infinite intervals.
 pub fn paired(series: &[Vec<f64>], twins: &[Vec<f64>], rule: Rule) -> Vec<Option<Ratio>> {
@@ -101,18 +101,18 @@ pub fn paired(series: &[Vec<f64>], twins: &[Vec<f64>], rule: Rule) -> Vec<Option
     together(&series.iter().map(mean).collect::<Vec<_>>(), FAMILY_SHARE, rule)
 }
 
-/// What a family says of one of its members.
+/// Judgement of one member of a family.
 struct Levels {
-    /// The interval of its own is at level 1 − this.
+    /// Its own interval is at level 1 − this.
     plain: f64,
-    /// The one that decides likewise.
+    /// The deciding interval is at level 1 − this.
     adjusted: f64,
     adjusted_p: f64,
     family: usize,
 }
 
-/// An estimate on the scale of its mean, with the answer to it by its adjusted interval; two one-sided tests show more than
-/// that does.
+/// An estimate on the scale of its mean, answered by its adjusted interval; two one-sided tests show more than that
+/// does.
 fn estimate(mean: &MeanEstimate, levels: Levels, rule: Rule) -> Ratio {
     let (low, high) = mean.interval(levels.plain);
     let (adjusted_low, adjusted_high) = mean.interval(levels.adjusted);
@@ -140,7 +140,7 @@ fn estimate(mean: &MeanEstimate, levels: Levels, rule: Rule) -> Ratio {
     }
 }
 
-/// The largest of some estimates, of those that are `shown` where there is one.
+/// The largest estimate, among those that are `shown` if there are any.
 pub(crate) fn largest<T>(
     all: &[T],
     estimate: impl Fn(&T) -> &Ratio,
@@ -164,16 +164,16 @@ pub fn equivalence_p(mean: &MeanEstimate, margin: f64) -> f64 {
     if mean.n < 2 || room <= 0.0 {
         return 1.0;
     }
-    // One side of the two-sided p, since there is room left.
+    // One side of the two-sided p, since the mean is within.
     t_two_sided_p(room / mean.standard_error, mean.degrees).map_or(1.0, |p| p / 2.0)
 }
 
-/// A ratio that is known within bounds.
+/// A ratio with known bounds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bounded {
     /// Geometric mean over blocks of its lower bound.
     pub value_low: f64,
-    /// The same of its upper bound.
+    /// Geometric mean over blocks of its upper bound.
     pub value_high: f64,
     /// Lower end of the adjusted interval of the lower bound; 0 with one block.
     pub adjusted_low: f64,
@@ -183,7 +183,7 @@ pub struct Bounded {
     pub blocks: u32,
     /// p adjusted for the family by Holm's procedure, to be compared with the family's half of alpha.
     pub adjusted_p: f64,
-    /// What is too small to matter, as a fraction.
+    /// Margin, as a fraction.
     pub margin: f64,
     /// The answer.
     pub answer: Answer,
@@ -217,7 +217,7 @@ pub fn judge_bounded(family: &[(MeanEstimate, MeanEstimate)], rule: Rule) -> Vec
     judged.collect()
 }
 
-/// p of the bound that is nearer to 1, where 1 is beyond it.
+/// p of the bound that is nearer to 1, if 1 is beyond it.
 fn p(low: &MeanEstimate, high: &MeanEstimate) -> f64 {
     match (low.mean > 0.0, high.mean < 0.0) {
         (true, _) => low.p(),

@@ -1,10 +1,10 @@
-//! The ratio of two treatments beside what it would have been had nobody lost CPU time.
+//! The ratio of two treatments corrected for lost CPU time.
 //!
-//! Where every session has a logical CPU, the share of its window in which it ran tells what the hypervisor and others
-//! took. Inside of blocks the rounds show how the ratio follows that share (a slope, with each block's own level taken
-//! out, as in an analysis of covariance: Cochran, Biometrics 13, 1957); the blocks' mean ratio is moved along the slope to
-//! where both sides lost nothing. The interval is Student's t over the jackknife's pseudo-values by block (Tukey 1958;
-//! Miller, Biometrika 61, 1974), so that it has the slope's uncertainty in it.
+//! If every session has a logical CPU, the share of its window in which it ran shows how much the hypervisor and others
+//! took. Within blocks the rounds show how the ratio follows that share (a slope, without each block's own level, as in
+//! an analysis of covariance: Cochran, Biometrics 13, 1957); the blocks' mean ratio is moved along the slope to the
+//! point where both sides lost nothing. The interval is Student's t over the jackknife's pseudo-values by block (Tukey
+//! 1958; Miller, Biometrika 61, 1974), so that it includes the slope's uncertainty.
 
 use super::comparisons::block_difference;
 use super::digest::Digest;
@@ -16,26 +16,27 @@ use threadwise_statistics::{MeanEstimate, correlation, mean};
 use threadwise_study::Study;
 
 /// A side whose sessions ran for less of their windows than this, in the tenth of its rounds that lost least, waits for
-/// something else than a CPU: another session, a server, a disk, time to think.
+/// something other than a CPU: another session, a server, a disk, think time.
 const LEAST_SHARE: f64 = 0.98;
-/// Fewest blocks that a slope is taken from.
+/// Fewest blocks for a slope.
 const MIN_BLOCKS: usize = 4;
 
-/// What one block says.
+/// Data of one block.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LostCpu {
     /// Logarithm of the ratio of throughput.
     pub d: f64,
     /// Logarithm of the ratio of shares of time with a CPU.
     share: f64,
-    /// Sum over rounds of the products of both, around the block's means.
+    /// Sum over rounds of the products of both deviations from the block's means.
     products: f64,
-    /// Sum of squares of the share's.
+    /// Sum of squares of the share's deviations.
     squares: f64,
 }
 
 impl LostCpu {
-    /// Of one block: the rounds of a treatment, and of its baselines. `None` where a side has no time of its sessions.
+    /// Data of one block: the rounds of a treatment, and of its baselines. `None` if a side has no time of its
+    /// sessions.
     pub fn of(treatment: &[Work], baselines: &[&[Work]]) -> Option<Self> {
         let d = block_difference(treatment, baselines, Work::rows_per_s)?;
         let share = block_difference(treatment, baselines, Work::cpu_share)?;
@@ -54,7 +55,7 @@ impl LostCpu {
     }
 }
 
-/// Slope over blocks, and the mean of d where nobody lost anything. `None` where nothing was lost that differs.
+/// Slope over blocks, and the mean of d with nothing lost. `None` if losses do not differ.
 fn fit<'a>(blocks: impl Iterator<Item = &'a LostCpu>) -> Option<(f64, f64)> {
     let [mut n, mut d, mut share, mut products, mut squares] = [0.0; 5];
     for block in blocks {
@@ -68,8 +69,8 @@ fn fit<'a>(blocks: impl Iterator<Item = &'a LostCpu>) -> Option<(f64, f64)> {
     (squares > 0.0 && slope.is_finite()).then(|| (slope, (d - slope * share) / n))
 }
 
-/// The jackknife's pseudo-values by block, whose mean is the adjusted logarithm of the ratio, and the slope. `None` with
-/// fewer than four blocks, or where nothing was lost.
+/// The jackknife's pseudo-values by block, whose mean is the adjusted logarithm of the ratio, and the slope. `None`
+/// with fewer than four blocks, or if nothing was lost.
 pub fn pseudo_values(blocks: &[LostCpu]) -> Option<(Vec<f64>, f64)> {
     let n = blocks.len() as f64;
     let (slope, all) = fit(blocks.iter()).filter(|_| blocks.len() >= MIN_BLOCKS)?;
@@ -82,13 +83,13 @@ pub fn pseudo_values(blocks: &[LostCpu]) -> Option<(Vec<f64>, f64)> {
 
 /// The logarithm of the ratio of shares of time with a CPU, over blocks. `None` without a block.
 ///
-/// It tells how much there is to adjust, and knows nothing of what else scatters: whoever chooses ratios by it, and not by
-/// how narrow their adjusted interval came out, does not choose those that came out too narrow.
+/// It shows how much there is to adjust and ignores other scatter: selecting ratios by it, rather than by the width of
+/// their adjusted intervals, does not select intervals that are too narrow.
 pub fn cpu_share(blocks: &[LostCpu]) -> Option<MeanEstimate> {
     MeanEstimate::of(&blocks.iter().map(|block| block.share).collect::<Vec<_>>())
 }
 
-/// Sets beside each ratio of throughput what it is without lost CPU time, where that can be known.
+/// Adds to each ratio of throughput its value without lost CPU time, if that is known.
 pub(crate) fn adjust(study: &Study, observed: &Observed, alpha: f64, estimates: &mut [Estimate]) {
     let adjusted = adjusted(study, observed, alpha);
     for estimate in estimates.iter_mut().filter(|estimate| estimate.metric == THROUGHPUT) {
@@ -97,7 +98,7 @@ pub(crate) fn adjust(study: &Study, observed: &Observed, alpha: f64, estimates: 
     }
 }
 
-/// Of each of the study's comparisons, in their order.
+/// The adjustment of each of the study's comparisons, in their order.
 fn adjusted(study: &Study, observed: &Observed, alpha: f64) -> Vec<Option<Adjusted>> {
     let of_comparison = |comparison| {
         let sides = Sides::of(study, comparison)?;
@@ -121,7 +122,7 @@ fn adjusted(study: &Study, observed: &Observed, alpha: f64) -> Vec<Option<Adjust
     found.into_iter().map(|one| one.and_then(adjusted)).collect()
 }
 
-/// What every usable block says of a comparison.
+/// Data of every usable block for a comparison.
 fn lost(observed: &Observed, Sides { top, below }: &Sides) -> Vec<LostCpu> {
     let of_block = |block| {
         let rounds = |at: &usize| observed.usable(block, *at).map(|run: &Digest| run.rounds.as_slice());
@@ -131,7 +132,7 @@ fn lost(observed: &Observed, Sides { top, below }: &Sides) -> Vec<LostCpu> {
     observed.blocks.iter().filter_map(of_block).collect()
 }
 
-/// Whether nothing but the machine keeps a treatment's sessions from running all of their windows.
+/// Whether only the machine keeps a treatment's sessions from running all of their windows.
 fn has_a_cpu_each(observed: &Observed, treatment: usize) -> bool {
     let runs = observed.blocks.iter().filter_map(|block| observed.usable(block, treatment));
     let mut shares: Vec<f64> = runs

@@ -12,7 +12,7 @@ use threadwise_study::{Comparison, Study};
 /// One number per block.
 #[derive(Default)]
 pub struct Series {
-    /// Numbers of the blocks.
+    /// Their numbers.
     pub blocks: Vec<u32>,
     /// d of each.
     pub d: Vec<f64>,
@@ -26,7 +26,7 @@ impl Series {
     }
 }
 
-/// What d of a block is made from.
+/// Source of d of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// The rounds of the block.
@@ -39,19 +39,19 @@ pub enum Source {
 
 /// One comparison of a family, before it is judged.
 pub struct Member<'a> {
-    /// What is compared.
+    /// The comparison.
     pub comparison: &'a Comparison,
     /// Metric name.
     pub metric: &'a str,
     /// Which side of 1 is better.
     pub direction: Direction,
-    /// What d is made from.
+    /// Source of d.
     pub source: Source,
     /// Its numbers.
     pub series: Series,
     /// Lag-1 correlation of neighbouring blocks in all series of the metric.
     pub correlation: f64,
-    /// What A/A showed of the same quantity in the same group, in logarithms; `None` where it is unknown.
+    /// The A/A result of the same quantity in the same group, in logarithms; `None` if unknown.
     pub floor: Option<f64>,
 }
 
@@ -114,13 +114,13 @@ impl Family<'_> {
             text += &format!(", variance times {} for correlation of blocks", numbers::ratio(inflation));
         }
         if mean.correlation > member.correlation {
-            text += " (its own, which stands out)";
+            text += " (its own, larger than the family's)";
         }
         text
     }
 
-    /// Value, interval and number of blocks without flagged ones; `None` where none was flagged or
-    /// fewer than half of the fewest blocks of a study remain.
+    /// Value, interval and number of blocks without flagged ones; `None` if none was flagged or fewer than half of the
+    /// fewest blocks of a study remain.
     fn without_flagged(&self, member: &Member<'_>) -> Option<Unflagged> {
         let series = &member.series;
         let pairs = series.blocks.iter().zip(&series.d);
@@ -138,7 +138,7 @@ fn mean(member: &Member<'_>, d: &[f64]) -> Option<MeanEstimate> {
     MeanEstimate::correlated(d, correlation::of_one(d, member.correlation))
 }
 
-/// What A/A showed: max(|low|, |high|) of its interval in logarithms; `None` without one that has ends.
+/// The A/A result: max(|low|, |high|) of its interval in logarithms; `None` without one that has ends.
 pub fn floor_of(a_a: Option<MeanEstimate>, alpha: f64) -> Option<f64> {
     let (low, high) = a_a?.interval(alpha);
     Some(low.abs().max(high.abs())).filter(|floor| floor.is_finite())

@@ -1,8 +1,7 @@
-//! Which runs count: the latest attempt of each block, without what is failed or invalid.
+//! Which runs count: the latest attempt of each block, without failed and invalid runs.
 //!
-//! Only runs that failed or were found invalid are left out, never runs whose numbers look odd: a
-//! study that drops its outliers measures its own taste. A left-out treatment takes its pair with
-//! it; a left-out baseline takes its group's whole block.
+//! Only runs that failed or were found invalid are left out, never runs whose numbers look odd: dropping outliers would
+//! bias a study. A left-out treatment takes its pair with it; a left-out baseline takes its group's whole block.
 
 use super::digest::{Digest, Latency, State, Surroundings};
 use super::judge::paired_difference;
@@ -15,7 +14,7 @@ use threadwise_study::{Role, Run, RunStatus, Study};
 /// Most threads that read histograms.
 const MAX_WORKERS: usize = 8;
 
-/// Fewer runs than this are not worth a thread of their own.
+/// Fewest runs for a thread of their own.
 const RUNS_WORTH_A_THREAD: usize = 500;
 
 /// The runs of a study by block and treatment.
@@ -26,7 +25,7 @@ pub struct Observed {
     pub groups: Vec<String>,
     /// For each treatment the index of its group.
     pub group_of: Vec<usize>,
-    /// What was left out and why, one line each.
+    /// What was left out and why, one per line.
     pub left_out: Vec<String>,
 }
 
@@ -34,9 +33,9 @@ pub struct Observed {
 pub struct Block {
     /// Its number.
     pub number: u32,
-    /// For each treatment of the study its run, where it has one.
+    /// For each treatment of the study its run, if it has one.
     pub runs: Vec<Option<Digest>>,
-    /// Beside each of them where it stands in the list of runs that was given.
+    /// Index of each in the list of runs that was given.
     pub sources: Vec<Option<usize>>,
     /// For each group whether its baseline runs are all usable.
     pub group_usable: Vec<bool>,
@@ -89,13 +88,14 @@ impl Observed {
         self.blocks.iter().filter(|block| block.group_usable.contains(&true)).count() as u32
     }
 
-    /// The run of a treatment in a block, where it and its group's baseline are usable.
+    /// The run of a treatment in a block, if it and its group's baseline are usable.
     pub fn usable<'a>(&self, block: &'a Block, treatment: usize) -> Option<&'a Digest> {
         let run = block.runs[treatment].as_ref()?;
         (block.group_usable[self.group_of[treatment]] && run.is_usable()).then_some(run)
     }
 
-    /// The treatment's number less the mean of its baselines', of every block in which all sides are usable and have one.
+    /// The treatment's number less the mean of its baselines', for every block in which all sides are usable and have
+    /// one.
     pub fn differences(&self, top: usize, below: &[usize], value: &dyn Fn(&Digest) -> Option<f64>) -> Series {
         let mut series = Series::default();
         for block in &self.blocks {
@@ -150,8 +150,8 @@ impl Observed {
     }
 }
 
-/// Where the runs of each block's latest attempt stand, by block. Superseded runs never count; of two runs of a
-/// treatment in an attempt the later one does, since it comes later in the list.
+/// Indexes of the runs of each block's latest attempt, by block. Superseded runs never count; of two runs of a
+/// treatment in an attempt, the later in the list counts.
 pub fn latest_attempts(runs: &[Run]) -> BTreeMap<u32, Vec<usize>> {
     let mut blocks: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (at, run) in runs.iter().enumerate().filter(|(_, run)| run.status != RunStatus::Superseded) {
@@ -167,8 +167,8 @@ pub fn latest_attempts(runs: &[Run]) -> BTreeMap<u32, Vec<usize>> {
     blocks
 }
 
-/// Boils all runs down, in their order. Nearly all of the analysis' time is spent here, reading
-/// histograms, and runs do not depend on each other.
+/// Digests of all runs, in their order. Nearly all of the time of the analysis is spent here, reading histograms, and
+/// runs do not depend on each other.
 fn digests(runs: &[&Run], surroundings: &Surroundings<'_>) -> Vec<Digest> {
     let some = |runs: &[&Run]| -> Vec<Digest> {
         let mut merged = MergedLatency::new();
@@ -193,8 +193,8 @@ fn place(number: u32, group: &str) -> String {
     if group.is_empty() { format!("block {number}") } else { format!("block {number}, {group}") }
 }
 
-/// Why the first run of a treatment was left out, by the lines of [`Observed::left_out`]: its own
-/// reason, or its group's baseline's. Without the words around it: `crash: worker ended`.
+/// Why the first run of a treatment was left out, by the lines of [`Observed::left_out`]: its own reason, or its
+/// group's baseline's. Only the reason itself: `crash: worker ended`.
 pub fn first_reason<'a>(left_out: &'a [String], treatment: &str, group: &str) -> Option<&'a str> {
     let marks = [format!(", {treatment} only: "), format!(": baseline {treatment} ")];
     let after = |mark: &String| left_out.iter().find_map(|line| Some(line.split_once(mark.as_str())?.1));

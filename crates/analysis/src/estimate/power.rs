@@ -1,4 +1,4 @@
-//! What a study could decide with the noise that it had, and how many blocks its margin would take.
+//! What a study could decide given its noise, and how many blocks its margin would need.
 //!
 //! Source: Schuirmann 1987 for the test; the power of two one-sided tests at a true ratio of 1 as in Phillips, "Power
 //! of the two one-sided tests procedure in bioequivalence", J. Pharmacokinetics and Biopharmaceutics 18 (1990),
@@ -10,9 +10,9 @@ use serde::Serialize;
 use threadwise_statistics::t_quantile;
 use threadwise_study::Study;
 
-/// How often a study like this decides.
+/// Power: how often a study like this decides.
 const POWER: f64 = 0.8;
-/// More blocks than these are not counted.
+/// Largest number of blocks that is reported.
 const MOST_BLOCKS: u32 = 10_000;
 
 /// What a study could decide.
@@ -21,16 +21,16 @@ pub struct Power {
     /// Smallest margin, as a fraction, within which a ratio of 1 would have been called equivalent in four of five
     /// studies like it, in every comparison of the headline.
     pub margin: f64,
-    /// Comparison that needs that much.
+    /// Comparison that needs that margin.
     pub comparison: String,
-    /// Blocks that the study's own margin takes there; `None` above 10,000.
+    /// Blocks that the study's own margin needs there; `None` above 10,000.
     pub blocks_needed: Option<u32>,
-    /// Margin that was asked for.
+    /// Requested margin.
     pub asked: f64,
 }
 
 impl Power {
-    /// Of the headline's comparisons; `None` without one of two blocks.
+    /// The power of the headline's comparisons; `None` if none has two blocks.
     pub fn of(analysis: &Analysis, study: &Study) -> Option<Self> {
         let (asked, headline) = (study.design.margin, analysis.headline());
         let found = analysis.estimates.iter().filter(|estimate| estimate.metric == headline);
@@ -46,19 +46,19 @@ impl Power {
         })
     }
 
-    /// Whether that is within the margin that was asked for.
+    /// Whether that is within the requested margin.
     pub fn decides(&self) -> bool {
         self.margin <= self.asked
     }
 }
 
-/// Smallest margin in logarithms that so many blocks decide.
+/// Smallest margin in logarithms that this number of blocks decides.
 fn decidable(standard_error: f64, blocks: u32, alpha: f64) -> Option<f64> {
     let degrees = f64::from(blocks.checked_sub(1)?);
     Some((t_quantile(1.0 - alpha, degrees)? + t_quantile(0.5 + POWER / 2.0, degrees)?) * standard_error)
 }
 
-/// Fewest blocks that decide a margin, given in logarithms, where d has this standard deviation.
+/// Fewest blocks that decide a margin, given in logarithms, if d has this standard deviation.
 pub(crate) fn blocks_needed(sd: f64, margin: f64, alpha: f64) -> Option<u32> {
     let decides = |blocks: u32| {
         decidable(sd / f64::from(blocks).sqrt(), blocks, alpha).is_some_and(|needed| needed <= margin)

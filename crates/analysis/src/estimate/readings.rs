@@ -1,8 +1,8 @@
-//! What a run's readings say of its own logical CPUs: co-runners, clock, stragglers, own cost.
+//! Readings of a run's own logical CPUs: co-runners, clock, stragglers, cost of the samplers.
 //!
-//! Readings are amounts added up over the run's slices; a share is taken of the same sampler's
-//! `window_ns`. The co-runner's are no amounts: each is a share of the windows of one probe, right
-//! before or after the run. Names: docs/PROBE.md and the samplers' own files.
+//! Readings are amounts added up over the run's slices; a share is taken of the same sampler's `window_ns`. The
+//! co-runner's are not amounts: each is a share of the windows of one probe, right before or after the run. Names:
+//! docs/PROBE.md and the samplers' own files.
 
 use std::collections::BTreeMap;
 use threadwise_machine::CpuSet;
@@ -12,16 +12,16 @@ use threadwise_study::Reading;
 /// The sampler of co-runners, and its name in result files of earlier versions.
 const CO_RUNNER_SAMPLERS: [&str; 2] = ["co-runner", "stranger"];
 
-/// A run's readings boiled down. `None` is unknown.
+/// A run's readings in numbers. `None` is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Telemetry {
     /// Mean share of a co-runner over the run's own CPUs, before it.
     pub co_runner_before: Option<f64>,
-    /// The same after it.
+    /// Mean share of a co-runner after it.
     pub co_runner_after: Option<f64>,
     /// Clock of its own CPUs while not idle, in MHz.
     pub clock_mhz: Option<f64>,
-    /// The same by the processor's own counters alone.
+    /// The clock by the processor's own counters alone.
     pub counted_mhz: Option<f64>,
     /// Share of the time in which siblings of one core were busy while another core idled.
     pub straggler_share: Option<f64>,
@@ -34,7 +34,7 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// Boils the readings of a run on these logical CPUs down.
+    /// Summarises the readings of a run on these logical CPUs.
     pub fn of(readings: &[Reading], assigned: &CpuSet) -> Self {
         let readings = Readings { readings, assigned };
         let machine = |sampler: &str, metric: &str| {
@@ -59,7 +59,7 @@ impl Telemetry {
     }
 }
 
-/// A quotient of amounts; `None` where there is nothing to divide by, or an amount is below 0.
+/// A quotient of amounts; `None` if the divisor is 0, or an amount is below 0.
 pub(crate) fn per(above: f64, below: f64) -> Option<f64> {
     (below > 0.0 && above >= 0.0).then(|| above / below)
 }
@@ -76,8 +76,7 @@ impl<'a> Readings<'a> {
         self.readings.iter().filter(move |reading| reading.sampler == sampler && reading.metric == metric)
     }
 
-    /// The value that belongs to no logical CPU. Of a sampler that gives its window for each CPU the
-    /// longest one.
+    /// The value that belongs to no logical CPU. For a sampler that gives its window for each CPU, the longest one.
     pub fn whole(&self, sampler: &str, metric: &str) -> Option<f64> {
         let whole = self.named(sampler, metric).find(|reading| reading.cpu.is_none());
         match whole {
@@ -117,11 +116,11 @@ impl<'a> Readings<'a> {
         counted.filter(|(_, mhz)| *mhz > 0.0).collect()
     }
 
-    /// A metric of the sampler `clock` over its window in MHz by logical CPU: of `aperf_cycles` turbostat's Avg_MHz, of
-    /// `cpufreq_mhz_ns` cpufreq's figure.
+    /// A metric of the sampler `clock` over its window in MHz by logical CPU: for `aperf_cycles` turbostat's Avg_MHz,
+    /// for `cpufreq_mhz_ns` cpufreq's figure.
     pub fn mhz_of(&self, metric: &str) -> BTreeMap<u32, f64> {
         let Some(window_ns) = self.whole("clock", "window_ns") else { return BTreeMap::new() };
-        // Cycles in a nanosecond are thousands of MHz; MHz times nanoseconds are MHz.
+        // Cycles per nanosecond are thousands of MHz; MHz times nanoseconds are MHz.
         let scale = if metric.ends_with("_cycles") { 1e3 } else { 1.0 };
         let known =
             self.known("clock", metric).filter_map(|(cpu, sum)| Some((cpu, per(sum, window_ns)? * scale)));
@@ -144,18 +143,18 @@ pub struct Amounts {
     pub power_w: Option<f64>,
     /// Instructions per cycle of the run's own logical CPUs.
     pub instructions_per_cycle: Option<f64>,
-    /// Instructions a second.
+    /// Instructions per second.
     pub instructions_per_s: Option<f64>,
-    /// Misses of the last-level cache a second.
+    /// Misses of the last-level cache per second.
     pub llc_misses_per_s: Option<f64>,
-    /// Misses of the L2 a second.
+    /// Misses of the L2 per second.
     pub l2_misses_per_s: Option<f64>,
-    /// Pages a second that NUMA nodes gave to processes on other nodes, of the whole machine; `None` with one node.
+    /// Pages per second that NUMA nodes gave to processes on other nodes, of the whole machine; `None` with one node.
     pub other_node_pages_per_s: Option<f64>,
 }
 
 impl Amounts {
-    /// Those of a run on these logical CPUs.
+    /// The amounts of a run on these logical CPUs.
     pub fn of(readings: &[Reading], assigned: &CpuSet) -> Self {
         let readings = Readings { readings, assigned };
         Self {
@@ -169,20 +168,20 @@ impl Amounts {
     }
 }
 
-/// The package that a metric of the sampler `energy` is of, as powercap names its zone (`0`, or `0_die_1`); `None` of
-/// memory and of others.
+/// The package of a metric of the sampler `energy`, as powercap names its zone (`0`, or `0_die_1`); `None` for memory
+/// and others.
 pub(crate) fn package_of(metric: &str) -> Option<&str> {
     let zone = metric.strip_prefix("package_")?.strip_suffix("_energy_uj")?;
     (!zone.ends_with("_dram")).then_some(zone)
 }
 
-/// Power of a zone in W: microjoules in a nanosecond are thousands of watts.
+/// Power of a zone in W: microjoules per nanosecond are thousands of watts.
 pub(crate) fn watts(readings: &Readings<'_>, metric: &str) -> Option<f64> {
     let window_ns = readings.whole("energy", "window_ns")?;
     Some(1e3 * per(readings.whole("energy", metric)?, window_ns)?).filter(|watts| *watts > 0.0)
 }
 
-/// The sum over packages; unknown where that of one is.
+/// The sum over packages; unknown if any package is.
 fn power_w(readings: &Readings<'_>) -> Option<f64> {
     let packages = readings.readings.iter().filter(|reading| reading.sampler == "energy");
     let mut metrics =

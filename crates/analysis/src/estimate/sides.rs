@@ -2,7 +2,7 @@
 
 use threadwise_study::{Comparison, Role, Study};
 
-/// A treatment and those that it is compared with, by their places in the study.
+/// A treatment and those that it is compared with, by their indexes in the study.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sides {
     /// The treatment.
@@ -12,7 +12,7 @@ pub struct Sides {
 }
 
 impl Sides {
-    /// Those of a comparison; `None` where the study does not have one of them.
+    /// The sides of a comparison; `None` if the study does not have one of them.
     pub fn of(study: &Study, comparison: &Comparison) -> Option<Self> {
         let index = |name: &String| study.treatment(name).map(|(at, _)| at);
         let below: Option<Vec<usize>> = comparison.baseline.iter().map(index).collect();
@@ -36,13 +36,13 @@ impl Sides {
         Some(Self { top: first(Role::BaselineTwin)?, below: vec![first(Role::Baseline)?] })
     }
 
-    /// The same of all groups that have both.
+    /// A′ over A of all groups that have both.
     pub fn all_twins(study: &Study) -> Vec<Self> {
         study.groups().into_iter().filter_map(|group| Self::twins(study, group)).collect()
     }
 }
 
-/// Treatments of a group with a role, by their places.
+/// Indexes of a group's treatments with a role.
 pub fn members(study: &Study, group: &str, role: Role) -> Vec<usize> {
     let all = study.treatments.iter().enumerate();
     all.filter(|(_, one)| one.group == group && one.role == role).map(|(at, _)| at).collect()

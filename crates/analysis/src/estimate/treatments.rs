@@ -13,8 +13,8 @@ use threadwise_statistics::per;
 /// How a metric is averaged over blocks.
 #[derive(Clone, Copy, PartialEq)]
 enum Mean {
-    /// Geometric, with the interval on logarithms: rates and times, which vary by factors. Left out
-    /// where a block has none or 0.
+    /// Geometric, with the interval on logarithms: rates and times, which vary by factors. Left out if a block has none
+    /// or 0.
     Geometric,
     /// Arithmetic: shares and counts that may be 0. The interval ends at 0.
     Arithmetic,
@@ -67,7 +67,7 @@ const METRICS: [Metric; 26] = [
     }),
 ];
 
-/// Metrics of studies that are made for a CPU quota.
+/// Metrics of studies of a CPU quota.
 const UNDER_QUOTA: [Metric; 3] = [
     arithmetic("throttled_periods_per_s", "1/s", |run, _| run.telemetry.throttled_periods_per_s),
     arithmetic("throttled_share", "share", |run, _| run.telemetry.throttled_share),
@@ -155,7 +155,7 @@ fn interval(metric: &Metric, values: &[f64], alpha: f64) -> Option<Interval> {
         return threadwise_statistics::geometric(&logs, 1.0, metric.unit, alpha);
     }
     let mut interval = threadwise_statistics::arithmetic(values, metric.unit, alpha)?;
-    // No share is above 1, whatever Student's t makes of one near it; without an end there is none.
+    // No share is above 1, even if Student's t says so; one without an end stays without.
     if metric.unit == "share" && interval.high.is_finite() {
         interval.high = interval.high.min(1.0);
     }

@@ -1,11 +1,11 @@
-//! What is estimated: each treatment's own numbers, ratios, noise floors, covariates.
+//! Estimates: each treatment's own numbers, ratios, noise floors, covariates.
 
 use crate::{Activity, Interval, Ratio};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use threadwise_statistics::MeanEstimate;
 
-/// Name of the metric that throughput comparisons are about.
+/// Name of the metric of throughput comparisons.
 pub const THROUGHPUT: &str = "rows_per_s";
 
 /// Name of the metric of work per energy: throughput over the power of all packages.
@@ -52,27 +52,27 @@ pub struct Estimate {
     /// Metric name.
     pub metric: String,
     /// Value, intervals and judgement. The family is all comparisons of the same metric; that of `rows_per_s` is the
-    /// study's own question. Of a command it is the headline, or all other metrics together. Its correlation is one of all
-    /// comparisons and A/A of the metric together, or its own where that stands out.
+    /// study's own question. For a command it is the headline, or all other metrics together. Its correlation is that
+    /// of all comparisons and A/A of the metric together, or its own if that is larger.
     #[serde(flatten)]
     pub ratio: Ratio,
-    /// Method in words, such as `t over 8 blocks of 20 rounds, baseline alone and alone'`; empty of diagnostics.
+    /// Method in words, such as `t over 8 blocks of 20 rounds, baseline alone and alone'`; empty for diagnostics.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub method: String,
-    /// Two-sided sign-flip permutation p; `None` of diagnostics.
+    /// Two-sided sign-flip permutation p; `None` for diagnostics.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p_sign_flip: Option<f64>,
-    /// The same estimate without blocks flagged by a covariate, where any was.
+    /// The estimate without blocks flagged by a covariate, if any was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unflagged: Option<Unflagged>,
-    /// The same adjusted for CPU time that sessions lost; of throughput alone, where every session has a CPU and
+    /// The estimate adjusted for CPU time that sessions lost; for throughput alone, if every session has a CPU and
     /// something was lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adjusted: Option<Adjusted>,
 }
 
 impl Estimate {
-    /// The answer to a diagnostic: of a treatment, an arm or a comparison, which is its name.
+    /// An estimate of a diagnostic for a treatment, an arm or a comparison, which is its name.
     pub(crate) fn of(question: &str, name: &str, treatment: &str, baseline: &str, ratio: Ratio) -> Self {
         Self {
             name: name.to_owned(),
@@ -105,8 +105,8 @@ pub struct Adjusted {
     /// Ratio.
     #[serde(flatten)]
     pub ratio: Interval,
-    /// By how much the logarithm of the ratio follows that of the share of time with a CPU: 1 where work is lost as time
-    /// is.
+    /// How the logarithm of the ratio follows that of the share of time with a CPU: 1 if work is lost in proportion to
+    /// time.
     pub slope: f64,
     /// Share of their time with a CPU, the treatment's over the baseline's, as a ratio: geometric mean over blocks.
     pub cpu_share_ratio: Interval,
@@ -114,7 +114,7 @@ pub struct Adjusted {
     pub blocks: u32,
 }
 
-/// What A/A of a group showed: two treatments that differ in nothing.
+/// A/A result of a group: two treatments that differ in nothing.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NoiseFloor {
     /// Group.
@@ -124,12 +124,12 @@ pub struct NoiseFloor {
     /// A′/A.
     #[serde(flatten)]
     pub ratio: Interval,
-    /// Of its ends the larger distance from 1, in logarithms.
+    /// The larger distance of its ends from 1, in logarithms.
     pub floor: f64,
     /// Two-sided p of A′/A being 1.
     pub p: f64,
-    /// Why every size of the group is in doubt: `different` where A′/A leaves 1 out at p < 0.005, `wide` where its
-    /// half-width is above the margin.
+    /// Why every size in the group is in doubt: `different` if A′/A excludes 1 at p < 0.005, `wide` if its half-width
+    /// is above the margin.
     pub alarm: Option<Alarm>,
 }
 
@@ -139,11 +139,11 @@ pub struct NoiseFloor {
 pub enum Alarm {
     /// Two treatments that differ in nothing differ.
     Different,
-    /// How far they differ is known less well than the margin asks for.
+    /// Their difference is known less precisely than the margin requires.
     Wide,
 }
 
-/// Below this p A/A is an alarm: of five groups in which nothing is wrong one in forty studies has one.
+/// p below which A/A is an alarm: with five groups and nothing wrong, one in forty studies has one.
 const ALARM_P: f64 = 0.005;
 
 impl NoiseFloor {
@@ -153,7 +153,7 @@ impl NoiseFloor {
         let p = a_a.p();
         let alarm = match () {
             () if p < ALARM_P => Some(Alarm::Different),
-            // One block has no interval, about which the study has more to say than this.
+            // One block has no interval; the study reports that elsewhere.
             () if a_a.n >= 2 && a_a.half_width(alpha) > margin.ln_1p() => Some(Alarm::Wide),
             () => None,
         };
@@ -168,15 +168,15 @@ impl NoiseFloor {
     }
 }
 
-/// What disturbed the study.
+/// Disturbances of the study.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Covariates {
     /// Share of CPU time taken by the hypervisor while slices ran, on the treatments' own CPUs.
     pub steal_share: f64,
     /// Largest share in any block.
     pub steal_share_max: f64,
-    /// Largest share of their time in which sessions of one treatment that have a logical CPU each waited for it, in any
-    /// block; `None` where it is unknown.
+    /// Largest share of the time, in any block, in which sessions of one treatment that have a logical CPU each waited
+    /// for it; `None` if unknown.
     pub run_queue_wait_share_max: Option<f64>,
     /// Blocks flagged: steal above 1%, such waits above 1%, left-over siblings or other CPUs busy above 10%, or a co-runner
     /// above 10% on any treatment's own CPUs.
@@ -185,32 +185,30 @@ pub struct Covariates {
     pub left_over_busy_share: f64,
     /// Busy share of CPUs that no session used, left-over siblings apart.
     pub others_busy_share: f64,
-    /// Share of the time in which co-runners were busy on the siblings of the treatments' own
-    /// CPUs, probed right before and after each run; mean over blocks. `None` where it is unknown.
+    /// Share of the time in which co-runners were busy on the siblings of the treatments' own CPUs, probed right before
+    /// and after each run; mean over blocks. `None` if unknown.
     pub co_runner_share: Option<f64>,
     /// Largest such share of one treatment in one block.
     pub co_runner_share_max: Option<f64>,
     /// Clock of the treatments' own CPUs while not idle, in MHz; mean over blocks.
     pub clock_mhz: Option<f64>,
-    /// Share of the time in which siblings of one core were busy while another core idled; mean
-    /// over blocks.
+    /// Share of the time in which siblings of one core were busy while another core idled; mean over blocks.
     pub straggler_share: Option<f64>,
-    /// CPU time that the samplers themselves took, as a share of one CPU over the time in which
-    /// they read; mean over blocks.
+    /// CPU time of the samplers themselves, as a share of one CPU over the time in which they read; mean over blocks.
     pub telemetry_cpu_share: Option<f64>,
-    /// The same block by block, ascending.
+    /// The covariates by block, ascending.
     pub blocks: Vec<BlockCovariates>,
 }
 
-/// What disturbed one block.
+/// Disturbances of one block.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct BlockCovariates {
     /// Its number.
     pub block: u32,
     /// Share of CPU time taken by the hypervisor on the treatments' own CPUs.
     pub steal_share: f64,
-    /// Largest share of their time in which sessions of one treatment that have a logical CPU each waited for it;
-    /// `None` where it is unknown.
+    /// Largest share of the time in which sessions of one treatment that have a logical CPU each waited for it; `None`
+    /// if unknown.
     pub run_queue_wait_share: Option<f64>,
     /// Busy share of left-over siblings.
     pub left_over_busy_share: f64,
@@ -218,9 +216,9 @@ pub struct BlockCovariates {
     pub others_busy_share: f64,
     /// Share of the time in which a co-runner was busy, before the runs; mean over treatments.
     pub co_runner_before_share: Option<f64>,
-    /// The same after the runs.
+    /// Share after the runs.
     pub co_runner_after_share: Option<f64>,
-    /// Before and after together.
+    /// Share before and after together.
     pub co_runner_share: Option<f64>,
     /// Largest share of one treatment, before and after together.
     pub co_runner_share_max: Option<f64>,
@@ -230,6 +228,6 @@ pub struct BlockCovariates {
     pub straggler_share: Option<f64>,
     /// CPU time of the samplers as a share of one CPU.
     pub telemetry_cpu_share: Option<f64>,
-    /// Why it is flagged: `steal`, `run-queue-wait`, `left-over-busy`, `others-busy`, `co-runner`; empty where it is not.
+    /// Why it is flagged: `steal`, `run-queue-wait`, `left-over-busy`, `others-busy`, `co-runner`; empty if it is not.
     pub causes: Vec<&'static str>,
 }

@@ -1,8 +1,8 @@
-//! What was done in slices, and in both halves of them: sums from which rates are made.
+//! Work of slices, and of both halves of them: sums from which rates are made.
 
 use threadwise_study::Slice;
 
-/// What was done in a slice, or in several.
+/// Work of one or more slices.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Work {
     /// Slices.
@@ -13,14 +13,14 @@ pub struct Work {
     pub window_ns: f64,
     /// Window times sessions.
     pub session_ns: f64,
-    /// CPU time of the sessions; of several slices 0 where one of them does not know it.
+    /// CPU time of the sessions; of several slices 0 if one of them does not report it.
     pub cpu_ns: f64,
-    /// Slices that know no CPU time.
+    /// Slices without a CPU time.
     pub without_cpu: u32,
 }
 
 impl Work {
-    /// That of a slice.
+    /// Work of a slice.
     pub(super) fn of(slice: &Slice) -> Self {
         let cpu_ns = slice.cpu_ns() as f64;
         Self {
@@ -38,7 +38,7 @@ impl Work {
         self.slices > 0
     }
 
-    /// Both together.
+    /// The sum of both.
     pub fn and(&self, other: &Self) -> Self {
         Self {
             slices: self.slices + other.slices,
@@ -55,20 +55,20 @@ impl Work {
         (self.rows > 0.0 && self.window_ns > 0.0).then(|| self.rows * 1e9 / self.window_ns)
     }
 
-    /// Share of their time in which sessions ran on a CPU; `None` where a slice does not know its CPU time.
+    /// Share of their time in which sessions ran on a CPU; `None` if a slice has no CPU time.
     pub fn cpu_share(&self) -> Option<f64> {
         let is_known = self.session_ns > 0.0 && self.cpu_ns > 0.0 && self.without_cpu == 0;
-        // What is counted at the first step boundaries may be a step longer than the window.
+        // Counts at the first step boundaries may cover a step more than the window.
         is_known.then(|| (self.cpu_ns / self.session_ns).min(1.0))
     }
 
-    /// CPU time per row; `None` without a row, or where a slice does not know its CPU time.
+    /// CPU time per row; `None` without a row, or if a slice has no CPU time.
     pub fn cpu_ns_per_row(&self) -> Option<f64> {
         (self.rows > 0.0 && self.cpu_ns > 0.0 && self.without_cpu == 0).then(|| self.cpu_ns / self.rows)
     }
 }
 
-/// What a treatment did in both halves of its slices, by round.
+/// Work of a treatment in both halves of its slices, by round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Halves {
     /// First halves.
@@ -78,8 +78,8 @@ pub struct Halves {
 }
 
 impl Halves {
-    /// Those of a run's slices, rounds beyond the design left out; `None` where a slice does not know them, and for a
-    /// fixed amount of work, which has no window to halve.
+    /// The halves of a run's slices, without rounds beyond the design; `None` if a slice has none, and for a fixed
+    /// amount of work, which has no window to halve.
     pub fn of(slices: &[Slice], rounds: u32) -> Option<Self> {
         let mut halves = Self { first: Vec::new(), second: Vec::new() };
         for slice in slices.iter().filter(|slice| slice.round < rounds) {

@@ -1,5 +1,5 @@
-//! What sessions waited for and how that changed, what spinning cost, what the client took, how long
-//! a fixed amount of work took. Changes are reported only where their adjusted intervals leave out no change.
+//! Waits and how they changed, cost of spinning, share of the client, duration of a fixed amount of work. Changes are
+//! reported only if their adjusted intervals exclude no change.
 
 use crate::Facts;
 use crate::activity::{Locks, MIN_SAMPLES, OTHER, RUNNING, WaitShare, Waits};
@@ -10,24 +10,24 @@ use threadwise_document::numbers::{counted, percent, set_percent};
 use threadwise_document::{Prose, prose};
 use threadwise_study::Role;
 
-/// From this share of all CPU time on the client's part is reported.
+/// Share of all CPU time from which the client's part is reported.
 const CLIENT_REPORTED_SHARE: f64 = 0.05;
 
-/// Most treatments that one finding names.
+/// Most treatments in one finding.
 const MAX_SHOWN: usize = 4;
 
-/// The same of waits in a verdict of queries, which has more to tell.
+/// The same for waits in a verdict of queries, which has more to report.
 const MAX_SHOWN_OF_QUERIES: usize = 1;
 
-/// Longest name of a wait or counter inside a sentence.
+/// Longest name of a wait or counter in a sentence.
 const MAX_NAME: usize = 40;
 
-/// All of it; nothing where the engine tells nothing.
+/// All findings of activity; empty if the engine reports nothing.
 pub fn activity(facts: &Facts<'_>) -> Vec<Finding> {
     [elapsed(facts), waits(facts, MAX_SHOWN), locks(facts), client(facts)].into_iter().flatten().collect()
 }
 
-/// The same of queries, whose times and rows other findings tell of.
+/// Findings for queries, whose times and rows other findings report.
 pub fn of_queries(facts: &Facts<'_>) -> Vec<Finding> {
     [waits(facts, MAX_SHOWN_OF_QUERIES), client(facts)].into_iter().flatten().collect()
 }
@@ -55,7 +55,7 @@ fn elapsed(facts: &Facts<'_>) -> Option<Finding> {
     Some(finding("elapsed", text, &names(&known)))
 }
 
-/// What sessions waited for most, and what changed against the baseline.
+/// The longest waits, and what changed against the baseline.
 fn waits(facts: &Facts<'_>, max_shown: usize) -> Option<Finding> {
     let sampled: Vec<(&TreatmentSummary, &Waits)> = measured(facts)
         .filter_map(|summary| Some((summary, summary.activity.waits.as_ref()?)))
@@ -64,8 +64,7 @@ fn waits(facts: &Facts<'_>, max_shown: usize) -> Option<Finding> {
     let (_, most) = sampled.iter().max_by_key(|(_, waits)| waits.samples)?;
     if !sampled.iter().any(|(_, waits)| waits.enough) {
         let text = format!(
-            "Waits: too few samples to tell: at most {} of a treatment in {}, and {MIN_SAMPLES} in 2 blocks are \
-             needed.",
+            "Waits: too few samples: at most {} of a treatment in {}, and {MIN_SAMPLES} in 2 blocks are needed.",
             most.samples,
             counted(most.blocks as usize, "block")
         );
@@ -86,7 +85,7 @@ fn waits(facts: &Facts<'_>, max_shown: usize) -> Option<Finding> {
     sentences.extend(together(changes).filter(|_| any));
     let few = sampled.len() - enough.len();
     if few > 0 {
-        sentences.push(prose!("Too few samples to tell: {}.", counted(few, "treatment")));
+        sentences.push(prose!("Too few samples: {}.", counted(few, "treatment")));
     }
     Some(finding("waits", Prose::join(sentences, " "), &names(&evidence)))
 }
@@ -108,8 +107,8 @@ fn top(name: &str, waits: &Waits) -> Prose {
     }
 }
 
-/// The wait whose share moved most, of those that are shown to have moved; then what the treatment waits for most,
-/// where that is another.
+/// The wait whose share moved most, of those that are shown to have moved; then the treatment's longest wait, if that
+/// is another.
 fn change(facts: &Facts<'_>, summary: &TreatmentSummary, waits: &Waits) -> Option<Prose> {
     if role(facts, summary) != Some(Role::Compared) {
         return None;
@@ -134,27 +133,28 @@ fn change(facts: &Facts<'_>, summary: &TreatmentSummary, waits: &Waits) -> Optio
     ))
 }
 
-/// That intervals of changes hold together, where there is more than one change.
+/// Notes that intervals of changes hold together, if there is more than one change.
 fn together<'a>(changes: impl IntoIterator<Item = &'a Ratio>) -> Option<Prose> {
     let family = changes.into_iter().map(|change| change.family).max().filter(|family| *family > 1)?;
     Some(prose!("Intervals of changes hold for all {} together.", family))
 }
 
-/// Spins a row, and what a spin costs.
+/// Spins per row, and the cost of a spin.
 fn locks(facts: &Facts<'_>) -> Option<Finding> {
     let counted: Vec<(&TreatmentSummary, &Locks)> =
         measured(facts).filter_map(|summary| Some((summary, summary.activity.locks.as_ref()?))).collect();
-    // An engine may count spins that a study never has.
+    // An engine may count spins that never occur in a study.
     if !counted.iter().any(|(_, locks)| locks.spins_per_row.as_ref().is_some_and(|spins| spins.mean > 0.0)) {
         return None;
     }
     let tell = |(summary, locks): &(&TreatmentSummary, &Locks)| {
         let spins = locks.spins_per_row.as_ref()?;
         let measured = locks.cycles_per_spin.as_ref().zip(locks.spinning_share.as_ref());
-        let measured = measured
-            .map(|(cycles, spinning)| prose!("{} of the time spinning, {} cycles a spin", spinning, cycles));
+        let measured = measured.map(|(cycles, spinning)| {
+            prose!("{} of the time spinning, {} cycles per spin", spinning, cycles)
+        });
         let bound = locks.cycles_per_spin_bound.as_ref();
-        let bound = bound.map(|cycles| prose!("{} cycles at most", cycles));
+        let bound = bound.map(|cycles| prose!("at most {} cycles", cycles));
         let cost = Prose::join(measured.into_iter().chain(bound), ", ");
         let cost = if cost.is_empty() { cost } else { prose!(" ({})", cost) };
         Some(prose!("{} {}{}", &summary.name, spins, cost))
@@ -178,7 +178,7 @@ fn locks(facts: &Facts<'_>) -> Option<Finding> {
         text.push(prose!(" Spins do not explain it: {}.", unexplained));
     }
     if let Some((_, locks)) = counted.iter().find(|(_, locks)| locks.clock_mhz.is_none()) {
-        text.push(prose!(" Cycles a spin: unknown, {}.", &locks.clock));
+        text.push(prose!(" Cycles per spin: unknown, {}.", &locks.clock));
     }
     let evidence: Vec<&TreatmentSummary> = counted.iter().map(|(summary, _)| *summary).collect();
     Some(finding("locks", text, &names(&evidence)))
@@ -203,17 +203,17 @@ fn unexplained(facts: &Facts<'_>, summary: &TreatmentSummary) -> Option<Prose> {
     })
 }
 
-/// `P 515x [513, 517]`, or `P 5.1 [5.0, 5.2] a row more`.
+/// `P 515x [513, 517]`, or `P 5.1 [5.0, 5.2] more per row`.
 fn spins(summary: &TreatmentSummary, change: &Ratio) -> Prose {
     let direction = match change.unit {
         "ratio" => "",
-        _ if change.value > 0.0 => " a row more",
-        _ => " a row",
+        _ if change.value > 0.0 => " more per row",
+        _ => " per row",
     };
     prose!("{} {}{}", &summary.name, &change.decisive().interval(), direction)
 }
 
-/// The client's part of the CPU time, where it is large enough to be part of the answer.
+/// The client's share of the CPU time, if it is large enough to matter.
 fn client(facts: &Facts<'_>) -> Option<Finding> {
     let shares = measured(facts)
         .filter_map(|summary| Some((summary, summary.activity.cpu.as_ref()?.client_share.as_ref()?.mean)));

@@ -1,4 +1,4 @@
-//! What the findings look up: treatments by what they are, estimates by their two sides.
+//! Lookups of the findings: treatments by shape, estimates by their two sides.
 
 use crate::groups::bare;
 use crate::shape::Shape;
@@ -13,9 +13,8 @@ impl<'a> Facts<'a> {
         self.study.treatments.iter().find(|t| t.group == group && Shape::of(t) == shape)
     }
 
-    /// What baselines are called: `single` where they are one session, which then has its logical
-    /// CPU to itself, otherwise by name: `two (2 sessions on 2c1t)`. A study has one baseline, under
-    /// each group's levels.
+    /// Name of baselines: `single` if they are one session, which then has its logical CPU to itself, otherwise by
+    /// name: `two (2 sessions on 2c1t)`. A study has one baseline, under each group's levels.
     pub fn alone(&self, single: &str) -> String {
         let mut baselines = self.study.treatments.iter().filter(|t| t.role == Role::Baseline);
         let is_other = |t: &&Treatment| t.sessions != 1 || t.service.is_some();
@@ -53,14 +52,14 @@ impl<'a> Facts<'a> {
         self.against(top, self.find(group, below)?, metric)
     }
 
-    /// Throughput estimates (of a command its headline's) in the study's order.
+    /// Throughput estimates (for a command its headline's) in the study's order.
     pub fn throughput(&self) -> impl Iterator<Item = &'a Estimate> + use<'a> {
         let headline = self.analysis.headline();
         self.analysis.estimates.iter().filter(move |estimate| estimate.metric == headline)
     }
 
-    /// The treatment that uses two cores with one session on each: `same-package`, or the sweep's
-    /// point of two sessions where that is the same thing.
+    /// The treatment that uses two cores with one session on each: `same-package`, or the sweep's point of two sessions
+    /// if that is the same.
     pub fn two_cores(&self, group: &str) -> Option<&'a Treatment> {
         let sweep = || {
             self.study
@@ -87,7 +86,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// One text per group, each with its group's name where there is more than one group.
+/// One text per group, each with its group's name if there is more than one group.
 pub fn by_group(facts: &Facts<'_>, text: impl Fn(&str) -> Option<Prose>) -> Option<Prose> {
     let groups = facts.study.groups();
     let parts = groups.iter().filter_map(|group| {

@@ -8,21 +8,21 @@ use threadwise_document::numbers::{grouped, most_percent};
 use threadwise_document::{Prose, prose};
 use threadwise_study::Moment;
 
-/// From this share on of looks in which all was clear, that is all there is to say.
+/// Share of clear looks from which nothing else is reported.
 const CLEAR_SHARE: f64 = 0.99;
 
-/// From this share on co-runners show that cores have second threads: in models fewer than one look in 500 is wrongly
-/// one with a co-runner (docs/PROBE.md).
+/// Share from which co-runners show that cores have second threads: in models fewer than one look in 500 wrongly has a
+/// co-runner (docs/PROBE.md).
 const SHOWN_SHARE: f64 = 0.01;
 
-/// Below this share a state has no clause.
+/// Least share of a state with a clause.
 const REPORTED_SHARE: f64 = 0.0005;
 
-/// Who had a core, who shared one, and for how long, of a study whose measured windows are called so (`slices`).
+/// Who had a core, who shared one, and for how long; `windows` is the study's word for measured windows (`slices`).
 pub fn looks(looks: &Looks, windows: &str) -> Finding {
     if looks.counted() == 0 {
         let none =
-            prose!("Where {} ran is not known: no look was taken {} them.", windows, looks.moment.word());
+            prose!("Where {} ran is unknown: no look was taken {} them.", windows, looks.moment.word());
         return finding("looks", none, &[]);
     }
     let share_of = |state: State| looks.share(state).map_or(0.0, |share| share.mean);
@@ -30,7 +30,7 @@ pub fn looks(looks: &Looks, windows: &str) -> Finding {
     let is_reported = |state: &State| match state {
         State::Clear => share_of(*state) >= REPORTED_SHARE,
         _ if is_short => false,
-        // Without widths nothing is clear, and what is not known is said of all looks.
+        // Without widths nothing is clear, and all looks are reported as unknown.
         State::SameCore if !looks.widths_known => looks.cpus.len() > 1,
         State::Unknown if !looks.widths_known => false,
         _ => share_of(*state) >= REPORTED_SHARE,
@@ -55,7 +55,7 @@ pub fn looks(looks: &Looks, windows: &str) -> Finding {
         clauses.push(clause);
     }
     if !looks.widths_known {
-        clauses.push(prose!("whether co-runners were there is not known"));
+        clauses.push(prose!("whether there were co-runners is unknown"));
     }
     let hidden = match shows_hidden_siblings(looks) {
         true => " The cores have second threads, which this system does not show and others use.",
@@ -76,7 +76,7 @@ fn stretches(count: u32) -> String {
     if count == 1 { "1 stretch".to_owned() } else { format!("{} stretches", grouped(count.into())) }
 }
 
-/// What was so in some looks; the first clause names the logical CPUs.
+/// The state in some looks; the first clause names the logical CPUs.
 fn happened(looks: &Looks, state: State, is_first: bool) -> String {
     let count = looks.cpus.len();
     let Coverage { cpus: all, looked_at } = looks.coverage;
@@ -90,7 +90,7 @@ fn happened(looks: &Looks, state: State, is_first: bool) -> String {
     let they = if is_first { ours.as_str() } else { "they" };
     let of_ours = if is_first { format!(" of {ours}") } else { String::new() };
     match state {
-        State::Clear if count == 1 => format!("{ours} had its core for itself"),
+        State::Clear if count == 1 => format!("{ours} had its core to itself"),
         State::Clear if looks.has_declared_siblings => {
             format!("{ours} ran as declared and without co-runners")
         }
@@ -103,12 +103,12 @@ fn happened(looks: &Looks, state: State, is_first: bool) -> String {
         State::CoRunner => format!("a co-runner was on a sibling{of_ours}"),
         State::Away if count == 1 => format!("{} did not run in time", if is_first { &ours } else { "it" }),
         State::Away => format!("one{of_ours} did not run in time"),
-        State::Unknown if is_first => format!("nothing is known of {ours}"),
-        State::Unknown => "nothing is known".to_owned(),
+        State::Unknown if is_first => format!("the state of {ours} is unknown"),
+        State::Unknown => "the state is unknown".to_owned(),
     }
 }
 
-/// A share with its interval over blocks, where it has one.
+/// A share with its interval over blocks, if it has one.
 fn shown(share: &Interval) -> Prose {
     match share.mean >= CLEAR_SHARE {
         true => Prose::figure(most_percent(share.mean)),

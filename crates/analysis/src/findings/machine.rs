@@ -1,4 +1,4 @@
-//! The machine in one line, as the operating system declares it and as it was measured.
+//! The machine in one line, as the operating system declares it and as measured.
 
 use crate::Finding;
 use crate::hardware::Hardware;
@@ -8,7 +8,7 @@ use threadwise_document::numbers::counted;
 use threadwise_document::prose;
 use threadwise_machine::Topology;
 
-/// What the machine says it is, and what was measured where it was probed.
+/// The declared machine, and the measured one if it was probed.
 pub fn machine(topology: &Topology, hardware: Option<&Hardware>) -> Finding {
     let identity = &topology.identity;
     let name = match (&identity.hypervisor, &identity.cpu_model) {
@@ -32,13 +32,13 @@ pub fn machine(topology: &Topology, hardware: Option<&Hardware>) -> Finding {
     finding("machine", text, &[])
 }
 
-/// That no figure says anything of a machine, where a program computes what the processor does.
+/// Warns that no figure describes a machine if a program computes what the processor does.
 pub fn emulated(topology: &Topology) -> Option<Finding> {
-    let text = "EMULATED: QEMU computes what the processor does; no time, rate or ratio here says anything of a machine";
+    let text = "EMULATED: QEMU computes what the processor does; no time, rate or ratio here describes a real machine";
     topology.identity.is_emulated().then(|| finding("emulated", text, &[]))
 }
 
-/// A guest of a named hypervisor, or of one that only shows that it is there.
+/// A guest of a named hypervisor, or of an unnamed one.
 pub fn guest(hypervisor: &str) -> String {
     if hypervisor.starts_with("unknown") {
         "Virtual machine".to_owned()
@@ -57,12 +57,12 @@ pub fn declares_siblings(topology: &Topology) -> bool {
     topology.logical_cpus.iter().any(|cpu| cpu.siblings.len() >= 2)
 }
 
-/// Whether SMT is there and switched off.
+/// Whether SMT exists and is switched off.
 pub fn smt_switched_off(topology: &Topology) -> bool {
     matches!(topology.identity.smt_control.as_deref(), Some("off" | "forceoff"))
 }
 
-/// `2 packages x 16 cores x 2 threads` where all are alike, else totals.
+/// `2 packages x 16 cores x 2 threads` if all are alike, else totals.
 fn counts(topology: &Topology) -> String {
     let cores = topology.cores.len();
     let cpus = topology.allowed().len();
@@ -90,9 +90,9 @@ fn smt(topology: &Topology) -> String {
     } else if has_allowed_siblings(topology) {
         "SMT on"
     } else if declares_siblings(topology) {
-        "SMT on, one logical CPU of each core allowed to us"
+        "SMT on, one logical CPU of each core allowed"
     } else if topology.identity.hypervisor.is_some() {
-        // What a guest is reported need not be what there is.
+        // What a guest is shown may differ from the hardware.
         "SMT undeclared"
     } else {
         "no SMT"
@@ -108,7 +108,7 @@ fn nodes(topology: &Topology) -> String {
     }
 }
 
-/// What is there and not ours to use.
+/// What exists but may not be used.
 fn kept_from_us(topology: &Topology) -> Vec<String> {
     let count = |offline: bool| {
         let cpus = topology.logical_cpus.iter();
@@ -120,7 +120,7 @@ fn kept_from_us(topology: &Topology) -> Vec<String> {
         parts.push(format!("{} offline", counted(offline, "logical CPU")));
     }
     if not_allowed > 0 {
-        parts.push(format!("{} not allowed to us", counted(not_allowed, "logical CPU")));
+        parts.push(format!("{} not allowed", counted(not_allowed, "logical CPU")));
     }
     if let Some(quota) = topology.limits.quota_cpus {
         parts.push(format!("a quota of {quota} CPUs"));

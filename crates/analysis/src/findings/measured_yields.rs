@@ -1,4 +1,4 @@
-//! SMT yields that a study measured, for what counts the capacity of a machine with them (`threadwise headroom`).
+//! SMT yields that a study measured, for capacity figures (`threadwise headroom`).
 //!
 //! Source: the estimates of `smt`; clocks are those of the treatments (docs/METHODOLOGY.md).
 
@@ -9,20 +9,20 @@ use crate::{Estimate, Facts, Interval};
 /// A yield with its interval.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeasuredYield {
-    /// The group of treatments, in words; empty where the study has one.
+    /// The group of treatments, in words; empty if the study has one.
     pub group: String,
-    /// Whether it is of all cores together, and not of one.
+    /// Whether it is of all cores together rather than of one.
     pub is_whole_machine: bool,
     /// The ratio, with its interval at the study's level.
     pub ratio: Interval,
-    /// Clocks, where the study knows all of them.
+    /// Clocks, if the study knows all of them.
     pub clocks: Option<YieldClocks>,
 }
 
-/// Clocks of the treatments that a yield is of, as means over blocks.
+/// Clocks of the treatments of a yield, as means over blocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct YieldClocks {
-    /// With one sibling busy on each core that the yield is of, in MHz.
+    /// With one sibling busy on each core of the yield, in MHz.
     pub one_sibling_mhz: f64,
     /// With both siblings busy there, in MHz.
     pub both_siblings_mhz: f64,
@@ -30,7 +30,7 @@ pub struct YieldClocks {
     pub all_busy_mhz: f64,
 }
 
-/// The yield of each group: of the whole machine where the study has it, else of a core. Those of one block have no
+/// The yield of each group: of the whole machine if the study has it, else of a core. Those of one block have no
 /// interval and are left out, as are those whose sessions waited.
 ///
 /// # Errors
@@ -55,7 +55,7 @@ pub fn measured_yields(facts: &Facts<'_>) -> Result<Vec<MeasuredYield>, String> 
     match (found.is_empty(), is_estimated) {
         (false, _) => Ok(found),
         (true, true) => {
-            Err("SMT yield: of one block, or of sessions that waited and left their logical CPUs idle."
+            Err("SMT yield: measured in one block only, or with sessions that waited and left their logical CPUs idle."
                 .to_owned())
         }
         (true, false) => Err(not_measured(facts).line.to_string()),

@@ -1,7 +1,7 @@
-//! Findings and the verdict: what the estimates say, what they do not, and how far to trust them.
+//! Findings and the verdict: what the estimates show, what they do not, and how far to trust them.
 //!
-//! A finding calls nothing a difference that is no effect (docs/METHODOLOGY.md), and "not
-//! measurable here" is an answer. Figures carry their intervals; adjectives are left out.
+//! A finding calls nothing a difference that is not an effect (docs/METHODOLOGY.md), and "not measurable here" is an
+//! answer. Figures carry their intervals; adjectives are left out.
 
 pub(crate) mod activity;
 pub(crate) mod facts;

@@ -34,8 +34,8 @@ pub fn two_cores(facts: &Facts<'_>, nouns: &Nouns) -> Option<Finding> {
     Some(finding("scaling", text, &names(&found)))
 }
 
-/// Two sessions that do more than twice the work of one: a reader would doubt the figure, so it is
-/// said, with what CPU per read did, and that the cause is not known here.
+/// Two sessions with more than twice the throughput of one: a reader would doubt the figure, so it is reported with the
+/// change of CPU per read, and with the note that the cause is unknown here.
 fn better_than_linear(facts: &Facts<'_>, nouns: &Nouns) -> Option<Prose> {
     let text = by_group(facts, |group| {
         let two = facts.two_cores(group)?;
@@ -47,18 +47,18 @@ fn better_than_linear(facts: &Facts<'_>, nouns: &Nouns) -> Option<Prose> {
         let cpu = cpu.map(|cpu| prose!(", CPU per {} {}", nouns.noun_one, change_decisive(&cpu.ratio)));
         Some(prose!("each session does {} of one alone{}", &each.ratio.decisive(), cpu.unwrap_or_default()))
     })?;
-    Some(prose!(" Better than linear: {}; {} are not told apart here.", text, nouns.causes))
+    Some(prose!(" Better than linear: {}; this study cannot distinguish {}.", text, nouns.causes))
 }
 
-/// Two sessions on one logical CPU against one alone: reported only where it differs, since taking
-/// turns should change nothing, or where it is all that there is to tell.
+/// Two sessions on one logical CPU against one alone: reported only if it differs, since taking turns should change
+/// nothing, or if there is nothing else to report.
 pub fn one_cpu(facts: &Facts<'_>, is_all: bool) -> Option<Finding> {
     let ratio_of = |group: &str| facts.shapes(group, Shape::OneCpu, Shape::Alone, THROUGHPUT);
     let found = estimates(facts, ratio_of);
     if !is_all && !found.iter().any(|estimate| !estimate.ratio.is_same()) {
         return None;
     }
-    // Where it is told for what it turned out to be, with the interval that decides.
+    // Reported as measured, with the interval that decides.
     let shown =
         |estimate: &Estimate| if is_all { judged(estimate) } else { judged_decisive(&estimate.ratio) };
     let text = by_group(facts, |group| Some(shown(ratio_of(group)?)))?;
@@ -67,10 +67,10 @@ pub fn one_cpu(facts: &Facts<'_>, is_all: bool) -> Option<Finding> {
     Some(finding("one-cpu", text, &names(&found)))
 }
 
-/// Most treatments of a group that [`others`] tells of.
+/// Most treatments of a group in [`others`].
 const MAX_OTHERS: usize = 4;
 
-/// Treatments that no other finding tells of, against the baseline.
+/// Treatments that no other finding reports, against the baseline.
 pub fn others(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Finding> {
     let ratios = |group: &str| -> Vec<(&Treatment, &Estimate)> {
         let of_group = facts.study.treatments.iter().filter(|treatment| treatment.group == group);
@@ -97,8 +97,8 @@ pub fn others(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Finding> {
     Some(finding("scaling", text, &names(&found)))
 }
 
-/// Whether no other finding tells of a treatment: it is of no known shape, or the second of its
-/// shape in its group, or what it would be compared with is not there.
+/// Whether no other finding reports a treatment: it has no known shape, or is the second of its shape in its group, or
+/// its counterpart is missing.
 fn is_other(facts: &Facts<'_>, sweeps: &[Sweep<'_>], treatment: &Treatment) -> bool {
     let group = treatment.group.as_str();
     let is = |known: Option<&Treatment>| known.is_some_and(|known| known.name == treatment.name);
@@ -116,8 +116,7 @@ fn is_other(facts: &Facts<'_>, sweeps: &[Sweep<'_>], treatment: &Treatment) -> b
         && !sweeps.iter().any(|sweep| sweep.has(treatment))
 }
 
-/// `A (2c1t, 2 sessions, pin=set)`: the placement where the name is another, and the binding where
-/// sessions float.
+/// `A (2c1t, 2 sessions, pin=set)`: the placement if the name is another, and the binding if sessions float.
 fn label(treatment: &Treatment) -> String {
     let (name, placement) = (bare(&treatment.name), treatment.placement.trim());
     let mut about: Vec<String> = Vec::new();
@@ -153,7 +152,7 @@ fn between_packages<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a Estimate> 
     facts.shapes(group, Shape::CrossPackage, Shape::SamePackage, THROUGHPUT)
 }
 
-/// Kinds of comparisons that other findings tell of.
+/// Kinds of comparisons that other findings report.
 const KNOWN_KINDS: [&str; 16] = [
     "baseline",
     "smt-yield",
@@ -173,10 +172,10 @@ const KNOWN_KINDS: [&str; 16] = [
     threadwise_study::version::KIND,
 ];
 
-/// Most of the study's own comparisons that the verdict tells of.
+/// Most of the study's own comparisons in the verdict.
 const MAX_ASKED: usize = 6;
 
-/// The comparisons that the study's user wrote.
+/// The comparisons that the user wrote.
 pub fn asked(facts: &Facts<'_>) -> Option<Finding> {
     let asked: Vec<&Estimate> =
         facts.throughput().filter(|estimate| !KNOWN_KINDS.contains(&estimate.kind.as_str())).collect();

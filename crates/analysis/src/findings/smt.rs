@@ -1,4 +1,4 @@
-//! The SMT yield of a core, what it costs each session, and what "50% busy" then means.
+//! The SMT yield of a core, its cost for each session, and what "50% busy" then means.
 //!
 //! Yield of a core: throughput with two siblings busy over one sibling busy, two sessions in both
 //! (docs/GLOSSARY.md).
@@ -15,7 +15,7 @@ use crate::{Estimate, Finding, Interval, Ratio};
 use threadwise_document::{Prose, prose};
 use threadwise_study::Treatment;
 
-/// The yield with its price, or why there is none to tell.
+/// The yield with its cost, or why there is none.
 pub fn smt_yield(facts: &Facts<'_>, nouns: &Nouns) -> Finding {
     let ratio_of = |group: &str| core_yield(facts, group);
     let found = estimates(facts, ratio_of);
@@ -44,11 +44,11 @@ pub fn smt_yield(facts: &Facts<'_>, nouns: &Nouns) -> Finding {
     finding("smt-yield", text, &evidence)
 }
 
-/// From this busy share of its logical CPUs on a treatment of writes tells what "50% busy" leaves.
+/// Busy share of its logical CPUs from which a treatment of writes shows what "50% busy" leaves.
 const BUSY_SHARE: f64 = 0.9;
 
-/// What "50% busy" leaves: with one sibling of every core busy a system shows 50%, and the capacity
-/// in use is 1 / yield. The whole machine's figure is used where the sweep measured it directly.
+/// What "50% busy" leaves: with one sibling of every core busy a system shows 50%, and the capacity in use is 1 /
+/// yield. The whole machine's figure is used if the sweep measured it directly.
 pub fn half_busy(facts: &Facts<'_>) -> Option<Finding> {
     let ratio_of = |group: &str| {
         whole_machine(facts, group)
@@ -60,7 +60,7 @@ pub fn half_busy(facts: &Facts<'_>) -> Option<Finding> {
         let used = ratio_of(group)?;
         let scope = if whole_machine(facts, group).is_some() { "all cores" } else { "one core" };
         if !used.ratio.is_higher() {
-            return Some(prose!("no yield is shown on {}, so nothing is known to be left", scope));
+            return Some(prose!("no yield is shown on {}, so the capacity left is unknown", scope));
         }
         let Ratio { value: mean, low, high, .. } = used.ratio.inverse();
         Some(prose!("{} of what {} did", &Interval { mean, low, high, unit: "share".to_owned() }, scope))
@@ -69,7 +69,7 @@ pub fn half_busy(facts: &Facts<'_>) -> Option<Finding> {
     Some(finding("capacity", text, &names(&found)))
 }
 
-/// The ratio of both threads to one that a choice is about.
+/// The ratio of both threads to one of a choice.
 pub fn both_over_one<'a>(facts: &Facts<'a>, choice: &Choice) -> Option<&'a Estimate> {
     let [one, both] = choice.candidates.as_slice() else { return None };
     facts.throughput().find(|found| {
@@ -82,7 +82,7 @@ pub fn both_over_one<'a>(facts: &Facts<'a>, choice: &Choice) -> Option<&'a Estim
 }
 
 /// Whether the logical CPUs of an estimate's treatment were busy: sessions that wait for a disk leave them idle, and
-/// these are not "50% busy" then.
+/// they are not "50% busy" then.
 pub fn keeps_busy(facts: &Facts<'_>, estimate: &Estimate) -> bool {
     let mut treatments = facts.analysis.treatments.iter();
     let summary = treatments.find(|treatment| treatment.name == estimate.treatment);
@@ -95,8 +95,8 @@ pub fn core_yield<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a Estimate> {
     facts.shapes(group, Shape::SameCore, Shape::OneCpu, THROUGHPUT)
 }
 
-/// One session per logical CPU against one per core, over the whole machine, where every core has
-/// two logical CPUs (only then is one of each "50%") and the study compares the two directly.
+/// One session per logical CPU against one per core, over the whole machine, if every core has two logical CPUs (only
+/// then is one of each "50%") and the study compares the two directly.
 pub fn whole_machine<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a Estimate> {
     let cores = facts.topology.cores.len();
     if cores < 2 || facts.topology.cores.iter().any(|core| core.cpus.len() != 2) {
@@ -111,7 +111,7 @@ pub fn whole_machine<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a Estimate>
     facts.against(with(2 * cores)?, with(cores)?, THROUGHPUT)
 }
 
-/// Why there is no yield to tell.
+/// Why there is no yield.
 pub fn not_measured(facts: &Facts<'_>) -> Finding {
     let topology = facts.topology;
     let why = if smt_switched_off(topology) {
@@ -119,14 +119,14 @@ pub fn not_measured(facts: &Facts<'_>) -> Finding {
     } else if has_allowed_siblings(topology) {
         let text = match facts.study.treatments.iter().any(|t| Shape::of(t) == Shape::SameCore) {
             true => "SMT yield: not measured, no block has usable runs of both sides.",
-            false => "SMT yield: not part of this study; cores with siblings are there.",
+            false => "SMT yield: not part of this study, although the machine has cores with siblings.",
         };
         return finding("not-measurable", text, &[]);
     } else if declares_siblings(topology) {
-        "siblings are there and not allowed to us"
+        "the machine has siblings, but they are not allowed"
     } else {
         match &topology.identity.hypervisor {
-            Some(_) => "no core is declared with two logical CPUs, and a hypervisor may hide siblings",
+            Some(_) => "no core is declared with two logical CPUs, but a hypervisor may hide siblings",
             None => "no core has two logical CPUs",
         }
     };

@@ -1,4 +1,4 @@
-//! Throughput against sessions: where it stops growing, and what more sessions cost.
+//! Throughput against sessions: where it stops growing, and the cost of more sessions.
 
 use crate::Facts;
 use crate::choices;
@@ -10,11 +10,11 @@ use threadwise_document::numbers::count_word;
 use threadwise_document::{Mark, Prose, prose};
 use threadwise_study::{Role, Treatment};
 
-/// The points of one group by number of sessions, the baseline among them.
+/// The points of one group by number of sessions, including the baseline.
 pub struct Sweep<'a> {
     /// Group name.
     pub group: &'a str,
-    /// How it takes logical CPUs, where the group has a sweep in each of two orders.
+    /// How it takes logical CPUs, if the group's sweep has two orders.
     order: Option<&'static str>,
     /// At least two.
     points: Vec<Point<'a>>,
@@ -31,11 +31,11 @@ struct Point<'a> {
     p99: Option<&'a Estimate>,
     /// Step latency against the point before.
     step_p99: Option<&'a Estimate>,
-    /// What the step shows.
+    /// Result of the step.
     growth: Growth,
 }
 
-/// What a step from one number of sessions to the next shows.
+/// Result of a step from one number of sessions to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Growth {
     Grows,
@@ -58,8 +58,7 @@ impl<'a> Sweep<'a> {
         self.points.iter().rposition(|point| point.growth == Growth::Grows).unwrap_or(0)
     }
 
-    /// The step that tells whether more sessions than that are of use; `None` where that is
-    /// the last point.
+    /// The step that shows whether more sessions than that are of use; `None` at the last point.
     fn decisive(&self) -> Option<&Point<'a>> {
         self.points.get(self.last_growth() + 1)
     }
@@ -69,13 +68,13 @@ impl<'a> Sweep<'a> {
         self.points.iter().any(|point| point.treatment.name == treatment.name)
     }
 
-    /// Whether it takes both threads of a core before the next core, beside one that does not.
+    /// Whether it takes both threads of a core before the next core, in contrast to another sweep.
     pub fn is_packed(&self) -> bool {
         self.order == Some("packed")
     }
 
-    /// The number of sessions after which p99 rises by a larger factor than throughput, with that step's p99, where it
-    /// is below that which is chosen for throughput.
+    /// The number of sessions after which p99 rises by a larger factor than throughput, with that step's p99, if it is
+    /// below the number chosen for throughput.
     pub fn for_latency(&self, chosen: u32) -> Option<(u32, Option<&'a Ratio>)> {
         let knee = self.latency_knee();
         let fewer = self.points.get(knee).map(Point::sessions).filter(|fewer| *fewer < chosen)?;
@@ -83,7 +82,7 @@ impl<'a> Sweep<'a> {
         Some((fewer, step.map(|step| &step.ratio)))
     }
 
-    /// The fewest sessions of which p99 is shown to be over twice that of the baseline, as it is of all larger numbers.
+    /// The fewest sessions whose p99, like that of all larger numbers, is shown to be over twice the baseline's.
     pub fn p99_doubled(&self) -> Option<(u32, &'a Ratio)> {
         let doubled = |point: &Point<'a>| {
             let ratio = &point.p99?.ratio;
@@ -92,9 +91,9 @@ impl<'a> Sweep<'a> {
         self.points.iter().rev().map_while(doubled).last()
     }
 
-    /// Index of the last point before a step on which p99 rises by a larger factor than throughput:
-    /// the point of most "power", throughput over delay (Kleinrock, "Power and deterministic rules
-    /// of thumb for probabilistic problems in computer communications", ICC 1979), with p99 as delay.
+    /// Index of the last point before a step on which p99 rises by a larger factor than throughput: the point of most
+    /// "power", throughput over delay (Kleinrock, "Power and deterministic rules of thumb for probabilistic problems in
+    /// computer communications", ICC 1979), with p99 as delay.
     fn latency_knee(&self) -> usize {
         let costs_more = |point: &Point<'_>| {
             let both = point.step_p99.zip(point.step);
@@ -107,7 +106,7 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// The sweeps of all groups that have one, of at least two points beside the baseline.
+/// The sweeps of all groups that have one, of at least two points besides the baseline.
 pub fn sweeps<'a>(facts: &Facts<'a>) -> Vec<Sweep<'a>> {
     facts.study.groups().into_iter().flat_map(|group| of_group(facts, group)).collect()
 }
@@ -124,13 +123,13 @@ fn of_group<'a>(facts: &Facts<'a>, group: &'a str) -> Vec<Sweep<'a>> {
     .collect()
 }
 
-/// Whether a study asks for nothing but how throughput grows: all that it compares are points of sweeps.
+/// Whether a study asks only how throughput grows: all that it compares are points of sweeps.
 pub fn is_the_question(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> bool {
     let mut compared = facts.study.treatments.iter().filter(|treatment| treatment.role == Role::Compared);
     !sweeps.is_empty() && compared.all(|treatment| sweeps.iter().any(|sweep| sweep.has(treatment)))
 }
 
-/// A point, unless it was not measured.
+/// A point, if it was measured.
 fn point<'a>(facts: &Facts<'a>, treatment: &'a Treatment, before: Option<&Point<'a>>) -> Option<Point<'a>> {
     if treatment.role != Role::Compared {
         let against = |metric: &str| facts.against(treatment, before?.treatment, metric);
@@ -178,7 +177,7 @@ fn growth_of(step: &Estimate) -> Growth {
     }
 }
 
-/// Where throughput stops growing, one sentence a group.
+/// Where throughput stops growing, one sentence per group.
 pub fn growth(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Finding> {
     let named = facts.study.groups().len() > 1;
     let mut evidence: Vec<&str> = Vec::new();
@@ -227,7 +226,7 @@ fn sentence(facts: &Facts<'_>, sweep: &Sweep<'_>, place: &str) -> Prose {
     let verb = match next.growth {
         Growth::Falls => "do less than",
         Growth::Flat => "add nothing to",
-        // No step behind the last growth grows.
+        // No step after the last growth grows.
         Growth::Grows | Growth::Unclear => {
             return prose!(
                 "Whether {} sessions{} do more than {} is not decided ({}){}.",

@@ -76,7 +76,7 @@ fn a_small_guest_without_siblings() {
             "Busy sessions to run: two (up to three do as much), the fewest that are shown to be within 3% of the best of one to three; 1.94x [1.94, 1.94] of one.",
             "Two sessions on two cores do 1.94x [1.94, 1.94] one session's reads.",
             "Three sessions add nothing to two (1.00x [1.00, 1.00], the same within 3%; 1.94x [1.94, 1.95] of one alone); each waits longer: p99 +60% [60, 60]. Intervals here are adjusted for all comparisons.",
-            "SMT yield: not measurable here (no core is declared with two logical CPUs, and a hypervisor may hide siblings); that does not mean none.",
+            "SMT yield: not measurable here (no core is declared with two logical CPUs, but a hypervisor may hide siblings); that does not mean none.",
             "KVM guest, declared as 2 logical CPUs on 2 cores of 1 package, SMT undeclared, 1 NUMA node.",
             "Trust: noise floor ±0.2%; 8 blocks; no steal seen; enough to decide ±3% with this noise.",
             "Scope: engine sqlite, workload logical-io, reads are rows read from the engine's cache, no writes. Left out: same-core and cross-package.",
@@ -119,8 +119,7 @@ fn siblings_cost_each_session_something() {
     );
     assert_eq!(
         of_kind(&findings, "capacity"),
-        "With one sibling of each core busy, \"50% busy\" is: no yield is shown on one core, so nothing is known \
-         to be left inside L2; 79% [79, 79] of what one core did beyond the LLC."
+        "With one sibling of each core busy, \"50% busy\" is: no yield is shown on one core, so the capacity left is unknown inside L2; 79% [79, 79] of what one core did beyond the LLC."
     );
     assert!(of_kind(&findings, "scope").contains("data inside L2 and beyond the LLC"));
     assert!(of_kind(&findings, "scope").ends_with("Next: `threadwise run session-sweep`."));
@@ -156,7 +155,7 @@ fn a_sweep_over_siblings_tells_latency_from_throughput() {
     );
     assert_eq!(
         of_kind(&findings, "not-measurable"),
-        "SMT yield: not part of this study; cores with siblings are there."
+        "SMT yield: not part of this study, although the machine has cores with siblings."
     );
 }
 
@@ -174,8 +173,8 @@ fn a_sweep_that_ends_too_early_asks_for_more() {
     );
     assert_eq!(
         of_kind(&findings, "advice"),
-        "Busy sessions to run: four or more, the largest number tested; 3.80x [3.79, 3.80] of one; more may do more, so that \
-         there is no line to paste: measure them by `--sessions 4,8`."
+        "Busy sessions to run: four or more, the largest number tested; 3.80x [3.79, 3.80] of one; more may do more, \
+         so that there is no line to paste: measure with `--sessions 4,8`."
     );
 }
 
@@ -274,14 +273,13 @@ fn trust_tells_what_disturbed_and_what_is_open() {
     assert_eq!(
         of_kind(&findings, "trust"),
         "Trust: noise floor ±0.2%; 8 blocks, 1 run failed, 2 runs excluded; steal 4.0%, at most 4.0% in a block; \
-         other CPUs were busy 30%; 1 block flagged (steal above 1% or CPUs that we left free busy above 10%): \
-         trust ratios, not rates; enough to decide ±14% with this noise; ±3% takes 127 blocks (P : A+A'). \
-         Left out: block 0: baseline A failed (crash: worker ended)."
+         other CPUs were busy 30%; 1 block flagged (steal above 1% or CPUs that the study left free busy above 10%): \
+         trust ratios, not rates; enough to decide ±14% with this noise; ±3% needs 127 blocks (P : A+A'). Left out: \
+         block 0: baseline A failed (crash: worker ended)."
     );
     assert_eq!(
         findings[0].text(),
-        "Validity: of 27 runs 1 failed and 2 were left out, more than a tenth. What follows rests on the other \
-         runs."
+        "Validity: of 27 runs 1 failed and 2 were left out, more than a tenth. The rest is based on the other runs."
     );
     assert_eq!(
         of_kind(&findings, "scaling"),
@@ -377,7 +375,7 @@ fn why_there_is_no_yield() {
         penned.cores[core].cpus = [keep].into_iter().collect();
         penned.logical_cpus[keep as usize + 1].allowed = false;
     }
-    assert!(verdict_text(&penned).contains("(siblings are there and not allowed to us)"));
+    assert!(verdict_text(&penned).contains("(the machine has siblings, but they are not allowed)"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! How far to trust the figures, what they are about, and what to run next.
+//! How far to trust the figures, their scope, and what to run next.
 
 use super::facts::by_group;
 use super::smt::left_over_text;
@@ -27,27 +27,29 @@ use threadwise_study::study::MIN_BLOCKS;
 /// The preset that sweeps cached reads.
 const SWEEP: &str = "session-sweep";
 
-/// From these shares on stragglers and the samplers' own cost are worth a word.
+/// Shares from which stragglers and the samplers' own cost are reported.
 const STRAGGLER_REPORTED_SHARE: f64 = 0.01;
 const TELEMETRY_REPORTED_SHARE: f64 = 0.005;
 
-/// From this share of a run on a co-runner was seen on our cores.
+/// Share of a run from which a co-runner counts as seen on the study's cores.
 const CO_RUNNER_SEEN_SHARE: f64 = 0.0005;
 
-/// From this share on of a work list's logical CPUs somebody else was at work there: what the kernel does for
-/// the list by itself, such as writing its pages, is less.
+/// Share of a work list's logical CPUs from which other processes are reported: what the kernel does for the list
+/// itself, such as writing its pages, is less.
 const CROWD_REPORTED_SHARE: f64 = 0.15;
 
-/// Longest study that is advised, and most blocks of whole runs.
+/// Longest advised study in general, and most blocks of whole runs.
 const MOST_ADVISED_S: f64 = 3600.0;
 const MOST_ADVISED_RUNS: u32 = 64;
 
-/// Noise floor, disturbances, what was left out, what is inconclusive.
+/// Noise floor, disturbances, left-out runs, inconclusive results.
 pub fn trust(facts: &Facts<'_>) -> Finding {
     let analysis = facts.analysis;
     let mut parts = vec![noise_floor(facts), blocks(facts).into()];
     parts.extend(disturbances(facts));
-    parts.extend(crowd(facts).map(|busy| prose!("others kept the list's logical CPUs {} busy", share(busy))));
+    parts.extend(
+        crowd(facts).map(|busy| prose!("other processes kept the list's logical CPUs {} busy", share(busy))),
+    );
     let is_open =
         |estimate: &&Estimate| matches!(estimate.ratio.answer, Answer::Undecided | Answer::SizeOpen);
     let open: Vec<&Estimate> = facts.throughput().filter(is_open).collect();
@@ -65,21 +67,20 @@ pub fn trust(facts: &Facts<'_>) -> Finding {
     finding("trust", text, &evidence)
 }
 
-/// That the system declares cores otherwise than they are: every placement is made from that.
+/// Warns that the system declares cores otherwise than they are: every placement is made from the declaration.
 pub fn declared_wrongly(hardware: &Hardware) -> Option<Finding> {
     if !hardware.is_declared_wrongly() {
         return None;
     }
     let text = prose!(
-        "Trust: the machine is not what it declares: {}. Placements are made from the declaration: read what \
-         is said below of cores and siblings with that in mind.",
+        "Trust: the machine is not what it declares: {}. Placements are made from the declaration: keep that in mind \
+         for everything below about cores and siblings.",
         hardware.wrong_cores_text()
     );
     Some(finding("trust", text, &[]))
 }
 
-/// What the notes say of a server that was not where the placement has it: not bound at all, or with
-/// memory from before.
+/// What the notes say of a server that was not on its placement: not bound at all, or with memory from before.
 pub fn not_placed(notes: &[String]) -> Option<Finding> {
     let with = |words: &str| -> Vec<String> {
         let matching = notes.iter().filter(|note| note.contains(words));
@@ -88,12 +89,9 @@ pub fn not_placed(notes: &[String]) -> Option<Finding> {
     let clauses = [
         (
             "server not pinned",
-            "so placements say nothing about the server: ratios between them are those of its clients, and of chance",
+            "so placements say nothing about the server: ratios between them are due to its clients or to chance",
         ),
-        (
-            "memory placed earlier",
-            "so ratios are those of where threads run, on memory that was placed before",
-        ),
+        ("memory placed earlier", "so ratios show where threads run, on memory that was placed before"),
     ];
     let sentences: Vec<Prose> = clauses
         .iter()
@@ -107,13 +105,13 @@ pub fn not_placed(notes: &[String]) -> Option<Finding> {
     is_any.then(|| finding("trust", prose!("Trust: {}", Prose::join(sentences, " ")), &[]))
 }
 
-/// That too many runs are missing, or all of a treatment.
+/// Warns that too many runs are missing, or all of a treatment.
 pub fn validity(facts: &Facts<'_>) -> Option<Finding> {
     let problem = validity::problem(facts.analysis)?;
-    Some(finding("validity", format!("Validity: {problem}. What follows rests on the other runs."), &[]))
+    Some(finding("validity", format!("Validity: {problem}. The rest is based on the other runs."), &[]))
 }
 
-/// All that there is to say where nothing can be compared: why that is all of validity.
+/// Why nothing can be compared: then that is all of validity.
 pub fn nothing_found(facts: &Facts<'_>, kind: &dyn Kind) -> Parts {
     Parts { validity: vec![nothing(facts, kind)], limits: vec![scope(facts, kind, &[])], ..Parts::default() }
 }
@@ -191,12 +189,12 @@ pub fn factors(facts: &Facts<'_>) -> Vec<String> {
     parts
 }
 
-/// What a line of `Study::left_out` is about; its reason stands in the report's method section.
+/// Subject of a line of `Study::left_out`; the report's method section has its reason.
 pub fn headline(line: &str) -> String {
     line.split_once(':').map_or(line, |(what, _)| what).to_owned()
 }
 
-/// Groups whose floors are named one by one.
+/// Most groups whose floors are listed one by one.
 const MAX_FLOORS: usize = 4;
 
 fn noise_floor(facts: &Facts<'_>) -> Prose {
@@ -211,11 +209,11 @@ fn noise_floor(facts: &Facts<'_>) -> Prose {
     }
     let floor = by_group(facts, |group| {
         let floor = facts.analysis.noise_floors.iter().find(|floor| floor.group == group)?;
-        // One block has no interval, so the floor is not known.
+        // One block has no interval, so the floor is unknown.
         let share = floor.floor.exp_m1();
         // Beyond a factor of two the figure says no more than that.
         floor.floor.is_finite().then(|| match share > 1.0 {
-            true => "above ±100%: nothing can be told apart".into(),
+            true => "above ±100%: no treatments can be distinguished".into(),
             false => plus_minus(share),
         })
     });
@@ -239,15 +237,15 @@ pub fn blocks(facts: &Facts<'_>) -> String {
     text
 }
 
-/// What a stop before the plan's end does to the level of intervals; empty where there was none.
+/// Effect of an early stop on the level of intervals; empty without one.
 fn stopped(facts: &Facts<'_>) -> String {
     let level = facts.level();
     let worst = level_at_worst(level, facts.analysis.blocks).filter(|_| facts.is_stopped);
     worst.map_or_else(String::new, |worst| {
         let [level, worst] = [level, worst].map(numbers::percent);
         format!(
-            ", stopped before the end of the plan (intervals hold at {level} if results had no say in when, at {worst} at \
-             worst)"
+            ", stopped before the end of the plan (intervals hold at {level} if results did not decide when, at \
+             {worst} at worst)"
         )
     })
 }
@@ -280,7 +278,7 @@ pub fn disturbances(facts: &Facts<'_>) -> Vec<Prose> {
     parts
 }
 
-/// Where more than half of the blocks are flagged, whether the others are enough for an estimate of their own.
+/// If more than half of the blocks are flagged, whether the others are enough for an estimate of their own.
 fn mostly_flagged(blocks: usize, flagged: usize) -> Option<Prose> {
     let left = blocks.checked_sub(flagged).filter(|left| (1..flagged).contains(left))?;
     Some(match (left >= (MIN_BLOCKS / 2) as usize, left) {
@@ -290,9 +288,9 @@ fn mostly_flagged(blocks: usize, flagged: usize) -> Option<Prose> {
     })
 }
 
-/// The most that others kept a work list's own logical CPUs busy, beside any treatment. All that a recipe does
-/// is done by processes of the study, so that the rest of the busy time is somebody else's; a command of the
-/// user's may have a server that works for it.
+/// Largest busy share that other processes caused on a work list's own logical CPUs, over all treatments. Everything
+/// that a recipe does is done by processes of the study, so the rest of the busy time is that of others; a command of
+/// the user may have a server that works for it.
 fn crowd(facts: &Facts<'_>) -> Option<f64> {
     facts.analysis.worklist.as_ref().filter(|list| list.recipe != "command")?;
     let cpus = &facts.analysis.commands.as_ref()?.cpus;
@@ -304,7 +302,7 @@ fn crowd(facts: &Facts<'_>) -> Option<f64> {
     most.filter(|share| *share >= CROWD_REPORTED_SHARE)
 }
 
-/// What blocks are flagged for: what happened, where that is known, else all that it can be.
+/// Causes of flagged blocks: those that happened, if known, else all possible ones.
 fn flags(covariates: &Covariates) -> Prose {
     let happened = |cause: &str| covariates.blocks.iter().any(|block| block.causes.contains(&cause));
     let any = covariates.blocks.iter().any(|block| !block.causes.is_empty());
@@ -317,7 +315,7 @@ fn flags(covariates: &Covariates) -> Prose {
             "a co-runner",
             CO_RUNNER_FLAG_SHARE,
         ),
-        (!any || busy, "CPUs that we left free busy", BUSY_FLAG_SHARE),
+        (!any || busy, "CPUs that the study left free busy", BUSY_FLAG_SHARE),
     ];
     let reported = limits.into_iter().filter(|(is_reported, ..)| *is_reported);
     let clauses: Vec<Prose> = reported
@@ -337,10 +335,10 @@ fn measured_disturbances(covariates: &Covariates) -> Vec<Prose> {
     if let (Some(all), Some(most)) = (covariates.co_runner_share, covariates.co_runner_share_max) {
         let sentence = || {
             let (all, most) = (share(all), share(most));
-            prose!("a co-runner shared our cores {} of the time, at most {} in a run", all, most)
+            prose!("a co-runner shared the study's cores {} of the time, at most {} in a run", all, most)
         };
         let is_seen = most >= CO_RUNNER_SEEN_SHARE;
-        parts.push(if is_seen { sentence() } else { "no co-runner seen on our cores".into() });
+        parts.push(if is_seen { sentence() } else { "no co-runner seen on the study's cores".into() });
     }
     if let Some(idle) = covariates.straggler_share.filter(|idle| *idle >= STRAGGLER_REPORTED_SHARE) {
         parts.push(prose!("siblings were busy while another core idled {} of the time", share(idle)));
@@ -358,7 +356,7 @@ fn wide(estimate: &Estimate) -> Prose {
     prose!("{} {}", &estimate.name, plus_minus(estimate.ratio.half_width()))
 }
 
-/// Why there are no step latencies, where the loop hides them.
+/// Why there are no step latencies, if the loop hides them.
 fn no_latency(facts: &Facts<'_>) -> Option<String> {
     let mut treatments = facts.analysis.treatments.iter().filter(|treatment| treatment.runs > 0);
     treatments
@@ -382,14 +380,14 @@ fn writes(facts: &Facts<'_>) -> Option<String> {
     Some(if writing { "with updates" } else { "no writes" }.to_owned())
 }
 
-/// The command that answers most of what is still open.
+/// The command that answers most of the open questions.
 pub fn next(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Prose> {
     if facts.analysis.simulated {
         return Some(prose!("`threadwise run`, on the machine that the answer is for"));
     }
     if mostly_throttled(facts) {
         // More blocks under the same quota are left out just the same.
-        return Some("take the CPU quota away or use a cpuset".into());
+        return Some("remove the CPU quota or use a cpuset".into());
     }
     if let Some(next) = what_to_fix(facts) {
         return Some(next);
@@ -400,7 +398,7 @@ pub fn next(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Prose> {
         return Some(narrower(facts));
     }
     let swept = !sweeps.is_empty() || facts.topology.allowed().len() < 2;
-    // The preset sweeps cached reads: of another workload it would tell nothing.
+    // The preset sweeps cached reads: for another workload it would show nothing.
     let study = facts.study;
     let is_its_own = |file: StudyFile| file.engine() == study.engine;
     (!swept && reads_cached(study)).then(|| match study.engine.as_str() {
@@ -412,7 +410,7 @@ pub fn next(facts: &Facts<'_>, sweeps: &[Sweep<'_>]) -> Option<Prose> {
     })
 }
 
-/// What decides the margin: more blocks, where a day holds them; else a quieter machine.
+/// How to decide the margin: more blocks, if a day holds them; else a quieter machine.
 fn narrower(facts: &Facts<'_>) -> Prose {
     if crowd(facts).is_some() {
         return "the same when nothing else runs here".into();
@@ -452,7 +450,7 @@ fn about(seconds: f64) -> Prose {
     Prose::figure(text)
 }
 
-/// What the study could decide with this noise, and what the margin would take.
+/// What the study could decide with this noise, and what the margin would need.
 fn could_decide(facts: &Facts<'_>) -> Option<Prose> {
     let power = Power::of(facts.analysis, facts.study)?;
     let decided = Prose::figure(format!("±{}", numbers::percent(power.margin)));
@@ -462,7 +460,7 @@ fn could_decide(facts: &Facts<'_>) -> Option<Prose> {
         Some(blocks) => {
             let blocks = counted(blocks as usize, "block");
             prose!(
-                "enough to decide {} with this noise; {} takes {} ({})",
+                "enough to decide {} with this noise; {} needs {} ({})",
                 decided,
                 margin,
                 blocks,
@@ -473,7 +471,7 @@ fn could_decide(facts: &Facts<'_>) -> Option<Prose> {
     })
 }
 
-/// That A/A differs, or is wider than the margin: what differs in nothing tells how far sizes can be trusted.
+/// Warns that A/A differs, or is wider than the margin, which shows how far sizes can be trusted.
 pub fn alarm(facts: &Facts<'_>) -> Option<Finding> {
     let differs = |floor: &&NoiseFloor| floor.alarm == Some(Alarm::Different);
     let is_wide = |floor: &&NoiseFloor| floor.alarm == Some(Alarm::Wide);
@@ -499,7 +497,7 @@ pub fn alarm(facts: &Facts<'_>) -> Option<Finding> {
                     numbers::ratio_near_1(worst.ratio.high)
                 ))
             ),
-            several => prose!("is not 1, as it should be, and so in {} of {} groups", several, floors.len()),
+            several => prose!("is not 1, as it should be, in {} of {} groups", several, floors.len()),
         };
         let text = prose!(
             "The same treatment, run twice, differed: {} over itself{} {}. Something changed between runs, and may be in \
@@ -524,8 +522,8 @@ pub fn alarm(facts: &Facts<'_>) -> Option<Finding> {
     Some(finding("a-a-alarm", text, &[]))
 }
 
-/// What more blocks would not fix: a treatment all of whose runs failed, and a headline that has no ratio
-/// since it was 0 or not reported.
+/// What more blocks would not fix: a treatment whose runs all failed, and a headline without a ratio since it was 0 or
+/// not reported.
 fn what_to_fix(facts: &Facts<'_>) -> Option<Prose> {
     let nothing = facts.throughput().next().is_none();
     let lost = |summary: &&TreatmentSummary| summary.failed > 0 && (nothing || summary.runs == 0);
@@ -548,8 +546,8 @@ fn what_to_fix(facts: &Facts<'_>) -> Option<Prose> {
     Some(prose!("find out why {} is {}{}", &headline.name, &gap.reason, other))
 }
 
-/// Whether more than half of the runs are left out, and most reasons for it are a CPU quota. Runs
-/// whose baseline was throttled have no reason of their own.
+/// Whether more than half of the runs are left out, mostly because of a CPU quota. Runs whose baseline was throttled
+/// have no reason of their own.
 fn mostly_throttled(facts: &Facts<'_>) -> bool {
     let counts = Counts::of(facts.analysis);
     let reasons = &facts.analysis.excluded_blocks;

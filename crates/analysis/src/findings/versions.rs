@@ -9,8 +9,8 @@ use threadwise_study::version;
 /// Kind of the finding: it answers the question of such a study.
 pub const VERSIONS: &str = "versions";
 
-/// `B takes 0.89x [0.87, 0.91] of A's time, better`, `B does 1.12x [1.05, 1.19] of A, better`; `None` of other studies,
-/// and where no ratio of the headline is known.
+/// `B takes 0.89x [0.87, 0.91] of A's time, better`, `B does 1.12x [1.05, 1.19] of A, better`; `None` for other
+/// studies, or if no ratio of the headline is known.
 pub fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
     let is_judged = facts.analysis.commands.as_ref().is_none_or(|commands| commands.fixed_time.is_none());
     let compared = facts.study.comparisons.iter().filter(|one| version::is_compared(facts.study, one));
@@ -39,7 +39,7 @@ fn clause(facts: &Facts<'_>, estimate: &Estimate, is_placed: bool) -> Prose {
         true => format!(", {}", estimate.ratio.meaning()),
         false => String::new(),
     };
-    // A rate is what it does, a time what it takes; of what a command says only its name is known.
+    // A rate is what it does, a time what it takes; for a metric of a command only its name is known.
     let quantity = facts.analysis.commands.as_ref().and_then(|commands| commands.headline());
     match quantity.filter(|quantity| quantity.is_said || quantity.metric == ELAPSED) {
         Some(quantity) if quantity.is_said => {

@@ -1,5 +1,5 @@
 //! A fleet as a document: the answer first, then comparisons by kind with a dot for each machine, rates and rates per
-//! price, machines, what is absent, and how it is judged.
+//! price, machines, absent studies, and the method.
 
 use super::verdict::{FASTEST, differs_in, half, odd_in, other_work, range, studies, verdict};
 use super::{
@@ -56,7 +56,7 @@ pub fn document(fleet: &Fleet, judged: &Judged, program_version: &str) -> Docume
     }
 }
 
-/// A row a comparison or a rate, a column a kind.
+/// One row per comparison or rate, one column per kind.
 fn by_kind(
     judged: &Judged,
     caption: impl Into<Prose>,
@@ -66,7 +66,7 @@ fn by_kind(
 ) -> Table {
     let lines = rows.iter().map(|row| {
         let cells = row.cells.iter().zip(&judged.kinds).map(|(one, kind)| match row.name.is_empty() {
-            // Of the fastest of each kind the treatment is named.
+            // For the fastest of each kind the treatment is named.
             true if !one.treatment.is_empty() => {
                 let treatment = Cell::Text(format!("({})", one.treatment));
                 Cell::Both(Box::new(cell(one, kind)), Box::new(treatment))
@@ -91,7 +91,7 @@ fn gap(one: &OnKind) -> Cell {
     Cell::Gap(one.reason.clone().unwrap_or_default())
 }
 
-/// Ratios between kinds, row by row; `None` where no two kinds have intervals.
+/// Ratios between kinds, row by row; `None` if no two kinds have intervals.
 fn between_kinds(
     caption: &str,
     what: &str,
@@ -119,8 +119,7 @@ fn between_kinds(
     (!table.rows.is_empty()).then_some(Block::Table(table))
 }
 
-/// Comparisons: means of kinds, what the next machine will measure, kinds against each other, and where the spread comes
-/// from.
+/// Comparisons: means of kinds, predictions for the next machine, kinds against each other, and sources of the spread.
 fn comparisons(judged: &Judged) -> Section {
     let rows = &judged.comparisons;
     let section = |blocks| Section::new("comparisons", "Comparisons by kind of machine", blocks);
@@ -136,7 +135,7 @@ fn comparisons(judged: &Judged) -> Section {
             }
         }
         None if one.machines.is_empty() => gap(one),
-        // Of one machine or two their points.
+        // With one or two machines, their points.
         None => {
             let points = one.machines.iter().map(|machine| numbers::value(machine.value, "ratio"));
             Cell::Text(points.collect::<Vec<_>>().join(" and "))
@@ -152,8 +151,8 @@ fn comparisons(judged: &Judged) -> Section {
         let caption = "What the next machine of the kind will measure";
         blocks.push(Block::Table(by_kind(judged, caption, "comparison", rows, next)));
         let text = prose!(
-            "Next machine: as many boots and repeats as these had, averaged. A single study there varies more, the \
-             machine's truth less."
+            "Next machine: with as many boots and repeats as these had, averaged. A single study there varies more, \
+             and the machine's true value less."
         );
         blocks.push(Block::Text(text, Shown::Everywhere));
     }
@@ -163,7 +162,7 @@ fn comparisons(judged: &Judged) -> Section {
     section(blocks)
 }
 
-/// Where the spread comes from, and what would narrow intervals; of the page.
+/// Sources of the spread, and what would narrow intervals; on the page only.
 fn spread(judged: &Judged) -> Option<Table> {
     let mut rows = Vec::new();
     for comparison in &judged.comparisons {
@@ -202,7 +201,8 @@ fn spread(judged: &Judged) -> Option<Table> {
     (!table.rows.is_empty()).then(|| table.shown(Shown::Page))
 }
 
-/// A dot for each machine, by kind, below the kind's mean and what the next machine will measure: a chart a comparison.
+/// One chart per comparison, with a dot for each machine, by kind, below the kind's mean and the prediction for the
+/// next machine.
 fn charts(judged: &Judged) -> Section {
     let simulated = if judged.simulated { "SIMULATED · " } else { "" };
     let margin = 1.0 + judged.margin;
@@ -210,8 +210,8 @@ fn charts(judged: &Judged) -> Section {
         wide: false,
         title: format!("{simulated}{}", comparison.name),
         description: format!(
-            "A dot for each machine. Above the machines of a kind stand its mean with the interval over machines, and the \
-             interval of what the next machine will measure. The band around 1 is the margin, ±{}.",
+            "A dot for each machine. Above the machines of a kind are its mean with the interval over machines, and \
+             the interval of what the next machine will measure. The band around 1 is the margin, ±{}.",
             set_percent(judged.margin)
         ),
         table: by_machine(comparison),
@@ -255,7 +255,7 @@ fn dots(one: &OnKind) -> Vec<RatioRow> {
         against: "next machine".to_owned(),
         low: next.low,
         high: next.high,
-        mark: "what as many boots and repeats will measure",
+        mark: "prediction for as many boots and repeats",
         is_different: false,
         figures: range(&next).to_string(),
         ..mean.clone()
@@ -278,7 +278,7 @@ fn by_machine(comparison: &JudgedRow) -> Table {
         .shown(Shown::Page)
 }
 
-/// Rates and rates per price; `None` where no study has a rate.
+/// Rates and rates per price; `None` if no study has a rate.
 fn rates(judged: &Judged) -> Option<Section> {
     let mut blocks: Vec<Block> =
         other_work(judged).into_iter().map(|text| Block::Text(text, Shown::Everywhere)).collect();
@@ -301,12 +301,12 @@ fn rate(one: &OnKind, rate: Option<&Interval>) -> Cell {
     }
 }
 
-/// What a unit of the currency buys, with where its prices are from.
+/// What a unit of the currency buys, with the source of its prices.
 fn prices(judged: &Judged, first: &JudgedRow) -> Vec<Block> {
     let priced = judged.kinds.iter().filter_map(|kind| Some((&kind.name, kind.price.as_ref()?)));
     let sources = priced.clone().map(|(kind, price)| {
         let amount = set_number(price.amount);
-        format!("{kind} {amount} {} an hour ({}, {})", price.currency, price.date, price.source)
+        format!("{kind} {amount} {} per hour ({}, {})", price.currency, price.date, price.source)
     });
     let mut currencies: Vec<&str> = priced.map(|(_, price)| price.currency.as_str()).collect();
     currencies.dedup();
@@ -324,12 +324,12 @@ fn prices(judged: &Judged, first: &JudgedRow) -> Vec<Block> {
     let mut blocks = vec![Block::Table(by_kind(judged, caption, "treatment", &judged.rates, cell))];
     let caption = "Rates per price of kinds against each other";
     blocks.extend(between_kinds(caption, "per price", &judged.rates, |row| &row.between_per_price));
-    let text = prose!("Prices as they were typed in: {}.", sources.collect::<Vec<_>>().join("; "));
+    let text = prose!("Prices as the user gave them: {}.", sources.collect::<Vec<_>>().join("; "));
     blocks.push(Block::Text(text, Shown::Everywhere));
     blocks
 }
 
-/// Kinds with their machines, odd machines, and in what machines of a kind are unlike.
+/// Kinds with their machines, odd machines, and differences between machines of a kind.
 fn machines_section(judged: &Judged) -> Section {
     let kinds = judged.kinds.iter().map(|kind| {
         let planned = match kind.machines_planned {
@@ -338,7 +338,7 @@ fn machines_section(judged: &Judged) -> Section {
         };
         let says = match kind.basis {
             Basis::None => "not measured",
-            Basis::OneMachine => "nothing of others",
+            Basis::OneMachine => "nothing about other machines",
             Basis::TwoMachines => "points, no verdict",
             Basis::Intervals => "intervals",
         };
@@ -358,7 +358,7 @@ fn machines_section(judged: &Judged) -> Section {
             Cell::text(odd_in(odd)),
             Cell::Text(numbers::value(odd.over_others, "ratio")),
             Cell::Text(p_value(odd.adjusted_p)),
-            Cell::Text(differs_in(odd).unwrap_or_else(|| "nothing that is known".to_owned())),
+            Cell::Text(differs_in(odd).unwrap_or_else(|| "nothing known".to_owned())),
         ]
     });
     let unlike = judged.unlike.iter().map(|unlike| {
@@ -367,17 +367,17 @@ fn machines_section(judged: &Judged) -> Section {
         vec![Cell::text(&unlike.kind), Cell::text(&unlike.name), Cell::Text(values)]
     });
     let mut of_kinds = columns(&["kind"], &["planned", "machines", "boots", "studies"]);
-    of_kinds.push(Column::text("what it allows"));
+    of_kinds.push(Column::text("what it shows"));
     let kinds = Table::new("Machines by kind", of_kinds, kinds);
     let of_odd = columns(&["kind", "machine", "in", "over the others", "adjusted p", "it differs in"], &[]);
     let odd = Table::new("Odd machines, which stay in all figures", of_odd, odd);
     let of_unlike = columns(&["kind", "differs in", "values"], &[]);
-    let unlike = Table::new("Machines of one kind that are unlike", of_unlike, unlike);
+    let unlike = Table::new("Machines of one kind that differ", of_unlike, unlike);
     let more = [odd, unlike.shown(Shown::Page)].into_iter().filter(|table| !table.rows.is_empty());
     Section::new("kinds", "Machines", [kinds].into_iter().chain(more).map(Block::Table).collect())
 }
 
-/// Planned studies without a result, a row a kind and reason; `None` where there are none.
+/// Planned studies without a result, one row per kind and reason; `None` without any.
 fn absent(judged: &Judged) -> Option<Section> {
     let group = |one: &Absent| (one.kind.clone(), one.reason);
     let rows = judged.absent.chunk_by(|one, other| group(one) == group(other)).map(|absent| {
@@ -400,31 +400,31 @@ fn absent(judged: &Judged) -> Option<Section> {
     (!table.rows.is_empty()).then(|| Section::new("absent", title, vec![Block::Table(table)]))
 }
 
-/// How it is judged, in few lines.
+/// The method, in a few lines.
 fn method(judged: &Judged) -> Section {
     let level = set_percent(LEVEL);
     let unit: Prose = prose!(
-        "A machine is one number: the mean over its boots of the mean of each boot's studies, in logarithms. Intervals are \
-         Student's t over machines at {}, from {} machines of a kind on; {} are recommended.",
+        "A machine is one number: the mean over its boots of the mean of each boot's studies, in logarithms. \
+         Intervals are Student's t over machines at {}, with at least {} machines of a kind; {} are recommended.",
         level,
         MIN_MACHINES,
         RECOMMENDED_MACHINES
     );
     let questions: Prose = prose!(
-        "Two questions have two intervals. Mean of the kind: where the mean of all machines of the kind lies (t · s / √k). \
-         Next machine: what as many boots and repeats on one more machine will measure (t · s · √(1 + 1/k)). A single study \
-         there varies more than that, the machine's truth less."
+        "Two questions have two intervals. Mean of the kind: where the mean of all machines of the kind lies (t · s / \
+         √k). Next machine: what as many boots and repeats on one more machine will measure (t · s · √(1 + 1/k)). A \
+         single study there varies more than that, and the machine's true value less."
     );
     let families: Prose = prose!(
-        "Kinds are compared by Welch's t on machine means, with fewer degrees of freedom where one kind has fewer machines. \
-         Comparisons against 1, comparisons between kinds, and rates \
-         between kinds are three families, adjusted by Holm, each at {}. Margin {}: what lies within it counts as the same.",
+        "Kinds are compared by Welch's t on machine means, with fewer degrees of freedom if one kind has fewer \
+         machines. Comparisons against 1, comparisons between kinds, and rates between kinds are three families, \
+         adjusted by Holm, each at {}. Margin {}: what lies within it counts as the same.",
         set_percent((1.0 - LEVEL) / 2.0),
         set_percent(judged.margin)
     );
     let odd: Prose = prose!(
-        "A machine is called odd where it is farther from the others of its kind than chance has it in {} of fleets (Grubbs, \
-         over all machines and comparisons), from four machines on. It stays in all figures.",
+        "A machine is called odd if it is farther from the others of its kind than chance would explain in {} of \
+         fleets (Grubbs, over all machines and comparisons), with at least four machines. It is kept in all figures.",
         set_percent(1.0 - LEVEL)
     );
     let blocks = [unit, questions, families, odd].map(|text| Block::Text(text, Shown::Everywhere));

@@ -1,4 +1,4 @@
-//! From studies to what a fleet shows: every comparison and rate on every kind, and kinds against each other.
+//! Results of a fleet from its studies: every comparison and rate on every kind, and kinds against each other.
 
 use super::machines::{OfKind, RATIO, SECONDS_PER_HOUR, by_kind, ln_rate, ln_ratio, most_common_work};
 use super::{Between, Fleet, FleetStudy, Judged, JudgedRow, LEVEL, MIN_MACHINES, OnKind, Series, odd};
@@ -10,7 +10,7 @@ use crate::external_arms::fastest;
 use crate::groups::distinct;
 use threadwise_statistics::{MeanEstimate, welch};
 
-/// What a fleet shows.
+/// Results of a fleet.
 ///
 /// Three families are judged, each at half of 1 − [`LEVEL`] (docs/METHODOLOGY.md, "Fleets"): comparisons of each kind
 /// against 1, comparisons between kinds, rates between kinds.
@@ -58,7 +58,7 @@ fn comparisons(fleet: &Fleet, by_kind: &[OfKind<'_>], rule: Rule) -> Vec<JudgedR
     all
 }
 
-/// Rates of all treatments, of studies of the common work: of the fastest of each kind first where there are several.
+/// Rates of all treatments, from studies of the common work: the fastest of each kind first if there are several.
 fn rates(fleet: &Fleet, by_kind: &[OfKind<'_>], common: &str, rule: Rule) -> Vec<JudgedRow> {
     let rates = || fleet.studies.iter().flat_map(|study| &study.rates);
     let unit = rates().next().map_or("", |rate| rate.unit.as_str());
@@ -83,7 +83,7 @@ fn rates(fleet: &Fleet, by_kind: &[OfKind<'_>], common: &str, rule: Rule) -> Vec
     all
 }
 
-/// The same rows with their ratios, judged together. Of rates what is said of them and of rates per price is one family.
+/// The same rows with their ratios, judged together. Rates and rates per price are one family.
 fn judged(mut rows: Vec<JudgedRow>, by_kind: &[OfKind<'_>], rule: Rule) -> Vec<JudgedRow> {
     // Only ratios are compared with 1.
     let means: Vec<Option<MeanEstimate>> = rows
@@ -105,7 +105,7 @@ fn judged(mut rows: Vec<JudgedRow>, by_kind: &[OfKind<'_>], rule: Rule) -> Vec<J
     rows
 }
 
-/// Rates per price, of kinds with a price in the currency of the first one that has any.
+/// Rates per price, for kinds with a price in the currency of the first one that has any.
 fn per_price(row: &JudgedRow, by_kind: &[OfKind<'_>]) -> Vec<Series> {
     let currency = by_kind.iter().find_map(|of_kind| Some(&of_kind.price()?.currency));
     let of_kind = |(one, of_kind): (&OnKind, &OfKind<'_>)| {
@@ -118,8 +118,7 @@ fn per_price(row: &JudgedRow, by_kind: &[OfKind<'_>]) -> Vec<Series> {
     row.cells.iter().zip(by_kind).map(of_kind).collect()
 }
 
-/// Ratios between all pairs of kinds that have intervals, by Welch's t on machine means, of all rows together; those of
-/// each row.
+/// Ratios by row between all pairs of kinds that have intervals, by Welch's t on machine means, for all rows together.
 fn between(rows: &[Vec<Series>], by_kind: &[OfKind<'_>], rule: Rule) -> Vec<Vec<Between>> {
     let has_interval = |series: &Series| series.nodes.len() >= MIN_MACHINES;
     let pairs = |row: &Vec<Series>| -> Vec<(usize, usize)> {
@@ -142,11 +141,11 @@ fn between(rows: &[Vec<Series>], by_kind: &[OfKind<'_>], rule: Rule) -> Vec<Vec<
     rows.iter().map(of_row).collect()
 }
 
-/// The difference of the means of two kinds' machines, by Welch's t (Biometrika 34, 1947). Its degrees of freedom are at
-/// most (1 + m/n) · (m − 1) for m machines of one kind and n ≥ m of the other. Where three machines that spread much happen
-/// to lie close together Welch's estimate has too many; m − 1 would always be safe (Mickey, Brown, Annals of Mathematical
-/// Statistics 37, 1966), and with as many machines on both sides the bound is the most that Welch has. `None` without a
-/// machine.
+/// The difference of the means of two kinds' machines, by Welch's t (Biometrika 34, 1947). Its degrees of freedom are
+/// at most (1 + m/n) · (m − 1) for m machines of one kind and n ≥ m of the other. If three machines with a large spread
+/// happen to lie close together, Welch's estimate is too large; m − 1 would always be safe (Mickey, Brown, Annals of
+/// Mathematical Statistics 37, 1966), and with equal numbers of machines the bound is the most that Welch has. `None`
+/// without a machine.
 pub fn difference(top: &[f64], below: &[f64]) -> Option<MeanEstimate> {
     let (fewer, more) = (top.len().min(below.len()) as f64, top.len().max(below.len()) as f64);
     let mean = welch(top, below)?;

@@ -1,5 +1,5 @@
-//! Studies by machine and boot, the one number that a machine is, and what one kind's machines say of a figure: where the
-//! next machine lies, where the spread comes from, and what would narrow its interval.
+//! Studies by machine and boot, the one number of each machine, and statistics of a figure over one kind's machines:
+//! the prediction for the next machine, sources of the spread, and what would narrow the interval.
 
 use super::{
     Basis, Fleet, FleetStudy, JudgedRow, Kind, LevelSd, MIN_MACHINES, MachineValue, Needed, OnKind, Price,
@@ -13,16 +13,16 @@ use threadwise_statistics::{
     Component, Level, MeanEstimate, chi_squared_quantile, components, mean, own_share, t_quantile,
 };
 
-/// Of a price.
+/// Unit of a price.
 pub(super) const SECONDS_PER_HOUR: f64 = 3600.0;
-/// No more machines are searched for.
+/// Largest number of machines that is searched for.
 const MOST_MACHINES: u32 = 10_000;
 /// Unit of comparisons.
 pub(super) const RATIO: &str = "ratio";
 
 /// A machine with its studies.
 pub(super) struct Machine<'a> {
-    /// Its name for people.
+    /// Its displayed name.
     pub node: &'a str,
     key: &'a str,
     /// Its studies, in the fleet's order.
@@ -49,12 +49,12 @@ pub(super) struct OfKind<'a> {
 }
 
 impl OfKind<'_> {
-    /// Its price; `None` without one that can be divided by.
+    /// Its price; `None` without one above 0.
     pub(super) fn price(&self) -> Option<&Price> {
         self.kind.price.as_ref().filter(|price| price.amount > 0.0 && price.amount.is_finite())
     }
 
-    /// A figure of its machines, in logarithms; what is judged with others of its family is left out.
+    /// A figure of its machines, in logarithms; results that are judged with others of its family are left out.
     pub(super) fn figure(
         &self,
         unit: &str,
@@ -67,7 +67,7 @@ impl OfKind<'_> {
         let mut studies = self.machines.iter().flat_map(|machine| &machine.studies);
         let reason = match series.nodes.len() {
             0 if is_rate && studies.any(|study| !study.rates.is_empty()) => {
-                Some("plan, engine version or data are not those of most studies, or not known")
+                Some("plan, engine version or data differ from most studies or are unknown")
             }
             machines => Basis::of(machines).gap(),
         };
@@ -85,7 +85,7 @@ impl OfKind<'_> {
         }
     }
 
-    /// The kind with what was counted of it.
+    /// The kind with its counts.
     pub(super) fn counted(&self) -> Kind {
         let boots = self.machines.iter().map(|machine| machine.by_boot(&|_| Some(0.0)));
         let shapes: Vec<Vec<usize>> = boots.map(|boots| boots.iter().map(Vec::len).collect()).collect();
@@ -107,13 +107,13 @@ impl JudgedRow {
         Self { name: name.to_owned(), unit: unit.to_owned(), ..Self::default() }
     }
 
-    /// Whether it is of rates, and not of a comparison.
+    /// Whether it is of rates rather than of a comparison.
     pub(super) fn is_rate(&self) -> bool {
         self.unit != RATIO
     }
 }
 
-/// The fleet's kinds, then those that only studies have.
+/// The fleet's kinds, then those that occur only in studies.
 pub(super) fn by_kind(fleet: &Fleet) -> Vec<OfKind<'_>> {
     let mut kinds = fleet.kinds.clone();
     for name in distinct(fleet.studies.iter().map(|study| &study.kind)) {
@@ -138,14 +138,14 @@ pub(super) fn by_kind(fleet: &Fleet) -> Vec<OfKind<'_>> {
 }
 
 impl Series {
-    /// Of the machines that have the figure.
+    /// The machines that have the figure.
     pub(super) fn of(machines: &[Machine<'_>], value: &dyn Fn(&FleetStudy) -> Option<f64>) -> Self {
         let all = machines.iter().map(|machine| (machine.node.to_owned(), machine.by_boot(value)));
         let (nodes, values) = all.filter(|(_, boots)| !boots.is_empty()).unzip();
         Self { nodes, values }
     }
 
-    /// One number a machine: the mean over its boots of the mean of each boot.
+    /// One number per machine: the mean over its boots of the mean of each boot.
     pub(super) fn means(&self) -> Vec<f64> {
         self.values.iter().filter_map(|boots| machine_mean(boots)).collect()
     }
@@ -155,12 +155,12 @@ impl Series {
         MeanEstimate::correlated(&self.means(), 0.0)
     }
 
-    /// The same of as many machines as have an interval.
+    /// The mean if there are enough machines for an interval.
     pub(super) fn mean_of_kind(&self) -> Option<MeanEstimate> {
         self.mean().filter(|mean| mean.n >= MIN_MACHINES)
     }
 
-    /// The geometric mean over machines; without ends where machines are too few for an interval.
+    /// The geometric mean over machines; without ends if there are too few machines for an interval.
     fn interval(&self, unit: &str, alpha: f64) -> Option<Interval> {
         let mean = self.mean()?;
         let (low, high) = match mean.n >= MIN_MACHINES {
@@ -184,7 +184,7 @@ impl Series {
     }
 }
 
-/// The one number that a machine is: the mean over boots of the mean of each boot's values. `None` without one.
+/// The one number of a machine: the mean over boots of the mean of each boot's values. `None` without values.
 pub fn machine_mean(boots: &[Vec<f64>]) -> Option<f64> {
     mean(boots.iter().filter_map(|values| mean(values.iter().copied())))
 }
@@ -208,11 +208,11 @@ pub(super) fn ln_rate(study: &FleetStudy, treatment: &str, common: &str) -> Opti
     (study.same_work == common && rate.per_s > 0.0).then(|| rate.per_s.ln())
 }
 
-/// The work of most studies; `None` where no study's is known.
+/// The work of most studies; `None` if no study's is known.
 pub(super) fn most_common_work(fleet: &Fleet) -> Option<&str> {
     let known = fleet.studies.iter().map(|study| study.same_work.as_str()).filter(|hash| !hash.is_empty());
     let count = |hash: &str| fleet.studies.iter().filter(|study| study.same_work == hash).count();
-    // Of several as frequent the first.
+    // Of several equally frequent, the first.
     distinct(known).into_iter().rev().max_by_key(|hash| count(hash))
 }
 
@@ -251,7 +251,7 @@ fn spread(series: &Series, margin: f64, alpha: f64) -> Option<Spread> {
     })
 }
 
-/// The variance of a machine's mean over so many boots and studies; `None` without components.
+/// The variance of a machine's mean over this many boots and studies; `None` without components.
 fn by_components(components: &[Component], boots: f64, studies: f64) -> Option<f64> {
     let part = |component: &Component| match component.levels.first() {
         Some(Level::Group) => component.variance,
@@ -270,10 +270,10 @@ fn level_sd(component: &Component) -> LevelSd {
     LevelSd { levels: component.levels.iter().map(word).collect(), sd: component.variance.sqrt() }
 }
 
-/// Machines whose mean has an interval of at most the margin to either side, from the standard deviation of machine means
-/// that `machines` of them show, and from the ends of its interval (chi-squared, Hahn and Meeker 1991, chapter 4).
+/// Number of machines whose mean has an interval of at most the margin to either side, from the standard deviation of
+/// machine means over `machines`, and from the ends of its interval (chi-squared, Hahn and Meeker 1991, chapter 4).
 ///
-/// `None` where the interval is there already, and with fewer machines than tell.
+/// `None` if the interval is narrow enough already, and with too few machines to estimate it.
 pub fn machines_for(sd: f64, machines: usize, margin: f64, alpha: f64) -> Option<Needed> {
     let degrees = machines.saturating_sub(1) as f64;
     if machines < RECOMMENDED_MACHINES || fewest(sd, margin, alpha) <= machines as u32 {

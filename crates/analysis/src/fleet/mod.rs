@@ -1,11 +1,11 @@
 //! Fleets: the same study on many machines, of one kind or several, over boots and repeats, with the machine as the
 //! statistical unit.
 //!
-//! Studies of one machine have the machine in common, so an interval over all of them says nothing of the next machine
-//! (Kalibera, Jones, ISMM 2013: intervals are made where repetition is highest). A machine is one number: the mean over
-//! its boots of the mean of each boot's studies. Sources: docs/METHODOLOGY.md, "Fleets".
+//! Studies of one machine share the machine, so an interval over all of them says nothing about the next machine
+//! (Kalibera, Jones, ISMM 2013: intervals are made at the highest level of repetition). A machine is one number: the
+//! mean over its boots of the mean of each boot's studies. Sources: docs/METHODOLOGY.md, "Fleets".
 //!
-//! Here is what goes in, study by study, and what comes out.
+//! This module has the input, study by study, and the output.
 
 mod document;
 mod judge;
@@ -29,13 +29,13 @@ use threadwise_study::Role;
 /// Confidence level of all intervals of a fleet.
 pub const LEVEL: f64 = 0.95;
 
-/// Fewest machines of a kind that have intervals.
+/// Fewest machines of a kind for an interval.
 pub const MIN_MACHINES: usize = 3;
 
-/// Machines of a kind that are recommended: with fewer the spread between machines is known badly.
+/// Recommended machines of a kind: with fewer, the spread between machines is poorly known.
 pub const RECOMMENDED_MACHINES: usize = 5;
 
-/// A fleet's studies and what is absent: all that its report is made from.
+/// A fleet's studies and absent studies: the input of its report.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Fleet {
     /// Heading of the report; empty for the study's name.
@@ -45,14 +45,14 @@ pub struct Fleet {
     /// Kinds of machines, in the order of the report's columns.
     #[serde(skip)]
     pub kinds: Vec<Kind>,
-    /// Repeats that were planned on each machine; 0 where nothing was planned.
+    /// Planned repeats on each machine; 0 without a plan.
     pub repeats: u32,
-    /// Studies that were measured, in any order.
+    /// Measured studies, in any order.
     pub studies: Vec<FleetStudy>,
     /// Planned studies without a result.
     #[serde(skip)]
     pub absent: Vec<Absent>,
-    /// What a reader must know, one line each without a full stop, such as machines that cannot be told apart.
+    /// Cautions for the reader, one per line without a full stop, such as machines that cannot be distinguished.
     #[serde(skip)]
     pub warnings: Vec<String>,
 }
@@ -62,11 +62,11 @@ pub struct Fleet {
 pub struct Kind {
     /// Its name, unique in the fleet.
     pub name: String,
-    /// What an hour of one such machine costs; `None` where the user gave no price.
+    /// Price of one such machine per hour; `None` if the user gave none.
     pub price: Option<Price>,
-    /// Machines that were planned; 0 where nothing was planned.
+    /// Planned machines; 0 without a plan.
     pub machines_planned: u32,
-    /// Machines with a study. This and what follows is counted when the fleet is judged.
+    /// Machines with a study. This and the following fields are counted when the fleet is judged.
     pub machines: u32,
     /// Their boots.
     pub boots: u32,
@@ -74,11 +74,11 @@ pub struct Kind {
     pub studies: u32,
     /// Whether all its machines have as many boots, and all boots as many studies.
     pub balanced: bool,
-    /// What can be said of the kind.
+    /// What its number of machines allows to say.
     pub basis: Basis,
 }
 
-/// The price of an hour of one machine, as a user typed it in. No price is known to this program.
+/// The price of an hour of one machine, as the user gave it. This program knows no prices.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Price {
     /// Amount per hour of one machine, above 0.
@@ -98,17 +98,17 @@ pub struct FleetStudy {
     pub source: String,
     /// Name of the machine's kind ([`Kind::name`]).
     pub kind: String,
-    /// What tells the machine from all others, such as a hash of its machine id. It is shown nowhere.
+    /// Identifies the machine, such as a hash of its machine id. It is not shown.
     #[serde(skip)]
     pub machine: String,
-    /// The machine's name for people.
+    /// The machine's displayed name.
     pub node: String,
-    /// What tells the boot from all others of the machine.
+    /// Identifies the boot among those of the machine.
     pub boot: String,
-    /// Number of the repeat, from 1 on.
+    /// Number of the repeat, from 1.
     pub repeat: u32,
-    /// What tells its work from other work: a hash of plan, engine version and data. Absolute rates are compared
-    /// among studies that agree in it; empty where it is not known.
+    /// Identifies its work: a hash of plan, engine version and data. Absolute rates are compared among studies with
+    /// equal work; empty if unknown.
     #[serde(skip)]
     pub same_work: String,
     /// Whether a model gave the figures.
@@ -117,25 +117,25 @@ pub struct FleetStudy {
     /// Whether it was stopped before the end of its plan.
     #[serde(rename = "stopped")]
     pub is_stopped: bool,
-    /// What is wrong with it as a whole (`validity::problem`); `None` where nothing is.
+    /// What is wrong with it as a whole (`validity::problem`); `None` if nothing is.
     pub problem: Option<String>,
-    /// What is too small to matter, as a fraction: the study's margin.
+    /// The study's margin, as a fraction.
     #[serde(skip)]
     pub margin: f64,
-    /// What can tell an odd machine from others of its kind: names and values of topology, model, microcode, kernel, ….
+    /// Traits that may explain an odd machine: names and values of topology, model, microcode, kernel, ….
     #[serde(skip)]
     pub traits: Vec<(String, String)>,
-    /// The ratios of its comparisons, of the study's headline: throughput, of a command its own.
+    /// The ratios of its comparisons in the study's headline: throughput, or that of a command.
     #[serde(skip)]
     pub ratios: Vec<FleetRatio>,
-    /// Rates of its treatments; empty where the study has none.
+    /// Rates of its treatments; empty if the study has none.
     #[serde(skip)]
     pub rates: Vec<FleetRate>,
 }
 
 impl FleetStudy {
-    /// What its result file says: ratios of its headline, rates of its treatments, traits of its machine. Where it ran
-    /// in a fleet is for others to add. A comparison or treatment without a usable run has none.
+    /// Contents of its result file: ratios of its headline, rates of its treatments, traits of its machine, without its
+    /// place in a fleet. A comparison or treatment without a usable run is left out.
     pub fn of(facts: &Facts<'_>) -> Self {
         let headline = facts.analysis.headline();
         let ratios = facts.analysis.estimates.iter().filter(|estimate| estimate.metric == headline);
@@ -165,7 +165,7 @@ impl FleetStudy {
         }
     }
 
-    /// Adds traits from elsewhere whose name is not yet there, such as the microcode.
+    /// Adds traits from elsewhere, such as the microcode, unless their name is present.
     pub fn add_traits(&mut self, elsewhere: Vec<(String, String)>) {
         for (name, value) in elsewhere {
             if self.traits.iter().all(|(known, _)| *known != name) {
@@ -193,9 +193,9 @@ pub struct FleetRatio {
 pub struct FleetRate {
     /// Name of the treatment.
     pub treatment: String,
-    /// What is counted by second, for a heading: `rows/s`.
+    /// What is counted per second, for a heading: `rows/s`.
     pub unit: String,
-    /// How many a second.
+    /// Count per second.
     pub per_s: f64,
 }
 
@@ -204,13 +204,13 @@ pub struct FleetRate {
 pub struct Absent {
     /// Name of the machine's kind.
     pub kind: String,
-    /// The machine's name for people; empty where it was to come from a pool.
+    /// The machine's displayed name; empty if it was to come from a pool.
     pub node: String,
-    /// Number of the repeat, from 1 on.
+    /// Number of the repeat, from 1.
     pub repeat: u32,
-    /// Why in one word.
+    /// Why, in one word.
     pub reason: Absence,
-    /// Why in one line, without a full stop; empty where no more is known.
+    /// Why, in one line without a full stop; empty if unknown.
     pub why: String,
 }
 
@@ -218,19 +218,19 @@ pub struct Absent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Absence {
-    /// It never ran, or nothing of it was brought back.
+    /// It never ran, or none of its results came back.
     #[default]
     Missing,
     /// It ran and failed.
     Failed,
-    /// The machine refused it, such as a busy one or one that was not its alone.
+    /// The machine refused it, for instance because it was busy or not exclusive.
     Refused,
     /// It was stopped before it had a result.
     Stopped,
 }
 
 impl Absence {
-    /// All of them, in the order of a report.
+    /// All reasons, in the order of a report.
     pub const ALL: [Self; 4] = [Self::Missing, Self::Failed, Self::Refused, Self::Stopped];
 
     /// Its word in a sentence: `3 failed`.
@@ -244,22 +244,23 @@ impl Absence {
     }
 }
 
-/// What a fleet shows.
+/// Results of a fleet.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Judged {
     /// Whether any study's figures come from a model.
     pub simulated: bool,
     /// Level of the intervals.
     pub level: f64,
-    /// What is too small to matter, as a fraction: the largest margin of the studies.
+    /// Margin, as a fraction: the largest of the studies.
     pub margin: f64,
     /// Kinds, in the fleet's order.
     pub kinds: Vec<Kind>,
     /// Comparisons: those of second threads first, then in the studies' order.
     pub comparisons: Vec<JudgedRow>,
-    /// Rates: the fastest treatment of each kind first, then treatment by treatment; of studies of the same work alone.
+    /// Rates: the fastest treatment of each kind first, then treatment by treatment; only from studies of the same
+    /// work.
     pub rates: Vec<JudgedRow>,
-    /// Studies whose rates take no part, since their work is not that of most studies or is not known to be.
+    /// Studies left out of rates, since their work differs from that of most studies or is unknown.
     pub studies_of_other_work: u32,
     /// Machines that are far from the others of their kind.
     pub odd_machines: Vec<OddMachine>,
@@ -267,18 +268,18 @@ pub struct Judged {
     pub unlike: Vec<Unlike>,
     /// Planned studies without a result, by kind and reason.
     pub absent: Vec<Absent>,
-    /// What a reader must know, one line each.
+    /// Cautions for the reader, one per line.
     pub cautions: Vec<String>,
 }
 
-/// What can be said of a kind from so many machines.
+/// What a number of machines allows to say about a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Basis {
     /// Nothing: no machine was measured.
     #[default]
     None,
-    /// Nothing of other machines: one was measured.
+    /// Nothing about other machines: one was measured.
     OneMachine,
     /// Two points, and no verdict.
     TwoMachines,
@@ -297,11 +298,11 @@ impl Basis {
         }
     }
 
-    /// Why there is no interval; `None` where there is one.
+    /// Why there is no interval; `None` if there is one.
     pub fn gap(self) -> Option<&'static str> {
         match self {
             Self::None => Some("not measured"),
-            Self::OneMachine => Some("one machine says nothing of other machines of this kind"),
+            Self::OneMachine => Some("one machine says nothing about other machines of this kind"),
             Self::TwoMachines => Some("two machines are points without a verdict"),
             Self::Intervals => None,
         }
@@ -311,15 +312,15 @@ impl Basis {
 /// A comparison, or a rate, on all kinds.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct JudgedRow {
-    /// Name of the comparison; of a rate the treatment, empty for the fastest of each kind.
+    /// Name of the comparison, or treatment of a rate; empty for the fastest of each kind.
     pub name: String,
-    /// Kind of the comparison (`threadwise_study::Comparison::kind`); empty of a rate.
+    /// Kind of the comparison (`threadwise_study::Comparison::kind`); empty for a rate.
     pub kind: String,
-    /// `ratio`; of a rate what is counted by second: `rows/s`.
+    /// `ratio`, or for a rate what is counted per second: `rows/s`.
     pub unit: String,
     /// One per kind of machine, in their order.
     pub cells: Vec<OnKind>,
-    /// Ratios between kinds that have intervals both.
+    /// Ratios between kinds that both have intervals.
     pub between: Vec<Between>,
     /// Ratios of rates per price, between kinds with prices in one currency.
     pub between_per_price: Vec<Between>,
@@ -335,25 +336,25 @@ pub struct OnKind {
     pub treatment: String,
     /// The figure of each machine.
     pub machines: Vec<MachineValue>,
-    /// The same study by study, in logarithms.
+    /// The figure study by study, in logarithms.
     #[serde(skip)]
     series: Series,
-    /// The kind's ratio: geometric mean over machines, with Student's t over them; its `blocks` are machines. `None` with
-    /// fewer than [`MIN_MACHINES`], and of a rate.
+    /// The kind's ratio: geometric mean over machines, with Student's t over them; its `blocks` are machines. `None`
+    /// with fewer than [`MIN_MACHINES`], and for a rate.
     #[serde(rename = "mean", skip_serializing_if = "Option::is_none")]
     pub ratio: Option<Ratio>,
-    /// The kind's rate, likewise; without ends with fewer machines. `None` of a comparison.
+    /// The kind's rate, likewise; without ends with fewer machines. `None` for a comparison.
     #[serde(rename = "mean", skip_serializing_if = "Option::is_none")]
     pub rate: Option<Interval>,
-    /// What as many boots and repeats on the next machine of the kind will measure.
+    /// Prediction for as many boots and repeats on the next machine of the kind.
     pub next_machine: Option<Range>,
-    /// Where the spread of a comparison comes from.
+    /// Sources of the spread of a comparison.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spread: Option<Spread>,
-    /// How many for one unit of the price's currency: the mean over an hour by the price.
+    /// Count per unit of the price's currency: the mean over an hour, divided by the price.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_price: Option<Interval>,
-    /// Why there is no mean, or no interval; `None` where there is one.
+    /// Why there is no mean, or no interval; `None` if there is one.
     pub reason: Option<String>,
 }
 
@@ -366,10 +367,10 @@ struct Series {
     values: Vec<Vec<Vec<f64>>>,
 }
 
-/// What one machine says.
+/// Figure of one machine.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct MachineValue {
-    /// The machine's name for people.
+    /// The machine's displayed name.
     pub node: String,
     /// Boots that have the figure.
     pub boots: u32,
@@ -388,40 +389,41 @@ pub struct Range {
     pub high: f64,
 }
 
-/// Where the spread of a comparison on a kind comes from, and what would narrow its interval.
+/// Sources of the spread of a comparison on a kind, and what would narrow its interval.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Spread {
-    /// Standard deviations of the logarithm by level, the method of moments; what cannot be told apart is one of them.
+    /// Standard deviations of the logarithm by level, by the method of moments; levels that cannot be separated are
+    /// one.
     pub components: Vec<LevelSd>,
-    /// What share of the variance of a machine's mean is the machine's own and not that of its boots and repeats, with two
-    /// one-sided bounds at the level of the intervals; `None` where nothing was repeated on any machine.
+    /// Share of the variance of a machine's mean that is the machine's own rather than that of its boots and repeats,
+    /// with two one-sided bounds at the level of the intervals; `None` if nothing was repeated on any machine.
     pub own_share: Option<Range>,
-    /// Half-width of the mean's interval as a fraction, and what it would be, as far as components tell.
+    /// Half-width of the mean's interval as a fraction.
     pub half_width: f64,
-    /// The same with twice as many machines.
+    /// Expected half-width with twice as many machines.
     pub with_twice_the_machines: f64,
-    /// With twice as many boots on each machine; `None` where the components do not tell.
+    /// With twice as many boots on each machine; `None` if the components do not show it.
     pub with_twice_the_boots: Option<f64>,
-    /// With twice as many repeats in each boot; `None` where the components do not tell.
+    /// With twice as many repeats in each boot; `None` if the components do not show it.
     pub with_twice_the_repeats: Option<f64>,
-    /// Machines that would bring the half-width down to the margin; `None` where it is there, and with fewer than
-    /// [`RECOMMENDED_MACHINES`], which do not tell.
+    /// Machines that would bring the half-width down to the margin; `None` if it is there already, and with fewer than
+    /// [`RECOMMENDED_MACHINES`], which are too few to estimate it.
     pub machines_for_margin: Option<Needed>,
 }
 
 /// A standard deviation by level.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct LevelSd {
-    /// Levels that it is of: `machine`, `boot`, `repeat`; several that cannot be told apart.
+    /// Its levels: `machine`, `boot`, `repeat`; several if they cannot be separated.
     pub levels: Vec<&'static str>,
     /// Standard deviation of the logarithm.
     pub sd: f64,
 }
 
-/// A number of machines.
+/// An estimated number of machines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Needed {
-    /// From the spread as it was measured.
+    /// From the measured spread.
     pub about: u32,
     /// From the lower end of the interval of the spread.
     pub least: u32,
@@ -445,19 +447,19 @@ pub struct Between {
 pub struct OddMachine {
     /// Its kind.
     pub kind: String,
-    /// Its name for people.
+    /// Its displayed name.
     pub node: String,
-    /// What it is far from the others in: the name of a comparison; empty for the rate over all treatments.
+    /// Comparison in which it is far from the others; empty for the rate over all treatments.
     pub comparison: String,
     /// Its figure over the mean of the others'.
     pub over_others: f64,
-    /// p adjusted for all machines and all that was looked at.
+    /// p adjusted for all machines and all figures examined.
     pub adjusted_p: f64,
-    /// In what else it differs from the others: name, its value, that of most others.
+    /// Other traits in which it differs: name, its value, that of most others.
     pub differs_in: Vec<DiffersIn>,
 }
 
-/// A trait that sets a machine apart.
+/// A trait that distinguishes a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct DiffersIn {
     /// Name of the trait.

@@ -1,7 +1,7 @@
-//! Machines that are far from the others of their kind, traits in which machines of a kind differ, and what else a reader
-//! of a fleet's report must know before its figures.
+//! Machines that are far from the others of their kind, traits in which machines of a kind differ, and cautions for the
+//! reader of a fleet's report.
 //!
-//! Source: Grubbs, Technometrics 11 (1969), adjusted by Bonferroni for every machine and everything that is looked at. A
+//! Source: Grubbs, Technometrics 11 (1969), adjusted by Bonferroni for every machine and every figure examined. A
 //! machine is named and never left out.
 
 use super::machines::{Machine, OfKind, ln_rate, ln_ratio, most_common_work};
@@ -10,10 +10,10 @@ use crate::groups::distinct;
 use crate::words::{MAX_LISTED, list};
 use threadwise_statistics::{deviations, mean};
 
-/// The odd machines of all kinds: each in what it stands out most.
+/// The odd machines of all kinds, each by the figure in which it stands out most.
 ///
-/// Half of 1 − [`LEVEL`] is for the rate over all treatments, half for the comparisons: there may be many of these, and a
-/// machine that is slow is slow in all of them. What lies within the margin of the others is not odd.
+/// Half of 1 − [`LEVEL`] is for the rate over all treatments, half for the comparisons: there may be many of these, and
+/// a slow machine is slow in all of them. A machine within the margin of the others is not odd.
 pub(super) fn odd_machines(fleet: &Fleet, by_kind: &[OfKind<'_>], margin: f64) -> Vec<OddMachine> {
     let common = most_common_work(fleet).unwrap_or("");
     // Mean over treatments of ln(rate), of a study of the common work.
@@ -40,7 +40,7 @@ pub(super) fn odd_machines(fleet: &Fleet, by_kind: &[OfKind<'_>], margin: f64) -
     odd
 }
 
-/// All machines of a kind with how far they are from the others in one thing of so many that are looked at.
+/// All machines of a kind with their distance from the others in one of the figures examined.
 fn candidates(
     of_kind: &OfKind<'_>,
     comparison: &str,
@@ -60,7 +60,7 @@ fn candidates(
     all.collect()
 }
 
-/// The traits of a machine, those of several studies put together.
+/// The traits of a machine, merged over its studies.
 fn traits(machine: &Machine<'_>) -> Vec<(String, String)> {
     let all = || machine.studies.iter().flat_map(|study| &study.traits);
     let value = |name: &String| {
@@ -70,7 +70,7 @@ fn traits(machine: &Machine<'_>) -> Vec<(String, String)> {
     distinct(all().map(|(name, _)| name)).into_iter().map(|name| (name.clone(), value(name))).collect()
 }
 
-/// What sets a machine apart from most of the others.
+/// Traits that distinguish a machine from most of the others.
 fn differs_in(machines: &[Machine<'_>], node: &str) -> Vec<DiffersIn> {
     let (this, others): (Vec<&Machine<'_>>, Vec<&Machine<'_>>) =
         machines.iter().partition(|machine| machine.node == node);
@@ -80,7 +80,7 @@ fn differs_in(machines: &[Machine<'_>], node: &str) -> Vec<DiffersIn> {
         let values: Vec<&String> =
             others.iter().filter(|(known, _)| *known == name).map(|(_, value)| value).collect();
         let count = |value: &&String| values.iter().filter(|other| *other == value).count();
-        // Of several as frequent the first.
+        // Of several equally frequent, the first.
         let usual = values.iter().copied().rev().max_by_key(count)?;
         (*usual != value).then(|| DiffersIn { name, value, others: usual.clone() })
     });
@@ -113,13 +113,13 @@ pub(super) fn unlike(by_kind: &[OfKind<'_>]) -> Vec<Unlike> {
     by_kind.iter().flat_map(of_kind).collect()
 }
 
-/// The cautions, one line each, the caller's first.
+/// The cautions, one per line, the caller's first.
 pub(super) fn cautions(fleet: &Fleet, judged: &Judged) -> Vec<String> {
     let mut lines = fleet.warnings.clone();
     let simulated = fleet.studies.iter().filter(|study| study.is_simulated).count();
     if simulated > 0 && simulated < fleet.studies.len() {
         lines.push(format!(
-            "{simulated} of {} studies come from a model, not from a machine",
+            "{simulated} of {} studies are from a model, not from a machine",
             fleet.studies.len()
         ));
     }
@@ -137,7 +137,7 @@ pub(super) fn cautions(fleet: &Fleet, judged: &Judged) -> Vec<String> {
     };
     let shared = distinct(fleet.studies.iter().filter(is_shared).map(|study| study.node.clone()));
     if !shared.is_empty() {
-        lines.push(format!("{} stands in more than one kind, and counts in each", list(&shared)));
+        lines.push(format!("{} is in more than one kind and counts in each", list(&shared)));
     }
     // `machines of c7i differ in microcode: 0x2b, but 0x2c on node-3`.
     lines.extend(judged.unlike.iter().filter_map(|unlike| {
@@ -151,7 +151,7 @@ pub(super) fn cautions(fleet: &Fleet, judged: &Judged) -> Vec<String> {
     let uneven: Vec<String> = uneven.collect();
     if !uneven.is_empty() {
         lines.push(format!(
-            "machines of {} have unlike numbers of boots or repeats: each machine counts once all the same",
+            "machines of {} have different numbers of boots or repeats, but each machine counts once",
             list(&uneven)
         ));
     }

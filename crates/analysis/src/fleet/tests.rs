@@ -95,9 +95,11 @@ fn one_machine_says_nothing_and_two_are_points() {
     assert!(first.cells.iter().all(|cell| cell.ratio.is_none() && cell.next_machine.is_none()));
     assert!(first.between.is_empty() && judged.rates.iter().all(|rate| rate.between.is_empty()));
     let text = lines(&document).join(" ");
-    for words in
-        ["Nothing can be said of a kind", "a: one machine says nothing of other machines", "b: two machines"]
-    {
+    for words in [
+        "Nothing can be said about a kind",
+        "a: one machine says nothing about other machines",
+        "b: two machines",
+    ] {
         assert!(text.contains(words), "{words}: {text}");
     }
     let Block::Table(table) = &document.section("comparisons").unwrap().blocks[0] else { panic!("no table") };
@@ -258,7 +260,7 @@ fn every_form_says_that_studies_are_simulated() {
     let all = lines(&document);
     assert!(
         all[0].starts_with("SIMULATED")
-            && all.iter().any(|line| line.contains("1 of 20 studies come from a model"))
+            && all.iter().any(|line| line.contains("1 of 20 studies are from a model"))
     );
     let Block::Figure(figure) = &document.section("machines-by-kind").unwrap().blocks[0] else {
         panic!("no figure")

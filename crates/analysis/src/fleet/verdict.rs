@@ -1,4 +1,4 @@
-//! The verdict of a fleet: what is wrong with it, the answer, what to do, the rest; and its turns of phrase.
+//! The verdict of a fleet: problems, the answer, what to do, the rest; and its phrases.
 
 use super::{Absence, Basis, Between, Judged, JudgedRow, OddMachine, OnKind, RECOMMENDED_MACHINES, Range};
 use crate::Ratio;
@@ -7,16 +7,16 @@ use crate::words::{MAX_LISTED, answered, finding, limited, list, shortened};
 use threadwise_document::numbers::{self, counted, p_value, percent, set_percent};
 use threadwise_document::{Finding, Prose, prose};
 
-/// What the row of the fastest treatment of each kind is called.
+/// Name of the row of the fastest treatment of each kind.
 pub(super) const FASTEST: &str = "fastest of each";
 
-/// Most kinds of which a line each is said.
+/// Most kinds with a line each.
 const MAX_KINDS: usize = 4;
 
-/// What a machine's own share of the spread has to be, at the least, for repeats to be called of little use.
+/// Least share of the spread that is the machines' own for repeats to be called of little use.
 const MOSTLY_OWN: f64 = 0.5;
 
-/// The findings, in the order in which they are read.
+/// The findings, in reading order.
 pub(super) fn verdict(judged: &Judged) -> Vec<Finding> {
     let mut lines = validity(judged);
     match judged.comparisons.first() {
@@ -52,7 +52,7 @@ fn absent(judged: &Judged) -> String {
     format!("{} of {planned} planned studies ({reasons})", judged.absent.len())
 }
 
-/// What is wrong with the fleet as a whole.
+/// Problems of the fleet as a whole.
 fn validity(judged: &Judged) -> Vec<Finding> {
     let mut lines = Vec::new();
     if judged.simulated {
@@ -61,7 +61,7 @@ fn validity(judged: &Judged) -> Vec<Finding> {
     let measured: usize = judged.kinds.iter().map(|kind| kind.studies as usize).sum();
     if judged.absent.len() as f64 > MAX_LOST_SHARE * (measured + judged.absent.len()) as f64 {
         let text = prose!(
-            "Validity: no result from {}, more than a tenth: machines that are missing may differ from those that are not.",
+            "Validity: no result from {}, more than a tenth: missing machines may differ from the others.",
             absent(judged)
         );
         lines.push(finding("validity", text, &[]));
@@ -69,7 +69,7 @@ fn validity(judged: &Judged) -> Vec<Finding> {
     lines
 }
 
-/// The answer by the first comparison: whether kinds differ, and what each kind has.
+/// The answer by the first comparison: whether kinds differ, and the figure of each kind.
 fn answer(judged: &Judged, first: &JudgedRow) -> Vec<Finding> {
     let known: Vec<(&OnKind, &Ratio, &Range)> = first
         .cells
@@ -78,7 +78,8 @@ fn answer(judged: &Judged, first: &JudgedRow) -> Vec<Finding> {
         .collect();
     if known.is_empty() {
         let text = prose!(
-            "Nothing can be said of a kind of machine: {}. Measure three machines of a kind or more, {} are recommended.",
+            "Nothing can be said about a kind of machine: {}. Measure at least three machines of a kind; {} are \
+             recommended.",
             shortened(&gaps(judged)),
             RECOMMENDED_MACHINES
         );
@@ -140,8 +141,8 @@ fn pairs(between: &[Between]) -> Option<Prose> {
     limited(shown.into_iter().map(|one| larger(one, true)), MAX_KINDS)
 }
 
-/// `c7i over m6a is 1.14x [1.09, 1.19]`: the larger of two kinds over the other, with the interval that decides, and its
-/// judgement.
+/// `c7i over m6a is 1.14x [1.09, 1.19]`: the larger of two kinds over the other, with the interval that decides, and
+/// its judgement.
 fn larger(between: &Between, is_judged: bool) -> Prose {
     let kind = if between.ratio.value < 1.0 { &between.other } else { &between.kind };
     let (other, ratio) = over(between, kind);
@@ -157,7 +158,7 @@ fn over<'a>(between: &'a Between, kind: &str) -> (&'a str, Ratio) {
     }
 }
 
-/// The kind that does most for the money, where that is shown against all others.
+/// The kind with the most work per price, if it is shown against all others.
 fn per_price(judged: &Judged, rate: &JudgedRow) -> Option<Finding> {
     let between = &rate.between_per_price;
     let currency = &judged.kinds.iter().find_map(|kind| kind.price.as_ref())?.currency;
@@ -180,12 +181,12 @@ fn per_price(judged: &Judged, rate: &JudgedRow) -> Option<Finding> {
     best.or_else(|| (!between.is_empty()).then(open)).map(|text| finding("advice", text, &[]))
 }
 
-/// What would narrow a kind's interval, as far as that is known.
+/// What would narrow a kind's interval, if known.
 fn narrower(judged: &Judged, comparison: &JudgedRow, one: &OnKind) -> Option<Finding> {
     let spread = one.spread.as_ref().filter(|spread| spread.half_width > judged.margin)?;
     let needed = spread.machines_for_margin.map(|needed| {
         prose!(
-            "about {} machines ({} to {}) would narrow it to {}",
+            "about {} machines ({} to {}) would narrow that to {}",
             needed.about,
             needed.least,
             needed.most,
@@ -194,14 +195,14 @@ fn narrower(judged: &Judged, comparison: &JudgedRow, one: &OnKind) -> Option<Fin
     });
     let mostly_own = spread.own_share.filter(|share| share.low > MOSTLY_OWN).map(|share| {
         prose!(
-            "over half of the spread is the machines' own, so no number of repeats on the same ones narrows it by more than \
-             {}",
+            "over half of the spread is the machines' own, so no number of repeats on the same machines narrows it by \
+             more than {}",
             percent(1.0 - share.low.sqrt())
         )
     });
     let parts: Vec<Prose> = needed.into_iter().chain(mostly_own).collect();
     let text = prose!(
-        "{}: {} is known to {}; {}.",
+        "{}: {} is uncertain by {}; {}.",
         &one.kind,
         comparison.name.as_str(),
         half(spread.half_width),
@@ -212,11 +213,11 @@ fn narrower(judged: &Judged, comparison: &JudgedRow, one: &OnKind) -> Option<Fin
 
 fn odd(odd: &OddMachine) -> Finding {
     let differs = match differs_in(odd) {
-        None => "nothing that is known sets it apart".to_owned(),
+        None => "no known trait distinguishes it".to_owned(),
         Some(some) => format!("it differs in {some}"),
     };
     let text = prose!(
-        "Odd machine: {} of {} has {} of the others' {} (p {}); {}. It stays in all figures.",
+        "Odd machine: {} of {} has {} of the others' {} (p {}); {}. It is kept in all figures.",
         &odd.node,
         &odd.kind,
         Prose::figure(numbers::value(odd.over_others, "ratio")),
@@ -227,13 +228,13 @@ fn odd(odd: &OddMachine) -> Finding {
     finding("fleet-machine", text, &[])
 }
 
-/// Kinds of which nothing can be said, with the reason.
+/// Kinds without a verdict, with the reason.
 fn gaps(judged: &Judged) -> Vec<String> {
     let all = judged.kinds.iter().filter_map(|kind| Some(format!("{}: {}", kind.name, kind.basis.gap()?)));
     all.collect()
 }
 
-/// What cannot be said, and what is absent.
+/// Kinds without a verdict, and absent studies.
 fn limits(judged: &Judged) -> Vec<Finding> {
     let mut lines = Vec::new();
     let gaps = gaps(judged);
@@ -247,14 +248,14 @@ fn limits(judged: &Judged) -> Vec<Finding> {
     lines
 }
 
-/// Why studies take no part in rates.
+/// Why studies are left out of rates.
 pub(super) fn other_work(judged: &Judged) -> Option<Prose> {
     let other = judged.studies_of_other_work as usize;
     let are = if other == 1 { "takes" } else { "take" };
     (other > 0).then(|| {
         prose!(
-            "Rates are compared among studies of the same plan, engine version and data: {} {} no part, of other work or of \
-             work that is not known.",
+            "Rates are compared among studies of the same plan, engine version and data: {} {} no part, because their \
+             work differs or is unknown.",
             studies(other),
             are
         )
@@ -266,7 +267,7 @@ pub(super) fn studies(count: usize) -> String {
     if count == 1 { "1 study".to_owned() } else { format!("{count} studies") }
 }
 
-/// What a comparison is called in a sentence: that of second threads by what it is.
+/// Name of a comparison in a sentence: SMT yield in words.
 fn name(comparison: &JudgedRow) -> String {
     match (comparison.kind.as_str(), comparison.name.split_once('/')) {
         ("smt-yield", None) => "SMT yield (both threads of a core over one)".to_owned(),
@@ -277,12 +278,12 @@ fn name(comparison: &JudgedRow) -> String {
     }
 }
 
-/// What an odd machine is odd in.
+/// The figure in which an odd machine is odd.
 pub(super) fn odd_in(odd: &OddMachine) -> &str {
     if odd.comparison.is_empty() { "rate over all treatments" } else { &odd.comparison }
 }
 
-/// `microcode 0x2c (others 0x2b)`; `None` where nothing is known.
+/// `microcode 0x2c (others 0x2b)`; `None` if no trait is known.
 pub(super) fn differs_in(odd: &OddMachine) -> Option<String> {
     let shown = odd.differs_in.iter().take(MAX_LISTED);
     let parts = shown.map(|one| format!("{} {} (others {})", one.name, one.value, one.others));

@@ -1,4 +1,4 @@
-//! The clock with one logical CPU busy against all busy, in one line.
+//! The clock with one logical CPU busy against that with all busy, in one line.
 
 use super::words::slowed;
 use crate::Finding;
@@ -8,10 +8,10 @@ use threadwise_document::{Prose, numbers, prose};
 use threadwise_statistics::mean;
 use threadwise_study::probe::{ClockReading, ClockSource, Probe};
 
-/// Below this ratio it is said that the clock and not contention costs that much.
+/// Below this ratio the line says that the loss is the clock, not contention.
 const SLOWER: f64 = 0.98;
 
-/// The clock; `None` where no source gave any.
+/// The clock; `None` if no source reported one.
 pub fn clock(probe: &Probe) -> Option<Finding> {
     let sources = [ClockSource::Perf, ClockSource::Cpufreq, ClockSource::Chain];
     let text = sources.into_iter().find_map(|source| of_source(probe, source))?;
@@ -36,11 +36,11 @@ fn of_source(probe: &Probe, source: ClockSource) -> Option<Prose> {
     let Some(one) = one else {
         return Some(prose!("Clock with {} logical CPUs busy: {}, by {}", most, ghz(all), by));
     };
-    // Of the same logical CPU where there is one in both, so that core kinds do not mix.
+    // Of the same logical CPU if there is one in both, so that core kinds do not mix.
     let alone: BTreeMap<u32, f64> = with(1).collect();
     let ratios = with(most).filter_map(|(cpu, mhz)| Some(mhz / alone.get(&cpu)?));
     let ratio = mean(ratios).unwrap_or(all / one);
-    let meaning = if ratio < SLOWER { ": that much is the clock, not contention" } else { "" };
+    let meaning = if ratio < SLOWER { ": this loss is the clock, not contention" } else { "" };
     Some(prose!(
         "Clock with one logical CPU busy {}, with {} busy {} ({}{}), by {}",
         ghz(one),
@@ -56,7 +56,7 @@ fn words(source: ClockSource) -> &'static str {
     match source {
         ClockSource::Perf => "APERF and MPERF",
         ClockSource::Cpufreq => "cpufreq",
-        ClockSource::Chain => "steps of the latency-bound kernel, one a cycle",
+        ClockSource::Chain => "steps of the latency-bound kernel, one per cycle",
     }
 }
 

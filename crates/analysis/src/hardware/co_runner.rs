@@ -1,4 +1,4 @@
-//! Co-runners on the siblings of our logical CPUs, in one line.
+//! Co-runners on the siblings of the probed logical CPUs, in one line.
 
 use super::words::{cpus_text, sentence_part};
 use crate::Finding;
@@ -7,16 +7,16 @@ use threadwise_document::{Prose, numbers, prose};
 use threadwise_machine::CpuSet;
 use threadwise_study::probe::{CoRunner, Probe};
 
-/// From this share on a logical CPU is named.
+/// Share from which a logical CPU is named.
 pub(super) const NAMED_SHARE: f64 = 0.05;
 
-/// Below this share nobody was there: hardly a window of the probe.
+/// Below this share there was no co-runner: hardly a window of the probe.
 const HARDLY_SHARE: f64 = 0.0005;
 
-/// From this share on it is reported that we were kept off a CPU.
+/// Share from which it is reported that the probe was kept off a CPU.
 const OFF_CPU_SHARE: f64 = 0.05;
 
-/// What was seen of co-runners; `None` where nobody watched.
+/// Co-runners seen; `None` if they were not watched.
 pub fn co_runner(probe: &Probe) -> Option<Finding> {
     if probe.co_runners.is_empty() {
         return None;
@@ -84,7 +84,7 @@ fn off_cpu_text(probe: &Probe) -> Option<Prose> {
         probe.co_runners.iter().max_by(|one, other| one.off_cpu_share.total_cmp(&other.off_cpu_share))?;
     (most.off_cpu_share >= OFF_CPU_SHARE).then(|| {
         prose!(
-            "we were kept off CPU {} for {} of the time of its windows",
+            "the probe was kept off CPU {} for {} of the time of its windows",
             most.cpu,
             share(most.off_cpu_share)
         )

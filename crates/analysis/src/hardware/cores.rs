@@ -1,15 +1,14 @@
 //! Which logical CPUs are on one core, put together from pairs and sets.
 //!
-//! Sharing a core is transitive, so groups grow over pairs that share one, and a group is apart from
-//! another when any two of their members are. A pair's own answer counts more than a set's, as in
-//! `Probe::sharing`.
+//! Sharing a core is transitive, so groups grow over pairs that share one, and two groups are apart if any two of their
+//! members are. A pair's own answer takes precedence over a set's, as in `Probe::sharing`.
 
 use super::types::PairCounts;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_study::probe::{Probe, Sharing};
 
-/// What is known of a pair.
+/// Relation of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
     /// One core, or one logical CPU.
@@ -18,20 +17,19 @@ pub enum Relation {
     Different,
     /// Without an answer: `Masked`, `Moving` or `Unclear`.
     Open(Sharing),
-    /// Not measured, and it does not follow.
+    /// Not measured, and not implied by other measurements.
     Unknown,
 }
 
-/// The probed logical CPUs and what is declared and measured of their pairs. Indices below are
-/// places in `cpus`.
+/// The probed logical CPUs, and the declared and measured relations of their pairs. Indices below are into `cpus`.
 pub struct Cores {
     /// OS numbers, ascending.
     pub cpus: Vec<u32>,
     /// The probed part of each declared core, ascending by first member.
     pub declared: Vec<CpuSet>,
-    /// For each place the index into `declared`; `None` where nothing is declared.
+    /// For each place the index into `declared`; `None` if nothing is declared.
     declared_of: Vec<Option<usize>>,
-    /// Measured groups, ascending by first member; contradictory ones too.
+    /// Measured groups, ascending by first member, including contradictory ones.
     pub groups: Vec<Vec<usize>>,
     /// For each place the index into `groups`.
     group_of: Vec<usize>,
@@ -70,7 +68,7 @@ impl Bits {
 }
 
 impl Cores {
-    /// Puts the answers together.
+    /// Combines the answers.
     pub fn new(topology: &Topology, probe: &Probe) -> Self {
         let cpus: Vec<u32> = probe.cpus.iter().collect();
         let answers = answers(&cpus, probe);
@@ -94,7 +92,7 @@ impl Cores {
         cores
     }
 
-    /// All places of all groups that have a member from which one of these was measured apart.
+    /// All places of all groups with a member that was measured apart from one of these.
     fn apart_from(&self, members: &[usize], apart: &[Bits]) -> Bits {
         let mut row = Bits::of(std::iter::empty(), self.cpus.len());
         members.iter().for_each(|member| row.add(&apart[*member]));
@@ -103,7 +101,7 @@ impl Cores {
         Bits::of(groups.iter().flat_map(|group| &self.groups[*group]).copied(), self.cpus.len())
     }
 
-    /// What was measured of two places.
+    /// Measured relation of two places.
     pub fn measured_of(&self, a: usize, b: usize) -> Relation {
         let answer = self.answers.get(&(a.min(b), a.max(b))).copied();
         let (group, other) = (self.group_of[a], self.group_of[b]);
@@ -116,7 +114,7 @@ impl Cores {
         }
         let sound = !self.contradictory[group] && !self.contradictory[other];
         match answer {
-            // Who is apart from one member of a core is apart from all of them.
+            // A place that is apart from one member of a core is apart from all of them.
             _ if sound && self.apart[group].has(b) => Relation::Different,
             Some(Sharing::DifferentCores) => Relation::Different,
             Some(open) => Relation::Open(open),
@@ -124,7 +122,7 @@ impl Cores {
         }
     }
 
-    /// Whether two places are declared to be on one core; `None` where one of them is not declared.
+    /// Whether two places are declared to be on one core; `None` if one of them is not declared.
     pub fn declared_same(&self, a: usize, b: usize) -> Option<bool> {
         Some(self.declared_of[a]? == self.declared_of[b]?)
     }
@@ -170,14 +168,14 @@ impl Cores {
         counts
     }
 
-    /// Groups that stand: of several members, or apart from everybody else.
+    /// Groups that stand: of several members, or apart from all others.
     pub fn measured(&self) -> Vec<CpuSet> {
         let stands = self.standing();
         let all = self.groups.iter().zip(stands);
         all.filter(|(_, stands)| *stands).map(|(members, _)| self.set(members)).collect()
     }
 
-    /// Everybody else.
+    /// Places in no such group.
     pub fn undecided(&self) -> CpuSet {
         let stands = self.standing();
         let all = self.groups.iter().zip(stands);
@@ -193,7 +191,7 @@ impl Cores {
         };
         let stands = |(at, members): (usize, &Vec<usize>)| match members.as_slice() {
             _ if self.contradictory[at] => false,
-            // One logical CPU alone was compared with nobody.
+            // A single logical CPU was compared with no other.
             [single] => self.cpus.len() > 1 && apart(*single),
             _ => true,
         };
@@ -214,7 +212,7 @@ fn answers(cpus: &[u32], probe: &Probe) -> HashMap<(usize, usize), Sharing> {
     answers
 }
 
-/// For each place whom it was measured apart from.
+/// For each place those that it was measured apart from.
 fn apart(cpus: &[u32], probe: &Probe, answers: &HashMap<(usize, usize), Sharing>) -> Vec<Bits> {
     let places =
         |set: &CpuSet| -> Vec<usize> { set.iter().filter_map(|cpu| cpus.binary_search(&cpu).ok()).collect() };
@@ -232,7 +230,7 @@ fn apart(cpus: &[u32], probe: &Probe, answers: &HashMap<(usize, usize), Sharing>
         apart[a].put(b, is_apart);
         apart[b].put(a, is_apart);
     }
-    // Nobody is apart from itself, though it ran in its own set.
+    // A place is not apart from itself, though it ran in its own set.
     apart.iter_mut().enumerate().for_each(|(place, row)| row.put(place, false));
     apart
 }
@@ -266,8 +264,8 @@ fn groups(len: usize, answers: &HashMap<(usize, usize), Sharing>) -> (Vec<Vec<us
     (groups, group_of)
 }
 
-/// The probed part of each declared core, and the core of each place. A core's lowest member,
-/// probed or not, stands for it: a partition, whatever a file says of siblings.
+/// The probed part of each declared core, and the core of each place. A core's lowest member, probed or not, represents
+/// it: a partition, whatever a file says of siblings.
 fn declared(topology: &Topology, cpus: &[u32]) -> (Vec<CpuSet>, Vec<Option<usize>>) {
     let mut declared: Vec<CpuSet> = Vec::new();
     let mut by_first: BTreeMap<u32, usize> = BTreeMap::new();

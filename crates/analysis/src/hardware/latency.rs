@@ -1,4 +1,4 @@
-//! Levels of cache-line latency, and how they fit what is declared.
+//! Levels of cache-line latency, and how they fit the declaration.
 
 use super::shown::level_name;
 use super::types::{Difference, MAX_DIFFERENCES};
@@ -12,16 +12,16 @@ use threadwise_machine::Topology;
 use threadwise_machine::topology::LogicalCpu;
 use threadwise_study::probe::{PairLatency, Probe};
 
-/// Minima of the two methods that are further apart than this are reported.
+/// Minima of the two methods that differ by more than this are reported.
 const METHODS_APART: f64 = 1.25;
 
-/// A level holds a declared kind of pair when this share of the kind's pairs falls into it.
+/// A level holds a declared kind of pair if this share of the kind's pairs falls into it.
 const HELD_SHARE: f64 = 0.10;
 
 /// Kinds of pairs as declared, nearest first.
 const KINDS: [&str; 4] = ["same core", "same LLC", "same package", "other package"];
 
-/// The line about latencies, and where a declared kind of pair falls into several levels.
+/// The line about latencies, and the differences where a declared kind of pair falls into several levels.
 pub fn latency(topology: &Topology, probe: &Probe) -> (Option<Finding>, Vec<Difference>) {
     let (text, differences) = match probe.latencies.as_slice() {
         [] => return (None, Vec::new()),
@@ -70,7 +70,7 @@ fn fit(topology: &Topology, probe: &Probe) -> (Prose, Vec<Difference>) {
         let (Some(kind), Some(level)) = (kind(topology, pair.a, pair.b), pair.level) else { continue };
         *table.entry(kind).or_default().entry(level as usize).or_default() += 1;
     }
-    // Each kind with its levels, those of a few stray pairs left out, and how many strayed.
+    // Each kind with its levels, without those of a few stray pairs, and how many strayed.
     let mut stray = 0;
     let held: Vec<(usize, Vec<usize>)> = table
         .iter()
@@ -112,7 +112,7 @@ fn misfits(
         let (Some(last), Some(first)) = (near_levels.last(), far_levels.first()) else { continue };
         let (near, far) = (KINDS[*near], KINDS[*far]);
         if last == first {
-            texts.push(prose!("{} and {} are not told apart", near, far));
+            texts.push(prose!("{} and {} cannot be distinguished", near, far));
         } else if last > first {
             texts.push(prose!("some of {} are nearer than some of {}", far, near));
         }
@@ -157,7 +157,7 @@ fn split(topology: &Topology, probe: &Probe, kind: usize, nearest: usize) -> Vec
         .collect()
 }
 
-/// What the machine declares of a pair: an index into [`KINDS`].
+/// Declared relation of a pair: an index into [`KINDS`].
 fn kind(topology: &Topology, a: u32, b: u32) -> Option<usize> {
     let (a, b) = (topology.cpu(a)?, topology.cpu(b)?);
     let both = |one: Option<u32>, other: Option<u32>| Some(one? == other?);
@@ -170,7 +170,7 @@ fn kind(topology: &Topology, a: u32, b: u32) -> Option<usize> {
     }
 }
 
-/// Where the two methods disagree.
+/// Whether the two methods disagree.
 fn methods(pairs: &[PairLatency]) -> Prose {
     let apart = |pair: &&PairLatency| {
         let (one, other) = (pair.cas.min_ns, pair.two_lines.min_ns);

@@ -1,5 +1,5 @@
-//! The machine as declared beside the machine as measured: who shares a core, how far it is between
-//! logical CPUs, co-runners, clocks. Pure; the probe's figures come in, sentences go out.
+//! The declared machine compared with the measured one: who shares a core, latencies between logical CPUs, co-runners,
+//! clocks. Pure: takes the probe's figures, returns sentences.
 //!
 //! Source of the methods: docs/PROBE.md.
 
@@ -25,11 +25,11 @@ use threadwise_machine::Topology;
 use threadwise_study::probe::Probe;
 use words::sentence_part;
 
-/// Compares what is declared with what was measured.
+/// Compares the declaration with the measurement.
 ///
-/// Pairs that were not measured on their own follow from sets and from other pairs: who shares a
-/// core with one of two siblings shares it with the other. Measurements that contradict each other
-/// are undecided. Time and memory grow with the square of the probed logical CPUs.
+/// Pairs that were not measured on their own follow from sets and from other pairs: a logical CPU that shares a core
+/// with one of two siblings shares it with the other. Contradictory measurements are undecided. Time and memory grow
+/// with the square of the probed logical CPUs.
 pub fn compare(topology: &Topology, probe: &Probe) -> Hardware {
     let cores = Cores::new(topology, probe);
     let pairs = cores.count();
@@ -57,14 +57,15 @@ pub fn compare(topology: &Topology, probe: &Probe) -> Hardware {
     }
 }
 
-/// Software emulation has no cores that logical CPUs could share: widths and latencies are the emulator's, and a
-/// figure that looks like a co-runner's is none.
+/// Software emulation has no cores for logical CPUs to share: widths and latencies are the emulator's, and a figure
+/// that looks like a co-runner's is not one.
 fn emulated(cores: Cores, pairs: PairCounts, probe: &Probe) -> Hardware {
-    let text = "Emulated: issue width and latencies are the emulator's, and say nothing of cores, siblings or distances";
+    let text = "Emulated: issue width and latencies are the emulator's, and say nothing about cores, siblings or \
+     distances";
     let mut verdict = vec![finding("probe-emulated", text, &[])];
     verdict.extend(gaps(probe));
     Hardware {
-        measured: prose!("nothing that says who shares a core, since it is emulated"),
+        measured: prose!("nothing about who shares a core, since it is emulated"),
         measured_cores: Vec::new(),
         undecided: probe.cpus.clone(),
         declared_cores: cores.declared,
@@ -75,11 +76,11 @@ fn emulated(cores: Cores, pairs: PairCounts, probe: &Probe) -> Hardware {
     }
 }
 
-/// What could not be had.
+/// Gaps of the probe.
 fn gaps(probe: &Probe) -> Option<Finding> {
     let mut parts = Vec::new();
     if probe.interrupted {
-        parts.push(prose!("The probe was stopped before its end; what is reported here was measured."));
+        parts.push(prose!("The probe was stopped before its end; only what it measured is reported here."));
     }
     if !probe.gaps.is_empty() {
         let texts: Vec<Prose> = probe.gaps.iter().map(|gap| sentence_part(gap).into()).collect();

@@ -10,8 +10,8 @@ use threadwise_document::{Prose, numbers, prose};
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_study::probe::{PairSharing, Probe, Sharing, Slowdown};
 
-/// Where cores are not as declared, one entry per measured group or declared core: the first
-/// [`MAX_DIFFERENCES`], and how many there are.
+/// Where cores are not as declared, one entry per measured group or declared core: the first [`MAX_DIFFERENCES`], and
+/// their number.
 pub fn differences(cores: &Cores, probe: &Probe) -> (Vec<Difference>, usize) {
     let merged = cores.groups.iter().filter_map(|members| merged(cores, members));
     let split = cores.declared.iter().filter_map(|core| split(cores, core));
@@ -20,12 +20,12 @@ pub fn differences(cores: &Cores, probe: &Probe) -> (Vec<Difference>, usize) {
     (described, all.len())
 }
 
-/// A difference without its figures, which take a look at all pairs.
+/// A difference without its figures, which need all pairs.
 struct Found {
     cpus: CpuSet,
     declared: String,
     measured: String,
-    /// Whose figures show it.
+    /// Pairs whose figures show it.
     counts: fn(Sharing) -> bool,
 }
 
@@ -90,8 +90,8 @@ fn is_same(sharing: Sharing) -> bool {
     matches!(sharing, Sharing::SameCore | Sharing::SameCpu)
 }
 
-/// `: independent adds (WIDE) slowed 1.98x together, dependent adds (CHAIN) 1.01x`; of several pairs the
-/// range. Empty where there are no figures.
+/// `: independent adds (WIDE) slowed 1.98x together, dependent adds (CHAIN) 1.01x`; for several pairs the range. Empty
+/// without figures.
 fn figures(probe: &Probe, cpus: &CpuSet, counts: impl Fn(&PairSharing) -> bool) -> Prose {
     let inside = |pair: &&PairSharing| cpus.contains(pair.a) && cpus.contains(pair.b) && counts(pair);
     let pairs: Vec<&PairSharing> = probe.pairs.iter().filter(inside).collect();
@@ -115,7 +115,7 @@ fn range(slowdowns: impl Iterator<Item = Slowdown>) -> Option<Prose> {
     Some(if low == high { low } else { prose!("{} to {}", low, high) })
 }
 
-/// The first line: who shares a core, with figures, beside what is declared.
+/// The first line: who shares a core, with figures, compared with the declaration.
 pub fn sharing(
     topology: &Topology,
     probe: &Probe,
@@ -126,10 +126,9 @@ pub fn sharing(
     let whole = topology.allowed() == probe.cpus;
     let text = match cores.cpus.as_slice() {
         [] => prose!("No logical CPU was probed."),
-        [cpu] => prose!(
-            "Only CPU {} was probed: with whom it shares its core cannot be measured from one logical CPU.",
-            *cpu
-        ),
+        [cpu] => {
+            prose!("Only CPU {} was probed: one logical CPU cannot show what it shares its core with.", *cpu)
+        }
         [_, _] => of_two(topology, probe, cores, whole),
         _ => of_many((topology, probe), cores, pairs, differences, whole),
     };
@@ -142,8 +141,8 @@ fn subject(probe: &Probe, whole: bool) -> String {
     if whole { format!("your {cpus}") } else { format!("the probed {cpus} ({})", probe.cpus) }
 }
 
-/// Whether each logical CPU that is declared to have a core has one thread of it only: another program or guest was busy on the
-/// other one.
+/// Whether the logical CPUs that are declared to have a core each have one thread of it only: another program or guest
+/// was busy on the other one.
 fn has_hidden_siblings(topology: &Topology, probe: &Probe) -> bool {
     let is_busy = |share: Option<f64>| share.is_some_and(|share| share >= NAMED_SHARE);
     topology.max_threads_per_core() < 2 && probe.co_runners.iter().any(|one| is_busy(one.busy_share))
@@ -153,7 +152,7 @@ fn of_two(topology: &Topology, probe: &Probe, cores: &Cores, whole: bool) -> Pro
     let subject = subject(probe, whole);
     let declared = cores.declared_same(0, 1);
     let in_declared = match declared {
-        None => "the system declares nothing of it",
+        None => "the system does not declare it",
         Some(true) => "the system declares one core",
         Some(false) => "the system declares two cores",
     };
@@ -169,7 +168,7 @@ fn of_two(topology: &Topology, probe: &Probe, cores: &Cores, whole: bool) -> Pro
             let on = probe.pairs.iter().find_map(|pair| pair.on_cpu_share);
             let on = on.map_or_else(Prose::default, |on| prose!(", each on a CPU {} of the time", share(on)));
             prose!(
-                "{} are one logical CPU under two names{}{} ({}): look at steal, and count on one.",
+                "{} are one logical CPU under two names{}{} ({}): check steal, and count them as one.",
                 &capital,
                 figures,
                 on,
@@ -185,7 +184,7 @@ fn of_two(topology: &Topology, probe: &Probe, cores: &Cores, whole: bool) -> Pro
         ),
         Relation::Different => decided("two cores", declared == Some(false)),
         Relation::Open(Sharing::Masked) => prose!(
-            "Whether {} share a core is masked by a co-runner: {}. Probe again when the machine below is quieter; {}.",
+            "Whether {} share a core is masked by a co-runner: {}. Probe again when the host is quieter; {}.",
             &subject,
             why(),
             in_declared
@@ -226,12 +225,12 @@ fn of_many(
     let again = match (undecided.is_empty(), pairs.masked) {
         (true, _) => return prose!("{}.", text),
         (false, 0) => "Probe again",
-        (false, _) => "Probe again when the machine below is quieter",
+        (false, _) => "Probe again when the host is quieter",
     };
-    prose!("{}. {}, or more of it: `threadwise probe --full`.", text, again)
+    prose!("{}. {}, or probe more: `threadwise probe --full`.", text, again)
 }
 
-/// How many cores there are, beside what is declared.
+/// How many cores there are, compared with the declaration.
 fn counts(cores: &Cores, undecided: &CpuSet, pairs: &PairCounts, subject: &str) -> Prose {
     let measured = cores.measured().len();
     let in_cores = count_of(measured, "core");
@@ -250,14 +249,14 @@ fn counts(cores: &Cores, undecided: &CpuSet, pairs: &PairCounts, subject: &str) 
             subject,
             cores.cpus.len() - undecided.len(),
             in_cores,
-            if differ == 0 { ", none otherwise than declared" } else { "" },
+            if differ == 0 { ", none different from the declaration" } else { "" },
             cpus_text(undecided),
             open(pairs)
         ),
     }
 }
 
-/// What slows whom, over all measured pairs.
+/// Slowdowns over all measured pairs.
 fn spans(probe: &Probe) -> Prose {
     let over = |counts: fn(Sharing) -> bool| {
         range(probe.pairs.iter().filter(|pair| counts(pair.sharing)).filter_map(|pair| pair.wide))
@@ -283,7 +282,7 @@ fn open(pairs: &PairCounts) -> Prose {
     Prose::list(parts.collect())
 }
 
-/// What was measured in a few words.
+/// The measurement in a few words.
 pub fn in_few_words(topology: &Topology, probe: &Probe, cores: &Cores, pairs: &PairCounts) -> Prose {
     match cores.cpus.len() {
         0 | 1 => prose!("nothing to compare"),
@@ -294,7 +293,7 @@ pub fn in_few_words(topology: &Topology, probe: &Probe, cores: &Cores, pairs: &P
                 (0, 0) => prose!("{}, as declared", in_cores),
                 (0, _) => prose!("{}, not {}", in_cores, numbers::count_word(cores.declared.len() as u32)),
                 (some, 0) => prose!("{} of {} logical CPUs undecided, the others as declared", some, all),
-                (some, _) => prose!("otherwise than declared; {} of {} logical CPUs undecided", some, all),
+                (some, _) => prose!("not as declared; {} of {} logical CPUs undecided", some, all),
             }
         }
     }

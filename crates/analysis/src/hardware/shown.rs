@@ -1,5 +1,5 @@
-//! What reports of a probe have in common: words and signs of an answer, which cores differ between declaration and
-//! measurement, the order in which measured groups stand together. Nothing here judges.
+//! What reports of a probe have in common: words and signs of an answer, cores that differ between declaration and
+//! measurement, the order in which measured groups are together. Nothing here judges.
 
 use super::types::Hardware;
 use threadwise_document as document;
@@ -28,7 +28,7 @@ pub fn words(sharing: Sharing) -> &'static str {
     }
 }
 
-/// The sign of an answer, one column wide, in ASCII where `unicode` is false.
+/// The sign of an answer, one column wide; ASCII if `unicode` is false.
 pub fn sign(sharing: Sharing, unicode: bool) -> char {
     match (sharing, unicode) {
         (Sharing::SameCpu, true) => '≡',
@@ -42,13 +42,13 @@ pub fn sign(sharing: Sharing, unicode: bool) -> char {
     }
 }
 
-/// What the system declares of a pair: whether it is one core; `None` where it declares nothing.
+/// Whether the system declares a pair to be one core; `None` if it declares nothing.
 fn declared_same_core(hardware: &Hardware, a: u32, b: u32) -> Option<bool> {
     let core_of = |cpu| hardware.declared_cores.iter().position(|core| core.contains(cpu));
     Some(core_of(a)? == core_of(b)?)
 }
 
-/// Whether an answer contradicts what the system declares of the pair.
+/// Whether an answer contradicts the declaration of the pair.
 pub fn contradicts(hardware: &Hardware, a: u32, b: u32, sharing: Sharing) -> bool {
     let declared = declared_same_core(hardware, a, b);
     match sharing {
@@ -58,7 +58,7 @@ pub fn contradicts(hardware: &Hardware, a: u32, b: u32, sharing: Sharing) -> boo
     }
 }
 
-/// The declared cores beside the measured ones, marked where they differ.
+/// The declared cores and the measured ones, marked where they differ.
 pub fn cores(hardware: &Hardware) -> document::Cores {
     let Hardware { declared_cores, measured_cores, undecided, .. } = hardware;
     let declared = |core: &CpuSet| {
@@ -80,8 +80,8 @@ fn meet(a: &CpuSet, b: &CpuSet) -> bool {
     !a.intersection(b).is_empty()
 }
 
-/// Whether a measured core contradicts the declared one that it shares logical CPUs with. A single
-/// logical CPU was measured apart from every other; of a larger one the undecided may be part.
+/// Whether a measured core contradicts the declared one that it shares logical CPUs with. A single logical CPU was
+/// measured apart from every other; a larger declared core may include undecided ones.
 fn not_the_same(declared: &CpuSet, measured: &CpuSet, undecided: &CpuSet) -> bool {
     match measured.len() {
         1 => declared.len() > 1,
@@ -103,12 +103,12 @@ pub fn mhz(reading: &ClockReading) -> Option<f64> {
     reading.bzy_mhz.or(reading.avg_mhz)
 }
 
-/// The probed logical CPUs so that measured groups stand together: by the group of the farthest
-/// level first, then of the next nearer one, then by number.
+/// The probed logical CPUs in an order with measured groups together: by the group of the farthest level first, then of
+/// the next nearer one, then by number.
 pub fn by_groups(probe: &Probe) -> Vec<u32> {
     let group_of = |cpu: u32| -> Vec<u32> {
         let levels = probe.levels.iter().rev();
-        // A group stands where its lowest member would; who is in none, where itself would.
+        // A group is where its lowest member would be; a logical CPU without a group is at its own number.
         let first = |groups: &[CpuSet]| groups.iter().find(|group| group.contains(cpu))?.first();
         levels.map(|level| first(&level.groups).unwrap_or(cpu)).collect()
     };
@@ -117,7 +117,7 @@ pub fn by_groups(probe: &Probe) -> Vec<u32> {
     cpus.into_iter().map(|(_, cpu)| cpu).collect()
 }
 
-/// Name of a level of latencies: what is declared of most of its pairs, else its number.
+/// Name of a level of latencies: the declared kind of most of its pairs, else its number.
 pub fn level_name(probe: &Probe, level: usize) -> String {
     let declared = probe.levels.get(level).and_then(|level| level.name.clone());
     declared.unwrap_or_else(|| format!("level {}", level + 1))

@@ -77,13 +77,13 @@ fn two_logical_cpus() {
     assert_eq!(
         text_of(&two_cores, Sharing::SameCpu),
         "Your 2 logical CPUs are one logical CPU under two names: independent adds (WIDE) slowed 2.01x together, \
-         dependent adds (CHAIN) 1.99x, each on a CPU 50% of the time (the system declares two cores): look at \
-         steal, and count on one."
+         dependent adds (CHAIN) 1.99x, each on a CPU 50% of the time (the system declares two cores): check steal, \
+         and count them as one."
     );
     assert_eq!(
         text_of(&two_cores, Sharing::Masked),
-        "Whether your 2 logical CPUs share a core is masked by a co-runner: WIDE alone reached its best level \
-         in 3 of 60 rounds. Probe again when the machine below is quieter; the system declares two cores."
+        "Whether your 2 logical CPUs share a core is masked by a co-runner: WIDE alone reached its best level in 3 of \
+         60 rounds. Probe again when the host is quieter; the system declares two cores."
     );
     assert!(text_of(&two_cores, Sharing::Moving).contains("The hypervisor moves them"));
     assert!(
@@ -172,7 +172,7 @@ fn one_or_none_can_be_probed() {
         "Whether your 2 logical CPUs share a core was not measured; the system declares two cores."
     );
     let foreign = compare(&Topology::default(), &probe("0-1", &[(0, 1, Sharing::SameCore)]));
-    assert!(line(&foreign, "probe-sharing").contains("the system declares nothing of it"));
+    assert!(line(&foreign, "probe-sharing").contains("the system does not declare it"));
     assert_eq!(foreign.pairs.unknown, 1);
 }
 
@@ -204,9 +204,9 @@ fn sets_and_few_pairs_tell_all_of_a_large_machine() {
     assert_eq!((hardware.pairs.masked, hardware.pairs.differ), (1, 0));
     assert_eq!(
         line(&hardware, "probe-sharing"),
-        "Of your 64 logical CPUs, 62 are on 31 cores as measured, none otherwise than declared; CPUs 6-7 are \
-         undecided: 1 pair masked by co-runners: independent adds (WIDE) slowed 1.98x together on one core. Probe again when \
-         the machine below is quieter, or more of it: `threadwise probe --full`."
+        "Of your 64 logical CPUs, 62 are on 31 cores as measured, none different from the declaration; CPUs 6-7 are \
+         undecided: 1 pair masked by co-runners: independent adds (WIDE) slowed 1.98x together on one core. Probe \
+         again when the host is quieter, or probe more: `threadwise probe --full`."
     );
 }
 
@@ -265,8 +265,7 @@ fn all_differences_are_counted_where_not_all_are_listed() {
     let nothing = compare(&machine(1, 400, 1), &Probe { pairs: Vec::new(), sets: Vec::new(), ..all });
     assert_eq!(
         line(&nothing, "probe-sharing"),
-        "Which of your 400 logical CPUs share a core is undecided: 79800 pairs not measured. Probe again, or \
-         more of it: `threadwise probe --full`."
+        "Which of your 400 logical CPUs share a core is undecided: 79800 pairs not measured. Probe again, or probe more: `threadwise probe --full`."
     );
 }
 
@@ -370,7 +369,9 @@ fn latency_levels_as_declared_and_not() {
          130 ns; as declared."
     );
     probe.latencies[3].level = Some(1);
-    assert!(text_of(&probe).ends_with("not as declared: same LLC and other package are not told apart."));
+    assert!(
+        text_of(&probe).ends_with("not as declared: same LLC and other package cannot be distinguished.")
+    );
     probe.latencies[3] = latency(0, 3, 130.0, Some(2));
     probe.levels[1].groups = vec![set("0,2"), set("1,3"), set("4-7")];
     assert!(text_of(&probe).ends_with("not as declared: pairs on the same LLC fall into two levels."));
@@ -420,8 +421,7 @@ fn clocks_by_the_best_source_that_there_is() {
     ];
     assert_eq!(
         text_of(by_chain.clone()),
-        "Clock with one logical CPU busy 4.00 GHz, with 2 busy 3.40 GHz (0.85x: that much is the clock, not \
-         contention), by steps of the latency-bound kernel, one a cycle; the time stamp counter runs at 2.50 GHz."
+        "Clock with one logical CPU busy 4.00 GHz, with 2 busy 3.40 GHz (0.85x: this loss is the clock, not contention), by steps of the latency-bound kernel, one per cycle; the time stamp counter runs at 2.50 GHz."
     );
     let perf = |busy| clock(0, busy, ClockSource::Perf, Some(3000.0));
     let by_perf: Vec<ClockReading> = by_chain.into_iter().chain([perf(1), perf(2)]).collect();
@@ -445,7 +445,7 @@ fn gaps_come_last_and_are_shortened() {
     assert_eq!(hardware.verdict.last().unwrap().kind, "probe-gap");
     assert_eq!(
         line(&hardware, "probe-gap"),
-        "The probe was stopped before its end; what is reported here was measured. Gaps: no msr PMU; b; c; and 1 more."
+        "The probe was stopped before its end; only what it measured is reported here. Gaps: no msr PMU; b; c; and 1 more."
     );
 }
 

@@ -1,4 +1,4 @@
-//! What a probe says about a declared machine, as values.
+//! Results of a probe compared with the declared machine.
 
 use crate::Finding;
 use crate::words::shortened_of;
@@ -7,28 +7,27 @@ use std::collections::BTreeMap;
 use threadwise_document::Prose;
 use threadwise_machine::CpuSet;
 
-/// What a probe says about a declared machine.
+/// Results of a probe compared with the declared machine.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Hardware {
     /// The probed logical CPUs as the system groups them into cores, ascending by first member.
     pub declared_cores: Vec<CpuSet>,
-    /// The probed logical CPUs as measured: groups on one core, and single ones that were measured
-    /// apart from every other. Ascending by first member.
+    /// The probed logical CPUs as measured: groups on one core, and single ones that were measured apart from every
+    /// other. Ascending by first member.
     pub measured_cores: Vec<CpuSet>,
-    /// Probed logical CPUs that are in none of `measured_cores`: some of their pairs were masked,
-    /// moving, unclear or not measured, or contradict each other.
+    /// Probed logical CPUs that are in none of `measured_cores`: some of their pairs were masked, moving, unclear or
+    /// not measured, or contradict each other.
     pub undecided: CpuSet,
     /// Pairs of probed logical CPUs by how they compare.
     #[serde(rename = "pair_counts")]
     pub pairs: PairCounts,
-    /// Where declaration and measurement differ, the first [`MAX_DIFFERENCES`]; those about cores
-    /// come before those about latencies.
+    /// Differences between declaration and measurement, the first [`MAX_DIFFERENCES`]; those about cores come before
+    /// those about latencies.
     pub differences: Vec<Difference>,
-    /// What was measured in a few words, to stand after what is declared: `two cores (independent
-    /// adds 1.04x, dependent adds 1.01x as long together)`.
+    /// The measurement in a few words, to follow the declaration: `two cores (independent adds 1.04x, dependent adds
+    /// 1.01x as long together)`.
     pub measured: Prose,
-    /// What it means, line by line. Kinds: `probe-sharing`, `probe-co-runner`, `probe-latency`,
-    /// `probe-clock`, `probe-gap`.
+    /// Findings, line by line. Kinds: `probe-sharing`, `probe-co-runner`, `probe-latency`, `probe-clock`, `probe-gap`.
     pub verdict: Vec<Finding>,
 }
 
@@ -40,15 +39,15 @@ pub const MAX_DIFFERENCES: usize = 100;
 pub struct PairCounts {
     /// Measured as declared.
     pub agree: u64,
-    /// Measured otherwise than declared.
+    /// Measured to differ from the declaration.
     pub differ: u64,
-    /// Measured without an answer: others' work on the same cores hid it.
+    /// Measured without an answer: co-runners on the same cores hid it.
     pub masked: u64,
     /// The answer changed while it was measured.
     pub moving: u64,
     /// The figures fit no answer, or contradict those of other pairs.
     pub unclear: u64,
-    /// Not measured, and nothing follows from what was; or nothing is declared to compare with.
+    /// Not measured, and not implied by other measurements; or not declared.
     pub unknown: u64,
 }
 
@@ -60,10 +59,10 @@ impl PairCounts {
     }
 }
 
-/// Logical CPUs of which declaration and measurement say different things.
+/// Logical CPUs whose declaration and measurement differ.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Difference {
-    /// A pair, or a set of which it holds.
+    /// A pair, or a set in which every pair differs.
     #[serde(rename = "os_cpus")]
     pub cpus: CpuSet,
     /// What the system declares, such as `two cores`.
@@ -80,7 +79,7 @@ impl Hardware {
         self.pairs.differ > 0
     }
 
-    /// The differences about cores, as one text with the number of those that it leaves out.
+    /// The differences about cores, as one text with the number of those left out.
     pub fn wrong_cores_text(&self) -> Prose {
         let about_cores = self.differences.iter().filter(|difference| difference.declared.contains("core"));
         let texts: Vec<Prose> = about_cores.map(|difference| difference.text.clone()).collect();

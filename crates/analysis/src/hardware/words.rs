@@ -8,12 +8,12 @@ pub fn slowed(ratio: f64) -> Prose {
     Prose::figure(numbers::value(ratio, "ratio"))
 }
 
-/// A text without its full stop, to stand inside a sentence.
+/// A text without its full stop, for use inside a sentence.
 pub fn sentence_part(text: &str) -> &str {
     text.trim().trim_end_matches('.')
 }
 
-/// `CPU 3`, `CPUs 0-1,8`; beyond what fits into a line how many.
+/// `CPU 3`, `CPUs 0-1,8`; their number if they do not fit into a line.
 pub fn cpus_text(cpus: &CpuSet) -> String {
     let text = cpus.to_string();
     match cpus.len() {

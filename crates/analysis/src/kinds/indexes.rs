@@ -1,10 +1,10 @@
-//! Lookups and inserts in one index, by the kind of lock around it: whether more is gained from second threads, or from more
-//! cores, under one lock than under another.
+//! Lookups and inserts in one index, by the kind of lock around it: whether second threads, or more cores, gain more
+//! under one lock than under another.
 //!
-//! A gain is a ratio of throughput that the study compares under every lock, such as both threads of a core against one.
-//! Of each block the logarithm of the gain under one lock is taken from that under another, with the same other levels:
-//! what slows a block slows both. Student's t over blocks, all pairs of a study one family, as for every paired change
-//! (`estimate::judge`; docs/METHODOLOGY.md, "Gains by kind of lock").
+//! A gain is a ratio of throughput that the study compares under every lock, such as both threads of a core against
+//! one. In each block the logarithm of the gain under one lock is subtracted from that under another, with the same
+//! other levels, so that slowdowns of the block cancel. Student's t over blocks, all pairs of a study one family, as
+//! for every paired change (`estimate::judge`; docs/METHODOLOGY.md, "Gains by kind of lock").
 
 #[cfg(test)]
 mod tests;
@@ -37,10 +37,10 @@ pub(crate) const LOCK_GAINS: Diagnostic = Diagnostic::new("lock-gains", ask);
 /// The factor whose levels are compared.
 const FACTOR: &str = "lock";
 
-/// Most pairs that a sentence has.
+/// Most pairs in a sentence.
 const MAX_PAIRS: usize = 4;
 
-/// A ratio that says what is gained under one lock.
+/// A ratio that is the gain under one lock.
 #[derive(Debug, Clone, PartialEq)]
 struct Gain<'a> {
     /// Name of the comparison.
@@ -53,14 +53,14 @@ struct Gain<'a> {
 }
 
 impl<'a> Gain<'a> {
-    /// That of a treatment over another; `None` where the treatment has no lock.
+    /// The gain of a treatment over another; `None` if the treatment has no lock.
     fn of(study: &'a Study, comparison: &'a str, top: &str, below: &str) -> Option<Self> {
         let mut levels = study.treatment(top)?.1.factors.clone();
         let lock = levels.remove(FACTOR)?;
         Some(Self { comparison, of: format!("{} : {}", bare(top), bare(below)), lock, levels })
     }
 
-    /// All that a study compares, but for ratios to the baseline of treatments that it also compares with another one.
+    /// All comparisons of a study, except ratios to the baseline of treatments that are also compared with another one.
     fn all(study: &'a Study) -> Vec<Self> {
         let is_product = |one: &Comparison| {
             one.kind == "baseline"
@@ -72,7 +72,7 @@ impl<'a> Gain<'a> {
         study.comparisons.iter().filter(|one| !is_product(one)).filter_map(gain).collect()
     }
 
-    /// Under which other levels, and of what: `random, search; 2-threads : alone`.
+    /// Its other levels and its ratio: `random, search; 2-threads : alone`.
     fn place(&self) -> String {
         let levels: Vec<&str> = self.levels.values().map(String::as_str).collect();
         let all = [levels.join(", "), self.of.clone()];
@@ -85,8 +85,8 @@ fn locks(study: &Study) -> Vec<&str> {
     distinct(study.treatments.iter().filter_map(|one| one.factors.get(FACTOR)).map(String::as_str))
 }
 
-/// Every two gains that are the same but for their lock, the lock that the study has later on top; `None` where locks are no
-/// factor of it.
+/// All pairs of gains that differ in their lock alone, the lock that the study has later on top; `None` if locks are
+/// not a factor of it.
 fn ask(case: &Case<'_>) -> Option<Found> {
     let study = case.study();
     let locks = locks(study);
@@ -112,7 +112,7 @@ fn ask(case: &Case<'_>) -> Option<Found> {
         pairs
     };
     let series = |comparison: &Comparison| throughput(study, case.observed, comparison);
-    // A′ against A under two locks, in which nothing differs, tells how blocks are correlated.
+    // A′ against A under two locks, which do not differ, shows how blocks are correlated.
     let of_twin = |twins: &Sides| {
         let [top, below] = [twins.top, twins.below[0]].map(|at| study.treatments[at].name.as_str());
         let comparison = Comparison {
@@ -130,7 +130,7 @@ fn ask(case: &Case<'_>) -> Option<Found> {
     }
     let pairs = alike(gains);
     let twins = alike(Sides::all_twins(study).iter().filter_map(of_twin).collect());
-    // Against the first lock alone: what two others differ by follows from it.
+    // Against the first lock alone: differences of two others follow from it.
     let is_first = |name: &str| {
         study
             .treatment(name)
@@ -194,7 +194,7 @@ impl Kind for Indexes {
     fn answers(&self, facts: &Facts<'_>) -> Vec<Section> {
         let Some(pairs) = facts.analysis.found(LOCK_GAINS.name) else { return rate::Rates.answers(facts) };
         let about = prose!(
-            "Each gain is a ratio of rows a second, A : B the throughput of A over that of B under the same lock."
+            "Each gain is a ratio of rows per second; A : B is the throughput of A over that of B under the same lock."
         );
         let mut legend = vec![prose!("[low, high]: {} interval over blocks.", set_percent(facts.level()))];
         legend.extend(Mark::ALL.map(Prose::sign));
@@ -219,7 +219,7 @@ impl Kind for Indexes {
     }
 }
 
-/// From what something is gained.
+/// Source of a gain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum From {
     /// Second threads of the same cores, and third ones.
@@ -228,8 +228,8 @@ enum From {
     Cores,
 }
 
-/// From what a comparison's treatment gains, by the cores that placements have: more sessions on the same number of
-/// cores, or more cores. `None` of anything else, such as two sessions on one logical CPU.
+/// Source of a comparison's gain, by the cores that placements have: more sessions on the same number of cores, or more
+/// cores. `None` for anything else, such as two sessions on one logical CPU.
 fn from_what(facts: &Facts<'_>, comparison: &str) -> Option<From> {
     let comparison = facts.study.comparisons.iter().find(|one| one.name == comparison)?;
     let (top_cores, top_cpus) = occupied(facts, &comparison.treatment)?;
@@ -260,7 +260,7 @@ fn gain<'a>(facts: &Facts<'a>, comparison: &str) -> Option<(Gain<'a>, &'a Estima
     Some((gain, facts.throughput().find(|estimate| estimate.name == comparison)?))
 }
 
-/// What pairs of gains of one kind show, the largest differences first; `None` without a pair.
+/// Results of pairs of gains of one kind, the largest differences first; `None` without a pair.
 fn said(facts: &Facts<'_>, pairs: &Found, from: From) -> Option<Finding> {
     let is_of_it = |pair: &&Estimate| from_what(facts, &pair.treatment) == Some(from);
     let all: Vec<&Estimate> = pairs.estimates.iter().filter(is_of_it).collect();
@@ -306,7 +306,7 @@ fn clause(facts: &Facts<'_>, pair: &Estimate) -> Option<Prose> {
     ))
 }
 
-/// A row for each lock under each combination of the other levels, a column for each gain.
+/// One row for each lock under each combination of the other levels, one column for each gain.
 fn by_lock(facts: &Facts<'_>) -> Table {
     let gains = Gain::all(facts.study);
     let ratios = distinct(gains.iter().map(|gain| gain.of.as_str()));
@@ -330,7 +330,7 @@ fn by_lock(facts: &Facts<'_>) -> Table {
     Table::new("Gains", columns, rows)
 }
 
-/// Every pair, with the interval that decides; on the page alone, since the verdict has what is shown.
+/// Every pair, with the interval that decides; only on the page, since the verdict has the shown differences.
 fn against(facts: &Facts<'_>, pairs: &Found) -> Table {
     let row = |pair: &Estimate| -> Option<Vec<Cell>> {
         let ((top, _), (below, _)) = (gain(facts, &pair.treatment)?, gain(facts, &pair.baseline)?);

@@ -1,5 +1,5 @@
-//! One place per kind of workload: what it calls its work, what it finds, and the sections that show it. A new kind
-//! is a folder here and a line in [`KINDS`].
+//! One module per kind of workload: its words for its work, its findings, and the sections that show it. A new kind is
+//! a folder here and a line in [`KINDS`].
 
 pub mod command;
 pub mod indexes;
@@ -11,7 +11,7 @@ pub mod worklist;
 use crate::kind::Kind;
 use threadwise_study::Study;
 
-/// All kinds; the last one takes what no other does.
+/// All kinds; the last one takes studies of no other kind.
 pub const KINDS: [&dyn Kind; 6] = [
     &worklist::Worklists,
     &command::Commands,

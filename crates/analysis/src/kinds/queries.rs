@@ -39,8 +39,8 @@ const NOUNS: Nouns = Nouns {
 const IN_TURN: Nouns =
     Nouns { rate: "queries/s (geo. mean)", rate_in_full: "Queries per second (geometric mean)", ..NOUNS };
 
-/// Whether a study's queries take turns one by one, so that its throughput is a geometric mean over queries and not
-/// how many end in an hour.
+/// Whether a study's queries take turns one by one, so that its throughput is a geometric mean over queries rather than
+/// the number that end in an hour.
 fn is_power(study: &Study) -> bool {
     study.treatments.first().is_none_or(|first| tpch::test(&first.options) == Test::Power)
 }
@@ -54,9 +54,9 @@ impl Kind for Queries {
         if is_power(study) { IN_TURN } else { NOUNS }
     }
 
-    /// `cpu_ns_per_row` is `cpu_ns_per_query`, and `rows_per_s` is `queries_per_s` where whole streams run; query by
-    /// query it is `queries_per_s_geometric`, the geometric mean over queries of 1 / execution time, as Power@Size of
-    /// the TPC-H specification (clause 5.4.1) has it.
+    /// `cpu_ns_per_row` is `cpu_ns_per_query`, and `rows_per_s` is `queries_per_s` if whole streams run; query by query
+    /// it is `queries_per_s_geometric`, the geometric mean over queries of 1 / execution time, like Power@Size of the
+    /// TPC-H specification (clause 5.4.1).
     fn metric_name(&self, study: &Study, metric: &str) -> String {
         if let Some(what) = metric.strip_suffix("_per_row") {
             return format!("{what}_per_query");
@@ -71,7 +71,7 @@ impl Kind for Queries {
         }
     }
 
-    /// With how many of the queries it has, where these are not all.
+    /// The title with the number of queries, if not all are run.
     fn title(&self, study: &Study) -> String {
         let title = if study.title.is_empty() { &study.name } else { &study.title };
         let asked = study.treatments.first().map(|first| tpch::queries(&first.options).len());
@@ -89,7 +89,7 @@ impl Kind for Queries {
         Some(data_words(facts.analysis.queries.as_ref()?)?.to_string())
     }
 
-    /// That of totals, the widest of all groups.
+    /// The floor of totals, the widest of all groups.
     fn floor(&self, facts: &Facts<'_>) -> Option<Fact> {
         let queries = facts.analysis.queries.as_ref()?;
         let floors =
@@ -119,18 +119,19 @@ impl Kind for Queries {
         let share = || Prose::figure(set_percent(1.0 - facts.level()));
         vec![
             prose!(
-                "The queries and the data are derived from the TPC-H benchmark; the figures are no TPC-H results and not \
-                 comparable with published ones. Every answer was compared with that of a second engine on the same data. \
-                 The noise floor of a query is the A/A interval of the same query."
+                "The queries and the data are derived from the TPC-H benchmark; the figures are not TPC-H results and \
+                 not comparable with published ones. Every answer was compared with that of a second engine on the \
+                 same data. The noise floor of a query is the A/A interval of the same query."
             ),
             prose!(
-                "The queries of one comparison, and those of one step of DOP, are a family. The variance of each is shrunk \
-                 towards what is usual among them (moderated t, Smyth 2004; from 5 queries and 8 blocks on). Which of them differ is \
-                 judged by Benjamini and Hochberg's method: on average at most {} of those that are said to differ do not. \
-                 Intervals of queries that are said to differ are adjusted for having been selected: on average at most {} \
-                 of them miss (false coverage rate, Benjamini and Yekutieli 2005). Those of the others are plain. Totals \
-                 are judged by Holm's method. What is fastest is named where it is shown to be ahead of each of the others, \
-                 by Holm's method; else those that may be are named together.",
+                "The queries of one comparison, or of one step of DOP, are a family. The variance of each is shrunk \
+                 towards what is usual among them (moderated t, Smyth 2004; with at least 5 queries and 8 blocks). \
+                 Which of them differ is judged by Benjamini and Hochberg's method: on average at most {} of those \
+                 reported to differ do not. Intervals of queries that are reported to differ are adjusted for \
+                 selection: on average at most {} of them miss (false coverage rate, Benjamini and Yekutieli 2005). \
+                 Those of the others are plain. Totals are judged by Holm's method. A treatment is named fastest if \
+                 it is shown by Holm's method to be ahead of each of the others; otherwise all that may be fastest \
+                 are named.",
                 share(),
                 share()
             ),
@@ -182,12 +183,12 @@ impl Kind for Queries {
             outliers::section(found),
         ];
         sections.extend(others.into_iter().flatten());
-        // Behind all that a terminal shows of them.
+        // After everything that a terminal shows of them.
         sections.push(Section::new("legend", "", vec![Block::Legend(legend(found), Shown::Terminal)]));
         sections
     }
 
-    /// None: what each treatment has is in what answers the question.
+    /// None: the sections that answer the question have each treatment's figures.
     fn tables(&self, _facts: &Facts<'_>) -> Vec<Section> {
         Vec::new()
     }
@@ -219,13 +220,13 @@ fn legend(found: Found<'_>) -> Vec<Prose> {
     ];
     if queries.baselines.iter().any(|baseline| baseline.twin.is_some()) {
         parts.push(prose!(
-            "{}: both its runs in every block, as in ratios; noise: its second run against its first",
+            "{}: both of its runs in every block, as in ratios; noise: its second run against its first",
             baseline
         ));
     }
     parts.extend(Mark::ALL.map(Prose::sign));
     parts.push(prose!(
-        "Of queries that differ (Benjamini and Hochberg's method at {}) intervals are adjusted for having been selected.",
+        "Of queries that differ (Benjamini and Hochberg's method at {}) intervals are adjusted for selection.",
         set_percent(1.0 - facts.level())
     ));
     if !queries.changed().is_empty() {
@@ -236,7 +237,7 @@ fn legend(found: Found<'_>) -> Vec<Prose> {
     }
     if found.any(|measured| measured.cores.is_some()) {
         parts.push(prose!(
-            "core-s: seconds in which a physical core {} with one thread at least; two figures are bounds",
+            "core-s: seconds in which a physical core {} with at least one thread; two figures are bounds",
             cores::activity(found)
         ));
     }

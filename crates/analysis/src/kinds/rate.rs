@@ -1,4 +1,4 @@
-//! Work at a rate: cached reads, inserts, sweeps of sessions, and whatever no other kind takes.
+//! Work at a rate: cached reads, inserts, sweeps of sessions, and everything that no other kind takes.
 
 use crate::choices::lines;
 use crate::estimate::THROUGHPUT;
@@ -23,7 +23,7 @@ use threadwise_study::{Comparison, Options, Role, Study, Treatment, transaction}
 /// The kind.
 pub struct Rates;
 
-/// What it calls its work.
+/// Its words for its work.
 pub(super) const NOUNS: Nouns = Nouns {
     rate: "rows/s",
     rate_in_full: "Rows per second",
@@ -81,11 +81,11 @@ impl Kind for Rates {
             _ if reads_cached(study) => "reads are rows read from the engine's cache",
             _ if inserts(study) => "inserts are rows of committed transactions",
             _ if is_users_transaction(study) => {
-                "transactions are the user's own, and their answers were not checked"
+                "transactions are the user's, and their answers were not checked"
             }
             _ => return None,
         };
-        // Only what was asked for everywhere: a factor's levels are reported as such.
+        // Only options that are the same everywhere: a factor's levels are reported as such.
         let all = |name: &str, value: &str| {
             let is_so = |options: &Options| options.get(name).is_some_and(|set| set.to_string() == value);
             !study.treatments.is_empty() && study.treatments.iter().all(|one| is_so(&one.options))
@@ -120,7 +120,7 @@ impl Kind for Rates {
     }
 }
 
-/// What the ratios of a study of rates say.
+/// Findings of the ratios of a study of rates.
 fn rate_parts(facts: &Facts<'_>, kind: &dyn Kind) -> Parts {
     let sweeps = sweep::sweeps(facts);
     let mut found = throughput_found(facts, &kind.nouns(facts.study), &sweeps);
@@ -134,7 +134,7 @@ fn rate_parts(facts: &Facts<'_>, kind: &dyn Kind) -> Parts {
     }
 }
 
-/// What the ratios of throughput say. The yield is reported in any case, if only that there is none.
+/// Findings of the ratios of throughput. The yield is always reported, if only to say that there is none.
 fn throughput_found(facts: &Facts<'_>, nouns: &Nouns, sweeps: &[Sweep<'_>]) -> Vec<Finding> {
     let first: Vec<Finding> =
         [scaling::two_cores(facts, nouns), scaling::others(facts, sweeps)].into_iter().flatten().collect();
@@ -151,7 +151,7 @@ fn throughput_found(facts: &Facts<'_>, nouns: &Nouns, sweeps: &[Sweep<'_>]) -> V
     first.into_iter().chain(one_cpu).chain([smt_yield]).chain(rest).collect()
 }
 
-/// Logical reads a second, and the place of their column, behind that of the rate.
+/// Logical reads per second, and the place of their column, after that of the rate.
 const READS: &str = "logical_reads_per_s";
 const READS_AT: usize = 3;
 
@@ -236,8 +236,8 @@ fn percentile(summary: &TreatmentSummary, name: &str) -> Cell {
     }
 }
 
-/// Ratios that stand in no column of the table of treatments: the known pairs and the study's own comparisons. Steps
-/// of a sweep are drawn as its line.
+/// Ratios that no column of the table of treatments has: the known pairs and the study's own comparisons. Steps of a
+/// sweep are drawn as its line.
 pub fn other_ratios(facts: &Facts<'_>) -> Option<Table> {
     let is_other =
         |estimate: &&Estimate| !["sweep-step", "beyond-cores", "baseline"].contains(&estimate.kind.as_str());
@@ -264,7 +264,7 @@ fn legend(facts: &Facts<'_>) -> Vec<Prose> {
     parts
 }
 
-/// One chart a group.
+/// One chart per group.
 fn throughput(facts: &Facts<'_>, nouns: &Nouns) -> Vec<Block> {
     let level = set_percent(facts.level());
     let charts: Vec<RateChart> =
@@ -326,7 +326,7 @@ fn rates(facts: &Facts<'_>, nouns: &Nouns, group: &str) -> Table {
     Table::new(format!("Throughput, {}", nouns.rate.replace("/s", " per second")), columns, rows)
 }
 
-/// Ratios of throughput, a figure a group.
+/// Ratios of throughput, one figure per group.
 pub fn comparison(facts: &Facts<'_>, kind: &dyn Kind) -> Vec<Block> {
     let level = set_percent(facts.level());
     let axis = kind.chart_words(facts).ratio;
@@ -353,8 +353,8 @@ pub fn all_treatments(facts: &Facts<'_>, nouns: &Nouns) -> Section {
     Section::new("table", "All treatments", vec![Block::Table(treatments(facts, nouns, Shown::Page))])
 }
 
-/// The points of the study's own session sweep, a line for each order of it, the baseline first. A point of it may be a
-/// named placement: two sessions on a machine of two cores are `same-package`.
+/// The points of the study's own session sweep, one line for each order of it, the baseline first. A point of it may be
+/// a named placement: two sessions on a machine of two cores are `same-package`.
 fn steps(facts: &Facts<'_>, group: &str, points: &[RatePoint], names: &[&str]) -> Vec<Vec<usize>> {
     let steps = || facts.study.comparisons.iter().filter(|comparison| comparison.kind == "sweep-step");
     let in_a_step = |name: &str| {
@@ -377,8 +377,8 @@ fn steps(facts: &Facts<'_>, group: &str, points: &[RatePoint], names: &[&str]) -
     found.into_iter().filter(|line| !line.is_empty()).map(with_baseline).collect()
 }
 
-/// Points that belong on one line: the same family of placements with different numbers of
-/// sessions, begun at the baseline, which is the sweep's first point where it has fewer sessions.
+/// Points that belong on one line: the same family of placements with different numbers of sessions, starting at the
+/// baseline, which is the sweep's first point if it has fewer sessions.
 fn sweeps(points: &[RatePoint]) -> Vec<Vec<usize>> {
     let mut families: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (at, point) in points.iter().enumerate() {
@@ -399,8 +399,8 @@ fn sweeps(points: &[RatePoint]) -> Vec<Vec<usize>> {
     lines
 }
 
-/// A placement without its numbers of cores and packages: `spread:4` and `spread:8` are one
-/// family, `4c1t` and `8c1t` too, `4c2t` is another.
+/// A placement without its numbers of cores and packages: `spread:4` and `spread:8` are one family, as are `4c1t` and
+/// `8c1t`; `4c2t` is another.
 fn family(placement: &str) -> String {
     let mut family = String::new();
     let mut digits = String::new();
@@ -418,14 +418,14 @@ fn family(placement: &str) -> String {
             }
         }
     }
-    // A number at the end is the size of a sweep; that of a list or a path says where.
+    // A number at the end is the size of a sweep; in a list or a path it is an identity.
     if !matches!(family.as_str(), "spread:" | "packed:") {
         family.push_str(&digits);
     }
     family
 }
 
-/// The table of slopes and the note on run queues, each where there is something to say.
+/// The table of slopes and the note on run queues, if they are not empty.
 fn growth_blocks(facts: &Facts<'_>) -> Vec<Block> {
     let table = slopes(facts).map(Block::Table);
     let queue = run_queue(facts).map(|text| Block::Text(text, Shown::Everywhere));
@@ -453,17 +453,17 @@ fn slopes(facts: &Facts<'_>) -> Option<Table> {
     }
     let columns = vec![
         Column::text("sessions"),
-        Column::figure(format!("each adds, of the rate at {}", counted(cores as usize, "core"))),
+        Column::figure(format!("each adds, as a share of the rate at {}", counted(cores as usize, "core"))),
     ];
     (!rows.is_empty())
         .then(|| Table::new("What a session adds, up to the number of cores and beyond it", columns, rows))
 }
 
-/// The points at the number of cores, each with what a later one is compared to it: the last without a run queue where
-/// the study compares that one.
+/// The points at the number of cores, each with a later one that is compared to it: the last without a run queue if the
+/// study compares that one.
 fn at_the_cores<'a>(facts: &Facts<'a>, group: &str, cores: u32) -> Vec<(&'a Treatment, &'a Estimate)> {
     let mut found: Vec<(&Treatment, &Estimate)> = Vec::new();
-    // What goes furthest comes first.
+    // The furthest comes first.
     for kind in ["beyond-cores", "sweep-step"] {
         for estimate in facts.throughput().filter(|estimate| estimate.kind == kind) {
             let Some((_, below)) = facts.study.treatment(&estimate.baseline) else { continue };

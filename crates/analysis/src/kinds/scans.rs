@@ -1,8 +1,8 @@
-//! Parallel scans: the rates of treatments, and what the processes of their queries did: how many rows each, how fast beside
-//! a busy sibling and without one, and what a straggler costs.
+//! Parallel scans: the rates of treatments, and what the processes of their queries did: rows of each, speed with a
+//! busy sibling and without one, and the cost of a straggler.
 //!
-//! The engine says of every slice what each process did (`threadwise_study::parallel`). A block gives one number of each
-//! kind, and intervals are Student's over blocks; all treatments of a study are one family (docs/METHODOLOGY.md,
+//! For every slice the engine reports what each process did (`threadwise_study::parallel`). A block gives one number of
+//! each kind, and intervals are Student's over blocks; all treatments of a study are one family (docs/METHODOLOGY.md,
 //! "Parallel workers").
 
 #[cfg(test)]
@@ -28,7 +28,7 @@ use threadwise_statistics::{MeanEstimate, arithmetic, correlation, geometric, me
 use threadwise_study::parallel::{self, WORKLOAD};
 use threadwise_study::{OptionValue, Run, Study, Treatment};
 
-/// All treatments of a study; `None` of another workload, and where nothing was counted.
+/// All treatments of a study; `None` for another workload, or if nothing was counted.
 pub(crate) fn parallel(setting: &Setting<'_>, observed: &Observed, runs: &[Run]) -> Option<Parallel> {
     if setting.study.workload != WORKLOAD {
         return None;
@@ -74,12 +74,12 @@ struct Block {
 }
 
 impl Block {
-    /// `None` where the run's slices have nothing of processes.
+    /// `None` if the run's slices have no data of processes.
     fn of(run: &Run, setting: &Setting<'_>) -> Option<Self> {
         let parts: Vec<parallel::Parts> =
             run.slices.iter().filter_map(|slice| parallel::Parts::read(&slice.counters)).collect();
         let slices: Vec<ProcessSlice> = parts.iter().flat_map(process_slices).collect();
-        // What no larger table would change comes first.
+        // Differences too small for any larger table come first.
         let ratio = match parts.iter().any(|part| part.scans > 0) {
             _ if !has_siblings(run, setting) => Err(Gap::NoSiblings),
             false => Err(Gap::Unsampled),
@@ -102,7 +102,7 @@ fn process_slices(parts: &parallel::Parts) -> impl Iterator<Item = ProcessSlice>
     })
 }
 
-/// Whether two of a run's logical CPUs share a core, or nobody knows.
+/// Whether two of a run's logical CPUs share a core, or it is unknown.
 fn has_siblings(run: &Run, setting: &Setting<'_>) -> bool {
     let Some(topology) = setting.topology else { return true };
     let core = |cpu: u32| topology.cpu(cpu).map(|known| &known.siblings);
@@ -112,8 +112,8 @@ fn has_siblings(run: &Run, setting: &Setting<'_>) -> bool {
     run.cpus.iter().any(shares)
 }
 
-/// One number a block. Leaving out the blocks whose scatter gives no rate would choose blocks by their result: then
-/// there is none.
+/// One number per block; none at all if a block's scatter gives no rate, since leaving it out would choose blocks by their
+/// result.
 fn logs(blocks: &[Block]) -> Vec<f64> {
     if blocks.iter().any(|block| block.ratio == Err(Gap::Scatter)) {
         return Vec::new();
@@ -152,7 +152,7 @@ fn summary(treatment: &Treatment, blocks: &[Block], ratio: Option<Ratio>, alpha:
     }
 }
 
-/// What equal parts would have taken longer than parts by rate: of each block the logarithm.
+/// How much longer equal parts would have taken than parts by rate: for each block the logarithm.
 fn equal_loss(blocks: &[Block], alpha: f64) -> Option<Interval> {
     let by_block = blocks
         .iter()
@@ -163,7 +163,7 @@ fn equal_loss(blocks: &[Block], alpha: f64) -> Option<Interval> {
     Some(Interval { mean: mean - 1.0, low: (low - 1.0).max(0.0), high: high - 1.0, unit: "share".to_owned() })
 }
 
-/// The gap that most blocks have, but for the one that leaves all of them without a ratio.
+/// The gap that most blocks have, except the one that leaves all of them without a ratio.
 fn commonest_gap(blocks: &[Block]) -> Gap {
     let mut counts: BTreeMap<Gap, usize> = BTreeMap::new();
     for gap in blocks.iter().filter_map(|block| block.ratio.err()) {
@@ -176,8 +176,8 @@ fn commonest_gap(blocks: &[Block]) -> Gap {
     most.map_or(Gap::Unsampled, |(gap, _)| gap)
 }
 
-/// Shares of the rows of a slice by process, the largest first, on average over all slices. Who is fast differs from
-/// slice to slice, so that shares by the process's number would be alike.
+/// Shares of the rows of a slice by process, the largest first, averaged over all slices. Which process is fast differs
+/// from slice to slice, so shares by the process's number would be equal.
 fn row_shares(blocks: &[Block]) -> Vec<f64> {
     let mut by_rank: Vec<Vec<f64>> = Vec::new();
     for parts in blocks.iter().flat_map(|block| &block.parts) {
@@ -191,47 +191,47 @@ fn row_shares(blocks: &[Block]) -> Vec<f64> {
     by_rank.into_iter().filter_map(|shares| mean(shares.into_iter())).collect()
 }
 
-/// What the processes of a study's queries did, by treatment.
+/// Processes of a study's queries, by treatment.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Parallel {
     /// In study order.
     pub treatments: Vec<TreatmentParallel>,
 }
 
-/// The same of one treatment. Intervals are over blocks.
+/// Processes of one treatment. Intervals are over blocks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TreatmentParallel {
     /// Its name.
     pub treatment: String,
-    /// Requested degree of parallelism; `None` where it is the placement's number of logical CPUs.
+    /// Requested degree of parallelism; `None` if it is the placement's number of logical CPUs.
     pub dop: Option<u32>,
     /// Processes that took part in a scan, on average.
     pub processes: Option<f64>,
     /// Blocks in which its processes were counted.
     pub blocks: u32,
-    /// Scans that were looked at closely enough, and those that were not.
+    /// Scans with enough looks, and those without.
     pub scans: u64,
     /// See `scans`.
     pub unsampled_scans: u64,
-    /// Share of the rows of each process, the largest first: of every slice, on average.
+    /// Share of the rows of each process, the largest first: averaged over slices.
     pub row_shares: Vec<f64>,
     /// Share of the processes' running time in which a sibling was busy with the same query.
     pub sibling_busy: Option<Interval>,
-    /// Rows a second beside a busy sibling over those of a process alone.
+    /// Rows per second with a busy sibling over those of a process alone.
     pub ratio: Option<Ratio>,
-    /// Blocks that the ratio is from.
+    /// Blocks of the ratio.
     pub ratio_blocks: u32,
     /// Why there is no ratio.
     pub gap: Option<Gap>,
-    /// What equal parts would have taken longer than parts by rate, at the rates that processes had, a share.
+    /// How much longer equal parts would have taken than parts by rate, at the processes' rates, as a share.
     pub equal_loss: Option<Interval>,
     /// Share of the processes' time in which they had ended and others had not.
     pub idle_tail: Option<Interval>,
-    /// CPU time that looking took, as a share of the scans' time.
+    /// CPU time of the looks, as a share of the scans' time.
     pub looking: Option<Interval>,
 }
 
-/// What one process did in one slice.
+/// Work of one process in one slice.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ProcessSlice {
     /// Rows.
@@ -246,48 +246,48 @@ pub struct ProcessSlice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Gap {
-    /// Nothing was counted, or too little was looked at.
+    /// Nothing was counted, or there were too few looks.
     Unsampled,
-    /// Of the logical CPUs of the run no two are known to share a core.
+    /// No two logical CPUs of the run are known to share a core.
     NoSiblings,
-    /// One process has nobody beside it.
+    /// There is only one process.
     OneProcess,
     /// No sibling was busy, or hardly ever.
     NeverBusy,
     /// A sibling was busy nearly all the time.
     AlwaysBusy,
-    /// The two rates cannot be told apart: all processes shared their core for about the same part of their time.
+    /// The two rates cannot be separated: all processes shared their core for about the same part of their time.
     Alike,
     /// Rows scatter so much that a rate came out below 0.
     Scatter,
 }
 
 impl Gap {
-    /// In words, to stand behind a colon.
+    /// In words, to follow a colon.
     pub fn words(self) -> &'static str {
         match self {
-            Self::Unsampled => "too few looks at its processes: a scan has to take longer (rows)",
+            Self::Unsampled => "too few looks at its processes: make a scan longer (rows)",
             Self::NoSiblings => "no core has two threads here",
             Self::OneProcess => "one process scans alone",
             Self::NeverBusy => "no worker's sibling was busy",
             Self::AlwaysBusy => "every worker's sibling was always busy",
             Self::Alike => "all workers shared their cores for the same part of their time",
-            Self::Scatter => "rows scatter too much to tell two rates apart",
+            Self::Scatter => "rows scatter too much to separate the two rates",
         }
     }
 }
 
-/// Least share of the processes' time that both kinds of time have to have.
+/// Least share of the processes' time in each of the two states.
 const LEAST_SHARE: f64 = 0.02;
 
-/// Least share of the spread of times that is not common to both columns of the fit, 1 − r² of the weighted columns: below
-/// it a rate would be told from differences that the looks themselves make.
+/// Least share of the spread of times that is not common to both columns of the fit, 1 − r² of the weighted columns:
+/// below it a rate would come from differences that the looks themselves make.
 const LEAST_APART: f64 = 0.02;
 
 /// ln(b / a) of a block.
 ///
 /// # Errors
-/// Why it cannot be told.
+/// Why there is none.
 pub fn log_ratio(slices: &[ProcessSlice]) -> Result<f64, Gap> {
     let sum = |seconds: fn(&ProcessSlice) -> f64| slices.iter().map(seconds).sum::<f64>();
     let (alone_s, shared_s) = (sum(|one| one.alone_s), sum(|one| one.shared_s));
@@ -366,11 +366,11 @@ impl Kind for Scans {
 /// Kind of the finding that answers the study's question.
 const KIND: &str = "parallel-workers";
 
-/// A worker that comes too late for a scan in a hundred is no worker less.
+/// A shortfall of one worker in a hundred scans is ignored.
 const HARDLY: f64 = 0.01;
 
-/// One line: of the treatment with most processes of which a difference is shown, by the interval that holds for all
-/// treatments together; or why none has a ratio. `None` where ratios are there and none shows a difference.
+/// One line: for the treatment with the most processes among those with a shown difference, by the interval that holds
+/// for all treatments together; or why none has a ratio. `None` if there are ratios and none shows a difference.
 fn slower_workers(facts: &Facts<'_>) -> Option<Finding> {
     let all = &facts.analysis.get::<Parallel>()?.treatments;
     let shown: Vec<(&TreatmentParallel, &Ratio)> = all
@@ -378,7 +378,7 @@ fn slower_workers(facts: &Facts<'_>) -> Option<Finding> {
         .filter_map(|one| Some((one, one.ratio.as_ref()?)))
         .filter(|(_, ratio)| ratio.is_different())
         .collect();
-    // The first of those with as many processes, in the study's order: never by what came out.
+    // The first of those with as many processes, in the study's order: never by result.
     let most = shown.iter().rev().max_by(|(one, _), (other, _)| processes(one).total_cmp(&processes(other)));
     match most {
         Some((one, ratio)) => {
@@ -403,7 +403,7 @@ fn said(facts: &Facts<'_>, one: &TreatmentParallel, ratio: &Ratio, more: usize) 
     );
     if let Some(loss) = &one.equal_loss {
         text.push(prose!(
-            " Equal parts of the rows would have taken its processes {} longer than parts by their rates",
+            " Equal parts of the rows would have taken its processes {} longer than parts in proportion to their rates",
             loss
         ));
         match &one.idle_tail {
@@ -419,15 +419,15 @@ fn said(facts: &Facts<'_>, one: &TreatmentParallel, ratio: &Ratio, more: usize) 
     text
 }
 
-/// Why there is no ratio: what is said of the treatments with several processes.
+/// Why there is no ratio, for the treatments with several processes.
 fn unknown(all: &[TreatmentParallel]) -> Option<Finding> {
     let gaps = || all.iter().filter_map(|one| one.gap);
     let gap = gaps().find(|gap| *gap != Gap::OneProcess).or_else(|| gaps().next())?;
-    let text = format!("What a busy sibling costs a worker is not known: {}.", gap.words());
+    let text = format!("The cost of a busy sibling for a worker is unknown: {}.", gap.words());
     Some(finding("not-measurable", text, &[]))
 }
 
-/// Treatments whose scans had fewer processes than were asked for: what is said of a degree is of fewer then.
+/// Treatments whose scans had fewer processes than requested: results for a degree are then for fewer.
 fn too_few(facts: &Facts<'_>) -> Option<Finding> {
     let all = &facts.analysis.get::<Parallel>()?.treatments;
     let lacks = |one: &&TreatmentParallel| {
@@ -443,7 +443,7 @@ fn too_few(facts: &Facts<'_>) -> Option<Finding> {
     let clauses = limited(few.iter().map(clause), MAX_LISTED)?;
     Some(finding(
         "trust",
-        prose!("Trust: fewer processes took part in a scan than asked for: {}.", clauses),
+        prose!("Trust: fewer processes took part in a scan than requested: {}.", clauses),
         &names,
     ))
 }
@@ -451,15 +451,15 @@ fn too_few(facts: &Facts<'_>) -> Option<Finding> {
 /// Most processes whose shares are listed one by one.
 const MOST_SHARES: usize = 4;
 
-/// The section; `None` where nothing is known of processes.
+/// The section; `None` without data of processes.
 fn workers_section(facts: &Facts<'_>) -> Option<Section> {
     let all = &facts.analysis.get::<Parallel>()?.treatments;
     let about = prose!(
-        "Rows and times of each process are those of the scans' own answers. Where processes were comes from looks while \
-         they ran, some milliseconds apart: a sibling was busy where another process of the same scan was found on the \
-         other thread of its core. Equal parts: how much longer the scans would have taken with rows divided equally, at \
-         the rates that the processes had, than with rows divided by rate. Idle: the part of the processes' time in which \
-         they had ended and others had not, with the engine's own division."
+        "Rows and times of each process are from the scans' own answers. The logical CPUs of processes are from looks \
+         while they ran, some milliseconds apart: a sibling counts as busy if another process of the same scan was \
+         found on the other thread of its core. Equal parts: how much longer the scans would have taken with rows \
+         divided equally than with rows divided by rate, at the rates that the processes had. Idle: the part of the \
+         processes' time in which they had ended and others had not, with the engine's own division."
     );
     let mut legend = vec![prose!("[low, high]: {} interval over blocks.", set_percent(facts.level()))];
     legend.extend(Mark::ALL.map(Prose::sign));
@@ -478,7 +478,7 @@ fn table(facts: &Facts<'_>, all: &[TreatmentParallel]) -> Table {
         Column::figure("processes"),
         Column::text("rows by process").drop_at(1),
         Column::figure("sibling busy").drop_at(3),
-        Column::text("beside a busy sibling").shorten_at(5),
+        Column::text("with a busy sibling").shorten_at(5),
         Column::figure("equal parts"),
         Column::figure("idle"),
         Column::figure("looking").shown(Shown::Page),
@@ -492,7 +492,7 @@ fn table(facts: &Facts<'_>, all: &[TreatmentParallel]) -> Table {
         };
         let of_blocks = |text: String| match one.unsampled_scans {
             0 => text,
-            unsampled => format!("{text}, {unsampled} not looked at closely enough"),
+            unsampled => format!("{text}, {unsampled} with too few looks"),
         };
         vec![
             Cell::text(facts.label(&one.treatment, group)),
@@ -514,7 +514,7 @@ fn table(facts: &Facts<'_>, all: &[TreatmentParallel]) -> Table {
     Table::new("", columns, all.iter().map(row))
 }
 
-/// `27%, 26%, 24%, 23%`, or of more processes the most and the fewest.
+/// `27%, 26%, 24%, 23%`, or for more processes the most and the fewest.
 fn shares(shares: &[f64]) -> String {
     let words = |shares: &[f64]| shares.iter().map(|share| percent(*share)).collect::<Vec<_>>().join(", ");
     match shares {

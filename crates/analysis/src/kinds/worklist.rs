@@ -1,5 +1,5 @@
-//! Work lists: commands for each item of a list, by N jobs. What is compared is seconds per item; everything else is as
-//! of commands.
+//! Work lists: commands for each item of a list, by N jobs. Seconds per item are compared; everything else is as for
+//! commands.
 
 use super::command::{self, NOUNS};
 use crate::commands::{Commands, ELAPSED, IDLE_SHARE};
@@ -85,10 +85,10 @@ impl Kind for Worklists {
     }
 }
 
-/// Kinds of comparisons that sentences of their own tell of.
+/// Kinds of comparisons with sentences of their own.
 const REPORTED_KINDS: [&str; 3] = ["baseline", "jobs-step", "smt-whole"];
 
-/// All of it.
+/// All findings.
 pub fn worklist(facts: &Facts<'_>, commands: &Commands, list: &Worklist) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(item_s(facts, commands, list));
@@ -110,12 +110,12 @@ pub fn worklist(facts: &Facts<'_>, commands: &Commands, list: &Worklist) -> Vec<
     findings
 }
 
-/// The point after which no step gains.
+/// The last point with a gain.
 fn knee(series: &Series) -> usize {
     series.steps.iter().rposition(|step| step.speed.as_ref().is_some_and(gains)).map_or(0, |step| step + 1)
 }
 
-/// ` on all`; of a series that its schedule alone tells from others, `, one queue, as given`.
+/// ` on all`; for a series that differs from others in its schedule alone, `, one queue, as given`.
 fn place(series: &Series) -> String {
     match series.label.starts_with(&series.placement) {
         true => format!(" on {}", series.label),
@@ -127,7 +127,7 @@ fn gains(speed: &Ratio) -> bool {
     speed.is_higher()
 }
 
-/// Seconds per item with the fewest jobs and with as many as were of use.
+/// Seconds per item with the fewest jobs and with the useful number.
 fn item_s(facts: &Facts<'_>, commands: &Commands, list: &Worklist) -> Option<Finding> {
     let with = |point: &Point| prose!("{} with {}", &point.item_s_joint, jobs_words(point.jobs));
     let sentence = |series: &Series| {
@@ -158,7 +158,7 @@ fn item_s(facts: &Facts<'_>, commands: &Commands, list: &Worklist) -> Option<Fin
     })
 }
 
-/// From each number of jobs to the next, and where that stops to help.
+/// From each number of jobs to the next, and where more stops helping.
 fn steps(facts: &Facts<'_>, list: &Worklist) -> Option<Finding> {
     let mut evidence = Vec::new();
     let mut sentences = Vec::new();
@@ -180,7 +180,7 @@ fn steps(facts: &Facts<'_>, list: &Worklist) -> Option<Finding> {
     is_any.then(|| finding("jobs-step", Prose::join(sentences, " "), &evidence))
 }
 
-/// What the first step behind the knee shows.
+/// Result of the first step after the knee.
 fn end(facts: &Facts<'_>, series: &Series) -> String {
     let Some(Step { from, to, speed }) = series.steps.get(knee(series)) else {
         let most = series.points.last().map_or(0, |point| point.jobs);
@@ -190,24 +190,23 @@ fn end(facts: &Facts<'_>, series: &Series) -> String {
         Some(speed) if speed.is_lower() => format!("{} are slower than {from}.", jobs_words(*to)),
         Some(speed) if speed.is_same() => {
             let margin = numbers::set_percent(facts.study.design.margin);
-            format!("{} add nothing to {from} (within {margin}).", jobs_words(*to))
+            format!("{} are no faster than {from} (within {margin}).", jobs_words(*to))
         }
         _ => match speed.as_ref().and_then(|speed| Some((Guess::of(speed)?, speed.margin))) {
             Some((guess, margin)) => {
                 let best = if guess.is_above { to } else { from };
                 let likely = likely(guess, &jobs_words(*to), margin);
                 format!(
-                    "Whether {} do more than {from} is not decided; best guess {best} ({likely}).",
+                    "Whether {} are faster than {from} is not decided; best guess {best} ({likely}).",
                     jobs_words(*to)
                 )
             }
-            None => format!("Whether {} do more than {from} is not decided.", jobs_words(*to)),
+            None => format!("Whether {} are faster than {from} is not decided.", jobs_words(*to)),
         },
     }
 }
 
-/// Both threads of every core against one, and other placements beside each other; where there is no SMT,
-/// that there is none to compare.
+/// Both threads of every core against one, and other pairs of placements; without SMT, that there is none to compare.
 fn placements(facts: &Facts<'_>, list: &Worklist) -> Vec<Finding> {
     let mut sides: Vec<(&str, &str)> = Vec::new();
     let pairs = || list.pairs.iter().filter(|pair| pair.kind == "placement");
@@ -240,7 +239,7 @@ fn placements(facts: &Facts<'_>, list: &Worklist) -> Vec<Finding> {
     found
 }
 
-/// What jobs had nothing left to do.
+/// Idle time of jobs at the end.
 fn idle(list: &Worklist) -> Option<Finding> {
     let mut names = Vec::new();
     let mut all = Vec::new();
@@ -255,7 +254,7 @@ fn idle(list: &Worklist) -> Option<Finding> {
     }
     (!all.is_empty()).then(|| {
         let text = prose!(
-            "Share of their time in which jobs had nothing left to do at the end: {}.",
+            "Share of time in which jobs had nothing left to do at the end: {}.",
             Prose::join(all, "; ")
         );
         finding("idle-tail", text, &names)
@@ -291,7 +290,7 @@ fn of_computed(facts: &Facts<'_>, list: &Worklist) -> Option<Finding> {
     let mut names = Vec::new();
     let mut clauses = Vec::new();
     for series in list.series.iter().filter(several) {
-        // As many jobs as were of use; where that is one, the fewest of which there is a schedule.
+        // The useful number of jobs; if that is one, the fewest of which there is a schedule.
         let points = || series.points.iter().filter(|point| !point.computed.is_empty());
         let best = series.points.get(knee(series)).filter(|point| !point.computed.is_empty());
         let Some(point) = best.or_else(|| points().next()) else { continue };
@@ -316,9 +315,9 @@ fn of_computed(facts: &Facts<'_>, list: &Worklist) -> Option<Finding> {
     list.series.iter().find(several)?;
     let why = match list.items {
         Some(items) if (items as usize) < MAX_SPANS => "no run reported the times of its items".to_owned(),
-        _ => format!("of lists of {MAX_SPANS} items and more not every item's time is kept"),
+        _ => format!("the times of single items are not all kept for lists of {MAX_SPANS} items or more"),
     };
-    let text = format!("What another schedule would have taken is not computed: {why}.");
+    let text = format!("The time of other schedules is not computed: {why}.");
     Some(finding("not-measurable", text, &[]))
 }
 
@@ -333,7 +332,7 @@ fn label_in<'a>(list: &'a Worklist, treatment: &'a str) -> &'a str {
     list.series.iter().find(has).map_or(treatment, |series| &series.label)
 }
 
-/// The estimate that a speed comes from, by name.
+/// Name of the estimate of a speed.
 fn name<'a>(facts: &Facts<'a>, top: &str, under: &str) -> Option<&'a str> {
     let ((_, top), (_, under)) = facts.study.treatment(top).zip(facts.study.treatment(under))?;
     let (comparison, _) = between(facts.study, top, under)?;
@@ -341,12 +340,12 @@ fn name<'a>(facts: &Facts<'a>, top: &str, under: &str) -> Option<&'a str> {
     facts.analysis.estimates.iter().find(is_own).map(|estimate| estimate.name.as_str())
 }
 
-/// `1.83x [1.80, 1.86]`; where no difference is shown, that, and why where the interval alone would show one.
+/// `1.83x [1.80, 1.86]`; if no difference is shown, that, and why if the interval alone would show one.
 fn judged(speed: &Ratio) -> Prose {
     prose!("{}{}", speed, answered(speed))
 }
 
-/// What is done for which items, and how, as far as it is the same for all treatments.
+/// What is done for which items, and how, if it is the same for all treatments.
 fn scope_of(study: &Study) -> Option<String> {
     let all: Vec<WorklistOptions> = study
         .treatments
@@ -361,22 +360,22 @@ fn scope_of(study: &Study) -> Option<String> {
         None => format!("recipe {}", first.recipe),
     };
     let list = match &first.list {
-        Some(_) => "a list of yours".to_owned(),
+        Some(_) => "the user's list".to_owned(),
         None if first.recipe == "noop" => format!("{} numbers", first.files),
-        // What was made may be more: an engine's smallest database has a size.
-        None => format!("{} made items ({} asked for)", first.files, bytes(first.total_bytes)),
+        // More may have been made: an engine's smallest database has a size.
+        None => format!("{} made items ({} requested)", first.files, bytes(first.total_bytes)),
     };
     let order = alike(|options, first| options.order == first.order).then_some(match first.order {
         Order::Given => "in the order of the list",
         Order::Largest => "the largest first",
-        Order::Shuffled => "in an order drawn for each block",
+        Order::Shuffled => "in a random order for each block",
     });
     let feed = alike(|options, first| options.feed == first.feed).then_some(match first.feed {
         Feed::Queue => "one queue",
         Feed::Split => "fixed parts",
     });
     let cold = alike(|options, first| options.cold == first.cold).then_some(match first.cold {
-        true => "put out of the page cache before each run",
+        true => "evicted from the page cache before each run",
         false => "as the run before left the page cache",
     });
     let how = [order, feed, cold].into_iter().flatten().map(str::to_owned);
@@ -386,7 +385,7 @@ fn scope_of(study: &Study) -> Option<String> {
 /// Most runs that are drawn item by item.
 const MAX_TIMELINES: usize = 6;
 
-/// The speed over the number of jobs before a point.
+/// The speed relative to the number of jobs before a point.
 fn step<'a>(series: &'a Series, point: &Point) -> Option<&'a Ratio> {
     series.steps.iter().find(|step| step.to == point.jobs)?.speed.as_ref()
 }
@@ -404,22 +403,22 @@ fn series_of<'a>(lists: &'a Worklist, treatment: &'a str) -> &'a str {
     has(treatment).or_else(|| has(first)).map_or(treatment, |series| &series.label)
 }
 
-/// The first paragraph of the headline's section speaks of the list.
+/// The first paragraphs of the headline's section, about the list.
 pub fn about_lists(sections: &mut [Section], runs: &Commands) {
     let Some(outcome) = sections.first_mut() else { return };
     outcome.blocks.retain(|block| !matches!(block, Block::Text(_, Shown::Page)));
-    let others = if runs.differs { " (the first of several, which differ by treatment)" } else { "" };
+    let others = if runs.differs { " (the first of several; treatments differ in it)" } else { "" };
     let command =
         (!runs.command.is_empty()).then(|| prose!("The command for each item{}: {}", others, &runs.command));
     let ratios = prose!(
-        "A run is the whole list. A ratio is a treatment over its baseline, which runs twice in every block; one of \
-         seconds per item is the inverse of a speed. Better and worse say which side of 1 is meant."
+        "A run is the whole list. A ratio is a treatment over its baseline, which runs twice in every block; a ratio \
+         of seconds per item is the inverse of a speed. Better and worse say which side of 1 it is on."
     );
     let texts = command.into_iter().chain([ratios]).map(|text| Block::Text(text, Shown::Page));
     outcome.blocks.splice(0..0, texts);
 }
 
-/// The section of jobs; none where nothing was measured.
+/// The section of jobs; none if nothing was measured.
 pub fn jobs(facts: &Facts<'_>, lists: &Worklist) -> Option<Section> {
     points(lists).next()?;
     let items = lists.items.map(|items| counted(items as usize, "item"));
@@ -452,14 +451,14 @@ fn about(lists: &Worklist, items: Option<String>) -> Vec<Prose> {
     let items = items.map(|items| format!("{items} in the list. ")).unwrap_or_default();
     let step = match is_sweep(lists) {
         true => {
-            "A step is the speed over the next smaller number of jobs, the inverse of the ratio of seconds per item, with an \
-             interval that is adjusted for all comparisons. "
+            "A step is the speed over the next smaller number of jobs, the inverse of the ratio of seconds per item, \
+             with an interval adjusted for all comparisons. "
         }
         false => "",
     };
     vec![
         prose!(
-            "{}Recipe: {}. A job does one item at a time, and takes the next when it is done; a run is the whole list.",
+            "{}Recipe: {}. A job does one item at a time, and takes the next when done; a run is the whole list.",
             items,
             &lists.recipe
         ),
@@ -510,7 +509,7 @@ fn pairs(lists: &Worklist) -> Option<Table> {
     (!table.rows.is_empty()).then_some(table)
 }
 
-/// Times by schedules that were not run; with one job there is but one.
+/// Times by schedules that were not run; with one job there is only one.
 fn computed(lists: &Worklist) -> Option<Table> {
     let several = points(lists).filter(|(_, point)| point.jobs > 1);
     let rows = several.flat_map(|(series, point)| {
@@ -529,7 +528,7 @@ fn computed(lists: &Worklist) -> Option<Table> {
         Column::figure("list").shorten_at(1),
         Column::figure("time over the run's").shorten_at(1),
     ];
-    let caption = "The whole list by other schedules: computed from the same runs' items, not run";
+    let caption = "The whole list by other schedules, computed from the items of the same runs";
     let table = Table::new(caption, columns, rows);
     (!table.rows.is_empty()).then_some(table)
 }
@@ -548,8 +547,8 @@ fn sweep(facts: &Facts<'_>, lists: &Worklist, table: Table) -> Figure {
         wide: true,
         title: facts.titled("Items by number of jobs", ""),
         description: format!(
-            "With {level} intervals, on logarithmic scales, so that a slope is a gain wherever it stands. At each segment \
-             the step of speed, heavy where it is an effect. The thin line is perfect scaling."
+            "With {level} intervals, on logarithmic scales, so that a slope is a gain at any point. At each segment \
+             the step of speed, bold if it is an effect. The thin line is perfect scaling."
         ),
         table,
     }
@@ -590,8 +589,8 @@ fn job_line(series: &Series, scale: f64) -> JobLine {
     }
 }
 
-/// The runs that are drawn, with their numbers of jobs, in the order of the study: those with most jobs. One job is
-/// never idle before the end, so it is drawn only where nothing else is.
+/// The runs that are drawn, with their numbers of jobs, in study order: those with the most jobs. One job is never idle
+/// before the end, so it is drawn only if there is nothing else.
 fn drawn<'a>(facts: &Facts<'_>, lists: &'a Worklist) -> Vec<(u32, &'a Timeline)> {
     let jobs = |timeline: &Timeline| {
         let most = timeline.bars.iter().map(|bar| bar.job + 1).max().unwrap_or(0);
@@ -611,7 +610,7 @@ fn drawn<'a>(facts: &Facts<'_>, lists: &'a Worklist) -> Vec<(u32, &'a Timeline)>
 
 fn timelines(facts: &Facts<'_>, lists: &Worklist, drawn: &[(u32, &Timeline)]) -> Figure {
     let which = match lists.timelines.len() > drawn.len() {
-        true => " Runs of one job are left out, and of many treatments those with few.",
+        true => " Runs of one job are left out, as are those with few jobs if there are many treatments.",
         false => "",
     };
     Figure {
@@ -619,8 +618,8 @@ fn timelines(facts: &Facts<'_>, lists: &Worklist, drawn: &[(u32, &Timeline)]) ->
         wide: true,
         title: facts.titled("One run, item by item", ""),
         description: format!(
-            "Of each treatment the run of median time: a row is a job, a bar an item. Shaded is the time in which a job \
-             had nothing left to do.{which} `threadwise export --what items` writes every item of every run."
+            "The run of median time of each treatment: a row is a job, a bar an item. Shaded is the time in which a \
+             job had nothing left to do.{which} `threadwise export --what items` writes every item of every run."
         ),
         table: by_job(facts, drawn).shown(Shown::Page),
     }
@@ -631,7 +630,7 @@ fn end_s(timeline: &Timeline) -> f64 {
     timeline.bars.iter().map(|bar| bar.start_s + bar.elapsed_s).fold(0.0, f64::max)
 }
 
-/// When each job ended its last item; 0 where it had none.
+/// End of each job's last item; 0 if it had none.
 fn ends(jobs: u32, timeline: &Timeline) -> Vec<f64> {
     let mut ends = vec![0.0; jobs as usize];
     for bar in &timeline.bars {
@@ -660,7 +659,7 @@ fn chart(facts: &Facts<'_>, jobs: u32, timeline: &Timeline) -> TimelineChart {
     }
 }
 
-/// What each job of the drawn runs did.
+/// Work of each job of the drawn runs.
 fn by_job(facts: &Facts<'_>, drawn: &[(u32, &Timeline)]) -> Table {
     let mut rows = Vec::new();
     for (jobs, timeline) in drawn {

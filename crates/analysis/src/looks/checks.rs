@@ -1,10 +1,10 @@
 //! Checks that refuse a ratio by state.
 //!
-//! Five of them are tests of equivalence: their interval must lie within a fifth of the ratio's logarithm,
-//! since a test that finds nothing proves nothing (Schuirmann, "A comparison of the two one-sided tests
-//! procedure", J. Pharmacokin. Biopharm. 15, 1987). They are negative controls: things that a state of the
-//! treatment's logical CPUs cannot change (Lipsitch, Tchetgen Tchetgen, Cohen, "Negative controls",
-//! Epidemiology 21, 2010). The sixth is a positive one: a pair of WIDE must lose its core's width.
+//! Five of them are tests of equivalence: their interval must lie within a fifth of the ratio's logarithm, since a test
+//! that finds nothing proves nothing (Schuirmann, "A comparison of the two one-sided tests procedure", J. Pharmacokin.
+//! Biopharm. 15, 1987). They are negative controls: things that a state of the treatment's logical CPUs cannot change
+//! (Lipsitch, Tchetgen Tchetgen, Cohen, "Negative controls", Epidemiology 21, 2010). The sixth is a positive control: a
+//! pair of WIDE must lose its core's width.
 
 use super::contrast::{BlockContrast, Unit, by_block};
 use super::effect::{compared, unit_of};
@@ -33,11 +33,11 @@ pub enum Check {
 }
 
 impl Check {
-    /// All of them, in the order in which they are shown.
+    /// All checks, in display order.
     pub const ALL: [Self; 6] =
         [Self::Prevalence, Self::Twin, Self::Baseline, Self::Chain, Self::Next, Self::Wide];
 
-    /// One number for each block that has one: a logarithm, of [`Check::Prevalence`] a difference of shares.
+    /// One number for each block that has one: a logarithm, or for [`Check::Prevalence`] a difference of shares.
     pub fn by_block(self, rows: &[Row], rounds: &[Round]) -> Vec<BlockContrast> {
         match self {
             Self::Prevalence => prevalence(rows),
@@ -78,8 +78,8 @@ fn probed(round: &Round, rate: impl Fn(&Row) -> Option<f64>) -> Option<Unit> {
     Some(Unit { block: row.block, stratum: 0, is_same, top: Amount::rate(rate(row)?), below: [None; 2] })
 }
 
-/// A round by the state of the next one, where both looks around the treatment's slice agree: else the next
-/// state would say what the slice itself had already gone through.
+/// A round by the state of the next one, if both looks around the treatment's slice agree: otherwise the next state
+/// would reflect what the slice itself had been through.
 fn next(pair: &[Round]) -> Option<Unit> {
     let [this, next] = pair else { return None };
     let (now, then) = (this.treatment, next.treatment);

@@ -1,4 +1,4 @@
-//! What may be said of a comparison by state: whether states occur often enough, the ratio, what refuses it.
+//! Claims about a comparison by state: whether states occur often enough, the ratio, what refuses it.
 
 use super::checks::Check;
 use super::contrast::{Contrast, pooled};
@@ -14,7 +14,7 @@ use threadwise_document::Interval;
 use threadwise_statistics::holm;
 use threadwise_study::{Moment, Study};
 
-/// A size is claimed below this share of slices whose looks disagree, else a direction alone.
+/// Largest share of slices with disagreeing looks for a claim of size; above it only a direction is claimed.
 pub const MAX_DISAGREEMENT: f64 = 0.05;
 
 /// A check's interval must lie within this part of the ratio's logarithm.
@@ -23,15 +23,15 @@ pub const CHECK_LIMIT: f64 = 0.2;
 /// Circular shifts that are drawn.
 pub const SHIFTS: u32 = 999;
 
-/// How the ratio is tested.
+/// Parameters of the test of a ratio.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Level {
-    /// Intervals of ratios are at level 1 − `alpha`; those of checks at 1 − 2`alpha`, so that each passes at
-    /// its limit with probability `alpha`.
+    /// Intervals of ratios are at level 1 − `alpha`; those of checks at 1 − 2`alpha`, so that each passes at its limit
+    /// with probability `alpha`.
     pub alpha: f64,
     /// Circular shifts that are drawn.
     pub shifts: u32,
-    /// What they are drawn by.
+    /// Seed of the draws.
     pub seed: u64,
 }
 
@@ -40,15 +40,15 @@ pub struct Level {
 pub struct Checked {
     /// What is checked.
     pub check: Check,
-    /// What was found; `None` where there is too little to compare. Of [`Check::Prevalence`] the difference of
-    /// shares times the absolute value of the ratio's logarithm.
+    /// The result; `None` if there is too little to compare. For [`Check::Prevalence`] the difference of shares times
+    /// the absolute value of the ratio's logarithm.
     pub contrast: Option<Contrast>,
-    /// Its interval must lie within ± this; `None` where it must lie below 0 instead.
+    /// Its interval must lie within ± this; if `None`, below 0.
     pub limit: Option<f64>,
 }
 
 impl Checked {
-    /// Whether the ratio stands as far as this goes.
+    /// Whether the check passes.
     pub fn passed(&self) -> bool {
         let Some(contrast) = self.contrast else { return false };
         match self.limit {
@@ -58,7 +58,7 @@ impl Checked {
     }
 }
 
-/// What is claimed.
+/// A claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Claim {
@@ -72,7 +72,7 @@ pub enum Claim {
     Refused,
 }
 
-/// The ratio by state, with all that belongs to it; logarithms.
+/// The ratio by state, with its checks; logarithms.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ByState {
     /// d on one core less d on different cores, by the look before the slice.
@@ -84,7 +84,7 @@ pub struct ByState {
     /// The ratio where both looks around the slice agree: for comparison only.
     #[serde(rename = "both_looks")]
     pub agreed: Option<Contrast>,
-    /// Slope over blocks, beside the ratio within them.
+    /// Slope over blocks, for comparison with the ratio within them.
     #[serde(rename = "between_blocks")]
     pub between: Option<Contrast>,
     /// Share of slices whose looks before and after disagree.
@@ -93,7 +93,7 @@ pub struct ByState {
     /// In the order of [`Check::ALL`].
     #[serde(skip)]
     pub checks: Vec<Checked>,
-    /// What may be said.
+    /// The claim.
     pub claim: Claim,
 }
 
@@ -102,8 +102,8 @@ pub struct ByState {
 pub enum Outcome {
     /// No; how many blocks it would take.
     Closed(Needed),
-    /// Not all of the treatment's logical CPUs were looked at: that those which were are clear does not make it clear,
-    /// so that nothing is compared, nor counted.
+    /// Not all of the treatment's logical CPUs were looked at: the treatment is not known to be clear if those that
+    /// were are, so nothing is compared or counted.
     NotWhole(Coverage),
     /// Yes.
     Open(Box<ByState>),
@@ -116,18 +116,18 @@ pub struct Effect {
     pub comparison: String,
     /// Name of the treatment.
     pub treatment: String,
-    /// How many logical CPUs it has.
+    /// Number of its logical CPUs.
     pub cpus: usize,
-    /// How often the states were seen; never, where not all of them were looked at.
+    /// How often the states were seen; never, if not all of them were looked at.
     pub seen: Seen,
-    /// The ratio by state, or how long it would take.
+    /// The ratio by state, or how long a study it would take.
     pub outcome: Outcome,
-    /// What states explain of the spread.
+    /// How much of the spread states explain.
     pub spread: Spread,
 }
 
 impl Effect {
-    /// The ratio by state where the gate is open.
+    /// The ratio by state, if the gate is open.
     pub fn by_state(&self) -> Option<&ByState> {
         match &self.outcome {
             Outcome::Open(by_state) => Some(by_state),
@@ -155,10 +155,10 @@ pub struct Effects {
     pub checks_level: f64,
 }
 
-/// Ratios by state of a study, with intervals at level 1 − `alpha`; `None` where it has no looks, where its slices
-/// are long (what is seen during a slice came after its treatment began, and may be its doing), or where no
-/// treatment of two logical CPUs and more is compared with a baseline of two. Claims of several treatments
-/// are adjusted together by Holm's procedure.
+/// Ratios by state of a study, with intervals at level 1 − `alpha`; `None` if it has no looks, if its slices are long
+/// (what is seen during a slice came after its treatment began, and may be its effect), or if no treatment of two or
+/// more logical CPUs is compared with a baseline of two. Claims of several treatments are adjusted together by Holm's
+/// procedure.
 pub fn effects(study: &Study, slices: &[LookedAt<'_>], alpha: f64) -> Option<Effects> {
     if slices.iter().all(|slice| slice.looks.is_empty()) || moment(slices) != Moment::Before {
         return None;
@@ -196,7 +196,7 @@ fn open(effect: &mut Effect) -> Option<&mut ByState> {
     }
 }
 
-/// One comparison from its rows, in order of time; of the treatment its name and how many logical CPUs it has.
+/// One comparison from its rows, in order of time, with the treatment's name and number of logical CPUs.
 pub fn effect(comparison: &str, (treatment, cpus): (&str, usize), rows: &[Row], level: Level) -> Effect {
     let rounds = rounds(rows);
     let seen = Seen::new(rows, &rounds);
@@ -212,7 +212,7 @@ pub fn effect(comparison: &str, (treatment, cpus): (&str, usize), rows: &[Row], 
     }
 }
 
-/// The ratio by state and its checks; `None` where no block has both states.
+/// The ratio by state and its checks; `None` if no block has both states.
 pub fn by_state(rows: &[Row], level: Level) -> Option<ByState> {
     let rounds = rounds(rows);
     let estimate = pooled(&by_look_before(&rounds))?;

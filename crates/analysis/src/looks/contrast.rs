@@ -1,8 +1,8 @@
 //! The difference of a logarithm between two states, within blocks, and its interval over blocks.
 //!
-//! A block compares its slices of one state with its own of the other, so that nothing that differs between
-//! blocks enters (a fixed-effects or "within" estimator; Wooldridge, *Econometric Analysis of Cross Section
-//! and Panel Data*, 2nd edition, chapter 10); the interval is Student's t over blocks.
+//! A block compares its slices of one state with its own of the other, so that differences between blocks have no
+//! effect (a fixed-effects or "within" estimator; Wooldridge, *Econometric Analysis of Cross Section and Panel Data*,
+//! 2nd edition, chapter 10); the interval is Student's t over blocks.
 
 use super::rows::Amount;
 use serde::ser::SerializeStruct;
@@ -16,13 +16,13 @@ use threadwise_statistics::correlation::inflation;
 pub struct Unit {
     /// Block.
     pub block: u32,
-    /// Compared with units of the same stratum of the block only.
+    /// Compared only with units of the same stratum of the block.
     pub stratum: u8,
-    /// Whether it is in the state on one core, or in the one that this is compared with.
+    /// Whether it is in the state on one core, or in the reference state.
     pub is_same: bool,
-    /// What is measured.
+    /// The measured amount.
     pub top: Amount,
-    /// What it is measured against; the mean of the logarithms of both where there are two.
+    /// The reference amount; of two, the mean of the logarithms.
     pub below: [Option<Amount>; 2],
 }
 
@@ -61,7 +61,7 @@ impl Cell {
     }
 }
 
-/// The difference between two cells and its weight; `None` where one has fewer units than `at_least`.
+/// The difference between two cells and its weight; `None` if one has fewer units than `at_least`.
 pub(super) fn difference(same: &Cell, other: &Cell, at_least: u32) -> Option<(f64, f64)> {
     if same.count < at_least || other.count < at_least {
         return None;
@@ -71,8 +71,8 @@ pub(super) fn difference(same: &Cell, other: &Cell, at_least: u32) -> Option<(f6
     d.is_finite().then_some((d, n * m / (n + m)))
 }
 
-/// One number for each block that has at least `at_least` units of both states, in block order. Strata of a
-/// block are weighted by their harmonic counts.
+/// One number for each block that has at least `at_least` units of both states, in block order. Strata of a block are
+/// weighted by their harmonic counts.
 pub fn by_block(units: impl IntoIterator<Item = Unit>, at_least: u32) -> Vec<BlockContrast> {
     let mut cells: BTreeMap<(u32, u8), [Cell; 2]> = BTreeMap::new();
     for unit in units {
@@ -95,11 +95,11 @@ pub fn by_block(units: impl IntoIterator<Item = Unit>, at_least: u32) -> Vec<Blo
     found.map(|(block, (_, sum, weight))| BlockContrast { block, d: sum / weight, weight }).collect()
 }
 
-/// Mean over blocks, weighted by the information in each, with the robust standard error of such a mean
-/// (White, Econometrica 48, 1980; MacKinnon, White, J. Econometrics 29, 1985, their HC1): a block with two
-/// rounds of a state tells less than one with ten, and how much less need not be known for the interval to
-/// hold. The quantile is Student's with n − 1 degrees of freedom. Positive correlation of neighbouring blocks
-/// widens it by the rule of [`MeanEstimate`]. With equal weights it is [`MeanEstimate::of`].
+/// Mean over blocks, weighted by the information in each, with the robust standard error of such a mean (White,
+/// Econometrica 48, 1980; MacKinnon, White, J. Econometrics 29, 1985, their HC1): a block with two rounds of a state
+/// has less information than one with ten, and the interval holds without knowing how much less. The quantile is
+/// Student's with n − 1 degrees of freedom. Positive correlation of neighbouring blocks widens it by the rule of
+/// [`MeanEstimate`]. With equal weights it is [`MeanEstimate::of`].
 ///
 /// Degenerate cases: no block gives `None`, one block an infinite interval.
 pub fn pooled(blocks: &[BlockContrast]) -> Option<MeanEstimate> {
@@ -126,12 +126,12 @@ pub struct Contrast {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// Blocks that it comes from.
+    /// Number of blocks.
     pub blocks: u32,
 }
 
 impl Serialize for Contrast {
-    /// As a ratio, without the ends that one block does not have.
+    /// As a ratio; one block has no ends.
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let ratio = |log: f64| log.is_finite().then(|| log.exp());
         let mut fields = to.serialize_struct("Contrast", 4)?;
@@ -155,7 +155,7 @@ impl Contrast {
         Self { mean: self.mean * by, low: self.low * by, high: self.high * by, ..self }
     }
 
-    /// Whether the interval leaves out 0.
+    /// Whether the interval excludes 0.
     pub fn leaves_out_0(&self) -> bool {
         self.low > 0.0 || self.high < 0.0
     }

@@ -1,17 +1,15 @@
-//! Which looks the shares of states are counted from: those right before slices, or those during long ones.
+//! Which looks are counted for the shares of states: those right before slices, or those during long ones.
 //!
-//! Looks around a slice of some minutes say nothing of the minutes between. Slices that are longer than
-//! [`LONG_NS`] have looks during them again and again (docs/PROBE.md, "Looks"), of which each stands for the same
-//! part of its slice.
+//! Looks around a slice of some minutes say nothing about the minutes between. Slices longer than [`LONG_NS`] have
+//! repeated looks during them (docs/PROBE.md, "Looks"), each of which represents the same part of its slice.
 
 use super::states::{Judged, LookedAt};
 use threadwise_study::Moment;
 
-/// Slices that are longer have looks during them at equal distances, nanoseconds.
+/// Longer slices have looks during them at equal distances, nanoseconds.
 pub const LONG_NS: u64 = 200_000_000;
 
-/// The moment whose looks count: during slices where most of the measured time is that of long slices, else before
-/// them.
+/// The moment whose looks count: during slices if most of the measured time is that of long slices, else before them.
 pub fn moment(slices: &[LookedAt<'_>]) -> Moment {
     let (mut long_ns, mut all_ns) = (0_u128, 0_u128);
     for window_ns in slices.iter().map(|one| one.slice.window_ns) {
@@ -21,20 +19,20 @@ pub fn moment(slices: &[LookedAt<'_>]) -> Moment {
     if 2 * long_ns > all_ns { Moment::During } else { Moment::Before }
 }
 
-/// A look that counts, or a slice of which no look tells.
+/// A look that counts, or a slice without one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Counted<'l, 'r> {
     /// The slice that it belongs to.
     pub(super) slice: &'l LookedAt<'r>,
-    /// The look; `None` for a slice that counts and has none: nothing is known of it.
+    /// The look; `None` for a slice that counts without a look: its state is unknown.
     pub(super) judged: Option<&'l Judged<'r>>,
-    /// How much it counts in its block.
+    /// Its weight in its block.
     pub(super) weight: f64,
 }
 
-/// Looks of a moment. Before slices it is the last one of each, and all count alike; slices without one are left
-/// out. During slices all looks of one slice together count by its time, and a slice without one does, too: short
-/// ones have none, and to leave them out would make the others stand for them.
+/// Looks of a moment. Before slices it is the last one of each, all of equal weight; slices without one are left out.
+/// During slices all looks of one slice together weigh its time, and so does a slice without one: short ones have none,
+/// and the others must not represent them.
 pub(super) fn counted<'l, 'r>(slices: &'l [LookedAt<'r>], moment: Moment) -> Vec<Counted<'l, 'r>> {
     let mut all = Vec::new();
     for slice in slices {

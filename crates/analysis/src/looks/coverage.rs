@@ -1,8 +1,8 @@
 //! How many of some logical CPUs were looked at.
 //!
-//! A look is at 16 logical CPUs at most (`threadwise_study::looked_at`). What it says of a treatment with more is said of
-//! those that it saw: that they were clear does not make the treatment clear, and two of a treatment on one core are
-//! seen where both were looked at.
+//! A look is at 16 logical CPUs at most (`threadwise_study::looked_at`). For a treatment with more it describes only
+//! those that it saw: if they were clear, the treatment need not be, and two of a treatment on one core are seen only
+//! if both were looked at.
 
 use super::states::{LookedAt, Shares};
 use serde::Serialize;
@@ -20,7 +20,7 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Of one look.
+    /// Coverage of one look.
     fn new(cpus: &CpuSet, shares: &Shares) -> Self {
         let looked_at = shares.iter().filter(|(cpu, _)| cpus.contains(*cpu)).count();
         Self { cpus: cpus.len() as u32, looked_at: looked_at as u32 }
@@ -31,7 +31,7 @@ impl Coverage {
         self.looked_at >= self.cpus
     }
 
-    /// The one in which the smaller share was looked at; of equal shares the one of more.
+    /// The one with the smaller share; of equal shares the one with more logical CPUs.
     fn least(self, other: Self) -> Self {
         let share = |one: Self, two: Self| u64::from(one.looked_at) * u64::from(two.cpus);
         match share(self, other).cmp(&share(other, self)) {
@@ -48,8 +48,7 @@ impl Coverage {
     }
 }
 
-/// The logical CPUs of each slice's run in the looks at it: the look that saw the smallest share of them. `None` without
-/// looks.
+/// Coverage of each slice's run by its looks: that of the look with the smallest share. `None` without looks.
 pub fn of_runs<'l>(slices: impl IntoIterator<Item = &'l LookedAt<'l>>) -> Option<Coverage> {
     let of_slice = |slice: &LookedAt<'_>| {
         let cpus: CpuSet = slice.run.cpus.iter().copied().collect();
@@ -58,8 +57,7 @@ pub fn of_runs<'l>(slices: impl IntoIterator<Item = &'l LookedAt<'l>>) -> Option
     slices.into_iter().filter_map(of_slice).reduce(Coverage::least)
 }
 
-/// The logical CPUs of all treatments of a block in its looks: the look that saw the smallest share of them. `None`
-/// without looks.
+/// Coverage of all treatments of a block by its looks: that of the look with the smallest share. `None` without looks.
 pub fn of_blocks(slices: &[LookedAt<'_>]) -> Option<Coverage> {
     let mut blocks: BTreeMap<u32, CpuSet> = BTreeMap::new();
     for slice in slices {

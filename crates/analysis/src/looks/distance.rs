@@ -1,20 +1,20 @@
-//! Near and far: how long a cache line takes between different cores, in the levels that the machine shows.
+//! Near and far: how long a cache line takes between different cores, by the levels of the machine.
 //!
-//! No fixed times tell the same last-level cache from another one: a line inside one cache of a large mesh takes
-//! longer than one between two small ones of another machine. The levels are those of the study's own lines, with
-//! a valley of their density between them (`threadwise_study::look::valleys`).
+//! No fixed times separate one last-level cache from two: a line inside one cache of a large mesh takes longer than one
+//! between two small ones of another machine. The levels are those of the study's own lines, separated by a valley of
+//! their density (`threadwise_study::look::valleys`).
 
 use super::shares::BlockShares;
 use serde::Serialize;
 use threadwise_document::Interval;
 use threadwise_study::look::valleys::{cuts, level_of};
 
-/// One line in so many may be odd at each end, since an interrupt may fall into every batch of a look.
+/// One in this many lines may be odd at each end, since an interrupt may fall into every batch of a look.
 const ODD: usize = 100;
-/// A level holds at least this share of the lines, and at least so many.
+/// Least share, and least number, of the lines in a level.
 const LEVEL_SHARE: f64 = 0.02;
 const LEVEL_LINES: usize = 5;
-/// Range that is shown of a level.
+/// Displayed range of a level.
 const SHOWN: [f64; 3] = [0.05, 0.5, 0.95];
 
 /// A line between two logical CPUs on different cores.
@@ -24,20 +24,20 @@ pub(super) struct Line {
     pub(super) block: u32,
     /// One move, nanoseconds.
     pub(super) line_ns: f64,
-    /// Which of the study's treatments both belong to in this look, if one's slice followed.
+    /// Which of the study's treatments both belong to in this look, if its slice followed.
     pub(super) treatment: Option<usize>,
 }
 
 /// A level of lines between different cores, nearest first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Distance {
-    /// 5th percentile of its lines, nanoseconds a move.
+    /// 5th percentile of its lines, nanoseconds per move.
     pub line_ns_p5: f64,
     /// Median.
     pub line_ns_p50: f64,
     /// 95th percentile.
     pub line_ns_p95: f64,
-    /// Its lines.
+    /// Number of its lines.
     pub lines: u32,
     /// Share of all lines between different cores.
     pub share: Interval,
@@ -54,7 +54,7 @@ pub(super) fn boundaries(lines: &[Line]) -> Vec<f64> {
     loop {
         let mut counts = vec![0; cuts.len() + 1];
         kept.iter().for_each(|line_ns| counts[level_of(&cuts, *line_ns)] += 1);
-        // Few lines are strays of the level beside them.
+        // A few lines are strays of the adjacent level.
         match counts.iter().position(|count| *count < least) {
             Some(few) if !cuts.is_empty() => drop(cuts.remove(few.saturating_sub(1))),
             _ => return cuts,

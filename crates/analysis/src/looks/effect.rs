@@ -1,10 +1,9 @@
-//! The ratio by state: a treatment's speed in rounds in which its logical CPUs were on one core, over that in
-//! rounds in which each had a core for itself.
+//! The ratio by state: a treatment's speed in rounds in which its logical CPUs were on one core, over that in rounds in
+//! which each had its own core.
 //!
-//! Method: docs/METHODOLOGY.md, "Where slices ran: ratios by state". Between and within: Mundlak, "On the
-//! pooling of time series and cross section data", Econometrica 46 (1978). Circular shifts: Lancaster et al.,
-//! "Surrogate data for hypothesis testing of physical systems", Physics Reports 748 (2018); the +1: Phipson,
-//! Smyth 2010.
+//! Method: docs/METHODOLOGY.md, "Where slices ran: ratios by state". Between and within: Mundlak, "On the pooling of
+//! time series and cross section data", Econometrica 46 (1978). Circular shifts: Lancaster et al., "Surrogate data for
+//! hypothesis testing of physical systems", Physics Reports 748 (2018); the +1: Phipson, Smyth 2010.
 
 use super::contrast::{BlockContrast, Cell, Unit, by_block, difference};
 use super::gate::MIN_ROUNDS;
@@ -16,8 +15,7 @@ use rand_chacha::rand_core::SeedableRng;
 use std::collections::BTreeMap;
 use threadwise_statistics::{MeanEstimate, summary};
 
-/// Whether a state is the one on one core (true), or the one that it is compared with (false); `None` for
-/// states that are not compared.
+/// Whether a state is the one on one core (true) or its reference (false); `None` for other states.
 pub fn compared(state: Option<State>) -> Option<bool> {
     match state? {
         State::SameCore => Some(true),
@@ -48,17 +46,16 @@ pub fn by_look_before(rounds: &[Round]) -> Vec<BlockContrast> {
     by_block(rounds.iter().filter_map(unit), MIN_ROUNDS)
 }
 
-/// The same by rounds alone in which the look after the slice agrees. That is a selection by what happened
-/// after the treatment: for comparison only.
+/// The same over rounds in which the look after the slice agrees. That selects by what happened after the treatment:
+/// for comparison only.
 pub fn by_both_looks(rounds: &[Round]) -> Vec<BlockContrast> {
     let agree = |round: &&Round| round.treatment.before == round.treatment.after;
     by_block(rounds.iter().filter(agree).filter_map(unit), MIN_ROUNDS)
 }
 
-/// Share of the treatment's slices whose looks before and after disagree about one core: the mean of the
-/// shares of the two states compared, so that a rare state counts as much as the other. About so much of the
-/// logarithm do visits take away that end or begin inside of slices. `None` where a state has no slice with
-/// both looks.
+/// Share of the treatment's slices whose looks before and after disagree about one core: the mean of the shares of the
+/// two states compared, so that a rare state counts as much as the other. Visits that begin or end inside slices reduce
+/// the logarithm by about this share. `None` if a state has no slice with both looks.
 pub fn disagreement(rounds: &[Round]) -> Option<f64> {
     let mut counts = [[0.0f64; 2]; 2];
     for Row { before, after, .. } in rounds.iter().map(|round| round.treatment) {
@@ -74,9 +71,9 @@ pub fn disagreement(rounds: &[Round]) -> Option<f64> {
     shares.iter().all(|share| share.is_finite()).then(|| (shares[0] + shares[1]) / 2.0)
 }
 
-/// Slope over blocks of the logarithm of the ratio on the share of rounds on one core: what blocks say that
-/// have more of it. It lies near the ratio within blocks where nothing else differs between such blocks.
-/// Ordinary least squares; `None` with fewer than 3 blocks, or where all have the same share.
+/// Slope over blocks of the logarithm of the ratio on the share of rounds on one core. It is near the ratio within
+/// blocks if nothing else differs between such blocks. Ordinary least squares; `None` with fewer than 3 blocks, or if
+/// all have the same share.
 pub fn between_blocks(rounds: &[Round]) -> Option<MeanEstimate> {
     let mut blocks: BTreeMap<u32, (Cell, f64, f64)> = BTreeMap::new();
     for unit in rounds.iter().filter_map(unit) {
@@ -96,7 +93,7 @@ pub fn between_blocks(rounds: &[Round]) -> Option<MeanEstimate> {
     let slope = points.iter().map(|(share, d)| (share - x.mean) * (d - y.mean)).sum::<f64>() / squares;
     let rest = points.iter().map(|(share, d)| (d - y.mean - slope * (share - x.mean)).powi(2));
     let variance = rest.sum::<f64>() / (x.n - 2) as f64;
-    // One more degree of freedom goes than for a mean of as many blocks.
+    // One degree of freedom less than for a mean of as many blocks.
     Some(MeanEstimate {
         n: x.n - 1,
         mean: slope,
@@ -106,9 +103,9 @@ pub fn between_blocks(rounds: &[Round]) -> Option<MeanEstimate> {
     })
 }
 
-/// Two-sided p of the ratio by state: how often circular shifts of the looks, by a drawn number of rounds in
-/// each block, give a mean at least as far from 0. The looks keep their own order and lengths of visits, and
-/// the rates keep theirs; what is taken away is that they were taken together. 1 where nothing can be compared.
+/// Two-sided p of the ratio by state: how often circular shifts of the looks, by a random number of rounds in each
+/// block, give a mean at least as far from 0. Looks keep their order and lengths of visits, and rates keep theirs; only
+/// their pairing is removed. 1 if nothing can be compared.
 pub fn shift_p(rounds: &[Round], seen: f64, shifts: u32, seed: u64) -> f64 {
     let mut blocks: BTreeMap<u32, Vec<&Round>> = BTreeMap::new();
     for round in rounds {
@@ -129,7 +126,7 @@ pub fn shift_p(rounds: &[Round], seen: f64, shifts: u32, seed: u64) -> f64 {
     f64::from(1 + hits) / f64::from(1 + shifts)
 }
 
-/// d of a block whose looks are moved by some rounds, and its weight.
+/// d of a block whose looks are shifted by some rounds, and its weight.
 fn shifted(rounds: &[&Round], by: usize) -> Option<(f64, f64)> {
     let mut cells = [Cell::default(); 2];
     for (at, round) in rounds.iter().enumerate() {

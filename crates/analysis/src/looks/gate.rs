@@ -13,7 +13,7 @@ pub const MIN_BLOCKS: usize = 8;
 /// Fewest stretches of looks of each state.
 pub const MIN_EPISODES: usize = 20;
 
-/// Fewest rounds of each state that make a block one of those that are compared.
+/// Fewest rounds of each state for a block to be compared.
 pub const MIN_ROUNDS: u32 = 2;
 
 /// How often the states were seen.
@@ -21,7 +21,7 @@ pub const MIN_ROUNDS: u32 = 2;
 pub struct Seen {
     /// Blocks with complete rounds.
     pub blocks: usize,
-    /// Blocks with [`MIN_ROUNDS`] and more rounds of each state.
+    /// Blocks with at least [`MIN_ROUNDS`] rounds of each state.
     pub blocks_with_both: usize,
     /// Stretches of consecutive looks with two of them on one core.
     pub same_episodes: usize,
@@ -31,19 +31,19 @@ pub struct Seen {
     pub prevalence: Option<MeanEstimate>,
 }
 
-/// How many blocks a study needs until the gate opens, if all goes on as it was.
+/// How many blocks a study needs until the gate opens, at the same rate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Needed {
-    /// At the counts that were seen; `None` where one of them is 0.
+    /// At the observed counts; `None` if one of them is 0.
     pub blocks: Option<u32>,
     /// At the upper ends of their intervals.
     pub low: u32,
-    /// At the lower ends; `None` where one of them is 0.
+    /// At the lower ends; `None` if one of them is 0.
     pub high: Option<u32>,
 }
 
 impl Seen {
-    /// Of all rows of a comparison, in order of time, and their complete rounds.
+    /// From all rows of a comparison, in order of time, and their complete rounds.
     pub fn new(rows: &[Row], rounds: &[Round]) -> Self {
         let mut counts: BTreeMap<u32, [u32; 2]> = BTreeMap::new();
         for round in rounds {
@@ -74,8 +74,8 @@ impl Seen {
         self.blocks_with_both >= MIN_BLOCKS && self.episodes() >= MIN_EPISODES
     }
 
-    /// Blocks until the gate opens. The ends are those of the exact interval of a Poisson count at level
-    /// 1 − `alpha` (Garwood, "Fiducial limits for the Poisson distribution", Biometrika 28, 1936).
+    /// Blocks until the gate opens. The ends are those of the exact interval of a Poisson count at level 1 − `alpha`
+    /// (Garwood, "Fiducial limits for the Poisson distribution", Biometrika 28, 1936).
     pub fn needed(&self, alpha: f64) -> Needed {
         let blocks = self.blocks.max(1) as f64;
         let wanted = [(MIN_BLOCKS, self.blocks_with_both), (MIN_EPISODES, self.episodes())];

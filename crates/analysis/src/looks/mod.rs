@@ -1,5 +1,4 @@
-//! Where slices ran: what looks around them say of cores and co-runners (docs/METHODOLOGY.md, "Where slices
-//! ran").
+//! Where slices ran: what the looks around them show of cores and co-runners (docs/METHODOLOGY.md, "Where slices ran").
 
 pub mod checks;
 pub mod claim;
@@ -12,7 +11,7 @@ pub mod gate;
 pub mod prevalence;
 pub mod rows;
 mod sequence;
-mod shares;
+pub(crate) mod shares;
 pub mod spread;
 pub mod states;
 pub mod strip;

@@ -1,9 +1,9 @@
-//! Where a study ran, in numbers: how often its logical CPUs were in each state, for how long, what came after
-//! what, how far apart their cores were, and what the looks cost.
+//! Where a study ran, in numbers: how often its logical CPUs were in each state, for how long, transitions, distances
+//! of their cores, and the cost of the looks.
 //!
-//! A treatment's states are those of its own logical CPUs in the last look before each of its slices, of long slices
-//! in the looks during them; the study's are those of all logical CPUs that were looked at. Where not all were, states
-//! are of those that were, and how many that is stands beside them.
+//! A treatment's states are those of its own logical CPUs in the last look before each of its slices, or for long
+//! slices in the looks during them; the study's are those of all logical CPUs that were looked at. If not all were,
+//! states are those of the ones that were, with their number.
 
 use super::counted::{Counted, counted, moment};
 use super::coverage::{self, Coverage};
@@ -22,48 +22,45 @@ use threadwise_study::look::Levels;
 use threadwise_study::look::follow::Share;
 use threadwise_study::{Look, Moment as When, PairLook};
 
-/// Looks may take this share of the measured time.
+/// Largest share of the measured time for looks.
 pub const COST_SHARE: f64 = 0.01;
 
-/// What the looks of a study say. Only valid runs are in it.
+/// Results of a study's looks. Only valid runs are included.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Looks {
     /// Looks right before slices, while slices ran, and right after slices.
     pub taken: Counts,
-    /// The looks that shares are counted from: before slices, or during them where these are long.
+    /// The looks that are counted for shares: before slices, or during them if they are long.
     #[serde(serialize_with = "serialize_moment")]
     pub moment: When,
-    /// Slices without a look of that moment. Where it is before them they are not counted; where it is during
-    /// them, nothing is known of their time.
+    /// Slices without a look of that moment. Before slices, they are not counted; during slices, their time is unknown.
     pub slices_without: u32,
-    /// OS numbers of the logical CPUs that were looked at, ascending; of more than 16 they take turns.
+    /// OS numbers of the logical CPUs that were looked at, ascending; more than 16 take turns.
     pub cpus: Vec<u32>,
-    /// Logical CPUs of a block's treatments, and how many of them were in one look: of the look with the smallest
-    /// share.
+    /// Number of logical CPUs of a block's treatments, and how many of them were in one look: the look with the
+    /// smallest share.
     pub coverage: Coverage,
-    /// Whether some of them are declared as siblings of each other: that these are on one core is no finding.
+    /// Whether some of them are declared as siblings of each other: these being on one core is not a finding.
     pub has_declared_siblings: bool,
-    /// Time that looks took, waiting for each other included, over the time of all windows; `None` without
-    /// windows.
+    /// Time of looks, including waiting for each other, over the time of all windows; `None` without windows.
     pub cost_share: Option<f64>,
     /// Median of the looks' durations, nanoseconds.
     pub took_ns_p50: f64,
-    /// Whether the width of a free core is known of any logical CPU: without it nothing is said of co-runners.
+    /// Whether the width of a free core is known for any logical CPU: otherwise co-runners are unknown.
     pub widths_known: bool,
-    /// A line that took no longer was one between siblings, nanoseconds; `None` where the lines leave no gap.
+    /// Longest line between siblings, nanoseconds; `None` if the lines have no gap.
     pub siblings_ns: Option<f64>,
-    /// Whether lines of those that widths show on one core are longer than that.
+    /// Whether lines of those that are on one core by their widths are longer than that.
     pub lines_mislead: bool,
     /// Looks whose lines and widths contradict each other.
     pub contradictions: u32,
-    /// States of all logical CPUs that were looked at, in the looks that count; siblings that are declared as such
-    /// are as good as apart.
+    /// States of all logical CPUs that were looked at, in the looks that count; declared siblings count as apart.
     pub study: Vec<StateShare>,
-    /// Their stretches, over all looks.
+    /// Stretches of these states, over all looks.
     pub stretches: Vec<Stretches>,
-    /// What came after what, over all looks.
+    /// Transitions, over all looks.
     pub transitions: Vec<Transition>,
-    /// In study order, those of which something counts.
+    /// Treatments with anything counted, in study order.
     pub treatments: Vec<TreatmentLooks>,
     /// By logical CPU, in the looks that count.
     pub by_cpu: Vec<CpuShares>,
@@ -100,45 +97,45 @@ pub struct StateShare {
     pub share: Interval,
 }
 
-/// What the looks say of one treatment.
+/// Results of the looks for one treatment.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TreatmentLooks {
     /// Its name.
     pub treatment: String,
-    /// Its logical CPUs, and how many of them were in one look: of the look with the smallest share. Its states are of
-    /// those.
+    /// Number of its logical CPUs, and how many of them were in one look: the look with the smallest share. Its states
+    /// are those of the ones that were.
     #[serde(flatten)]
     pub coverage: Coverage,
-    /// Slices that count: those with a look before them, or all where the looks during them count.
+    /// Slices that count: those with a look before them, or all if the looks during them count.
     pub slices: u32,
-    /// Looks that the shares are counted from.
+    /// Looks that are counted for the shares.
     pub looks: u32,
     /// Every state, in the order of [`State::ALL`].
     pub states: Vec<StateShare>,
-    /// Slices with a look before and one after them; where the looks during them count, slices with two and more
-    /// of these that are known.
+    /// Slices with a look before and one after them; if the looks during them count, slices with two or more known ones
+    /// of these.
     pub bracketed: u32,
-    /// Share of these in whose looks there are different states; `None` without any.
+    /// Share of these whose looks have different states; `None` without any.
     pub disagree: Option<Interval>,
     /// Slices with looks before, during and after them.
     pub with_during: u32,
-    /// Of these, slices with a look while they ran that is in another state, which is known, than both the one
-    /// before and the one after.
+    /// Number of these with a look while they ran in a known state that differs from both the one before and the one
+    /// after.
     pub during_differs: u32,
-    /// Share of the lines between its logical CPUs in each level of the study's distances; empty without lines, or
-    /// where all lines are one level.
+    /// Share of the lines between its logical CPUs in each level of the study's distances; empty without lines, or if
+    /// all lines are one level.
     pub distances: Vec<Interval>,
 }
 
-/// What the looks say of one logical CPU.
+/// Results of the looks for one logical CPU.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CpuShares {
     /// OS number.
     pub cpu: u32,
-    /// Looks that count and that it was in.
+    /// Looks that count and include it.
     pub looks: u32,
-    /// Share of them in which it had its core so, by the word of `threadwise watch`; words that never occurred
-    /// have no entry.
+    /// Share of them by how it had its core, in the words of `threadwise watch`; words that never occurred have no
+    /// entry.
     pub shares: BTreeMap<&'static str, Interval>,
 }
 
@@ -148,18 +145,18 @@ impl Looks {
         self.study.iter().find(|one| one.state == state).map(|one| &one.share)
     }
 
-    /// How many looks were taken at the moment whose looks count.
+    /// Number of looks at the moment that counts.
     pub fn counted(&self) -> u32 {
         if self.moment == When::During { self.taken.during } else { self.taken.before }
     }
 
-    /// Stretches of a state; 0 where it never occurred.
+    /// Stretches of a state; 0 if it never occurred.
     pub fn stretches_in(&self, state: State) -> u32 {
         self.stretches.iter().find(|one| one.state == state).map_or(0, |one| one.stretches)
     }
 }
 
-/// What the looks of a study say; `None` without looks.
+/// Results of a study's looks; `None` without looks.
 pub(crate) fn looks(setting: &Setting<'_>, slices: &[LookedAt<'_>]) -> Option<Looks> {
     let all = || slices.iter().flat_map(|one| &one.looks);
     let counts = counts(all());
@@ -222,7 +219,7 @@ fn are_declared_siblings(topology: Option<&Topology>, cpu: u32, other: u32) -> b
     cpu != other && declared.is_some_and(|declared| declared.siblings.contains(other))
 }
 
-/// State of all logical CPUs of a look. Whoever shares a core with a declared sibling is where it should be.
+/// State of all logical CPUs of a look. One that shares a core with a declared sibling is where it should be.
 fn whole_state(judged: &Judged<'_>, topology: Option<&Topology>) -> State {
     let as_declared = |(cpu, share): (u32, Share)| match share.with() {
         Some(other) if are_declared_siblings(topology, cpu, other) => (cpu, Share::Alone),
@@ -243,8 +240,8 @@ fn moments(slices: &[LookedAt<'_>], topology: Option<&Topology>) -> Vec<Moment> 
     moments.collect()
 }
 
-/// Whether a line says that two are on one core, and the width of one that it is not; or a test that they are, and
-/// the line not.
+/// Whether the line of two says that they are on one core and the width of one that it is not, or a test says that they
+/// are and the line not.
 fn contradicts(look: &Look, shares: &Shares, siblings_ns: Option<f64>) -> bool {
     let is_fast = |line_ns: Option<f64>| line_ns.zip(siblings_ns).is_some_and(|(line, most)| line <= most);
     let is_tested = |pair: &PairLook| {
@@ -254,7 +251,7 @@ fn contradicts(look: &Look, shares: &Shares, siblings_ns: Option<f64>) -> bool {
     unknown.any(|pair| siblings_ns.is_some() && (is_fast(pair.line_ns) || is_tested(pair)))
 }
 
-/// The share of every state, of states by block with their weights.
+/// The share of every state, from states by block with their weights.
 fn state_shares(states: &[(u32, State, f64)], alpha: f64) -> Vec<StateShare> {
     let share = |state| {
         let mut shares = BlockShares::default();
@@ -341,8 +338,8 @@ fn states_during(slice: &LookedAt<'_>) -> Vec<State> {
     during.map(|judged| State::of(&slice.run.cpus, &judged.shares)).collect()
 }
 
-/// Whether the state of a slice is seen to change: between the looks around it, or between those during it that
-/// are known. `None` where there are fewer than two.
+/// Whether the state of a slice is seen to change: between the looks around it, or between known ones during it. `None`
+/// with fewer than two.
 fn changed(slice: &LookedAt<'_>, moment: When) -> Option<bool> {
     let cpus = &slice.run.cpus;
     if moment == When::Before {
@@ -354,8 +351,8 @@ fn changed(slice: &LookedAt<'_>, moment: When) -> Option<bool> {
     (!rest.is_empty()).then(|| rest.iter().any(|state| state != first))
 }
 
-/// Whether a look during a slice knows another state than those before and after it; `None` where one of the three
-/// is missing.
+/// Whether a look during a slice knows another state than those before and after it; `None` if one of the three is
+/// missing.
 fn during_differs_from_both(slice: &LookedAt<'_>) -> Option<bool> {
     let around = [slice.before(&slice.run.cpus)?, slice.after(&slice.run.cpus)?];
     let during = states_during(slice);
@@ -390,15 +387,14 @@ fn by_cpu(counted: &[Counted<'_, '_>], alpha: f64) -> Vec<CpuShares> {
     seen.into_iter().map(of_cpu).collect()
 }
 
-/// What was seen of a logical CPU: looks, and of each block how many and the sum of weights by word.
+/// Looks of a logical CPU: their number, and for each block the number and the sum of weights by word.
 #[derive(Default)]
 struct CpuSums {
     looks: u32,
     blocks: BTreeMap<u32, (u32, BTreeMap<&'static str, f64>)>,
 }
 
-/// Lines between different cores in the looks that count, those of two logical CPUs of the slice with its
-/// treatment.
+/// Lines between different cores in the looks that count; those of two logical CPUs of the slice with its treatment.
 fn lines(setting: &Setting<'_>, counted: &[Counted<'_, '_>], known: &Levels) -> Vec<Line> {
     let least_ns = match known.siblings_ns {
         Some(siblings_ns) => siblings_ns,

@@ -1,13 +1,13 @@
-//! Slices as light rows: what a comparison of states needs of each of them, and nothing else.
+//! Slices as light rows: only what a comparison of states needs of each.
 //!
-//! The statistics of this folder work on rows, so that thousands of simulated studies take seconds; [`rows`]
-//! makes them from the runs of a study.
+//! The statistics of this module work on rows, so that thousands of simulated studies take seconds; [`rows`] makes them
+//! from the runs of a study.
 
 use super::states::{LookedAt, State};
 use std::collections::BTreeMap;
 use threadwise_study::{Comparison, Look, Moment};
 
-/// Whose slice it is, in one comparison.
+/// The owner of a slice, in one comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
     /// The treatment.
@@ -20,62 +20,62 @@ pub enum Side {
     Other,
 }
 
-/// An amount and the time that it took: rates are quotients of sums.
+/// An amount and its time: rates are quotients of sums.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Amount {
-    /// How much, in the workload's unit.
+    /// Amount, in the workload's unit.
     pub done: f64,
-    /// In which time, nanoseconds.
+    /// Time, nanoseconds.
     pub time_ns: f64,
 }
 
 impl Amount {
-    /// Of a rate that is known at one moment alone: all moments weigh the same.
+    /// From a rate that is known at one moment alone: all moments weigh the same.
     pub fn rate(rate: f64) -> Self {
         Self { done: rate, time_ns: 1.0 }
     }
 
-    /// Both added up.
+    /// The sum of both.
     pub fn add(&mut self, other: Self) {
         self.done += other.done;
         self.time_ns += other.time_ns;
     }
 
-    /// Logarithm of the rate; not finite where nothing was done or no time passed.
+    /// Logarithm of the rate; not finite if the amount or the time is 0.
     pub fn log_rate(self) -> f64 {
         (self.done / self.time_ns).ln()
     }
 }
 
-/// A slice and the states around it. States are always those of the treatment's logical CPUs in that block,
-/// whoever the slice belongs to.
+/// A slice and the states around it. States are always those of the treatment's logical CPUs in that block, whichever
+/// treatment the slice belongs to.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Row {
     /// Block.
     pub block: u32,
     /// Round in the block.
     pub round: u32,
-    /// Whose slice it is.
+    /// Its owner.
     pub side: Side,
     /// Start of the slice, nanoseconds since the study's start.
     pub start_ns: u64,
-    /// By the last look before it; `None` where there was none.
+    /// State in the last look before it; `None` without one.
     pub before: Option<State>,
-    /// By the first look after it; `None` where there was none.
+    /// State in the first look after it; `None` without one.
     pub after: Option<State>,
     /// Rows that its sessions read, in the window.
     pub amount: Amount,
-    /// Steps of CHAIN per nanosecond in the look after it, mean over the treatment's logical CPUs; `None`
-    /// where one of them did not run.
+    /// Steps of CHAIN per nanosecond in the look after it, mean over the treatment's logical CPUs; `None` if one of
+    /// them did not run.
     pub chain_per_ns: Option<f64>,
-    /// Adds of WIDE per nanosecond in the look after it, sum over the treatment's logical CPUs; `None` where
-    /// one of them did not run, or where widths are not known.
+    /// Adds of WIDE per nanosecond in the look after it, sum over the treatment's logical CPUs; `None` if one of them
+    /// did not run, or widths are unknown.
     pub adds_per_ns: Option<f64>,
 }
 
-/// The rows of a comparison in order of time: slices of all treatments in blocks in which the treatment has a
-/// run. Empty where the comparison does not have a baseline of two, or the treatment fewer than two logical
-/// CPUs, which can share no core.
+/// The rows of a comparison in order of time: slices of all treatments in blocks in which the treatment has a run.
+/// Empty if the comparison does not have a baseline of two, or the treatment has fewer than two logical CPUs, which
+/// cannot share a core.
 pub fn rows(comparison: &Comparison, slices: &[LookedAt<'_>]) -> Vec<Row> {
     let [baseline, twin] = comparison.baseline.as_slice() else { return Vec::new() };
     let side = |name: &String| match name {
@@ -116,7 +116,7 @@ fn adds_per_ns(look: &Look, cpus: &[u32]) -> Option<f64> {
     Some(per_cpu(look, cpus, |seen| Some(seen.adds_per_step? / seen.chain_ns?))?.iter().sum())
 }
 
-/// A number of each logical CPU; `None` where one does not have it, or it is not positive.
+/// A number of each logical CPU; `None` if one does not have it, or it is not positive.
 fn per_cpu(
     look: &Look,
     cpus: &[u32],
@@ -127,7 +127,7 @@ fn per_cpu(
     all.filter(|all| all.iter().all(|value| value.is_finite() && *value > 0.0))
 }
 
-/// A round in which the treatment and both baselines have a slice in which something was done.
+/// A round in which the treatment and both baselines have a slice with some work.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Round {
     /// The treatment's slice.

@@ -1,4 +1,4 @@
-//! States in the order of time: stretches in one state, and what came after what.
+//! States in the order of time: stretches in one state, and transitions.
 
 use super::states::State;
 use super::words::serialize_word;
@@ -13,13 +13,13 @@ pub(super) struct Moment {
     pub(super) block: u32,
     /// When it began, nanoseconds since the study's start.
     pub(super) start_ns: u64,
-    /// When it was over.
+    /// When it ended.
     pub(super) end_ns: u64,
     /// State of all logical CPUs of the study.
     pub(super) state: State,
 }
 
-/// Stretches of time in one state: looks of one block that follow each other.
+/// Stretches of time in one state: consecutive looks of one block.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Stretches {
     /// The state.
@@ -29,8 +29,8 @@ pub struct Stretches {
     pub stretches: u32,
     /// Looks in all of them.
     pub looks: u32,
-    /// Median of their lengths, each from its first look to the next look in another state, or to the block's
-    /// last; nanoseconds. Looks are apart, so that a shorter visit is hardly seen.
+    /// Median of their lengths, each from its first look to the next look in another state, or to the block's last;
+    /// nanoseconds. Shorter visits are mostly missed between looks.
     pub length_ns_p50: f64,
     /// The longest.
     pub length_ns_max: f64,
@@ -42,7 +42,7 @@ pub struct Transition {
     /// State of a look.
     #[serde(serialize_with = "serialize_word")]
     pub from: State,
-    /// Another one, of the next look in the block.
+    /// Another state, in the next look of the block.
     #[serde(serialize_with = "serialize_word")]
     pub to: State,
     /// How often.
@@ -56,7 +56,7 @@ struct Stretch {
     looks: u32,
 }
 
-/// Stretches by state, those of states that occurred.
+/// Stretches by state, for states that occurred.
 pub(super) fn stretches(moments: &[Moment]) -> Vec<Stretches> {
     let mut lengths: BTreeMap<State, (u32, Vec<f64>)> = BTreeMap::new();
     let mut close = |stretch: &Stretch, end_ns: u64| {
@@ -95,7 +95,7 @@ pub(super) fn stretches(moments: &[Moment]) -> Vec<Stretches> {
     known.collect()
 }
 
-/// What came after what, of looks in one block that follow each other.
+/// Transitions between consecutive looks of one block.
 pub(super) fn transitions(moments: &[Moment]) -> Vec<Transition> {
     let mut counts: BTreeMap<(State, State), u32> = BTreeMap::new();
     for pair in moments.windows(2) {

@@ -2,37 +2,37 @@
 //!
 //! The block is the statistical unit (docs/METHODOLOGY.md). Shares near 0 and 1 are far from normal, and Student's t
 //! over blocks misses rare states too often; the interval is that of Korn and Graubard, "Confidence intervals for
-//! proportions with small expected number of positive counts estimated from survey data" (Survey Methodology 24,
-//! 1998): Clopper and Pearson's, for as many independent looks as would vary as much as the blocks do.
+//! proportions with small expected number of positive counts estimated from survey data" (Survey Methodology 24, 1998):
+//! Clopper and Pearson's, for as many independent looks as would vary as much as the blocks do.
 
 use statrs::distribution::{Beta, ContinuousCDF};
 use std::collections::BTreeMap;
 use threadwise_document::Interval;
 use threadwise_statistics::{MeanEstimate, t_quantile};
 
-/// Shares of blocks that differ by less are alike: sums of weights are rounded.
+/// Shares of blocks that differ by less are equal: sums of weights are rounded.
 const ALIKE: f64 = 1e-9;
 
-/// How many of all had something, by block, each with its weight.
+/// Counts of hits and of all, by block, with weights.
 #[derive(Debug, Clone, Default)]
-pub(super) struct BlockShares {
-    /// Weights of those that had it and of all.
+pub(crate) struct BlockShares {
+    /// Weights of the hits and of all.
     blocks: BTreeMap<u32, (f64, f64)>,
     all: u32,
 }
 
 impl BlockShares {
     /// Counts one more.
-    pub(super) fn add(&mut self, block: u32, is_hit: bool) {
+    pub(crate) fn add(&mut self, block: u32, is_hit: bool) {
         self.add_weighted(block, is_hit, 1.0);
     }
 
-    /// Counts one more, which has this positive weight in the share of its block. Blocks count alike.
+    /// Counts one more, with this positive weight in the share of its block. Blocks have equal weight.
     pub(super) fn add_weighted(&mut self, block: u32, is_hit: bool, weight: f64) {
         self.add_block(block, if is_hit { weight } else { 0.0 }, weight, 1);
     }
 
-    /// Counts so many more of a block, by the sums of their weights.
+    /// Counts several of a block, by the sums of their weights.
     pub(super) fn add_block(&mut self, block: u32, hits: f64, all: f64, count: u32) {
         let sums = self.blocks.entry(block).or_default();
         sums.0 += hits;
@@ -40,15 +40,15 @@ impl BlockShares {
         self.all += count;
     }
 
-    /// How many there are.
+    /// Number of counts.
     pub(super) fn all(&self) -> u32 {
         self.all
     }
 
-    /// Mean of the blocks' shares with its interval at level 1 − `alpha`; `None` without any. It has no ends with
-    /// one block, nor where no two blocks differ: t would give an interval without width, which what was never
-    /// seen in some hundred looks does not deserve.
-    pub(super) fn interval(&self, alpha: f64) -> Option<Interval> {
+    /// Mean of the blocks' shares with its interval at level 1 − `alpha`; `None` without any. It has no ends with one
+    /// block, or if no two blocks differ: t would give an interval without width, which some hundred looks without an
+    /// occurrence do not justify.
+    pub(crate) fn interval(&self, alpha: f64) -> Option<Interval> {
         let shares: Vec<f64> = self.blocks.values().map(|(hits, all)| hits / all).collect();
         let estimate = MeanEstimate::of(&shares)?;
         let differ = shares.iter().any(|share| (share - shares[0]).abs() > ALIKE);

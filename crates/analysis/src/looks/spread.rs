@@ -1,8 +1,8 @@
 //! How much of the spread of ratios states explain, and what is left without them.
 //!
-//! Source: analysis of covariance within blocks, with R² adjusted for the number of regressors (Theil,
-//! *Economic Forecasts and Policy*, 1961); interval by the jackknife over blocks (Efron, Tibshirani, *An
-//! Introduction to the Bootstrap*, 1993, chapter 11).
+//! Source: analysis of covariance within blocks, with R² adjusted for the number of regressors (Theil, *Economic
+//! Forecasts and Policy*, 1961); interval by the jackknife over blocks (Efron, Tibshirani, *An Introduction to the
+//! Bootstrap*, 1993, chapter 11).
 
 use super::contrast::Contrast;
 use super::rows::{Round, Row};
@@ -14,7 +14,7 @@ use threadwise_statistics::{MeanEstimate, t_quantile};
 /// A share of variance with its interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Explained {
-    /// Share of the variance inside blocks; slightly below 0 where states explain nothing.
+    /// Share of the variance inside blocks; slightly below 0 if states explain nothing.
     pub share: f64,
     /// Lower end of its interval.
     pub low: f64,
@@ -22,12 +22,12 @@ pub struct Explained {
     pub high: f64,
 }
 
-/// What states do to the spread of a comparison.
+/// Effect of states on the spread of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spread {
     /// Share of the variance of ln(A′/A) between rounds of a block that the states before both explain.
     pub twin: Option<Explained>,
-    /// The same of the ratio, by the states before the treatment's slice and the baselines'.
+    /// Share for the ratio, by the states before the treatment's slice and the baselines'.
     pub ratio: Option<Explained>,
     /// The ratio over all complete rounds.
     #[serde(rename = "all")]
@@ -36,17 +36,17 @@ pub struct Spread {
     pub clear: Option<Contrast>,
 }
 
-/// States that explain; clear is what they are compared with.
+/// States that explain; clear is the reference.
 const EXPLAINING: [State; 4] = [State::SameCore, State::CoRunner, State::Away, State::Unknown];
 
-/// A round's number and what explains it: whether each state was there before each of two sides.
+/// A round's number and its regressors: whether each state was there before each of two sides.
 struct Point {
     y: f64,
     x: [f64; 2 * EXPLAINING.len()],
 }
 
 impl Spread {
-    /// Of complete rounds; intervals at level 1 − `alpha`.
+    /// From complete rounds; intervals at level 1 − `alpha`.
     pub fn new(rounds: &[Round], alpha: f64) -> Self {
         let of_twin = |round: &Round| {
             let [a, twin] = &round.baselines;
@@ -74,7 +74,7 @@ fn log_ratio(round: &Round) -> f64 {
     round.treatment.amount.log_rate() - (a + twin) / 2.0
 }
 
-/// d of each block is the mean over its rounds, as everywhere; blocks weigh the same.
+/// d of each block is the mean over its rounds, as everywhere; blocks have equal weight.
 fn mean_ratio<'r>(rounds: impl Iterator<Item = &'r Round>, alpha: f64) -> Option<Contrast> {
     let mut blocks: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
     for round in rounds {
@@ -159,16 +159,15 @@ fn add(sum: &mut Products, part: &Products, sign: f64) {
     }
 }
 
-/// R² of the last column on the others, adjusted. Columns are swept out one by one (Gaussian elimination); one
-/// that the others give already, or that never varies, takes no degree of freedom. `None` without spread or
-/// without freedom left.
+/// R² of the last column on the others, adjusted. Columns are swept out one by one (Gaussian elimination); one that
+/// depends on the others, or never varies, takes no degree of freedom. `None` without spread or without freedom left.
 fn adjusted(sums: &Products, degrees: f64) -> Option<f64> {
     let mut rest = *sums;
     let last = rest.len() - 1;
     let mut used = 0.0;
     for column in 0..last {
         let pivot = rest[column][column];
-        // What is left of a column that others give is rounding.
+        // The rest of a column that depends on others is rounding.
         if pivot <= 1e-9 * sums[column][column] || pivot <= 0.0 {
             continue;
         }

@@ -7,25 +7,25 @@ use threadwise_study::{Look, Moment, Run, Slice};
 /// How some logical CPUs had their cores at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
-    /// Each had its core for itself, as far as the study's logical CPUs and co-runners go.
+    /// Each had its core to itself, as far as the study's logical CPUs and co-runners go.
     Clear,
     /// Two of them were on one core.
     SameCore,
-    /// On different cores, and a co-runner had a sibling of one or more.
+    /// On different cores, with a co-runner on a sibling of one or more.
     CoRunner,
     /// One did not run in time: stacked on another, or preempted.
     Away,
-    /// On different cores; whether co-runners were there is not known, or the figures contradict each other.
+    /// On different cores; co-runners are unknown, or the figures contradict each other.
     Unknown,
 }
 
 impl State {
-    /// All of them, in the order in which they are shown.
+    /// All states, in display order.
     pub const ALL: [Self; 5] = [Self::Clear, Self::SameCore, Self::CoRunner, Self::Away, Self::Unknown];
 
-    /// Of those of these logical CPUs that were looked at, by how each has its core; not known where none was. One that
-    /// shares its core with a logical CPU of the study that is not among them is clear: that one is idle while they
-    /// work.
+    /// State of those of these logical CPUs that were looked at, by how each has its core; unknown if none was. One
+    /// that shares its core with a logical CPU of the study that is not among them is clear: that one is idle while
+    /// they work.
     pub fn of(cpus: &[u32], shares: &Shares) -> Self {
         let of_share = |share: Share| match share {
             Share::Unknown | Share::Slowed | Share::Apart => Self::Unknown,
@@ -48,7 +48,7 @@ impl State {
 pub struct Shares(Box<[(u32, Share)]>);
 
 impl Shares {
-    /// Of a logical CPU; `None` where it was not looked at.
+    /// For a logical CPU; `None` if it was not looked at.
     pub fn get(&self, cpu: u32) -> Option<Share> {
         self.iter().find(|(known, _)| *known == cpu).map(|(_, share)| share)
     }
@@ -65,12 +65,12 @@ impl FromIterator<(u32, Share)> for Shares {
     }
 }
 
-/// A look and what it says of each logical CPU.
+/// A look and its result for each logical CPU.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged<'r> {
-    /// When, beside the slice.
+    /// Its moment relative to the slice.
     pub moment: Moment,
-    /// What was seen.
+    /// The look.
     pub look: &'r Look,
     /// How each logical CPU that was looked at had its core.
     pub shares: Shares,
@@ -79,11 +79,11 @@ pub struct Judged<'r> {
 /// A slice and the looks around it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LookedAt<'r> {
-    /// The run that it belongs to.
+    /// Its run.
     pub run: &'r Run,
     /// The slice.
     pub slice: &'r Slice,
-    /// In the order in which they were taken.
+    /// Its looks, in the order in which they were taken.
     pub looks: Vec<Judged<'r>>,
 }
 
@@ -112,8 +112,8 @@ impl LookedAt<'_> {
     }
 }
 
-/// All slices of a study's valid runs, in the order in which they were taken, with the looks around them,
-/// which are judged by the levels of all looks of the study. Slices without a look are there too.
+/// All slices of a study's valid runs, in the order in which they were taken, with the looks around them, which are
+/// judged by the levels of all looks of the study. Slices without a look are included.
 pub fn looked_at(runs: &[Run]) -> Vec<LookedAt<'_>> {
     let valid = runs.iter().filter(|run| run.status.is_valid());
     let mut slices: Vec<(&Run, &Slice)> =
@@ -137,9 +137,9 @@ pub fn looked_at(runs: &[Run]) -> Vec<LookedAt<'_>> {
         .collect()
 }
 
-/// What a look says of logical CPUs while a run keeps some of them busy. One that did not come in time may have
-/// been kept from it by the run's own threads, so that nothing is known of it. Where not all of the run's logical
-/// CPUs were looked at, one that is slowed may share its core with one of them.
+/// Result of a look for logical CPUs while a run keeps some of them busy. One that did not come in time may have been
+/// kept from it by the run's own threads, so its state is unknown. If not all of the run's logical CPUs were looked at,
+/// a slowed one may share its core with one of them.
 fn under_load(shares: &Shares, busy: &[u32]) -> Shares {
     let all_seen = busy.iter().all(|cpu| shares.get(*cpu).is_some());
     let known = |share| match share {

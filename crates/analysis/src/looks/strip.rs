@@ -1,4 +1,4 @@
-//! States of logical CPUs over the time of a study, and the speed of slices beside them, as a strip
+//! States of logical CPUs over the time of a study, with the speed of slices, as a strip
 //! (`threadwise_document::strip`).
 
 use super::states::{LookedAt, State, looked_at};
@@ -11,19 +11,19 @@ use threadwise_statistics::median;
 use threadwise_study::look::follow::Share;
 use threadwise_study::{Moment, Run, Slice};
 
-/// Columns of a strip, breaks left out: about as many as a page has room for.
+/// Columns of a strip without breaks: about the width of a page.
 const COLUMNS: u32 = 600;
-/// Columns of all rows together: more would make the page large.
+/// Most cells of all rows together: more would make the page large.
 const ALL_COLUMNS: u32 = 12_000;
 /// Most rows of logical CPUs.
 const MAX_CPUS: usize = 64;
 /// Most rows of treatments.
 const MAX_TREATMENTS: usize = 24;
-/// Most stretches: a gap between two takes room.
+/// Most stretches, since gaps between them take room.
 const MAX_STRETCHES: usize = 150;
-/// Points of a strip: of more slices, those of neighbouring columns are drawn as one.
+/// Most points of a strip: with more slices, those of neighbouring columns are drawn as one.
 const MAX_POINTS: usize = 4_000;
-/// A longer time without slices is a break.
+/// Shortest time without slices that is a break.
 const BREAK_NS: u64 = 1_000_000_000;
 /// Columns between two blocks.
 const GAP: u32 = 5;
@@ -36,7 +36,7 @@ struct Stretch<'l, 'r> {
     slices: Vec<&'l LookedAt<'r>>,
 }
 
-/// The strip of a study; `None` where there were no looks.
+/// The strip of a study; `None` without looks.
 pub fn strip(facts: &Facts<'_>) -> Option<Strip> {
     let looks = facts.analysis.looks.as_ref()?;
     let slices = looked_at(facts.runs);
@@ -99,7 +99,7 @@ fn span_ns(slice: &LookedAt<'_>) -> (u64, u64) {
     (starts.fold(slice.slice.start_ns, u64::min), ends.fold(end_ns, u64::max))
 }
 
-/// Slices in time order, parted at blocks and breaks; where these are too many, at blocks alone, or at every few.
+/// Slices in time order, split at blocks and breaks; if these are too many, at blocks alone, or at every few.
 fn stretches<'l, 'r>(slices: &'l [LookedAt<'r>]) -> Vec<Stretch<'l, 'r>> {
     let blocks: BTreeSet<u32> = slices.iter().map(|one| one.run.block).collect();
     let all = parted(slices, BREAK_NS, 1);
@@ -128,7 +128,7 @@ fn parted<'l, 'r>(slices: &'l [LookedAt<'r>], break_ns: u64, blocks: u32) -> Vec
     all
 }
 
-/// Places of the stretches, columns of all with the breaks between them, seconds of a column.
+/// Places of the stretches, columns of all with the breaks between them, seconds per column.
 fn pieces(stretches: &[Stretch<'_, '_>], columns: u32) -> (Vec<Piece>, u32, f64) {
     let length_ns = |one: &Stretch<'_, '_>| one.end_ns.saturating_sub(one.start_ns).max(1) as f64;
     let column_ns = stretches.iter().map(length_ns).sum::<f64>() / f64::from(columns);
@@ -151,8 +151,7 @@ fn pieces(stretches: &[Stretch<'_, '_>], columns: u32) -> (Vec<Piece>, u32, f64)
     (pieces, first, column_ns / 1e9)
 }
 
-/// What is known of a logical CPU from when on: a look holds until the next one, or until the next slice where that
-/// has none.
+/// States of a logical CPU and their starts: a look holds until the next one, or until the next slice if that has none.
 fn known(stretch: &Stretch<'_, '_>, cpu: u32) -> Vec<(u64, Option<State>)> {
     let mut all = Vec::new();
     for one in &stretch.slices {
@@ -195,7 +194,7 @@ fn row_cells(stretch: &Stretch<'_, '_>, piece: &Piece, row: u32, cpu: u32) -> Ve
     cells
 }
 
-/// Shares of the time that is known, to hundredths; those that round to nothing are left out.
+/// Shares of the known time, to hundredths; those that round to 0 are left out.
 fn shares(times: &[f64]) -> Vec<(u8, f64)> {
     let all: f64 = times.iter().sum();
     let hundredths = |time: f64| (100.0 * time / all).round() / 100.0;
@@ -203,10 +202,10 @@ fn shares(times: &[f64]) -> Vec<(u8, f64)> {
     shares.filter(|(_, share)| all > 0.0 && *share > 0.0).collect()
 }
 
-/// What speeds are compared within: a treatment, and a query where a slice is one execution.
+/// Speeds are compared within this: a treatment, and a query if a slice is one execution.
 type Kind<'r> = (&'r str, u8);
 
-/// Speed of a slice in any unit: rows per second; of whole runs and single executions the inverse of their time.
+/// Speed of a slice in any unit: rows per second; for whole runs and single executions the inverse of their time.
 fn speed<'r>(facts: &Facts<'_>, run: &'r Run, slice: &Slice) -> Option<(Kind<'r>, f64)> {
     let (query, speed) = match slice.only_query() {
         Some((query, elapsed_ns)) => (query, 1.0 / elapsed_ns.max(1) as f64),
@@ -238,7 +237,7 @@ fn points(
     let moment = facts.analysis.looks.as_ref().map_or(Moment::Before, |looks| looks.moment);
     let total: usize = stretches.iter().map(|stretch| stretch.slices.len()).sum();
     let rows: BTreeMap<&str, u32> = treatments.iter().map(String::as_str).zip(0..).collect();
-    // Slices of so many columns are one point; of few slices each is one.
+    // Slices of several columns are one point; with few slices each is one.
     let together = match total > MAX_POINTS {
         true => (treatments.len() * COLUMNS as usize).div_ceil(MAX_POINTS).max(1) as f64,
         false => 0.0,

@@ -4,12 +4,12 @@ use super::states::State;
 use serde::Serializer;
 use threadwise_study::{Moment, Study};
 
-/// What the measured windows of a study are called: `runs` of whole commands and work lists, else `slices`.
+/// What the measured windows of a study are called: `runs` for whole commands and work lists, else `slices`.
 pub fn windows(study: &Study) -> &'static str {
     if study.runs_whole() { "runs" } else { "slices" }
 }
 
-/// The word that JSON has, one of those of `threadwise watch`: `alone`, `one-core`, `co-runner`, `away`, `unknown`.
+/// Its word in JSON, one of those of `threadwise watch`: `alone`, `one-core`, `co-runner`, `away`, `unknown`.
 pub fn word(state: State) -> &'static str {
     match state {
         State::Clear => "alone",
@@ -20,25 +20,25 @@ pub fn word(state: State) -> &'static str {
     }
 }
 
-/// What tables, charts and legends call it.
+/// Its name in tables, charts and legends.
 pub fn name(state: State) -> &'static str {
     match state {
         State::Clear => "alone",
         State::SameCore => "one core",
         State::CoRunner => "co-runner",
         State::Away => "away",
-        State::Unknown => "not known",
+        State::Unknown => "unknown",
     }
 }
 
-/// What it means for the logical CPUs of a treatment, as a legend says it.
+/// Its meaning for the logical CPUs of a treatment, in a legend.
 pub fn meaning(state: State) -> &'static str {
     match state {
-        State::Clear => "each had its core for itself",
+        State::Clear => "each had its core to itself",
         State::SameCore => "two or more were on one core",
         State::CoRunner => "another program or guest was on a sibling of one or more",
         State::Away => "one did not run in time: stacked on another, or preempted",
-        State::Unknown => "the figures do not say, or contradict each other",
+        State::Unknown => "the figures do not show it, or contradict each other",
     }
 }
 

@@ -16,13 +16,13 @@ use threadwise_statistics::MeanEstimate;
 /// Blocks that must tell something, and as how many equal ones they must count.
 pub const LEAST_BLOCKS: f64 = 6.0;
 /// Looks during slices from which γ is estimated.
-const LEAST_LOOKS: usize = 30;
+pub(super) const LEAST_LOOKS: usize = 30;
 /// Least γ: below, exposures say nearly nothing of what happens inside slices.
 const LEAST_GAMMA: f64 = 0.2;
 /// Least number of rows of a cell.
 const LEAST_ROWS: usize = 3;
 /// Circular shifts that are drawn.
-const SHIFTS: u32 = 499;
+const SHIFTS: u32 = 199;
 
 /// What was found. Means of ratios are logarithms of what is left of a session's rate.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,12 +42,28 @@ pub struct Found {
     pub prevalence: MeanEstimate,
     /// γ.
     pub gamma: Option<MeanEstimate>,
+    /// Left if all repeated looks that disagree were wrong, each of two as likely; `None` without repeated looks.
+    pub left_at_worst: Option<f64>,
     /// How often exposures that are shifted inside blocks, by rounds drawn at random, give as large a slope.
     pub p_shift: f64,
     /// Blocks that tell something, and as how many equal ones they count.
     pub blocks: usize,
     /// As how many equal ones these count.
     pub effective_blocks: f64,
+}
+
+/// A cost is claimed where this much of a rate, or less, is left at the upper end.
+const CLAIMED_BELOW: f64 = 0.95;
+/// And where shifts of exposures give as large a slope no more often than this.
+const MOST_P_SHIFT: f64 = 0.05;
+
+impl Found {
+    /// Whether a cost is claimed of which this much of a rate is left at the upper end: the session's own core must cost more
+    /// than others', at level 1 − `alpha`, and exposures that are shifted must not cost as much.
+    pub fn is_claimed(&self, high: f64, alpha: f64) -> bool {
+        let is_own = self.own_less_elsewhere.is_none_or(|one| one.interval(alpha).1 < 0.0);
+        is_own && self.p_shift <= MOST_P_SHIFT && high < CLAIMED_BELOW
+    }
 }
 
 /// Sums of a block over its cells. z is a session's exposure, e that of idle logical CPUs on other cores, y the rate over the
@@ -122,8 +138,10 @@ pub fn cost(observations: &Observations, seed: u64) -> Option<Found> {
         .flatten()
         .filter(|gamma| gamma.interval(0.05).0 > LEAST_GAMMA);
     let corrected = |of: fn(&Sums) -> f64| gamma.and_then(|_| known(jackknife(&all, |sums| Some(of(sums)))));
+    let left = corrected(|sums| sums.left(sums.gamma()).ln());
     Some(Found {
-        left: corrected(|sums| sums.left(sums.gamma()).ln()),
+        left_at_worst: left.and_then(|left| at_worst(left.mean.exp(), &observations.repeated)),
+        left,
         seen: jackknife(&all, |sums| Some(sums.left(1.0).ln()))?,
         whole: corrected(|sums| (1.0 - sums.prevalence() * (1.0 - sums.left(sums.gamma()))).ln()),
         own_less_elsewhere: jackknife(&all, |sums| sums.slopes().map(|[own, other]| own - other)),
@@ -134,6 +152,15 @@ pub fn cost(observations: &Observations, seed: u64) -> Option<Found> {
         blocks: telling.len(),
         effective_blocks,
     })
+}
+
+/// What is left where looks are wrong as often as repeated ones disagree, both ways: a cost c seems
+/// c / (1 − 2e + e c) then.
+fn at_worst(left: f64, repeated: &[[f64; 2]]) -> Option<f64> {
+    let disagree = repeated.iter().filter(|[first, second]| first != second).count();
+    let wrong = disagree as f64 / 2.0 / repeated.len() as f64;
+    let seen = 1.0 - left;
+    (repeated.len() >= LEAST_LOOKS).then(|| 1.0 - seen * (1.0 - 2.0 * wrong) / (1.0 - seen * wrong))
 }
 
 type Cells<'r> = BTreeMap<(u32, u32), Vec<&'r Row>>;
@@ -207,14 +234,25 @@ fn add_looks(blocks: &mut BTreeMap<u32, Sums>, during: &[DuringLook]) {
 fn jackknife(blocks: &[Sums], of: impl Fn(&Sums) -> Option<f64>) -> Option<MeanEstimate> {
     let mut all = Sums::default();
     blocks.iter().for_each(|block| all.add(block, 1.0));
-    let value = of(&all).filter(|value| value.is_finite())?;
     let without = |block: &Sums| {
         let mut rest = all;
         rest.add(block, -1.0);
         of(&rest)
     };
-    let parts: Option<Vec<f64>> = blocks.iter().map(without).collect();
-    let (parts, n) = (parts?, blocks.len());
+    of_parts(of(&all)?, blocks.iter().map(without).collect())
+}
+
+/// The same of a function of blocks.
+pub(super) fn jackknife_of<B>(blocks: &[B], of: impl Fn(&[&B]) -> Option<f64>) -> Option<MeanEstimate> {
+    let all: Vec<&B> = blocks.iter().collect();
+    let without = |at: usize| of(&[&all[..at], &all[at + 1..]].concat());
+    of_parts(of(&all)?, (0..all.len()).map(without).collect())
+}
+
+/// A value whose parts are those without one block each.
+fn of_parts(value: f64, parts: Option<Vec<f64>>) -> Option<MeanEstimate> {
+    let parts = parts.filter(|_| value.is_finite())?;
+    let n = parts.len();
     let middle = mean(&parts);
     let squares: f64 = parts.iter().map(|part| (part - middle).powi(2)).sum();
     let standard_error = (squares * (n - 1) as f64 / n as f64).sqrt();

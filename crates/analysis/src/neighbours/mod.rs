@@ -5,8 +5,14 @@
 //! treatment are compared with each other.
 
 mod cost;
+mod pairs;
 mod rows;
+mod watched;
+mod words;
 
 pub use cost::{Found, LEAST_BLOCKS, cost};
+pub use pairs::{PairFound, PairLook, PairRow, pairs};
 pub(crate) use rows::observations;
 pub use rows::{DuringLook, Observations, Row};
+pub use watched::{PARTS, Watched, WatchedCpu, watched};
+pub use words::{exposition, line, screen as neighbours_screen};

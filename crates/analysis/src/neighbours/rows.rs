@@ -1,6 +1,7 @@
 //! Slices of sessions with a logical CPU of their own, each with what the looks around it saw of that logical CPU.
 
-use crate::looks::states::LookedAt;
+use super::pairs::{PairLook, PairRow, States};
+use crate::looks::states::{Judged, LookedAt};
 use std::collections::BTreeMap;
 use threadwise_study::Moment;
 use threadwise_study::look::follow::Share;
@@ -40,8 +41,14 @@ pub struct DuringLook {
 pub struct Observations {
     /// Sessions in slices.
     pub rows: Vec<Row>,
-    /// Looks during slices of all treatments.
+    /// Looks during slices of all treatments, at busy logical CPUs.
     pub during: Vec<DuringLook>,
+    /// What such a look saw, and the one that repeated it at once.
+    pub repeated: Vec<[f64; 2]>,
+    /// Slices of two sessions with a logical CPU each, and of one.
+    pub pair_rows: Vec<PairRow>,
+    /// Looks during slices at the two logical CPUs of such a treatment.
+    pub pair_looks: Vec<PairLook>,
 }
 
 /// 1 with a neighbour, 0 on a core of its own; `None` where neither is known. One that shares its core with another logical
@@ -52,6 +59,13 @@ fn seen(share: Share) -> Option<f64> {
         Share::Alone => Some(0.0),
         Share::With(_) | Share::Slowed | Share::Apart | Share::Away | Share::Unknown => None,
     }
+}
+
+/// A look this soon after another one repeats it.
+const AT_ONCE_NS: u64 = 2_000_000;
+
+fn is_repeated(first: &Judged<'_>, second: &Judged<'_>) -> bool {
+    second.look.start_ns.saturating_sub(first.look.start_ns) < AT_ONCE_NS
 }
 
 /// A slice between its neighbours in time, of the same block.
@@ -96,15 +110,36 @@ pub fn observations(slices: &[LookedAt<'_>], is_of: impl Fn(&str) -> bool) -> Ob
     let of_block = |at: Option<usize>, block: u32| {
         at.and_then(|at| slices.get(at)).filter(|slice| slice.run.block == block)
     };
+    let two = pairs_by_block(slices, &is_of);
     for (at, slice) in slices.iter().enumerate() {
         let block = slice.run.block;
         let (before, after) = (of_block(at.checked_sub(1), block), of_block(Some(at + 1), block));
         let around = Around { before, slice, after };
-        for look in slice.looks.iter().filter(|look| look.moment == Moment::During) {
-            let of_cpu = |(cpu, share)| {
-                Some(DuringLook { block, cpu, seen: seen(share)?, exposure: around.exposure(cpu)? })
-            };
-            found.during.extend(look.shares.iter().filter_map(of_cpu));
+        let during: Vec<&Judged<'_>> =
+            slice.looks.iter().filter(|look| look.moment == Moment::During).collect();
+        for (at, look) in during.iter().enumerate() {
+            let first = at.checked_sub(1).map(|at| during[at]).filter(|first| is_repeated(first, look));
+            // A host moves logical CPUs by what they do, so that looks at busy ones alone tell of slices.
+            let of_pair = two.get(&block).filter(|cpus| slice.run.cpus == **cpus);
+            if let (None, Some(cpus)) = (first, of_pair) {
+                let of_look = states(look, cpus).zip(around.exposures(cpus));
+                found.pair_looks.extend(of_look.map(|(seen, exposures)| PairLook { block, seen, exposures }));
+            }
+            for (cpu, share) in look.shares.iter().filter(|(cpu, _)| slice.run.cpus.contains(cpu)) {
+                let Some(now) = seen(share) else { continue };
+                match first {
+                    Some(first) => {
+                        let before = first.shares.get(cpu).and_then(seen);
+                        found.repeated.extend(before.map(|before| [before, now]));
+                    }
+                    None => found.during.extend(around.exposure(cpu).map(|exposure| DuringLook {
+                        block,
+                        cpu,
+                        seen: now,
+                        exposure,
+                    })),
+                }
+            }
         }
         if is_of(&slice.run.treatment) {
             let mut cell = |session: usize| {
@@ -112,9 +147,66 @@ pub fn observations(slices: &[LookedAt<'_>], is_of: impl Fn(&str) -> bool) -> Ob
                 *cells.entry((slice.run.treatment.as_str(), session)).or_insert(next)
             };
             found.rows.extend(sessions(&around, &mut cell));
+            let treatment = cell(usize::MAX);
+            found.pair_rows.extend(pair_row(&around, treatment));
         }
     }
     found
+}
+
+/// States of some logical CPUs in a look: on one core, and the mean with a neighbour; `None` where one is not known.
+fn states(look: &Judged<'_>, cpus: &[u32]) -> Option<States> {
+    let mut sum = [0.0, 0.0];
+    for cpu in cpus {
+        let share = look.shares.get(*cpu)?;
+        match share.with() {
+            Some(other) if cpus.contains(&other) => sum[0] += 1.0,
+            _ => sum[1] += seen(share)?,
+        }
+    }
+    Some(sum.map(|sum| sum / cpus.len() as f64))
+}
+
+impl Around<'_, '_> {
+    /// As [`Self::exposure`], of the states of several.
+    fn exposures(&self, cpus: &[u32]) -> Option<States> {
+        let last = |slice: &LookedAt<'_>, moment: Moment| {
+            states(slice.looks.iter().rfind(|look| look.moment == moment)?, cpus)
+        };
+        let near = [last(self.slice, Moment::Before)?, last(self.slice, Moment::After)?];
+        let far = [last(self.before?, Moment::After)?, last(self.after?, Moment::Before)?];
+        Some([0, 1].map(|at| (near[0][at] + near[1][at] + (far[0][at] + far[1][at]) / 2.0) / 3.0))
+    }
+}
+
+/// A slice of one session, or of two with a logical CPU each.
+fn pair_row(around: &Around<'_, '_>, cell: u32) -> Option<PairRow> {
+    let (run, slice) = (around.slice.run, around.slice.slice);
+    let is_pair = match (run.cpus.as_slice(), slice.sessions.len()) {
+        ([_], 1) => false,
+        ([one, other], 2) => one != other,
+        _ => return None,
+    };
+    let rate = 1e9 * slice.rows() as f64 / slice.window_ns as f64;
+    let exposures = around.exposures(&run.cpus)?;
+    (rate > 0.0 && rate.is_finite() && (is_pair || run.cpus.len() == 1)).then_some(PairRow {
+        block: run.block,
+        cell,
+        is_pair,
+        rate,
+        exposures,
+    })
+}
+
+/// The two logical CPUs of a treatment of two sessions, by block.
+fn pairs_by_block(slices: &[LookedAt<'_>], is_of: &impl Fn(&str) -> bool) -> BTreeMap<u32, Vec<u32>> {
+    let of_two = slices.iter().map(|slice| slice.run).filter(|run| {
+        is_of(&run.treatment)
+            && run.cpus.len() == 2
+            && run.cpus[0] != run.cpus[1]
+            && run.slices.iter().all(|slice| slice.sessions.len() == 2)
+    });
+    of_two.map(|run| (run.block, run.cpus.clone())).collect()
 }
 
 /// A row for each session that has a logical CPU to itself.

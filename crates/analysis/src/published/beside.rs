@@ -1,9 +1,9 @@
-//! Published ratios beside those of a study: which comparisons are meant, what was measured, and the section "Theirs
-//! beside yours".
+//! Published ratios compared with those of a study: which comparisons are meant, what was measured, and the section
+//! "Published and measured ratios".
 //!
-//! A published comparison is found by its name, or by what its two sides are. A degree of parallelism below the number of
-//! cores is matched by number; the others by what they were on the published machine, since 4 are all cores there and
-//! half of the logical CPUs elsewhere.
+//! A published comparison is found by its name, or by its two sides. A degree of parallelism below the number of cores
+//! is matched by number; others by what they were on the published machine, since 4 are all cores there and half of the
+//! logical CPUs elsewhere.
 
 use crate::compare::why_no_run;
 use crate::groups::bare;
@@ -21,62 +21,63 @@ const DOP: &str = "dop";
 /// Longest option, with its value, that is shown.
 const LONGEST: usize = 32;
 
-/// Names of one reason that a line lists.
+/// Most names per reason in a line.
 const MOST_NAMES: usize = 12;
 
-/// What is said where a program computes what the processor does.
-const EMULATED: &str = "EMULATED: a program computes what the processor does; no ratio that was measured here says anything of a machine.";
+/// Warning if a program computes what the processor does.
+const EMULATED: &str = "EMULATED: a program computes what the processor does; no ratio measured here describes a real \
+ machine.";
 
-/// Published ratios beside measured ones.
+/// Published ratios and measured ones.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Beside {
     /// Name of the published study.
     pub name: String,
-    /// One per comparison of the study that was published.
+    /// One per published comparison of the study.
     pub rows: Vec<Row>,
     /// Published comparisons that the study does not have.
     pub only_published: Vec<String>,
-    /// Comparisons of the study, without those with the baseline, of which no figure was published.
+    /// Comparisons of the study, without those with the baseline, that have no published figure.
     pub only_here: Vec<String>,
-    /// What differs, whatever the ratios say.
+    /// Differences, whatever the ratios are.
     pub differs: Vec<Differs>,
-    /// What no command can redo.
+    /// What no command can repeat.
     pub cannot_redo: Vec<NotRedone>,
 }
 
-/// A published ratio beside a measured one; both are of rates, treatment over baseline.
+/// A published ratio and a measured one; both are of rates, treatment over baseline.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
     /// Name of the comparison in the study.
     pub comparison: String,
     /// What was compared in the article.
     pub what: String,
-    /// Ratio with the digits that were given.
+    /// Ratio with the published digits.
     pub published_text: String,
-    /// The same as a number.
+    /// The published ratio as a number.
     pub published: f64,
-    /// Whether the article prints it; else it was recomputed.
+    /// Whether the article prints it; otherwise it was recomputed.
     pub is_printed: bool,
-    /// Ratio with its interval; `None` where there is none.
+    /// Measured ratio with its interval; `None` if there is none.
     pub measured: Option<Ratio>,
-    /// Whether the published number lies in the measured interval; `None` without an interval.
+    /// Whether the published number is in the measured interval; `None` without an interval.
     pub in_interval: Option<bool>,
     /// Why there is no measured ratio.
     pub reason: Option<String>,
 }
 
-/// One thing in which the published study and this one differ.
+/// One difference between the published study and this one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Differs {
     /// `machine`, `engine`, `size`, `when`, `ratios of`.
     pub what: &'static str,
-    /// There.
+    /// Published value.
     pub published: String,
-    /// Here.
+    /// Value of this study.
     pub here: String,
 }
 
-/// What no command can redo.
+/// What no command can repeat.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NotRedone {
     /// Name.
@@ -85,8 +86,8 @@ pub struct NotRedone {
     pub why: String,
 }
 
-/// The published study of the same name beside a study, as its report has it; `None` where there is none, or where nothing
-/// is compared in both.
+/// Compares a study with the published study of the same name, as its report does; `None` if there is none, or if
+/// nothing is compared in both.
 pub fn beside_same(facts: &Facts<'_>) -> Option<Beside> {
     let published = find(&facts.study.name).ok()?;
     (published.workload == facts.study.workload)
@@ -94,7 +95,7 @@ pub fn beside_same(facts: &Facts<'_>) -> Option<Beside> {
         .filter(|found| !found.rows.is_empty())
 }
 
-/// A published study beside any other one, whatever its name.
+/// Compares a published study with any other one, whatever its name.
 pub fn beside_any(facts: &Facts<'_>, published: &Published) -> Beside {
     let (mut rows, mut only_published) = (Vec::new(), Vec::new());
     let mut matched: Vec<&str> = Vec::new();
@@ -109,7 +110,7 @@ pub fn beside_any(facts: &Facts<'_>, published: &Published) -> Beside {
             }
         }
         if sides.is_empty() {
-            // With what tells it from others of the name.
+            // With what distinguishes it from others of the name.
             let says = theirs.says.as_ref().map_or(String::new(), |says| format!(" ({says})"));
             only_published.push(format!("{}{says}", theirs.name));
         }
@@ -126,14 +127,14 @@ pub fn beside_any(facts: &Facts<'_>, published: &Published) -> Beside {
     }
 }
 
-/// What no command can redo of a published study.
+/// What no command can repeat of a published study.
 pub(super) fn cannot_redo(published: &Published) -> Vec<NotRedone> {
     let all = published.cannot_redo().into_iter();
     all.map(|(what, why)| NotRedone { what, why: why.to_owned() }).collect()
 }
 
-/// Whether a comparison of the study is the published one: both sides have no other value of an option that the published
-/// one was run with, and it has the name, or sides that are alike.
+/// Whether a comparison of the study is the published one: no side has a different value of an option of the published
+/// study, and it has the name, or sides that are alike.
 fn is_meant(theirs: &published::Comparison, facts: &Facts<'_>, ours: &Comparison) -> bool {
     let treatment = |name: &String| Some(facts.study.treatment(name)?.1);
     let sides = treatment(&ours.treatment).zip(ours.baseline.first().and_then(treatment));
@@ -204,7 +205,7 @@ pub(super) fn counts(packages: usize, cores: usize, threads: usize) -> String {
     [counted(packages, "package"), counted(cores, "core"), counted(threads, "thread")].join(" × ")
 }
 
-/// The same of a published machine.
+/// The same for a published machine.
 pub(super) fn counts_of(machine: &published::Machine) -> String {
     let [packages, cores, threads] =
         [machine.packages, machine.cores_per_package, machine.threads_per_core].map(|count| count as usize);
@@ -220,9 +221,9 @@ fn differs(facts: &Facts<'_>, published: &Published) -> Vec<Differs> {
         Some(if list.recipe.is_empty() { items } else { format!("{items}, recipe {}", list.recipe) })
     };
     let size = kind.about(facts).or_else(list).filter(|size| !size.is_empty());
-    let year = published.source.year.map_or("year not given".to_owned(), |year| format!("in {year}"));
+    let year = published.source.year.map_or("year not stated".to_owned(), |year| format!("in {year}"));
     // RFC 3339: the date.
-    let date = facts.created_utc.get(..10).map_or("not known".to_owned(), |date| format!("on {date}"));
+    let date = facts.created_utc.get(..10).map_or("date unknown".to_owned(), |date| format!("on {date}"));
     let engine = format!("{} {}", study.engine, facts.engine_version);
     let one = |what, published: String, here: String| Differs { what, published, here };
     vec![
@@ -238,7 +239,7 @@ fn differs(facts: &Facts<'_>, published: &Published) -> Vec<Differs> {
     ]
 }
 
-/// Counts and model of this machine; cores of all packages together where packages differ.
+/// Counts and model of this machine; cores of all packages together if packages differ.
 fn machine(topology: &Topology) -> String {
     let (packages, cores) = (topology.packages.len().max(1), topology.cores.len());
     let threads = topology.max_threads_per_core();
@@ -246,14 +247,14 @@ fn machine(topology: &Topology) -> String {
         true => counts(packages, cores / packages, threads),
         false => {
             let all = [counted(packages, "package"), counted(cores, "core"), counted(threads, "thread")];
-            format!("{} with {} in all × {}", all[0], all[1], all[2])
+            format!("{} with {} in total × {}", all[0], all[1], all[2])
         }
     };
-    let model = topology.identity.cpu_model.as_deref().unwrap_or("processor not known");
+    let model = topology.identity.cpu_model.as_deref().unwrap_or("processor unknown");
     format!("{words}, {}", model.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// Options of the workload that all treatments share, but for long ones.
+/// Options of the workload that all treatments share, except long ones.
 fn options(facts: &Facts<'_>) -> String {
     let Some((first, rest)) = facts.study.treatments.split_first() else { return String::new() };
     let shared = first
@@ -268,7 +269,7 @@ fn options(facts: &Facts<'_>) -> String {
     }
 }
 
-/// The section of a study that redoes a published one.
+/// The section of a study that repeats a published one.
 pub fn section(facts: &Facts<'_>, beside: &Beside) -> Section {
     let emulated = facts.topology.identity.is_emulated();
     let mut blocks = vec![Block::Table(ratios(facts, &beside.rows))];
@@ -277,7 +278,7 @@ pub fn section(facts: &Facts<'_>, beside: &Beside) -> Section {
     blocks.push(differences(beside));
     blocks.extend(unmatched(beside));
     blocks.extend(cannot(&beside.cannot_redo));
-    Section::new("theirs", "Theirs beside yours", blocks)
+    Section::new("theirs", "Published and measured ratios", blocks)
 }
 
 fn ratios(facts: &Facts<'_>, rows: &[Row]) -> Table {
@@ -304,15 +305,15 @@ fn ratios(facts: &Facts<'_>, rows: &[Row]) -> Table {
             },
         ]
     });
-    Table::new(facts.titled("Theirs beside yours: ratios of rates", ""), columns, cells)
+    Table::new(facts.titled("Published and measured ratios of rates", ""), columns, cells)
 }
 
 fn foot(facts: &Facts<'_>, beside: &Beside) -> Prose {
     let level = facts.level();
     prose!(
-        "Published ratios have no interval. A measured interval, of a level of {}, leaves out an equal ratio by chance in {} of \
-         studies. Whether a published number lies in it says nothing of why: all of what follows differs at once. All \
-         figures: `threadwise published {}`.",
+        "Published ratios have no interval. A measured interval, at a level of {}, excludes an equal ratio by chance \
+         in {} of studies. Whether a published number is in it does not show why: all of the following differs at \
+         once. All figures: `threadwise published {}`.",
         set_percent(level),
         set_percent(1.0 - level),
         &beside.name
@@ -328,8 +329,8 @@ fn unmatched(beside: &Beside) -> Vec<Block> {
     let line = |head: &str, names: &[String]| {
         (!names.is_empty()).then(|| Block::Text(prose!("{}: {}.", head, limited(names)), Shown::Everywhere))
     };
-    let theirs = line("Published, and not compared in this study", &beside.only_published);
-    let ours = line("Compared in this study, and not published as a figure", &beside.only_here);
+    let theirs = line("Published, but not compared in this study", &beside.only_published);
+    let ours = line("Compared in this study, but not published as a figure", &beside.only_here);
     theirs.into_iter().chain(ours).collect()
 }
 
@@ -340,7 +341,7 @@ fn limited(names: &[String]) -> String {
     shown.join("; ")
 }
 
-/// What no command can redo, a line a reason.
+/// What no command can repeat, one line per reason.
 pub(super) fn cannot(all: &[NotRedone]) -> Vec<Block> {
     let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
     for one in all {
@@ -357,7 +358,7 @@ pub(super) fn cannot(all: &[NotRedone]) -> Vec<Block> {
         prose!("{} ({}).", names.join("; "), *why)
     });
     vec![
-        Block::Text("No command can redo yet:".into(), Shown::Everywhere),
+        Block::Text("No command can repeat yet:".into(), Shown::Everywhere),
         Block::List(lines.collect(), Shown::Everywhere),
     ]
 }

@@ -1,7 +1,7 @@
-//! Published measurements: as documents of their own, and beside the ratios of a study that redoes them. Pure.
+//! Published measurements: as documents of their own, and compared with the ratios of a study that repeats them. Pure.
 //!
-//! What is said of a pair is whether the published number lies in the measured interval, and nothing of why it does
-//! not: machine, engine, size and year differ all at once.
+//! The answer about a pair is whether the published number is in the measured interval, not why it is not: machine,
+//! engine, size and year all differ at once.
 
 mod beside;
 #[cfg(test)]
@@ -18,12 +18,12 @@ use threadwise_document::{
 };
 use threadwise_published::{Arm, Figure, Kind, Published};
 
-/// The list of published studies, each with the command that redoes it.
+/// The list of published studies, each with the command that repeats it.
 pub fn list_document(all: &[Published]) -> Document {
-    let columns = ["name", "what was measured", "redone by"].map(Column::text);
+    let columns = ["name", "what was measured", "repeat it with"].map(Column::text);
     let rows =
         all.iter().map(|one| vec![Cell::text(&one.name), Cell::text(&one.short), Cell::text(&one.command)]);
-    let more = prose!("All figures of one: `threadwise published NAME`.");
+    let more = prose!("All figures of one study: `threadwise published NAME`.");
     Document {
         title: "Published measurements".to_owned(),
         sections: vec![Section::new(
@@ -35,11 +35,12 @@ pub fn list_document(all: &[Published]) -> Document {
     }
 }
 
-/// One published study: all that is known of it. `all` is the command that prints it.
+/// One published study. `all` is the command that prints it.
 pub fn document(published: &Published, program_version: &str, all: &str) -> Document {
     let source = &published.source;
-    let author = source.author.clone().map_or("author not given".to_owned(), |author| format!("by {author}"));
-    let year = source.year.map_or("year not given".to_owned(), |year| year.to_string());
+    let author =
+        source.author.clone().map_or("author not stated".to_owned(), |author| format!("by {author}"));
+    let year = source.year.map_or("year not stated".to_owned(), |year| year.to_string());
     let about = [source.title.as_ref().unwrap_or(&source.subject).clone(), author, year];
     let about = about.into_iter().chain(source.url.clone()).collect();
     let sections = [
@@ -62,7 +63,7 @@ pub fn document(published: &Published, program_version: &str, all: &str) -> Docu
     }
 }
 
-/// What it answered, with its first chart.
+/// Its answer, with its first chart.
 fn screen(published: &Published, all: &str) -> Screen {
     let Published { short, engine, machine, .. } = published;
     Screen {
@@ -78,7 +79,7 @@ fn screen(published: &Published, all: &str) -> Screen {
     .fitted()
 }
 
-/// How far to trust what was published.
+/// How far to trust it.
 pub fn trust() -> Trust {
     let reasons = vec!["Published once, by one run, without intervals.".into()];
     Trust { level: TrustLevel::Fair, reasons }
@@ -99,11 +100,11 @@ fn bars(published: &Published, chart: &threadwise_published::Chart) -> Table {
     Table::new("", columns, rows)
 }
 
-/// The table of a published study beside a result file, alone.
+/// The comparison of a published study with a result file, alone.
 pub fn beside_document(facts: &Facts<'_>, published: &Published, program_version: &str) -> Document {
     let found = beside_any(facts, published);
     Document {
-        title: format!("Published {} beside {}", published.name, facts.source),
+        title: format!("Published {} and measured {}", published.name, facts.source),
         simulated: facts.is_simulated(),
         sections: vec![section(facts, &found)],
         footer: format!("threadwise {program_version}"),
@@ -115,13 +116,13 @@ fn setting(published: &Published) -> Section {
     let source = &published.source;
     let year = source.year.map(|year| year.to_string());
     let rows = [
-        ("source", source.title.clone().unwrap_or_else(|| format!("{} (title not given)", source.subject))),
-        ("author", source.author.clone().unwrap_or_else(|| "not given".to_owned())),
-        ("year", year.unwrap_or_else(|| "not given".to_owned())),
+        ("source", source.title.clone().unwrap_or_else(|| format!("{} (title not stated)", source.subject))),
+        ("author", source.author.clone().unwrap_or_else(|| "not stated".to_owned())),
+        ("year", year.unwrap_or_else(|| "not stated".to_owned())),
         ("machine", format!("{}: {}", published.machine.model, counts_of(&published.machine))),
         ("engine", published.engine.name.clone()),
         ("size", published.size.about.clone()),
-        ("redone by", published.command.clone()),
+        ("repeat it with", published.command.clone()),
     ];
     let rows = rows.into_iter().map(|(name, value)| vec![Cell::text(name), Cell::Text(value)]);
     let table = Table::new("Where and on what", ["", ""].map(Column::text).into(), rows).plain();
@@ -135,7 +136,7 @@ fn arms(published: &Published) -> Section {
         Column::text("placement here"),
         Column::text("sessions, DOP or jobs"),
         Column::text("SMT"),
-        Column::text("redone by").drop_at(1),
+        Column::text("repeat it with").drop_at(1),
     ];
     let rows = published.arms.iter().map(|arm| {
         vec![
@@ -225,7 +226,7 @@ fn drawn(published: &Published, chart: &threadwise_published::Chart) -> threadwi
     threadwise_document::Figure {
         wide: false,
         title: chart.title.clone(),
-        description: "Published numbers, without intervals: each is of one run, or the mean of two."
+        description: "Published numbers, without intervals: each is from one run, or the mean of two."
             .to_owned(),
         table: Table::new("", columns, rows).shown(Shown::Page),
         chart: Chart::Values(ValueChart { what: chart.what.clone(), rows: dots }),
@@ -242,7 +243,7 @@ fn ratios(published: &Published) -> Section {
         let figure = published.figure(&comparison.figure)?;
         Some(vec![Cell::text(&comparison.name), Cell::text(&figure.what), Cell::Text(figure.text())])
     });
-    let table = Table::new("Ratios that a study is put beside", columns, rows);
+    let table = Table::new("Ratios that a study is compared with", columns, rows);
     Section::new("published-ratios", "Ratios", vec![Block::Table(table)])
 }
 
@@ -258,7 +259,7 @@ fn slips(published: &Published) -> Option<Section> {
 fn said(published: &Published) -> Option<Section> {
     let line = |said: &threadwise_published::Statement| {
         let kind = match said.kind {
-            Kind::Claim => "said, not measured",
+            Kind::Claim => "stated, not measured",
             Kind::Question => "asked, open",
             Kind::Picture => "in a picture only",
         };
@@ -267,7 +268,7 @@ fn said(published: &Published) -> Option<Section> {
             Err(why) => prose!("{}: {} No command yet: {}.", kind, &said.text, why),
         }
     };
-    let head = "Said, asked or drawn without a figure:";
+    let head = "Stated, asked or drawn without a figure:";
     lines("said", "Without a figure", head, published.statements.iter().map(line).collect())
 }
 
@@ -280,5 +281,5 @@ fn lines(id: &'static str, title: &str, head: &str, lines: Vec<Prose>) -> Option
 
 fn not_redone(published: &Published) -> Option<Section> {
     let blocks = cannot(&cannot_redo(published));
-    (!blocks.is_empty()).then(|| Section::new("not-redone", "What no command can redo yet", blocks))
+    (!blocks.is_empty()).then(|| Section::new("not-redone", "What no command can repeat yet", blocks))
 }

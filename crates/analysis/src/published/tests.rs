@@ -214,7 +214,7 @@ fn the_report_ends_with_the_section_and_says_what_is_simulated_or_emulated() {
         report(&Facts::new(study, topology, analysis)).sections.pop().unwrap()
     };
     let section = last(&study, &topology, &analysis);
-    assert_eq!(section.title, "Theirs beside yours");
+    assert_eq!(section.title, "Published and measured ratios");
     assert!(!text_of(&section).contains("SIMULATED") && !text_of(&section).contains("EMULATED"));
     assert!(!text_of(&section).to_lowercase().contains("because"));
     analysis.simulated = true;
@@ -222,7 +222,7 @@ fn the_report_ends_with_the_section_and_says_what_is_simulated_or_emulated() {
     topology.identity.hypervisor = Some(threadwise_machine::hypervisor::EMULATOR.to_owned());
     assert!(text_of(&last(&study, &topology, &analysis)).contains("EMULATED"));
     study.name = "placement".to_owned();
-    assert_ne!(last(&study, &topology, &analysis).title, "Theirs beside yours");
+    assert_ne!(last(&study, &topology, &analysis).title, "Published and measured ratios");
 }
 
 #[test]

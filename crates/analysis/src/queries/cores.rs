@@ -1,12 +1,11 @@
-//! Physical core-seconds from the busy times of logical CPUs, and what is said and shown of them beside CPU seconds.
+//! Physical core-seconds from the busy times of logical CPUs, compared with CPU seconds.
 //!
-//! An operating system's CPU seconds count a core twice while both of its siblings are busy, so they rise with SMT
-//! even where the cores do less. How long a core was busy at all cannot be told from busy times alone, but it has
-//! bounds: with busy times bᵢ of its logical CPUs in a window w, at least max bᵢ (all overlap), at most min(w, Σ bᵢ)
-//! (none does).
+//! An operating system's CPU seconds count a core twice while both of its siblings are busy, so they rise with SMT even
+//! if the cores do less. How long a core was busy cannot be derived from busy times alone, but it has bounds: with busy
+//! times bᵢ of its logical CPUs in a window w, at least max bᵢ (all overlap), at most min(w, Σ bᵢ) (none does).
 //!
-//! Busy times are of whatever ran. Where the CPU time of the executions themselves is known, the bounds
-//! are of them alone: they had that much of the busy times, and nobody knows which part.
+//! Busy times include everything that ran. If the CPU time of the executions themselves is known, the bounds are of
+//! them alone: they had that much of the busy times, but which part is unknown.
 
 use super::executions::{BlockRun, Executions, Pair, mean_of};
 use super::found::{Choice, Found, NamedRatio, headed, judged, or_none, rounded};
@@ -21,7 +20,7 @@ use threadwise_machine::Topology;
 use threadwise_statistics::{MeanEstimate, mean};
 use threadwise_study::{CpuTimes, QueryExecution, Slice};
 
-/// Stragglers are reported from this share of the elapsed time on.
+/// Share of the elapsed time from which stragglers are reported.
 const STRAGGLER_SHARE: f64 = 0.01;
 
 const UNKNOWN: &str = "whether the cores' own time rose is unknown";
@@ -29,21 +28,21 @@ const UNKNOWN: &str = "whether the cores' own time rose is unknown";
 /// Bounds over all cores of a placement in one window, all in the same unit of time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct CoreBounds {
-    /// Busy times of logical CPUs, added up.
+    /// Sum of busy times of logical CPUs.
     pub logical: f64,
-    /// Cores busy with at least one thread, at the least.
+    /// Lower bound of cores busy with at least one thread.
     pub core_low: f64,
-    /// The same at the most.
+    /// Upper bound of these.
     pub core_high: f64,
-    /// Two threads of a core busy while another core idled, at the least.
+    /// Lower bound of two threads of a core busy while another core idled.
     pub straggler_low: f64,
-    /// The same at the most.
+    /// Upper bound of these.
     pub straggler_high: f64,
 }
 
 impl CoreBounds {
-    /// Bounds from the busy times of each core's logical CPUs. Times beyond the window, which ticks of
-    /// 10 ms can show, are cut off.
+    /// Bounds from the busy times of each core's logical CPUs. Times beyond the window, which ticks of 10 ms can show,
+    /// are cut off.
     pub fn of(cores: &[Vec<f64>], window: f64) -> Self {
         let clean = |busy: &Vec<f64>| busy.iter().map(|b| b.clamp(0.0, window.max(0.0))).collect();
         let cores: Vec<Vec<f64>> = cores.iter().map(clean).collect();
@@ -59,9 +58,8 @@ impl CoreBounds {
     }
 }
 
-/// Time in which at least one of a core's logical CPUs was busy: at least the longest busy time, at
-/// most the window or their sum. Both are reached: by busy times that all begin together, and by ones
-/// that follow each other.
+/// Time in which at least one of a core's logical CPUs was busy: at least the longest busy time, at most the window or
+/// their sum. Both are reached: by busy times that all begin together, and by ones that follow each other.
 pub fn busy_bounds(busy: &[f64], window: f64) -> (f64, f64) {
     let longest = busy.iter().copied().fold(0.0, f64::max);
     (longest, busy.iter().sum::<f64>().min(window).max(longest))
@@ -84,8 +82,8 @@ fn both_busy_bounds(busy: &[f64], window: f64) -> (f64, f64) {
     (low, high)
 }
 
-/// Time in which some core had two busy threads while another core had none: stragglers, since a
-/// thread on the idle core would have had it to itself.
+/// Time in which some core had two busy threads while another core had none: stragglers, since a thread on the idle
+/// core would have had it to itself.
 ///
 /// For cores c and k ≠ c let C be the time in which c has two busy, I that in which k idles. The two
 /// lie together at least C + I − w, at most min(C, I); over all pairs the largest of the former and at
@@ -117,14 +115,14 @@ fn straggler_low(both: &[(f64, f64)], idle: &[(f64, f64)], window: f64) -> f64 {
     both.iter().enumerate().filter_map(shared).fold(0.0, f64::max)
 }
 
-/// Time in which cores worked for somebody with `cpu` of CPU time on them in a window, while their logical
-/// CPUs were busy for so long with him and others.
+/// Time in which cores worked for a process with `cpu` of CPU time on them in a window, while their logical CPUs were
+/// busy for this long with that process and others.
 ///
-/// At the least where his threads met: of a core's busy times in descending order, bₖ − bₖ₊₁ is what k
-/// logical CPUs can have been busy together at the longest if as much as possible overlaps, which takes k
-/// times as much of his CPU time; the largest k first, over all cores. At the most where they never met:
-/// his CPU time, and on no core more than the window or its busy times. CPU time beyond the busy times,
-/// which ticks of 10 ms can leave, counts as if all siblings of the largest core had shared it.
+/// The lower bound is for threads that met: of a core's busy times in descending order, bₖ − bₖ₊₁ is the longest time
+/// that k logical CPUs can have been busy together if as much as possible overlaps, which takes k times as much of the
+/// process's CPU time; the largest k first, over all cores. The upper bound is for threads that never met: the CPU
+/// time, and on no core more than the window or its busy times. CPU time beyond the busy times, which ticks of 10 ms
+/// can leave, counts as if all siblings of the largest core had shared it.
 pub fn own_bounds(cores: &[Vec<f64>], cpu: f64, window: f64) -> (f64, f64) {
     let mut stretches: Vec<(f64, f64)> = Vec::new();
     let mut siblings = 1.0_f64;
@@ -148,13 +146,13 @@ pub fn own_bounds(cores: &[Vec<f64>], cpu: f64, window: f64) -> (f64, f64) {
     (low, most.min(cpu).max(low))
 }
 
-/// Means over blocks that have all queries; of several sides (a baseline's two runs) over those too.
-/// `None` where cores or busy times are not known.
+/// Means over blocks that have all queries; for several sides (a baseline's two runs) over those too. `None` if cores
+/// or busy times are unknown.
 pub fn core_seconds(table: &Executions<'_>, blocks: &[Vec<&BlockRun<'_>>]) -> Option<CoreSeconds> {
     let blocks = |of_engine: bool| -> Vec<CoreSeconds> {
         blocks.iter().flatten().filter_map(|cell| of_block(table, cell, of_engine)).collect()
     };
-    // One way of reckoning for all blocks of a treatment.
+    // One method for all blocks of a treatment.
     let (of_engine, of_all) = (blocks(true), blocks(false));
     let all = if of_engine.len() == of_all.len() { of_engine } else { of_all };
     let geometric =
@@ -175,7 +173,7 @@ pub fn core_seconds(table: &Executions<'_>, blocks: &[Vec<&BlockRun<'_>>]) -> Op
 }
 
 /// Core-seconds of each compared treatment over its baseline's, one family. By block the lower bound is that of the
-/// treatment over the baseline's upper one, and the other way round; of streams a stream's part.
+/// treatment over the baseline's upper one, and vice versa; for streams, per stream.
 pub fn core_ratios(table: &Executions<'_>) -> BTreeMap<usize, Bounded> {
     let lower = |cell: &BlockRun<'_>| Some(of_block(table, cell, true)?.core_low_s.ln());
     let upper = |cell: &BlockRun<'_>| Some(of_block(table, cell, true)?.core_high_s.ln());
@@ -192,8 +190,8 @@ pub fn core_ratios(table: &Executions<'_>) -> BTreeMap<usize, Bounded> {
     places.into_iter().zip(judge_bounded(&family, table.rule(Direction::LowerIsBetter))).collect()
 }
 
-/// One block of a treatment, all queries once: the bounds of the executions themselves, `None` where their CPU time is
-/// not known, or of whatever ran.
+/// One block of a treatment, all queries once: the bounds of the executions themselves, or of everything that ran if
+/// their CPU time is unknown.
 fn of_block(table: &Executions<'_>, cell: &BlockRun<'_>, of_engine: bool) -> Option<CoreSeconds> {
     // Unless a block has more rounds all queries of the study were executed once.
     let share = 1.0 / (cell.done.len() as f64 / cell.total?.queries);
@@ -224,8 +222,8 @@ fn of_block(table: &Executions<'_>, cell: &BlockRun<'_>, of_engine: bool) -> Opt
     (sum.slice_s > 0.0).then_some(sum)
 }
 
-/// CPU seconds of the executions of a slice, and seconds in which they were planned and run; `None` where CPU time is not
-/// known. Streams of one process have it for the slice as a whole.
+/// CPU seconds of the executions of a slice, and seconds in which they were planned and run; `None` if CPU time is
+/// unknown. Streams of one process have it for the slice as a whole.
 fn engine_s(slice: &Slice, is_throughput: bool) -> Option<(f64, f64)> {
     let all = || slice.sessions.iter().flat_map(|session| &session.queries);
     let took = |one: &QueryExecution| (one.elapsed_ns as f64 + one.planning_ns.unwrap_or(0) as f64) / 1e9;
@@ -239,7 +237,7 @@ fn engine_s(slice: &Slice, is_throughput: bool) -> Option<(f64, f64)> {
     (cpu_ns > 0).then_some((cpu_ns as f64 / 1e9, elapsed_s))
 }
 
-/// The logical CPUs of a run by core; `None` where a core is not known.
+/// The logical CPUs of a run by core; `None` if a core is unknown.
 pub fn cores_of(cell: &BlockRun<'_>, topology: &Topology) -> Option<Vec<Vec<u32>>> {
     let mut cores: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for cpu in cell.cpus() {
@@ -248,8 +246,8 @@ pub fn cores_of(cell: &BlockRun<'_>, topology: &Topology) -> Option<Vec<Vec<u32>
     (!cores.is_empty()).then(|| cores.into_values().collect())
 }
 
-/// Busy seconds of each core's logical CPUs over a slice, and its length: the longest time that the
-/// system counted for one of them, since it counts in ticks.
+/// Busy seconds of each core's logical CPUs over a slice, and its length: the longest time that the system counted for
+/// one of them, since it counts in ticks.
 fn busy_s(slice: &Slice, cores: &[Vec<u32>]) -> Option<(Vec<Vec<f64>>, f64)> {
     let by_cpu: BTreeMap<u32, &CpuTimes> = slice.cpu_times.iter().map(|times| (times.cpu, times)).collect();
     let mut window_s: f64 = 0.0;
@@ -263,11 +261,11 @@ fn busy_s(slice: &Slice, cores: &[Vec<u32>]) -> Option<(Vec<Vec<f64>>, f64)> {
     Some((busy?, window_s))
 }
 
-/// What cores did in their core-seconds, as far as that is known.
+/// What cores did in their core-seconds, if known.
 pub fn activity(found: Found<'_>) -> &'static str {
     match knows_engine(found) {
         true => "worked for the queries",
-        false => "was busy, with others' work too,",
+        false => "was busy, including others' work,",
     }
 }
 
@@ -276,7 +274,7 @@ fn knows_engine(found: Found<'_>) -> bool {
     all.all(|cores| cores.engine_cpu_s.is_some())
 }
 
-/// The section; `None` where busy times are unknown.
+/// The section; `None` if busy times are unknown.
 pub fn section(found: Found<'_>) -> Option<Section> {
     let measured = found.measured();
     let known: Vec<(&TreatmentQueries, &CoreSeconds)> =
@@ -286,12 +284,13 @@ pub fn section(found: Found<'_>) -> Option<Section> {
         false => "busy seconds of its logical CPUs, others' work included",
     };
     let about = prose!(
-        "CPU seconds count a busy logical CPU as a whole, also where its sibling on the same core is busy at the same time: \
-         they rise when siblings share a core, although no more cores are at work. When siblings were busy is not known, only \
-         how long, so the time of a core lies between two bounds: at the same moments, or one after the other. The lower \
-         bound is what the engine's own CPU seconds need at the least on logical CPUs that were busy for so long; the upper \
-         one is those CPU seconds, and no more than the executions' time on each core. Busy times of logical CPUs, which are \
-         in the table, are of everything that ran there, over a little more than the executions."
+        "CPU seconds count a busy logical CPU as a whole, even while its sibling on the same core is busy: they rise \
+         when siblings share a core, although no more cores are at work. Only how long siblings were busy is known, \
+         not when, so the time of a core lies between two bounds: at the same moments, or one after the other. The \
+         lower bound is what the engine's own CPU seconds need at least on logical CPUs that were busy for so long; \
+         the upper bound is those CPU seconds, and no more than the executions' time on each core. Busy times of \
+         logical CPUs, which are in the table, include everything that ran there, over a little more than the \
+         executions."
     );
     let drawn = |(measured, cores): &(&TreatmentQueries, &CoreSeconds)| CoreRow {
         name: measured.treatment.clone(),
@@ -308,8 +307,8 @@ pub fn section(found: Found<'_>) -> Option<Section> {
             wide: true,
             title: found.facts.titled("Core-seconds against CPU seconds", ""),
             description: format!(
-                "Seconds of one block, all queries once. Full: seconds in which a physical core {} with at least one \
-                 thread, at the least; pale: up to the most that it can have been. The line: {line}.",
+                "Seconds of one block, all queries once. Dark: lower bound of the seconds in which a physical core {} \
+                 with at least one thread; pale: up to the upper bound. The line: {line}.",
                 activity(found)
             ),
             table: table(found, &known),
@@ -352,9 +351,9 @@ fn table(found: Found<'_>, known: &[(&TreatmentQueries, &CoreSeconds)]) -> Table
     headed("Means of blocks", known.iter().map(row)).shown(Shown::Page)
 }
 
-/// CPU against the baseline, put right by what the cores themselves did.
+/// CPU against the baseline, corrected by what the cores themselves did.
 pub fn finding_of(found: Found<'_>, choice: &Choice<'_>) -> Option<Finding> {
-    // Whether a core has two logical CPUs in the placement, as far as their times show it: bounds lie apart, or more CPU
+    // Whether a core has two logical CPUs in the placement, as far as their times show it: bounds differ, or more CPU
     // time was used than cores alone can give.
     let is_doubled = |cores: &CoreSeconds| {
         is_range(cores) || is_above(cores.engine_cpu_s.unwrap_or(cores.logical_s), cores.core_high_s)
@@ -364,13 +363,13 @@ pub fn finding_of(found: Found<'_>, choice: &Choice<'_>) -> Option<Finding> {
         measured.cores.as_ref().is_some_and(is_doubled) || base(measured).is_some_and(is_doubled)
     };
     let is_known = |measured: &&TreatmentQueries| measured.cores.is_some() && base(measured).is_some();
-    // The largest of those that are reported, so far as cores can say more than CPU seconds.
+    // The largest of those that are reported, if cores can say more than CPU seconds.
     let doubled = choice.named.iter().filter(|measured| has_siblings(measured));
     let cpu = cpu(found, choice);
     let cores = match doubled.max_by_key(|measured| measured.dop) {
         Some(measured) => cores(found, measured),
         None if cpu.is_some() && choice.named.iter().all(is_known) => {
-            Some("One logical CPU a core: these are core-seconds.".into())
+            Some("One logical CPU per core: these are core-seconds.".into())
         }
         None => None,
     };
@@ -379,7 +378,7 @@ pub fn finding_of(found: Found<'_>, choice: &Choice<'_>) -> Option<Finding> {
     (!sentences.is_empty()).then(|| finding("core-seconds", sentences, &names))
 }
 
-/// CPU time of all queries; of streams, which execute more of them, that of a query.
+/// CPU time of all queries; for streams, which execute more of them, per query.
 fn cpu(found: Found<'_>, choice: &Choice<'_>) -> Option<Prose> {
     let is_throughput = found.queries.is_throughput;
     let took = |measured: &TreatmentQueries| {
@@ -395,17 +394,17 @@ fn cpu(found: Found<'_>, choice: &Choice<'_>) -> Option<Prose> {
         _ => None,
     };
     let was = was.map_or_else(Prose::default, |was| prose!(" ({})", was));
-    let what = if is_throughput { "CPU a query" } else { "CPU" };
+    let what = if is_throughput { "CPU per query" } else { "CPU" };
     let more = choice.more(|measured| measured.total.ratios.cpu.as_ref());
     Some(prose!("{} against {}{}: {}{}.", what, found.baseline_name(), was, clauses, more))
 }
 
-/// Physical core-seconds of one treatment beside its baseline's; of streams a stream's.
+/// Physical core-seconds of one treatment and its baseline; for streams, per stream.
 fn cores(found: Found<'_>, measured: &TreatmentQueries) -> Option<Prose> {
     let (base, now) = (&found.baseline(measured)?.both, measured.cores.as_ref()?);
     let was = base.cores.as_ref()?;
     let streams = |one: &TreatmentQueries| if found.queries.is_throughput { one.streams.max(1) } else { 1 };
-    let each = if found.queries.is_throughput { " a stream" } else { "" };
+    let each = if found.queries.is_throughput { " per stream" } else { "" };
     let mut text = prose!(
         "Physical core-seconds{} of {} {} on {} cores against {} on {}: {}",
         each,
@@ -416,7 +415,7 @@ fn cores(found: Found<'_>, measured: &TreatmentQueries) -> Option<Prose> {
         was.cores,
         match was.engine_cpu_s.is_none() || now.engine_cpu_s.is_none() {
             true =>
-                "others' work is in them, since the engine's CPU time is not known: they cannot be compared"
+                "they include others' work, since the engine's CPU time is unknown, and cannot be compared"
                     .into(),
             false => now.to_baseline.as_ref().map_or_else(|| UNKNOWN.into(), meaning),
         }
@@ -433,7 +432,7 @@ fn cores(found: Found<'_>, measured: &TreatmentQueries) -> Option<Prose> {
     Some(text)
 }
 
-/// `1687 s to 2236 s`, or one figure where both are equal; the part of one of so many streams.
+/// `1687 s to 2236 s`, or one figure if both are equal; divided by the number of streams.
 fn bounds(cores: &CoreSeconds, streams: u32) -> Prose {
     let part = |s: f64| seconds(s / f64::from(streams));
     match is_range(cores) {
@@ -455,14 +454,14 @@ fn seconds(seconds: f64) -> Prose {
     Prose::figure(numbers::seconds(seconds))
 }
 
-/// What the ratio of both, paired by block, says; `0.75x to 0.99x [0.73, 1.02]: the cores' own time did not rise ...`.
+/// Meaning of the ratio, paired by block; `0.75x to 0.99x [0.73, 1.02]: the cores' own time did not rise ...`.
 fn meaning(ratio: &Bounded) -> Prose {
     let is_rise = ratio.value_low > 1.0;
     let margin = numbers::set_percent(ratio.margin);
     let (rose, change) = if is_rise { ("rose", "more") } else { ("fell", "less") };
     let words = match ratio.answer {
         Answer::Larger | Answer::Smaller => format!("the cores' own time {rose} by more than {margin}"),
-        Answer::SizeOpen => format!("the cores' own time {rose}, by how much is open"),
+        Answer::SizeOpen => format!("the cores' own time {rose} by an undecided amount"),
         Answer::WithinMargin => format!("the cores' own time is {change} by less than {margin}"),
         Answer::Equivalent => format!("the cores' own time is the same within {margin}"),
         Answer::Undecided if ratio.adjusted_high < 1.0 + ratio.margin => {

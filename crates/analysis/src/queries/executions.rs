@@ -1,8 +1,7 @@
-//! Executions by block, treatment and query, of usable runs alone: what every figure is made from.
+//! Executions by block, treatment and query, of usable runs alone: the source of every figure.
 //!
-//! A logarithm is kept for each round, so that two treatments are compared in rounds that both have:
-//! neighbours in time (docs/METHODOLOGY.md, "Queries"). In `throughput` a round's value is the mean of
-//! the logarithms over its streams.
+//! A logarithm is kept for each round, so that two treatments are compared in rounds that both have: neighbours in time
+//! (docs/METHODOLOGY.md, "Queries"). In `throughput` a round's value is the mean of the logarithms over its streams.
 
 use crate::estimate::{Observed, Rule};
 use crate::setting::Setting;
@@ -16,13 +15,13 @@ use threadwise_study::{OptionValue, QueryExecution, Role, Run, Slice, Study, Tre
 /// Name of the option.
 const DOP: &str = "dop";
 
-/// One logarithm a round.
+/// One logarithm per round.
 type ByRound = BTreeMap<u32, f64>;
 
 /// Treatments that differ in their DOP alone, ascending by it, each DOP once.
 pub type Ladder = Vec<(u32, usize)>;
 
-/// What of an execution is compared.
+/// Quantity of an execution that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Quantity {
     /// Execution time.
@@ -31,19 +30,19 @@ pub enum Quantity {
     Cpu,
 }
 
-/// Two sides of a comparison, as indices of treatments. A side of several is their mean in every block.
+/// Two sides of a comparison, as indices of treatments. Several treatments of a side are averaged in every block.
 #[derive(Debug, Clone)]
 pub struct Pair {
     /// What is on top.
     pub top: Vec<usize>,
     /// What is below.
     pub below: Vec<usize>,
-    /// Queries whose plans differ, as far as they are to be left out of a comparison of the same plans.
+    /// Queries with different plans, if they are left out of a comparison of equal plans.
     pub changed: BTreeSet<u8>,
 }
 
 impl Pair {
-    /// The other way round: speeds from times.
+    /// The sides exchanged: speeds from times.
     pub fn turned(&self) -> Self {
         Self { top: self.below.clone(), below: self.top.clone(), changed: self.changed.clone() }
     }
@@ -51,19 +50,19 @@ impl Pair {
 
 /// All usable executions of a study.
 pub struct Executions<'a> {
-    /// What was asked.
+    /// The study.
     pub study: &'a Study,
-    /// Where, if it is known.
+    /// The machine, if known.
     pub topology: Option<&'a Topology>,
     /// 1 − the level of intervals.
     pub alpha: f64,
-    /// Whether streams were run, and not query by query.
+    /// Whether streams were run, rather than single queries.
     pub is_throughput: bool,
     /// Queries that the study asked for, ascending.
     pub asked: Vec<u8>,
     /// Queries that were executed at all, ascending.
     pub numbers: Vec<u8>,
-    /// By block in order, then by treatment; `None` where a run does not count.
+    /// By block in order, then by treatment; `None` if a run does not count.
     pub cells: Vec<Vec<Option<BlockRun<'a>>>>,
 }
 
@@ -79,12 +78,12 @@ pub struct BlockRun<'a> {
     pub slices: Vec<&'a Slice>,
     /// Executions in order.
     pub done: Vec<Done<'a>>,
-    /// All queries of the study, once; `None` where one of them is missing.
+    /// All queries of the study, once; `None` if one of them is missing.
     pub total: Option<Total>,
     logs: BTreeMap<(u8, Quantity), ByRound>,
 }
 
-/// One execution and where it was.
+/// One execution and its slice.
 #[derive(Clone, Copy)]
 pub struct Done<'a> {
     /// The slice.
@@ -93,7 +92,7 @@ pub struct Done<'a> {
     pub execution: &'a QueryExecution,
 }
 
-/// All queries of a study, once: means where a block has them several times.
+/// All queries of a study, once: means if a block has them several times.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Total {
     /// Power: sum of executions; throughput: the window. Seconds.
@@ -105,7 +104,7 @@ pub struct Total {
 }
 
 impl<'a> Executions<'a> {
-    /// How its ratios are judged.
+    /// Parameters for judging its ratios.
     pub fn rule(&self, direction: Direction) -> Rule {
         Rule { margin: self.study.design.margin, alpha: self.alpha, direction }
     }
@@ -152,7 +151,7 @@ impl<'a> Executions<'a> {
         Pair { top: self.side(top), below: self.side(below), changed: BTreeSet::new() }
     }
 
-    /// A′ over A in the group of what is on top; without a side where there is no A/A.
+    /// A′ over A in the group of the top; without a side if there is no A/A.
     pub fn twins(&self, pair: &Pair) -> Pair {
         let (top, below) = match pair.top.first().map(|top| self.below(*top)).as_deref() {
             Some([base, twin, ..]) => (vec![*twin], vec![*base]),
@@ -161,12 +160,12 @@ impl<'a> Executions<'a> {
         Pair { top, below, changed: pair.changed.clone() }
     }
 
-    /// Whether a treatment is no baseline.
+    /// Whether a treatment is not a baseline.
     pub fn is_compared(&self, treatment: usize) -> bool {
         self.study.treatments[treatment].role == Role::Compared
     }
 
-    /// Treatments that are no baselines.
+    /// Treatments that are not baselines.
     pub fn compared(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.study.treatments.len()).filter(|at| self.is_compared(*at))
     }
@@ -197,13 +196,12 @@ impl<'a> Executions<'a> {
         self.d(pair, |top, below| Some(mean_of(top, &log)? - mean_of(below, &log)?))
     }
 
-    /// d of a query by block: ln of what is on top less ln of what is below.
+    /// d of a query by block: ln of the top less ln of the bottom.
     pub fn query(&self, pair: &Pair, query: u8, quantity: Quantity) -> Vec<f64> {
         self.d(pair, |top, below| query_difference(top, below, query, quantity))
     }
 
-    /// The mean over these queries of their d of execution times; a block without one of them counts
-    /// for nothing.
+    /// The mean over these queries of their d of execution times; a block without one of them is left out.
     pub fn queries(&self, pair: &Pair, queries: &[u8]) -> Vec<f64> {
         self.d(pair, |top, below| {
             let each = queries.iter().map(|query| query_difference(top, below, *query, Quantity::Elapsed));
@@ -211,7 +209,7 @@ impl<'a> Executions<'a> {
         })
     }
 
-    /// Logarithms by block, of a side of several their means.
+    /// Logarithms by block; means for a side of several.
     pub fn logs(&self, side: &[usize], log: impl Fn(&BlockRun<'a>) -> Option<f64>) -> Vec<f64> {
         let all = self.together(side).into_iter().filter_map(|cells| mean_of(&cells, &log));
         all.filter(|log| log.is_finite()).collect()
@@ -235,7 +233,8 @@ impl<'a> Executions<'a> {
         self.of(treatment).next().map(|cell| cell.cpus().len() as u32)
     }
 
-    /// Treatments by what they have in common beside their DOP. Twins are left out: with its twin a baseline is one side.
+    /// Treatments by what they have in common besides their DOP. Twins are left out: a baseline and its twin are one
+    /// side.
     pub fn ladders(&self) -> Vec<Ladder> {
         let differ_in_dop = |one: usize, other: usize| {
             let (a, b) = (&self.study.treatments[one], &self.study.treatments[other]);
@@ -255,7 +254,7 @@ impl<'a> Executions<'a> {
         ladders
     }
 
-    /// Whether all is alike in two treatments but DOP and streams, as far as is known.
+    /// Whether two treatments differ only in DOP and streams, as far as is known.
     pub fn differ_in_parallelism(&self, one: usize, other: usize) -> bool {
         let (a, b) = (&self.study.treatments[one], &self.study.treatments[other]);
         other_options(a).eq(other_options(b))
@@ -290,13 +289,13 @@ impl<'a> Executions<'a> {
     }
 }
 
-/// The runs of one side in a block; `None` where one is missing, and of no side.
+/// The runs of one side in a block; `None` if one is missing, or without a side.
 fn of_side<'t, 'a>(cells: &'t [Option<BlockRun<'a>>], side: &[usize]) -> Option<Vec<&'t BlockRun<'a>>> {
     let all: Option<Vec<&BlockRun<'a>>> = side.iter().map(|at| cells[*at].as_ref()).collect();
     all.filter(|all| !all.is_empty())
 }
 
-/// The mean over the runs of one side; `None` where one has none.
+/// The mean over the runs of one side; `None` if one has none.
 pub fn mean_of<'a>(cells: &[&BlockRun<'a>], value: impl Fn(&BlockRun<'a>) -> Option<f64>) -> Option<f64> {
     mean(cells.iter().map(|cell| value(cell)).collect::<Option<Vec<f64>>>()?.into_iter())
 }
@@ -317,7 +316,7 @@ impl<'a> BlockRun<'a> {
         self.done.iter().filter(move |done| done.execution.query == query)
     }
 
-    /// Of each of these queries the mean of its executions, added up; `None` where one is missing.
+    /// Sum over these queries of the mean of their executions; `None` if one is missing.
     pub fn sum(&self, queries: &[u8]) -> Option<Total> {
         let mut total = Total { elapsed_s: 0.0, cpu_s: Some(0.0), queries: queries.len() as f64 };
         for query in queries {
@@ -330,7 +329,7 @@ impl<'a> BlockRun<'a> {
         (!queries.is_empty()).then_some(total)
     }
 
-    /// The windows of whole streams, their mean; `None` where a stream lacks one of the queries.
+    /// Mean window of whole streams; `None` if a stream lacks one of the queries.
     fn streams(&self, queries: &[u8]) -> Option<Total> {
         let has = |done: &[QueryExecution], query: &u8| {
             done.iter().any(|one| one.query == *query && one.elapsed_ns > 0)
@@ -365,7 +364,7 @@ impl Total {
     }
 }
 
-/// Mean logarithms by query and round; a round in which one execution lacks its CPU time has none.
+/// Mean logarithms by query and round; a round with an execution without CPU time has none.
 fn logs(done: &[Done<'_>]) -> BTreeMap<(u8, Quantity), ByRound> {
     let mut executions: BTreeMap<(u8, u32), Vec<&QueryExecution>> = BTreeMap::new();
     for Done { slice, execution } in done {

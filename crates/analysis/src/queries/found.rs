@@ -1,5 +1,5 @@
-//! A study of queries with what was found of it: what its sections and findings ask of both, and how they name
-//! queries, treatments and ratios.
+//! A study of queries with its results: shared by its sections and findings, with their names for queries, treatments
+//! and ratios.
 
 use super::types::{Baseline, Change, Queries, TreatmentQueries};
 use super::words::grouped;
@@ -11,19 +11,19 @@ use threadwise_document::numbers::{self, counted};
 use threadwise_document::{Cell, Column, Prose, Ratio, Says, Shown, Table, prose};
 use threadwise_study::Role;
 
-/// Sign of a query whose plan is another one than the baseline's.
+/// Marks a query whose plan differs from the baseline's.
 pub const PLAN_SIGN: &str = "P";
 
-/// Treatments that a sentence names.
+/// Most treatments in a sentence.
 const MAX_NAMES: usize = 4;
 
-/// Most queries that a list names.
+/// Most queries in a list.
 pub const MAX_QUERIES: usize = 6;
 
-/// Most treatments that one finding names.
+/// Most treatments in one finding.
 pub const MAX_SHOWN: usize = 3;
 
-/// Fewest treatments that one finding names, where there are so many.
+/// Fewest treatments in one finding, if there are as many.
 const MIN_SHOWN: usize = 2;
 
 /// A study of queries.
@@ -36,8 +36,8 @@ pub struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// Treatments by group, groups in study order. In the baseline's place stand its two runs of every block
-    /// together, which is what ratios are over; its twin follows, as noise.
+    /// Treatments by group, groups in study order. The baseline is represented by its two runs of every block together,
+    /// which is what ratios are over; its twin follows, as noise.
     pub fn by_group(self) -> Vec<(&'a str, Vec<&'a TreatmentQueries>)> {
         let all = self.queries.treatments.iter().map(|measured| {
             let both = self.baseline(measured).map(|baseline| &baseline.both);
@@ -46,7 +46,7 @@ impl<'a> Found<'a> {
         grouped(all, |measured| self.facts.group_of(&measured.treatment))
     }
 
-    /// The same without twins: treatments that have figures of their own to show.
+    /// Treatments without twins: those with figures of their own to show.
     pub fn measured(self) -> Vec<&'a TreatmentQueries> {
         let all = self.by_group().into_iter().flat_map(|(_, members)| members);
         all.filter(|measured| self.role(measured) != Role::BaselineTwin).collect()
@@ -85,12 +85,12 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Whether any treatment has something.
+    /// Whether any treatment has a property.
     pub fn any(self, has: impl Fn(&TreatmentQueries) -> bool) -> bool {
         self.queries.treatments.iter().any(has)
     }
 
-    /// `, 2 streams` where treatments differ in their number of streams.
+    /// `, 2 streams` if treatments differ in their number of streams.
     pub fn streams_words(self, streams: u32) -> String {
         match self.any(|measured| measured.streams != streams) {
             true => format!(", {}", counted(streams as usize, "stream")),
@@ -98,7 +98,8 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// A line for each placement and number of streams over DOP, one chart a group; a baseline's second run is in its point.
+    /// A line for each placement and number of streams over DOP, one chart per group; a baseline's point includes its
+    /// second run.
     pub fn over_dop(
         self,
         unit: &'static str,
@@ -124,7 +125,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// What a chart over DOP shows, each figure so many times a unit.
+/// Figure of a chart over DOP, in multiples of a unit.
 pub fn over_dop_table(chart: &DopChart, column: &str, factor: f64, unit: &str) -> Table {
     let points = chart.lines.iter().flat_map(|line| line.points.iter().map(move |point| (line, point)));
     let row = |(line, (dop, mean, low, high, treatment)): (&DopLine, &DopPoint)| {
@@ -147,7 +148,7 @@ pub fn headed(caption: impl Into<Prose>, rows: impl IntoIterator<Item = Vec<(Col
     Table::new(caption, columns.pop().unwrap_or_default(), rows)
 }
 
-/// A table of the page with queries or the like down, each with its name, and columns across.
+/// A table of the page with one row per query or similar, each with its name, and columns across.
 pub fn by_query<R: Copy, C>(
     caption: impl Into<Prose>,
     columns: &[(String, C)],
@@ -166,7 +167,7 @@ pub fn rounded(value: f64) -> f64 {
     (value * 1e4).round() / 1e4
 }
 
-/// The same of what may have no value to draw.
+/// The same for a value that may be missing.
 pub fn end(value: f64) -> Option<f64> {
     (value.is_finite() && value > 0.0).then(|| rounded(value))
 }
@@ -183,7 +184,7 @@ pub fn about(measured: &TreatmentQueries) -> String {
     [Some(measured.placement.clone()), dop, streams].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// How large the data is, over memory and over the last-level caches; `None` where no scale is known.
+/// Size of the data, and relative to memory and to the last-level caches; `None` if no scale is known.
 pub fn data_words(queries: &Queries) -> Option<Prose> {
     let size = |bytes: f64, whole: Option<u64>, name: &str| match whole.filter(|whole| *whole > 0) {
         Some(whole) => {
@@ -218,7 +219,7 @@ pub fn or_none(cell: Option<Cell>) -> Cell {
     cell.unwrap_or_else(Cell::none)
 }
 
-/// A cell with the sign of another plan behind it, where there is one.
+/// A cell, marked if the plan differs.
 pub fn with_sign(cell: Cell, change: Change) -> Cell {
     match change {
         Change::Different => Cell::Both(Box::new(cell), Box::new(Cell::text(PLAN_SIGN))),
@@ -226,10 +227,11 @@ pub fn with_sign(cell: Cell, change: Change) -> Cell {
     }
 }
 
-/// Which treatments a verdict names, and those that are left to the table.
+/// Treatments that a verdict names, and those that are left to the table.
 pub struct Choice<'a> {
-    /// At most [`MAX_SHOWN`], in study order: all where there are no more, else each placement's highest DOP, and of a
-    /// single placement the next one. Never by their speeds: intervals of those that were chosen by them would be too short.
+    /// At most [`MAX_SHOWN`], in study order: all if there are no more, else each placement's highest DOP, and for a
+    /// single placement the next one. Never by their speeds: intervals of treatments chosen by speed would be too
+    /// short.
     pub named: Vec<&'a TreatmentQueries>,
     /// The others in study order.
     pub rest: Vec<&'a TreatmentQueries>,
@@ -255,12 +257,12 @@ impl<'a> Choice<'a> {
         Self { named: only(named), rest: only(rest) }
     }
 
-    /// All of them, those that are named first.
+    /// All of them, the named ones first.
     pub fn all(&self) -> impl Iterator<Item = &'a TreatmentQueries> + '_ {
         self.named.iter().chain(&self.rest).copied()
     }
 
-    /// `; 9 more in the table (7 with a difference shown)`, or nothing where none is left.
+    /// `; 9 more in the table (7 with a difference shown)`, or empty if none is left.
     pub fn more(&self, ratio_of: impl Fn(&TreatmentQueries) -> Option<&Ratio>) -> String {
         let known: Vec<&Ratio> = self.rest.iter().filter_map(|measured| ratio_of(measured)).collect();
         let shown = known.iter().filter(|ratio| ratio.is_different()).count();
@@ -276,20 +278,20 @@ impl<'a> Choice<'a> {
 pub struct NamedRatio {
     name: String,
     ratio: Ratio,
-    /// What stands behind it in brackets; may be empty.
+    /// Text after it in brackets; may be empty.
     more: Prose,
 }
 
 impl NamedRatio {
-    /// Of a treatment, a comparison or a query.
+    /// Name of a treatment, a comparison or a query.
     pub fn of(name: &str, ratio: &Ratio, more: impl Into<Prose>) -> Self {
         Self { name: name.to_owned(), ratio: ratio.clone(), more: more.into() }
     }
 
-    /// `d2 1.80x [1.75, 1.85] (6.11 s)`; the reason is left out where it is given for all.
+    /// `d2 1.80x [1.75, 1.85] (6.11 s)`; the reason is left out if it is given for all.
     fn text(&self, with_why: bool) -> Prose {
         let why = self.ratio.why_not_shown().filter(|_| with_why).unwrap_or_default();
-        // That there is no interval is a reason, and given as such.
+        // The lack of an interval is given as a reason.
         let figures = match self.ratio.has_ends() {
             true => Prose::from(&self.ratio),
             false => Prose::figure(format!("{}x", numbers::ratio(self.ratio.value))),
@@ -303,8 +305,8 @@ impl NamedRatio {
     }
 }
 
-/// `a 1.80x [1.75, 1.85]; no difference shown: b 1.02x [0.97, 1.07], c 1.01x [0.96, 1.06]`: what is
-/// shown first. `None` without a ratio.
+/// `a 1.80x [1.75, 1.85]; no difference shown: b 1.02x [0.97, 1.07], c 1.01x [0.96, 1.06]`: shown differences first.
+/// `None` without a ratio.
 pub fn judged(ratios: impl IntoIterator<Item = NamedRatio>) -> Option<Prose> {
     let (shown, not): (Vec<NamedRatio>, Vec<NamedRatio>) =
         ratios.into_iter().partition(|one| one.ratio.is_different());
@@ -315,7 +317,7 @@ pub fn judged(ratios: impl IntoIterator<Item = NamedRatio>) -> Option<Prose> {
         parts.push(joined(&shown, false));
     }
     if let [first, rest @ ..] = not.as_slice() {
-        // One reason of all of them is given once.
+        // A reason common to all is given once.
         let why = first.ratio.why_not_shown();
         let same = why.filter(|_| rest.iter().all(|one| one.ratio.why_not_shown() == why));
         let reason = same.map_or_else(String::new, |why| format!(" ({why})"));

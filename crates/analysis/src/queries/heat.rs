@@ -1,8 +1,8 @@
-//! Throughput over DOP and streams, where more parallelism stops to give more, and what is said and shown of it.
+//! Throughput over DOP and streams, and where more parallelism stops increasing it.
 //!
-//! The plateau is found from ratios paired by block, not from the cells' own intervals, which hold the
-//! drift between blocks too. Which DOP is best is taken from the same data, so a DOP is near the best where it is near
-//! each of the others, whichever that is (`estimate::choose`).
+//! The plateau is found from ratios paired by block, not from the cells' own intervals, which include the drift between
+//! blocks. Which DOP is best is taken from the same data, so a DOP is near the best if it is near each of the others,
+//! whichever that is (`estimate::choose`).
 
 use super::cores::cores_of;
 use super::executions::{BlockRun, Executions, Ladder, other_options};
@@ -19,10 +19,10 @@ use threadwise_document::numbers::{counted, percent, set_percent};
 use threadwise_document::{Block, Cell, Chart, Column, Figure, Prose, Section, Shown, Table, prose};
 use threadwise_statistics::{MeanEstimate, mean};
 
-/// Most plateaus that are reported.
+/// Most plateaus in a sentence.
 const MAX_PLATEAUS: usize = 2;
 
-/// So many DOPs above 2 make a plateau worth a word where there are no streams.
+/// Fewest DOPs above 2 for a plateau to be reported without streams.
 const MIN_DOPS: usize = 2;
 
 /// One map per placement and variant that has more than one DOP.
@@ -39,7 +39,7 @@ pub fn maps(table: &Executions<'_>) -> Vec<HeatMap> {
     maps.iter().filter_map(|map| map_of(table, map, variant(table, &firsts, map[0][0].1))).collect()
 }
 
-/// What sets a map apart from another one of the same placement, each by its first treatment.
+/// What distinguishes a map from others of the same placement, each by its first treatment.
 fn variant(table: &Executions<'_>, firsts: &[usize], at: usize) -> String {
     let treatment = |at: usize| &table.study.treatments[at];
     let words = |at: usize| -> Vec<String> {
@@ -112,7 +112,7 @@ fn plateau(table: &Executions<'_>, ladder: &Ladder, cores: Option<u32>) -> Optio
             || choice.candidates[*at].within_margin
             || MeanEstimate::of(&over(*at, best_at)).is_some_and(is_near)
     };
-    // One that may be as good is no advice: how slow it is depends on the noise.
+    // One that may be as good is not advised: how slow it is depends on the noise.
     let dop = choice.chosen_candidate().map(|chosen| chosen.number);
     let dop_low = (0..count).find(may_be).map_or(best_dop, dop_of);
     let streams = table.study.treatments[leader].sessions;
@@ -129,7 +129,7 @@ fn plateau(table: &Executions<'_>, ladder: &Ladder, cores: Option<u32>) -> Optio
     })
 }
 
-/// Placement, and what else sets a map's treatments apart.
+/// Placement, and what else distinguishes a map's treatments.
 fn place_words(map: &HeatMap) -> String {
     match map.variant.as_str() {
         "" => map.placement.trim().to_owned(),
@@ -137,12 +137,12 @@ fn place_words(map: &HeatMap) -> String {
     }
 }
 
-/// `2 streams`, where there are several anywhere.
+/// `2 streams`, if any map has several.
 fn streams_words(map: &HeatMap, plateau: &Plateau) -> Option<String> {
     (map.streams.len() > 1 || plateau.streams > 1).then(|| counted(plateau.streams as usize, "stream"))
 }
 
-/// The degrees of parallelism of a study of queries: of each map and number of streams.
+/// The degrees of parallelism of a study of queries, for each map and number of streams.
 pub fn choices(maps: &[HeatMap]) -> Vec<Choice> {
     let choice = |map: &HeatMap, plateau: &Plateau| {
         let streams = streams_words(map, plateau).map_or(String::new(), |streams| format!(", {streams}"));
@@ -151,14 +151,14 @@ pub fn choices(maps: &[HeatMap]) -> Vec<Choice> {
     maps.iter().flat_map(|map| map.plateaus.iter().map(move |plateau| choice(map, plateau))).collect()
 }
 
-/// The smallest DOP that is shown to be within the margin of the best, for numbers of streams: the most, and the
-/// fewest. Of one stream alone only where the DOPs go beyond two.
+/// The smallest DOP that is shown to be within the margin of the best, for the most and the fewest streams. For one
+/// stream alone only if the DOPs go beyond two.
 pub fn finding_of(found: Found<'_>) -> Option<Finding> {
     let is_wide = |map: &&HeatMap| {
         found.queries.is_throughput || map.dops.iter().filter(|dop| **dop > 2).count() >= MIN_DOPS
     };
     let maps: Vec<&HeatMap> = found.queries.heat.iter().filter(is_wide).collect();
-    // Of each map the most streams first, then the fewest, then those between.
+    // For each map the most streams first, then the fewest, then those between.
     let mut all: Vec<(usize, &HeatMap, &Plateau)> = Vec::new();
     for map in &maps {
         let count = map.plateaus.len();
@@ -184,7 +184,7 @@ pub fn finding_of(found: Found<'_>) -> Option<Finding> {
     is_any.then(|| finding("plateau", text, &names))
 }
 
-/// `with 2 streams on all 4 (2 may be), asking for 100% of its cores`; `on all none (4 may be)`.
+/// `with 2 streams on all 4 (2 may be too), requesting 100% of its cores`; `on all none (4 may be)`.
 fn clause(map: &HeatMap, plateau: &Plateau) -> Prose {
     let streams = streams_words(map, plateau).map_or(String::new(), |streams| format!("with {streams} "));
     let may = match plateau.dop.is_none_or(|dop| plateau.dop_low < dop) {
@@ -194,12 +194,12 @@ fn clause(map: &HeatMap, plateau: &Plateau) -> Prose {
     let dop = plateau.dop.map_or_else(|| "none".to_owned(), |dop| dop.to_string());
     let mut text = prose!("{}on {} {}{}", streams, place_words(map), dop, may);
     if let Some(share) = plateau.percent_of_cores {
-        text.push(prose!(", asking for {} of its cores", Prose::figure(percent(share / 100.0))));
+        text.push(prose!(", requesting {} of its cores", Prose::figure(percent(share / 100.0))));
     }
     text
 }
 
-/// The section; `None` where no placement has more than one DOP.
+/// The section; `None` if no placement has more than one DOP.
 pub fn section(found: Found<'_>) -> Option<Section> {
     let margin = found.facts.study.design.margin;
     let all = found.queries.heat.iter();
@@ -224,7 +224,7 @@ pub fn section(found: Found<'_>) -> Option<Section> {
     (!blocks.is_empty()).then(|| Section::new("heat", "Parallelism and streams", blocks))
 }
 
-/// Where more parallelism stops to give more, as a sentence.
+/// Where more parallelism stops helping, as a sentence.
 fn sentence(map: &HeatMap, plateau: &Plateau, margin: f64) -> Prose {
     let (place, streams) = (place_words(map), counted(plateau.streams as usize, "stream"));
     let margin = Prose::figure(set_percent(margin));
@@ -264,7 +264,7 @@ fn chart(found: Found<'_>, map: &HeatMap) -> HeatChart {
         let (low, high) = ends(rate.low, rate.high);
         (cell.dop, cell.streams, rounded(rate.mean), low, high, found.label(&cell.treatment))
     });
-    // 0 is no DOP of a cell: nothing is framed.
+    // 0 is not the DOP of any cell: nothing is framed.
     let plateau = |plateau: &Plateau| (plateau.streams, plateau.dop.unwrap_or(0), plateau.best_dop);
     HeatChart {
         dops: map.dops.clone(),

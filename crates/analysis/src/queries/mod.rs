@@ -1,10 +1,9 @@
-//! What a study of queries says query by query: times, ratios, steps of parallelism, plans, what
-//! the cores were busy with, and what stands out. Pure. A topic is a file: what is observed, how it is estimated, the
-//! finding that says it and the section that shows it.
+//! Results of a study of queries, query by query: times, ratios, steps of parallelism, plans, use of the cores, and
+//! outliers. Pure. A topic is a file: its observations, their estimate, its finding and its section.
 //!
-//! The unit is the block, as everywhere: a query's ratio in a block is that of its execution under a
-//! treatment to the mean logarithm of its two under the baseline, and intervals are Student's t over
-//! blocks. Methods and sources: docs/METHODOLOGY.md, "Queries".
+//! The unit is the block, as everywhere: a query's ratio in a block is that of its execution under a treatment to the
+//! mean logarithm of its two under the baseline, and intervals are Student's t over blocks. Methods and sources:
+//! docs/METHODOLOGY.md, "Queries".
 
 pub(crate) mod cores;
 mod executions;
@@ -42,12 +41,12 @@ pub use short::{Step, limit};
 pub use types::*;
 pub(crate) use words::short_reason;
 
-/// Bytes of rows as text a scale factor (TPC-H specification, clause 4.1.3.1).
+/// Bytes of rows as text per scale factor (TPC-H specification, clause 4.1.3.1).
 const BYTES_PER_SCALE: f64 = 1e9;
 
-/// What a study of queries says query by query; `None` where the workload has none.
+/// Results of a study of queries; `None` if the workload has none.
 ///
-/// `runs` are without sessions of short queries, `whole` are the same with them.
+/// `runs` exclude sessions of short queries; `whole` includes them.
 pub(crate) fn queries(
     setting: &Setting<'_>,
     observed: &Observed,
@@ -85,7 +84,7 @@ pub(crate) fn queries(
     })
 }
 
-/// One thread of each core or both, each at its DOP, where the study compares the two.
+/// One thread of each core or both, each at its DOP, if the study compares the two.
 pub(crate) fn threads(setting: &Setting<'_>, observed: &Observed, runs: &[Run]) -> Vec<Choice> {
     let study = setting.study;
     let pairs: Vec<Candidates> = choices::threads_of_queries(study);
@@ -113,7 +112,7 @@ fn fastest(table: &Executions<'_>) -> Vec<Fastest> {
     table.study.groups().into_iter().filter_map(of_group).collect()
 }
 
-/// The scale factors of a study beside memory and caches.
+/// The scale factors of a study, with memory and caches.
 fn data(study: &Study, topology: Option<&Topology>) -> Vec<DataSize> {
     let scale = |value: Option<&OptionValue>| match value {
         None => Some(1.0),

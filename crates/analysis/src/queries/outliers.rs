@@ -1,18 +1,16 @@
-//! What stands out, the likeliest reason among what was measured, and what is said and shown of it.
+//! Outliers, and the likeliest reason for each among what was measured.
 //!
-//! A single execution stands out where it took more than twice the median of its query and treatment,
-//! its modified z-score (Iglewicz, Hoaglin, *How to Detect and Handle Outliers*, 1993: 0.6745 · (x −
-//! median) / MAD, of logarithms) exceeds 3.5, and what it took beyond the median is 1% or more of all
-//! that its run took in the block. The factor alone would report every execution of a query that
-//! scatters; the score alone would report 3% in a query that does not; both together would report
-//! milliseconds that no total shows. Nothing that stands out is left out of any estimate.
+//! A single execution is an outlier if it took more than twice the median of its query and treatment, its modified
+//! z-score (Iglewicz, Hoaglin, *How to Detect and Handle Outliers*, 1993: 0.6745 · (x − median) / MAD, of logarithms)
+//! exceeds 3.5, and its time beyond the median is 1% or more of all that its run took in the block. The factor alone
+//! would report every execution of a query that scatters; the score alone would report 3% in a query that does not;
+//! both together would report milliseconds that no total shows. No estimate leaves out an outlier.
 //!
-//! A disturbance is given as the reason of a slow execution only where it can explain a quarter of the
-//! excess: steal of 1% does not make a query twice as long, half of the threads make it twice as long at
-//! the most, and a share of others that is as large as ever explains nothing. Bytes cannot be turned into time without
-//! knowing the device, so for reads and spills the rule is that there were at least twice as many as
-//! usual, and at least a MiB. The first that applies is given: plan, threads, reads and spills, neighbours,
-//! clock.
+//! A disturbance is given as the reason of a slow execution only if it can explain a quarter of the excess: steal of 1%
+//! does not double a query's time, half of the threads double it at most, and a share of others at its usual size
+//! explains nothing. Bytes cannot be converted to time without knowing the device, so for reads and spills the rule is
+//! at least twice as many as usual, and at least a MiB. The first that applies is given: plan, threads, reads and
+//! spills, neighbours, clock.
 
 use super::executions::{BlockRun, Done, Executions};
 use super::found::Found;
@@ -28,7 +26,7 @@ use threadwise_document::{Block, Prose, Section, Shown, prose};
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_statistics::{median, per};
 
-/// An execution that took no more than so many times the median is none that stands out.
+/// Least multiple of the median for an outlier.
 const MIN_TIMES: f64 = 2.0;
 
 /// Modified z-scores above this are outliers (Iglewicz, Hoaglin 1993).
@@ -37,31 +35,31 @@ const MIN_SCORE: f64 = 3.5;
 /// Makes the median absolute deviation of a normal sample its standard deviation.
 const MAD_TO_SD: f64 = 0.6745;
 
-/// Least share of its run's time in the block that an execution lost.
+/// Least share of its run's time in the block that an outlier lost.
 const MIN_LOST_SHARE: f64 = 0.01;
 
-/// Fewest executions of a query under a treatment of which a median says something.
+/// Fewest executions of a query under a treatment for a meaningful median.
 const MIN_EXECUTIONS: usize = 4;
 
-/// A query stands out among all where its speed is so many times the geometric mean, or its inverse.
+/// A query is an outlier among all if its speed is this many times the geometric mean, or its inverse.
 const MIN_APART: f64 = 1.25;
 
-/// Most that are listed, of both kinds together.
+/// Most outliers in the list, of both kinds together.
 const MAX_LISTED: usize = 20;
 
-/// Single executions leave so many places to queries.
+/// Places in the list that single executions leave to queries.
 const FOR_QUERIES: usize = 8;
 
 /// Part of an excess that a disturbance must explain.
 const EXPLAINS_SHARE: f64 = 0.25;
 
-/// Less than two ticks of the kernel's accounting (10 ms each) is not told from nothing.
+/// Less than two ticks of the kernel's accounting (10 ms each) cannot be distinguished from nothing.
 const MIN_TAKEN_NS: f64 = 2e7;
 
-/// So many times the usual amount is more than usual.
+/// Least multiple of the usual amount that counts as more than usual.
 const MANY_TIMES: f64 = 2.0;
 
-/// Counters that tell of storage, with the least amount that counts, what it is called, and the cause.
+/// Counters of storage, with the least amount that counts, its verb, and the cause.
 const STORAGE: [(&str, f64, &str, &str); 4] = [
     ("spill_bytes", 1_048_576.0, "spilled", "spilling"),
     ("read_bytes", 1_048_576.0, "read", "reads from storage"),
@@ -69,9 +67,9 @@ const STORAGE: [(&str, f64, &str, &str); 4] = [
     ("temp_bytes", 1_048_576.0, "wrote to temporary files", "temporary files"),
 ];
 
-/// Who else may be at work around an execution, in the order in which they are given as a reason, which is that of
-/// [`Execution::shares`]: the cause, what had the share, the share that counts, and whether it is of the execution's own
-/// logical CPUs: then the time is known that was taken, and must explain the excess.
+/// Other activity around an execution, in the order in which it is given as a reason, which is that of
+/// [`Execution::shares`]: the cause, what had the share, the share that counts, and whether it is of the execution's
+/// own logical CPUs: the time taken is then known, and must explain the excess.
 const NEIGHBOURS: [(&str, &str, f64, bool); 5] = [
     (STEAL, STEAL, STEAL_FLAG_SHARE, true),
     ("others busy on the same logical CPUs", "others on its logical CPUs", BUSY_FLAG_SHARE, true),
@@ -87,20 +85,20 @@ const NEIGHBOURS: [(&str, &str, f64, bool); 5] = [
 
 const STEAL: &str = "steal";
 
-/// Most groups that a finding reports: single executions first, the last place for a query as a whole.
+/// Most groups in a finding: single executions first, the last place for a query as a whole.
 const MAX_GROUPS: usize = 3;
 
 /// Most groups of queries as a whole.
 const MAX_WHOLE: usize = 2;
 
-/// With more letters than that the last group is left out.
+/// Most letters of the groups in a finding; beyond it the last group is left out.
 const MAX_TEXT: usize = 230;
 
-/// Most queries that a group names.
+/// Most queries in a group.
 const MAX_NAMED: usize = 3;
 
-/// Single executions first, by the share of the block's time that they lost, then queries, by how far
-/// they are apart; and how many there are beyond those that are listed.
+/// Single executions first, by the share of the block's time that they lost, then queries, by their distance; and how
+/// many there are beyond the list.
 pub fn outliers(
     table: &Executions<'_>,
     plans: &Plans,
@@ -129,13 +127,13 @@ pub fn outliers(
     (listed, left_out)
 }
 
-/// One execution with what surrounded it.
+/// One execution with its surroundings.
 struct Execution<'t, 'a> {
     cell: &'t BlockRun<'a>,
     done: Done<'a>,
-    /// Time of its own logical CPUs, scaled to it where its slice is longer.
+    /// Time of its own logical CPUs, scaled to it if its slice is longer.
     total_ns: f64,
-    /// Shares of each of [`NEIGHBOURS`]; not a number where unknown.
+    /// Shares of each of [`NEIGHBOURS`]; not a number if unknown.
     shares: [f64; 5],
 }
 
@@ -173,7 +171,7 @@ fn execution<'t, 'a>(
     let all = slice.sessions.iter().flat_map(|session| &session.queries);
     let planning: f64 = all.map(|one| one.planning_ns.unwrap_or(0) as f64).sum();
     let others = match slice.cpu_ns() {
-        // What is not known to be ours is not known to be another's either.
+        // Time that is not known to be the study's is not known to be another's either.
         0 => 0.0,
         cpu => (busy - cpu as f64 - planning).max(0.0),
     };
@@ -192,7 +190,7 @@ fn execution<'t, 'a>(
     }
 }
 
-/// What is usual for a query under a treatment: medians over its executions.
+/// Usual figures of a query under a treatment: medians over its executions.
 struct Usual<'p> {
     elapsed_ns: f64,
     plan: Option<&'p str>,
@@ -202,8 +200,8 @@ struct Usual<'p> {
     clock_mhz: Option<f64>,
 }
 
-/// Executions of one query under one treatment that took far longer than usual, each with the share of its run's time in the
-/// block that it lost.
+/// Executions of one query under one treatment that took far longer than usual, each with the share of its run's time
+/// in the block that it lost.
 fn slow(treatment: &str, plans: &Plans, at: usize, all: &[Execution<'_, '_>]) -> Vec<(f64, Outlier)> {
     let (Some(query), true) = (all.first().map(|one| one.done.execution.query), all.len() >= MIN_EXECUTIONS)
     else {
@@ -249,11 +247,11 @@ fn slow(treatment: &str, plans: &Plans, at: usize, all: &[Execution<'_, '_>]) ->
     all.iter().filter(is_out).map(tell).collect()
 }
 
-/// Queries whose speed under a treatment is apart from that of all of them together: by both
-/// intervals (that of the query adjusted for the queries), by [`MIN_APART`], and by more than the noise floor of the query itself.
+/// Queries whose speed under a treatment differs from that of all of them together: by both intervals (that of the
+/// query adjusted for the queries), by [`MIN_APART`], and by more than the noise floor of the query itself.
 ///
-/// Of streams only those as many as the baseline's: beside others every query takes longer, and which
-/// ones meet is drawn.
+/// With streams, only treatments with as many as the baseline: concurrent queries take longer, and which ones meet is
+/// random.
 fn apart(
     table: &Executions<'_>,
     at: usize,
@@ -287,13 +285,13 @@ fn apart(
     measured.queries.iter().filter_map(tell).collect()
 }
 
-/// Why something stands out.
+/// Reason for an outlier.
 struct Why {
     /// Of which kind.
     reason: Reason,
     /// In a few words without figures.
     cause: &'static str,
-    /// With the figures that it rests on.
+    /// With the figures that it is based on.
     text: Prose,
 }
 
@@ -311,9 +309,7 @@ fn why_slow(one: &Execution<'_, '_>, usual: &Usual<'_>) -> Why {
         .or_else(|| storage(STORAGE.map(|(name, ..)| count(one, name)), usual.counters, true, ["", "mostly"]))
         .or_else(|| neighbour(one, usual))
         .or_else(|| lower_clock(one, usual, times))
-        .unwrap_or_else(|| {
-            Why::new(Reason::Unexplained, "unexplained", "nothing that was measured explains it")
-        })
+        .unwrap_or_else(|| Why::new(Reason::Unexplained, "unexplained", "nothing measured explains it"))
 }
 
 fn other_plan(one: &Execution<'_, '_>, usual: &Usual<'_>) -> Option<Why> {
@@ -326,11 +322,11 @@ fn other_plan(one: &Execution<'_, '_>, usual: &Usual<'_>) -> Option<Why> {
     Some(Why::new(Reason::Plan, text, text))
 }
 
-/// With n of m threads it takes m/n times as long at the most.
+/// With n of m threads it takes at most m/n times as long.
 fn fewer_threads(one: &Execution<'_, '_>, usual: &Usual<'_>, times: f64) -> Option<Why> {
     let dop = f64::from(one.done.execution.dop?);
     let is_cause = dop < usual.dop && usual.dop / dop - 1.0 >= EXPLAINS_SHARE * (times - 1.0);
-    let text = || format!("{dop} took part in it, mostly {} do", usual.dop);
+    let text = || format!("{dop} took part in it, usually {} do", usual.dop);
     is_cause.then(|| Why::new(Reason::Dop, "fewer threads took part than usual", text()))
 }
 
@@ -338,8 +334,8 @@ fn count(one: &Execution<'_, '_>, name: &str) -> f64 {
     one.done.execution.counters.get(name).copied().unwrap_or(0) as f64
 }
 
-/// More that was read or spilled makes no execution faster, and less makes none slower: `words` stand behind the amount now,
-/// and before what it is held against.
+/// More reads or spills make no execution faster, and fewer make none slower. `words` follow the amount now, and
+/// precede the reference amount.
 fn storage(now: [f64; 4], usual: [f64; 4], is_slow: bool, words: [&str; 2]) -> Option<Why> {
     STORAGE.iter().zip(now.into_iter().zip(usual)).find_map(|((name, least, verb, cause), (now, usual))| {
         let (more, less) = if is_slow { (now, usual) } else { (usual, now) };
@@ -362,11 +358,11 @@ fn neighbour(one: &Execution<'_, '_>, usual: &Usual<'_>) -> Option<Why> {
     let shares = one.shares.into_iter().zip(usual.shares);
     NEIGHBOURS.iter().zip(shares).find_map(|((cause, what, limit, takes_time), (now, usual))| {
         let is_cause = match takes_time {
-            // Taken beyond what the usual share takes of as long a time.
+            // Time beyond what the usual share takes of as long a time.
             true => (now - usual) * one.total_ns >= MIN_TAKEN_NS.max(EXPLAINS_SHARE * excess_ns),
             false => now >= MANY_TIMES * usual,
         };
-        let text = || prose!("{} {}, mostly {}", *what, share(now), share(usual));
+        let text = || prose!("{} {}, usually {}", *what, share(now), share(usual));
         (now > *limit && is_cause).then(|| Why::new(Reason::Neighbour, cause, text()))
     })
 }
@@ -374,7 +370,7 @@ fn neighbour(one: &Execution<'_, '_>, usual: &Usual<'_>) -> Option<Why> {
 fn lower_clock(one: &Execution<'_, '_>, usual: &Usual<'_>, times: f64) -> Option<Why> {
     let (now, usual) = one.cell.clock_mhz.zip(usual.clock_mhz)?;
     let mhz = |value: f64| significant(value, 3);
-    let text = || prose!("the clock was {} MHz in that block, mostly {}", mhz(now), mhz(usual));
+    let text = || prose!("the clock was {} MHz in that block, usually {}", mhz(now), mhz(usual));
     ((usual / now).ln() >= EXPLAINS_SHARE * times.ln())
         .then(|| Why::new(Reason::Clock, "a lower clock", text()))
 }
@@ -398,7 +394,7 @@ fn why_apart(
                 let counters = |one: &QueryEstimates| {
                     STORAGE.map(|(name, ..)| one.counters.get(name).copied().unwrap_or(0.0))
                 };
-                let words = [" an execution", "under the baseline"];
+                let words = [" per execution", "under the baseline"];
                 storage(counters(now), counters(was), times < 1.0, words)
             })
     });
@@ -411,35 +407,35 @@ fn why_apart(
     let of_steal = || {
         let (now, was) = (steal(&[at]), steal(&table.below(at)));
         let is_cause = now > STEAL_FLAG_SHARE && now - was >= EXPLAINS_SHARE * -times.ln();
-        let text = || prose!("steal {} of the time, under the baseline {}", share(now), share(was));
+        let text = || prose!("steal {} of the time, and {} under the baseline", share(now), share(was));
         is_cause.then(|| Why::new(Reason::Neighbour, STEAL, text()))
     };
     let is_slower = estimates.is_some() && times < 1.0;
     of_plan_and_counters.or_else(|| is_slower.then(of_steal)?).unwrap_or_else(|| {
-        let text = "plan, threads, reads, spills and steal do not tell why";
+        let text = "plan, threads, reads, spills and steal do not explain it";
         Why::new(Reason::Unexplained, "unexplained", text)
     })
 }
 
-/// A slow query on fewer threads than its treatment asked for, where others had them.
+/// A slow query on fewer threads than its treatment requested, if others had them.
 fn serial(estimates: &QueryEstimates, measured: &TreatmentQueries, times: f64) -> Option<Why> {
     let (asked, most) = measured.dop.zip(estimates.dop_max)?;
     let others_had_more =
         measured.queries.values().any(|other| other.dop_max.is_some_and(|other| other > most));
-    let text = || format!("at most {most} of the {asked} that were asked for took part");
+    let text = || format!("at most {most} of the {asked} requested threads took part");
     (times < 1.0 && most < asked && others_had_more)
-        .then(|| Why::new(Reason::Dop, "fewer threads took part than were asked for", text()))
+        .then(|| Why::new(Reason::Dop, "fewer threads took part than requested", text()))
 }
 
-/// What stands out, with the likeliest reason, executions that share block and cause together; `None` where nothing does.
-/// Queries of another plan are reported as such elsewhere.
+/// Outliers with the likeliest reasons; executions that share block and cause are together. `None` without any. Queries
+/// with a different plan are reported elsewhere.
 pub fn finding_of(found: Found<'_>) -> Option<Finding> {
     let all = found.queries.outliers.iter();
     let (single, whole): (Vec<&Outlier>, Vec<&Outlier>) = all
         .filter(|one| one.block.is_some() || one.reason != Reason::Plan)
         .partition(|one| one.block.is_some());
     let all = single.len() + whole.len() + found.queries.outliers_left_out;
-    // Each group where its first one is.
+    // Each group at the place of its first one.
     let mut single = grouped(single, |one| (one.block, one.cause));
     let mut whole = grouped(whole, |one| (one.query, one.cause));
     single.truncate(MAX_GROUPS - whole.len().min(1));
@@ -451,15 +447,15 @@ pub fn finding_of(found: Found<'_>) -> Option<Finding> {
     }
     let of_whole: Vec<Prose> = whole.iter().filter_map(|(_, group)| apart_group(group)).collect();
     let mut sentences: Vec<Prose> = Vec::new();
-    for (words, texts) in [("Stands out", texts), ("Apart from the rest", of_whole)] {
+    for (words, texts) in [("Outliers", texts), ("Apart from the rest", of_whole)] {
         sentences.extend((!texts.is_empty()).then(|| prose!("{}: {}.", words, Prose::join(texts, "; "))));
     }
     let single = single.into_iter().flat_map(|(_, group)| group);
     let shown: Vec<&Outlier> = single.chain(whole.into_iter().flat_map(|(_, group)| group)).collect();
     match all - shown.len() {
         0 => {}
-        1 => sentences.push("1 more stands out less.".into()),
-        more => sentences.push(prose!("{} more stand out less.", more)),
+        1 => sentences.push("1 smaller outlier.".into()),
+        more => sentences.push(prose!("{} smaller outliers.", more)),
     }
     let mut names: Vec<&str> = shown.iter().map(|one| one.treatment.as_str()).collect();
     names.sort_unstable();
@@ -486,8 +482,8 @@ fn slow_group(group: &[&Outlier]) -> Option<Prose> {
     Some(prose!("{} under {} in block {}, {} ({})", queries, under, first.block?, times, first.cause))
 }
 
-/// `Q6 under d4 and 2 more treatments slower (steal)`: by rank alone, since an interval of one that was chosen for being
-/// far from the others would not account for that.
+/// `Q6 under d4 and 2 more treatments slower (steal)`: by rank alone, since an interval of one chosen for being far
+/// from the others would not account for the choice.
 fn apart_group(group: &[&Outlier]) -> Option<Prose> {
     let first = group.first()?;
     let more = match group.len() - 1 {
@@ -498,15 +494,15 @@ fn apart_group(group: &[&Outlier]) -> Option<Prose> {
     Some(prose!("Q{} under {}{} {} ({})", u32::from(first.query), &first.treatment, more, word, first.cause))
 }
 
-/// What stands out: whole queries first, then what is furthest from the usual; `None` where nothing does.
+/// Outliers: whole queries first, then executions, the furthest from the usual first; `None` without any.
 pub fn section(found: Found<'_>) -> Option<Section> {
     let mut all: Vec<&Outlier> = found.queries.outliers.iter().collect();
     let distance = |outlier: &Outlier| outlier.times.ln().abs();
     all.sort_by(|a, b| a.block.is_some().cmp(&b.block.is_some()).then(distance(b).total_cmp(&distance(a))));
     let more = found.queries.outliers_left_out;
     let more = (more > 0)
-        .then(|| Block::Text(prose!("{} more stand out less.", numbers::grouped(more as u64)), Shown::Page));
+        .then(|| Block::Text(prose!("{} smaller outliers.", numbers::grouped(more as u64)), Shown::Page));
     let lines = Block::List(all.iter().map(|outlier| outlier.text.clone()).collect(), Shown::Page);
     let blocks = more.into_iter().chain([lines]).collect();
-    (!all.is_empty()).then(|| Section::new("outliers", "What stands out", blocks))
+    (!all.is_empty()).then(|| Section::new("outliers", "Outliers", blocks))
 }

@@ -1,9 +1,9 @@
-//! Pairs of treatments that a study compares with each other, query by query: both threads of every core over one at the
-//! same DOP, DOP of all logical CPUs over DOP of all cores, and whatever pairs a study names; and what is said and shown
-//! of them. What is compared with the baseline stands with each treatment, and one DOP over the next lower one in `steps`.
+//! Pairs of treatments that a study compares with each other, query by query: both threads of every core over one at
+//! the same DOP, DOP of all logical CPUs over DOP of all cores, and the pairs that a study names. Comparisons with the
+//! baseline are with each treatment, and one DOP over the next lower one in `steps`.
 //!
-//! The queries of a comparison are a family, as everywhere; a total is one of all comparisons (docs/METHODOLOGY.md,
-//! "Queries").
+//! The queries of a comparison are a family, as everywhere; totals are one family of all comparisons
+//! (docs/METHODOLOGY.md, "Queries").
 
 use super::executions::{Executions, Pair};
 use super::found::{
@@ -23,20 +23,20 @@ use std::collections::BTreeSet;
 use threadwise_document::{Block, Cell, Column, Prose, Section, Shown, Table, prose};
 use threadwise_study::Comparison;
 
-/// Kinds of comparisons that have their place elsewhere.
+/// Kinds of comparisons that are reported elsewhere.
 const ELSEWHERE: [&str; 2] = ["baseline", "dop-step"];
 
-/// Comparisons that tell of siblings, with what they compare.
+/// Kinds of comparisons of siblings, with what they compare.
 const SMT_KINDS: [(&str, &str); 2] = [
-    ("smt-dop", "The same DOP, free to use both threads of each core, against one thread a core"),
-    ("both-threads", "Both threads of each core, at their DOP, against one thread a core at its own"),
+    ("smt-dop", "The same DOP, free to use both threads of each core, against one thread per core"),
+    ("both-threads", "Both threads of each core, at their DOP, against one thread per core at its own"),
 ];
 
 fn is_smt(kind: &str) -> bool {
     SMT_KINDS.iter().any(|(known, _)| *known == kind)
 }
 
-/// All of a study that have their place here, in its order; without those of which no block has both sides.
+/// All pairs of a study that belong here, in its order; without those of which no block has both sides.
 pub fn comparisons(table: &Executions<'_>, plans: &Plans) -> Vec<QueryComparison> {
     let placed = table.study.comparisons.iter().filter(|named| !ELSEWHERE.contains(&named.kind.as_str()));
     let pair = |named: &'_ Comparison| {
@@ -61,7 +61,7 @@ pub fn comparisons(table: &Executions<'_>, plans: &Plans) -> Vec<QueryComparison
     each.filter(|comparison| !comparison.queries.is_empty() || comparison.ratios.speed.is_some()).collect()
 }
 
-/// What siblings bring, or why that cannot be reported.
+/// Gain from siblings, or why it cannot be reported.
 pub fn smt_findings(found: Found<'_>) -> Vec<Finding> {
     let all: Vec<Finding> = SMT_KINDS.iter().filter_map(|(kind, text)| of_kind(found, kind, text)).collect();
     if !all.is_empty() {
@@ -71,7 +71,7 @@ pub fn smt_findings(found: Found<'_>) -> Vec<Finding> {
     let text = match (has_allowed_siblings(found.facts.topology), is_asked) {
         (false, _) => return vec![smt::not_measured(&found.facts)],
         (true, true) => "SMT yield: not measured, no block has usable runs of both sides.",
-        (true, false) => "SMT yield: not part of this study; cores with siblings are there.",
+        (true, false) => "SMT yield: not part of this study, although the machine has cores with siblings.",
     };
     vec![finding("not-measurable", text.to_owned(), &[])]
 }
@@ -95,7 +95,7 @@ fn of_kind(found: Found<'_>, kind: &str, text: &str) -> Option<Finding> {
     Some(finding(kind, prose!("{} ({}): {}{}.", text, what, clauses, more), &names(&estimates)))
 }
 
-/// The section; `None` where no pair is compared.
+/// The section; `None` if no pair is compared.
 pub fn section(found: Found<'_>) -> Option<Section> {
     let pairs = &found.queries.comparisons;
     let title = match pairs.iter().all(|pair| is_smt(&pair.kind)) {
@@ -140,7 +140,7 @@ fn totals(pairs: &[QueryComparison]) -> Table {
     headed("Pairs, all queries together", pairs.iter().map(row))
 }
 
-/// Queries down, pairs across; for the page, since a terminal shows every treatment's queries already.
+/// One row per query, one column per pair; for the page, since a terminal shows every treatment's queries already.
 fn across(found: Found<'_>, caption: &str, cell: impl Fn(&ComparedQuery) -> Cell) -> Table {
     let pairs = &found.queries.comparisons;
     let columns: Vec<(String, &QueryComparison)> =

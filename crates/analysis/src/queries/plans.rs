@@ -1,8 +1,8 @@
-//! Plans: which there are, which one a treatment mostly had, how two of them differ, and what is said and shown of it.
+//! Plans: all plans, the most frequent one of a treatment, and how two of them differ.
 //!
-//! Texts are canonical (docs/WORKER.md): one line an operator, two spaces a level, `~ ` before
-//! operators that only move rows between threads or processes. Lines are aligned by their longest
-//! common subsequence (Wagner, Fischer, "The string-to-string correction problem", J. ACM 21, 1974).
+//! Texts are canonical (docs/WORKER.md): one line per operator, two spaces per level, `~ ` before operators that only
+//! move rows between threads or processes. Lines are aligned by their longest common subsequence (Wagner, Fischer, "The
+//! string-to-string correction problem", J. ACM 21, 1974).
 
 use super::executions::{Executions, Pair};
 use super::found::{Found, MAX_QUERIES};
@@ -25,13 +25,13 @@ const MAX_CELLS: usize = 4_000_000;
 const FNV_OFFSET: u32 = 0x811c_9dc5;
 const FNV_PRIME: u32 = 0x0100_0193;
 
-/// Lines of all plans together that a page has at most: a browser, and a reader, take no more.
+/// Most lines of all plans together on a page, for the sake of browser and reader.
 const MAX_LINES: usize = 4000;
 
-/// Longest operator that is written into a sentence.
+/// Longest operator in a sentence.
 const MAX_OPERATOR: usize = 40;
 
-/// Plans of a study and who had them.
+/// Plans of a study, and who had them.
 pub struct Plans {
     /// By first appearance.
     pub plans: Vec<Plan>,
@@ -59,8 +59,8 @@ impl Plans {
         found
     }
 
-    /// The place of a plan as an engine showed it; `None` where there is nothing of it. Where several were the same but
-    /// for their estimates, those of the first one are kept.
+    /// Index of a plan as an engine showed it; `None` if it is empty. If several differ in their estimates alone, those
+    /// of the first one are kept.
     fn add(&mut self, whole: &str, query: u8) -> Option<usize> {
         let text = bare(whole)?;
         let known = self.plans.iter().position(|plan| plan.text == text);
@@ -80,8 +80,8 @@ impl Plans {
         counts
     }
 
-    /// The plan most executions of a query had under these treatments together; of equally many the
-    /// one seen first.
+    /// The plan that most executions of a query had under these treatments together; of equally frequent ones the one
+    /// seen first.
     pub fn majority(&self, side: &[usize], query: u8) -> Option<usize> {
         let counts = self.counts(side, query).into_iter();
         counts.max_by_key(|(plan, count)| (*count, std::cmp::Reverse(*plan))).map(|(plan, _)| plan)
@@ -134,7 +134,7 @@ impl Plans {
     }
 }
 
-/// Plans; `None` where none changed.
+/// The section of plans; `None` if none changed.
 pub fn section(found: Found<'_>) -> Option<Section> {
     let changed = |kind: Change| -> Vec<&PlanChange> {
         found.queries.changes.iter().filter(|change| change.change == kind).collect()
@@ -177,7 +177,7 @@ pub fn section(found: Found<'_>) -> Option<Section> {
     ];
     blocks.extend((hidden > 0).then(|| {
         let text = prose!(
-            "{} more pairs of plans are not shown here: the page would be too long. The JSON report has them all.",
+            "{} more pairs of plans are left out to keep the page short. The JSON report has all of them.",
             hidden
         );
         Block::Text(text, Shown::Page)
@@ -189,22 +189,23 @@ pub fn section(found: Found<'_>) -> Option<Section> {
 fn about(found: Found<'_>) -> Prose {
     let other = found.queries.changed();
     match other.is_empty() {
-        true => prose!("No query has another plan than the baseline's; those below only went parallel."),
+        true => prose!("Every query has the baseline's plan; those below only run in parallel."),
         false => prose!(
-            "{} {} another plan in at least one treatment: there a ratio is one of plans too, not of hardware alone. Lines \
-             that only one side has carry − or +; operators that only move rows between threads are grey.{}",
+            "{} {} another plan in at least one treatment: there a ratio is of plans too, not of hardware alone. \
+             Lines that only one side has are marked − or +; operators that only move rows between threads are grey.{}",
             query_names(other.iter().copied()),
             if other.len() == 1 { "has" } else { "have" },
             match found.queries.plans.iter().any(|plan| !plan.estimates.is_empty()) {
-                true => " Rows and costs behind a line are the engine's estimates, from which it chose.",
+                true =>
+                    " Rows and costs after a line are the engine's estimates, which its choice was based on.",
                 false => "",
             },
         ),
     }
 }
 
-/// What is in the other plan instead of what the baseline's has, by the first operators that differ:
-/// `HASH_JOIN (…) instead of NESTED_LOOP_JOIN (…)`.
+/// What the other plan has in place of the baseline's, by the first operators that differ: `HASH_JOIN (…) instead of
+/// NESTED_LOOP_JOIN (…)`.
 fn instead(change: &PlanChange) -> String {
     let cut = |line: &str| short(line, MAX_OPERATOR);
     let (other, left) = change.operators();
@@ -234,7 +235,7 @@ fn sides(found: Found<'_>, change: &PlanChange) -> Sides {
     }
 }
 
-/// ` · 1,234 rows, cost 5,678`, as the engine estimated; nothing where it does not say.
+/// ` · 1,234 rows, cost 5,678`, as the engine estimated; empty without estimates.
 fn estimated(estimates: &Estimated) -> String {
     let number =
         |value: f64| if value < 1e15 { grouped(value.round() as u64) } else { significant(value, 3) };
@@ -248,7 +249,7 @@ fn row(row: &(Option<String>, Option<String>)) -> [SideLine; 2] {
     let ((left, other), differs) = (row, is_different(row));
     let line = |line: &Option<String>, sign: char, class: Difference| match line {
         None => SideLine::default(),
-        // An operator that only moves rows is no other plan.
+        // An operator that only moves rows does not change the plan.
         Some(line) if line.trim_start().starts_with("~ ") => {
             SideLine { class: Difference::Moves, text: format!("  {line}") }
         }
@@ -258,14 +259,14 @@ fn row(row: &(Option<String>, Option<String>)) -> [SideLine; 2] {
     [line(left, '−', Difference::Gone), line(other, '+', Difference::New)]
 }
 
-/// Other plans than the baseline's; `None` where all that are known are the same.
+/// Plans other than the baseline's; `None` if all known plans are the same.
 pub fn finding_of(found: Found<'_>) -> Option<Finding> {
     let different: Vec<&PlanChange> =
         found.queries.changes.iter().filter(|change| change.change == Change::Different).collect();
     let mut sentences = Vec::new();
     if let Some(first) = different.first() {
         let hold = match found.facts.study.properties().holds_plans {
-            true => ": hold_plan=true tells them apart",
+            true => ": hold_plan=true separates them",
             false => "",
         };
         let (changed, example) = (found.queries.changed(), example(first));
@@ -299,18 +300,18 @@ fn unstable(queries: &Queries) -> Option<String> {
         all.filter(|(_, estimates)| estimates.plans_seen > 1).map(|(number, _)| *number).collect();
     (!several.is_empty()).then(|| {
         let queries = query_list(several, MAX_QUERIES);
-        format!("More than one plan under the same treatment: {queries}; the commonest is compared.")
+        format!("More than one plan under the same treatment: {queries}; the most frequent is compared.")
     })
 }
 
-/// The text without estimates and blank lines around it; `None` where nothing is left.
+/// The text without estimates and blank lines around it; `None` if nothing is left.
 pub fn bare(text: &str) -> Option<String> {
     let text = without_estimates(text);
     let bare = text.trim_matches(['\n', '\r']).trim_end();
     (!bare.is_empty()).then(|| bare.to_owned())
 }
 
-/// What was estimated for each line of a plan that is not blank; empty where nothing was for any.
+/// Estimates for each line of a plan that is not blank; empty if there are none.
 fn estimates(text: &str) -> Vec<Estimated> {
     let of_line = |line: &str| {
         let number = |name: &str| {
@@ -328,8 +329,8 @@ fn estimates(text: &str) -> Vec<Estimated> {
     }
 }
 
-/// Short name of a plan, the same wherever the plan is seen, and no proof of identity: eight
-/// hexadecimal digits of FNV-1a, of the text without blank lines around it. `None` where nothing is left.
+/// Short name of a plan, the same wherever the plan is seen, but not unique: eight hexadecimal digits of FNV-1a, of the
+/// text without blank lines around it. `None` if nothing is left.
 pub fn plan_name(text: &str) -> Option<String> {
     bare(text).as_deref().map(name)
 }
@@ -373,11 +374,9 @@ fn skeleton(text: &str) -> Vec<(usize, &str)> {
     kept
 }
 
-/// The lines of two plans, aligned. Lines are equal where they are so without their indentation; each
-/// keeps its own.
+/// The lines of two plans, aligned. Lines are equal if they are so without their indentation; each keeps its own.
 ///
-/// Of texts too long to align (beyond 2,000 lines that differ) the lines of the middle stand beside each
-/// other as they come.
+/// If texts are too long to align (beyond 2,000 different lines), the lines of the middle are paired in order.
 pub fn side_by_side(one: &str, other: &str) -> Vec<(Option<String>, Option<String>)> {
     let visible = |text: &'_ str| -> Vec<String> {
         text.lines().filter(|line| !line.trim().is_empty()).map(|line| line.trim_end().to_owned()).collect()
@@ -414,7 +413,7 @@ fn aligned(left: &[String], right: &[String]) -> Vec<(Option<String>, Option<Str
         }
     }
     let (mut a, mut b) = (0, 0);
-    // Where the lines began that only one side has.
+    // Start of the lines that only one side has.
     let (mut from_a, mut from_b) = (0, 0);
     let mut rows = Vec::new();
     while a < left.len() && b < right.len() {
@@ -433,8 +432,8 @@ fn aligned(left: &[String], right: &[String]) -> Vec<(Option<String>, Option<Str
     rows
 }
 
-/// Different lines of one place beside each other, in order. Operators that only move rows stand alone:
-/// they are in nobody's place.
+/// Different lines of one place side by side, in order. Operators that only move rows are alone: they correspond to no
+/// other operator.
 fn beside(left: &[String], right: &[String]) -> Vec<(Option<String>, Option<String>)> {
     let moves = |line: &&String| line.trim_start().starts_with(MOVES_ROWS);
     let (mut left, mut right) = (left.iter().peekable(), right.iter().peekable());

@@ -1,7 +1,7 @@
 //! Families of ratios: each with its t interval over blocks, judged together.
 //!
-//! Totals are few, and each has to hold: Holm's procedure. Single queries are many, of which some will be named: Benjamini
-//! and Hochberg's, with variances shrunk across the queries of a comparison (`statistics::moderated`).
+//! Totals are few, and each has to hold: Holm's procedure. Single queries are many, of which some are selected:
+//! Benjamini and Hochberg's, with variances shrunk across the queries of a comparison (`statistics::moderated`).
 //! Sources: Student 1908, Smyth 2004, Holm 1979, Benjamini, Hochberg 1995, docs/METHODOLOGY.md ("Queries").
 
 use super::executions::{Executions, Pair, Quantity};
@@ -13,11 +13,11 @@ use crate::{Direction, Ratio};
 use std::collections::BTreeMap;
 use threadwise_statistics::{MeanEstimate, correlation, moderated};
 
-/// One ratio before it is judged: the mean of d, where above 0 is a ratio above 1, and what A/A showed of the same
-/// quantity, in logarithms; `None` where that is unknown.
+/// One ratio before it is judged: the mean of d, which is above 0 for a ratio above 1, and the A/A result of the same
+/// quantity, in logarithms; `None` if unknown.
 pub type Member = (MeanEstimate, Option<f64>);
 
-/// What of all queries together is compared.
+/// Quantity of all queries together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whole {
     /// Queries per hour of the elapsed time.
@@ -26,14 +26,14 @@ pub enum Whole {
     Geometric,
     /// CPU per query.
     Cpu,
-    /// The first without queries of another plan.
+    /// Queries per hour, without queries with another plan.
     SpeedSamePlans,
-    /// The second without them.
+    /// Geometric mean, without queries with another plan.
     GeometricSamePlans,
 }
 
 impl Whole {
-    /// d by block; above 0 is faster, of CPU more.
+    /// d by block; above 0 is faster, for CPU more.
     pub fn d(self, table: &Executions<'_>, pair: &Pair) -> Vec<f64> {
         let rest: Vec<u8> =
             table.asked.iter().copied().filter(|query| !pair.changed.contains(query)).collect();
@@ -58,19 +58,19 @@ impl Whole {
     }
 }
 
-/// What A/A showed in the group of a pair's top.
+/// The A/A result in the group of a pair's top.
 pub fn floor(table: &Executions<'_>, pair: &Pair, d: impl Fn(&Pair) -> Vec<f64>) -> Option<f64> {
     floor_of(MeanEstimate::of(&d(&table.twins(pair))), table.alpha)
 }
 
-/// One ratio of all queries together, pair by pair; `None` where a pair has no block.
+/// One ratio of all queries together, pair by pair; `None` if a pair has no block.
 pub fn members(table: &Executions<'_>, pairs: &[Pair], whole: Whole) -> Vec<Option<Member>> {
     let d = |pair: &Pair| whole.d(table, pair);
     let member = |pair: &Pair| Some((MeanEstimate::of(&d(pair))?, floor(table, pair, d)));
     pairs.iter().map(member).collect()
 }
 
-/// Judges a family, of which some may have no block: ratios in the places of their members.
+/// Judges a family, of which some members may have no block: ratios in their members' order.
 pub fn judged(members: &[Option<Member>], rule: Rule) -> Vec<Option<Ratio>> {
     let known: Vec<Member> = members.iter().flatten().copied().collect();
     let mut ratios = judge(&known, rule).into_iter();
@@ -94,7 +94,7 @@ pub fn together(table: &Executions<'_>, pairs: &[Pair]) -> Vec<Together> {
 }
 
 /// The queries of one comparison that have a block, with one coefficient for the correlation of blocks and variances
-/// shrunk across them; of times the other way round, as speeds.
+/// shrunk across them; times inverted to speeds.
 pub fn query_members(table: &Executions<'_>, pair: &Pair, quantity: Quantity) -> BTreeMap<u8, Member> {
     let twins = table.twins(pair);
     let top = if quantity == Quantity::Elapsed { pair.turned() } else { pair.clone() };

@@ -1,11 +1,11 @@
-//! Short queries beside streams: their latency under each treatment, its ratio to that of the lowest DOP of the same
-//! placement, how parallel the streams' queries may be before it rises, and what is said and shown of that.
+//! Short queries in addition to streams: their latency under each treatment, its ratio to that of the lowest DOP of the
+//! same placement, and how parallel the streams' queries may be before it rises.
 //!
-//! A percentile is that of a block's merged histograms, the ratio of a block is one of two percentiles, and intervals are
-//! Student's t over blocks, as those of steps are (`estimate::comparisons`). All ratios of a study are one family (Holm).
+//! A percentile is that of a block's merged histograms, the ratio of a block is one of two percentiles, and intervals
+//! are Student's t over blocks, as for steps (`estimate::comparisons`). All ratios of a study are one family (Holm).
 //!
-//! Both answers are by the adjusted intervals of one family: a DOP keeps the percentile where the upper end is within the
-//! margin, and raises it where the lower end is above 1 (and the whole not within the margin). How often a DOP that raises
+//! Both answers are by the adjusted intervals of one family: a DOP keeps the percentile if the upper end is within the
+//! margin, and raises it if the lower end is above 1 (and the whole not within the margin). How often a DOP that raises
 //! it by more than the margin is said to keep it is simulated (`tests/it/lab_simulations/coverage/mixed.rs`).
 
 use super::executions::{BlockRun, Executions, Pair};
@@ -22,7 +22,7 @@ use threadwise_document::{Block, Cell, Chart, Column, Figure, Prose, Section, Sh
 use threadwise_statistics::{MeanEstimate, MergedLatency, correlation};
 use threadwise_study::{Run, Slice, Study};
 
-/// Most placements that a finding reports.
+/// Most placements in a finding.
 const MAX_PLACEMENTS: usize = 2;
 
 /// One run's short queries.
@@ -30,18 +30,18 @@ const MAX_PLACEMENTS: usize = 2;
 struct OfRun {
     steps: u64,
     window_ns: u64,
-    /// Median and 99th percentile; `None` without a query, and where the histograms cannot be read.
+    /// Median and 99th percentile; `None` without a query, or if the histograms cannot be read.
     percentiles_ns: Option<(u64, u64)>,
 }
 
-/// What is known of short queries, block by block.
+/// Short queries, block by block.
 struct Beside<'t, 'a> {
     table: &'t Executions<'a>,
     /// By treatment and block.
     runs: BTreeMap<(&'a str, u32), OfRun>,
 }
 
-/// What a study says of short queries, treatments by ladder and DOP. `runs` are whole, with all their sessions.
+/// Results of a study's short queries, treatments by ladder and DOP. `runs` are whole, with all their sessions.
 pub fn short_queries(
     table: &Executions<'_>,
     observed: &Observed,
@@ -97,7 +97,7 @@ fn of_run<'a>(slices: impl Iterator<Item = &'a Slice>, merged: &mut MergedLatenc
     of_run
 }
 
-/// Runs without sessions of short queries, which are no part of what the streams did.
+/// Runs without sessions of short queries, which are not work of the streams.
 pub(crate) fn streams_alone<'a>(study: &Study, runs: &'a [Run]) -> Cow<'a, [Run]> {
     if study.treatments.iter().all(|treatment| study.short_sessions(treatment) == 0) {
         return Cow::Borrowed(runs);
@@ -117,7 +117,7 @@ impl Beside<'_, '_> {
         self.runs.get(&(cell.run.treatment.as_str(), cell.run.block)).copied().unwrap_or_default()
     }
 
-    /// A treatment's own figures; of a baseline those of both of its runs in every block.
+    /// A treatment's own figures; for a baseline those of both of its runs in every block.
     fn figures(&self, at: usize, dop: u32, lowest: usize) -> ShortQueries {
         let (treatments, side) = (&self.table.study.treatments, self.table.side(at));
         let (treatment, blocks) = (&treatments[at], self.table.together(&side));
@@ -146,13 +146,13 @@ impl Beside<'_, '_> {
         }
     }
 
-    /// Whether every block has enough short queries of these treatments: dropping only those that have not would favour
+    /// Whether every block has enough short queries of these treatments: dropping only those without would favour
     /// blocks in which short queries were quick.
     fn is_known(&self, side: &[usize]) -> bool {
         side.iter().flat_map(|at| self.table.of(*at)).all(|cell| self.of(cell).steps >= MIN_STEPS)
     }
 
-    /// d of the 99th percentile by block; nothing where a side lacks it in any block.
+    /// d of the 99th percentile by block; empty if a side lacks it in any block.
     fn p99(&self, pair: &Pair) -> Vec<f64> {
         let log = |cell: &BlockRun<'_>| Some((self.of(cell).percentiles_ns?.1 as f64).ln());
         match self.is_known(&pair.top) && self.is_known(&pair.below) {
@@ -184,7 +184,7 @@ impl Beside<'_, '_> {
     }
 }
 
-/// One DOP above the lowest with its ratio; `None` where its percentile is not known.
+/// One DOP above the lowest with its ratio; `None` if its percentile is unknown.
 #[derive(Debug, Clone, Copy)]
 pub struct Step<'a> {
     /// Requested DOP.
@@ -206,7 +206,7 @@ pub fn limit(steps: &[Step<'_>], margin: f64) -> (Option<u32>, Option<u32>, Vec<
     (kept, raises, open.map(|step| step.dop).collect())
 }
 
-/// Of each ladder; `rows` by ladder and DOP.
+/// Limits of each ladder; `rows` by ladder and DOP.
 fn limits(rows: &[ShortQueries], margin: f64, alpha: f64) -> Vec<DopLimit> {
     let family = rows.iter().filter(|row| row.treatment != row.lowest).count();
     let of_ladder = |ladder: &[ShortQueries]| {
@@ -230,14 +230,14 @@ fn limits(rows: &[ShortQueries], margin: f64, alpha: f64) -> Vec<DopLimit> {
     rows.chunk_by(|one, other| one.lowest == other.lowest).filter_map(of_ladder).collect()
 }
 
-/// Blocks after which a ratio of 1 with the noise of this one would be shown to be within the margin in four of five
-/// studies, among so many that are judged together; `None` above 10,000, and without an interval.
+/// Blocks needed to show in four of five studies that a ratio of 1 with this one's noise is within the margin, among
+/// this many that are judged together; `None` above 10,000, and without an interval.
 fn blocks_needed(ratio: &Ratio, family: usize, alpha: f64) -> Option<u32> {
     let sd = standard_error(ratio)? * f64::from(ratio.blocks).sqrt();
     blocks_for(sd, ratio.margin.ln_1p(), family_alpha(alpha, family) / 2.0)
 }
 
-/// The finding; `None` without short queries, or where a placement has one DOP.
+/// The finding; `None` without short queries, or if a placement has one DOP.
 pub fn finding_of(found: Found<'_>) -> Option<Finding> {
     let limits = &found.queries.short_limits;
     let first = limits.first()?;
@@ -247,7 +247,7 @@ pub fn finding_of(found: Found<'_>) -> Option<Finding> {
         more => format!(" {more} more in the table."),
     };
     let text = prose!(
-        "Short queries beside, {}: {}{}",
+        "Concurrent short queries, {}: {}{}",
         counted(first.sessions as usize, "session"),
         Prose::join(clauses, " "),
         more
@@ -293,20 +293,20 @@ fn of_placement(found: Found<'_>, limit: &DopLimit) -> Prose {
     text
 }
 
-/// Why no percentile is known, and what would help; `None` where one is of each DOP.
+/// Why no percentile is known, and what would help; `None` if every DOP has one.
 fn lacking(rows: &[&ShortQueries]) -> Option<Prose> {
     let fewest =
         rows.iter().filter(|row| row.latency_ns_p99.is_none()).min_by_key(|row| row.fewest_in_a_block)?;
     let count = fewest.fewest_in_a_block;
     Some(match count < MIN_STEPS {
         true => prose!(
-            "p99 is not known: a block of {} had {} short queries, and a percentile takes {}: more sessions (short), a larger \
-             scale or more rounds give more",
+            "p99 is unknown: a block of {} had {} short queries, and a percentile needs {}: use more sessions \
+             (short), a larger scale or more rounds",
             &fewest.treatment,
             grouped(count),
             grouped(MIN_STEPS)
         ),
-        false => prose!("p99 is not known: the latencies of {} cannot be read", &fewest.treatment),
+        false => prose!("p99 is unknown: the latencies of {} cannot be read", &fewest.treatment),
     })
 }
 
@@ -326,13 +326,13 @@ fn undecided(limit: &DopLimit, first: Option<&ShortQueries>) -> Prose {
     let what = prose!("not decided: DOP {}{}", list(&dops), value);
     let here = ratio.map_or(0, |ratio| ratio.blocks);
     match limit.blocks_needed {
-        // It has as many and its ratio is not 1: a narrower interval is what is lacking, and how narrow is not known.
+        // It has as many and its ratio is not 1: a narrower interval is needed, but how narrow is unknown.
         Some(blocks) if blocks > here => {
-            prose!("{}, which takes about {} blocks ({} here)", what, blocks, here)
+            prose!("{}, which needs about {} blocks ({} here)", what, blocks, here)
         }
-        Some(_) => prose!("{}, which takes more blocks than {}, or a wider margin", what, here),
+        Some(_) => prose!("{}, which needs more than {} blocks, or a wider margin", what, here),
         None => prose!(
-            "{}, for which p99 scatters too much: a longer slice (scale, rounds) or a wider margin",
+            "{}, for which p99 scatters too much: use a longer slice (scale, rounds) or a wider margin",
             what
         ),
     }
@@ -361,16 +361,17 @@ pub fn section(found: Found<'_>) -> Option<Section> {
         }))
     }));
     blocks.push(Block::Table(table(found)));
-    (!found.queries.short.is_empty()).then(|| Section::new("short-queries", "Short queries beside", blocks))
+    (!found.queries.short.is_empty())
+        .then(|| Section::new("short-queries", "Concurrent short queries", blocks))
 }
 
 fn about(found: Found<'_>) -> Prose {
     prose!(
         "A short query looks up one order by its key. Its sessions execute one after the other from the start of the \
-         streams until the last stream is done, each latency is the client's, and every answer was checked. A percentile is \
-         that of a block, which needs {} short queries; ratios are to the lowest DOP of the same placement, and those of a \
-         study are one family (Holm). A DOP keeps the 99th percentile where the upper end of its adjusted interval is within \
-         {}, and raises it where the lower end is above 1 and the upper end is not.",
+         streams until the last stream ends, each latency is the client's, and every answer was checked. A percentile \
+         is that of a block, which needs {} short queries; ratios are to the lowest DOP of the same placement, and \
+         those of a study are one family (Holm). A DOP keeps the 99th percentile if the upper end of its adjusted \
+         interval is within {}, and raises it if the lower end is above 1 and the upper end is not.",
         Prose::figure(grouped(MIN_STEPS)),
         Prose::figure(set_percent(found.facts.study.design.margin))
     )
@@ -394,16 +395,16 @@ fn table(found: Found<'_>) -> Table {
     };
     let sessions = found.queries.short.first().map_or(0, |first| first.sessions);
     let caption = prose!(
-        "Latency of short queries, {} beside the streams; ratios to the lowest DOP of the placement",
+        "Latency of short queries, {} concurrent with the streams; ratios to the lowest DOP of the placement",
         counted(sessions as usize, "session")
     );
     headed(caption, found.queries.short.iter().map(row))
 }
 
-/// What is said of a DOP's percentile.
+/// The answer about a DOP's percentile.
 fn answer(found: Found<'_>, row: &ShortQueries) -> String {
     let Some(ratio) = &row.p99 else {
-        return format!("not known: {} in a block", grouped(row.fewest_in_a_block));
+        return format!("unknown: {} in a block", grouped(row.fewest_in_a_block));
     };
     let limit = found.queries.short_limits.iter().find(|limit| limit.lowest == row.lowest);
     let is_open = limit.is_some_and(|limit| limit.undecided_dops.contains(&row.dop));

@@ -1,9 +1,8 @@
-//! DOP n against the next lower one: how much each step gains, per query and for all together, and what is said and shown
-//! of it.
+//! DOP n against the next lower one: the gain of each step, per query and for all together.
 //!
-//! A step compares treatments that differ in their DOP alone. It is better than linear where its
-//! distance to the ratio of the DOPs is an effect; "poor, then good" is what an engine shows whose
-//! query runs serially below some DOP, or pays for going parallel before it gains.
+//! A step compares treatments that differ in their DOP alone. It is better than linear if its distance to the ratio of
+//! the DOPs is an effect; "poor, then good" is typical of an engine whose query runs serially below some DOP, or pays
+//! for going parallel before it gains.
 
 use super::executions::{Executions, Pair, Quantity};
 use super::found::{
@@ -29,26 +28,26 @@ const POOR: f64 = 1.25;
 /// See [`POOR`].
 const GOOD: f64 = 1.5;
 
-/// Most steps that are reported, those to the highest DOPs.
+/// Most steps in a finding, those to the highest DOPs.
 const MAX_STEPS: usize = 3;
 
-/// Most steps of single queries that are reported where nothing else is.
+/// Most steps of single queries in a finding without others.
 const MAX_MARKED: usize = 2;
 
-/// A step with what it is beside others than 1, each judged with the other steps of its family.
+/// A step with its comparisons to values other than 1, each judged with the other steps of its family.
 struct Judged {
-    /// Of which treatments that differ in their DOP alone.
+    /// Its ladder: treatments that differ in their DOP alone.
     ladder: usize,
     step: DopStep,
     beside: Beside,
 }
 
-/// Steps of all queries, and of all together, that have a name in common.
+/// Steps of all queries, and of all together, with a common name.
 type Row<'a> = Vec<&'a DopStep>;
 
 #[derive(Debug, Clone, Copy)]
 struct Beside {
-    /// Better than the ratio of the DOPs, by more than the margin or by how much is open.
+    /// Better than the ratio of the DOPs, by more than the margin or by an open amount.
     is_super: bool,
     /// Less than [`POOR`].
     is_poor: bool,
@@ -87,7 +86,7 @@ pub fn steps(table: &Executions<'_>, plans: &Plans) -> Vec<DopStep> {
             plan_change,
         };
         if let Some((speed, beside)) = whole.geometric.and_then(|speed| Some((speed, of_wholes.next()?))) {
-            // Of all queries together the change that says most.
+            // For all queries together the largest change.
             let changes = table.asked.iter().map(|query| plans.between(pair, *query));
             let step = step(None, speed, whole.cpu, changes.max().unwrap_or(Change::Unknown));
             all.push(Judged { ladder, step, beside });
@@ -120,13 +119,13 @@ pub fn steps(table: &Executions<'_>, plans: &Plans) -> Vec<DopStep> {
     all.into_iter().zip(marks).map(|(one, mark)| DopStep { mark, ..one.step }).collect()
 }
 
-/// Judges a family, each member with the logarithm of its ratio of DOPs, against linear, and against what is poor and good.
+/// Judges a family, each member with the logarithm of its ratio of DOPs, against linear, and against poor and good.
 fn beside(
     table: &Executions<'_>,
     family: &[(Member, f64)],
     judge: fn(&[Member], Rule) -> Vec<Ratio>,
 ) -> Vec<Beside> {
-    // What a doubling's factor is for each step.
+    // The equivalent of a doubling's factor for each step.
     let against = |doubling: f64| {
         let shifted =
             family.iter().map(|((mean, floor), log)| (mean.shifted(-log * doubling.log2()), *floor));
@@ -141,8 +140,8 @@ fn beside(
     (0..family.len()).map(beside).collect()
 }
 
-/// Steps of all queries together that the totals do not tell, and queries whose steps are unusual.
-/// `None` of streams, where the plateau tells what a higher DOP brings.
+/// Steps of all queries together that the totals do not report, and queries whose steps are unusual. `None` for
+/// streams, where the plateau shows the gain of a higher DOP.
 pub fn finding_of(found: Found<'_>, choice: &Choice<'_>) -> Option<Finding> {
     if found.queries.is_throughput {
         return None;
@@ -154,7 +153,7 @@ pub fn finding_of(found: Found<'_>, choice: &Choice<'_>) -> Option<Finding> {
     let most = MAX_MARKED - sentences.len().min(1);
     for (mark, words) in [
         (StepMark::SuperScaling, "Better than linear"),
-        (StepMark::PoorThenGood, "Little at first and much at the next step"),
+        (StepMark::PoorThenGood, "Little gain at first and much at the next step"),
     ] {
         let marked = steps.iter().filter(|step| step.query.is_some() && step.mark == mark).collect();
         sentences.extend(listed(marked, most).map(|steps| prose!("{}: {}.", words, steps)));
@@ -164,7 +163,7 @@ pub fn finding_of(found: Found<'_>, choice: &Choice<'_>) -> Option<Finding> {
     (!sentences.is_empty()).then(|| finding("dop-step", Prose::join(sentences, " "), &names))
 }
 
-/// Whether a step is what the totals tell: from the baseline to a treatment that is reported there.
+/// Whether the totals report a step: from the baseline to a treatment that they name.
 fn is_reported(found: Found<'_>, choice: &Choice<'_>, step: &DopStep) -> bool {
     let from = found.facts.study.treatment(&step.from);
     from.is_some_and(|(_, treatment)| treatment.role == Role::Baseline)
@@ -198,15 +197,15 @@ fn name(step: &DopStep) -> String {
     format!("{} over {} on {}", step.to_dop, step.from_dop, step.placement.trim())
 }
 
-/// `Q2 (2 over 1 on all)`; the largest first. By rank alone: intervals of the largest of many steps and queries would not
-/// account for the choice, and the table has all of them.
+/// `Q2 (2 over 1 on all)`; the largest first. By rank alone: intervals of the largest of many steps and queries would
+/// not account for the choice, and the table has all of them.
 fn listed(mut steps: Vec<&DopStep>, most: usize) -> Option<String> {
     steps.sort_by(|a, b| b.speed.value.total_cmp(&a.speed.value));
     let name = |step: &DopStep| format!("{} ({})", query_name(step.query.unwrap_or_default()), name(step));
     (!steps.is_empty()).then(|| some_of(steps.into_iter().map(name).collect(), most))
 }
 
-/// The section; `None` where there are no steps.
+/// The section; `None` without steps.
 pub fn section(found: Found<'_>) -> Option<Section> {
     let is_apart = |step: &DopStep| found.queries.steps.iter().any(|other| other.streams != step.streams);
     let rows = by_name(found, |step, words| {
@@ -231,9 +230,9 @@ pub fn section(found: Found<'_>) -> Option<Section> {
         wide: true,
         title: found.facts.titled("Speed-up by step of DOP", ""),
         description: format!(
-            "Speed-up of each query from one DOP to the next under the same placement. The darker, the nearer to the \
-             ratio of the DOPs; orange is slower than before. ▲ super-scaling: better than the ratio of the DOPs, \
-             adjusted for the queries of the step. ◆ poor, then good: this step gained little and the next one much. \
+            "Speed-up of each query from one DOP to the next under the same placement. Darker is closer to the ratio \
+             of the DOPs; orange is slower than before. ▲ super-scaling: better than the ratio of the DOPs, adjusted \
+             for the queries of the step. ◆ poor, then good: this step gained little and the next one much. \
              {PLAN_SIGN}: the plan changed with the step."
         ),
         table: by_query(
@@ -290,8 +289,8 @@ fn chart(found: Found<'_>, rows: &[(String, Row<'_>)]) -> StepChart {
     chart
 }
 
-/// Speed over DOP, a line a query, as the published article drew them: one chart for the steps of each placement and number
-/// of streams that has two steps or more.
+/// Speed over DOP, one line per query, as the published article drew them: one chart for the steps of each placement
+/// and number of streams that has two or more steps.
 fn curves(found: Found<'_>) -> impl Iterator<Item = Block> {
     let ladders = by_name(found, |step, words| {
         format!("{}{} {words}", step.placement, found.streams_words(step.streams))
@@ -309,9 +308,9 @@ fn curves(found: Found<'_>) -> impl Iterator<Item = Block> {
             Block::Figure(Box::new(Figure {
                 wide: false,
                 title: found.facts.titled(&format!("Speed of each query over DOP, {group}"), ""),
-                description: "A line a query: its steps multiplied up from the lowest DOP. Queries with a mark have a \
-                              colour: ▲ a step better than the ratio of the DOPs, ◆ a step that gained little before one \
-                              that gained much."
+                description: "One line per query: its steps multiplied up from the lowest DOP. Queries with a mark \
+                 have a colour: ▲ a step better than the ratio of the DOPs, ◆ a step that gained little before one \
+                 that gained much."
                     .to_owned(),
                 table,
                 chart: Chart::Dops(DopChart { group, unit: "speed over the lowest DOP", lines }),
@@ -320,7 +319,7 @@ fn curves(found: Found<'_>) -> impl Iterator<Item = Block> {
     })
 }
 
-/// A query's steps multiplied up; `None` where one is missing between others, or has no value.
+/// A query's steps multiplied up; `None` if one is missing between others, or has no value.
 fn curve(found: Found<'_>, query: u8, steps: &[&DopStep]) -> Option<DopLine> {
     let mut steps: Vec<&DopStep> = steps.iter().filter(|step| step.query == Some(query)).copied().collect();
     steps.sort_by_key(|step| step.to_dop);

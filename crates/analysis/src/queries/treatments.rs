@@ -24,7 +24,7 @@ use threadwise_document::{
 use threadwise_statistics::{arithmetic, geometric, mean};
 use threadwise_study::{QueryExecution, Role};
 
-/// One per treatment of the study, in its order; `changed` are queries of another plan in any of them.
+/// One per treatment of the study, in its order; `changed` are queries with another plan in any of them.
 pub fn treatments(table: &Executions<'_>, plans: &Plans, changed: &BTreeSet<u8>) -> Vec<TreatmentQueries> {
     let all = 0..table.study.treatments.len();
     let pair = |at: usize| Pair { top: vec![at], below: table.below(at), changed: changed.clone() };
@@ -52,7 +52,7 @@ pub fn treatments(table: &Executions<'_>, plans: &Plans, changed: &BTreeSet<u8>)
     all.filter_map(treatment).collect()
 }
 
-/// What the ratios of each group are over, groups in study order.
+/// Baselines of each group, groups in study order.
 pub fn baselines(table: &Executions<'_>, plans: &Plans) -> Vec<Baseline> {
     let of_group = |group: &str| {
         let at = table.study.treatments.iter().position(|treatment| treatment.group == group)?;
@@ -69,8 +69,8 @@ pub fn baselines(table: &Executions<'_>, plans: &Plans) -> Vec<Baseline> {
     table.study.groups().into_iter().filter_map(of_group).collect()
 }
 
-/// A treatment's own figures without ratios, under the name of the first of these; of a baseline's two
-/// runs in a block the mean. `None` of nobody.
+/// A treatment's own figures without ratios, under the name of the first of these; for a baseline's two runs in a block
+/// the mean. `None` without runs.
 fn figures(table: &Executions<'_>, plans: &Plans, side: &[usize]) -> Option<TreatmentQueries> {
     let at = *side.first()?;
     let (treatment, blocks) = (&table.study.treatments[at], table.together(side));
@@ -95,7 +95,7 @@ fn figures(table: &Executions<'_>, plans: &Plans, side: &[usize]) -> Option<Trea
     })
 }
 
-/// One query's own figures over blocks and, in each, over sides; `None` where it was not executed.
+/// One query's own figures over blocks and, in each, over sides; `None` if it was not executed.
 fn of_query(
     table: &Executions<'_>,
     plans: &Plans,
@@ -135,7 +135,7 @@ fn of_query(
     })
 }
 
-/// All treatments: totals, ratios, CPU, core-seconds, plans; speed or throughput over DOP; totals without queries of
+/// All treatments: totals, ratios, CPU, core-seconds, plans; speed or throughput over DOP; totals without queries with
 /// another plan.
 pub fn section(found: Found<'_>) -> Section {
     let mut blocks: Vec<Block> =
@@ -160,8 +160,9 @@ fn explained(found: Found<'_>) -> Vec<Prose> {
         }
     };
     let first = prose!(
-        "{} The baseline's figures are of both of its runs in every block together, as ratios have it; the row below has its \
-         second run against its first: noise. Plans: how many of the {} have another plan than the baseline's.",
+        "{} The baseline's figures are of both of its runs in every block together, as ratios use them; the row below \
+         compares its second run with its first: noise. Plans: how many of the {} have another plan than the \
+         baseline's.",
         ratio,
         count_words(found.queries)
     );
@@ -177,8 +178,8 @@ pub fn count_words(queries: &Queries) -> String {
     }
 }
 
-/// Speed or throughput over DOP, one chart a group: queries per hour of streams, else the geometric mean of speeds, which is
-/// 1 for the baseline.
+/// Speed or throughput over DOP, one chart per group: queries per hour of streams, else the geometric mean of speeds,
+/// which is 1 for the baseline.
 fn over_dop(found: Found<'_>) -> Vec<Block> {
     let value = |measured: &TreatmentQueries| {
         let interval = |mean: f64, low: f64, high: f64| Interval { mean, low, high, unit: String::new() };
@@ -227,8 +228,8 @@ fn all(found: Found<'_>) -> Table {
     table
 }
 
-/// A treatment, in the columns that a study has anything to show in. What has no room for its interval on a terminal is there
-/// without it.
+/// A treatment, in the columns that have any figures in a study. A terminal shows figures without interval if there is
+/// no room for it.
 fn row(found: Found<'_>, measured: &TreatmentQueries) -> Vec<(Column, Cell)> {
     let (total, ratios, per_hour) = (&measured.total, &measured.total.ratios, found.queries.is_throughput);
     let narrow = |name: &str| Column::figure(name).shown(Shown::Terminal);
@@ -237,7 +238,7 @@ fn row(found: Found<'_>, measured: &TreatmentQueries) -> Vec<(Column, Cell)> {
     let label = found.label(&measured.treatment);
     // `all d4` on `all` says it.
     let is_said = label.split(' ').any(|word| word == measured.placement);
-    // A twin's own figures are in those of the baseline.
+    // A twin's own figures are included in those of the baseline.
     let role = found.role(measured);
     let twin = found.baseline(measured).filter(|_| role == Role::BaselineTwin);
     let unless_twin = |cell: Cell| if twin.is_some() { Cell::none() } else { cell };
@@ -286,7 +287,7 @@ fn row(found: Found<'_>, measured: &TreatmentQueries) -> Vec<(Column, Cell)> {
     all.into_iter().filter(|(is_used, ..)| *is_used).map(|(_, column, cell)| (column, cell)).collect()
 }
 
-/// Totals and geometric means without the queries whose plan changed; `None` where none did.
+/// Totals and geometric means without the queries whose plan changed; `None` if none did.
 fn without_changed(found: Found<'_>) -> Option<Table> {
     let row = |measured: &TreatmentQueries| {
         let ratios = &measured.total.ratios;
@@ -298,7 +299,7 @@ fn without_changed(found: Found<'_>) -> Option<Table> {
         ])
     };
     let names = query_names(found.queries.changed());
-    let caption = prose!("Without {}, whose plan is another one in a treatment", names);
+    let caption = prose!("Without {}, whose plan differs in a treatment", names);
     let table = headed(caption, found.queries.treatments.iter().filter_map(row));
     (!table.rows.is_empty()).then_some(table)
 }
@@ -319,10 +320,10 @@ pub fn by_query_section(found: Found<'_>) -> Section {
                 wide: true,
                 title: found.facts.titled("Speed of each query against the baseline", group),
                 description: format!(
-                    "One panel a treatment, one bar a query, from 1 upwards where it is faster and downwards where it is \
-                     slower, with {level} intervals. A full bar is an effect, a pale one is not, and intervals of full \
-                     bars are adjusted for having been selected; the grey band is the query's noise floor. Striped and \
-                     {PLAN_SIGN}: the plan is another one than the baseline's. The dashed line is the geometric mean."
+                    "One panel per treatment, one bar per query, from 1 upwards if it is faster and downwards if it \
+                     is slower, with {level} intervals. A full bar is an effect, a pale one is not, and intervals of \
+                     full bars are adjusted for selection; the grey band is the query's noise floor. Striped and \
+                     {PLAN_SIGN}: the plan differs from the baseline's. The dashed line is the geometric mean."
                 ),
                 table: ratios_table(found, group, &members, &others),
             }))
@@ -352,7 +353,8 @@ fn panel(found: Found<'_>, measured: &TreatmentQueries) -> Panel {
     }
 }
 
-/// Ratios, queries down and treatments across. With little room those of the highest DOP times streams stay longest.
+/// Ratios, one row per query and one column per treatment. With little room those of the highest DOP times streams stay
+/// longest.
 fn ratios_table(
     found: Found<'_>,
     group: &str,
@@ -360,7 +362,8 @@ fn ratios_table(
     others: &[&TreatmentQueries],
 ) -> Table {
     let baseline = members.iter().find(|measured| found.role(measured) == Role::Baseline);
-    // When each treatment's column goes: the lowest DOP times streams first, the highest never. Step 1 shortens the cells.
+    // Order in which treatments' columns go: the lowest DOP times streams first, the highest never. Step 1 shortens the
+    // cells.
     let size =
         |at: &usize| Reverse(u64::from(others[*at].dop.unwrap_or(u32::MAX)) * u64::from(others[*at].streams));
     let mut by_size: Vec<usize> = (0..others.len()).collect();
@@ -425,7 +428,7 @@ fn fold(found: Found<'_>, measured: &TreatmentQueries) -> Fold {
         let change = match query.plan_change {
             Change::Unknown => "unknown",
             Change::Same => "the same",
-            Change::ParallelOnly => "only went parallel",
+            Change::ParallelOnly => "same, run in parallel",
             Change::Different => "another plan",
         };
         vec![

@@ -1,6 +1,6 @@
-//! What a study of queries says: all together, the range of single queries, plans, steps of DOP, SMT, the plateau, what
-//! stands out; then how large the data is, how far to trust it all, and what it is about. Each in two or three lines of
-//! a terminal: the table, the HTML report and the JSON have the rest.
+//! The verdict of a study of queries: all together, the range of single queries, plans, steps of DOP, SMT, the plateau,
+//! outliers; then the size of the data, how far to trust it all, and its scope. Each in two or three lines of a
+//! terminal: the table, the HTML report and the JSON have the rest.
 
 use super::found::{Choice, Found, MAX_QUERIES, NamedRatio, data_words, judged};
 use super::treatments::count_words;
@@ -17,13 +17,13 @@ use threadwise_document::{Mark, Prose, prose};
 use threadwise_study::Study;
 use threadwise_study::tpch::{self, QUERIES};
 
-/// Most queries of another plan that are named.
+/// Most named queries with another plan.
 const MAX_NAMED: usize = 3;
 
-/// Longest reason of a run that is left out; the JSON report has the whole.
+/// Longest reason of a left-out run; the JSON report has the whole.
 const MAX_REASON: usize = 80;
 
-/// All of them, in the order in which they should be read.
+/// All findings, in reading order.
 pub fn findings(found: Found<'_>) -> Vec<Finding> {
     let choice = Choice::of(found);
     let before = [
@@ -40,7 +40,7 @@ pub fn findings(found: Found<'_>) -> Vec<Finding> {
     before.into_iter().flatten().chain(smt).chain(after.into_iter().flatten()).collect()
 }
 
-/// The treatments that matter; the geometric mean only where it says something else.
+/// The treatments that matter; the geometric mean only if it says something else.
 fn total(found: Found<'_>, choice: &Choice<'_>) -> Option<Finding> {
     let queries = found.queries;
     // Seconds of all queries, or queries per hour.
@@ -72,8 +72,8 @@ fn total(found: Found<'_>, choice: &Choice<'_>) -> Option<Finding> {
     Some(finding("queries-total", text, &names))
 }
 
-/// What the baseline is called where a study has one: by name, with what its name does not say and
-/// one of its figures; `None` where each group has its own.
+/// Name of a study's baseline, with what its name does not say and one of its figures; `None` if each group has its
+/// own.
 fn one_baseline(queries: &Queries, figure: impl Fn(&TreatmentQueries) -> Option<Prose>) -> Option<Prose> {
     let [Baseline { both: one, .. }] = queries.baselines.as_slice() else { return None };
     let (name, placement) = (&one.treatment, one.placement.trim());
@@ -87,8 +87,8 @@ fn one_baseline(queries: &Queries, figure: impl Fn(&TreatmentQueries) -> Option<
     Some(if words.is_empty() { name.into() } else { prose!("{} ({})", name, words) })
 }
 
-/// Of the treatments that are named and have as many streams as their baseline (beside others every query takes longer), that
-/// of the highest DOP of which something is to be said: the one that it changes most would be a choice by the result.
+/// Among the treatments that are named and have as many streams as their baseline (concurrent queries take longer),
+/// that with the highest DOP with something to report: choosing the largest change would be a choice by the result.
 fn of_highest<'a, T>(
     found: Found<'_>,
     choice: &Choice<'a>,
@@ -100,7 +100,7 @@ fn of_highest<'a, T>(
     alike.filter_map(|measured| Some((measured, value(measured)?))).max_by_key(|(measured, _)| measured.dop)
 }
 
-/// The geometric mean where it says something else.
+/// The geometric mean if it says something else.
 fn geometric(found: Found<'_>, choice: &Choice<'_>) -> Option<Prose> {
     let says = |ratio: &Ratio| match ratio.mark() {
         Mark::Undecided => Mark::Same,
@@ -115,7 +115,7 @@ fn geometric(found: Found<'_>, choice: &Choice<'_>) -> Option<Prose> {
     Some(prose!(" Geometric mean: {}.", ratio))
 }
 
-/// Without queries of another plan.
+/// Without queries with another plan.
 fn same_plans(found: Found<'_>, choice: &Choice<'_>) -> Option<Prose> {
     let (measured, (what, rest)) = of_highest(found, choice, |measured| {
         let ratios = &measured.total.ratios;
@@ -128,10 +128,10 @@ fn same_plans(found: Found<'_>, choice: &Choice<'_>) -> Option<Prose> {
         few if few.len() <= MAX_NAMED => query_list(few, MAX_NAMED),
         many => format!("{} queries", many.len()),
     };
-    Some(prose!(" Without {} of another plan{}: {}.", changed, what, words))
+    Some(prose!(" Without {} with another plan{}: {}.", changed, what, words))
 }
 
-/// Which treatments may be the fastest: those of the totals above are chosen by what they are.
+/// Which treatments may be the fastest: the totals above are chosen by configuration, not by result.
 fn best(found: Found<'_>) -> Option<Finding> {
     let best = if found.queries.is_throughput { "best" } else { "fastest" };
     let all = || found.queries.fastest.iter();
@@ -141,8 +141,8 @@ fn best(found: Found<'_>) -> Option<Finding> {
     (!text.is_empty()).then(|| finding("fastest", text, &names))
 }
 
-/// Single queries whose difference is shown: how many, and which differ most and least. `None` of streams:
-/// that a query takes longer beside others says nothing.
+/// Single queries with a shown difference: how many, and which differ most and least. `None` for streams: that
+/// concurrent queries take longer says nothing.
 fn range(found: Found<'_>, choice: &Choice<'_>) -> Option<Finding> {
     let compared: Vec<&TreatmentQueries> = choice.all().collect();
     let count = found.queries.numbers.len();
@@ -166,8 +166,8 @@ fn range(found: Found<'_>, choice: &Choice<'_>) -> Option<Finding> {
     Some(finding("queries-range", text, &names))
 }
 
-/// `d2 19 faster (Q9 most, Q4 least), 2 slower (Q3 most, Q1 least)`; `None` where no difference is shown. The first and last
-/// of many are named by rank: their own intervals would not account for the choice.
+/// `d2 19 faster (Q9 most, Q4 least), 2 slower (Q3 most, Q1 least)`; `None` if no difference is shown. The first and
+/// last of many are named by rank: their own intervals would not account for the choice.
 fn shown(measured: &TreatmentQueries) -> Option<Prose> {
     let all =
         measured.queries.iter().filter_map(|(number, one)| Some((*number, one, one.speed.as_ref()?.value)));
@@ -194,13 +194,13 @@ fn shown(measured: &TreatmentQueries) -> Option<Prose> {
     (!sides.is_empty()).then(|| prose!("{} {}", &measured.treatment, sides))
 }
 
-/// How large the data is beside memory and caches.
+/// Size of the data, relative to memory and caches.
 pub fn data_size(queries: &Queries) -> Option<Finding> {
     Some(finding("data-size", prose!("Data: {}.", data_words(queries)?), &[]))
 }
 
-/// Noise floors and marks of totals and of single queries, as the tables have them; of streams, whose
-/// queries take longer beside others, of queries per hour alone.
+/// Noise floors and marks of totals and of single queries, as the tables have them; for streams, whose concurrent
+/// queries take longer, of queries per hour alone.
 pub fn trust(found: Found<'_>) -> Finding {
     let (facts, queries) = (&found.facts, found.queries);
     let total = |measured: &'_ TreatmentQueries| measured.total.ratios.speed.clone();
@@ -238,7 +238,7 @@ pub fn trust(found: Found<'_>) -> Finding {
     finding("trust", text, &evidence)
 }
 
-/// `of queries ±1.1% to ±9.3%`: least and largest; `None` where one is unknown.
+/// `of queries ±1.1% to ±9.3%`: least and largest; `None` if one is unknown.
 fn floors(name: &str, ratios: &[Ratio]) -> Option<Prose> {
     // Beyond a factor of two a floor says no more than that.
     let share = |floor: f64| match floor > 1.0 {
@@ -324,12 +324,12 @@ fn streams(found: Found<'_>) -> String {
         (true, 0) => "whole streams at the same time".to_owned(),
         (true, short) => {
             let sessions = counted(short as usize, "session");
-            format!("whole streams at the same time, {sessions} of short queries beside")
+            format!("whole streams at the same time, {sessions} of short queries at the same time")
         }
     }
 }
 
-/// Where rows lie, in which order, and what of it is in memory before a query.
+/// Where rows are stored, in which order, and what of it is in memory before a query.
 fn data(study: &Study) -> String {
     let storage = levels(study, "storage", if study.properties().reads_files { "parquet" } else { "" });
     let store = |storage: &String| match storage.as_str() {
@@ -359,12 +359,12 @@ fn memory(study: &Study) -> String {
     let limits = levels(study, "memory_limit_mb", "");
     let words = |limit: &String| if limit.is_empty() { "none".to_owned() } else { format!("{limit} MB") };
     match limits.as_slice() {
-        [none] if none.is_empty() => "no memory limit asked for".to_owned(),
+        [none] if none.is_empty() => "no memory limit requested".to_owned(),
         limits => format!("memory limit {}", list(&limits.iter().map(words).collect::<Vec<_>>())),
     }
 }
 
-/// Queries that wrote to disk what did not fit; `None` where engines do not tell.
+/// Queries that spilled to disk; `None` if engines do not report it.
 fn spilled(queries: &Queries) -> Option<String> {
     let all = queries.treatments.iter().flat_map(|measured| &measured.queries);
     let known: Vec<(u8, f64)> = all

@@ -10,9 +10,8 @@ pub fn short(text: &str, most: usize) -> String {
     }
 }
 
-/// The first sentence of what an engine said, at most so many characters of it: engines add advice over
-/// several lines. A sentence ends at a line's end, or where a capital follows `. `. A bracket that was
-/// opened is closed.
+/// The first sentence of an engine's message, cut to a number of characters: engines add advice over several lines. A
+/// sentence ends at a line's end, or where a capital follows `. `. An open bracket is closed.
 pub fn short_reason(text: &str, most: usize) -> String {
     let text = text.trim();
     let line = text.lines().next().unwrap_or_default().trim_end();
@@ -44,12 +43,12 @@ pub fn query_names(queries: impl IntoIterator<Item = u8>) -> String {
     runs.collect::<Vec<_>>().join(", ")
 }
 
-/// `Q2, Q11 and Q13`, so many of them.
+/// `Q2, Q11 and Q13`, up to a number of them.
 pub fn query_list(numbers: impl IntoIterator<Item = u8>, most: usize) -> String {
     some_of(numbers.into_iter().map(query_name).collect(), most)
 }
 
-/// `a, b and 3 more`: so many of some names.
+/// `a, b and 3 more`: a number of some names.
 pub fn some_of(mut names: Vec<String>, most: usize) -> String {
     let more = names.len().saturating_sub(most);
     names.truncate(most);
@@ -57,7 +56,7 @@ pub fn some_of(mut names: Vec<String>, most: usize) -> String {
     list(&names)
 }
 
-/// Things by what they have in common, in order of first appearance.
+/// Groups by a common key, in order of first appearance.
 pub fn grouped<T, K: PartialEq>(all: impl IntoIterator<Item = T>, key: impl Fn(&T) -> K) -> Vec<(K, Vec<T>)> {
     let mut groups: Vec<(K, Vec<T>)> = Vec::new();
     for one in all {

@@ -1,11 +1,10 @@
-//! A law that is fitted to a sweep: its numbers with intervals, and the same of every curve that follows from them.
+//! A law fitted to a sweep: its numbers with intervals, and intervals of every curve that follows from them.
 //!
-//! Points are weighted by their noise between blocks and by how far they lie from the law beyond it (Birge, "The
-//! calculation of errors by the method of least squares", *Physical Review* 40, 1932). Intervals come from fits of
-//! resampled blocks, each point moved besides by as much as points lie off the law; of data without blocks from fits of
-//! the law's own curve with the noise of the residuals. Percentiles are as far out as Student's t asks for few blocks
-//! (Hesterberg, "What teachers should know about the bootstrap", *The American Statistician* 69, 2015: the expanded
-//! percentile interval).
+//! Points are weighted by their noise between blocks and by their misfit beyond it (Birge, "The calculation of errors
+//! by the method of least squares", *Physical Review* 40, 1932). Intervals come from fits of resampled blocks, with
+//! each point also moved by the misfit; without blocks from fits of the law's own curve with the noise of the
+//! residuals. Percentiles are as far out as Student's t requires for few blocks (Hesterberg, "What teachers should know
+//! about the bootstrap", *The American Statistician* 69, 2015: the expanded percentile interval).
 
 use super::law::{Law, Parameters, Yields};
 use super::load::Load;
@@ -20,7 +19,7 @@ use threadwise_statistics::{Normal, mean, quantile, summary, t_quantile};
 /// Fits of resampled data.
 pub const REPLICATES: usize = 2000;
 
-/// How intervals are drawn.
+/// How intervals are computed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Draws {
     /// Seed of the random numbers.
@@ -48,17 +47,18 @@ pub struct Fit {
     pub solution: Solution,
     /// The numbers of each fit of resampled data.
     pub replicates: Vec<Parameters>,
-    /// How far points lie off the law beyond the noise of their blocks, as a standard deviation of the logarithm.
+    /// Misfit of the points beyond the noise of their blocks, as a standard deviation of the logarithm.
     pub misfit: f64,
-    /// Degrees of freedom that the misfit has.
+    /// Degrees of freedom of the misfit.
     pub free: usize,
     /// Share of replicates below the lower end of an interval.
     pub tail: f64,
-    /// What of it the points tell.
+    /// Which numbers the points determine.
     pub space: Told,
 }
 
-/// That points tell σ and κ apart, and have one more than what they tell where nothing else says how far they lie off.
+/// Checks that points separate σ and κ, and have one more than the numbers they determine if nothing else gives the
+/// misfit.
 fn check(sweep: &Sweep, plan: &Plan) -> Result<(), SweepError> {
     let has_blocks = sweep.blocks() > 1;
     let space = Told::of_law(plan.law, sweep);
@@ -86,7 +86,7 @@ pub(super) struct Once {
     pub misfit: f64,
     /// Degrees of freedom of the misfit.
     pub free: usize,
-    /// What of it the points tell, with what is known beforehand.
+    /// Which numbers the points determine, with the priors.
     pub space: Told,
 }
 
@@ -115,7 +115,7 @@ pub(super) fn once(sweep: &Sweep, plan: &Plan) -> Result<Once, SweepError> {
     Ok(Once { solution, weights, misfit, free, space })
 }
 
-/// How far points lie off the law beyond their noise; of data without noise of their own all of it.
+/// Misfit of points beyond their noise; all of it, if data have no noise of their own.
 fn misfit(solution: &Solution, errors: &[f64], has_noise: bool, free: usize) -> f64 {
     if free == 0 {
         return 0.0;
@@ -129,7 +129,7 @@ impl Fit {
     /// Fits a law, and resamples of the data.
     ///
     /// # Errors
-    /// No search ended, or the points are too few to tell the law's numbers.
+    /// No search ended, or the points are too few to determine the law's numbers.
     pub fn new(sweep: &Sweep, plan: &Plan, draws: Draws) -> Result<Self, SweepError> {
         if plan.priors.is_empty() {
             check(sweep, plan)?;
@@ -159,7 +159,7 @@ impl Fit {
         Ok(Self { solution, replicates, misfit, free, tail: tail(draws.level, degrees, blocks), space })
     }
 
-    /// A number that follows from the law's, with its interval; `None` where too few fits of resampled data ended.
+    /// A number that follows from the law's, with its interval; `None` if too few fits of resampled data ended.
     pub fn known(&self, number: impl Fn(&Parameters) -> f64) -> Option<Interval> {
         let mut values: Vec<f64> =
             self.replicates.iter().map(&number).filter(|value| value.is_finite()).collect();
@@ -191,23 +191,23 @@ fn tail(level: f64, degrees: usize, blocks: usize) -> f64 {
     Gauss::standard().cdf(-t * widening)
 }
 
-/// More different loads than this are left out in so many parts, each of loads that are far apart.
+/// Most loads that are left out one by one; more are left out in this many parts, each of loads that are far apart.
 const MOST_PARTS: usize = 40;
 
-/// A law beside the others.
+/// A law in comparison with the others.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Candidate {
     /// The law.
     pub law: Law,
-    /// Root of the mean squared error of the logarithm over the loads that were left out; `None` where some fit without
-    /// one of them is none, since its parameters are then more than its loads.
+    /// Root of the mean squared error of the logarithm over the loads that were left out; `None` if a fit without one
+    /// of them fails because it has more parameters than loads.
     #[serde(rename = "error_share")]
     pub error: Option<f64>,
     /// Whether it is chosen.
     pub is_chosen: bool,
 }
 
-/// Every law that the data could tell, in order of their parameters.
+/// Every law that the data could determine, in order of their parameters.
 pub fn candidates(sweep: &Sweep) -> Vec<Candidate> {
     let laws = Law::ALL.into_iter().filter(|law| !law.has_yield() || sweep.sibling_loads() > 0);
     let all: Vec<(Law, Option<Vec<f64>>)> = laws.map(|law| (law, squared_errors(sweep, law))).collect();
@@ -216,7 +216,7 @@ pub fn candidates(sweep: &Sweep) -> Vec<Candidate> {
     let best = judged().min_by(|(_, a), (_, b)| average(a).total_cmp(&average(b))).map(|(_, errors)| errors);
     let is_near = |errors: &[f64], best: &[f64]| {
         let more: Vec<f64> = errors.iter().zip(best).map(|(one, other)| one - other).collect();
-        // A thousandth more is the solver's, where a law has a parameter at its bound.
+        // A difference of a thousandth is the solver's, if a law has a parameter at its bound.
         summary(&more).is_some_and(|all| all.mean <= all.sd / (all.n as f64).sqrt() + 1e-3 * average(best))
     };
     let chosen = best.and_then(|best| judged().find(|(_, errors)| is_near(errors, best))).map(|(law, _)| law);
@@ -237,7 +237,7 @@ fn squared_errors(sweep: &Sweep, law: Law) -> Option<Vec<f64>> {
         let rest = sweep.with_loads(|load| load % parts != part);
         let left_out = sweep.with_loads(|load| load % parts == part);
         let plan = Plan::of(law, &rest);
-        // A yield that nothing else shows is not predicted, but guessed.
+        // A yield that nothing else shows would be guessed, not predicted.
         let is_hidden = law.has_yield() && (rest.sibling_loads() == 0 || rest.widest() < sweep.widest());
         if is_hidden || rest.loads() < plan.parameters() {
             return None;
@@ -251,8 +251,8 @@ fn squared_errors(sweep: &Sweep, law: Law) -> Option<Vec<f64>> {
     errors.into_iter().map(|of_load| mean(of_load.into_iter())).collect()
 }
 
-/// A standard deviation of less than this share of the mean is taken for it: that series agree exactly is never known
-/// of a few.
+/// A standard deviation of less than this share of the mean is replaced by it: a few series cannot show that they agree
+/// exactly.
 const LEAST_SHARE: f64 = 0.02;
 
 /// Least standard deviation, where the mean is 0 too.
@@ -264,7 +264,7 @@ const NORMAL: f64 = 1.959_964;
 /// A series that shows a law by itself, fitted alone.
 type Shown = (Plan, Once);
 
-/// How each series is to be fitted: alone where there is one, or no other shows a law.
+/// How each series is fitted: alone if there is one, or no other shows a law.
 pub fn plans(sweeps: &[Sweep]) -> Vec<Plan> {
     if sweeps.len() < 2 {
         return sweeps.iter().map(Plan::alone).collect();
@@ -279,14 +279,14 @@ pub fn plans(sweeps: &[Sweep]) -> Vec<Plan> {
     sweeps.iter().enumerate().map(|(at, sweep)| beside(sweep, &shown, at)).collect()
 }
 
-/// The plan of one series: the richest law that any of them shows, with what the others say of its numbers.
+/// The plan of one series: the richest law that any of them shows, with priors from the others.
 fn beside(sweep: &Sweep, all: &[Option<Shown>], at: usize) -> Plan {
     let shown = || all.iter().flatten();
     let is_wide = sweep.sibling_loads() > 0;
     let law = match shown().map(|(plan, _)| plan.law).max() {
         None => return Plan::alone(sweep),
         Some(law) if law.has_yield() || !is_wide => law,
-        // Nobody shows the yield that these points have in them.
+        // No series shows the yield that these points contain.
         Some(_) => return Plan::alone(sweep),
     };
     let widest = shown().filter_map(|(plan, _)| plan.knots.last().copied()).max().unwrap_or(1);
@@ -301,12 +301,12 @@ fn beside(sweep: &Sweep, all: &[Option<Shown>], at: usize) -> Plan {
     Plan { law, knots, priors, misfit: common_misfit(shown()) }
 }
 
-/// What other series say of a number; `None` where fewer than two have it.
+/// Prior of a number from other series; `None` if fewer than two have it.
 fn prior(number: Number, knots: &[u32], others: &[&Once]) -> Option<Prior> {
     // Knots of narrower series are another yield.
     let is_same =
         |fit: &&&Once| !matches!(number, Number::Yield(at) if fit.solution.knots.get(at) != knots.get(at));
-    // What its points do not tell is what its search began with.
+    // A number that its points do not determine has its starting value.
     let known = others.iter().filter(|fit| fit.space.tells(number));
     let seen: Vec<f64> =
         known.filter(is_same).filter_map(|fit| number.of(&fit.solution.parameters())).collect();

@@ -1,9 +1,9 @@
-//! Scaling laws: throughput as a function of what is busy.
+//! Scaling laws: throughput as a function of the busy sessions and cores.
 //!
-//! X = λ · f · E / (1 + σ (n − 1) + κ n (n − 1)): the universal scalability law (Gunther, *Guerrilla Capacity Planning*,
-//! 2007) with an effective number of cores E for its n above the line. With c(k) cores that have k threads busy,
-//! E = Σ c(k) y(k): y(1) = 1, and y(2), the SMT yield, says how much more two busy siblings do than one alone. f is the
-//! clock over that of one busy core. Without κ it is Amdahl's law, without σ too it is linear.
+//! X = λ · f · E / (1 + σ (n − 1) + κ n (n − 1)): the universal scalability law (Gunther, *Guerrilla Capacity
+//! Planning*, 2007) with an effective number of cores E for its n above the line. With c(k) cores that have k threads
+//! busy, E = Σ c(k) y(k): y(1) = 1, and y(2), the SMT yield, is the throughput of two busy siblings over that of one
+//! alone. f is the clock over that of one busy core. Without κ it is Amdahl's law, and without σ too it is linear.
 
 use super::load::Load;
 use serde::Serialize;
@@ -11,15 +11,15 @@ use serde::Serialize;
 /// Threads of a core at which the yield is a parameter; between them it is interpolated.
 const KNOTS: [u32; 3] = [2, 4, 8];
 
-/// Which parameters a law has beside the rate of one session.
+/// Parameters of a law besides the rate of one session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Law {
     /// None: each session adds the same.
     Linear,
-    /// σ: a part of the work is done by one at a time (Amdahl 1967).
+    /// σ: a part of the work is serial (Amdahl 1967).
     Amdahl,
-    /// σ and κ, each session on a whole core: Gunther's law as it is known.
+    /// σ and κ, each session on a whole core: Gunther's law in its usual form.
     Universal,
     /// σ and the yield of further threads of a core.
     SmtAmdahl,
@@ -28,7 +28,7 @@ pub enum Law {
 }
 
 impl Law {
-    /// All of them, those with more parameters last.
+    /// All laws, those with more parameters last.
     pub const ALL: [Self; 5] = [Self::Linear, Self::Amdahl, Self::Universal, Self::SmtAmdahl, Self::Smt];
 
     /// Whether threads of one core count for less than cores.
@@ -41,7 +41,7 @@ impl Law {
         !matches!(self, Self::Linear)
     }
 
-    /// Whether each pair of sessions costs something.
+    /// Whether each pair of sessions has a cost.
     pub const fn has_kappa(self) -> bool {
         matches!(self, Self::Universal | Self::Smt)
     }
@@ -58,15 +58,15 @@ impl Law {
     }
 }
 
-/// How much a core does with several busy threads, over one.
+/// Throughput of a core with several busy threads, over one.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Yields {
-    /// Threads and what they do together; ascending, without one thread, which does 1.
+    /// Threads and their throughput together; ascending, without one thread, which has 1.
     pub knots: Vec<(u32, f64)>,
 }
 
 impl Yields {
-    /// The numbers of threads that are parameters where cores have up to `widest` busy threads.
+    /// The numbers of threads that are parameters if cores have up to `widest` busy threads.
     pub fn needed(widest: u32) -> Vec<u32> {
         let mut needed: Vec<u32> = KNOTS.into_iter().filter(|threads| *threads <= widest).collect();
         if widest > 1 && needed.last() != Some(&widest) {
@@ -75,7 +75,7 @@ impl Yields {
         needed
     }
 
-    /// What that many busy threads of a core do. Beyond the last one that is known nothing is added.
+    /// Throughput of that many busy threads of a core. Beyond the last known number nothing is added.
     pub fn at(&self, threads: u32) -> f64 {
         let mut below = (1, 1.0);
         for &(knot, value) in &self.knots {
@@ -93,7 +93,7 @@ impl Yields {
         (!self.knots.is_empty()).then(|| self.at(2))
     }
 
-    /// Cores without siblings that would do the same.
+    /// Equivalent number of cores without siblings.
     pub fn effective_cores(&self, load: &Load) -> f64 {
         let each = load.cores.iter().enumerate();
         each.map(|(at, cores)| f64::from(*cores) * self.at(at as u32 + 1)).sum()
@@ -105,11 +105,11 @@ impl Yields {
 pub struct Parameters {
     /// Throughput of one session, λ.
     pub rate_per_s: f64,
-    /// Share that is done by one at a time, σ.
+    /// Serial share, σ.
     pub sigma: f64,
     /// Cost of each pair of sessions, κ.
     pub kappa: f64,
-    /// Yields; `None` where each session counts as a core.
+    /// Yields; `None` if each session counts as a core.
     pub yields: Option<Yields>,
 }
 

@@ -1,4 +1,4 @@
-//! What is busy at one point of a sweep: how many sessions, on how many cores with how many of their threads.
+//! The load at one point of a sweep: how many sessions, on how many cores with how many of their threads.
 
 use serde::{Serialize, Serializer};
 use std::fmt::{self, Display};
@@ -14,15 +14,15 @@ pub struct Load {
     pub sessions: u32,
     /// Number of cores with one busy thread, with two, and so on; the last is not 0.
     pub cores: Vec<u32>,
-    /// Clock over that with one core busy; `None` where it is not known.
+    /// Clock over that with one core busy; `None` if unknown.
     pub clock_ratio: Option<f64>,
 }
 
 impl Load {
-    /// Sessions on cores of which only their number of logical CPUs is known, the least busy core first, as schedulers
-    /// spread what runs (Linux `select_idle_core` in kernel/sched/fair.c).
+    /// Sessions on cores of which only the number of logical CPUs is known, the least busy core first, as schedulers
+    /// spread threads (Linux `select_idle_core` in kernel/sched/fair.c).
     ///
-    /// `None` where there are more sessions than logical CPUs, or none: what waits for a logical CPU is no load.
+    /// `None` if there are more sessions than logical CPUs, or none: waiting sessions are not load.
     pub fn spread(sessions: u32, threads_of_cores: &[u32]) -> Option<Self> {
         let widest = threads_of_cores.iter().copied().max()?.min(MAX_THREADS as u32);
         let mut cores = vec![0_u32; widest as usize];
@@ -59,7 +59,7 @@ impl Load {
         Self { sessions: cores * (last as u32 + 1), cores: by_threads, clock_ratio: None }
     }
 
-    /// The same with a clock.
+    /// The load with a clock.
     pub fn at_clock(self, clock_ratio: Option<f64>) -> Self {
         Self { clock_ratio, ..self }
     }
@@ -69,13 +69,13 @@ impl Load {
         self.cores.len() as u32
     }
 
-    /// Cores of which at least one thread is busy.
+    /// Cores with at least one busy thread.
     pub fn busy_cores(&self) -> u32 {
         self.cores.iter().sum()
     }
 }
 
-/// Most of each number, so that products stay small.
+/// Limit of each number, so that products stay small.
 const MOST: u32 = 4096;
 
 /// A machine's shape.
@@ -89,10 +89,10 @@ pub struct Shape {
     pub threads: u32,
 }
 
-/// A text that is no shape.
+/// A text that is not a shape.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{0}' is no shape of a machine: packages, cores of each and logical CPUs of each core, such as 2s16c2t or 8c1t"
+    "'{0}' is not a machine shape: give packages, cores of each and logical CPUs of each core, such as 2s16c2t or 8c1t"
 )]
 pub struct ShapeError(String);
 

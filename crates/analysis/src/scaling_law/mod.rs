@@ -1,5 +1,5 @@
-//! Scaling laws of sweeps: throughput against busy sessions, with cores that have one and more busy threads kept apart,
-//! so that what SMT adds is not read as contention.
+//! Scaling laws of sweeps: throughput against busy sessions, with cores that have one and more busy threads separate,
+//! so that the gain of SMT is not taken for contention.
 //!
 //! Sources are with each part; the whole is in docs/METHODOLOGY.md, "Scaling law".
 

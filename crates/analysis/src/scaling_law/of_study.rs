@@ -1,4 +1,4 @@
-//! The points of a study: throughput of each treatment by block, with what was busy.
+//! The points of a study: throughput of each treatment by block, with its load.
 
 use super::fit::Draws;
 use super::load::{Load, Shape};
@@ -13,7 +13,7 @@ use threadwise_machine::Topology;
 use threadwise_statistics::mean;
 use threadwise_study::{Role, Run, Study, Treatment};
 
-/// The laws of a study with a sweep; none of any other.
+/// The laws of a study with a sweep; none for any other.
 pub(crate) fn of_sweeps(setting: &Setting<'_>, observed: &Observed, runs: &[Run]) -> Vec<SeriesLaw> {
     let is_sweep = setting.study.comparisons.iter().any(|comparison| comparison.kind == "sweep-step");
     if !is_sweep || setting.study.is_fixed_work() {
@@ -22,7 +22,7 @@ pub(crate) fn of_sweeps(setting: &Setting<'_>, observed: &Observed, runs: &[Run]
     of_each(&series(setting, observed, runs), &[], setting)
 }
 
-/// The laws of any study, with or without a sweep, a group each, and what they say of other machines.
+/// The laws of any study, with or without a sweep, one per group, and their predictions for other machines.
 pub fn of_study(study: &Study, topology: &Topology, runs: &[Run], predict: &[Shape]) -> Vec<SeriesLaw> {
     let runs = &*queries::streams_alone(study, runs);
     let observed = Observed::new(study, Some(topology), runs);
@@ -30,7 +30,7 @@ pub fn of_study(study: &Study, topology: &Topology, runs: &[Run], predict: &[Sha
     of_each(&series(&setting, &observed, runs), predict, &setting)
 }
 
-/// Groups are different work, of which one says nothing of another.
+/// Groups are different work, and say nothing about each other.
 fn of_each(all: &[Series], predict: &[Shape], setting: &Setting<'_>) -> Vec<SeriesLaw> {
     let draws = Draws { level: 1.0 - setting.alpha, ..Draws::usual(setting.study.seed) };
     all.iter().flat_map(|one| laws(std::slice::from_ref(one), predict, draws)).collect()
@@ -43,14 +43,14 @@ fn series(setting: &Setting<'_>, observed: &Observed, runs: &[Run]) -> Vec<Serie
     groups.map(|(group, name)| of_group(setting, observed, runs, topology, (group, name))).collect()
 }
 
-/// What was seen of one treatment.
+/// Observations of one treatment.
 struct Point<'a> {
     treatment: &'a Treatment,
     load: Load,
     /// By block.
     log_rates: BTreeMap<u32, f64>,
     clock_mhz: Option<f64>,
-    /// Packages that it keeps busy; `None` where the machine does not say.
+    /// Packages that it keeps busy; `None` if the machine does not report them.
     packages: Option<u32>,
 }
 
@@ -104,7 +104,7 @@ fn of_group(
     }
 }
 
-/// Whether nothing but sessions, placement and binding tells two treatments apart.
+/// Whether two treatments differ only in sessions, placement and binding.
 fn is_like(one: &Treatment, other: &Treatment) -> bool {
     one.options == other.options
         && one.instance == other.instance
@@ -141,14 +141,14 @@ fn point<'a>(
     Ok(Point { treatment, load, log_rates, clock_mhz, packages })
 }
 
-/// Packages of a run's logical CPUs; `None` where that of one is not known.
+/// Packages of a run's logical CPUs; `None` if any is unknown.
 fn packages_of(run: &Run, topology: &Topology) -> Option<u32> {
     let package = |cpu: &u32| topology.cpu(*cpu)?.package;
     let all: Option<BTreeSet<u32>> = run.cpus.iter().map(package).collect();
     Some(all?.len() as u32)
 }
 
-/// What a run keeps busy; `None` where sessions are more than its logical CPUs.
+/// Load of a run; `None` if it has more sessions than logical CPUs.
 fn load_of(run: &Run, topology: &Topology, sessions: u32) -> Option<Load> {
     let mut by_core: BTreeMap<Option<u32>, u32> = BTreeMap::new();
     let mut distinct = run.cpus.clone();

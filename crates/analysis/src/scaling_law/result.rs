@@ -1,4 +1,4 @@
-//! What laws say of series, in figures for reports.
+//! Results of laws for series, in figures for reports.
 
 use super::fit::{Candidate, Draws, Fit, candidates, plans};
 use super::law::{Law, Parameters};
@@ -15,12 +15,12 @@ const CURVE_POINTS: usize = 48;
 /// A series and its law.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SeriesLaw {
-    /// Name of the series: that of a group of treatments, empty where there is one.
+    /// Name of the series: that of a group of treatments, empty if there is one.
     pub series: String,
     /// Its law, or why there is none, in one line.
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// What is no point of it, and why, one line each.
+    /// Treatments that are not points, and why, one per line.
     pub left_out: Vec<String>,
 }
 
@@ -37,48 +37,48 @@ pub enum Outcome {
 /// A fitted law in figures.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ScalingLaw {
-    /// The law that was fitted: the richest that the points can tell.
+    /// The fitted law: the richest that the points determine.
     pub law: Law,
-    /// All laws with how well they predict loads that they were not fitted to.
+    /// All laws, with how well they predict loads that they were not fitted to.
     pub candidates: Vec<Candidate>,
     /// Confidence level of all intervals.
     pub level: f64,
-    /// Blocks of the points; 1 where they have none.
+    /// Blocks of the points; 1 if they have none.
     pub blocks: usize,
     /// Different loads.
     pub loads: usize,
-    /// Whether other series have a say.
+    /// Whether other series were used.
     pub is_pooled: bool,
-    /// Whether the clock is in it.
+    /// Whether the clock was used.
     pub is_clock_known: bool,
-    /// Throughput of one session, λ; `None` where the points do not tell it.
+    /// Throughput of one session, λ; `None` if the points do not determine it.
     pub rate_per_s: Option<Interval>,
-    /// Share that is done by one at a time, σ, likewise.
+    /// Serial share, σ, likewise.
     pub sigma: Option<Interval>,
     /// Cost of each pair of sessions, κ, likewise.
     pub kappa: Option<Interval>,
-    /// What a core does with more busy threads, over one, as far as the points tell it.
+    /// Throughput of a core with more busy threads over one, where the points determine it.
     pub yields: Vec<Yield>,
-    /// Numbers that the points do not tell, and why.
+    /// Numbers that the points do not determine, and why.
     pub unknown: Vec<Unknown>,
-    /// How far points lie off the law beyond the noise of their blocks: a standard deviation as a share.
+    /// Misfit of points beyond the noise of their blocks: a standard deviation as a share.
     pub misfit_share: f64,
     /// Every point.
     pub points: Vec<Fitted>,
     /// The curve over all logical CPUs of the machine.
     pub curve: Vec<CurvePoint>,
-    /// Where it turns; `None` where the machine's cores are not known.
+    /// Where it turns; `None` if the machine's cores are unknown.
     pub turns: Option<KnownTurns>,
     /// Other machines.
     pub predictions: Vec<Prediction>,
 }
 
-/// A number of the law that the points do not tell.
+/// A number of the law that the points do not determine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Unknown {
     /// `rate_per_s`, `sigma`, `kappa` or `yield`.
     pub number: &'static str,
-    /// Busy threads of a core, of a yield.
+    /// Busy threads of a core, for a yield.
     pub threads: Option<u32>,
     /// Why, in a few words.
     pub why: String,
@@ -89,12 +89,12 @@ pub struct Unknown {
 pub struct Yield {
     /// Busy threads of a core.
     pub threads: u32,
-    /// What they do over one alone.
+    /// Their throughput over one alone.
     #[serde(flatten)]
     pub known: Interval,
 }
 
-/// A point beside the law.
+/// A point, measured and fitted.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Fitted {
     /// Its name.
@@ -103,7 +103,7 @@ pub struct Fitted {
     pub sessions: u32,
     /// Cores with one busy thread, with two, and so on.
     pub busy_cores: Vec<u32>,
-    /// Clock over that of one busy core, where it is known.
+    /// Clock over that of one busy core, if known.
     pub clock_ratio: Option<f64>,
     /// Measured throughput: geometric mean over blocks.
     pub rate_per_s: f64,
@@ -126,7 +126,7 @@ pub struct CurvePoint {
 /// Where a curve turns, in sessions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct KnownTurns {
-    /// Cores of the machine; `None` where nothing says what it has.
+    /// Cores of the machine; `None` if unknown.
     pub cores: Option<u32>,
     /// Its logical CPUs, likewise.
     pub logical_cpus: Option<u32>,
@@ -134,8 +134,8 @@ pub struct KnownTurns {
     pub knee: Interval,
     /// Most throughput.
     pub peak: Interval,
-    /// How far second threads pay; the number of cores where they never do, `None` where there are none or the law has
-    /// no yield.
+    /// Number of sessions up to which second threads pay off; the number of cores if they never do, `None` if there are
+    /// none or the law has no yield.
     pub smt_pays_up_to: Option<Interval>,
 }
 
@@ -146,11 +146,11 @@ pub struct Prediction {
     pub shape: Shape,
     /// Its logical CPUs.
     pub sessions: u32,
-    /// Throughput; `None` where the points do not tell it.
+    /// Throughput; `None` if the points do not determine it.
     pub rate_per_s: Option<Interval>,
-    /// The same over the fitted throughput of the largest load.
+    /// Throughput over the fitted throughput of the largest load.
     pub over_largest: Option<Interval>,
-    /// Whether it has more cores, or more busy threads a core, than any point.
+    /// Whether it has more cores, or more busy threads per core, than any point.
     pub is_extrapolated: bool,
     /// Why there is no figure.
     pub gap: Option<String>,
@@ -234,7 +234,7 @@ fn of_one(
     })
 }
 
-/// The numbers that the points do not tell.
+/// The numbers that the points do not determine.
 fn unknown(series: &Series, sweep: &Sweep, plan: &Plan, fit: &Fit) -> Vec<Unknown> {
     let unknown = |number, threads, why: String| Unknown { number, threads, why };
     let mut all = Vec::new();
@@ -256,9 +256,9 @@ fn unknown(series: &Series, sweep: &Sweep, plan: &Plan, fit: &Fit) -> Vec<Unknow
     all
 }
 
-/// Why the clock is not known where fewer cores are busy than in any point.
+/// Why the clock is unknown if fewer cores are busy than in any point.
 fn few_cores(fewest: u32) -> String {
-    format!("no point has fewer than {fewest} busy cores, whose clock is another")
+    format!("no point has fewer than {fewest} busy cores, whose clock would differ")
 }
 
 fn fitted(point: &Measured, sweep: &Sweep, fit: &Fit) -> Result<Fitted, SweepError> {
@@ -275,8 +275,8 @@ fn fitted(point: &Measured, sweep: &Sweep, fit: &Fit) -> Result<Fitted, SweepErr
     })
 }
 
-/// The curve, at every number of sessions or, of many, at such that grow by the same factor, the number of cores among
-/// them.
+/// The curve at every number of sessions or, if there are many, at numbers that grow by the same factor, including the
+/// number of cores.
 fn curve(ladder: &Ladder, fit: &Fit) -> Vec<CurvePoint> {
     let last = ladder.loads().len();
     let step = (last as f64).powf(1.0 / CURVE_POINTS as f64);
@@ -294,7 +294,7 @@ fn curve(ladder: &Ladder, fit: &Fit) -> Vec<CurvePoint> {
 }
 
 impl KnownTurns {
-    /// Of a fit; `None` without cores, or where the points do not tell every load.
+    /// From a fit; `None` without cores, or if the points do not determine every load.
     pub fn of(ladder: &Ladder, fit: &Fit) -> Option<Self> {
         if !ladder.loads().iter().all(|load| fit.space.tells_load(load)) {
             return None;
@@ -314,7 +314,7 @@ impl KnownTurns {
         })
     }
 
-    /// Whether second threads of cores pay, where the whole interval says so; `None` where it is not decided, or there
+    /// Whether second threads of cores pay off, if the whole interval says so; `None` if it is not decided, or there
     /// are none.
     pub fn smt_pays(&self) -> Option<bool> {
         let limit = self.smt_pays_up_to.as_ref()?;
@@ -337,14 +337,14 @@ fn prediction(shape: Shape, series: &Series, sweep: &Sweep, fit: &Fit) -> Predic
     let known_packages = series.packages.unwrap_or(1);
     let gap = match () {
         () if shape.threads > shown && shown == 1 => {
-            Some("no point has two busy threads of one core, so what they do is not known".to_owned())
+            Some("no point has two busy threads of one core, so their throughput is unknown".to_owned())
         }
         () if shape.threads > shown => {
             Some(format!("no point has more than {shown} busy threads of one core"))
         }
         () if shape.packages > known_packages => Some(format!(
-            "no point is known to keep {} packages busy, and what they cost each other is not known ({} is the same cores in \
-             one)",
+            "no point is known to keep {} packages busy, and their effect on each other is unknown ({} is the same \
+             cores in one)",
             shape.packages,
             Shape { packages: 1, cores: shape.packages * shape.cores, ..shape }
         )),
@@ -381,22 +381,22 @@ pub struct Ladder {
     cores: u32,
 }
 
-/// What a curve shows; sessions each.
+/// Turning points of a curve, in sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turns {
-    /// Largest throughput squared over sessions: the point of most power, throughput over delay, where delay is sessions
-    /// over throughput (Kleinrock, "Power and deterministic rules of thumb for probabilistic problems in computer
-    /// communications", ICC 1979).
+    /// Largest throughput squared over sessions: the point of most power, throughput over delay, where delay is
+    /// sessions over throughput (Kleinrock, "Power and deterministic rules of thumb for probabilistic problems in
+    /// computer communications", ICC 1979).
     pub knee: u32,
     /// Most throughput.
     pub peak: u32,
-    /// Most throughput beyond one session a core, or the number of cores where second threads add nothing; `None` where
-    /// there are none.
+    /// Most throughput beyond one session per core, or the number of cores if second threads add nothing; `None`
+    /// without any.
     pub smt_pays_up_to: Option<u32>,
 }
 
 impl Ladder {
-    /// Of cores with these numbers of logical CPUs. `clock_ratio` gives the clock at a number of busy cores.
+    /// For cores with these numbers of logical CPUs. `clock_ratio` gives the clock at a number of busy cores.
     pub fn new(threads_of_cores: &[u32], clock_ratio: impl Fn(u32) -> Option<f64>) -> Self {
         let all: u32 = threads_of_cores.iter().sum();
         let load = |sessions| {
@@ -417,11 +417,11 @@ impl Ladder {
         self.cores
     }
 
-    /// What a law says of it; `None` without loads.
+    /// The turning points of a law; `None` without loads.
     pub fn turns(&self, law: &Parameters) -> Option<Turns> {
         let rates: Vec<f64> = self.loads.iter().map(|load| law.rate_at(load)).collect();
         let at = |value: &dyn Fn(usize) -> f64, from: usize| {
-            // The fewest sessions of those that do as much.
+            // The fewest sessions with as much throughput.
             let better = |best: usize, next: usize| if value(next) > value(best) { next } else { best };
             (from..rates.len()).reduce(better).map(|at| at as u32 + 1)
         };

@@ -1,6 +1,6 @@
 //! Bounded least squares of the logarithm of throughput, by Levenberg and Marquardt's method in the form of MPFIT
 //! (Markwardt, "Non-linear least squares fitting in IDL with MPFIT", ADASS XVIII, 2009; crate `rmpfit`), from several
-//! starts, since the sum of squares has more than one valley where σ and κ can stand for each other.
+//! starts, since the sum of squares has more than one valley if σ and κ can replace each other.
 //!
 //! Logarithms, because the noise of throughput is a share of it.
 
@@ -9,16 +9,16 @@ use super::load::Load;
 use super::sweep::Sweep;
 use rmpfit::{MPConfig, MPFitter, MPPar, MPResult};
 
-/// What is fitted.
+/// Parameters of a fit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// The law.
     pub law: Law,
     /// Threads at which yields are parameters.
     pub knots: Vec<u32>,
-    /// What other series say of its numbers.
+    /// Priors of its numbers from other series.
     pub priors: Vec<Prior>,
-    /// Misfit and its degrees of freedom where the data have none left to tell it.
+    /// Misfit and its degrees of freedom, if the data have none left to estimate it.
     pub misfit: Option<(f64, usize)>,
 }
 
@@ -43,7 +43,7 @@ impl Number {
         }
     }
 
-    /// Its coordinate, and by how much that is larger.
+    /// Its coordinate, and by what factor that is larger.
     pub(super) fn coordinate(self, largest: f64) -> (usize, f64) {
         match self {
             Self::Sigma => (SIGMA, largest - 1.0),
@@ -53,19 +53,19 @@ impl Number {
     }
 }
 
-/// What is known of a number beforehand.
+/// A prior of a number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prior {
     /// Which.
     pub number: Number,
-    /// Where it is expected.
+    /// Expected value.
     pub mean: f64,
     /// Standard deviation, above 0.
     pub sd: f64,
 }
 
 impl Plan {
-    /// The richest law that the data can tell, from these data alone.
+    /// The richest law that the data determine by themselves.
     pub fn alone(sweep: &Sweep) -> Self {
         Self::of(richest(sweep), sweep)
     }
@@ -81,7 +81,7 @@ impl Plan {
         1 + usize::from(self.law.has_sigma()) + usize::from(self.law.has_kappa()) + self.knots.len()
     }
 
-    /// Priors in the coordinates of a sweep, each expected so many standard deviations further up.
+    /// Priors in the coordinates of a sweep, each moved up by this many standard deviations.
     pub(super) fn pulls(&self, sweep: &Sweep, further: &mut dyn FnMut() -> f64) -> Vec<Pull> {
         let largest = sweep.points().iter().map(|point| f64::from(point.load.sessions)).fold(2.0, f64::max);
         let each = self.priors.iter().map(|prior| {
@@ -92,34 +92,34 @@ impl Plan {
         each.collect()
     }
 
-    /// The best fit of it to some rows.
+    /// Its best fit to some rows.
     pub(super) fn solve(&self, rows: &[Row<'_>], pulls: &[Pull], near: Option<&[f64]>) -> Option<Solution> {
         solve(self.law, &self.knots, rows, pulls, near)
     }
 }
 
-/// The law that is fitted: with yields where some core has more than one busy thread.
+/// The law that is fitted: with yields if some core has more than one busy thread.
 pub fn richest(sweep: &Sweep) -> Law {
     if sweep.widest() > 1 { Law::Smt } else { Law::Universal }
 }
 
-/// Least yield: threads that disturb each other so much that they do a third of one alone.
+/// Least yield: threads that disturb each other so much that they have a third of the throughput of one alone.
 const LEAST_YIELD: f64 = 0.3;
 
-/// Largest yield for each thread: more than a core each, by caches that they share.
+/// Largest yield per thread: more than a core each, by shared caches.
 const LARGEST_YIELD_PER_THREAD: f64 = 1.25;
 
 /// Bounds of σ (n − 1) and κ n (n − 1) at the largest n of the data: at a hundred nothing is left of scaling.
 const COST_BOUNDS: [f64; 2] = [0.0, 100.0];
 
-/// Where searches begin: σ (n − 1), κ n (n − 1), and the yield of two threads.
+/// Starts of searches: σ (n − 1), κ n (n − 1), and the yield of two threads.
 const STARTS: [[f64; 3]; 5] =
     [[0.1, 0.02, 1.3], [0.5, 0.5, 1.0], [0.01, 0.01, 1.7], [1.5, 0.0, 1.2], [0.0, 1.0, 1.5]];
 
-/// One number to be met.
+/// One number to be fitted.
 #[derive(Debug, Clone, Copy)]
 pub struct Row<'a> {
-    /// What was busy.
+    /// The load.
     pub load: &'a Load,
     /// Natural logarithm of its throughput.
     pub log_rate: f64,
@@ -127,14 +127,14 @@ pub struct Row<'a> {
     pub weight: f64,
 }
 
-/// A value that a coordinate is drawn to, with its standard deviation; for partial pooling.
+/// A value that a coordinate is pulled to, with its standard deviation; for partial pooling.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pull {
-    /// Which coordinate.
+    /// The coordinate.
     pub at: usize,
-    /// Where to.
+    /// Its expected value.
     pub to: f64,
-    /// How strictly.
+    /// Its weight.
     pub sd: f64,
 }
 
@@ -149,7 +149,7 @@ pub struct Solution {
     pub knots: Vec<u32>,
     /// ln λ, σ (N − 1), κ N (N − 1), yields.
     pub coordinates: Vec<f64>,
-    /// Their standard errors as weights say; 0 where one is held or at a bound.
+    /// Their standard errors given the weights; 0 for one that is held or at a bound.
     pub errors: Vec<f64>,
     /// Weighted sum of squares.
     pub squares: f64,
@@ -234,8 +234,8 @@ fn bounds(law: Law, knots: &[u32]) -> Vec<MPPar> {
     all
 }
 
-/// The best fit of a law from several starts, and from `near` where an earlier fit of the same law is known; then only
-/// from there and from the first start. `None` where no search ends, or there are fewer rows than parameters.
+/// The best fit of a law from several starts, or from `near` and the first start if an earlier fit of the same law is
+/// known. `None` if no search ends, or there are fewer rows than parameters.
 pub fn solve(
     law: Law,
     knots: &[u32],
@@ -263,7 +263,7 @@ pub fn solve(
     best
 }
 
-/// A ten-thousandth of a parameter is far below what noise leaves of it.
+/// A ten-thousandth of a parameter is far below the noise.
 fn config() -> MPConfig {
     MPConfig { ftol: 1e-8, xtol: 1e-6, max_iter: 100, ..MPConfig::new() }
 }

@@ -1,10 +1,10 @@
-//! Points of a sweep, as they are fitted, and what makes them unfit.
+//! Points of a sweep, as they are fitted, and errors in them.
 
 use super::load::Load;
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_statistics::{mean, summary};
 
-/// Fewer different loads than this are no curve.
+/// Fewest different loads for a curve.
 pub const FEWEST_LOADS: usize = 3;
 
 /// Throughput at one load.
@@ -12,9 +12,9 @@ pub const FEWEST_LOADS: usize = 3;
 pub struct Measured {
     /// Its name.
     pub label: String,
-    /// What was busy.
+    /// The load.
     pub load: Load,
-    /// Natural logarithm of throughput, one value a block; of data without blocks one.
+    /// Natural logarithm of throughput, one value per block; one for data without blocks.
     pub log_rates: Vec<f64>,
 }
 
@@ -32,10 +32,10 @@ pub enum SweepError {
         "a scaling law needs at least {FEWEST_LOADS} different numbers of busy sessions, and these are {0}: measure more of them"
     )]
     FewLoads(usize),
-    /// Points that do not tell the law's numbers apart, or leave nothing to tell how far they lie off.
+    /// Points that do not separate the law's numbers, or leave nothing to estimate the misfit.
     #[error(
-        "{loads} different loads do not tell the {numbers} numbers of the law{}: measure more numbers of sessions",
-        if *has_blocks { "" } else { " and how far points lie off it" }
+        "{loads} different loads do not determine the {numbers} numbers of the law{}: measure more numbers of sessions",
+        if *has_blocks { "" } else { " and the misfit" }
     )]
     FewPoints {
         /// Different loads.
@@ -46,20 +46,18 @@ pub enum SweepError {
         has_blocks: bool,
     },
     /// A throughput that has no logarithm.
-    #[error("a throughput that is not above 0 at {0} sessions")]
+    #[error("the throughput at {0} sessions is not above 0")]
     NotPositive(u32),
     /// Blocks that differ from point to point.
-    #[error(
-        "points do not have the same blocks, of which each law is fitted to all: measure them in one study"
-    )]
+    #[error("points do not all have the same blocks, which a law is fitted to: measure them in one study")]
     Blocks,
     /// No search ended.
-    #[error("no law fits: look for a figure that is wrong")]
+    #[error("no law fits: check the figures for errors")]
     NoFit,
 }
 
 impl Sweep {
-    /// Puts points together, in the order of their sessions. Two of the same load are two points.
+    /// Combines points, in the order of their sessions. Two of the same load are two points.
     ///
     /// # Errors
     /// Fewer than three different loads, a throughput that is not above 0, points of different blocks.
@@ -71,7 +69,7 @@ impl Sweep {
         }
     }
 
-    /// The same of fewer loads, whose law others have to show.
+    /// Combines points with fewer loads, whose law others have to show.
     ///
     /// # Errors
     /// A throughput that is not above 0, points of different blocks.
@@ -114,7 +112,7 @@ impl Sweep {
         self.points.iter().map(|point| point.load.widest()).max().unwrap_or(0)
     }
 
-    /// For each point which of the different loads it has, from 0, in their order.
+    /// For each point the index of its load, from 0, in their order.
     pub fn load_numbers(&self) -> Vec<usize> {
         let mut number = 0;
         let is_other = |one: &Measured, other: &Measured| {
@@ -133,17 +131,17 @@ impl Sweep {
         Self { points: each.filter(|(_, load)| is_kept(*load)).map(|(point, _)| point.clone()).collect() }
     }
 
-    /// Mean over blocks of each point's logarithm, of the blocks that are given (some may come twice).
+    /// Mean over blocks of each point's logarithm, over the given blocks (some may come twice).
     pub fn means(&self, blocks: &[usize]) -> Vec<f64> {
         let count = blocks.len() as f64;
         let mean = |point: &Measured| blocks.iter().map(|block| point.log_rates[*block]).sum::<f64>() / count;
         self.points.iter().map(mean).collect()
     }
 
-    /// Standard error of each point's mean, without what moves a block as a whole, which λ takes up; `None` of fewer
+    /// Standard error of each point's mean, without what moves a block as a whole, which λ takes up; `None` with fewer
     /// than two blocks.
     ///
-    /// Half of each variance is the point's and half the mean of all, since few blocks say little of one variance.
+    /// Half of each variance is the point's and half the mean of all, since few blocks say little about one variance.
     pub fn standard_errors(&self) -> Option<Vec<f64>> {
         let (blocks, points) = (self.blocks(), self.points.len());
         if blocks < 2 {
@@ -167,13 +165,13 @@ impl Sweep {
 /// The clock over that of one busy core, by the number of busy cores.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Clock {
-    /// Busy cores and clock, ascending; empty where it is not known.
+    /// Busy cores and clock, ascending; empty if unknown.
     pub steps: Vec<(u32, f64)>,
 }
 
 impl Clock {
-    /// From the number of busy cores and the clock, in any unit, of each point: the clock by busy cores, and that of each
-    /// point, over that of the points with the fewest busy cores. Nothing where the clock of any point is not known.
+    /// From the number of busy cores and the clock of each point, in any unit: the clock by busy cores, and that of
+    /// each point, over that of the points with the fewest busy cores. Empty if the clock of any point is unknown.
     pub fn of(points: &[(u32, Option<f64>)]) -> (Self, Vec<Option<f64>>) {
         let nothing = (Self::default(), vec![None; points.len()]);
         let mut by_cores: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
@@ -192,8 +190,8 @@ impl Clock {
         (Self { steps: means.into_iter().map(|(cores, clock)| (cores, clock / base)).collect() }, ratios)
     }
 
-    /// The clock at a number of busy cores: between two that were measured in proportion, beyond the last as there;
-    /// `None` where none is known.
+    /// The clock at a number of busy cores: interpolated between two measured numbers, constant beyond the last; `None`
+    /// if none is known.
     pub fn at(&self, cores: u32) -> Option<f64> {
         let after = self.steps.partition_point(|(known, _)| *known < cores);
         let next = self.steps.get(after).or(self.steps.last())?;
@@ -209,20 +207,20 @@ impl Clock {
 /// Points of one workload on one machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// Its name; empty where there is one.
+    /// Its name; empty if there is one.
     pub name: String,
     /// Its points.
     pub points: Vec<Measured>,
-    /// Number of logical CPUs of each core of the machine, as far as they may be used; where it is not known a core for
-    /// each session of the largest point.
+    /// Number of logical CPUs of each core of the machine, as far as they may be used; if unknown, one core for each
+    /// session of the largest point.
     pub threads_of_cores: Vec<u32>,
     /// Whether that machine is known.
     pub is_machine_known: bool,
-    /// Most packages that a point is known to keep busy; `None` where nothing says on which its sessions ran.
+    /// Most packages that a point is known to keep busy; `None` if unknown.
     pub packages: Option<u32>,
     /// The clock.
     pub clock: Clock,
-    /// What is no point, and why, one line each.
+    /// What is not a point, and why, one per line.
     pub left_out: Vec<String>,
 }
 

@@ -1,8 +1,8 @@
-//! Sweeps of other people: a table of comma-separated values with a line of names.
+//! Sweeps from other sources: a table of comma-separated values with a line of names.
 //!
-//! Columns: `sessions` and `throughput`, with `cores` and `threads_per_core` of the machine where they are known; or
-//! `cores`, `threads_per_core` and `throughput` without sessions, a machine a line, all of its logical CPUs busy. `clock`
-//! is in any unit; `series` sets several workloads or machines apart.
+//! Columns: `sessions` and `throughput`, with `cores` and `threads_per_core` of the machine if known; or `cores`,
+//! `threads_per_core` and `throughput` without sessions, one machine per line, all of its logical CPUs busy. `clock` is
+//! in any unit; `series` separates several workloads or machines.
 
 use super::load::{Load, MAX_THREADS};
 use super::sweep::{Clock, Measured, Series};
@@ -18,47 +18,50 @@ const MOST_CPUS: u32 = 4096;
 /// Most sessions.
 const MOST_SESSIONS: u32 = 1_000_000;
 
-/// Most characters of a cell that an error shows.
+/// Most characters of a cell in an error.
 const MOST_SHOWN: usize = 40;
 
 const COLUMNS: [&str; 6] = ["sessions", "throughput", "cores", "threads_per_core", "clock", "series"];
 
-/// What is wrong with a table; lines are counted from 1, that of the names among them.
+/// Errors of a table; lines are counted from 1, including that of the names.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
-    /// It is no such table.
+    /// It is not a table of this form.
     #[error("line {line}: {cause}")]
     Csv {
-        /// Where.
+        /// Its line.
         line: u64,
-        /// What the reader says.
+        /// The reader's message.
         cause: String,
     },
-    /// A column that nobody knows, or one twice.
+    /// An unknown column, or one twice.
     #[error(
-        "column '{0}': known are sessions, throughput, cores, threads_per_core, clock and series, each once"
+        "column '{0}' is unknown or given twice: use sessions, throughput, cores, threads_per_core, clock and series, \
+         each once"
     )]
     Column(String),
-    /// A column that is needed.
-    #[error("no column {0}: needed are sessions and throughput, or cores, threads_per_core and throughput")]
+    /// A missing column.
+    #[error(
+        "there is no column {0}: give sessions and throughput, or cores, threads_per_core and throughput"
+    )]
     Missing(&'static str),
-    /// A cell that is no such number.
+    /// A cell that is not a number of its kind.
     #[error("line {line}, {column}: '{text}' is not {wanted}")]
     Number {
-        /// Where.
+        /// Its line.
         line: u64,
-        /// In which column.
+        /// Its column.
         column: &'static str,
-        /// What stands there.
+        /// Its text.
         text: String,
-        /// What should.
+        /// The expected number.
         wanted: String,
     },
     /// Too many lines.
-    #[error("more than {MOST_ROWS} lines")]
+    #[error("the table has more than {MOST_ROWS} lines")]
     Long,
-    /// No line but that of the names.
-    #[error("no line of figures")]
+    /// No line after the names.
+    #[error("the table has no line of figures")]
     Empty,
 }
 
@@ -75,7 +78,7 @@ struct Row {
 /// Reads all series, in order of their first line.
 ///
 /// # Errors
-/// A column that is not known or is missing, a cell that is no number of its kind, too many lines or none.
+/// An unknown or missing column, a cell that is not a number of its kind, too many lines or none.
 pub fn read(text: &str) -> Result<Vec<Series>, TableError> {
     let text = text.trim_start_matches('\u{feff}');
     let mut reader =
@@ -106,12 +109,12 @@ fn broken(error: &csv::Error) -> TableError {
             format!("{len} values below {expected_len} names")
         }
         csv::ErrorKind::Utf8 { .. } => "not UTF-8".to_owned(),
-        _ => "no comma-separated values".to_owned(),
+        _ => "not comma-separated values".to_owned(),
     };
     TableError::Csv { line, cause }
 }
 
-/// Place of each column by its name.
+/// Index of each column by its name.
 fn places(names: &csv::StringRecord) -> Result<BTreeMap<&'static str, usize>, TableError> {
     let mut places = BTreeMap::new();
     for (at, name) in names.iter().enumerate() {
@@ -307,7 +310,7 @@ mod tests {
             assert!(law.rate_per_s.is_none() && law.yields.is_empty(), "{law:?}");
             let unknown: Vec<(&str, Option<u32>, &str)> =
                 law.unknown.iter().map(|one| (one.number, one.threads, one.why.as_str())).collect();
-            let why = "no point has one busy thread a core";
+            let why = "no point has one busy thread per core";
             assert_eq!(unknown, [("rate_per_s", None, why), ("yield", Some(2), why)]);
             // The product is known, and so is any machine of two threads a core.
             let truth = 1000.0 * 16.0 * of_two / (1.0 + 0.31 + 0.0001 * 32.0 * 31.0);
@@ -353,13 +356,13 @@ mod tests {
         // Three points fit three numbers exactly, whatever they are: nothing tells how far they lie off.
         let three = "sessions,throughput\n1,100\n4,330\n8,500\n";
         assert!(
-            gap(three).contains("3 different loads do not tell the 3 numbers of the law and how far points"),
+            gap(three).contains("3 different loads do not determine the 3 numbers of the law and the misfit"),
             "{}",
             gap(three)
         );
         let four = "sessions,throughput,cores,threads_per_core\n1,100,2,2\n2,190,2,2\n3,220,2,2\n4,240,2,2\n";
-        assert!(gap(four).contains("4 different loads do not tell the 4 numbers"), "{}", gap(four));
-        assert!(gap(&machines(1.9, &[(2, 2), (4, 2), (8, 2)])).contains("do not tell"));
+        assert!(gap(four).contains("4 different loads do not determine the 4 numbers"), "{}", gap(four));
+        assert!(gap(&machines(1.9, &[(2, 2), (4, 2), (8, 2)])).contains("do not determine"));
         // The clock of one busy core is another than that of four.
         let mut text = "cores,threads_per_core,throughput,clock\n".to_owned();
         for cores in [4, 8, 12, 16, 24] {

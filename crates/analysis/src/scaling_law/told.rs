@@ -1,30 +1,30 @@
-//! What points tell of a law's numbers, and what they do not.
+//! Which numbers of a law the points determine.
 //!
-//! A number, or anything that follows from the numbers, is told where it would show in some point: where its gradient lies
-//! in the space that the gradients of the points span (the rank of the Jacobian: Walter, Pronzato, *Identification of
-//! Parametric Models from Experimental Data*, 1997, chapter 2). A search gives a number to what is not told as well: the
-//! one that it began with. Of machines with all logical CPUs busy the rate of one session and the yield are known as their
-//! product alone, so that a machine of one thread a core has no figure and one of two has.
+//! A number, or anything that follows from the numbers, is determined if it would show in some point: if its gradient
+//! is in the space that the gradients of the points span (the rank of the Jacobian: Walter, Pronzato, *Identification
+//! of Parametric Models from Experimental Data*, 1997, chapter 2). A search gives a value to other numbers as well: its
+//! starting value. From machines with all logical CPUs busy only the product of the rate of one session and the yield
+//! is known, so that a machine of one thread per core has no figure and one of two has.
 
 use super::law::{Law, Parameters};
 use super::load::Load;
 use super::solve::{FIRST_YIELD, KAPPA, Number, Plan, Prior, RATE, SIGMA, Solution};
 use super::sweep::Sweep;
 
-/// What is left of a direction, as a share of it, below which it is one of those that are known: gradients are exact to
-/// many digits more, and the gradients of any two loads that differ lie further apart.
+/// Share of a direction below which its remainder counts as known: gradients are exact to many digits more, and those
+/// of any two different loads differ by more.
 const NOTHING: f64 = 1e-7;
 
-/// The directions in which points tell a law's numbers.
+/// The directions in which points determine a law's numbers.
 #[derive(Debug, Clone)]
 pub struct Told {
     solution: Solution,
-    /// Directions of length 1, each at right angles to the others.
+    /// Orthonormal directions.
     directions: Vec<Vec<f64>>,
 }
 
 impl Told {
-    /// Of a fit to these points with what else is known beforehand.
+    /// For a fit to these points with priors.
     pub fn of(solution: &Solution, sweep: &Sweep, priors: &[Prior]) -> Self {
         let mut space = Self { solution: solution.clone(), directions: Vec::new() };
         let points = sweep.points().iter().map(|point| space.gradient(&point.load)).collect::<Vec<_>>();
@@ -37,7 +37,7 @@ impl Told {
         space
     }
 
-    /// Of numbers somewhere inside of all bounds, which no search has to find first.
+    /// For numbers somewhere inside all bounds, without a search.
     pub fn of_law(law: Law, sweep: &Sweep) -> Self {
         let knots = Plan::of(law, sweep).knots;
         let largest = sweep.points().iter().map(|point| f64::from(point.load.sessions)).fold(2.0, f64::max);
@@ -48,29 +48,29 @@ impl Told {
         Self::of(&Solution { law, largest, knots, coordinates, errors, squares }, sweep, &[])
     }
 
-    /// How many numbers of the law, or combinations of them, are told.
+    /// How many numbers of the law, or combinations of them, are determined.
     pub fn rank(&self) -> usize {
         self.directions.len()
     }
 
-    /// Whether the throughput of a load is told.
+    /// Whether the throughput of a load is determined.
     pub fn tells_load(&self, load: &Load) -> bool {
         self.beyond(&self.gradient(load)).is_none()
     }
 
-    /// Whether the throughput of a load over that of another is told.
+    /// Whether the throughput of a load over that of another is determined.
     pub fn tells_ratio(&self, top: &Load, below: &Load) -> bool {
         let d: Vec<f64> =
             self.gradient(top).iter().zip(self.gradient(below)).map(|(top, below)| top - below).collect();
         self.beyond(&d).is_none()
     }
 
-    /// Whether the throughput of one session is told.
+    /// Whether the throughput of one session is determined.
     pub fn tells_rate(&self) -> bool {
         self.beyond(&self.axis(RATE)).is_none()
     }
 
-    /// Whether a number is told. What the law leaves out is not.
+    /// Whether a number is determined. One that the law leaves out is not.
     pub fn tells(&self, number: Number) -> bool {
         let law = self.solution.law;
         let is_left_out = match number {
@@ -97,11 +97,11 @@ impl Told {
         axis
     }
 
-    /// What of a direction is none of those that are known, with length 1; `None` where nothing is.
+    /// The part of a direction outside the known ones, with length 1; `None` if it is within them.
     fn beyond(&self, direction: &[f64]) -> Option<Vec<f64>> {
         let length = norm(direction);
         let mut rest = direction.to_vec();
-        // Twice, since rounding leaves a little of what was taken away (Kahan's and Parlett's "twice is enough").
+        // Twice, because of rounding (Kahan's and Parlett's "twice is enough").
         for _ in 0..2 {
             for known in &self.directions {
                 let along: f64 = known.iter().zip(&rest).map(|(known, rest)| known * rest).sum();
@@ -112,7 +112,7 @@ impl Told {
         (left > NOTHING * length).then(|| rest.iter().map(|part| part / left).collect())
     }
 
-    /// By how much ln(rate) changes with each coordinate of the fit.
+    /// Derivatives of ln(rate) by each coordinate of the fit.
     fn gradient(&self, load: &Load) -> Vec<f64> {
         let Solution { law, largest, knots, .. } = &self.solution;
         let numbers = self.solution.parameters();
@@ -136,7 +136,7 @@ fn norm(direction: &[f64]) -> f64 {
     direction.iter().map(|part| part * part).sum::<f64>().sqrt()
 }
 
-/// By how much ln(effective cores) changes with the yield at a knot: they are a sum in which it is once.
+/// Derivative of ln(effective cores) by the yield at a knot, which occurs once in their sum.
 fn of_yield(numbers: &Parameters, at: usize, load: &Load) -> f64 {
     let Some(yields) = &numbers.yields else { return 0.0 };
     let mut more = yields.clone();
@@ -147,15 +147,15 @@ fn of_yield(numbers: &Parameters, at: usize, load: &Load) -> f64 {
     (more.effective_cores(load) - cores) / cores
 }
 
-/// Why the rate of one session, or of loads with cores that have one busy thread, is not known.
+/// Why the rate of one session, or of loads with cores that have one busy thread, is unknown.
 pub fn why_no_rate(sweep: &Sweep) -> String {
     match has_threads(sweep, 1) {
         true => APART.to_owned(),
-        false => "no point has one busy thread a core".to_owned(),
+        false => "no point has one busy thread per core".to_owned(),
     }
 }
 
-/// Why a yield is not known.
+/// Why a yield is unknown.
 pub fn why_no_yield(sweep: &Sweep, threads: u32) -> String {
     match (has_threads(sweep, 1), has_threads(sweep, threads)) {
         (false, _) => why_no_rate(sweep),
@@ -164,8 +164,8 @@ pub fn why_no_yield(sweep: &Sweep, threads: u32) -> String {
     }
 }
 
-/// That a number is told together with others alone.
-pub const APART: &str = "the points do not tell it apart from the law's other numbers";
+/// Reason: a number is determined only together with others.
+pub const APART: &str = "the points do not separate it from the law's other numbers";
 
 fn has_threads(sweep: &Sweep, threads: u32) -> bool {
     let at = threads as usize - 1;

@@ -1,12 +1,11 @@
-//! The answer on one screen: what of a study's findings, advice and figures stands there, and in which words.
+//! The answer on one screen: the selection and wording of a study's findings, advice and figures.
 //!
-//! Nothing is estimated here. A kind that has sentences and a table of its own for a screen has them in a file here;
-//! the others show the first sentences of their findings and the first rows of their table. One ratio has one interval
-//! in one place: the one that is adjusted for all comparisons of the study, and in the table only where the answer does
-//! not give it.
+//! Nothing is estimated here. A kind with sentences and a table of its own for a screen has them in a file here; the
+//! others show the first sentences of their findings and the first rows of their table. One ratio has one interval in
+//! one place: the one adjusted for all comparisons of the study, and the table has it only if the answer does not.
 
 mod rates;
-mod subject;
+pub mod subject;
 mod table;
 mod trust;
 
@@ -19,7 +18,7 @@ use threadwise_document::screen::{Screen, Trust, TrustLevel, answer_fitting, cut
 use threadwise_document::{Advice, Class, Document, Prose, Section, Span, prose};
 use threadwise_machine::text::shell_word;
 
-/// The screen of a study, from what its document says.
+/// The screen of a study, from its document.
 pub(crate) fn screen(
     facts: &Facts<'_>,
     verdict: &[Finding],
@@ -46,13 +45,13 @@ pub(crate) fn screen(
     .fitted()
 }
 
-/// What to do where the study leaves nothing open: look at what spoilt it, or at who is on the cores now, or read on.
+/// What to do if the study leaves nothing open: check what spoilt it, or what is on the cores now, or read on.
 fn otherwise(facts: &Facts<'_>, trust: &Trust) -> Prose {
     if trust.level == TrustLevel::Low {
         return prose!("`threadwise doctor`, then the same again.");
     }
     match facts.analysis.looks.as_ref().is_some_and(shows_hidden_siblings) {
-        true => prose!("`threadwise watch`: who uses the other threads of your cores now"),
+        true => prose!("`threadwise watch`: shows what uses the other threads of your cores now"),
         false => report_of(facts, "--html FILE"),
     }
 }
@@ -62,8 +61,8 @@ fn report_of(facts: &Facts<'_>, option: &str) -> Prose {
     Prose::command(format!("threadwise report {} {option}", shell_word(facts.source)))
 }
 
-/// What the study says: the sentences of its kind, else those of its findings, and of its advice where a number was asked
-/// for. Where nothing was found, that, and why.
+/// The answer: the sentences of its kind, else those of its findings, and of its advice if a number was requested. If
+/// nothing was found, that, and why.
 fn answer(facts: &Facts<'_>, verdict: &[Finding], advice: &[Advice], trust: &Trust) -> Vec<Prose> {
     let of_kind = if trust.level == TrustLevel::None { Vec::new() } else { rates::answer(facts) };
     let advised = advice.iter().flat_map(|advice| plain(&advice.line).sentences());
@@ -71,7 +70,7 @@ fn answer(facts: &Facts<'_>, verdict: &[Finding], advice: &[Advice], trust: &Tru
         true => without_repeats(advised.chain(sentences_of(verdict, is_found))),
         false => {
             let more = sentences_of(verdict, |kind| kind == "sweep" || kind == "asked");
-            // What a kind's own sentences say of two sessions a sweep says again.
+            // A sweep repeats what a kind's own sentences say of two sessions.
             let known: Vec<String> = of_kind.iter().flat_map(ratios).collect();
             let is_new = |sentence: &Prose| !ratios(sentence).iter().any(|ratio| known.contains(ratio));
             let more: Vec<Prose> = more.into_iter().filter(is_new).collect();
@@ -84,7 +83,7 @@ fn answer(facts: &Facts<'_>, verdict: &[Finding], advice: &[Advice], trust: &Tru
     }
 }
 
-/// The figures of a sentence that have an interval, each with it.
+/// The figures of a sentence that have an interval, with the interval.
 fn ratios(sentence: &Prose) -> Vec<String> {
     let spans = sentence.spans();
     (0..spans.len()).filter_map(|at| ratio_at(spans, at)).collect()
@@ -97,7 +96,7 @@ fn ratio_at(spans: &[Span], at: usize) -> Option<String> {
     Some(format!("{} {}", figure.text, interval.text))
 }
 
-/// The same without intervals of figures that stand with them in an earlier sentence: a ratio has one, in one place.
+/// The sentences without intervals that an earlier sentence has: a ratio has one, in one place.
 fn without_repeats(sentences: impl Iterator<Item = Prose>) -> Vec<Prose> {
     let mut known: Vec<String> = Vec::new();
     let once = |sentence: Prose| {
@@ -120,8 +119,8 @@ fn sentences_of(verdict: &[Finding], is_meant: fn(&str) -> bool) -> Vec<Prose> {
     found.flat_map(|finding| plain(&finding.line).sentences()).collect()
 }
 
-/// The screen of a document that is not of one study: its findings, what it says of how far to trust it, its first table.
-/// `next` is what to do then, `files` where the rest is.
+/// The screen of a document that is not of one study: its findings, its trust, its first table. `next` is what to do
+/// then, `files` where the rest is.
 pub fn of_document(document: &Document, trust: Trust, next: Prose, files: Prose) -> Screen {
     let simulated = if document.simulated { "SIMULATED: " } else { "" };
     let mut answer = sentences_of(&document.verdict, |kind| kind != "caution");
@@ -129,7 +128,7 @@ pub fn of_document(document: &Document, trust: Trust, next: Prose, files: Prose)
         answer.extend(document.about.iter().map(|line| prose!("{}.", line)));
     }
     if answer.is_empty() {
-        answer.push("The figures stand below.".into());
+        answer.push("The figures are below.".into());
     }
     let answer = answer_fitting(answer);
     Screen {
@@ -145,14 +144,14 @@ pub fn of_document(document: &Document, trust: Trust, next: Prose, files: Prose)
     .fitted()
 }
 
-/// How far to trust what several studies say together: LOW where they are too few to tell, FAIR where a caution applies.
+/// Trust in the result of several studies together: LOW if they are too few, FAIR if a caution applies.
 pub fn of_cautions(document: &Document, can_tell: bool) -> Trust {
     let cautions = document.verdict.iter().filter(|finding| finding.kind == "caution");
     let reasons: Vec<Prose> =
         cautions.map(|finding| finding.line.clone().without_start("Mind: ").capital()).collect();
     match (can_tell, reasons.is_empty()) {
         (false, _) => {
-            let few = vec!["Too few studies to tell.".into()];
+            let few = vec!["Too few studies.".into()];
             Trust { level: TrustLevel::Low, reasons: [few, reasons].concat() }
         }
         (true, false) => Trust { level: TrustLevel::Fair, reasons },
@@ -160,7 +159,7 @@ pub fn of_cautions(document: &Document, can_tell: bool) -> Trust {
     }
 }
 
-/// Kinds of findings that say what was found, and not how far to trust it or what it is about.
+/// Kinds of findings that are results rather than trust or scope.
 fn is_found(kind: &str) -> bool {
     const OTHERS: [&str; 21] = [
         "a-a-alarm",
@@ -188,7 +187,7 @@ fn is_found(kind: &str) -> bool {
     !OTHERS.contains(&kind)
 }
 
-/// What puts the advice into effect, where it may be followed.
+/// Lines that put the advice into effect, if it may be followed.
 fn set(advice: &[Advice], trust: &Trust) -> Vec<Prose> {
     let mut lines: Vec<Prose> = Vec::new();
     for paste in advice.iter().filter(|advice| advice.is_decided).flat_map(|advice| &advice.paste) {
@@ -212,7 +211,7 @@ fn why(facts: &Facts<'_>) -> Vec<Prose> {
         .collect()
 }
 
-/// The same without what only a statistician needs: the figures stay, and ratios have the intervals that decide.
+/// The sentence without what only a statistician needs: the figures stay, and ratios have the intervals that decide.
 fn plain(line: &Prose) -> Prose {
     let mut shorter = Prose::default();
     for Span { class, text, .. } in line.clone().decisive().spans() {

@@ -1,4 +1,4 @@
-//! Sessions at a rate: what more of them do, on siblings, cores and packages.
+//! Sessions at a rate: the throughput of more of them, on siblings, cores and packages.
 
 use crate::advice::most_within;
 use crate::choices::Axis;
@@ -23,11 +23,11 @@ fn is_one_alone(facts: &Facts<'_>) -> bool {
 
 /// A comparison in words.
 struct Words {
-    /// What stands before the ratio.
+    /// Text before the ratio.
     head: &'static str,
-    /// What stands behind it.
+    /// Text after it.
     over: &'static str,
-    /// What is asked, where it is not known.
+    /// The question, if the answer is unknown.
     question: &'static str,
 }
 
@@ -44,8 +44,8 @@ const PACKAGES: Words = Words {
     question: "two packages do as much as two cores of one",
 };
 
-/// What is said of two cores, of a core's second thread and of two packages; empty of studies without such treatments, and
-/// of other kinds.
+/// Sentences about two cores, a core's second thread and two packages; empty for studies without such treatments, and
+/// for other kinds.
 pub fn answer(facts: &Facts<'_>) -> Vec<Prose> {
     if facts.study.is_fixed_work() || facts.study.external.is_some() || !is_one_alone(facts) {
         return Vec::new();
@@ -61,7 +61,7 @@ pub fn answer(facts: &Facts<'_>) -> Vec<Prose> {
     sentences.into_iter().chain([hidden(facts)]).flatten().collect()
 }
 
-/// `Two cores do 1.87x [1.83, 1.91] the work of one inside L2, 1.83x [1.78, 1.87] with 35 MiB a session.` Where no group
+/// `Two cores do 1.87x [1.83, 1.91] the work of one inside L2, 1.83x [1.78, 1.87] with 35 MiB per session.` If no group
 /// decides it: `Whether two cores do more than one is not known: 1.85x [0.85, 4.00].`
 fn sentence<'a>(
     facts: &Facts<'a>,
@@ -88,7 +88,7 @@ fn sentence<'a>(
     }
 }
 
-/// `1.87x [1.83, 1.91]`, with that it is the same where it is.
+/// `1.87x [1.83, 1.91]`, and whether it is the same.
 fn judged(ratio: &Ratio) -> Prose {
     let ratio = ratio.decisive();
     match ratio.is_same() {
@@ -101,8 +101,7 @@ fn same(ratio: &Ratio) -> String {
     format!("the same within {}", set_percent(ratio.margin))
 }
 
-/// What others on the second threads of cores cost, where the system does not show these: of the group that the table has
-/// where it has one.
+/// Cost of others on the second threads of cores, if the system does not show these: of the table's group if that has one.
 fn hidden(facts: &Facts<'_>) -> Option<Prose> {
     let costs = neighbours::claimed_costs(facts);
     let group = largest(facts).map(|(group, _)| group);
@@ -128,7 +127,7 @@ fn hidden(facts: &Facts<'_>) -> Option<Prose> {
     ))
 }
 
-/// The treatments of one group: rate, ratio to the baseline and latency; `None` of other kinds of studies.
+/// The treatments of one group: rate, ratio to the baseline and latency; `None` for other kinds of studies.
 pub fn table(facts: &Facts<'_>, answer: &[Prose]) -> Option<Table> {
     if facts.study.is_fixed_work() || facts.study.external.is_some() {
         return None;
@@ -175,7 +174,7 @@ fn largest<'a>(facts: &Facts<'a>) -> Option<(&'a str, Vec<&'a TreatmentSummary>)
     groups.into_iter().max_by_key(|(_, members)| members.len())
 }
 
-/// The baseline once, and whatever was measured.
+/// The baseline once, and all measured treatments.
 fn is_row(facts: &Facts<'_>, summary: &TreatmentSummary) -> bool {
     let role = facts.study.treatment(&summary.name).map(|(_, treatment)| treatment.role);
     role != Some(Role::BaselineTwin) && summary.metrics.contains_key(THROUGHPUT)
@@ -190,7 +189,7 @@ fn ratio_text(ratio: &Ratio, given: &str) -> String {
     }
 }
 
-/// What a treatment is to people.
+/// Displayed name of a treatment.
 fn named(facts: &Facts<'_>, summary: &TreatmentSummary, group: &str) -> String {
     let label = || facts.label(&summary.name, group).to_owned();
     let Some((_, treatment)) = facts.study.treatment(&summary.name) else { return summary.name.clone() };
@@ -217,7 +216,7 @@ fn is_only_count(facts: &Facts<'_>, treatment: &Treatment) -> bool {
     facts.study.treatments.iter().filter(is_like).count() == 1
 }
 
-/// What is not shown of a ratio.
+/// The answer of a ratio, if it is not shown.
 fn remark(ratio: &Ratio, one: &str) -> String {
     match ratio.answer {
         Answer::Undecided => "not decided".to_owned(),
@@ -227,15 +226,15 @@ fn remark(ratio: &Ratio, one: &str) -> String {
     }
 }
 
-/// Which numbers of sessions are shown to keep a bound of latency, as the advice tests it.
+/// Which numbers of sessions are shown to keep a latency bound, as the advice tests it.
 struct Bounded {
     bound: String,
-    /// Treatments in the order in which they were tested, and how many of them keep it.
+    /// Treatments in test order, and how many of them keep it.
     candidates: Vec<String>,
     kept: usize,
 }
 
-/// `None` where no bound was asked for, or the group has no choice of sessions.
+/// `None` without a bound, or if the group has no choice of sessions.
 fn bounded(facts: &Facts<'_>, group: &str) -> Option<Bounded> {
     let bound = numbers::nanoseconds(facts.asked.p99_ns?);
     let mut choices = facts.analysis.choices.iter();

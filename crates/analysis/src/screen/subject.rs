@@ -7,8 +7,8 @@ use threadwise_document::numbers::counted;
 use threadwise_document::screen::{WIDTH, cut};
 use threadwise_machine::Topology;
 
-/// `Cached reads of two sessions on sqlite 3.54.1: KVM guest, AMD EPYC, 2 logical CPUs, siblings hidden`. The title loses
-/// what stands behind its colon where the line would be too long, and the machine its processor.
+/// `Cached reads of two sessions on sqlite 3.54.1: KVM guest, AMD EPYC, 2 logical CPUs, siblings hidden`. If the line
+/// would be too long, the title loses the part after its colon, and the machine its processor.
 pub fn subject(facts: &Facts<'_>) -> String {
     let title = kinds::of(facts.study).title(facts.study);
     let short = title.split_once(": ").map_or(title.as_str(), |(short, _)| short);
@@ -34,8 +34,8 @@ pub fn subject(facts: &Facts<'_>) -> String {
     }
 }
 
-/// The machine in a few words.
-fn machine(topology: &Topology, with_processor: bool) -> String {
+/// The machine in a few words, with or without its processor.
+pub fn machine(topology: &Topology, with_processor: bool) -> String {
     let identity = &topology.identity;
     let mut parts: Vec<String> = identity.hypervisor.iter().map(|name| guest(name)).collect();
     parts.extend(identity.cpu_model.clone().filter(|_| with_processor));

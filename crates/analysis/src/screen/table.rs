@@ -1,9 +1,9 @@
-//! The first rows of a kind's own table, as far as a screen has room.
+//! The first rows of a kind's own table that fit on a screen.
 
 use threadwise_document::numbers;
 use threadwise_document::{Block, Cell, Column, Prose, Row, Section, Shown, Table};
 
-/// The first table of a terminal that has ratios, else the first one; its headings of groups are left out.
+/// The first table of a terminal that has ratios, else the first one, without headings of groups.
 pub fn first(sections: &[Section], answer: &[Prose]) -> Option<Table> {
     let blocks = sections.iter().flat_map(|section| &section.blocks);
     let tables: Vec<&Table> = blocks

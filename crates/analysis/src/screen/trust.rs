@@ -1,7 +1,8 @@
-//! How far to trust an answer, in one of four words, by what the study's findings and covariates say.
+//! How far to trust an answer, in one of four words, by the study's findings and covariates.
 //!
-//! NONE: nothing can be compared. LOW: something may be wrong with the ratios themselves, so that nothing is to be set by
-//! them. FAIR: ratios hold, and rates or some of the ratios may not. GOOD: none of these (docs/METHODOLOGY.md, "Trust").
+//! NONE: nothing can be compared. LOW: something may be wrong with the ratios themselves, so no setting should be based
+//! on them. FAIR: ratios hold, but rates or some of the ratios may not. GOOD: none of these (docs/METHODOLOGY.md,
+//! "Trust").
 
 use crate::diagnostics::neighbours::claimed_costs;
 use crate::estimate::{Alarm, BUSY_FLAG_SHARE, CO_RUNNER_FLAG_SHARE, STEAL_FLAG_SHARE};
@@ -13,7 +14,7 @@ use threadwise_document::screen::{Trust, TrustLevel};
 use threadwise_document::{Prose, prose};
 use threadwise_study::study::MIN_BLOCKS;
 
-/// From this mean share of their time on sessions waited for a logical CPU that they were bound to alone.
+/// Mean share of their time waiting for a logical CPU of their own from which sessions are reported.
 const WAITED_SHARE: f64 = 0.05;
 
 /// The word, and why.
@@ -40,7 +41,7 @@ pub fn trust(facts: &Facts<'_>, verdict: &[Finding]) -> Trust {
 /// How well the same treatment, run twice, agrees with itself: the noise floor.
 fn agrees(facts: &Facts<'_>) -> Option<Prose> {
     let floor = facts.widest_floor()?.floor.exp_m1();
-    floor.is_finite().then(|| prose!("Run twice, the same treatment agrees to {}.", plus_minus(floor)))
+    floor.is_finite().then(|| prose!("The same treatment, run twice, agrees within {}.", plus_minus(floor)))
 }
 
 /// What may be wrong with the ratios themselves.
@@ -48,13 +49,12 @@ fn low(facts: &Facts<'_>, verdict: &[Finding]) -> Vec<Prose> {
     let mut reasons: Vec<Prose> = Vec::new();
     if facts.topology.identity.is_emulated() {
         reasons.push(
-            "EMULATED: QEMU computes what the processor does, so no figure says anything of a machine."
-                .into(),
+            "EMULATED: QEMU computes what the processor does, so no figure describes a real machine.".into(),
         );
     }
     reasons.extend(validity::problem(facts.analysis).map(|problem| prose!("{}.", capital(&problem))));
     if facts.is_simulated() {
-        reasons.push("SIMULATED: the figures come from a model, not from a machine.".into());
+        reasons.push("SIMULATED: the figures are from a model, not from a machine.".into());
     }
     let covariates = &facts.analysis.covariates;
     if covariates.others_busy_share >= BUSY_FLAG_SHARE {
@@ -64,13 +64,13 @@ fn low(facts: &Facts<'_>, verdict: &[Finding]) -> Vec<Prose> {
             busy
         ));
     }
-    // Where nothing is known of other programs, waits tell of them.
+    // If nothing is known of other programs, waits show them.
     let waits = covariates.blocks.iter().filter_map(|block| block.run_queue_wait_share);
     if let Some(waited) = threadwise_statistics::mean(waits)
         .filter(|waited| *waited >= WAITED_SHARE && covariates.others_busy_share < BUSY_FLAG_SHARE)
     {
         reasons.push(prose!(
-            "Sessions waited {} of their time for a logical CPU of their own: repeat on a quiet machine.",
+            "Sessions waited for their own logical CPU {} of the time: repeat on a quiet machine.",
             share(waited)
         ));
     }
@@ -99,7 +99,7 @@ fn fair(facts: &Facts<'_>, verdict: &[Finding]) -> Vec<Prose> {
         reasons.push("It was stopped before the end of its plan.".into());
     }
     let open = facts.throughput().filter(|estimate| estimate.ratio.answer == Answer::Undecided).count();
-    // Of queries totals are judged, which is said of them.
+    // For queries totals are judged, and only they are counted here.
     if open > 0 && facts.analysis.queries.is_none() {
         let all = facts.throughput().count();
         reasons.push(prose!(
@@ -109,23 +109,24 @@ fn fair(facts: &Facts<'_>, verdict: &[Finding]) -> Vec<Prose> {
         ));
     }
     if let Some(co_runner) = covariates.co_runner_share.filter(|share| *share >= CO_RUNNER_FLAG_SHARE) {
-        // How often is in the answer where that says what it cost.
+        // The answer has the share of the time if it has the cost.
         reasons.push(match claimed_costs(facts).is_empty() {
             true => prose!(
-                "Rates are only for today: others used the other threads of your cores {} of the time.",
+                "Rates hold only for this study: others used the other threads of your cores {} of the time.",
                 share(co_runner)
             ),
-            false => "Rates are only for today: those on the other threads come and go.".into(),
+            false => "Rates hold only for this study: the work on the other threads comes and goes.".into(),
         });
     } else if covariates.steal_share >= STEAL_FLAG_SHARE {
         let stolen = share(covariates.steal_share);
-        reasons.push(prose!("Rates are only for today: the hypervisor took {} of the CPU time.", stolen));
+        reasons
+            .push(prose!("Rates hold only for this study: the hypervisor took {} of the CPU time.", stolen));
     }
     if verdict.iter().any(|finding| finding.kind == "drift") {
         reasons.push("The rate of the baseline changed while it was measured, so rates are means.".into());
     }
     if verdict.iter().any(|finding| finding.kind == "long-windows") {
-        reasons.push("Windows of seconds give other ratios than these slices.".into());
+        reasons.push("Windows of seconds give different ratios from these slices.".into());
     }
     reasons
 }

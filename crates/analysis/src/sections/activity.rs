@@ -1,5 +1,5 @@
-//! What sessions did beside their rows: what they waited for, what the engine counted, CPU of engine and client,
-//! spinning, fixed work. Nothing where an engine reports nothing of it.
+//! What sessions did besides reading rows: waits, engine counters, CPU of engine and client, spinning, fixed work.
+//! Empty if an engine reports nothing of it.
 
 use crate::activity::{Locks, OTHER, RUNNING, Waits};
 use crate::workload::Nouns;
@@ -9,15 +9,15 @@ use threadwise_document::chart::{WaitChart, WaitRow};
 use threadwise_document::numbers::capital;
 use threadwise_document::{Block, Cell, Chart, Column, Figure, Section, Shown, Table, prose};
 
-/// Longest name of a wait or counter that is written out.
+/// Longest name of a wait or counter.
 const MAX_NAME: usize = 40;
 
-/// The section; `None` where the engine reports nothing.
+/// The section; `None` if the engine reports nothing.
 pub fn section(facts: &Facts<'_>, nouns: &Nouns) -> Option<Section> {
     let mut blocks = Vec::new();
     let sampled = measured(facts, |summary| summary.activity.waits.as_ref());
     if sampled.iter().any(|(_, waits)| !waits.enough) {
-        let few = prose!("Treatments with too few samples to say what they waited for are not drawn.");
+        let few = prose!("Treatments with too few samples of waits are not drawn.");
         blocks.push(Block::Text(few, Shown::Page));
     }
     let spun =
@@ -25,9 +25,9 @@ pub fn section(facts: &Facts<'_>, nouns: &Nouns) -> Option<Section> {
     let spun: Vec<(&str, &Locks)> = spun.collect();
     if !spun.is_empty() {
         blocks.push(Block::Text(prose!(
-            "Cycles a spin have two figures. The upper bound takes all of the time on the cores in use for spinning: \
-             seconds times cores times measured clock, over spins. The other one is made from the time that sessions \
-             measured themselves to spin."
+            "Cycles per spin have two figures. The upper bound counts all of the time on the cores in use as \
+             spinning: seconds times cores times measured clock, over spins. The other one is made from the time that \
+             sessions measured themselves spinning."
         ), Shown::Page));
         let clocks: BTreeSet<&str> = spun.iter().map(|(_, locks)| locks.clock.as_str()).collect();
         let clocks: Vec<&str> = clocks.into_iter().collect();
@@ -42,32 +42,32 @@ pub fn section(facts: &Facts<'_>, nouns: &Nouns) -> Option<Section> {
     blocks.extend(counters(facts, nouns).map(Block::Table));
     let names: Vec<&str> = counted(facts).into_iter().collect();
     if !names.is_empty() {
-        let text = prose!("engine counters (in the HTML report, and with --json): {}", names.join(", "));
+        let text = prose!("engine counters (see the HTML report or --json): {}", names.join(", "));
         blocks.push(Block::Text(text, Shown::Terminal));
     }
     let title = match nouns.row {
-        "query" => "What streams waited for, and what a query cost",
-        "run" => "What a run read and wrote",
-        _ => "What sessions waited for, and what a row cost",
+        "query" => "Waits of streams, and cost per query",
+        "run" => "Reads and writes of a run",
+        _ => "Waits of sessions, and cost per row",
     };
     (blocks.len() > head).then(|| Section::new("activity", title, blocks))
 }
 
-/// Whether elapsed times of a fixed amount of work are worth a table: those of single queries and of commands are in
-/// tables of their own.
+/// Whether elapsed times of a fixed amount of work need a table: those of single queries and of commands are in tables
+/// of their own.
 fn shows_fixed(facts: &Facts<'_>) -> bool {
     let analysis = facts.analysis;
     analysis.commands.is_none() && analysis.queries.as_ref().is_none_or(|queries| queries.is_throughput)
 }
 
-/// Names of the engine counters that are above 0 in any treatment: the others say nothing.
+/// Names of the engine counters that are above 0 in any treatment.
 fn counted<'a>(facts: &Facts<'a>) -> BTreeSet<&'a str> {
     let all = facts.analysis.treatments.iter().flat_map(|summary| &summary.activity.counters);
     let above = all.filter(|counter| counter.per_row.as_ref().is_some_and(|value| value.mean > 0.0));
     above.map(|counter| counter.name.as_str()).collect()
 }
 
-/// Whether any treatment spun: an engine may count spins that a study never has.
+/// Whether any treatment spun: an engine may count spins that never occur in a study.
 fn has_spins(facts: &Facts<'_>) -> bool {
     let mut locks = facts.analysis.treatments.iter().filter_map(|summary| summary.activity.locks.as_ref());
     locks.any(|locks| locks.spins_per_row.as_ref().is_some_and(|spins| spins.mean > 0.0))
@@ -77,11 +77,11 @@ fn has_spins(facts: &Facts<'_>) -> bool {
 pub fn latency_gap(summary: &TreatmentSummary) -> &'static str {
     match summary.activity.server_loop {
         true => "no step latencies: the loop runs inside the server",
-        false => "fewer than 1,000 steps a block",
+        false => "fewer than 1,000 steps per block",
     }
 }
 
-/// Treatments that have something, by name.
+/// Treatments that have a value, by name.
 fn measured<'a, T>(
     facts: &Facts<'a>,
     something: impl Fn(&'a TreatmentSummary) -> Option<&'a T>,
@@ -120,7 +120,7 @@ fn waits(facts: &Facts<'_>, nouns: &Nouns, sampled: &[(&str, &Waits)]) -> Option
     Some(Block::Figure(Box::new(Figure {
         chart: Chart::Waits(chart),
         wide: true,
-        title: facts.titled(&format!("What {} waited for", nouns.sessions), ""),
+        title: facts.titled(&format!("Waits of {}", nouns.sessions), ""),
         description: format!(
             "Shares of samples: what each {} was doing at evenly spaced moments of the slices.",
             nouns.session
@@ -129,7 +129,7 @@ fn waits(facts: &Facts<'_>, nouns: &Nouns, sampled: &[(&str, &Waits)]) -> Option
     })))
 }
 
-/// Paired changes of shares, treatments down and names across; the intervals are the adjusted ones.
+/// Paired changes of shares, one row per treatment and one column per name; the intervals are the adjusted ones.
 fn wait_changes(sampled: &[(&str, &Waits)]) -> Option<Table> {
     let (_, first) = sampled.first()?;
     let changes = |waits: &&Waits| waits.shares.iter().any(|wait| wait.change.is_some());

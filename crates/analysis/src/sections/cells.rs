@@ -1,4 +1,4 @@
-//! Cells and columns that several sections have.
+//! Cells and columns of several sections.
 
 use crate::{Estimate, Facts, Interval, Ratio};
 use threadwise_document::{Cell, Column};

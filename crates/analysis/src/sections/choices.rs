@@ -1,4 +1,4 @@
-//! Every choice that a study leaves, with all of its candidates; and the picture of the first one.
+//! Every choice that a study has, with all of its candidates; and the chart of the first one.
 
 use crate::Facts;
 use crate::advice::{to_use, words};
@@ -9,14 +9,14 @@ use threadwise_document::{
     Block, Cell, Chart, Column, Figure, Interval, Prose, Row, Section, Shown, Table, prose,
 };
 
-/// The section; `None` of a study that leaves no choice.
+/// The section; `None` for a study without a choice.
 pub fn section(facts: &Facts<'_>) -> Option<Section> {
     let choices = &facts.analysis.choices;
     let margin = Prose::figure(set_percent(facts.study.design.margin));
     let how = prose!(
-        "Of each choice the first setting is taken that is shown to be within {} of the best one, whichever that is. Where \
-         none is shown to be, the data are not enough, and the guess is the setting that most likely is within {} of the \
-         best. What it loses is the mean where it is not.",
+        "Each choice is the first setting that is shown to be within {} of the best one, whichever that is. If none \
+         is shown to be, the data are not enough, and the guess is the setting that most likely is within {} of the \
+         best. Its loss is the mean if it is not.",
         margin.clone(),
         margin
     );
@@ -54,13 +54,13 @@ fn cells(facts: &Facts<'_>, choice: &Choice, candidate: &Candidate) -> Vec<Cell>
     ]
 }
 
-/// What became of a candidate.
+/// Result for a candidate.
 fn mark(facts: &Facts<'_>, choice: &Choice, candidate: &Candidate) -> String {
     if to_use(facts, choice) == Some(candidate) {
-        return "to be used".to_owned();
+        return "chosen".to_owned();
     }
     if choice.chosen.as_deref() == Some(&candidate.treatment) {
-        return "does most, and is not shown to keep the bound for latency".to_owned();
+        return "has the highest throughput, but is not shown to keep the latency bound".to_owned();
     }
     let guess = choice.guess.as_ref().filter(|guess| guess.treatment == candidate.treatment);
     guess.map_or_else(String::new, |guess| {
@@ -72,7 +72,7 @@ fn mark(facts: &Facts<'_>, choice: &Choice, candidate: &Candidate) -> String {
     })
 }
 
-/// The picture of the choice that the first advice is about; `None` of a study that leaves no choice.
+/// The chart of the choice that the first advice is about; `None` for a study without a choice.
 pub fn picture(facts: &Facts<'_>) -> Option<Box<Figure>> {
     if facts.study.external.is_some() {
         return None;
@@ -103,8 +103,9 @@ pub fn picture(facts: &Facts<'_>) -> Option<Box<Figure>> {
     let title = if place.is_empty() { axis.clone() } else { format!("{axis}, {place}") };
     Some(Box::new(Figure {
         title: facts.titled(&numbers::capital(&title), ""),
-        description: "Speed of each setting with its interval. Filled: to be used. The band is the margin below the best."
-            .to_owned(),
+        description:
+            "Speed of each setting with its interval. Filled: chosen. The band is the margin below the best."
+                .to_owned(),
         wide: false,
         table: table(facts, &[choice]).shown(Shown::Page),
         chart: Chart::Choice(ChoiceChart {

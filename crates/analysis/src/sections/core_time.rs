@@ -1,8 +1,8 @@
-//! CPU seconds of each treatment, CPU time of a unit of its work, and physical core-seconds.
+//! CPU seconds of each treatment, CPU time per unit of its work, and physical core-seconds.
 //!
-//! An operating system's CPU seconds count a core twice while both of its siblings are busy. How long cores were busy has
-//! bounds (`queries::own_bounds`). Times are added up over the slices of a run first, since ticks of 10 ms are long beside a slice; sums
-//! have the bounds of their parts, only wider.
+//! An operating system's CPU seconds count a core twice while both of its siblings are busy. How long cores were busy
+//! has bounds (`queries::own_bounds`). Times are added up over the slices of a run first, since ticks of 10 ms are long
+//! compared with a slice; sums have the bounds of their parts, only wider.
 
 use crate::Facts;
 use crate::queries::own_bounds;
@@ -22,26 +22,25 @@ struct Taken {
     rows: f64,
 }
 
-/// What a treatment took. Both bounds of a core's time are there, or none.
+/// CPU time of a treatment. Both bounds of a core's time are known, or none.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CoreTime {
     /// The treatment.
     pub treatment: String,
-    /// CPU seconds of a run, over blocks; `None` where there is one block.
+    /// CPU seconds of a run, over blocks; `None` with one block.
     pub cpu_s: Option<Interval>,
-    /// Seconds of a run in which physical cores were busy with it, summed over cores: mean of the least that they can
-    /// have been.
+    /// Seconds of a run in which physical cores were busy with it, summed over cores: mean of the lower bound.
     pub core_low_s: Option<f64>,
-    /// The same, of the most.
+    /// Mean of the upper bound.
     pub core_high_s: Option<f64>,
-    /// The least for a unit of work, nanoseconds; a ratio of sums, so that a run in which little was done counts little.
+    /// Lower bound per unit of work, nanoseconds; a ratio of sums, so that a run with little work counts little.
     pub core_low_ns_per_row: Option<f64>,
-    /// The same, of the most.
+    /// Upper bound per unit of work, nanoseconds.
     pub core_high_ns_per_row: Option<f64>,
 }
 
-/// What each treatment took, in study order; nothing of queries, which have it query by query, and of treatments whose
-/// CPU time is not known.
+/// CPU time of each treatment, in study order; empty for queries, which have it query by query, and without treatments
+/// whose CPU time is unknown.
 pub fn core_times(facts: &Facts<'_>) -> Vec<CoreTime> {
     if facts.analysis.queries.is_some() {
         return Vec::new();
@@ -73,7 +72,7 @@ fn core_time(name: &str, all: &[Taken], alpha: f64) -> CoreTime {
     }
 }
 
-/// The table; `None` where nothing is known.
+/// The table; `None` if nothing is known.
 pub fn table(facts: &Facts<'_>, nouns: &Nouns) -> Option<Block> {
     let rows: Vec<Vec<Cell>> = core_times(facts).into_iter().map(|one| row(facts, one)).collect();
     let columns = vec![
@@ -83,7 +82,7 @@ pub fn table(facts: &Facts<'_>, nouns: &Nouns) -> Option<Block> {
         Column::figure("core-seconds of a run"),
         Column::figure(nouns.cpu.replacen("CPU", "core time", 1)),
     ];
-    let caption = "CPU time, and time in which physical cores were busy with it: at the least, at the most";
+    let caption = "CPU time, and time in which physical cores were busy with it: lower and upper bound";
     (!rows.is_empty()).then(|| Block::Table(Table::new(caption, columns, rows).shown(Shown::Page)))
 }
 
@@ -102,7 +101,7 @@ fn row(facts: &Facts<'_>, one: CoreTime) -> Vec<Cell> {
     ]
 }
 
-/// What a run took; `None` where its CPU time or the busy times of its logical CPUs are not known.
+/// Times of a run; `None` if its CPU time or the busy times of its logical CPUs are unknown.
 fn taken(facts: &Facts<'_>, run: &Run) -> Option<Taken> {
     let (mut cpu_s, mut window_s, mut rows) = (0.0, 0.0, 0.0);
     let mut busy_s: BTreeMap<u32, f64> = run.cpus.iter().map(|cpu| (*cpu, 0.0)).collect();

@@ -6,7 +6,7 @@ use threadwise_document::numbers::counted;
 use threadwise_document::{Block, Cell, Column, Section, Shown, Table, prose};
 use threadwise_study::{Run, RunStatus};
 
-/// Failures beyond this many are counted and not listed.
+/// Most failures in the list.
 const MAX_FAILURES: usize = 200;
 
 /// The section.

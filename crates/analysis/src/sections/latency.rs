@@ -15,7 +15,7 @@ const FIGURES: [(&str, &str); 7] = [
     ("latency_above_100ms_share", "above 100 ms"),
 ];
 
-/// The table; none where no treatment has enough steps.
+/// The table; none if no treatment has enough steps.
 pub fn table(facts: &Facts<'_>) -> Option<Table> {
     let known = facts.analysis.treatments.iter().filter(|summary| summary.metrics.contains_key(FIGURES[1].0));
     let rows = known.map(|summary| {

@@ -11,10 +11,10 @@ use threadwise_document::{Block, Cell, Column, Fold, Prose, Row, Section, Shown,
 
 /// Most rows of a treatment on the page, and of all treatments in one table. JSON has all.
 const MAX_ROWS: usize = 64;
-/// Most packages that have a column.
+/// Most packages with a column.
 const MAX_PACKAGES: usize = 8;
 
-/// What is not known of all treatments.
+/// A figure that is unknown for all treatments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gap {
     /// What.
@@ -38,7 +38,7 @@ const FIGURES: [Figure; 5] = [
     Figure { name: "instructions/cycle", unit: "1", of: |row| row.instructions_per_cycle.as_ref() },
 ];
 
-/// The section; `None` where nothing was read.
+/// The section; `None` if nothing was read.
 pub fn section(facts: &Facts<'_>, nouns: &Nouns) -> Option<Section> {
     let cpus = facts.analysis.cpus.as_ref()?;
     let mut blocks = vec![Block::Text(about(), Shown::Page)];
@@ -46,7 +46,7 @@ pub fn section(facts: &Facts<'_>, nouns: &Nouns) -> Option<Section> {
     blocks.extend(power(facts, cpus, nouns).map(Block::Table));
     let gaps = gaps(facts);
     if !gaps.is_empty() {
-        let lines = gaps.iter().map(|gap| prose!("Not known: {}: {}", gap.what, &gap.why)).collect();
+        let lines = gaps.iter().map(|gap| prose!("Unknown: {}: {}", gap.what, &gap.why)).collect();
         blocks.push(Block::List(lines, Shown::Page));
     }
     blocks.push(Block::Text(summary(facts, cpus, &gaps), Shown::Terminal));
@@ -54,14 +54,14 @@ pub fn section(facts: &Facts<'_>, nouns: &Nouns) -> Option<Section> {
 }
 
 fn about() -> Prose {
-    "A row is a logical CPU that a treatment used, or an idle sibling of one. Blocks draw different cores: each figure \
-     is a mean over the blocks in which the logical CPU was that to the treatment, and without an interval where that \
-     was one. Clocks and counters are read of logical CPUs in use alone. MHz while busy are cycles over the time not idle, \
-     MHz on average cycles over all time."
+    "A row is a logical CPU that a treatment used, or an idle sibling of one. Blocks draw different cores: each \
+     figure is a mean over the blocks in which the logical CPU had that role for the treatment, without an interval \
+     if there is one such block. Clocks and counters are read only of logical CPUs in use. MHz while busy are cycles \
+     over the time not idle, MHz on average cycles over all time."
         .into()
 }
 
-/// One table, or one that opens for each treatment where they are long.
+/// One table, or one that opens for each treatment if they are long.
 fn by_cpu(cpus: &Cpus) -> Vec<Block> {
     let figures: Vec<&Figure> = FIGURES.iter().filter(|figure| has(cpus, figure)).collect();
     let of_treatments: Vec<(&TreatmentCpus, Vec<Vec<Cell>>)> = cpus
@@ -105,7 +105,7 @@ fn columns(figures: &[&Figure]) -> Vec<Column> {
     texts.into_iter().chain([Column::figure("blocks")]).chain(figures).collect()
 }
 
-/// A row for each logical CPU; where they are too many, one for each package and use, with the range of their means.
+/// A row for each logical CPU; if they are too many, one for each package and use, with the range of their means.
 fn rows(one: &TreatmentCpus, figures: &[&Figure]) -> Vec<Vec<Cell>> {
     if one.logical_cpus.len() <= MAX_ROWS {
         return one.logical_cpus.iter().map(|row| cells(row, figures)).collect();
@@ -160,7 +160,7 @@ fn word(usage: Use) -> &'static str {
     }
 }
 
-/// Power and work per joule, a row for each treatment; `None` where no energy was read.
+/// Power and work per joule, a row for each treatment; `None` if no energy was read.
 fn power(facts: &Facts<'_>, cpus: &Cpus, nouns: &Nouns) -> Option<Table> {
     let packages = || cpus.treatments.iter().flat_map(|one| &one.packages);
     let names: BTreeSet<&str> = packages().map(|package| package.package.as_str()).collect();
@@ -202,7 +202,7 @@ fn power(facts: &Facts<'_>, cpus: &Cpus, nouns: &Nouns) -> Option<Table> {
     (!rows.is_empty()).then(|| Table::new(caption, columns, rows).shown(Shown::Page))
 }
 
-/// What is not known of any treatment, each with its reason.
+/// Figures that are unknown for every treatment, each with its reason.
 pub fn gaps(facts: &Facts<'_>) -> Vec<Gap> {
     let Some(cpus) = &facts.analysis.cpus else { return Vec::new() };
     let any = |has: fn(&CpuRow) -> bool| cpus.treatments.iter().flat_map(|one| &one.logical_cpus).any(has);
@@ -247,9 +247,9 @@ fn summary(facts: &Facts<'_>, cpus: &Cpus, gaps: &[Gap]) -> Prose {
     if low <= high {
         parts.push(format!("{} W", between(low, high, "1")));
     }
-    parts.extend(gaps.iter().map(|gap| format!("{} not known", gap.what)));
+    parts.extend(gaps.iter().map(|gap| format!("{} unknown", gap.what)));
     prose!(
-        "logical CPUs in use, ranges of means: {} (each one in the HTML report, and with --json)",
+        "logical CPUs in use, ranges of means: {} (see each one in the HTML report or --json)",
         parts.join("; ")
     )
 }

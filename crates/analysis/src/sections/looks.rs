@@ -1,4 +1,4 @@
-//! Where slices ran: states of logical CPUs by treatment, the strip over time, stretches, and what the looks cost.
+//! Where slices ran: states of logical CPUs by treatment, the strip over time, stretches, and the cost of the looks.
 
 use super::cells::columns;
 use crate::Facts;
@@ -15,7 +15,7 @@ use threadwise_document::{
 use threadwise_machine::CpuSet;
 use threadwise_study::Moment;
 
-/// Words of `threadwise watch` that a logical CPU may have, and what a heading calls them.
+/// Words of `threadwise watch` for a logical CPU, and their headings.
 const CPU_WORDS: [(&str, &str); 7] = [
     ("alone", "alone"),
     ("one-core", "one core"),
@@ -23,10 +23,10 @@ const CPU_WORDS: [(&str, &str); 7] = [
     ("slowed", "slowed"),
     ("apart", "apart"),
     ("away", "away"),
-    ("unknown", "not known"),
+    ("unknown", "unknown"),
 ];
 
-/// The section; `None` where there were no looks.
+/// The section; `None` without looks.
 pub fn section(facts: &Facts<'_>) -> Option<Section> {
     let looks = facts.analysis.looks.as_ref()?;
     let mut blocks = vec![Block::Text(cost(looks), Shown::Everywhere)];
@@ -42,7 +42,7 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
     Some(Section::new("looks", title, blocks))
 }
 
-/// That there were no looks, and why; `None` where there were.
+/// That there were no looks, and why; `None` if there were.
 pub fn gap(facts: &Facts<'_>) -> Option<Prose> {
     let slices = slices(facts);
     if facts.analysis.looks.is_some() {
@@ -50,22 +50,22 @@ pub fn gap(facts: &Facts<'_>) -> Option<Prose> {
     }
     let noted = facts.notes.iter().find(|note| note.starts_with(NOTE));
     Some(match noted {
-        _ if facts.is_simulated() => prose!("Where {} ran: nowhere, they come from a model.", slices),
+        _ if facts.is_simulated() => prose!("Where {} ran: nowhere, they are from a model.", slices),
         Some(note) => {
             let why = note.strip_prefix(AT).unwrap_or(note).trim().trim_end_matches('.');
-            prose!("Where {} ran is not known: {}.", slices, why)
+            prose!("Where {} ran is unknown: {}.", slices, why)
         }
         None => prose!(
-            "Where {} ran is not known: the file has no looks around them (--no-probe leaves them out, and files of \
+            "Where {} ran is unknown: the file has no looks around them (--no-probe leaves them out, and files of \
              earlier versions have none).",
             slices
         ),
     })
 }
 
-/// How a note of the store begins that says why there are no looks.
+/// Prefix of a note of the store that says why there are no looks.
 const NOTE: &str = "no looks";
-/// How it begins where looks could not be taken; the rest is the reason.
+/// Its prefix if looks could not be taken; the rest is the reason.
 const AT: &str = "no looks at where slices ran:";
 
 /// What the study's measured windows are called.
@@ -73,16 +73,16 @@ fn slices(facts: &Facts<'_>) -> &'static str {
     windows(facts.study)
 }
 
-/// Why there are no ratios by state where slices are long.
+/// Why there are no ratios by state if slices are long.
 fn no_ratios(looks: &Looks) -> Option<Prose> {
     (looks.moment == Moment::During).then(|| {
         "There are no ratios by state: what a look sees during a run came after the run's treatment began, and may be \
-         its doing."
+         its effect."
             .into()
     })
 }
 
-/// What the looks cost.
+/// Cost of the looks.
 fn cost(looks: &Looks) -> Prose {
     let cpus: CpuSet = looks.cpus.iter().copied().collect();
     let what = if cpus.len() == 1 { "logical CPU" } else { "logical CPUs" };
@@ -92,7 +92,7 @@ fn cost(looks: &Looks) -> Prose {
         false => format!(", {} each time,", looks.coverage.looked_at),
     };
     let mut text = prose!(
-        "{} at {} {}{} took {} of the measured time, waiting for each other included ({} each, median)",
+        "{} at {} {}{} took {} of the measured time, including waiting for each other ({} each, median)",
         counted_grouped(looks.taken.all(), "look"),
         what,
         cpu_list(&cpus),
@@ -101,7 +101,7 @@ fn cost(looks: &Looks) -> Prose {
         Prose::figure(nanoseconds(looks.took_ns_p50)),
     );
     if looks.cost_share.is_some_and(|share| share > COST_SHARE) {
-        text.push(prose!(": more than the {} that they should", set_percent(COST_SHARE)));
+        text.push(prose!(": more than the {} allowed for them", set_percent(COST_SHARE)));
     }
     text.push(".");
     text
@@ -112,7 +112,7 @@ fn counted_grouped(count: u32, noun: &str) -> String {
     format!("{} {noun}{}", grouped(count.into()), if count == 1 { "" } else { "s" })
 }
 
-/// What these looks cannot say, or should not have said.
+/// What these looks cannot show, or may have wrong.
 fn limits(facts: &Facts<'_>, looks: &Looks) -> Vec<Prose> {
     let mut lines: Vec<Prose> = not_whole(looks).into_iter().collect();
     if looks.cpus.len() == 1 {
@@ -122,22 +122,23 @@ fn limits(facts: &Facts<'_>, looks: &Looks) -> Vec<Prose> {
     }
     if !looks.widths_known {
         lines.push(prose!(
-            "Nothing is said of co-runners: the width of a free core is not known of this processor, or none was ever free."
+            "Co-runners are unknown: the width of a free core is not known for this processor, or none was ever free."
         ));
     }
     if looks.lines_mislead {
         lines.push(prose!(
-            "Who was on one core is said by widths alone: here cache lines take siblings as long as others."
+            "Only widths show which logical CPUs were on one core: here cache lines take as long between siblings as \
+             between others."
         ));
     } else if looks.siblings_ns.is_none() && looks.cpus.len() > 1 {
         lines.push(prose!(
-            "The times of cache lines leave no gap between siblings and others: who was on one core is said where \
-             widths show it, and not elsewhere."
+            "The times of cache lines leave no gap between siblings and others: which logical CPUs were on one core \
+             is known only where widths show it."
         ));
     }
     if looks.contradictions > 0 {
         lines.push(prose!(
-            "In {} of {} a cache line said one core and the widths did not: their states are not known.",
+            "In {} of {} a cache line said one core and the widths did not: their states are unknown.",
             looks.contradictions.to_string(),
             counted_grouped(looks.taken.all(), "look"),
         ));
@@ -146,7 +147,7 @@ fn limits(facts: &Facts<'_>, looks: &Looks) -> Vec<Prose> {
         let (slices, without) = (slices(facts), grouped(looks.slices_without.into()));
         lines.push(match looks.moment {
             Moment::During => prose!(
-                "{} {} had no look during them: where they ran is not known, and they count so by their time.",
+                "{} {} had no look during them: where they ran is unknown, and their time counts as such.",
                 without,
                 slices
             ),
@@ -156,13 +157,13 @@ fn limits(facts: &Facts<'_>, looks: &Looks) -> Vec<Prose> {
     lines
 }
 
-/// That states are of some logical CPUs alone; `None` where all were looked at.
+/// That states are of some logical CPUs alone; `None` if all were looked at.
 fn not_whole(looks: &Looks) -> Option<Prose> {
     let Coverage { cpus, looked_at } = looks.coverage;
     (!looks.coverage.is_whole()).then(|| {
         prose!(
-            "{} of {} logical CPUs were looked at each time. A state is of those of a treatment's logical CPUs that were \
-             looked at, and says nothing of its others; two on one core are seen where both were.",
+            "{} of {} logical CPUs were looked at each time. A state is that of a treatment's logical CPUs that were \
+             looked at, and says nothing about its others; two on one core are seen only if both were.",
             looked_at.to_string(),
             cpus.to_string(),
         )
@@ -177,7 +178,7 @@ fn looked_at(coverage: Coverage) -> Cell {
     }
 }
 
-/// States that occurred in the looks that count, of any treatment or of all logical CPUs.
+/// States that occurred in the looks that count, for any treatment or for all logical CPUs.
 fn occurred(looks: &Looks) -> Vec<State> {
     let seen = |state: &State| {
         let of_treatments = looks.treatments.iter().flat_map(|treatment| &treatment.states);
@@ -224,12 +225,12 @@ fn treatments(facts: &Facts<'_>, looks: &Looks) -> Table {
         _ => format!("Where {slices} ran: a treatment's own logical CPUs in the looks before them"),
     };
     Table {
-        when_narrow: "Columns that have no room here are on the page (--html).".into(),
+        when_narrow: "Columns without room here are on the page (--html).".into(),
         ..Table::new(caption, columns, rows)
     }
 }
 
-/// Whether looks during slices stand beside those before and after them.
+/// Whether looks during slices are shown with those before and after them.
 fn has_during(looks: &Looks) -> bool {
     looks.moment == Moment::Before && looks.treatments.iter().any(|treatment| treatment.with_during > 0)
 }
@@ -248,9 +249,9 @@ fn legend(facts: &Facts<'_>, looks: &Looks) -> Vec<Prose> {
     let slice = slices(facts).trim_end_matches('s');
     if looks.moment == Moment::During {
         parts.push(prose!(
-            "A logical CPU that did not meet the others in time is not known: the load may have kept it."
+            "The state of a logical CPU that did not meet the others in time is unknown: the load may have kept it."
         ));
-        parts.push(prose!("changed: two looks during a {} that are known differ.", slice));
+        parts.push(prose!("changed: two known looks during a {} differ.", slice));
     } else {
         parts.push(prose!("changed: the looks before and after a {} differ.", slice));
     }
@@ -258,10 +259,8 @@ fn legend(facts: &Facts<'_>, looks: &Looks) -> Vec<Prose> {
         parts.push(prose!("other during: a look while it ran was in another state than both."));
     }
     let level = set_percent(facts.level());
-    parts.push(prose!(
-        "[low, high]: {} interval of the blocks' shares; none where all blocks are alike.",
-        level
-    ));
+    parts
+        .push(prose!("[low, high]: {} interval of the blocks' shares; none if all blocks are equal.", level));
     parts
 }
 
@@ -278,8 +277,10 @@ fn figure(facts: &Facts<'_>, looks: &Looks, strip: Strip) -> Figure {
         if looks.moment == Moment::During { "in most looks during it" } else { "before it" },
     );
     if !looks.coverage.is_whole() {
-        description
-            .push_str(" Of treatments of which not all were looked at it is the state of those that were.");
+        description.push_str(
+            " For treatments with more logical CPUs than were looked at, it is the state of those that \
+             were.",
+        );
     }
     let (cpus, treatments) = (looks.cpus.len(), facts.study.treatments.len());
     if strip.cpus.len() < cpus {
@@ -368,7 +369,7 @@ fn stretches(looks: &Looks) -> Option<Table> {
     (looks.stretches.len() > 1).then(|| Table::new(caption, columns(&["state"], &figures), rows))
 }
 
-/// What came after what.
+/// Transitions.
 fn transitions(looks: &Looks) -> Option<Table> {
     let states: Vec<State> = looks.stretches.iter().map(|one| one.state).collect();
     let rows = states.iter().map(|from| {
@@ -389,7 +390,7 @@ fn range(low_ns: f64, high_ns: f64) -> String {
     if low == high { low } else { format!("{low} to {high}") }
 }
 
-/// Near and far, where lines between different cores have several levels.
+/// Near and far, if lines between different cores have several levels.
 fn distances(facts: &Facts<'_>, looks: &Looks) -> Option<Table> {
     let levels = &looks.distances;
     let level_name = |at: usize| match (at, levels.len()) {
@@ -409,7 +410,7 @@ fn distances(facts: &Facts<'_>, looks: &Looks) -> Option<Table> {
         std::iter::once(Cell::text(format!("those of {}", one.treatment))).chain(shares).collect()
     });
     let caption = format!(
-        "Near and far: levels of a cache line's time between different cores (5th to 95th percentile a move), {} {}",
+        "Near and far: levels of a cache line's time between different cores (5th to 95th percentile per move), {} {}",
         looks.moment.word(),
         slices(facts)
     );
@@ -420,8 +421,8 @@ fn distances(facts: &Facts<'_>, looks: &Looks) -> Option<Table> {
 fn one_distance(looks: &Looks) -> Option<Prose> {
     let [level] = looks.distances.as_slice() else { return None };
     Some(prose!(
-        "A cache line passed between different cores in {} a move (5th to 95th percentile of {}): one level, so that \
-         near and far are not distinguished.",
+        "A cache line passed between different cores in {} per move (5th to 95th percentile of {}): one level, so \
+         that near and far are not distinguished.",
         Prose::figure(range(level.line_ns_p5, level.line_ns_p95)),
         counted(level.lines as usize, "line"),
     ))

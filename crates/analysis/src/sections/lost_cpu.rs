@@ -1,12 +1,12 @@
-//! Ratios without lost CPU time beside those that were measured, where that moves one by more than the margin.
+//! Ratios without lost CPU time and as measured, if that moves one by more than the margin.
 
 use super::cells::{NAMES, columns, names, with_ends};
 use crate::words::{MAX_LISTED, finding};
 use crate::{Estimate, Facts, Finding};
 use threadwise_document::{Cell, Prose, Table, numbers, prose};
 
-/// The ratios whose sides may have lost more CPU time than each other by more than the margin. They are not chosen by how narrow their adjusted
-/// interval is: of those that come out narrow by chance fewer intervals hold.
+/// The ratios whose sides may differ in lost CPU time by more than the margin. They are not chosen by the width of
+/// their adjusted interval: of those that are narrow by chance fewer intervals hold.
 pub fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
     let is_moved = |estimate: &&Estimate| {
         let margin = estimate.ratio.margin;
@@ -24,7 +24,8 @@ pub fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
         0 => String::new(),
         more => format!("; {more} more in the report"),
     };
-    let text = prose!("Had sessions lost no CPU time to the hypervisor and others: {}{}.", all, more);
+    let text =
+        prose!("Without the CPU time that sessions lost to the hypervisor and others: {}{}.", all, more);
     (!found.is_empty()).then(|| finding("lost-cpu", text, &evidence))
 }
 
@@ -53,7 +54,7 @@ fn sentence(facts: &Facts<'_>, estimate: &Estimate) -> Option<Prose> {
     ))
 }
 
-/// The table; none where nothing can be adjusted.
+/// The table; none if nothing can be adjusted.
 pub fn table(facts: &Facts<'_>) -> Option<Table> {
     let rows = facts.throughput().filter_map(|estimate| {
         let adjusted = estimate.adjusted.as_ref()?;

@@ -1,4 +1,4 @@
-//! The machine as it is declared.
+//! The declared machine.
 
 use crate::Facts;
 use threadwise_document::{Block, Section};

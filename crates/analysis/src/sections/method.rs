@@ -1,4 +1,4 @@
-//! How the figures were made, how far to trust them, and what was set.
+//! How the figures were made, how far to trust them, and the settings.
 
 use super::cells::{NAMES, columns, group_name, names, share, with_ends};
 use super::{latency, looks, lost_cpu};
@@ -28,21 +28,21 @@ fn paragraphs(facts: &Facts<'_>, kind: &dyn Kind) -> Vec<Prose> {
     let design = &study.design;
     let mut lines = vec![
         prose!(
-            "A block is one draw of cores with one warmed worker per treatment. In each of its {} every treatment {}, in \
-             a drawn order. The block is the statistical unit: {} counted. Stopping rule: {}.",
+            "A block is one draw of cores with one warmed worker per treatment. In each of its {} every treatment {}, \
+             in random order. The block is the statistical unit: {} counted. Stopping rule: {}.",
             numbers::counted(design.rounds as usize, "round"),
             kind.turn(facts),
             numbers::counted(analysis.blocks as usize, "block"),
             stopping(design.stopping),
         ),
         prose!(
-            "Intervals are at {} and come from ratios of sums over the rounds of a block. Differences of less than {}, \
-             the margin, were set before to be too small to matter. A ratio is larger or smaller where its interval, \
-             adjusted by Holm's method for the number of comparisons, lies beyond the margin, different by less where it \
-             leaves out 1 and lies within it, different by how much is open where it leaves out 1 and crosses it, \
-             equivalent where two one-sided tests at {} put it within the margin, and undecided otherwise. The noise floor \
-             is the interval of the baseline compared with itself under a second name (A/A); it is an alarm, and decides \
-             nothing.",
+            "Intervals are at {} and come from ratios of sums over the rounds of a block. Differences of less than \
+             {}, the margin, were defined in advance as too small to matter. A ratio is larger or smaller if its \
+             interval, adjusted by Holm's method for the number of comparisons, is beyond the margin, different by \
+             less if it excludes 1 and is within the margin, different by an open amount if it excludes 1 and crosses \
+             the margin, equivalent if two one-sided tests at {} put it within the margin, and undecided otherwise. \
+             The noise floor is the interval of the baseline compared with itself under a second name (A/A); it is an \
+             alarm, and decides nothing.",
             Prose::figure(numbers::set_percent(facts.level())),
             Prose::figure(numbers::set_percent(design.margin)),
             Prose::figure(numbers::set_percent(1.0 - facts.level())),
@@ -72,14 +72,14 @@ fn stopping(rule: Stopping) -> String {
             format!("number of blocks fixed before the first look, from a budget of {budget_s} s")
         }
         Stopping::Until { half_width, budget_s } => format!(
-            "looks from 8 blocks on until every half-width is within {}, at most {budget_s} s",
+            "looks after 8 blocks or more until every half-width is within {}, at most {budget_s} s",
             numbers::set_percent(half_width)
         ),
         Stopping::Blocks { blocks } => format!("exactly {}", numbers::counted(blocks as usize, "block")),
     }
 }
 
-/// The ends of an interval near 1, where two decimals hide what it is about.
+/// The ends of an interval near 1, with enough decimals.
 fn ends(low: f64, high: f64) -> Cell {
     Cell::text(format!("[{}, {}]", numbers::ratio_near_1(low), numbers::ratio_near_1(high)))
 }
@@ -91,7 +91,7 @@ fn answer(ratio: &Ratio) -> String {
         Answer::Larger => format!("larger by more than {margin}"),
         Answer::Smaller => format!("smaller by more than {margin}"),
         Answer::WithinMargin => format!("different by less than {margin}"),
-        Answer::SizeOpen => "different, by how much is open".to_owned(),
+        Answer::SizeOpen => "different by an open amount".to_owned(),
         Answer::Equivalent => format!("equivalent within ±{margin}"),
         Answer::Undecided => "undecided".to_owned(),
     }
@@ -118,7 +118,7 @@ fn noise_floors(facts: &Facts<'_>, kind: &dyn Kind) -> Table {
 }
 
 fn estimates(facts: &Facts<'_>) -> Table {
-    // One method for all is said once.
+    // One method for all is given once.
     let mut methods: Vec<&str> = facts.throughput().map(|estimate| estimate.method.as_str()).collect();
     methods.dedup();
     let common = methods.len() <= 1;
@@ -192,7 +192,7 @@ fn covariates(facts: &Facts<'_>) -> Table {
         ("time stolen by the hypervisor on used logical CPUs", share(covariates.steal_share)),
         ("the same in the worst block", share(covariates.steal_share_max)),
         (
-            "waiting for a logical CPU that others had, worst block",
+            "waiting for a logical CPU that others used, worst block",
             known_share(covariates.run_queue_wait_share_max),
         ),
         ("idle siblings of used cores: busy with something else", share(covariates.left_over_busy_share)),
@@ -205,10 +205,10 @@ fn covariates(facts: &Facts<'_>) -> Table {
         ("blocks flagged by one of these", Cell::text(flagged)),
     ];
     let rows = rows.map(|(name, value)| vec![Cell::text(name), value]);
-    Table::new("What disturbed the study", columns(&["covariate"], &["figure"]), rows)
+    Table::new("Disturbances of the study", columns(&["covariate"], &["figure"]), rows)
 }
 
-/// Block by block, where co-runners, stragglers or the samplers' cost were recorded.
+/// Block by block, if co-runners, stragglers or the samplers' cost were recorded.
 fn covariates_by_block(facts: &Facts<'_>) -> Option<Table> {
     let blocks = &facts.analysis.covariates.blocks;
     let recorded = |block: &&BlockCovariates| {
@@ -243,7 +243,7 @@ fn covariates_by_block(facts: &Facts<'_>) -> Option<Table> {
         "samplers",
         "MHz",
     ];
-    Some(Table::new("What disturbed each block", columns(&["block", "flagged for"], &figures), rows))
+    Some(Table::new("Disturbances of each block", columns(&["block", "flagged for"], &figures), rows))
 }
 
 fn unflagged(facts: &Facts<'_>) -> Option<Table> {
@@ -255,7 +255,7 @@ fn unflagged(facts: &Facts<'_>) -> Option<Table> {
     });
     let rows: Vec<Vec<Cell>> = rows.collect();
     let columns = columns(&NAMES, &["all blocks", "without flagged", "blocks left"]);
-    (!rows.is_empty()).then(|| Table::new("The same without the flagged blocks", columns, rows))
+    (!rows.is_empty()).then(|| Table::new("Estimates without the flagged blocks", columns, rows))
 }
 
 /// Raw configuration: machine, program, notes of the store, study.

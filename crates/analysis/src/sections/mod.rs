@@ -1,4 +1,4 @@
-//! Sections that studies of every kind have, one file each: a function of the [`Facts`](crate::Facts).
+//! Sections of studies of every kind, one file each: a function of the [`Facts`](crate::Facts).
 
 pub mod activity;
 pub mod cells;

@@ -1,19 +1,19 @@
 //! What neighbours cost: the table, how it was found, and what it does not say.
 
+use crate::diagnostics::Found;
 use crate::diagnostics::neighbours::{
-    AGREED, ELSEWHERE, GAMMA, LEFT, NEIGHBOURS, PREVALENCE, SEEN, WHOLE, lost, share,
+    AGREED, AT_WORST, ELSEWHERE, GAMMA, LEFT, NEIGHBOURS, ON_ONE_CORE, OVER_ONE, OVER_TWO, PREVALENCE, SEEN,
+    WHOLE, estimate, groups_of, lost, share,
 };
 use crate::{Answer, Facts, Ratio};
+use threadwise_document::numbers;
 use threadwise_document::{Block, Cell, Column, Prose, Says, Section, Shown, Table, prose};
 
 /// The section; `None` where nothing was estimated.
 pub fn section(facts: &Facts<'_>) -> Option<Section> {
     let found = facts.analysis.found(NEIGHBOURS.name).filter(|found| !found.estimates.is_empty())?;
-    let of = |name: &str, group: &str| {
-        found.estimates.iter().find(|one| one.name == name && one.treatment == group).map(|one| &one.ratio)
-    };
-    let groups: Vec<&str> =
-        found.estimates.iter().filter(|one| one.name == SEEN).map(|one| one.treatment.as_str()).collect();
+    let of = |name: &str, group: &str| estimate(found, name, group);
+    let groups = groups_of(found, SEEN);
     let columns = vec![
         Column::text(""),
         Column::figure("neighbour there").shorten_at(1),
@@ -41,8 +41,43 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
     let mut lines = vec![about()];
     lines.extend(groups.first().and_then(|group| of(GAMMA, group)).map(gamma));
     lines.extend(groups.iter().find_map(|group| of(LEFT, group)).filter(|one| one.is_different()).map(both));
-    let blocks = vec![Block::Table(table), Block::List(lines, Shown::Page)];
+    lines.extend(found.numbers.get(AT_WORST).map(|left| {
+        prose!(
+            "Looks may be wrong: if all of those were that disagree with one right after them, no more than {} would be left.",
+            Prose::figure(format!("{}x", numbers::ratio(*left)))
+        )
+    }));
+    let mut blocks = Vec::new();
+    if !groups.is_empty() {
+        blocks.extend([Block::Table(table), Block::List(lines, Shown::Page)]);
+    }
+    blocks.extend(on_one_core(facts, found));
     Some(Section::new("neighbours", "Neighbours", blocks))
+}
+
+/// Two sessions that the host ran on one core.
+fn on_one_core(facts: &Facts<'_>, found: &Found) -> Option<Block> {
+    let groups = groups_of(found, OVER_TWO);
+    let columns = vec![
+        Column::text(""),
+        Column::figure("on one core").shorten_at(1),
+        Column::figure("over one session"),
+        Column::figure("over two on clear cores").drop_at(1),
+    ];
+    let ratio = |name: &str, group: &str| {
+        estimate(found, name, group).map_or_else(Cell::none, |one| Cell::Ratio(one.clone(), Says::Higher))
+    };
+    let rows = groups.iter().map(|group| {
+        let place = facts.group_words(group);
+        vec![
+            Cell::text(if place.is_empty() { "two sessions" } else { place.as_str() }),
+            estimate(found, ON_ONE_CORE, group).map_or_else(Cell::none, |one| Cell::Share(share(one))),
+            ratio(OVER_ONE, group),
+            ratio(OVER_TWO, group),
+        ]
+    });
+    let title = "Two sessions while this host ran them on one core, observational";
+    (!groups.is_empty()).then(|| Block::Table(Table::new(title, columns, rows)))
 }
 
 /// A slope of rates as what is left of one.

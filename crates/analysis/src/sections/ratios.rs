@@ -5,30 +5,30 @@ use threadwise_document::chart::{RatioChart, RatioRow};
 use threadwise_document::numbers::{ratio, set_percent};
 use threadwise_document::{Cell, Chart, Column, Figure, Prose, Says, Shown, Table};
 
-/// What a figure of ratios says beside its numbers.
+/// Texts of a figure of ratios.
 pub struct Words {
     /// Its heading.
     pub title: String,
     /// What is drawn, in a sentence or two.
     pub description: String,
-    /// What its axis has; that of all charts of the report without.
+    /// Title of its axis; that of all charts of the report if `None`.
     pub axis: Option<String>,
     /// Heading of its table.
     pub caption: String,
-    /// What a ratio above 1 is said to be.
+    /// Word for a ratio above 1.
     pub says: Says,
 }
 
-/// What the signs of the figure mean, for its description.
+/// Meaning of the signs of the figure, for its description.
 pub fn signs(facts: &Facts<'_>) -> String {
     let margin = set_percent(facts.study.design.margin);
     format!(
-        "The band around 1 is the margin, ±{margin}: what lies in it counts as the same. A dot is filled where the \
-         interval leaves out 1 and reaches beyond the band."
+        "The band around 1 is the margin, ±{margin}: anything within it counts as the same. A dot is filled if the \
+         interval excludes 1 and reaches beyond the band."
     )
 }
 
-/// The figure; none where nothing is compared.
+/// The figure; none if nothing is compared.
 pub fn figure(facts: &Facts<'_>, group: &str, metric: &str, words: Words) -> Option<Figure> {
     let is_shown =
         |estimate: &&Estimate| estimate.metric == metric && facts.group_of(&estimate.treatment) == group;

@@ -1,21 +1,20 @@
-//! What the samplers read, by treatment: every reading that is stored is shown here, or named where it is shown.
+//! Readings of the samplers, by treatment: every stored reading is shown here, or named where it is shown.
 
 use crate::Facts;
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_document::{Block, Cell, Column, Section, Shown, Table, prose};
 use threadwise_study::{command, warmup, worklist};
 
-/// Samplers whose readings are the subject of other sections: what commands and lists said, warm-ups, and who shared
-/// a core.
+/// Samplers whose readings other sections show: output of commands and lists, warm-ups, and shared cores.
 const ELSEWHERE: [&str; 5] = [command::SAMPLER, worklist::SAMPLER, warmup::SAMPLER, "co-runner", "stranger"];
 
-/// Most metrics of one sampler that have a column; perf may have many.
+/// Most metrics of one sampler with a column; perf may have many.
 const MAX_METRICS: usize = 12;
 
 /// By sampler, metric and treatment.
 type Sums<'a> = BTreeMap<&'a str, BTreeMap<&'a str, BTreeMap<&'a str, f64>>>;
 
-/// One table a sampler; `None` where nothing was read.
+/// One table per sampler; `None` if nothing was read.
 pub fn section(facts: &Facts<'_>) -> Option<Section> {
     let mut sums = Sums::new();
     let mut gaps: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -43,20 +42,20 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
     }
     (!blocks.is_empty()).then(|| {
         let about = prose!(
-            "What the samplers read around each treatment's slices, over the time in which they read; of readings of \
-             logical CPUs their sum. docs/TELEMETRY.md says what each is. `threadwise export --what runs \
-             --format jsonl` writes every reading."
+            "What the samplers read around each treatment's slices, over the time in which they read; readings of \
+             logical CPUs are summed. docs/TELEMETRY.md describes each. `threadwise export --what runs --format \
+             jsonl` writes every reading."
         );
         blocks.insert(0, Block::Text(about, Shown::Page));
         Section::new("readings", "Readings", blocks)
     })
 }
 
-/// Each sampler's own acquisition windows, which are no reading.
+/// Each sampler's own acquisition windows, which are not readings.
 const WINDOW: &str = "window_ns";
 
-/// What a metric's sum becomes over the sampler's windows: a heading, a factor to it, a unit. Amounts of time become
-/// CPUs, amounts of bytes and events rates, and what was multiplied by its window becomes itself again.
+/// A metric's sum over the sampler's windows: a heading, a factor, a unit. Amounts of time become CPUs, amounts of
+/// bytes and events become rates, and a value multiplied by its window becomes itself again.
 fn kind(metric: &str) -> (String, f64, &'static str) {
     let known = [
         ("_bytes_ns", " bytes", 1.0, "bytes"),

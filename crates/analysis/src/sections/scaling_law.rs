@@ -12,26 +12,26 @@ use threadwise_document::{
     Block, Cell, Chart, Column, Document, Figure, Interval, Prose, Section, Shown, Table, prose,
 };
 
-/// What a series' work is called.
+/// Words for a series' work.
 #[derive(Debug, Clone, Copy)]
 pub struct Words {
-    /// Its rate, such as `rows/s`; [`UNNAMED`] where it has no unit.
+    /// Its rate, such as `rows/s`; [`UNNAMED`] without a unit.
     pub rate: &'static str,
     /// Its sessions.
     pub sessions: &'static str,
 }
 
-/// A rate whose unit nobody gave.
+/// A rate without a unit.
 pub const UNNAMED: &str = "throughput";
 
 impl Words {
-    /// The unit behind a figure.
+    /// The unit after a figure.
     fn unit(self) -> String {
         if self.rate == UNNAMED { String::new() } else { format!(" {}", self.rate) }
     }
 }
 
-/// The section of a study's report; `None` where it has no sweep, or too few points of one.
+/// The section of a study's report; `None` if it has no sweep, or too few points of one.
 pub fn section(facts: &Facts<'_>, nouns: &Nouns) -> Option<Section> {
     let laws = &facts.analysis.scaling_laws;
     let has_law = laws.iter().any(|one| matches!(one.outcome, Outcome::Law(_)));
@@ -52,7 +52,7 @@ pub fn law_document(
     Document { verdict, sections: vec![section], ..about }
 }
 
-/// What a law says, a finding each.
+/// Findings of a law, one each.
 fn lines(one: &SeriesLaw, words: Words, name: &str) -> Vec<Finding> {
     let place = if name.is_empty() { Prose::default() } else { prose!("{}: ", name) };
     let law = match &one.outcome {
@@ -66,7 +66,7 @@ fn lines(one: &SeriesLaw, words: Words, name: &str) -> Vec<Finding> {
     all.into_iter().map(with_place).collect()
 }
 
-/// Everything of the laws; their lines too, where they are no verdict.
+/// Everything about the laws; their lines too, if they are not in a verdict.
 fn blocks(laws: &[SeriesLaw], words: Words, named: &dyn Fn(&str) -> String, with_lines: bool) -> Vec<Block> {
     let mut all = vec![Block::Text(formula(), Shown::Page)];
     for one in laws {
@@ -83,16 +83,16 @@ fn blocks(laws: &[SeriesLaw], words: Words, named: &dyn Fn(&str) -> String, with
             all.push(Block::Text(reserve(law), Shown::Page));
         }
         if !one.left_out.is_empty() {
-            all.push(Block::Text(prose!("No points of it: {}.", one.left_out.join("; ")), Shown::Page));
+            all.push(Block::Text(prose!("Not used as points: {}.", one.left_out.join("; ")), Shown::Page));
         }
     }
     all
 }
 
 fn formula() -> Prose {
-    "X(n) = λ · f · E / (1 + σ (n − 1) + κ n (n − 1)): n busy sessions, cores first and their siblings after them; λ the \
-     rate of one; f the clock over that of one busy core; E the cores that are busy, where one with two busy threads \
-     counts for the yield y; σ what is done by one at a time, κ what each pair of sessions costs."
+    "X(n) = λ · f · E / (1 + σ (n − 1) + κ n (n − 1)): n busy sessions, on cores first and then on their siblings; λ \
+     the rate of one; f the clock over that of one busy core; E the busy cores, where one with two busy threads \
+     counts for the yield y; σ the serial share, κ the cost of each pair of sessions."
         .into()
 }
 
@@ -110,7 +110,7 @@ fn numbers_of(law: &ScalingLaw, words: Words) -> Prose {
     parts.extend(law.kappa.iter().map(|kappa| prose!("κ {}", kappa)));
     let points = counted(law.points.len(), "point");
     prose!(
-        "{}{}; {} lie {} off the law{}.",
+        "{}{}; {} deviate by {} from the law{}.",
         Prose::list(parts).capital(),
         not_known(law),
         points,
@@ -119,7 +119,7 @@ fn numbers_of(law: &ScalingLaw, words: Words) -> Prose {
     )
 }
 
-/// `; not known: throughput of one session and what two busy threads of a core do over one (no point has …)`.
+/// `; unknown: throughput of one session and throughput of two busy threads of a core over one (no point has …)`.
 fn not_known(law: &ScalingLaw) -> String {
     let mut by_reason: Vec<(&str, Vec<String>)> = Vec::new();
     for one in &law.unknown {
@@ -130,13 +130,13 @@ fn not_known(law: &ScalingLaw) -> String {
     }
     let each = by_reason.iter().map(|(why, names)| format!("{} ({why})", names.join(", ")));
     let each: Vec<String> = each.collect();
-    if each.is_empty() { String::new() } else { format!("; not known: {}", each.join("; ")) }
+    if each.is_empty() { String::new() } else { format!("; unknown: {}", each.join("; ")) }
 }
 
 fn name_of(one: &Unknown) -> String {
     match (one.number, one.threads) {
         (_, Some(threads)) => {
-            format!("what {} busy threads of a core do over one", numbers::count_word(threads))
+            format!("throughput of {} busy threads of a core over one", numbers::count_word(threads))
         }
         ("rate_per_s", None) => "throughput of one session".to_owned(),
         ("sigma", None) => "σ".to_owned(),
@@ -157,15 +157,15 @@ fn turns(law: &ScalingLaw, words: Words) -> Option<Prose> {
     parts.push(prose!("most throughput at {}{}", at(&turns.peak), peak));
     if let Some(limit) = &turns.smt_pays_up_to {
         parts.push(match turns.smt_pays() {
-            Some(false) => prose!("second threads of cores do not pay"),
-            Some(true) => prose!("second threads of cores pay up to {} {}", at(limit), words.sessions),
-            None => prose!("whether second threads of cores pay is not decided"),
+            Some(false) => prose!("second threads of cores do not pay off"),
+            Some(true) => prose!("second threads of cores pay off up to {} {}", at(limit), words.sessions),
+            None => prose!("whether second threads of cores pay off is not decided"),
         });
     }
     Some(prose!("{}.", Prose::join(parts, ", ")))
 }
 
-/// A number of sessions with its interval, the value alone where it has one.
+/// A number of sessions with its interval, or the value alone.
 fn sessions(count: &Interval) -> Prose {
     let whole = |value: f64| numbers::grouped(value.max(0.0).round() as u64);
     let figure = Prose::figure(whole(count.mean));
@@ -190,7 +190,7 @@ fn predicted(one: &Prediction, words: Words) -> Prose {
             over,
             if one.is_extrapolated { "; extrapolated" } else { "" }
         ),
-        _ => prose!("{}: not predicted; {}.", shape, one.gap.as_deref().unwrap_or("no fit says it")),
+        _ => prose!("{}: not predicted; {}.", shape, one.gap.as_deref().unwrap_or("no fit determines it")),
     }
 }
 
@@ -252,7 +252,7 @@ fn points(law: &ScalingLaw, words: Words, name: &str) -> Table {
         Column::figure("clock"),
         Column::figure(words.rate),
         Column::figure("the law"),
-        Column::figure("off it, %"),
+        Column::figure("deviation, %"),
     ];
     Table::new(titled("Points and the law", name), columns, law.points.iter().map(row)).shown(Shown::Page)
 }
@@ -287,7 +287,7 @@ fn parameters(law: &ScalingLaw, name: &str) -> Table {
         let what = format!("y, {} over one", counted(threads as usize, "busy thread"));
         rows.push(vec![Cell::text(what), cell("yield", Some(threads), known)]);
     }
-    rows.push(vec![Cell::text("σ, done by one at a time"), cell("sigma", None, law.sigma.as_ref())]);
+    rows.push(vec![Cell::text("σ, serial share"), cell("sigma", None, law.sigma.as_ref())]);
     rows.push(vec![Cell::text("κ, cost of each pair"), cell("kappa", None, law.kappa.as_ref())]);
     let columns = vec![Column::text("number"), Column::figure("value")];
     Table::new(titled("Numbers of the law", name), columns, rows).shown(Shown::Page)
@@ -340,34 +340,34 @@ fn predictions(law: &ScalingLaw, words: Words, name: &str) -> Option<Table> {
     })
 }
 
-/// What the law does not know.
+/// Limits of the law.
 fn reserve(law: &ScalingLaw) -> Prose {
     let mut parts = vec![prose!(
         "Fitted to {} different loads; intervals of {} from {}.",
         law.loads,
         Prose::figure(numbers::set_percent(law.level)),
         if law.blocks > 1 {
-            "resampled blocks and from how far points lie off the law"
+            "resampled blocks and from the deviation of points from the law"
         } else {
-            "how far points lie off the law"
+            "the deviation of points from the law"
         }
     )];
     if !law.is_clock_known {
         parts.push(
-            "The clock is not known, so that what turbo takes away under load is read as contention.".into(),
+            "The clock is unknown, so that a lower turbo clock under load is taken for contention.".into(),
         );
     }
     if law.is_pooled {
         parts.push(
-            "Numbers are drawn to those of the other series, the more the less these points tell.".into(),
+            "Numbers are pulled towards those of the other series, more strongly the less these points determine.".into(),
         );
     }
     if !law.law.has_yield() {
-        parts.push("No point has two busy threads of one core, so that nothing is said of SMT.".into());
+        parts.push("No point has two busy threads of one core, so SMT is not covered.".into());
     }
     if law.loads == FEWEST_LOADS {
-        parts.push("Three loads fit this law exactly: whether it holds is not tested.".into());
+        parts.push("Three loads fit this law exactly: its validity is not tested.".into());
     }
-    parts.push("Another machine's law is another: shapes beyond the points are extrapolated.".into());
+    parts.push("Another machine has another law: shapes beyond the points are extrapolated.".into());
     Prose::join(parts, " ")
 }

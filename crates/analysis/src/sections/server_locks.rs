@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use threadwise_document::numbers::{capital, count_word};
 use threadwise_document::{Block, Cell, Column, Prose, Section, Shown, Table, prose};
 
-/// The section; `None` where the server tells of none of them.
+/// The section; `None` if the server reports none of them.
 pub fn section(facts: &Facts<'_>, nouns: &Nouns) -> Option<Section> {
     let treatments = facts.analysis.treatments.iter();
     let locks: Vec<(&str, &ServerLocks)> = treatments
@@ -29,20 +29,19 @@ pub fn section(facts: &Facts<'_>, nouns: &Nouns) -> Option<Section> {
     Some(Section::new("server-locks", "Locks of the server", blocks))
 }
 
-/// Whose figures they are, and what bounds are made of.
+/// Source of the figures, and of the bounds.
 fn whose(locks: &[(&str, &ServerLocks)]) -> Prose {
     let mut text = prose!(
-        "The server's own statistics, with what other clients of the server did: the {} names with the most over all \
-         treatments.",
+        "The server's own statistics, including its other clients: the {} names with the most over all treatments.",
         count_word(MAX_SERVER_NAMES as u32)
     );
     let clocks: BTreeSet<&str> = locks.iter().map(|(_, locks)| locks.clock.as_str()).collect();
     if !clocks.is_empty() {
         let clocks: Vec<String> = clocks.into_iter().map(str::to_owned).collect();
         text.push(prose!(
-            " Cycles a spin, at most: seconds times cores times measured clock, over spins, with the cores \
-             of the placement where the server is bound to it, else a core of this machine for each session as far as \
-             there are cores, so that they hold where the server runs here. Clock: {}.",
+            " Cycles per spin, at most: seconds times cores times measured clock, over spins, with the cores of the \
+             placement if the server is bound to it, else one core of this machine for each session as far as there \
+             are cores, so they are valid if the server runs here. Clock: {}.",
             list(&clocks)
         ));
     }

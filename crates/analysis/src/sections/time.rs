@@ -10,15 +10,15 @@ use threadwise_document::numbers::compact;
 use threadwise_document::{Block, Cell, Chart, Column, Figure, Section, Shown, Table, prose};
 use threadwise_study::{Run, Slice, Study};
 
-/// More points than this make a browser slow and a chart no clearer.
+/// Most points of the chart: more make a browser slow and a chart no clearer.
 pub const MAX_POINTS: usize = 20_000;
 
-/// Names that colours stand for: the same one for the same treatment of another group.
+/// Names with a colour: the same treatment of another group has the same one.
 pub fn labels(facts: &Facts<'_>) -> Vec<String> {
     places(facts).0
 }
 
-/// The labels, and each treatment's group and place among them.
+/// The labels, and each treatment's group and index among them.
 fn places<'a>(facts: &Facts<'a>) -> (Vec<String>, BTreeMap<&'a str, (&'a str, usize)>) {
     let mut names: Vec<String> = Vec::new();
     let mut places = BTreeMap::new();
@@ -33,7 +33,7 @@ fn places<'a>(facts: &Facts<'a>) -> (Vec<String>, BTreeMap<&'a str, (&'a str, us
     (names, places)
 }
 
-/// A treatment's place among the labels.
+/// A treatment's index among the labels.
 pub fn label_of(facts: &Facts<'_>, treatment: &str) -> Option<usize> {
     places(facts).1.get(treatment).map(|(_, at)| *at)
 }
@@ -80,7 +80,7 @@ pub fn section(facts: &Facts<'_>, nouns: &Nouns) -> Section {
     Section::new("time", "Drift", about.chain(levels).chain(figures).collect())
 }
 
-/// Whether slices are single executions of queries, which differ by what they execute.
+/// Whether slices are single executions of queries.
 fn has_single_queries(facts: &Facts<'_>) -> bool {
     facts.analysis.queries.as_ref().is_some_and(|queries| !queries.is_throughput)
 }
@@ -119,8 +119,8 @@ fn charts(facts: &Facts<'_>) -> (Vec<SliceChart>, usize) {
     (charts, total)
 }
 
-/// What is drawn of a slice: its rate; of a command its elapsed seconds; of a single execution its speed over the usual
-/// one of its query and treatment, with the query, since rates of different queries say nothing about drift.
+/// Plotted value of a slice: its rate; for a command its elapsed seconds; for a single execution its speed over the
+/// usual one of its query and treatment, with the query, since rates of different queries say nothing about drift.
 fn drawn(
     study: &Study,
     run: &Run,
@@ -168,7 +168,7 @@ fn in_time_order(chart: &mut SliceChart) {
     }
 }
 
-/// Mean rate by block and treatment of a group, of single executions their sum: the slices themselves are too many to
+/// Mean rate by block and treatment of a group, for single executions their sum: the slices themselves are too many to
 /// read.
 fn block_means(facts: &Facts<'_>, nouns: &Nouns, group: &str) -> Table {
     let treatments: Vec<_> = facts.study.treatments.iter().filter(|t| t.group == group).collect();

@@ -23,7 +23,7 @@ pub fn section(facts: &Facts<'_>, nouns: &Nouns) -> Section {
     };
     let around = match facts.study.runs_whole() {
         // A run of half a second after a pause of one looks idle here.
-        true => " What is done before and after a run is in it: pauses, checks, further commands.",
+        true => " It includes what is done before and after a run: pauses, checks, further commands.",
         false => "",
     };
     let roles_words = format!(
@@ -63,7 +63,7 @@ pub fn section(facts: &Facts<'_>, nouns: &Nouns) -> Section {
 
 const TITLE: &str = "Logical CPUs during each treatment";
 
-/// From this share on of any logical CPU's time stolen time is drawn.
+/// Least share of any logical CPU's time from which stolen time is drawn.
 const STEAL_SHARE: f64 = 0.001;
 
 /// Busy and steal by role.
@@ -84,10 +84,10 @@ fn roles(usage: &Usage) -> Table {
         std::iter::once(Cell::text(&row.name)).chain(cells).collect()
     });
     let columns = std::iter::once(Column::text("treatment")).chain(columns.map(Column::figure)).collect();
-    Table::new("Share of time by what a logical CPU was to the treatment", columns, rows)
+    Table::new("Share of time by the role of a logical CPU for the treatment", columns, rows)
 }
 
-/// Busy or steal by CPU: treatments across, CPUs down, since there may be many.
+/// Busy or steal by CPU: one column per treatment, one row per CPU, since there may be many.
 fn by_cpu(usage: &Usage, steal: bool) -> Table {
     let cell = |&(busy, stolen, _): &(f64, f64, f64)| share(if steal { stolen } else { busy });
     let rows = usage.cpus.iter().enumerate().map(|(at, cpu)| {
@@ -101,7 +101,7 @@ fn by_cpu(usage: &Usage, steal: bool) -> Table {
     Table::new(caption, columns, rows)
 }
 
-/// More columns than this are not readable: neighbours are drawn together.
+/// Most readable columns: beyond it neighbours are drawn together.
 const MAX_COLUMNS: usize = 128;
 
 /// Sums of one CPU, span or role.

@@ -278,7 +278,7 @@ fn a_list_that_is_not_reported_whole_is_not_computed() {
     assert_eq!(list_of(&study, &runs).items, None);
     let topology = machine(1, 2, 1);
     let findings = plain_verdict(&study, &topology, &analyse_on(&study, Some(&topology), &runs, 1.0));
-    assert!(of_kind(&findings, "not-measurable")[0].contains("2000 items and more"), "{findings:?}");
+    assert!(of_kind(&findings, "not-measurable")[0].contains("2000 items or more"), "{findings:?}");
     // Runs that tell no items at all are no reason to say so of the list.
     let mut silent = story(8);
     silent.iter_mut().for_each(|run| run.readings.retain(|reading| reading.sampler == command::SAMPLER));
@@ -299,14 +299,14 @@ fn the_verdict_of_a_work_list() {
             "Seconds per item (recipe sqlite, 5 items): 3.200 [3.195, 3.205] with 1 job on all, 2.000 [1.994, 2.007] \
              with 2 jobs (the list 10.00 s [9.97, 10.03]); 3.520 [3.509, 3.531] with 1 job on no-smt, 2.201 [2.195, 2.207] \
              with 2 jobs (the list 11.01 s [10.98, 11.04]). Among the fastest of 6: all j4 and all j2.",
-            "Speed by number of jobs on all: from 1 to 2 1.60x [1.59, 1.61]; from 2 to 4 1.00x [0.99, 1.01], the \
-             same within 3%. 4 jobs add nothing to 2 (within 3%). Speed by number of jobs on no-smt: from 1 to 2 1.60x \
-             [1.59, 1.61]; from 2 to 4 1.00x [0.99, 1.01], the same within 3%. 4 jobs add nothing to 2 (within 3%). \
-             Intervals of steps are adjusted for all comparisons.",
+            "Speed by number of jobs on all: from 1 to 2 1.60x [1.59, 1.61]; from 2 to 4 1.00x [0.99, 1.01], the same \
+             within 3%. 4 jobs are no faster than 2 (within 3%). Speed by number of jobs on no-smt: from 1 to 2 1.60x \
+             [1.59, 1.61]; from 2 to 4 1.00x [0.99, 1.01], the same within 3%. 4 jobs are no faster than 2 (within \
+             3%). Intervals of steps are adjusted for all comparisons.",
             "Both threads of every core against one of each: with 1 job 1.10x [1.10, 1.10]; with 2 jobs 1.10x \
              [1.10, 1.11]; with 4 jobs 1.10x [1.10, 1.11].",
-            "Share of their time in which jobs had nothing left to do at the end: 20% [20, 20] with 2 jobs and 30% \
-             [30, 30] with 4 jobs on all; 20% [20, 20] with 2 jobs and 30% [30, 30] with 4 jobs on no-smt.",
+            "Share of time in which jobs had nothing left to do at the end: 20% [20, 20] with 2 jobs and 30% [30, 30] \
+             with 4 jobs on all; 20% [20, 20] with 2 jobs and 30% [30, 30] with 4 jobs on no-smt.",
             "Time of other schedules over the one that was run, computed from each item's time and not run: with 2 \
              jobs on all 0.80x [0.80, 0.80] (queue, largest first), 1.00x [1.00, 1.00] (queue, as given) and 1.00x \
              [1.00, 1.00] (fixed parts, as given); with 2 jobs on no-smt 0.80x [0.80, 0.80] (queue, largest first), \
@@ -318,8 +318,8 @@ fn the_verdict_of_a_work_list() {
              difference shown in 5 comparisons.",
             "Declared as 1 package x 2 cores x 2 threads, SMT on, 1 NUMA node.",
             "Trust: noise floor ±0.5%; 8 blocks; no steal seen; enough to decide ±3% with this noise.",
-            "Scope: engine worklist, workload worklist, recipe sqlite, 40 made items (64 MiB asked for), the largest \
-             first, one queue, put out of the page cache before each run.",
+            "Scope: engine worklist, workload worklist, recipe sqlite, 40 made items (64 MiB requested), the largest \
+             first, one queue, evicted from the page cache before each run.",
         ]
     );
     let steps = findings.iter().find(|finding| finding.kind == "jobs-step").unwrap();
@@ -447,10 +447,10 @@ fn what_more_blocks_would_not_fix_is_not_answered_with_more_blocks() {
         ["trust", "scope"].map(|kind| of_kind(&findings, kind)[0].clone())
     };
     let [trust, scope] = found(0.0);
-    assert!(!trust.contains("others kept"), "{trust}");
+    assert!(!trust.contains("other processes kept"), "{trust}");
     assert!(scope.contains("Next: the same") && scope.contains("would take too many blocks"), "{scope}");
     let [trust, scope] = found(0.4);
-    assert!(trust.contains("others kept the list's logical CPUs 40% busy"), "{trust}");
+    assert!(trust.contains("other processes kept the list's logical CPUs 40% busy"), "{trust}");
     assert!(scope.ends_with("Next: the same when nothing else runs here."), "{scope}");
 }
 
@@ -474,10 +474,9 @@ fn why_no_difference_is_shown_and_what_is_not_decided() {
     assert_eq!(
         of_kind(&findings, "jobs-step"),
         [
-            "Speed by number of jobs on all: from 1 to 2 1.07x [1.04, 1.10], undecided (not after adjusting for \
-              all comparisons and for correlation). Whether 2 jobs do more than 1 is not decided; best \
-              guess 2 (probability over 99% that 2 jobs do over 3% more). Intervals of steps are adjusted for all \
-             comparisons."
+            "Speed by number of jobs on all: from 1 to 2 1.07x [1.04, 1.10], undecided (not after adjusting for all \
+              comparisons and for correlation). Whether 2 jobs are faster than 1 is not decided; best guess 2 \
+              (probability over 99% that 2 jobs do over 3% more). Intervals of steps are adjusted for all comparisons."
         ]
     );
 }

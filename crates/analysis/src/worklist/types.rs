@@ -1,11 +1,11 @@
-//! What is reported of work lists.
+//! Report types of work lists.
 
 use crate::{Interval, Ratio};
 use serde::Serialize;
 
 /// Metric name of seconds per item in estimates and summaries.
 pub const ITEM_S: &str = "metric/item_s";
-/// A study of work lists at one look. `None` in `Analysis::worklist` where the workload is another.
+/// A study of work lists at one look. `None` in `Analysis::worklist` if the workload is another.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Worklist {
     /// The recipe's name.
@@ -14,8 +14,8 @@ pub struct Worklist {
     pub items: Option<u32>,
     /// Treatments that differ in their number of jobs alone, one line of the chart each.
     pub series: Vec<Series>,
-    /// Ratios between two series at the same number of jobs: one per number of jobs and pair of
-    /// placements (`all` over `no-smt`), and of schedules (one queue over fixed parts).
+    /// Ratios between two series at the same number of jobs: one per number of jobs and pair of placements (`all` over
+    /// `no-smt`), and of schedules (one queue over fixed parts).
     pub pairs: Vec<Pair>,
     /// One run of each treatment, whose items are reported one by one: the median run by elapsed time.
     pub timelines: Vec<Timeline>,
@@ -24,7 +24,7 @@ pub struct Worklist {
 /// Treatments that differ in their number of jobs alone.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Series {
-    /// What tells it from the others: `all`, `no-smt, fixed parts`.
+    /// Its label: `all`, `no-smt, fixed parts`.
     pub label: String,
     /// Its placement.
     pub placement: String,
@@ -37,22 +37,22 @@ pub struct Series {
 /// One treatment, or the baseline and its twin.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Point {
-    /// Treatment; of the baseline the first of both.
+    /// Treatment; for the baseline the first of both.
     pub treatment: String,
     /// Number of jobs.
     pub jobs: u32,
     /// Seconds per item.
     pub item_s: Interval,
-    /// The same with an interval that holds for all points of the series together, whichever is named.
+    /// Seconds per item with an interval that holds for all points of the series together.
     pub item_s_joint: Interval,
     /// Seconds of the whole list.
     pub total_s: Option<Interval>,
-    /// The same with an interval that holds for all points of the series together.
+    /// Seconds of the whole list with an interval that holds for all points of the series together.
     pub total_s_joint: Option<Interval>,
     /// Share of the jobs' time in which they had nothing left to do.
     pub idle_share: Option<Interval>,
-    /// Seconds that the whole list would have taken by other schedules, computed from how long each item
-    /// took in the same run; an item would have taken another time beside others.
+    /// Seconds of the whole list by other schedules, computed from the time of each item in the same run; next to other
+    /// items an item would have taken a different time.
     pub computed: Vec<Computed>,
 }
 
@@ -63,7 +63,7 @@ pub struct Computed {
     pub schedule: String,
     /// The whole list, seconds: mean over blocks.
     pub total_s: Interval,
-    /// Time of it over the time of the schedule that was run.
+    /// Its time over that of the schedule that was run.
     pub ratio: Interval,
 }
 
@@ -76,7 +76,7 @@ pub struct Step {
     /// More jobs.
     #[serde(rename = "to_jobs")]
     pub to: u32,
-    /// Speed of the more over the fewer; `None` where the study does not have it.
+    /// Speed of the more over the fewer; `None` if the study does not have it.
     pub speed: Option<Ratio>,
 }
 

@@ -3,3 +3,4 @@
 
 mod few_studies;
 mod lab_simulations;
+mod neighbours;

@@ -60,7 +60,7 @@ fn allowed_cpus() {
     says(
         &root.check_on("allowed-cpus", &topology, None),
         Warning,
-        &["1 of 4", "CPU 1 share our cores", "affinity"],
+        &["1 of 4", "CPU 1, which share our cores", "affinity"],
     );
     topology.logical_cpus.clear();
     says(&root.check_on("allowed-cpus", &topology, None), Unknown, &["the online logical CPUs are unknown"]);
@@ -165,7 +165,7 @@ fn perf() {
     assert!(!denied.remedy.unwrap().contains("as root"), "who is root needs no word about it");
     says(&tried(PerfAccess::Unsupported { why: "ENOENT".to_owned() }), Warning, &["ENOENT", "dmesg"]);
     root.put(paranoid, "-1\n");
-    says(&root.check("perf"), Ok, &["everybody"]);
+    says(&root.check("perf"), Ok, &["all users may read"]);
     root.put(paranoid, "low\n");
     says(&root.check("perf"), Unknown, &["'low', not a number"]);
 }

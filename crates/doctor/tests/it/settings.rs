@@ -280,7 +280,7 @@ fn isolated_cpus() {
     let with = |line: &str, list: &str| check("isolated-cpus", &[(cmdline, line), (isolated, list)]);
     says(&with("quiet", "\n"), Ok, &["none of the allowed"]);
     says(&with("quiet", "(null)\n"), Ok, &["none of the allowed"]);
-    says(&with("isolcpus=2-3", "2-3\n"), Warning, &["leaves alone CPUs 2-3", "taskset"]);
+    says(&with("isolcpus=2-3", "2-3\n"), Warning, &["does not use CPUs 2-3", "taskset"]);
     says(
         &with("nohz_full=3 rcu_nocbs=0-3", ""),
         Warning,

@@ -75,7 +75,7 @@ fn a_login_that_is_refused_for_other_reasons_is_told_them() {
         (
             18487,
             "Login failed for user 'measurer'. The password of the account has expired.",
-            ["expired", "owner"],
+            ["expired", "ask its administrator"],
         ),
         (
             17809,

@@ -44,7 +44,7 @@ fn what_others_put_into_our_schema_is_named_and_nothing_is_dropped() {
         };
         let message = keeper.end().unwrap_err().to_string();
         assert_clear(&message);
-        assert!(message.contains("salaries") && message.contains("is left"), "{message}");
+        assert!(message.contains("salaries") && message.contains("did not make"), "{message}");
         {
             let state = bench.state();
             assert_eq!((state.log.clone(), state.tables.len(), state.procedures.len()), before);

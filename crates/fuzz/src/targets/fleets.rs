@@ -117,7 +117,7 @@ impl Target for Plans {
         };
         match found {
             Ok(plan) => judge_plan(&plan).map(|()| true),
-            Err(error) => Ok(!error.contains("no plan of a fleet")),
+            Err(error) => Ok(!error.contains("not a plan of a fleet")),
         }
     }
 }

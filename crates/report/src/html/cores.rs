@@ -1,4 +1,4 @@
-//! Declared cores beside measured ones as two drawings (SVG) that fit a telephone without scaling.
+//! Declared and measured cores as two drawings (SVG) that fit a telephone without scaling.
 
 use super::data::{DrawnCore, DrawnCpu, Side};
 use super::machine::MANY;
@@ -8,7 +8,7 @@ use threadwise_machine::CpuSet;
 
 /// Widest line of cores.
 const MAX_WIDTH: u32 = 372;
-/// Logical CPUs side by side in one core; more stand below.
+/// Most logical CPUs side by side in one core; more are below.
 const ABREAST: usize = 8;
 
 /// Lengths of a drawing.
@@ -49,7 +49,7 @@ fn side(title: &'static str, cores: &[(CpuSet, bool)], undecided: &CpuSet, sizes
     let differing = cores.iter().filter(|(_, differs)| *differs).count();
     let mut words = format!("{title}: {}", counted(cores.len(), "core"));
     if differing > 0 {
-        words.push_str(&format!(", {differing} of them otherwise on the other side"));
+        words.push_str(&format!(", {differing} of them different on the other side"));
     }
     if !undecided.is_empty() {
         words.push_str(&format!(", undecided: {}", cpu_list(undecided)));
@@ -78,7 +78,7 @@ fn frame(members: &CpuSet, differs: bool, sizes: &Sizes) -> DrawnCore {
     let list = cpu_list(members);
     DrawnCore {
         class: if differs { "core differs" } else { "core" },
-        words: format!("core of {list}{}", if differs { ": the other side has it otherwise" } else { "" }),
+        words: format!("core of {list}{}", if differs { ": different on the other side" } else { "" }),
         place: [0, 0, sizes.inner + abreast as u32 * step[0], sizes.inner + rows * step[1]],
         sign: if differs && sizes.numbers { "!" } else { "" },
         cpus,
@@ -104,7 +104,7 @@ fn flow(cores: &mut [DrawnCore], sizes: &Sizes) -> (u32, u32) {
         widest = widest.max(left + width);
         left += width + sizes.outer;
     }
-    // The sign of the last core stands outside of its frame.
+    // The sign of the last core is outside its frame.
     (widest + margin + if sizes.numbers { 6 } else { 0 }, top + line + margin)
 }
 

@@ -1,4 +1,4 @@
-//! What the drawings of the page are made from: the machine as boxes, cores as frames.
+//! Data of the page's drawings: the machine as boxes, cores as frames.
 
 use serde::Serialize;
 
@@ -7,13 +7,13 @@ use serde::Serialize;
 pub struct Machine {
     /// The machine in one line.
     pub line: String,
-    /// `few`, `many`: how large a logical CPU is drawn.
+    /// `few`, `many`: the size of a logical CPU in the drawing.
     pub size: &'static str,
     /// Package, node, LLC boxes.
     pub packages: Vec<Nest>,
     /// CPUs outside every box.
     pub outside: Vec<Spot>,
-    /// Limits, one line each.
+    /// Limits, one per line.
     pub limits: Vec<String>,
     /// States that occur: class and words.
     pub legend: Vec<(&'static str, &'static str)>,
@@ -52,7 +52,7 @@ pub struct Side {
     pub width: u32,
     /// Height.
     pub height: u32,
-    /// Cores, and logical CPUs of which nothing could be decided.
+    /// Cores, and undecided logical CPUs.
     pub cores: Vec<DrawnCore>,
 }
 
@@ -61,11 +61,11 @@ pub struct Side {
 pub struct DrawnCore {
     /// `core`, `core differs` or `undecided`.
     pub class: &'static str,
-    /// What a pointer on it tells.
+    /// Text of its tooltip.
     pub words: String,
     /// Left, top, width and height.
     pub place: [u32; 4],
-    /// Sign in its corner, empty where there is none.
+    /// Sign in its corner, empty without one.
     pub sign: &'static str,
     /// Logical CPUs.
     pub cpus: Vec<DrawnCpu>,
@@ -76,6 +76,6 @@ pub struct DrawnCore {
 pub struct DrawnCpu {
     /// Left, top, width and height.
     pub place: [u32; 4],
-    /// Its number; empty where it is too small for one.
+    /// Its number; empty if there is no room.
     pub text: String,
 }

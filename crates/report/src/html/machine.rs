@@ -6,7 +6,7 @@ use crate::layout::{CoreBox, CpuMark, CpuState, Layout, LlcBox, NodeBox, Package
 use threadwise_document::numbers::{bytes, cpu_list, significant};
 use threadwise_machine::Topology;
 
-/// Above this many logical CPUs they are drawn small and without their numbers.
+/// Most logical CPUs that are drawn large, with their numbers.
 pub const MANY: usize = 160;
 
 /// The machine as boxes.
@@ -79,7 +79,7 @@ fn limits(topology: &Topology, layout: &Layout) -> Vec<String> {
         }
         (Some(quota), None) => format!("CPU quota: {} CPUs", significant(quota, 3)),
         (None, Some(source)) => {
-            format!("CPU quota: not known ({} names a group that no mount shows)", source.display())
+            format!("CPU quota: unknown ({} names a group that no mount shows)", source.display())
         }
         (None, None) => "CPU quota: none".to_owned(),
     });

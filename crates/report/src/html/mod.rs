@@ -1,9 +1,9 @@
-//! The HTML report: one file that needs no network, can be mailed, and can be read without its
-//! scripts (every chart has a table).
+//! The HTML report: one file that needs no network, can be mailed, and can be read without its scripts (every chart has
+//! a table).
 //!
-//! The charts are drawn by Observable Plot on d3 (assets/README.md). The page's Content Security
-//! Policy (W3C CSP Level 3) allows the seven scripts of this program by their hashes and no network
-//! at all, so that a text which slipped through escaping still could not run or send anything.
+//! The charts are drawn by Observable Plot on d3 (assets/README.md). The page's Content Security Policy (W3C CSP Level
+//! 3) allows the seven scripts of this program by their hashes and no network at all, so that a text which slipped
+//! through escaping still could not run or send anything.
 
 mod cores;
 mod data;
@@ -41,7 +41,7 @@ pub fn render(document: &Document) -> Result<String, ReportError> {
     environment.add_template("report.html", TEMPLATE).map_err(fault)?;
     let template = environment.get_template("report.html").map_err(fault)?;
     let trusted = |text: &str| Value::from_safe_string(text.to_owned());
-    // Only pages that have such charts carry what draws them.
+    // Only pages with such charts carry their scripts.
     let drawn_by = |names: &[&str], script: &str| match names.iter().any(|name| charts.contains_key(*name)) {
         true => trusted(script),
         false => Value::UNDEFINED,
@@ -62,8 +62,8 @@ pub fn render(document: &Document) -> Result<String, ReportError> {
     template.render(context).map_err(fault)
 }
 
-/// Every value of the template passes here: deceptive characters are replaced, then the template
-/// engine escapes for HTML.
+/// Every value of the template passes here: deceptive characters are replaced, then the template engine escapes for
+/// HTML.
 fn format_value(out: &mut Output, state: &mut State, value: &Value) -> Result<(), Error> {
     match value.as_str().filter(|_| !value.is_safe()) {
         Some(text) => minijinja::escape_formatter(out, state, &Value::from(marked_lines(text).into_owned())),

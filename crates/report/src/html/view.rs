@@ -1,5 +1,5 @@
-//! A document as its page's template takes it: blocks with the macro that draws them, cells and prose as spans
-//! with a class. One of the modules of this crate that know serde.
+//! A document in the form of its page's template: blocks with the macro that draws them, cells and prose as spans with
+//! a class. One of the modules of this crate that know serde.
 
 use super::data::{Machine, Side};
 use super::{cores, machine};
@@ -38,7 +38,7 @@ pub struct Page {
     footer: String,
 }
 
-/// What stands before all else: the screen, with its picture drawn.
+/// The top of the page: the screen, with its picture.
 #[derive(Debug, Clone, Serialize)]
 struct Front {
     answer: Vec<Part>,
@@ -46,9 +46,9 @@ struct Front {
     level: String,
     reasons: Vec<Part>,
     picture: Option<FigureView>,
-    /// Lines to copy, each behind where it goes.
+    /// Lines to copy, each after its place.
     paste: Vec<[String; 2]>,
-    /// Why nothing is to be set yet.
+    /// Why nothing should be set yet.
     set: Vec<Part>,
     why: Vec<Part>,
     next: Vec<Part>,
@@ -77,7 +77,7 @@ enum BlockView {
     Table {
         table: TableView,
     },
-    /// Figures that follow each other stand in one grid.
+    /// Consecutive figures are in one grid.
     Figures {
         figures: Vec<FigureView>,
     },
@@ -103,7 +103,7 @@ enum BlockView {
 #[derive(Debug, Clone, Serialize)]
 struct TableView {
     caption: Vec<Part>,
-    /// Name, and whether figures stand below it.
+    /// Name, and whether figures are below it.
     columns: Vec<(String, bool)>,
     has_header: bool,
     dense: bool,
@@ -120,7 +120,7 @@ struct RowView {
 #[derive(Debug, Clone, Serialize)]
 struct CellView {
     is_figure: bool,
-    /// Why there is nothing.
+    /// Why it is empty.
     why: String,
     parts: Vec<Part>,
 }
@@ -149,18 +149,18 @@ struct SidesView {
     rows: Vec<[(&'static str, String); 2]>,
 }
 
-/// Tables with more columns are set in a smaller type.
+/// Tables with more columns have smaller type.
 const DENSE: usize = 9;
 
 /// The page of a document, and the data of its charts.
 pub struct Filled {
-    /// What the template takes.
+    /// Input of the template.
     pub page: Page,
-    /// What the charts' script takes.
+    /// Input of the charts' script.
     pub charts: Map<String, Value>,
 }
 
-/// Turns a document into what the template and the charts' script take.
+/// Converts a document to the input of the template and of the charts' script.
 ///
 /// # Errors
 /// [`ReportError::Template`]: a chart cannot be written as JSON, a fault of the program.
@@ -192,7 +192,7 @@ pub fn filled(document: &Document) -> Result<Filled, ReportError> {
     Ok(Filled { page, charts: charts.0 })
 }
 
-/// What stands before all else; `None` of a document without a screen.
+/// The top of the page; `None` for a document without a screen.
 fn front(document: &Document, charts: &mut Charts) -> Result<Option<Front>, ReportError> {
     let screen = &document.screen;
     if screen.subject.is_empty() {
@@ -200,7 +200,7 @@ fn front(document: &Document, charts: &mut Charts) -> Result<Option<Front>, Repo
     }
     let one_behind_the_other = |sentences: &[Prose]| parts(&Prose::join(sentences.iter().cloned(), " "));
     let picture = document.picture.as_ref().map(|picture| figure(picture, charts)).transpose()?;
-    // All lines to copy stand here, also those that a screen has no room for.
+    // All lines to copy are here, also those that a screen has no room for.
     let paste = document.advice.iter().filter(|advice| advice.is_decided).flat_map(|advice| &advice.paste);
     let is_trusted = screen.trust.level.allows_setting();
     Ok(Some(Front {
@@ -223,7 +223,7 @@ fn machine_line(document: &Document) -> String {
     machine.map_or_else(String::new, |topology| topology_line(topology))
 }
 
-/// Data of charts by their drawing function, beside what they share.
+/// Data of charts by their drawing function, and their shared data.
 struct Charts(Map<String, Value>);
 
 impl Charts {
@@ -233,7 +233,7 @@ impl Charts {
         Ok(Self(data))
     }
 
-    /// Keeps a chart's data; its drawing function and place there.
+    /// Keeps a chart's data; returns its drawing function and index.
     fn add(&mut self, chart: &Chart) -> Result<(String, usize), ReportError> {
         let value = json(chart)?;
         let name = value["chart"].as_str().unwrap_or_default().to_owned();
@@ -414,8 +414,8 @@ fn ratio_parts(ratio: &Ratio) -> Vec<Part> {
     parts
 }
 
-/// Chart data as JSON that can stand inside a `<script>` element: `<`, `>` and `&` only as escapes (WHATWG HTML,
-/// "restrictions for contents of script elements"), deceptive characters replaced.
+/// Chart data as JSON for a `<script>` element: `<`, `>` and `&` only as escapes (WHATWG HTML, "restrictions for
+/// contents of script elements"), deceptive characters replaced.
 pub fn script_json(charts: &Map<String, Value>) -> String {
     let json = Value::Object(charts.clone()).to_string();
     let mut text = String::with_capacity(json.len());

@@ -1,4 +1,4 @@
-//! Ratios by state: what is said of a comparison together with how often its states were seen.
+//! Ratios by state: the claim about a comparison together with how often its states were seen.
 
 use super::form::merged;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use threadwise_analysis::looks::claim::{ByState, Checked, Effect, Effects, Outco
 pub(super) fn effects(effects: &Effects) -> Value {
     json!({
         "level": effects.level,
-        // 1 − 2(1 − 0.95) is 0.9 but for the last bits.
+        // 1 − 2(1 − 0.95) is 0.9 except for the last bits.
         "checks_level": (effects.checks_level * 1e9).round() / 1e9,
         "comparisons": effects.effects.iter().map(|one| effect(one, effects.level)).collect::<Value>(),
     })

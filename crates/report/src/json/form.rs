@@ -1,4 +1,4 @@
-//! What all forms are made of: their version, objects that are joined or changed, and the text.
+//! Common parts of all forms: their version, objects that are joined or changed, and the text.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -12,12 +12,12 @@ pub fn pretty(value: impl Serialize) -> String {
     text(format!("{:#}", merged(json!(value), json!({"version": VERSION}))))
 }
 
-/// The same as one line without its end.
+/// A document with its version, as one line without its end.
 pub fn line(value: impl Serialize) -> String {
     text(merged(json!(value), json!({"version": VERSION})).to_string())
 }
 
-/// JSON that can be looked at in a terminal.
+/// JSON formatted for a terminal.
 pub fn text(json: String) -> String {
     escaped_json(&json).into_owned()
 }

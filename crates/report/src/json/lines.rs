@@ -8,6 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use std::io::Write;
 use threadwise_analysis::looks::states::looked_at;
+use threadwise_analysis::neighbours::{Watched, WatchedCpu};
 use threadwise_analysis::queries::plan_name;
 use threadwise_study::look::follow::Share;
 use threadwise_study::plan::long::is_long;
@@ -79,7 +80,7 @@ fn line(out: &mut dyn Write, value: Value) -> Result<(), ReportError> {
     Ok(writeln!(out, "{}", form::line(value))?)
 }
 
-/// What names a run, and how it ended: `kind` and `message` are of one that does not count.
+/// Identity of a run, and how it ended: `kind` and `message` are for one that does not count.
 pub fn head(run: &Run) -> Value {
     let mut head = merged(
         json!(run.status),
@@ -91,7 +92,7 @@ pub fn head(run: &Run) -> Value {
     head
 }
 
-/// The metrics of a run by name, of what its output said.
+/// The metrics of a run's output by name.
 pub fn said(run: &Run) -> impl Iterator<Item = (&str, Option<f64>)> {
     let readings = run.readings.iter().filter(|reading| reading.sampler == command::SAMPLER);
     readings.map(|reading| (reading.metric.as_str(), reading.value))
@@ -113,8 +114,7 @@ pub fn executions(run: &Run) -> impl Iterator<Item = (Value, &QueryExecution)> {
     })
 }
 
-/// The items of a run as they were stored, in the order of storing; `index` is `null` where the stored name does
-/// not begin with one.
+/// The items of a run in the order of storing; `index` is `null` if the stored name does not begin with one.
 pub fn items(run: &Run) -> impl Iterator<Item = Value> {
     let window_ns = run.slices.first().map_or(0, |slice| slice.start_ns);
     let stored = run.readings.iter().filter(|reading| reading.sampler == worklist::SAMPLER);
@@ -131,7 +131,7 @@ pub fn items(run: &Run) -> impl Iterator<Item = Value> {
 }
 
 /// The looks of all runs with their logical CPUs: those of valid runs in the order of time with the states that the
-/// report is made from, then those of other runs, whose states are `null`.
+/// report uses, then those of other runs, whose states are `null`.
 pub fn looks<'f>(facts: &'f Facts<'_>) -> impl Iterator<Item = (&'f Run, Value)> {
     let judged = looked_at(facts.runs).into_iter().flat_map(|one| {
         let (run, slice) = (one.run, one.slice);
@@ -191,6 +191,20 @@ pub fn watched(utc: &str, look: &Look, shares: &[Share]) -> String {
     form::line(
         json!({"utc": utc, "took_ns": look.took_ns, "cpus": cpus.collect::<Value>(), "lines": look.pairs}),
     )
+}
+
+/// What `threadwise neighbours` saw in some time, as one line without its end.
+pub fn neighbours(utc: &str, watched: &Watched) -> String {
+    let cpu = |cpu: &WatchedCpu| {
+        json!({
+            "cpu": cpu.cpu, "looks": cpu.looks, "with_neighbour": cpu.with_neighbour, "on_one_core": cpu.on_one_core,
+            "visits": cpu.visits, "visit_ns_p50": cpu.visit_ns_p50,
+        })
+    };
+    form::line(json!({
+        "utc": utc, "looks": watched.looks, "time_ns": watched.time_ns, "prevalence": watched.prevalence,
+        "width_left": watched.width_left, "cpus": watched.cpus.iter().map(cpu).collect::<Value>(),
+    }))
 }
 
 #[cfg(test)]

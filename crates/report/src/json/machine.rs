@@ -9,16 +9,16 @@ use threadwise_machine::topology::Group;
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_study::probe::{PairSharing, Probe, Sharing};
 
-/// What a placement is on a machine.
+/// A placement on a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlacementHere {
     /// Its text.
     pub placement: String,
-    /// OS numbers of its logical CPUs where no block draws others, or what the machine lacks for it.
+    /// OS numbers of its logical CPUs if no block draws others, or what the machine lacks for it.
     pub cpus: Result<CpuSet, String>,
 }
 
-/// The machine: counts over allowed and online logical CPUs, lists over all; and placements that were asked for.
+/// The machine: counts over allowed and online logical CPUs, lists over all; and requested placements.
 pub fn topology(topology: &Topology, placements: &[PlacementHere]) -> String {
     let ids = Ids(topology);
     let cpus = topology.logical_cpus.iter().enumerate();
@@ -49,12 +49,12 @@ fn placement(ids: &Ids<'_>, PlacementHere { placement, cpus }: &PlacementHere) -
     })
 }
 
-/// A probe: raw figures, what is declared beside what was measured, and the verdict.
+/// A probe: raw figures, the declaration and the measurement, and the verdict.
 pub fn probe(topology: &Topology, probe: &Probe, hardware: &Hardware) -> String {
     pretty(merged(probed(topology, probe, Some(hardware)), json!({"machine": machine(topology)})))
 }
 
-/// What was measured, beside what is declared.
+/// The measurement, with the declaration.
 pub(super) fn probed(topology: &Topology, probe: &Probe, hardware: Option<&Hardware>) -> Value {
     let ids = Ids(topology);
     let pairs = list(&probe.pairs, |pair| json!({"declared": declared(topology, pair)}));
@@ -69,7 +69,7 @@ pub(super) fn probed(topology: &Topology, probe: &Probe, hardware: Option<&Hardw
     merged(merged(figures, json!(hardware)), located)
 }
 
-/// What the system says of a pair.
+/// The declared relation of a pair.
 fn declared(topology: &Topology, pair: &PairSharing) -> Option<Sharing> {
     let (a, b) = topology.cpu(pair.a).zip(topology.cpu(pair.b))?;
     let is_known = !a.siblings.is_empty() && !b.siblings.is_empty();
@@ -98,7 +98,7 @@ pub(super) fn machine(topology: &Topology) -> Value {
     merged(json!(topology.identity), more)
 }
 
-/// Dense ids of logical CPUs: their places in `Topology::logical_cpus`.
+/// Dense ids of logical CPUs: their indexes in `Topology::logical_cpus`.
 struct Ids<'a>(&'a Topology);
 
 impl Ids<'_> {
@@ -109,12 +109,12 @@ impl Ids<'_> {
             .collect()
     }
 
-    /// Members both ways: as ids, and as a list of OS numbers that taskset(1) takes.
+    /// Members in both forms: as ids, and as a list of OS numbers that taskset(1) takes.
     fn members(&self, cpus: &CpuSet) -> Value {
         json!({"logical_cpus": self.of(cpus), "os_cpus": cpus})
     }
 
-    /// A list of things with their places in it as ids, and their members.
+    /// A list with indexes as ids, and members.
     fn numbered<T: Serialize>(&self, things: &[T], cpus: fn(&T) -> &CpuSet) -> Value {
         let mut all = list(things, |thing| self.members(cpus(thing)));
         all.as_array_mut().into_iter().flatten().enumerate().for_each(|(id, thing)| thing["id"] = json!(id));

@@ -1,4 +1,4 @@
-//! Co-runners and clocks by logical CPU; in ranges where there are many.
+//! Co-runners and clocks by logical CPU; in ranges if there are many.
 
 use super::lines::{Aligned, SMALL, cut, first};
 use super::pairs::hanging;
@@ -11,14 +11,14 @@ use threadwise_document::numbers::{counted, cpu_list, percent, significant};
 use threadwise_machine::CpuSet;
 use threadwise_study::probe::{ClockReading, ClockSource, CoRunner, Probe};
 
-/// From this share on a sibling's business is coloured.
+/// Busy share of a sibling from which it is coloured.
 const BUSY: f64 = 0.1;
-/// Different reasons for what is unknown that are listed.
+/// Most different reasons for an unknown share.
 const MAX_REASONS: usize = 3;
 /// Logical CPUs named as the busiest.
 const MAX_NAMED: usize = 6;
 
-/// Co-runners and clocks. A reason that the verdict gives is not given again.
+/// Co-runners and clocks. A reason that the verdict gives is not repeated.
 pub fn cpus(probe: &Probe, verdict: &[Finding], style: Style) -> Vec<String> {
     if probe.co_runners.is_empty() && probe.clocks.is_empty() {
         return vec![];
@@ -129,7 +129,7 @@ fn co_runners(all: &[CoRunner], style: Style) -> Vec<String> {
         extent(all.iter().filter_map(|co_runner| co_runner.adds_per_step_p50))
     {
         let [least, middle, most] = [least, middle, most].map(|value| significant(value, 3));
-        parts.push(format!("adds a step p50 {least} to {most}, middle {middle}"));
+        parts.push(format!("adds/step p50 {least} to {most}, middle {middle}"));
     }
     let mut known: Vec<(f64, u32)> =
         all.iter().filter_map(|co_runner| Some((co_runner.busy_share?, co_runner.cpu))).collect();
@@ -153,7 +153,7 @@ fn co_runners(all: &[CoRunner], style: Style) -> Vec<String> {
     lines
 }
 
-/// Clocks of a large machine: a line for each source and number of busy CPUs.
+/// Clocks of a large machine: one line for each source and number of busy CPUs.
 fn clock_ranges(probe: &Probe, style: Style) -> Vec<String> {
     let mut ranges: BTreeMap<(u32, &str), Vec<f64>> = BTreeMap::new();
     for reading in &probe.clocks {

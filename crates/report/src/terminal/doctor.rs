@@ -1,10 +1,10 @@
-//! What would spoil a measurement here, one line a check, what to do below it.
+//! Conditions that would spoil a measurement here: one line per check, with what to do below it.
 
 use super::{DIM, GREEN, RED, Style, YELLOW, columns, wrap};
 use crate::text::plain;
 use threadwise_document::numbers::counted;
 
-/// One check as plain texts, so that this crate need not know who checks.
+/// One check as plain texts, so that this crate does not depend on the checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct DoctorRow<'a> {
     /// Short stable name, such as `governor`.
@@ -12,17 +12,17 @@ pub struct DoctorRow<'a> {
     /// `ok`, `unknown`, `warning` or `problem`.
     #[serde(rename = "outcome")]
     pub outcome_word: &'a str,
-    /// What was found, in one line.
+    /// The result, in one line.
     pub found: &'a str,
-    /// Where it was read.
+    /// Its source.
     pub source: &'a str,
     /// How to change it.
     pub remedy: Option<&'a str>,
 }
 
-/// Words of outcomes with their colours, in the order in which they are counted.
+/// Words of outcomes with their colours, in counting order.
 const OUTCOMES: [(&str, &str); 4] = [("problem", RED), ("warning", YELLOW), ("unknown", DIM), ("ok", GREEN)];
-/// Names up to this long have a column of their own width.
+/// Longest name with a column of its own width.
 const MAX_NAME: usize = 20;
 
 /// The checks in their order and a summary line.
@@ -58,7 +58,7 @@ fn check(row: &DoctorRow<'_>, name_width: usize, style: Style) -> Vec<String> {
     lines
 }
 
-/// The word in a column of seven, coloured after it was padded.
+/// The word in a column of seven, coloured after padding.
 fn colored(word: &str, style: Style) -> String {
     let padded = format!("{word:7}");
     match OUTCOMES.iter().find(|(known, _)| *known == word) {

@@ -5,7 +5,7 @@ use super::{BOLD, DIM, Style, YELLOW, sheet, strip};
 use crate::text::plain;
 use threadwise_document::{Block, Chart, Document, Figure, Paste, Prose, Shown};
 
-/// What stands above figures that come from a model.
+/// Line above figures that come from a model.
 const SIMULATED: &str = "SIMULATED: these figures come from a model, not from a machine.";
 
 /// The verdict: a headline and one numbered line per finding, wrapped to the style's width.
@@ -21,7 +21,7 @@ pub fn verdict(document: &Document, style: Style) -> String {
     lines.join("\n")
 }
 
-/// Lines that put advice into effect, as they are: a line that is wrapped cannot be pasted.
+/// Lines that put advice into effect, not wrapped, so that they can be pasted.
 fn pasted(document: &Document, style: Style) -> Vec<String> {
     let all: Vec<&Paste> = document.advice.iter().flat_map(|advice| &advice.paste).collect();
     let wide = all.iter().map(|paste| paste.place.chars().count()).max().unwrap_or(0);
@@ -33,7 +33,7 @@ fn pasted(document: &Document, style: Style) -> Vec<String> {
     head.into_iter().chain(all.iter().map(line)).collect()
 }
 
-/// A sentence behind a head, its further lines moved in.
+/// A sentence after a head, its further lines indented.
 fn hanging(head: &str, line: &Prose, style: Style) -> Vec<String> {
     let room = style.width.saturating_sub(head.len()).max(20);
     let parts = wrap(&plain(&line.to_string(), style.unicode), room);
@@ -45,7 +45,7 @@ fn hanging(head: &str, line: &Prose, style: Style) -> Vec<String> {
         .collect()
 }
 
-/// The sections' parts that a terminal has room for.
+/// The sections' parts that fit on a terminal.
 pub fn sections(document: &Document, style: Style) -> String {
     let blocks = document.sections.iter().flat_map(|section| &section.blocks);
     let text: String = blocks.map(|part| block(part, style)).collect();

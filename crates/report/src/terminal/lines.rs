@@ -8,15 +8,15 @@ use threadwise_document::numbers::counted;
 pub use threadwise_document::screen::wrap;
 use unicode_width::UnicodeWidthStr;
 
-/// Up to this many logical CPUs each pair has a cell and each CPU a line.
+/// Most logical CPUs with a cell for each pair and a line for each CPU.
 pub(super) const SMALL: usize = 16;
 
-/// Columns that a text takes.
+/// Width of a text in columns.
 pub fn columns(text: &str) -> usize {
     text.width()
 }
 
-/// Parts on as few lines as hold them, two spaces between; a part breaks where it is wider alone.
+/// Parts on as few lines as possible, two spaces between; a part breaks if it is too wide alone.
 pub fn flow(parts: &[String], width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for part in parts {
@@ -28,17 +28,16 @@ pub fn flow(parts: &[String], width: usize) -> Vec<String> {
     lines
 }
 
-/// Cells padded to their columns' widths, and what stands between them.
+/// Cells padded to their columns' widths, and their separator.
 pub struct Aligned {
     /// Rows, the headers first.
     pub rows: Vec<Vec<String>>,
-    /// Two spaces where the width allows it, else one.
+    /// Two spaces if the width allows it, else one.
     pub gap: &'static str,
 }
 
 impl Aligned {
-    /// Aligns rows, the headers first. Columns of `left` begin at their left edge, others end at
-    /// their right one.
+    /// Aligns rows, the headers first. Columns of `left` are left-aligned, others right-aligned.
     pub fn new(mut rows: Vec<Vec<String>>, left: &[usize], width: usize) -> Self {
         let count = rows.iter().map(Vec::len).max().unwrap_or(0);
         let widest = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| columns(cell)).max();

@@ -1,5 +1,5 @@
-//! Pairs of logical CPUs: what they share and how far apart they are, as a list for two or three
-//! CPUs, as a matrix for up to sixteen, by levels and groups for more.
+//! Pairs of logical CPUs: what they share and how far apart they are, as a list for two or three CPUs, as a matrix for
+//! up to sixteen, by levels and groups for more.
 
 use super::lines::{Aligned, SMALL, cut, first};
 use super::{BOLD, CYAN, DIM, RED, Style, YELLOW, columns, wrap};
@@ -9,14 +9,14 @@ use threadwise_analysis::hardware::Hardware;
 use threadwise_document::numbers::{counted, cpu_list, grouped, significant};
 use threadwise_study::probe::{LatencyFigures, PairSharing, Probe, Sharing};
 
-/// Up to this many logical CPUs their pairs are listed with all figures.
+/// Most logical CPUs whose pairs are listed with all figures.
 pub(super) const LISTED: usize = 3;
-/// Pairs without a clear answer, or with one that is not declared, listed below a matrix.
+/// Most pairs below a matrix without a clear answer, or with one that is not declared.
 const MAX_SHOWN: usize = 4;
-/// Levels of latency that have a line.
+/// Most levels of latency with a line.
 const MAX_LEVELS: usize = 8;
 
-/// All that is said of pairs.
+/// All lines about pairs.
 pub fn pairs(probe: &Probe, hardware: &Hardware, style: Style) -> Vec<String> {
     let cpus: Vec<u32> = probe.cpus.iter().collect();
     let mut lines = Vec::new();
@@ -37,7 +37,7 @@ pub fn pairs(probe: &Probe, hardware: &Hardware, style: Style) -> Vec<String> {
     lines
 }
 
-/// A line a pair: the answer, slowdowns, latency by both methods.
+/// One line per pair: the answer, slowdowns, latency by both methods.
 fn list(probe: &Probe, cpus: &[u32], style: Style) -> Vec<String> {
     let headers = ["pair", "shares", "wide", "chain", "ld/st", "CAS ns", "two lines"];
     let mut rows = vec![headers.map(str::to_owned).to_vec()];
@@ -155,7 +155,7 @@ impl<'a> Matrix<'a> {
             .filter(occurs)
             .map(|sharing| format!("{} {}", sign(sharing, style.unicode), words(sharing)))
             .collect();
-        legend.extend(all().any(|cell| cell.contradicts).then(|| "! declared otherwise".to_owned()));
+        legend.extend(all().any(|cell| cell.contradicts).then(|| "! declared differently".to_owned()));
         let unknown = all().any(|cell| cell.sharing.is_none());
         legend.extend(unknown.then(|| "no sign: not measured".to_owned()));
         legend.push("figures: least ns one way, by compare-and-swap".to_owned());
@@ -165,8 +165,7 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// `≠104`, `=8.31!`: the sign of the answer, the least latency, and a mark where it is declared
-/// otherwise.
+/// `≠104`, `=8.31!`: the sign of the answer, the least latency, and a mark if it is declared differently.
 fn cell(probe: &Probe, hardware: &Hardware, a: u32, b: u32, unicode: bool) -> Cell {
     let sharing = probe.sharing(a, b);
     let contradicts = sharing.is_some_and(|sharing| contradicts(hardware, a, b, sharing));
@@ -177,12 +176,12 @@ fn cell(probe: &Probe, hardware: &Hardware, a: u32, b: u32, unicode: bool) -> Ce
     Cell { text: format!("{sign}{latency}{mark}"), sharing, contradicts }
 }
 
-/// How many pairs got which answer.
+/// Number of pairs by answer.
 fn counts(probe: &Probe, hardware: &Hardware, style: Style) -> Vec<String> {
     let counts = hardware.pairs;
     let named = [
         (counts.agree, "as declared"),
-        (counts.differ, "otherwise than declared"),
+        (counts.differ, "not as declared"),
         (counts.masked, "masked by a co-runner"),
         (counts.moving, "moving"),
         (counts.unclear, "unclear"),
@@ -199,7 +198,7 @@ fn counts(probe: &Probe, hardware: &Hardware, style: Style) -> Vec<String> {
     hanging(&line, 11, style)
 }
 
-/// A line broken at spaces, its further lines moved in by `indent`.
+/// A line broken at spaces, its further lines indented by `indent`.
 pub(super) fn hanging(line: &str, indent: usize, style: Style) -> Vec<String> {
     let (head, rest) = line.split_at(line.char_indices().nth(indent).map_or(line.len(), |(at, _)| at));
     let parts = wrap(rest, style.width.saturating_sub(indent).max(20));

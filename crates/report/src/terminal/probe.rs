@@ -1,5 +1,5 @@
-//! What was measured of the hardware on one screen: verdict, cores, pairs, co-runners and clocks,
-//! gaps. Small machines are reported CPU by CPU, large ones in ranges and groups.
+//! Measurements of the hardware on one screen: verdict, cores, pairs, co-runners and clocks, gaps. Small machines are
+//! reported CPU by CPU, large ones in ranges and groups.
 
 use super::lines::{cut, first, numbered};
 use super::{BOLD, DIM, RED, Style, YELLOW, columns, cpus, pairs, wrap};
@@ -12,15 +12,15 @@ use threadwise_document::numbers::{counted, cpu_list, significant};
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_study::probe::Probe;
 
-/// No screen has more lines, however large the machine is.
+/// Most lines of a screen, however large the machine is.
 pub const MAX_LINES: usize = 60;
-/// Lines of a terminal as it was always made; two or three logical CPUs fit.
+/// Lines of a traditional terminal; two or three logical CPUs fit.
 const SCREEN: usize = 24;
-/// Lines of the verdict, beyond which it is cut.
+/// Most lines of the verdict.
 const MAX_VERDICT: usize = 24;
-/// Lines of one side of declared against measured.
+/// Most lines of one side of declared against measured.
 const MAX_CORES: usize = 3;
-/// Reasons and gaps that are listed; the rest is counted.
+/// Most reasons and gaps in the list; the rest is counted.
 const MAX_GAPS: usize = 6;
 
 /// The screen of one probe.
@@ -51,7 +51,7 @@ fn title(probe: &Probe, style: Style) -> Vec<String> {
     let title = format!("Probe of {cpus}, {form} form, {} s", significant(probe.duration_s, 3));
     let mut lines = vec![style.paint(BOLD, &cut(&title, style))];
     if probe.interrupted {
-        let words = "Stopped before its end: what stands here was measured, the rest was not.";
+        let words = "Stopped before its end: only what it measured is shown.";
         lines.extend(wrap(words, style.width).iter().map(|line| style.paint(YELLOW, line)));
     }
     lines
@@ -71,14 +71,14 @@ fn verdict(hardware: &Hardware, style: Style) -> Vec<String> {
     numbered(&all.cloned().collect::<Vec<Finding>>(), style)
 }
 
-/// Declared cores above measured ones; one line where they are alike.
+/// Declared cores above measured ones; one line if they are equal.
 fn cores(hardware: &Hardware, style: Style) -> Vec<String> {
     let document::Cores { declared, measured, .. } = crate::hardware::cores(hardware);
     let differ = declared.iter().chain(&measured).any(|(_, differs)| *differs);
     let alike = hardware.undecided.is_empty() && hardware.declared_cores == hardware.measured_cores;
     let mut lines = side(if alike { "cores" } else { "declared" }, &declared, style);
     if alike {
-        add_at_end(&mut lines, "declared and measured alike", style);
+        add_at_end(&mut lines, "measured as declared", style);
     } else if measured.is_empty() {
         lines.push("measured   no core decided".to_owned());
     } else {
@@ -93,9 +93,9 @@ fn cores(hardware: &Hardware, style: Style) -> Vec<String> {
     lines
 }
 
-/// Words at the end of the last line where they fit, else on a line of their own.
+/// Words at the end of the last line if they fit, else on a line of their own.
 fn add_at_end(lines: &mut Vec<String>, words: &str, style: Style) {
-    // Escapes (from `\u{1b}` to `m`) are no columns.
+    // Escapes (from `\u{1b}` to `m`) take no columns.
     let bare = |line: &str| line.split('\u{1b}').map(columns).sum::<usize>();
     let escapes = |line: &str| {
         let inside = |part: &str| part.find('m').map_or(0, |at| at + 1);
@@ -109,7 +109,7 @@ fn add_at_end(lines: &mut Vec<String>, words: &str, style: Style) {
     }
 }
 
-/// One side: the cores themselves where they fit, else those that differ and how many there are.
+/// One side: the cores themselves if they fit, else those that differ and their number.
 fn side(name: &str, cores: &[(CpuSet, bool)], style: Style) -> Vec<String> {
     let room = style.width.saturating_sub(11).max(20);
     let all: Vec<&(CpuSet, bool)> = cores.iter().collect();

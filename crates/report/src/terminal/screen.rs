@@ -35,7 +35,7 @@ pub fn screen(screen: &Screen, style: Style) -> String {
     lines.extend(set.flat_map(|(at, line)| {
         let label = if at == 0 { "SET" } else { "" };
         match screen.trust.level.allows_setting() {
-            // It is copied, which a line that is wrapped cannot be.
+            // It is copied, so it must not be wrapped.
             true => vec![format!("{label:LABEL$}{}", plain(&words(line), style.unicode))],
             false => part(label, std::slice::from_ref(line), style),
         }
@@ -56,7 +56,7 @@ fn color(level: TrustLevel) -> &'static str {
     }
 }
 
-/// Sentences behind a word, one behind the other.
+/// Sentences after a label, joined with spaces.
 fn part(label: &str, sentences: &[Prose], style: Style) -> Vec<String> {
     let text = sentences.iter().map(words).collect::<Vec<_>>().join(" ");
     let room = style.width.saturating_sub(LABEL).max(20);
@@ -65,17 +65,17 @@ fn part(label: &str, sentences: &[Prose], style: Style) -> Vec<String> {
     lines.map(|(at, line)| format!("{:LABEL$}{line}", if at == 0 { label } else { "" })).collect()
 }
 
-/// A sentence whose commands stand without the signs around them.
+/// A sentence with its commands without backticks.
 fn words(sentence: &Prose) -> String {
     sentence.spans().iter().map(|span| span.text.as_str()).collect()
 }
 
-/// The table of a screen, a line each; empty without one.
+/// The table of a screen, one line per row; empty without one.
 pub fn table(screen: &Screen, style: Style) -> Vec<String> {
     screen.table.as_ref().map_or_else(Vec::new, |table| rows(table, style))
 }
 
-/// A table without rules; columns that have no room are left out, the last step of narrowing first.
+/// A table without rules; columns without room are left out, the last step of narrowing first.
 fn rows(table: &Table, style: Style) -> Vec<String> {
     let steps = table.columns.iter().map(|column| column.narrow.drop_at).max().unwrap_or(0);
     let mut made = (0..=steps).map(|step| {

@@ -1,5 +1,5 @@
-//! A table of a document on a terminal: columns are shortened and left out step by step until it fits; where it
-//! never does, it becomes a list.
+//! A table of a document on a terminal: columns are shortened and left out step by step until it fits; if it never
+//! does, it becomes a list.
 
 use super::lines::{columns, flow, wrap};
 use super::sign::{self, marker};
@@ -16,11 +16,11 @@ use threadwise_document::{Cell, Column, Ratio, Row, Says, Shown, Table};
 /// Spaces between two columns.
 const GAP: usize = 2;
 
-/// What stands where there is no figure.
+/// Text in place of a missing figure.
 const NONE: &str = "-";
 
-/// A longer heading without a space gets a letter where there is little room, explained above the table: it widens its
-/// column.
+/// Longest heading without a space; if there is little room a longer one is replaced by a letter, explained above the
+/// table, since it widens its column.
 const MAX_HEADING: usize = 14;
 
 /// A table below its caption, with the reasons of its gaps below it.
@@ -70,11 +70,11 @@ enum Line {
 struct Sheet<'a> {
     /// Steps of narrowing that were taken.
     step: u8,
-    /// The columns that are left, by their place in the table.
+    /// The columns that are left, by their index in the table.
     at: Vec<usize>,
     columns: &'a [Column],
     headings: Vec<String>,
-    /// Letters that stand for long headings, explained.
+    /// Letters that replace long headings, explained.
     keys: Vec<String>,
     body: Vec<Line>,
 }
@@ -133,7 +133,7 @@ impl<'a> Sheet<'a> {
         (0..self.headings.len()).map(|at| self.least(at) + GAP).sum::<usize>().saturating_sub(GAP)
     }
 
-    /// Columns' widths: the least, and from the left what their headings would like of the rest.
+    /// Columns' widths: the least, and from the left as much of the rest as their headings need.
     fn widths(&self, width: usize) -> Vec<usize> {
         let mut left = width.saturating_sub(self.least_width());
         let widths = (0..self.headings.len()).map(|at| {
@@ -200,7 +200,7 @@ fn list(table: &Table, shown: &[usize], style: Style) -> Vec<String> {
             }
             Row::Cells(cells) => cells,
         };
-        // The name has a line of its own, and room for what explains it.
+        // The name has a line of its own, with room for its explanation.
         let text = |&at: &usize| {
             cells.get(at).map_or_else(String::new, |cell| cell_text(cell, Some(&at) != shown.first(), style))
         };
@@ -250,7 +250,7 @@ pub fn cell_text(cell: &Cell, short: bool, style: Style) -> String {
     plain(&text, style.unicode)
 }
 
-/// A bar in eighths of a column (Unicode 16, Block Elements), without which in whole ones.
+/// A bar in eighths of a column (Unicode 16, Block Elements), or in whole columns.
 fn bar(share: f64, columns: usize, style: Style) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let eighths = (share.clamp(0.0, 1.0) * columns as f64 * 8.0).round() as usize;
@@ -260,7 +260,7 @@ fn bar(share: f64, columns: usize, style: Style) -> String {
     }
 }
 
-/// A ratio with its sign, and what the sign means where that depends on the quantity.
+/// A ratio with its sign, and the sign's meaning if that depends on the quantity.
 fn judged(ratio: &Ratio, says: Says, short: bool, style: Style) -> String {
     let figures = plain(&ratio_text(ratio, short), style.unicode);
     let meaning = if says == Says::Better && ratio.is_different() && !ratio.is_same() {
@@ -271,7 +271,7 @@ fn judged(ratio: &Ratio, says: Says, short: bool, style: Style) -> String {
     format!("{} {figures}{meaning}", marker(ratio, says))
 }
 
-/// `1.27x [1.24, 1.30]`; short `1.27x ±2.4%`; of one block the value alone.
+/// `1.27x [1.24, 1.30]`; short `1.27x ±2.4%`; with one block the value alone.
 fn ratio_text(ratio: &Ratio, short: bool) -> String {
     let value = format!("{}x", numbers::ratio(ratio.value));
     match (ratio.has_ends(), short) {

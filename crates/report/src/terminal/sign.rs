@@ -1,6 +1,6 @@
-//! Signs of marks. Tables are laid out with a private character of one column for each (Unicode 16, section
-//! 23.5), which becomes a sign, coloured where colours are, when the layout is done: escapes are no columns.
-//! Texts from elsewhere cannot hold such a character ([`crate::text::plain`]).
+//! Signs of marks. Tables are laid out with a private character of one column for each (Unicode 16, section 23.5),
+//! which is replaced by a sign, coloured if colours are on, after layout: escapes take no columns. Texts from elsewhere
+//! cannot contain such a character ([`crate::text::plain`]).
 
 use super::{GREEN, Style, YELLOW};
 use threadwise_document::{Mark, Ratio, Says};
@@ -8,7 +8,7 @@ use threadwise_document::{Mark, Ratio, Says};
 /// First of the private characters.
 const FIRST: u32 = 0xE000;
 
-/// What a sign looks like and whether the difference is to be welcomed.
+/// Appearance of a sign, and whether the difference is welcome.
 const SIGNS: [(char, char, Option<&str>); 6] = [
     ('▲', '^', Some(GREEN)),
     ('▲', '^', Some(YELLOW)),
@@ -23,9 +23,9 @@ pub fn is_private(c: char) -> bool {
     (FIRST..FIRST + SIGNS.len() as u32).contains(&u32::from(c))
 }
 
-/// The character that stands for a ratio's sign.
+/// The character that represents a ratio's sign.
 pub fn marker(ratio: &Ratio, says: Says) -> char {
-    // Colours say better and worse where that is known, else more and less.
+    // Colours mean better and worse if that is known, else more and less.
     let is_welcome = match says {
         Says::Better => ratio.meaning() == "better" || ratio.meaning() == "higher",
         _ => ratio.value > 1.0,
@@ -39,7 +39,7 @@ pub fn marker(ratio: &Ratio, says: Says) -> char {
     char::from_u32(FIRST + at).unwrap_or('?')
 }
 
-/// Signs for the private characters of a text.
+/// Replaces the private characters of a text by signs.
 pub fn painted(text: &str, style: Style) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,20 +1,20 @@
-//! A strip on a terminal: a line for each logical CPU, a letter for each stretch of time.
+//! A strip on a terminal: one line for each logical CPU, one letter for each stretch of time.
 
 use super::lines::{SMALL, columns, flow, wrap};
 use super::{DIM, Style};
 use threadwise_document::numbers::{counted, seconds};
 use threadwise_document::{Strip, strip::Piece};
 
-/// Least letters of a block on average, from which on bars stand between blocks.
+/// Least letters of a block on average for bars between blocks.
 const LEAST: usize = 3;
 
-/// A stretch of a line: a letter for columns from the first to the end, or what stands between two blocks.
+/// A stretch of a line: a letter for columns from the first to the end, or the bar between two blocks.
 enum Sign {
     Time(f64, f64),
     Bar,
 }
 
-/// The strip below its heading, no wider than the style: of each stretch of time the state that it had longest.
+/// The strip below its heading, no wider than the style: for each stretch of time the state that lasted longest.
 pub fn lines(title: &str, strip: &Strip, style: Style) -> Vec<String> {
     let names: Vec<String> = strip.cpus.iter().take(SMALL).map(|cpu| format!("CPU {cpu}")).collect();
     let label = names.iter().map(|name| columns(name)).max().unwrap_or(0) + 2;
@@ -50,8 +50,8 @@ fn used(strip: &Strip) -> impl Iterator<Item = (char, &'static str)> {
     strip.states.iter().enumerate().filter(move |(at, _)| occurs(*at)).map(|(_, state)| *state)
 }
 
-/// Which columns each sign of a line stands for. Pieces get room by their length, a sign at the least as long as
-/// there is any.
+/// Which columns each sign of a line represents. Pieces get room by their length, at least one sign as long as there is
+/// room.
 fn signs(pieces: &[Piece], room: usize) -> Vec<Sign> {
     let breaks = pieces.windows(2).filter(|pair| pair[0].0 != pair[1].0).count();
     let has_bars = room >= (breaks + 1) * (LEAST + 1);
@@ -73,7 +73,7 @@ fn signs(pieces: &[Piece], room: usize) -> Vec<Sign> {
     signs
 }
 
-/// The state that some columns of a row had longest; a space where nothing is known of them.
+/// The state that lasted longest in some columns of a row; a space if unknown.
 fn letter(strip: &Strip, row: u32, sign: &Sign) -> char {
     let Sign::Time(first, end) = sign else { return '|' };
     let times = strip.time_in(row, *first, *end);

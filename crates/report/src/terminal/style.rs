@@ -1,6 +1,6 @@
 //! What a terminal can show, and its colours (ECMA-48, Select Graphic Rendition).
 
-/// What the terminal can show.
+/// Capabilities of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
     /// ANSI colours.
@@ -24,7 +24,7 @@ pub(super) const RED: &str = "31";
 pub(super) const CYAN: &str = "36";
 
 impl Style {
-    /// A text in a colour, where there are colours.
+    /// A text in a colour, if colours are on.
     pub(super) fn paint(self, code: &str, text: &str) -> String {
         if self.color { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }

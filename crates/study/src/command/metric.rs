@@ -57,7 +57,7 @@ pub struct MetricSpec {
     pub unit: String,
     /// Whether more is better.
     pub better: Better,
-    /// How the values of several processes become one: where nobody says, the sum where more is better,
+    /// How the values of several processes are combined: by default the sum if more is better,
     /// the mean otherwise.
     pub combine: Combine,
     /// Where it is read from.

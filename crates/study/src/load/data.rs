@@ -135,7 +135,7 @@ fn explicit_blocks(groups: &mut [Group], block: u64) -> Result<Vec<Option<u64>>,
     let taken = |group: &mut Group| {
         let given: Vec<&str> = SIZES.into_iter().filter(|key| group.options.contains_key(*key)).collect();
         if given.len() > 1 {
-            let why = format!("{} both set the size of the data: keep one of them", given.join(" and "));
+            let why = format!("{} set the size of the data: keep one of them", given.join(" and "));
             return Err(LoadError::Override { option: given[0].to_owned(), why });
         }
         let of_factor = SIZES.iter().any(|key| group.levels.contains_key(*key));

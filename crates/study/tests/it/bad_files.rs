@@ -13,8 +13,8 @@ fn refusal(text: &str) -> String {
 #[test]
 fn heads() {
     for (text, message) in [
-        ("", "mine.toml:1:1: the key 'version' is missing; version = 1 is what this program reads"),
-        ("version = 2\nnew = 1\n", "mine.toml:1:11: version is 2, and this program reads version 1"),
+        ("", "mine.toml:1:1: the key 'version' is missing; add version = 1"),
+        ("version = 2\nnew = 1\n", "mine.toml:1:11: version is 2, but this program reads version 1"),
         ("version = \"1\"\n", "mine.toml:1:11: invalid type: string \"1\", expected a whole number"),
         ("version = 1\nname = \"x\"\n", "mine.toml:1:1: missing key 'engine'"),
         ("version = 1\nname = \"x", "mine.toml:2:10: invalid basic string, expected '\"'"),
@@ -74,7 +74,7 @@ const BODIES: &[(&str, &str)] = &[
     ),
     (
         "[options]\ndata = \"l2\"\n[factors]\ndata = [\"l2\"]\n[sweep]\n",
-        "mine.toml:8:8: 'data' is a factor and an option; keep one of them",
+        "mine.toml:8:8: 'data' is both a factor and an option; keep one of them",
     ),
     ("[design]\nrounds = 0\n[sweep]\n", "mine.toml:6:10: rounds is 0, and 1 to 100000 is allowed"),
     ("[design]\nlevel = 95\n[sweep]\n", "mine.toml:6:9: level is 95, and 0.5 to 0.9999 is allowed"),
@@ -147,7 +147,7 @@ const BODIES: &[(&str, &str)] = &[
     ),
     (
         "[sweep]\nsessions = [-1]\n",
-        "mine.toml:6:12: sessions of a sweep: -1 is no number of sessions; \"auto\" or a list such as [1, 2, 4] is allowed",
+        "mine.toml:6:12: sessions of a sweep: -1 is not a number of sessions; \"auto\" or a list such as [1, 2, 4] is allowed",
     ),
     (
         "[sweep]\nonly = { data = \"l2\" }\n",
@@ -199,6 +199,6 @@ fn columns_are_counted_in_characters() {
 fn an_unknown_preset_lists_the_known_ones() {
     assert_eq!(
         StudyFile::preset("placment").unwrap_err().to_string(),
-        "there is no preset 'placment': presets are placement, session-sweep, cached-reads, concurrent-inserts, smt-boots, locks, smt-off, log-buffer, log-buffer-memory, parallel-queries, parallel-workers, tpch-streams, mixed-load, pool, transaction, maxdop, bind, command, work-list, reload-schedule; a study definition's name ends in .toml"
+        "there is no preset 'placment': presets are placement, session-sweep, cached-reads, concurrent-inserts, smt-boots, locks, kernels, smt-off, log-buffer, log-buffer-memory, parallel-queries, parallel-workers, tpch-streams, mixed-load, pool, transaction, maxdop, bind, command, work-list, reload-schedule; a study definition's name ends in .toml"
     );
 }

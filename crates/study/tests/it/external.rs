@@ -48,9 +48,12 @@ fn what_cannot_be_is_refused_with_its_place() {
         ("arms = [\"a\", \"b\"]\n[external.expect]\na = { cpus = 0 }", "cpus is 0"),
         ("arms = [\"a\", \"b\"]\n[external.switch]\nc = [\"x\"]", "there is no arm 'c'"),
         ("arms = [\"a\", \"b\"]\n[external.switch]\na = []", "a list of a program and its arguments"),
-        ("arms = [\"a\", \"b\"]\n[design]\nblocks = 8", "blocks of [design] stands beside [external]"),
-        ("arms = [\"a\", \"b\"]\n[design]\nuntil = 0.02", "until stands beside [external]"),
-        ("arms = [\"a\", \"b\"]\n[sweep]\n", "[sweep] stands beside [external]"),
+        (
+            "arms = [\"a\", \"b\"]\n[design]\nblocks = 8",
+            "blocks of [design] cannot be combined with [external]",
+        ),
+        ("arms = [\"a\", \"b\"]\n[design]\nuntil = 0.02", "until cannot be combined with [external]"),
+        ("arms = [\"a\", \"b\"]\n[sweep]\n", "[sweep] cannot be combined with [external]"),
     ] {
         let error = refusal(&format!("{BODY}[external]\n{external}\n"));
         assert!(error.contains(why) && error.starts_with("mine.toml:"), "{external}: {error}");

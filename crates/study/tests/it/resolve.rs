@@ -307,7 +307,7 @@ fn a_preset_has_smaller_data_where_memory_is_small_and_a_user_is_refused() {
 fn the_size_of_the_data_is_given_once() {
     let asked = set(&[("data_mib", "300"), ("blocks", "5000")]);
     let error = preset(&small_guest(), &asked).unwrap_err().to_string();
-    assert_eq!(error, "blocks: blocks and data_mib both set the size of the data: keep one of them");
+    assert_eq!(error, "blocks: blocks and data_mib set the size of the data: keep one of them");
 }
 
 #[test]

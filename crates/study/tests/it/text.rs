@@ -27,7 +27,7 @@ fn other_texts_are_refused_with_their_place() {
     let newer = text.replace("version = 1\n", "version = 2\n");
     assert_eq!(
         from_toml(&newer).unwrap_err().to_string(),
-        "stored study:1:1: version is 2, and this program reads version 1"
+        "stored study:1:1: version is 2, but this program reads version 1"
     );
     let damaged = text.replace("level = 0.95", "level = \"high\"");
     assert!(from_toml(&damaged).unwrap_err().to_string().contains("expected f64"));

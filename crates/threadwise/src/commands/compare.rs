@@ -37,8 +37,8 @@ pub fn compare(args: &CompareArgs) -> Result<(), AppError> {
     }
     if args.fail_on_regression {
         return Err(AppError::Input(
-            "--fail-on-regression needs at least three studies a side: threadwise compare --before A1 A2 A3 --after B1 \
-             B2 B3 --fail-on-regression"
+            "--fail-on-regression needs at least three studies per side: threadwise compare --before A1 A2 A3 --after \
+             B1 B2 B3 --fail-on-regression"
                 .to_owned(),
         ));
     }

@@ -3,7 +3,7 @@
 pub mod args;
 mod meter;
 mod notes;
-mod serve;
+pub mod serve;
 mod sink;
 mod terminal;
 mod textfile;

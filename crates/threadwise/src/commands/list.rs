@@ -11,10 +11,11 @@ use threadwise_report::json::{self, ListEntry};
 use threadwise_study::Options;
 
 /// Workloads and what they do.
-const WORKLOADS: [(&str, &str); 8] = [
+const WORKLOADS: [(&str, &str); 9] = [
     ("logical-io", "cached reads of consecutive keys from a random start"),
     ("insert", "a few rows a transaction into one table, keys ascending or random"),
     ("index", "lookups or inserts in one index in memory with a spinlock, a queue lock, or no lock"),
+    ("kernels", "loops that need one resource each: issue width, caches, memory, a B-tree, a lock"),
     ("tpch", "the 22 queries of TPC-H, one after another or as streams, by degree of parallelism"),
     ("log-buffer", "records into one log buffer with a spinlock, a queue lock, or no lock"),
     ("transaction", "your statements from a file, one transaction after another on your own data"),
@@ -40,7 +41,7 @@ const NAME_WIDTH: usize = 18;
 const PRESETS: [(&str, &[&str]); 7] = [
     (
         "What do second threads and further cores add?",
-        &["placement", "cached-reads", "concurrent-inserts", "smt-off", "smt-boots"],
+        &["placement", "cached-reads", "concurrent-inserts", "kernels", "smt-off", "smt-boots"],
     ),
     ("How many sessions or connections?", &["session-sweep", "pool", "transaction"]),
     (

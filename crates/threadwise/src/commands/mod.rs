@@ -11,6 +11,7 @@ pub mod fleet;
 pub mod headroom;
 pub mod left;
 pub mod list;
+pub mod neighbours;
 pub mod probe;
 pub mod published;
 pub mod questions;

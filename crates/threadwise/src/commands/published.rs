@@ -115,7 +115,7 @@ mod tests {
             assert_eq!(named(name).unwrap().name, name);
         }
         let AppError::Input(why) = named("hyper-threading").unwrap_err() else { panic!("no bad input") };
-        assert!(why.contains("fits several") && why.contains("parallel-queries, work-list"), "{why}");
+        assert!(why.contains("matches several") && why.contains("parallel-queries, work-list"), "{why}");
         assert!(named("").is_err() && named("-").is_err());
     }
 

@@ -160,7 +160,7 @@ fn opening(job: &Job, topology: &Topology) -> Result<String, AppError> {
     }
     let plan = plan_block(&job.study, topology, 0).map_err(AppError::refused)?;
     let width = job.study.treatments.iter().map(|treatment| treatment.name.len()).max().unwrap_or(0);
-    text.push_str("Treatments (logical CPUs of the first block; every block draws others):\n");
+    text.push_str("Treatments (logical CPUs of the first block; every block has its own draw):\n");
     for (treatment, placement) in job.study.treatments.iter().zip(&plan.placements) {
         let streams = placement.sessions.iter().take(treatment.sessions as usize);
         let seats: Vec<String> = streams.map(ToString::to_string).collect();

@@ -31,11 +31,11 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// Looks until it is stopped, one line each, then prints a summary.
 pub fn watch(args: &WatchArgs) -> Result<(), AppError> {
     let topology = topology::live()?;
-    let cpus = chosen(&topology, args)?;
+    let cpus = chosen(&topology, args.cpus.as_ref())?;
     let stop = stop_flag()?;
     let lookers = Lookers::new(&cpus.iter().copied().collect()).map_err(probe::probe_error)?;
     let mut follower = Follower::new(&cpus);
-    say_what_is_looked_at(args, &topology, &cpus);
+    say_what_is_looked_at(&topology, &cpus, args.every);
     slow_clock(lookers.clock_read_ns()).iter().for_each(|line| output::tell(line));
     for _ in 0..FIRST_LOOKS {
         sleep(FIRST_EVERY, &stop);
@@ -64,9 +64,9 @@ pub fn watch(args: &WatchArgs) -> Result<(), AppError> {
 }
 
 /// The requested logical CPUs, or all allowed ones, thinned out evenly.
-fn chosen(topology: &Topology, args: &WatchArgs) -> Result<Vec<u32>, AppError> {
-    let cpus = whole::choose(topology, args.cpus.as_ref()).map_err(AppError::input)?;
-    match args.cpus {
+pub fn chosen(topology: &Topology, asked: Option<&CpuSet>) -> Result<Vec<u32>, AppError> {
+    let cpus = whole::choose(topology, asked).map_err(AppError::input)?;
+    match asked {
         None if cpus.len() > MOST_CPUS => {
             Ok((0..MOST_CPUS).map(|at| cpus[at * cpus.len() / MOST_CPUS]).collect())
         }
@@ -74,7 +74,8 @@ fn chosen(topology: &Topology, args: &WatchArgs) -> Result<Vec<u32>, AppError> {
     }
 }
 
-fn say_what_is_looked_at(args: &WatchArgs, topology: &Topology, cpus: &[u32]) {
+/// Says on stderr which logical CPUs are looked at, and how often.
+pub fn say_what_is_looked_at(topology: &Topology, cpus: &[u32], every_s: f64) {
     let set: CpuSet = cpus.iter().copied().collect();
     let allowed = topology.allowed().len();
     let left = match allowed - cpus.len() {
@@ -85,7 +86,7 @@ fn say_what_is_looked_at(args: &WatchArgs, topology: &Topology, cpus: &[u32]) {
         "looking at {} ({}){left}, every {}; Ctrl-C ends it",
         numbers::counted(cpus.len(), "logical CPU"),
         numbers::cpu_list(&set),
-        numbers::seconds(args.every),
+        numbers::seconds(every_s),
     ));
     if FREE_ADDS.is_none() {
         output::tell(
@@ -108,14 +109,16 @@ fn slow_clock(read_ns: f64) -> Option<String> {
     })
 }
 
-fn one(lookers: &Lookers, follower: &mut Follower, cpus: &[u32]) -> Result<(Look, Vec<Share>), AppError> {
+/// One look, judged.
+pub fn one(lookers: &Lookers, follower: &mut Follower, cpus: &[u32]) -> Result<(Look, Vec<Share>), AppError> {
     let pairs = follower.pairs();
     let look = lookers.look(cpus, &pairs, follower.test(&pairs)).map_err(probe::probe_error)?;
     let shares = follower.judge(&look);
     Ok((look, shares))
 }
 
-fn sleep(time: Duration, stop: &AtomicBool) {
+/// Sleeps, unless it is stopped.
+pub fn sleep(time: Duration, stop: &AtomicBool) {
     let until = Instant::now() + time;
     while !stop.load(Ordering::Relaxed) {
         let left = until.saturating_duration_since(Instant::now());

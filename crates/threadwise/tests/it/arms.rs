@@ -13,7 +13,7 @@ fn a_model_has_all_arms_and_nothing_is_switched() {
     for words in [
         "Results are from a model: nothing was switched.",
         "smt=system, turbo=off",
-        "SMT taken away against siblings that are only left idle (a mask): ",
+        "SMT disabled against siblings left idle by a mask: ",
         "Clocks, each arm against the first one: ",
     ] {
         assert!(said.stdout.replace("\n    ", " ").contains(words), "{words}\n{}", said.stdout);

@@ -291,7 +291,9 @@ fn one_boot_of_each_arm_is_said_to_be_confounded() {
                     ok(&lab, &["run", "--all", "--resume", "a.threadwise", "--no-html", "--arm", &arm]);
                 let words = said.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
                 assert!(
-                    words.contains("one boot each: confounded with everything else that a boot changes"),
+                    words.contains(
+                        "one boot each, so the arm is confounded with everything else that a boot changes"
+                    ),
                     "{}",
                     said.stdout
                 );

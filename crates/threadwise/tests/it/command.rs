@@ -134,11 +134,12 @@ fn what_a_file_names_runs_only_when_it_is_allowed() {
         plan.stdout
     );
     let terms =
-        "  one process a treatment; headline elapsed; at most 3600 s a command; exit code 0 is a success\n";
+        "  one process per treatment; headline elapsed; at most 3600 s a command; exit code 0 is a success\n";
     assert!(plan.stdout.contains(terms), "{}", plan.stdout);
     let more = ["--each=session", "--set=timeout_s=5", "--set=success=0,3", "--headline=n"];
     let plan = lab.ok(&[&["run", "mine.toml", "--plan"][..], &more].concat());
-    let terms = "  one process a session; headline n; at most 5 s a command; exit codes 0, 3 are a success\n";
+    let terms =
+        "  one process per session; headline n; at most 5 s a command; exit codes 0, 3 are a success\n";
     assert!(plan.stdout.contains(terms), "{}", plan.stdout);
     assert_eq!((marker.exists(), lab.files()), (false, vec!["mine.toml".to_owned()]));
     // A command of the command line does not allow those of the file.

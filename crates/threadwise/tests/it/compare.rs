@@ -123,7 +123,7 @@ fn what_is_neither_shown_nor_excluded_ends_with_5() {
     for part in [
         "threadwise: undecided: whether rows/s of ",
         "the smallest change of ",
-        " more studies a side show one of 3%",
+        " more studies per side show one of 3%",
     ] {
         assert!(said.stderr.contains(part), "{part}: {}", said.stderr);
     }
@@ -153,7 +153,8 @@ fn no_change_ends_with_0_also_in_pairs() {
     // Two studies alone: a ratio without a claim.
     let shown = lab.ok(&["compare", "--all", "a0", "b0"]).stdout;
     assert!(
-        shown.contains("One study a side cannot show whether anything changed") && shown.contains("unpaired"),
+        shown.contains("One study per side cannot show whether anything changed")
+            && shown.contains("unpaired"),
         "{shown}"
     );
     let value = json(&lab.ok(&["compare", "a0", "b0", "--json"]).stdout);
@@ -186,7 +187,7 @@ fn what_cannot_be_compared_is_refused_in_one_line() {
         (&["compare", "--all", "a0"][..], "needs two result files or more"),
         (&["compare"], "needs two result files or more"),
         (&["compare", "--card"], "--card needs a result file"),
-        (&["compare", "--all", "a0", "b0", "--fail-on-regression"], "needs at least three studies a side"),
+        (&["compare", "--all", "a0", "b0", "--fail-on-regression"], "needs at least three studies per side"),
         (&["compare", "--all", "--before", "a0", "a1", "--after", "b0", "a0"], "a0 is given twice"),
         (
             &["compare", "--all", "--before", "a0", "a1", "--after", "b0", "copy"],

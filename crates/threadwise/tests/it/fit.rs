@@ -33,7 +33,7 @@ fn a_law_of_figures_holds_what_they_were_made_with() {
     ]);
     // Lines are cut to the terminal's width.
     let words = said.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("second threads of cores pay up to 16 sessions"), "{words}");
+    assert!(words.contains("second threads of cores pay off up to 16 sessions"), "{words}");
     assert!(words.contains("of the largest point; extrapolated"), "{words}");
     let json = lab.ok(&["fit", "sweep.csv", "--predict", "8c1t", "--json"]);
     let json: Value = serde_json::from_str(&json.stdout).unwrap();
@@ -129,7 +129,7 @@ fn what_cannot_be_fitted_is_refused_in_one_line() {
         (&["fit", "--all", "nan.csv"], "line 3, throughput: 'NaN' is not a number above 0"),
         (&["fit", "--all", "bytes"], "neither a result file nor text"),
         (&["fit", "--all", "absent.csv"], "absent.csv: No such file"),
-        (&["fit", "--all", "two.csv", "--predict", "8"], "'8' is no shape of a machine"),
+        (&["fit", "--all", "two.csv", "--predict", "8"], "'8' is not a machine shape"),
         (&["fit", "--all", "two.csv", "--html", "two.csv"], "exists and is not overwritten"),
     ] {
         let said = lab.run(args);

@@ -174,7 +174,7 @@ fn a_boot_is_measured_once_where_the_plan_asks_for_it() {
     assert_eq!(on_boot(&lab, "n1.1", 1).code, Some(0));
     let same = on_boot(&lab, "n1.2", 1);
     assert_eq!(
-        (same.code, same.stderr.contains("has measured n1.1 already")),
+        (same.code, same.stderr.contains("has already measured n1.1")),
         (Some(3), true),
         "{}",
         same.stderr

@@ -165,6 +165,7 @@ fn every_command_line_in_texts_names_commands_and_options_that_there_are() {
         ("fleet", &["plan", "submit", "status", "collect", "report", "cell"][..]),
         ("engine", &["add", "list", "remove"]),
         ("smt", &["off", "on", "restore", "status"]),
+        ("probe", &["spins"]),
     ] {
         for sub in subs {
             let more = options_of(&lab, &[command, sub]).unwrap_or_else(|| panic!("no {command} {sub}"));

@@ -65,7 +65,7 @@ fn one_is_shown_on_a_terminal_as_json_and_as_a_page() {
         assert!(text.contains(part), "{part} in {text}");
     }
     let queries = lab.ok(&["published", "--all", "parallel-queries"]).stdout;
-    assert!(queries.contains("No command can redo yet"), "{queries}");
+    assert!(queries.contains("No command can repeat yet"), "{queries}");
     let page = std::fs::read_to_string(lab.path().join("w.html")).unwrap();
     assert!(page.contains("15:07 min") && page.contains("</html>") && !page.contains("src=\"http"));
     let again = lab.run(&["published", "--all", "work-list", "--html", "w.html"]);
@@ -109,7 +109,7 @@ fn a_report_ends_with_theirs_beside_yours() {
     let said = lab.run(&args);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     let text = lab.ok(&["report", "--all", "s.threadwise"]).stdout;
-    let table = text.find("Theirs beside yours").unwrap_or_else(|| panic!("{text}"));
+    let table = text.find("Published and measured ratios").unwrap_or_else(|| panic!("{text}"));
     let section = &text[table..];
     for part in [
         "core-of-two-threads",
@@ -122,7 +122,9 @@ fn a_report_ends_with_theirs_beside_yours() {
         assert!(section.contains(part), "{part} in {section}");
     }
     assert!(text[..table].ends_with("SIMULATED · "), "{text}");
-    assert!(std::fs::read_to_string(lab.path().join("s.html")).unwrap().contains("Theirs beside yours"));
+    assert!(
+        std::fs::read_to_string(lab.path().join("s.html")).unwrap().contains("Published and measured ratios")
+    );
 
     let report = json(&lab.ok(&["report", "s.threadwise", "--json"]).stdout);
     let row = &report["published"]["rows"][0];

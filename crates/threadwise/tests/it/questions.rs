@@ -98,7 +98,7 @@ fn a_load_of_fixed_time_is_judged_by_its_metric() {
             &["--headline", "p98"][..],
             "option 'headline': there is no metric 'p98'; there are: elapsed, n, p99",
         ),
-        (&["--set", "headline=n"], "--set headline=n: give --headline n"),
+        (&["--set", "headline=n"], "--set headline=n: use --headline n"),
     ] {
         let said = lab.run(&[&["run", "--all", "command"][..], &same, &["x"], &p99, options, &load].concat());
         assert_eq!(said.code, Some(2), "{}", said.stderr);
@@ -198,7 +198,7 @@ fn prices_are_put_beside_what_was_measured() {
         (&["--price-hour=-1"][..], "not a price"),
         (&["--price-hour", "nan"], "not a price"),
         (&["--licence-hour", "1"], "--licence-per"),
-        (&["--price-hour", "0"], "nothing costs anything"),
+        (&["--price-hour", "0"], "there is no price"),
     ] {
         let said = lab.run(&[&["report", "--all", "s.threadwise"][..], args].concat());
         assert_eq!(said.code, Some(2), "{args:?}: {}", said.stderr);

@@ -48,7 +48,7 @@ fn what_was_left_below_a_folder_is_recovered_and_a_mistyped_name_is_reported() {
     let asked = lab.run(&["reload", "--recover", "--dry-run", "data"]);
     is(&asked, 0, &["data/sub/deep/a.db: would be recovered"]);
     assert!(Connection::open(&path).unwrap().execute("DELETE FROM data", []).is_err(), "it is as it was");
-    is(&lab.run(&["reload", "--recover", "data"]), 0, &["data/sub/deep/a.db: put back as it was"]);
+    is(&lab.run(&["reload", "--recover", "data"]), 0, &["data/sub/deep/a.db: restored"]);
     assert_eq!(Connection::open(&path).unwrap().execute("DELETE FROM data", []).unwrap(), 100);
     for name in ["dat", "data/absent.db"] {
         let before = fs::metadata(&path).unwrap().mtime_nsec();

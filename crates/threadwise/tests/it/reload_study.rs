@@ -27,7 +27,7 @@ fn a_plan_shows_recipe_list_and_jobs() {
         assert!(text.contains(part), "no '{part}' in\n{text}");
     }
     assert!(text.contains("recipe sqlite: ") && text.contains("the largest first, from one queue"), "{text}");
-    assert!(text.contains("does the whole list once in a block"), "{text}");
+    assert!(text.contains("processes the whole list once in a block"), "{text}");
     assert!(!text.contains("Commands:") && !text.contains("all j2"), "{text}");
     let other = plan(&lab, &["work-list", "--set", "order=given", "--set", "cold=no", "--set", "settle_s=0"]);
     assert!(other.contains("in the order of the list") && other.contains("pause 0 s"), "{other}");

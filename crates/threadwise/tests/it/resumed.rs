@@ -88,7 +88,7 @@ fn what_has_to_be_given_again_is_in_the_help() {
     let help = Lab::new().ok(&["run", "--help-all"]).stdout;
     let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        words.contains("--allow-busy, --data-dir, --budget and, where it runs commands, --allow-commands"),
+        words.contains("--allow-busy, --data-dir, --budget and, if it runs commands, --allow-commands"),
         "{words}"
     );
 }

@@ -99,7 +99,7 @@ fn files_that_cannot_be_transactions_are_refused_with_their_line() {
         &["pool", "--all", "--transaction", "page.sql", "--engine", "postgres"],
         "postgres://USER@HOST/DATABASE",
     );
-    refused(&["run", "--all", "placement", "--transaction", "page.sql"], "workload logical-io");
+    refused(&["run", "--all", "placement", "--transaction", "page.sql"], "workload is logical-io");
     refused(&["run", "--all", "transaction", "--engine-option", &database], "--transaction FILE.sql");
     assert_eq!(lab.files(), ["page.sql", "shop.db"]);
 }

@@ -32,7 +32,7 @@ fn a_command_that_always_takes_the_same_time_is_not_judged_by_its_duration() {
     let (command, scope, analysis) = said(&study, &runs);
     assert!(
         command[0].starts_with(
-            "Not judged: every run takes 1.00 s, wherever it runs (medians of treatments are alike to <0.1%)."
+            "Not judged: every run takes 1.00 s, wherever it runs (medians of treatments differ by at most <0.1%)."
         ),
         "{command:?}"
     );

@@ -40,7 +40,7 @@ pub fn document(change: &Change<'_>, program_version: &str) -> Document {
     }
 }
 
-/// The answer, and what to do where there is none.
+/// The answer, and what to do if there is none.
 pub fn answer(change: &Change<'_>) -> Vec<Finding> {
     if !change.can_tell() {
         return cannot_tell(change);
@@ -52,7 +52,7 @@ pub fn answer(change: &Change<'_>) -> Vec<Finding> {
         found.filter(|changed| !changed.is_regression).collect()
     };
     let (worse, same, open) = (change.regressions(), those(Said::Same), those(Said::Undecided));
-    // What is shown, regressions first.
+    // Results that are shown, regressions first.
     let mut heads = vec![(format!("It got worse: {} of {all} by {margin} or more", worse.len()), worse)];
     for (said, words) in [
         (Said::Worse, "worse by less"),
@@ -74,7 +74,7 @@ pub fn answer(change: &Change<'_>) -> Vec<Finding> {
             false => line(prose!("No change is shown: {} of {} are undecided.", open.len(), all), &open),
         });
     }
-    let undecided = "Undecided, more studies a side decide it".to_owned();
+    let undecided = "Undecided, more studies per side decide it".to_owned();
     let reach = reach_words(change, &open).map(|words| prose!("{}.", numbers::capital(&words)));
     let reach = reach.map(|text| line(text, &open));
     if same.len() < change.treatments.len() {
@@ -87,7 +87,7 @@ pub fn answer(change: &Change<'_>) -> Vec<Finding> {
 }
 
 /// The smallest change that the studies could have shown of some treatments, and how many more would show the margin:
-/// of the one of which they could have shown least.
+/// for the treatment with the least power.
 pub fn reach_words(change: &Change<'_>, open: &[&Changed<'_>]) -> Option<String> {
     let reaches = open.iter().filter_map(|changed| Some((*changed, changed.reach?)));
     let (widest, reach) = reaches.max_by(|one, other| f64::total_cmp(&one.1.smallest, &other.1.smallest))?;
@@ -100,9 +100,9 @@ pub fn reach_words(change: &Change<'_>, open: &[&Changed<'_>]) -> Option<String>
     let more = reach.studies.map(|studies| studies.saturating_sub(fewest).max(1));
     let more = more.map(|more| {
         let what = match (more, change.is_paired) {
-            (1, false) => "study a side shows",
+            (1, false) => "study per side shows",
             (1, true) => "pair shows",
-            (_, false) => "studies a side show",
+            (_, false) => "studies per side show",
             (_, true) => "pairs show",
         };
         format!("about {more} more {what} one of {margin}")
@@ -118,7 +118,7 @@ pub fn reach_words(change: &Change<'_>, open: &[&Changed<'_>]) -> Option<String>
     ))
 }
 
-/// What keeps the studies from telling, and what would.
+/// Obstacles to an answer, and how to remove them.
 fn cannot_tell(change: &Change<'_>) -> Vec<Finding> {
     let obstacles = change.obstacles.iter().enumerate().map(|(at, obstacle)| match at {
         0 => prose!("These studies cannot tell whether it changed: {}.", obstacle),
@@ -159,7 +159,7 @@ fn treatments(change: &Change<'_>) -> Vec<Block> {
     blocks
 }
 
-/// A row a treatment or comparison, with the interval that decides.
+/// One row per treatment or comparison, with the interval that decides.
 fn table(what: &str, changes: &[Changed<'_>], change: &Change<'_>, says: Says) -> Table {
     let row = |changed: &Changed<'_>| {
         let decisive = changed.ratio.decisive();
@@ -187,23 +187,23 @@ fn table(what: &str, changes: &[Changed<'_>], change: &Change<'_>, says: Says) -
     Table::new("", columns, changes.iter().map(row))
 }
 
-/// What intervals are made of and what is called a regression.
+/// What intervals are made of, and the definition of a regression.
 fn method(change: &Change<'_>) -> Prose {
     let (before, after) = (change.studies_before, change.studies_after);
     let (count, test) = match change.is_paired {
         true => (counted(before as usize, "pair"), "Student's t over the differences of pairs"),
         false if (before, after) == (1, 1) => {
             return prose!(
-                "Of one study a side the interval is made from the blocks of both, unpaired: each is one boot at one time. It \
-                 says how well these two studies know their rates, not how far another hour would be off."
+                "With one study per side the interval is made from the blocks of both, unpaired: each is one boot at \
+                 one time. It says how well these two studies know their rates, not how far another hour would be off."
             );
         }
         false => (format!("{before} before and {after} after"), "Welch's t over studies"),
     };
     prose!(
-        "The study is the unit ({}): {}, of the means over blocks of the logarithm, adjusted for all treatments together \
-         (Holm), comparisons likewise. Margin {}. A regression is shown to be worse and lies by the margin or more on the \
-         worse side.",
+        "The study is the unit ({}): {}, of the means over blocks of the logarithm, adjusted for all treatments \
+         together (Holm), comparisons likewise. Margin {}. A regression is shown to be worse, and is worse by the \
+         margin or more.",
         count,
         test,
         numbers::set_percent(change.margin)

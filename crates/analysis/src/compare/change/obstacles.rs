@@ -1,4 +1,4 @@
-//! What keeps studies from being compared, what keeps a claim of a change from being made, and what a reader must know.
+//! Obstacles to a comparison and to a claim of a change, and cautions for the reader.
 
 use crate::compare::aspects::{Aspect, Part, apart};
 use crate::compare::rates::Quantity;
@@ -6,8 +6,8 @@ use crate::{Direction, Facts, validity};
 use threadwise_document::numbers::counted;
 use threadwise_study::Treatment;
 
-/// Fewest studies a side, or pairs, that a change is claimed from: of two the t interval is too wide to be of use, and one
-/// has none.
+/// Fewest studies per side, or pairs, for a claim: with two the t interval is too wide to be useful, and with one there
+/// is none.
 pub const MIN_STUDIES: usize = 3;
 
 /// The studies of both sides, in the order in which they were given.
@@ -17,7 +17,7 @@ pub struct Sides<'a, 's> {
     pub before: &'s [Facts<'a>],
     /// After.
     pub after: &'s [Facts<'a>],
-    /// Whether the first of one side belongs to the first of the other, and so on.
+    /// Whether the studies of both sides are pairs, in order.
     pub is_paired: bool,
 }
 
@@ -31,11 +31,11 @@ impl<'a> Sides<'a, '_> {
 /// Studies of a side that all begin within this many seconds share an hour.
 const ONE_HOUR_S: i64 = 3600;
 
-/// What all studies of both sides are compared by.
+/// The quantity that all studies of both sides are compared by.
 ///
 /// # Errors
-/// Why they cannot be, in one line: a side is empty, pairs are not of equal number, a study is given twice, engines or workloads differ, or a study does
-/// not have the metric.
+/// Why there is none, in one line: a side is empty, pairs are unequal in number, a study is given twice, engines or
+/// workloads differ, or a study does not have the metric.
 pub fn check(sides: Sides<'_, '_>, metric: Option<&str>) -> Result<Quantity, String> {
     let all = sides.all();
     let [before, after] = [sides.before.len(), sides.after.len()];
@@ -78,8 +78,8 @@ pub fn check(sides: Sides<'_, '_>, metric: Option<&str>) -> Result<Quantity, Str
     };
     if let Some(fixed) = all.iter().filter(|_| metric.is_none()).find(takes_a_fixed_time) {
         return Err(format!(
-            "{} is of a command that always takes the same time, which says nothing by its duration: name by --metric what is \
-             compared; it has: {}",
+            "{} is of a command that always takes the same time, so its duration says nothing: name another metric by \
+             --metric; it has: {}",
             fixed.source,
             known(fixed)
         ));
@@ -96,8 +96,8 @@ pub fn check(sides: Sides<'_, '_>, metric: Option<&str>) -> Result<Quantity, Str
     }
 }
 
-/// Why nothing of two studies is the same work: no treatment that both have is alike in both, and what tells them apart.
-/// Two commands are measured in one study, where they take turns.
+/// Why two studies have no work in common: no treatment is alike in both, and what distinguishes them. Two commands are
+/// measured in one study, where they take turns.
 fn other_work(one: &Facts<'_>, other: &Facts<'_>) -> Option<String> {
     let known = one.study.treatments.iter();
     let common: Vec<(&Treatment, &Treatment)> =
@@ -125,7 +125,7 @@ fn is_same_study(one: &Facts<'_>, other: &Facts<'_>) -> bool {
     (!one.source.is_empty() && one.source == other.source) || (is_copy && one.analysis.blocks > 0)
 }
 
-/// What keeps a claim from being made, one line each.
+/// Obstacles to a claim, one per line.
 pub(super) fn obstacles(sides: Sides<'_, '_>, aspects: &[Aspect]) -> Vec<String> {
     let all = sides.all();
     let [before, after] = [sides.before.len(), sides.after.len()];
@@ -133,7 +133,9 @@ pub(super) fn obstacles(sides: Sides<'_, '_>, aspects: &[Aspect]) -> Vec<String>
         true => format!("there are {} of at least {MIN_STUDIES}", counted(before, "pair")),
         false => {
             let studies = if before == 1 { "study" } else { "studies" };
-            format!("there are {before} {studies} before and {after} after, of at least {MIN_STUDIES} a side")
+            format!(
+                "there are {before} {studies} before and {after} after, of at least {MIN_STUDIES} per side"
+            )
         }
     };
     let is_short = before.min(after) < MIN_STUDIES;
@@ -162,7 +164,7 @@ pub(super) fn obstacles(sides: Sides<'_, '_>, aspects: &[Aspect]) -> Vec<String>
     lines.into_iter().flatten().collect()
 }
 
-/// What a reader must know of a comparison that is made, one line each.
+/// Cautions about a comparison that is made, one per line.
 pub(super) fn cautions(sides: Sides<'_, '_>, aspects: &[Aspect], direction: Direction) -> Vec<String> {
     let is_within = |aspect: &&Aspect| {
         matches!(aspect.part, Part::System | Part::Study | Part::Program)
@@ -178,7 +180,7 @@ pub(super) fn cautions(sides: Sides<'_, '_>, aspects: &[Aspect], direction: Dire
     };
     let is_simulated = sides.all().iter().any(Facts::is_simulated);
     let lines = [
-        is_simulated.then(|| "some figures come from a model, not from a machine".to_owned()),
+        is_simulated.then(|| "some figures are from a model, not from a machine".to_owned()),
         names(aspects, is_within).map(|names| format!("studies of one side differ in {names}")),
         (!sides.is_paired && is_apart).then(|| format!("{did} counts as a change: run the sides in turns")),
         (direction == Direction::Neither).then(|| {
@@ -188,7 +190,7 @@ pub(super) fn cautions(sides: Sides<'_, '_>, aspects: &[Aspect], direction: Dire
     lines.into_iter().flatten().collect()
 }
 
-/// Names of some aspects; `None` of none.
+/// Names of some aspects; `None` without any.
 fn names(aspects: &[Aspect], is_meant: impl Fn(&&Aspect) -> bool) -> Option<String> {
     let names: Vec<&str> = aspects.iter().filter(is_meant).map(|aspect| aspect.name.as_str()).collect();
     (!names.is_empty()).then(|| names.join(", "))
@@ -219,7 +221,7 @@ fn are_in_turns(sides: Sides<'_, '_>) -> bool {
     })
 }
 
-/// Seconds from the first to the last start of some studies; `None` where a date is not known.
+/// Seconds from the first to the last start of some studies; `None` if a date is unknown.
 fn span_s(side: &[Facts<'_>]) -> Option<i64> {
     let starts: Option<Vec<i64>> = side.iter().map(|facts| unix_s(facts.created_utc)).collect();
     let starts = starts?;

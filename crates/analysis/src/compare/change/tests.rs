@@ -113,11 +113,11 @@ fn nothing_and_better_and_undecided_are_told_apart() {
     wide.1[0] = Made::new(1, 1.2, 1.0);
     changed(&wide, false, |_, answer| {
         assert_eq!(answer[0], "No change is shown: 2 of 2 treatments are undecided.");
-        assert!(answer[1].starts_with("Undecided, more studies a side decide it: A 1.0"), "{answer:?}");
+        assert!(answer[1].starts_with("Undecided, more studies per side decide it: A 1.0"), "{answer:?}");
         assert!(
             answer[2].starts_with("The smallest change of A that these studies could have shown is 0.")
                 && answer[2].contains("x; about ")
-                && answer[2].ends_with(" more studies a side show one of 3%."),
+                && answer[2].ends_with(" more studies per side show one of 3%."),
             "{answer:?}"
         );
     });
@@ -219,7 +219,7 @@ fn too_few_studies_cannot_tell() {
     before.truncate(2);
     changed(&(before, after), false, |change, answer| {
         assert!(change.obstacles[0].starts_with(
-            "there are 2 studies before and 3 after, of at least 3 a side, and studies of one machine"
+            "there are 2 studies before and 3 after, of at least 3 per side, and studies of one machine"
         ));
         assert!(
             answer[0].starts_with("These studies cannot tell whether it changed: there are 2 studies before"),

@@ -64,7 +64,7 @@ fn a_slow_first_half_is_a_finding() {
         finding.starts_with("Warm-up is too short for b: second halves of its slices are 14%"),
         "{finding}"
     );
-    assert!(finding.contains("faster than first ones, relative to the baseline"), "{finding}");
+    assert!(finding.contains("faster than first halves, relative to the baseline"), "{finding}");
     assert!(finding.contains("its ratio is too low by about half of that"), "{finding}");
     assert!(paragraph.contains("the largest of 2 treatments"), "{paragraph}");
     // A baseline that is slow at first shows the other way round.

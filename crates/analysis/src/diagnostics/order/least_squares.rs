@@ -1,10 +1,10 @@
-//! What slices after each treatment were like, adjusted for round and treatment: least squares of round + treatment +
-//! predecessor in one block, of values that are pulled in to a multiple of their scale until they stay.
+//! Effect of each treatment on the slices after it, adjusted for round and treatment: least squares of round +
+//! treatment + predecessor in one block, with outliers pulled in to a multiple of their scale until the fit is stable.
 //!
-//! Sources: Jones and Kenward, *Design and Analysis of Cross-Over Trials*; Montgomery, *Design and Analysis of Experiments*,
-//! ch. 10 (least squares), with rounds taken out by the deviations from their means; Golub, Van Loan, *Matrix Computations*,
-//! 4.2 (Cholesky); Huber, *Robust Statistics* (1981), 7.8. Single slices that something else stopped would decide
-//! otherwise, and since a slice can be stopped but not sped up, means over few blocks would be skewed.
+//! Sources: Jones and Kenward, *Design and Analysis of Cross-Over Trials*; Montgomery, *Design and Analysis of
+//! Experiments*, ch. 10 (least squares), with rounds taken out by the deviations from their means; Golub, Van Loan,
+//! *Matrix Computations*, 4.2 (Cholesky); Huber, *Robust Statistics* (1981), 7.8. Without this, single interrupted
+//! slices would decide, and since a slice can be stopped but not sped up, means over few blocks would be skewed.
 
 /// A slice that counts, in the order of execution.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,27 +19,27 @@ pub struct OrderedSlice {
     pub log_rate: f64,
 }
 
-/// A residual beyond so many standard deviations of its treatment, estimated by the median, is pulled in to that.
+/// A residual beyond this many standard deviations of its treatment, estimated by the median, is pulled in to it.
 const MOST_SDS: f64 = 2.5;
 
-/// Fits until the pulled values stay, at most.
+/// Most fits until the pulled values are stable.
 const FITS: usize = 12;
 
 /// Fits from whose residuals standard deviations are estimated.
 const SCALED_FITS: usize = 3;
 
-/// Values that move by less than this share of a standard deviation stay.
+/// Values that move by less than this share of a standard deviation are stable.
 const STAYS: f64 = 0.02;
 
 /// Standard deviation of a normal distribution over its median absolute deviation.
 const SD_OF_MAD: f64 = 1.4826;
 
-/// For each treatment, by index, the effect on ln(rate) of being after it, less the mean effect of being after one
-/// of the others that were predecessors in this block, adjusted for round and treatment. Slices without a
-/// predecessor take no part. The slices are in the order of execution.
+/// For each treatment, by index, the effect on ln(rate) of being after it, less the mean effect of being after one of
+/// the others that were predecessors in this block, adjusted for round and treatment. Slices without a predecessor are
+/// left out. The slices are in the order of execution.
 ///
-/// Degenerate cases: `None` for a treatment that no slice came after, and for all where round, treatment and
-/// predecessor cannot be told apart, or where fewer than two were predecessors.
+/// Degenerate cases: `None` for a treatment that no slice came after, and for all if round, treatment and predecessor
+/// cannot be separated, or fewer than two were predecessors.
 pub fn contrasts(slices: &[OrderedSlice], treatments: usize) -> Vec<Option<f64>> {
     let unknown = vec![None; treatments];
     let Some(design) = Design::new(slices, treatments) else { return unknown };
@@ -81,8 +81,8 @@ fn robust(design: &Design, slices: &[&OrderedSlice], treatments: usize) -> Vec<O
     design.after(&fit)
 }
 
-/// Standard deviation of each treatment's residuals by their median, at least half of that of all: few residuals may
-/// be small by chance. Empty where the fit leaves none.
+/// Standard deviation of each treatment's residuals by their median, at least half of that of all, since few residuals
+/// may be small by chance. Empty if the fit leaves none.
 fn scales(
     design: &Design,
     slices: &[&OrderedSlice],
@@ -104,7 +104,7 @@ fn scales(
     sizes.into_iter().map(|mut sizes| scale * middle(&mut sizes).max(least)).collect()
 }
 
-/// The upper one of the values in the middle; 0 without values.
+/// The upper median; 0 without values.
 fn middle(values: &mut [f64]) -> f64 {
     let at = values.len() / 2;
     if values.is_empty() { 0.0 } else { *values.select_nth_unstable_by(at, f64::total_cmp).1 }
@@ -113,12 +113,12 @@ fn middle(values: &mut [f64]) -> f64 {
 /// A pivot below this share of its column's own sum of squares is rounding.
 const LEAST_PIVOT: f64 = 1e-9;
 
-/// Where an effect stands in the equations.
+/// Index of an effect in the equations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Column {
     /// It does not occur.
     Absent,
-    /// The others are relative to it.
+    /// The reference of the others.
     Reference,
     Number(usize),
 }
@@ -132,7 +132,7 @@ impl Column {
     }
 }
 
-/// What is fitted: which slice has which effects.
+/// Design of the fit: which slice has which effects.
 struct Design {
     /// For each slice its round, counted from 0 without gaps, and the columns of its treatment and predecessor.
     slices: Vec<(usize, [Option<usize>; 2])>,
@@ -153,7 +153,7 @@ struct Fit {
 }
 
 impl Design {
-    /// Of the slices that have a predecessor, in the order of execution; `None` where the effects cannot be told apart.
+    /// From the slices that have a predecessor, in the order of execution; `None` if the effects cannot be separated.
     fn new(slices: &[OrderedSlice], treatments: usize) -> Option<Self> {
         let mut columns = [vec![Column::Absent; treatments], vec![Column::Absent; treatments]];
         let (mut size, mut rows, mut rounds) = (0, Vec::with_capacity(slices.len()), Vec::new());
@@ -182,7 +182,7 @@ impl Design {
         Some(design)
     }
 
-    /// XᵀX of deviations from the rounds' means, in rows.
+    /// XᵀX of deviations from the rounds' means, by row.
     fn normal_matrix(&self) -> Vec<f64> {
         let mut matrix = vec![0.0; self.size * self.size];
         for round in self.slices.chunk_by(|one, next| one.0 == next.0) {
@@ -236,7 +236,7 @@ impl Design {
         means
     }
 
-    /// Solves for a right side, in its place.
+    /// Solves for a right side, in place.
     fn solve(&self, right: &mut [f64]) {
         let row = |at: usize| &self.factor[at * self.size..(at + 1) * self.size];
         for at in 0..self.size {
@@ -261,7 +261,7 @@ impl Design {
     }
 }
 
-/// Cholesky's decomposition of a matrix in rows; `None` where a column is a combination of others.
+/// Cholesky's decomposition of a matrix in rows; `None` if a column is a combination of others.
 fn decomposed(mut matrix: Vec<f64>, size: usize) -> Option<Vec<f64>> {
     for row in 0..size {
         let (done, rest) = matrix.split_at_mut(row * size);

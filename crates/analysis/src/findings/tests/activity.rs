@@ -102,7 +102,7 @@ fn few_samples_tell_nothing() {
     let findings = verdict_of(&study, &runs);
     assert_eq!(
         of_kind(&findings, "waits"),
-        "Waits: too few samples to tell: at most 23 of a treatment in 8 blocks, and 100 in 2 blocks are needed."
+        "Waits: too few samples: at most 23 of a treatment in 8 blocks, and 100 in 2 blocks are needed."
     );
 }
 
@@ -119,8 +119,8 @@ fn spins_are_reported_with_the_gap_of_their_clock() {
     }
     assert_eq!(
         of_kind(&verdict_of(&study, &runs), "locks"),
-        "Spins per row: A 0.01001 [0.01000, 0.01002]; P 5.156 [5.151, 5.161]. Against the baseline: P 515.1x [514.3, 516.0]. \
-         Cycles a spin: unknown, the clock was not measured: the study has no probe."
+        "Spins per row: A 0.01001 [0.01000, 0.01002]; P 5.156 [5.151, 5.161]. Against the baseline: P 515.1x [514.3, \
+         516.0]. Cycles per spin: unknown, the clock was not measured: the study has no probe."
     );
 }
 
@@ -180,10 +180,9 @@ fn a_server_that_was_not_pinned_is_reported_first() {
     let findings = noted(&notes);
     assert_eq!(
         findings[0].text(),
-        "Trust: server not pinned: it runs on another machine, so placements say nothing about the server: \
-         ratios between them are those of its clients, and of chance. \
-         Memory placed earlier: one server for the study (restart=study), \
-         so ratios are those of where threads run, on memory that was placed before."
+        "Trust: server not pinned: it runs on another machine, so placements say nothing about the server: ratios \
+         between them are due to its clients or to chance. Memory placed earlier: one server for the study \
+         (restart=study), so ratios show where threads run, on memory that was placed before."
     );
     assert_eq!(noted(&notes[1..2])[0].kind, "advice");
 }

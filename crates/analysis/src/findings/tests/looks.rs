@@ -54,7 +54,7 @@ fn where_all_was_clear_that_is_all() {
     assert_eq!(text(&found([0.998, 0.001, 0.001, 0.0, 0.0])), short);
     assert_eq!(text(&found([1.0, 0.0, 0.0, 0.0, 0.0])), short.replace("99.8%", "100%"));
     let one = Looks { cpus: vec![3], ..found([0.995, 0.0, 0.005, 0.0, 0.0]) };
-    assert_eq!(text(&one), "Logical CPU 3 had its core for itself in 99.5% of 640 looks before slices.");
+    assert_eq!(text(&one), "Logical CPU 3 had its core to itself in 99.5% of 640 looks before slices.");
 }
 
 #[test]
@@ -62,8 +62,8 @@ fn what_happened_is_told_with_its_share_and_stretches() {
     assert_eq!(
         text(&found([0.62, 0.24, 0.10, 0.03, 0.01])),
         "Your 2 logical CPUs had a core each in 62% [54, 71] of 640 looks before slices; they were on one core in 24% [16, 33], in \
-         31 stretches; a co-runner was on a sibling in 10% [2.0, 19]; one did not run in time in 3.0% [0, 12]; nothing is \
-         known in 1.0% [0, 10]. The cores have second threads, which this system does not show and others use."
+         31 stretches; a co-runner was on a sibling in 10% [2.0, 19]; one did not run in time in 3.0% [0, 12]; the state \
+         is unknown in 1.0% [0, 10]. The cores have second threads, which this system does not show and others use."
     );
     let together = Looks { cpus: (0..8).collect(), ..found([0.0, 1.0, 0.0, 0.0, 0.0]) };
     assert_eq!(
@@ -95,11 +95,10 @@ fn without_widths_nothing_is_said_of_co_runners() {
     let lines_alone = Looks { widths_known: false, ..found([0.0, 0.24, 0.0, 0.0, 0.76]) };
     assert_eq!(
         text(&lines_alone),
-        "Your 2 logical CPUs were on one core in 24% [16, 33] of 640 looks before slices, in 31 stretches; whether co-runners were there \
-         is not known."
+        "Your 2 logical CPUs were on one core in 24% [16, 33] of 640 looks before slices, in 31 stretches; whether there were co-runners is unknown."
     );
     let one = Looks { widths_known: false, cpus: vec![0], ..found([0.0, 0.0, 0.0, 0.0, 1.0]) };
-    assert_eq!(text(&one), "Whether co-runners were there is not known.");
+    assert_eq!(text(&one), "Whether there were co-runners is unknown.");
 }
 
 #[test]
@@ -109,9 +108,9 @@ fn of_long_slices_the_looks_during_them_are_told() {
     assert_eq!(
         looks(&long, "runs").text(),
         "Your 2 logical CPUs had a core each in 62% [54, 71] of the runs' time (12,400 looks during the runs); they were \
-         on one core in 24% [16, 33], in 31 stretches; a co-runner was on a sibling in 10% [2.0, 19]; nothing is known \
+         on one core in 24% [16, 33], in 31 stretches; a co-runner was on a sibling in 10% [2.0, 19]; the state is unknown \
          in 4.0% [0, 13]. The cores have second threads, which this system does not show and others use."
     );
     let none = Looks { taken: Counts { during: 0, ..taken }, ..long };
-    assert_eq!(looks(&none, "runs").text(), "Where runs ran is not known: no look was taken during them.");
+    assert_eq!(looks(&none, "runs").text(), "Where runs ran is unknown: no look was taken during them.");
 }

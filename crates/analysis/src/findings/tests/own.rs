@@ -150,8 +150,8 @@ fn treatments_without_a_run_are_named_with_the_reason() {
     let findings = verdict_of(&study, &machine(1, 2, 1), &all);
     assert_eq!(
         findings[0].text(),
-        "Validity: of 32 runs 8 failed, more than a tenth; no data for W (crash: signal 0); \
-         Z (no run is finished). What follows rests on the other runs."
+        "Validity: of 32 runs 8 failed, more than a tenth; no data for W (crash: signal 0); Z (no run is finished). \
+         The rest is based on the other runs."
     );
 }
 
@@ -190,7 +190,7 @@ fn a_quota_is_to_be_taken_away() {
         run.status = RunStatus::Invalid { kind: "throttled".to_owned(), message };
     };
     all.iter_mut().filter(|run| run.block > 2 && run.treatment != "A").for_each(throttle);
-    let next = " Next: take the CPU quota away or use a cpuset.";
+    let next = " Next: remove the CPU quota or use a cpuset.";
     let findings = verdict_of(&study, &machine(1, 2, 1), &all);
     assert!(of_kind(&findings, "scope").ends_with(next), "{findings:#?}");
     all.iter_mut().for_each(throttle);
@@ -206,7 +206,7 @@ fn a_floor_above_everything_is_said_in_words() {
     let findings = verdict_of(&study, &machine(1, 2, 1), &all);
     let trust = of_kind(&findings, "trust");
     assert!(
-        trust.starts_with("Trust: noise floor above ±100%: nothing can be told apart; 8 blocks;"),
+        trust.starts_with("Trust: noise floor above ±100%: no treatments can be distinguished; 8 blocks;"),
         "{trust}"
     );
 }

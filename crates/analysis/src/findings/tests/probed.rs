@@ -51,9 +51,9 @@ fn measured_stands_beside_declared() {
         (otherwise.0, otherwise.1),
         (
             "trust".to_owned(),
-            "Trust: the machine is not what it declares: CPUs 0-1 are one core, declared as two cores: independent adds (WIDE) \
-             slowed 1.98x together, dependent adds (CHAIN) 1.01x. Placements are made from the declaration: read \
-             what is said below of cores and siblings with that in mind."
+            "Trust: the machine is not what it declares: CPUs 0-1 are one core, declared as two cores: independent \
+             adds (WIDE) slowed 1.98x together, dependent adds (CHAIN) 1.01x. Placements are made from the \
+             declaration: keep that in mind for everything below about cores and siblings."
                 .to_owned()
         )
     );
@@ -88,8 +88,8 @@ fn co_runners_and_the_cost_of_telemetry_are_reported() {
     let trust = of_kind(&findings, "trust");
     assert!(
         trust.contains(
-            "; no steal seen; a co-runner shared our cores 3.0% of the time, at most 42% in a run; telemetry took \
-             1.0% of one CPU; 1 block flagged (a co-runner above 10%): trust ratios, not rates;"
+            "; no steal seen; a co-runner shared the study's cores 3.0% of the time, at most 42% in a run; telemetry \
+             took 1.0% of one CPU; 1 block flagged (a co-runner above 10%): trust ratios, not rates;"
         ),
         "{trust}"
     );
@@ -100,6 +100,7 @@ fn co_runners_and_the_cost_of_telemetry_are_reported() {
     let analysis = analyse_on(&study, Some(&topology), &runs, 1.0);
     let findings = plain_verdict(&study, &topology, &analysis);
     assert!(
-        of_kind(&findings, "trust").contains("; no steal seen; no co-runner seen on our cores; telemetry")
+        of_kind(&findings, "trust")
+            .contains("; no steal seen; no co-runner seen on the study's cores; telemetry")
     );
 }

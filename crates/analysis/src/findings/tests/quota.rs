@@ -50,9 +50,9 @@ fn the_answer_is_what_the_quota_holds_and_what_it_costs_beyond() {
     let findings = verdict_of(&study, &runs);
     assert_eq!((findings[0].kind.as_str(), findings[1].kind.as_str()), ("advice", "quota"), "{findings:#?}");
     let text = of_kind(&findings, "quota");
-    let wanted = "The quota of 1.5 CPUs holds one session that is always busy; rates of more say what the quota \
-                  gives, not what the hardware does. Beyond it, P (two sessions) was stopped in 90% [90, 90] of \
-                  the periods, for 24% [24, 24] of the time of its logical CPUs; its longest step took 50";
+    let wanted = "The quota of 1.5 CPUs holds one session that is always busy; rates of more show the quota, not the \
+                  hardware. Above it, P (two sessions) was stopped in 90% [90, 90] of the periods, for 24% [24, 24] \
+                  of the time of its logical CPUs; its longest step took 50";
     assert!(text.starts_with(wanted), "{text}");
     assert!(text.contains("that of A 1.0"), "{text}");
     let whole = "Its rate against the same sessions on one whole CPU (O), which were never stopped: 1.50x";

@@ -1,6 +1,6 @@
-//! What a study of commands says: the headline (elapsed time, or the metric that its user named), each
-//! metric that stands out, CPU and memory, what has no ratio. Values of the baseline are those of it and
-//! its twin together, which is what ratios are over.
+//! Findings of a study of commands: the headline (elapsed time, or the metric that its user named), each metric that
+//! stands out, CPU and memory, and missing ratios. Values of the baseline are those of it and its twin together, as in
+//! ratios.
 
 use crate::Facts;
 use crate::commands::{
@@ -14,7 +14,7 @@ use threadwise_document::{Prose, numbers, prose};
 use threadwise_study::command::{self, Better, Each};
 use threadwise_study::{OptionValue, Role, Study, Treatment, version};
 
-/// Most treatments that one sentence tells of.
+/// Most treatments in one sentence.
 const MAX_SHOWN: usize = 4;
 
 /// Most comparisons other than those with the baseline.
@@ -23,16 +23,16 @@ const MAX_OTHERS: usize = 6;
 /// Most metrics that have a sentence of their own.
 const MAX_METRICS: usize = 5;
 
-/// Kept busy so many logical CPUs, a command that may use more works on one at a time.
+/// A command that keeps no more logical CPUs busy than this, although it may use more, works on one at a time.
 const ONE_CPU: std::ops::RangeInclusive<f64> = 0.9..=1.1;
 
-/// Effects smaller than this share are no news.
+/// Smaller effects are not reported.
 const TINY_SHARE: f64 = 0.005;
 
-/// From so many busy logical CPUs on that are not the command's, somebody else was there.
+/// Number of logical CPUs kept busy by other processes from which they are reported.
 const OTHERS_CPUS: f64 = 0.15;
 
-/// All of it.
+/// All findings.
 pub fn commands(facts: &Facts<'_>, commands: &Commands) -> Vec<Finding> {
     let Some(headline) = commands.headline() else { return Vec::new() };
     let mut findings = Vec::new();
@@ -47,11 +47,11 @@ pub fn commands(facts: &Facts<'_>, commands: &Commands) -> Vec<Finding> {
     findings
 }
 
-/// That durations which are the same everywhere are not compared, and what to do.
+/// Notes that durations which are the same everywhere are not compared, and what to do.
 fn not_judged(fixed: &FixedTime) -> Finding {
     let text = prose!(
-        "Not judged: every run takes {}, wherever it runs (medians of treatments are alike to {}). A command that always \
-         takes the same time says nothing by its duration: {}.",
+        "Not judged: every run takes {}, wherever it runs (medians of treatments differ by at most {}). The duration \
+         of such a command says nothing: {}.",
         Prose::figure(numbers::nanoseconds(fixed.elapsed_ns)),
         Prose::figure(numbers::percent(fixed.spread_share)),
         instead()
@@ -79,7 +79,7 @@ pub fn whole(facts: &Facts<'_>, commands: &Commands, quantity: &Quantity, kind: 
     (!sentences.is_empty()).then(|| finding(kind, Prose::join(sentences, " "), &names(&evidence)))
 }
 
-/// Which treatments of a group may be the best in the headline; `None` of another quantity, and where two are compared.
+/// Which treatments of a group may be the best in the headline; `None` for another quantity, or if two are compared.
 pub fn best(facts: &Facts<'_>, commands: &Commands, quantity: &Quantity, group: &str) -> Option<Prose> {
     let is_headline = commands.headline().is_some_and(|headline| headline.metric == quantity.metric);
     let found = commands.fastest.iter().find(|found| is_headline && found.group == group)?;
@@ -88,7 +88,7 @@ pub fn best(facts: &Facts<'_>, commands: &Commands, quantity: &Quantity, group: 
     Some(fastest(found, word, &place, |name| bare(name).to_owned()))
 }
 
-/// Comparisons of the headline of other kinds than those that are reported, such as with the baseline.
+/// Comparisons of the headline of other kinds than those already reported, such as with the baseline.
 pub fn others(facts: &Facts<'_>, headline: &Quantity, reported: &[&str]) -> Option<Finding> {
     let is_other = |estimate: &&Estimate| !reported.contains(&estimate.kind.as_str());
     let others: Vec<&Estimate> = facts.throughput().filter(is_other).collect();
@@ -97,14 +97,13 @@ pub fn others(facts: &Facts<'_>, headline: &Quantity, reported: &[&str]) -> Opti
     Some(finding("asked", text, &names(&others)))
 }
 
-/// Metrics of the output that differ, a sentence each, and those that do not, but for what is `reported`
-/// elsewhere.
+/// Metrics of the output that differ, one sentence each, and those that do not, without those `reported` elsewhere.
 pub fn metrics(facts: &Facts<'_>, commands: &Commands, reported: &[&str]) -> Vec<Finding> {
     let of_cost = [CPU, CPU_PER_UNIT, BUSY_CPUS, MEMORY];
     let is_reported = |metric: &str| reported.contains(&metric) || of_cost.contains(&metric);
     let rest: Vec<&Quantity> =
         commands.quantities.iter().filter(|quantity| !is_reported(&quantity.metric)).collect();
-    // A tool that runs for a fixed time says nothing by its wall time: it is reported where it differs.
+    // A tool that runs for a fixed time says nothing by its wall time: it is reported only if it differs.
     let differs = |quantity: &&Quantity| effects(facts, &quantity.metric) > 0;
     let (loud, quiet): (Vec<&Quantity>, Vec<&Quantity>) = rest.iter().partition(|quantity| differs(quantity));
     let mut findings: Vec<Finding> =
@@ -138,8 +137,8 @@ fn differing(facts: &Facts<'_>, commands: &Commands, quantity: &Quantity) -> Opt
     Some(finding(kind, text, &names(&evidence)))
 }
 
-/// `tps (tx/s, higher is better): 478 [470, 486] on alone; two 1.92x [1.90, 1.95], better; no difference
-/// shown in 1 other.`, a sentence a group.
+/// `tps (tx/s, higher is better): 478 [470, 486] on alone; two 1.92x [1.90, 1.95], better; no difference shown in 1
+/// other.`, one sentence per group.
 fn sentences<'a>(
     facts: &Facts<'a>,
     commands: &Commands,
@@ -177,7 +176,7 @@ pub fn cost(facts: &Facts<'_>, commands: &Commands) -> Option<Finding> {
     let mut clause_of = |quantity: Option<&Quantity>| sentences(facts, commands, quantity?, &mut evidence);
     let (cpu, memory) = (clause_of(commands.cpu()), clause_of(commands.quantity(MEMORY)));
     let not_compared = commands.cpu().is_none().then(|| {
-        "CPU per run is not compared: all runs took about as long, and none says how much it did.".into()
+        "CPU per run is not compared: all runs took about as long, and none reports how much it did.".into()
     });
     let text = Prose::join([cpu, busy(facts, commands), not_compared, memory].into_iter().flatten(), " ");
     (!text.is_empty()).then(|| finding("cost", text, &names(&evidence)))
@@ -219,19 +218,19 @@ fn busy(facts: &Facts<'_>, commands: &Commands) -> Option<Prose> {
     Some(prose!("Logical CPUs kept busy{}: {}.", server, limited(clauses, MAX_SHOWN)?))
 }
 
-/// Whether nobody else was busy on a treatment's own logical CPUs: a command that is kept from them keeps
-/// fewer busy than it could.
+/// Whether no other process was busy on a treatment's own logical CPUs: a command that is kept from them keeps fewer
+/// busy than it could.
 fn is_undisturbed(summary: &TreatmentSummary, busy: f64, cpus: u32) -> bool {
     let all = summary.metrics.get("busy_share").map(|share| share.mean * f64::from(cpus));
     all.is_some_and(|all| all <= busy + OTHERS_CPUS)
 }
 
-/// Ratios that do not exist, with their reasons.
+/// Missing ratios, with their reasons.
 pub fn gaps(commands: &Commands) -> Option<Finding> {
     let lines = commands.gap_lines();
     let evidence: Vec<&str> = commands.gaps.iter().map(|gap| gap.comparison.as_str()).collect();
     (!lines.is_empty()).then(|| {
-        let text = prose!("No ratio, which needs numbers above 0 on both sides, of {}.", shortened(&lines));
+        let text = prose!("No ratio (it needs numbers above 0 on both sides) of {}.", shortened(&lines));
         finding("not-measurable", text, &evidence)
     })
 }
@@ -245,12 +244,12 @@ fn against_baseline<'a>(facts: &Facts<'a>, group: &str, metric: &str) -> Vec<(&'
         .collect()
 }
 
-/// How many comparisons with the baseline a sentence tells of.
+/// Most comparisons with the baseline in a sentence.
 fn effects(facts: &Facts<'_>, metric: &str) -> usize {
     all_against_baseline(facts, metric).filter(|estimate| is_reported(estimate)).count()
 }
 
-/// How many of them are effects too small to tell.
+/// How many of them are effects too small to report.
 fn tiny(facts: &Facts<'_>, metric: &str) -> usize {
     all_against_baseline(facts, metric)
         .filter(|estimate| estimate.ratio.is_different() && !is_reported(estimate))
@@ -263,7 +262,8 @@ fn all_against_baseline<'a>(facts: &Facts<'a>, metric: &str) -> impl Iterator<It
     found.into_iter().map(|(_, estimate)| estimate)
 }
 
-/// An effect that does not round to 1.00x: a page more of memory in every run is one, and no news.
+/// An effect that does not round to 1.00x: one more page of memory in every run is an effect that is not worth
+/// reporting.
 fn is_reported(estimate: &Estimate) -> bool {
     estimate.ratio.is_different() && (estimate.ratio.value - 1.0).abs() >= TINY_SHARE
 }
@@ -280,7 +280,7 @@ fn baseline<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a Treatment> {
         .find(|treatment| treatment.group == group && treatment.role == Role::Baseline)
 }
 
-/// A ratio with what it means: `0.52x [0.51, 0.53], better`.
+/// A ratio with its meaning: `0.52x [0.51, 0.53], better`.
 fn worded(estimate: &Estimate) -> Prose {
     match estimate.ratio.is_different() {
         true => prose!("{}, {}", judged(estimate), estimate.ratio.meaning()),
@@ -288,7 +288,7 @@ fn worded(estimate: &Estimate) -> Prose {
     }
 }
 
-/// The same of a ratio that is named for being different: with the interval that decides.
+/// A ratio that is reported because it differs: with the interval that decides.
 fn worded_decisive(ratio: &Ratio) -> Prose {
     prose!("{}, {}", judged_decisive(ratio), ratio.meaning())
 }
@@ -307,7 +307,7 @@ fn placed(commands: &Commands, treatment: &Treatment) -> String {
     if about.is_empty() { name.to_owned() } else { format!("{name} ({})", about.join(", ")) }
 }
 
-/// A quantity at the start of a sentence, with what is better where nobody can know it.
+/// A quantity at the start of a sentence, with the direction that is better unless it is obvious.
 fn title(quantity: &Quantity) -> String {
     if !quantity.is_said {
         return numbers::capital(&quantity.name);
@@ -329,7 +329,7 @@ fn figure(busy: f64) -> Prose {
     Prose::figure(numbers::ratio(busy))
 }
 
-/// ` inside L2`, or nothing where there is one group.
+/// ` inside L2`, or empty if there is one group.
 fn place(facts: &Facts<'_>, group: &str) -> String {
     match facts.study.groups().len() {
         0 | 1 => String::new(),
@@ -337,14 +337,14 @@ fn place(facts: &Facts<'_>, group: &str) -> String {
     }
 }
 
-/// Longest command that the scope writes out.
+/// Longest command in the scope.
 const MAX_COMMAND: usize = 80;
 
 /// What is run: the command, and how many of it at once.
 pub fn scope(study: &Study) -> String {
     let by_session =
         study.treatments.iter().any(|treatment| command::each(&treatment.options) == Each::Session);
-    let each = if by_session { "one process a session" } else { "one process a treatment" };
+    let each = if by_session { "one process per session" } else { "one process per treatment" };
     match version::commands(study) {
         Some([first, second]) => format!("{each} of A: {}; of B: {}", cut(&first), cut(&second)),
         None => format!("{each} of: {}", command_words(study)),

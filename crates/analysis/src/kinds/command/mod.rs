@@ -1,4 +1,4 @@
-//! Commands: every run is a whole command, and what is compared is elapsed time, CPU, memory and what its output said.
+//! Commands: every run is a whole command; compared are elapsed time, CPU, memory and metrics of its output.
 
 pub mod findings;
 pub mod sections;
@@ -17,7 +17,7 @@ use threadwise_study::Study;
 /// The kind.
 pub struct Commands;
 
-/// What whole runs are called.
+/// Words for whole runs.
 pub const NOUNS: Nouns = Nouns {
     rate: "runs/s",
     rate_in_full: "Runs per second",
@@ -39,7 +39,7 @@ impl Kind for Commands {
         NOUNS
     }
 
-    /// `runs_per_s`, `cpu_ns_per_run`; what a command's output said keeps the name that its user gave it.
+    /// `runs_per_s`, `cpu_ns_per_run`; a metric of a command's output keeps the name that its user gave it.
     fn metric_name(&self, _study: &Study, metric: &str) -> String {
         match (metric.strip_suffix("_per_row"), metric.strip_prefix(THROUGHPUT)) {
             _ if metric.starts_with(SAID) => metric.to_owned(),
@@ -96,19 +96,19 @@ impl Kind for Commands {
     }
 }
 
-/// What was found, where any block is usable.
+/// The findings, if any block is usable.
 pub fn measured<'a>(facts: &Facts<'a>) -> Option<&'a Found> {
     facts.analysis.commands.as_ref().filter(|_| facts.analysis.blocks > 0)
 }
 
-/// The method where the work is runs of a command, or of a list of them.
+/// The method if the work is runs of a command, or of a list of them.
 pub fn method(what: &str) -> Prose {
     prose!(
-        "A run of the {} is a whole run, so a block has one number of each treatment, and of the baseline two, whose \
-         logarithms are averaged: in figures of its own too. The ratios of the headline are a family of their own for \
-         Holm's method; those of all other quantities together are another one. Each quantity has its own noise floor. A \
-         number of 0 or less has no ratio: then there is none of that comparison, since leaving the block out would leave \
-         out just what is small.",
+        "A run of the {} is a whole run, so a block has one number for each treatment and two for the baseline, whose \
+         logarithms are averaged, also in the baseline's own figures. The ratios of the headline are one family for \
+         Holm's method; those of all other quantities together are another. Each quantity has its own noise floor. A \
+         number of 0 or less has no ratio, and then the whole comparison has none, since leaving out the block would \
+         leave out just the small values.",
         what
     )
 }

@@ -1,4 +1,4 @@
-//! The headline, everything else quantity by quantity, and the table of all treatments.
+//! The headline, all other quantities, and the table of all treatments.
 
 use crate::commands::{BUSY_CPUS, CPU, Commands, ELAPSED, MEMORY, Quantity};
 use crate::facts::runs_words;
@@ -62,7 +62,7 @@ fn lines<'a>(facts: &Facts<'a>, found: &'a Commands, group: &str, metric: &str) 
     shown.map(line).collect()
 }
 
-/// A treatment's value, of the baseline that of both its runs.
+/// A treatment's value; for the baseline that of both its runs.
 fn value<'a>(
     facts: &Facts<'a>,
     found: &'a Commands,
@@ -87,7 +87,7 @@ pub fn answers(facts: &Facts<'_>, found: &Commands) -> Vec<Section> {
     outcome.extend(figures(facts, found, headline, Shown::Page));
     let gaps = found.gap_lines();
     let gaps = (!gaps.is_empty()).then(|| {
-        prose!("There is no ratio, which needs numbers above 0 on both sides, of: {}.", gaps.join("; "))
+        prose!("There is no ratio (it needs numbers above 0 on both sides) of: {}.", gaps.join("; "))
     });
     let mut each: Vec<Block> = gaps.into_iter().map(|text| Block::Text(text, Shown::Page)).collect();
     for (at, quantity) in rest.iter().enumerate() {
@@ -96,7 +96,7 @@ pub fn answers(facts: &Facts<'_>, found: &Commands) -> Vec<Section> {
     }
     if rest.len() > MAX_QUANTITIES {
         let names: Vec<String> = rest[MAX_QUANTITIES..].iter().map(|quantity| heading(quantity)).collect();
-        let text = prose!("also measured (in the HTML report, and with --json): {}", names.join("; "));
+        let text = prose!("also measured (see the HTML report or --json): {}", names.join("; "));
         each.push(Block::Text(text, Shown::Terminal));
     }
     each.push(Block::Legend(legend(facts, found), Shown::Terminal));
@@ -110,22 +110,22 @@ fn about(found: &Commands) -> Vec<Prose> {
     let what = match found.is_per_session {
         true => {
             "Every session is a process of its own, and all start together. Elapsed is the time from the common start \
-             to the end of the last one; memory is the most that they had together, as far as it was seen."
+             to the end of the last one; memory is the largest total that was seen."
         }
         false => "One process has the whole placement. Elapsed is the time from its start to its end.",
     };
-    let others = if found.differs { " (the first of several, which differ by treatment)" } else { "" };
+    let others = if found.differs { " (the first of several; treatments differ in it)" } else { "" };
     vec![
         prose!("The command{}: {}", others, &found.command),
         prose!(
             "{} A ratio is a treatment over its baseline, which runs twice in every block; better and worse say which \
-             side of 1 is meant.",
+             side of 1 it is on.",
             what
         ),
     ]
 }
 
-/// The treatments with what they cost, in few columns.
+/// The treatments with their costs, in few columns.
 fn treatments(facts: &Facts<'_>, found: &Commands, headline: &Quantity) -> Table {
     let has_jobs = worklist::says_headline(facts.analysis);
     let ratio_to = match has_jobs {
@@ -169,7 +169,7 @@ fn treatments(facts: &Facts<'_>, found: &Commands, headline: &Quantity) -> Table
     table
 }
 
-/// Runs of a row: of the baseline those of both.
+/// Runs of a row; for the baseline those of both.
 fn runs(facts: &Facts<'_>, line: &Line<'_>) -> String {
     let same = |summary: &&TreatmentSummary| match line.is_baseline() {
         true => {
@@ -182,7 +182,7 @@ fn runs(facts: &Facts<'_>, line: &Line<'_>) -> String {
     if summaries.is_empty() { "-".to_owned() } else { runs_words(&summaries) }
 }
 
-/// Comparisons of the headline that stand in no column of the table; steps of a work list's jobs are in that of jobs.
+/// Comparisons of the headline that no column of the table has; steps of a work list's jobs are in that of jobs.
 fn comparisons(facts: &Facts<'_>) -> Option<Table> {
     let is_other =
         |estimate: &&Estimate| estimate.kind != "baseline" && !worklist::is_shown(facts.analysis, estimate);
@@ -198,8 +198,8 @@ fn comparisons(facts: &Facts<'_>) -> Option<Table> {
     })
 }
 
-/// Values and ratios of one quantity, side by side for each group; the values' table also stands on a terminal where
-/// `shown` says so.
+/// Values and ratios of one quantity, side by side for each group; `shown` decides whether a terminal shows the values'
+/// table.
 fn figures(facts: &Facts<'_>, found: &Commands, quantity: &Quantity, shown: Shown) -> Vec<Block> {
     let level = set_percent(facts.level());
     let mut blocks = Vec::new();
@@ -284,7 +284,7 @@ fn value_chart(quantity: &Quantity, known: &[(&Line<'_>, &Interval)]) -> ValueCh
     ValueChart { what: format!("{}{unit}", quantity.name), rows: known.iter().map(row).collect() }
 }
 
-/// What values are divided by on the axis, and the unit that they then have.
+/// The divisor of values on the axis, and the unit that they then have.
 fn scale(quantity: &Quantity, most: f64) -> (f64, &str) {
     const MIB: f64 = 1024.0 * 1024.0;
     match quantity.unit.as_str() {
@@ -370,7 +370,7 @@ fn metrics(facts: &Facts<'_>, found: &Commands, group: &str, members: &[&Treatme
             ]);
         }
     }
-    Table::new(format!("What the output said {}", facts.group_words(group)).trim_end(), columns, rows)
+    Table::new(format!("Metrics of the output {}", facts.group_words(group)).trim_end(), columns, rows)
 }
 
 /// A quantity with its unit, as a heading: `elapsed`, `tps, tx/s`.
@@ -381,7 +381,7 @@ pub fn heading(quantity: &Quantity) -> String {
     }
 }
 
-/// The same at the start of a heading; a metric's name stays as its user wrote it.
+/// The quantity at the start of a heading; a metric's name stays as its user wrote it.
 fn title(quantity: &Quantity) -> String {
     if quantity.is_said { heading(quantity) } else { capital(&heading(quantity)) }
 }
@@ -392,7 +392,7 @@ fn cpu_heading(cpu: &Quantity) -> String {
     name.replacen("CPU per ", "CPU/", 1)
 }
 
-/// What is better, in words; empty where nothing is.
+/// Which direction is better, in words; empty if neither is.
 fn better(quantity: &Quantity) -> &'static str {
     match quantity.better {
         Better::Higher => "higher is better",
@@ -415,6 +415,6 @@ fn legend(facts: &Facts<'_>, found: &Commands) -> Vec<Prose> {
         prose!("{}busy CPUs: CPU time over elapsed time{}.", cpu.unwrap_or_default(), server),
     ];
     parts.extend(Mark::ALL.map(Prose::sign));
-    parts.push(prose!("better and worse: by what each quantity's heading says."));
+    parts.push(prose!("better and worse: by the direction in each quantity's heading."));
     parts
 }

@@ -166,7 +166,7 @@ fn processes_that_were_not_there_are_named() {
     };
     assert_eq!(found_by(vec![with(3.995)], too_few), None);
     let (kind, text) = found_by(vec![with(3.5)], too_few).unwrap();
-    assert!(kind == "trust" && text.ends_with("than asked for: B had 3.50 of 4."), "{text}");
+    assert!(kind == "trust" && text.ends_with("than requested: B had 3.50 of 4."), "{text}");
 }
 
 #[test]

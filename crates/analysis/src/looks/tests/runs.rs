@@ -107,7 +107,7 @@ fn a_treatment_that_is_not_wholly_looked_at_is_not_compared_by_state() {
         section.contains(words) && section.contains("logical CPUs were looked at each time"),
         "{section}"
     );
-    assert!(!section.contains("What states explain") && !section.contains("comparison takes"), "{section}");
+    assert!(!section.contains("What states explain") && !section.contains("comparison needs"), "{section}");
     assert!(!verdict.contains("observational"), "{verdict}");
     // The verdict and the table of states say of how many they are.
     let state = verdict.lines().find(|line| line.contains("before slices")).unwrap();
@@ -116,7 +116,8 @@ fn a_treatment_that_is_not_wholly_looked_at_is_not_compared_by_state() {
     let analysis = analyse_on(&study, Some(&topology), &runs, 1.0);
     let report = document(&Facts { runs: &runs, ..Facts::new(&study, &topology, &analysis) });
     let looks = format!("{:?}", report.section("looks").unwrap());
-    for words in ["\"2 of 3\"", "\"all\"", " each time,", "says nothing of its others", "of those that were."]
+    for words in
+        ["\"2 of 3\"", "\"all\"", " each time,", "says nothing about its others", "of those that were."]
     {
         assert!(looks.contains(words), "{words}: {looks}");
     }
@@ -165,7 +166,7 @@ fn where_a_treatment_was_never_on_one_core_there_is_nothing_to_compare() {
     looks.for_each(|one| one.look = look(false));
     let (section, verdict) = shown(&apart);
     assert!(
-        section.contains("there is nothing to compare") && !section.contains("a comparison takes"),
+        section.contains("there is nothing to compare") && !section.contains("a comparison needs"),
         "{section}"
     );
     assert!(!verdict.contains("observational"), "{verdict}");

@@ -74,7 +74,7 @@ fn reasons_of_a_slow_execution() {
     let steal = one_slow(|run, at| run.slices[at].cpu_times[0].steal_ns = 1_000_000_000);
     assert_eq!(single(&steal).reason, Reason::Neighbour);
     assert!(
-        single(&steal).text.to_string().contains("steal 17%, mostly 0%"),
+        single(&steal).text.to_string().contains("steal 17%, usually 0%"),
         "{}",
         single(&steal).text.to_string()
     );
@@ -85,7 +85,7 @@ fn reasons_of_a_slow_execution() {
     assert!(single(&free).text.to_string().contains("other logical CPUs busy"));
     let slower = one_slow(|run, _| run.readings = clock(1200.0));
     assert_eq!(single(&slower).reason, Reason::Clock);
-    assert!(single(&slower).text.to_string().contains("the clock was 1200 MHz in that block, mostly 3000"));
+    assert!(single(&slower).text.to_string().contains("the clock was 1200 MHz in that block, usually 3000"));
 }
 
 #[test]

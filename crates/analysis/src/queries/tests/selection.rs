@@ -93,7 +93,7 @@ fn twelve_treatments_are_reported_by_the_three_that_matter() {
         siblings.contains("all-d8 : no-smt-d7 1.0") && siblings.contains("; 2 more in the table"),
         "{siblings}"
     );
-    assert!(text(&findings, "plateau").unwrap().contains("on all 8, asking for 200% of its cores"));
+    assert!(text(&findings, "plateau").unwrap().contains("on all 8, requesting 200% of its cores"));
     // Siblings that are busy all of the time leave no room between the bounds.
     let cores = text(&findings, "core-seconds").unwrap();
     assert!(
@@ -117,7 +117,7 @@ fn twelve_treatments_are_reported_by_the_three_that_matter() {
     let findings = verdict_of(&study, &machine(1, 4, 2), &unknown);
     is_short(&findings);
     let cores = text(&findings, "core-seconds").unwrap();
-    let end = "others' work is in them, since the engine's CPU time is not known: they cannot be compared.";
+    let end = "they include others' work, since the engine's CPU time is unknown, and cannot be compared.";
     assert!(cores.ends_with(end), "{cores}");
 }
 
@@ -142,11 +142,11 @@ fn changed_plans_and_what_stands_out_stay_short() {
     let start = "Another plan than the baseline's: Q3, Q6, Q9, Q12, Q15, Q18 and 1 more, such as Q3 under ";
     assert!(plan.starts_with(start), "{plan}");
     let total = text(&findings, "queries-total").unwrap();
-    assert!(total.contains(" Without 7 queries of another plan: "), "{total}");
+    assert!(total.contains(" Without 7 queries with another plan: "), "{total}");
     let outliers = text(&findings, "outlier").unwrap();
     let start =
-        "Stands out: Q5 and Q17 under 8 treatments in block 3, 5.0 to 5.1 times their medians (unexplained).";
-    assert!(outliers.starts_with(start) && outliers.ends_with(" more stand out less."), "{outliers}");
+        "Outliers: Q5 and Q17 under 8 treatments in block 3, 5.0 to 5.1 times their medians (unexplained).";
+    assert!(outliers.starts_with(start) && outliers.ends_with(" smaller outliers."), "{outliers}");
     // What another plan explains is reported once.
     assert!(!outliers.contains("another plan"), "{outliers}");
 }
@@ -174,7 +174,7 @@ fn one_treatment_without_cpu_times() {
     assert_eq!(text(&findings, "core-seconds"), None);
     assert_eq!(
         text(&findings, "not-measurable").as_deref(),
-        Some("SMT yield: not part of this study; cores with siblings are there.")
+        Some("SMT yield: not part of this study, although the machine has cores with siblings.")
     );
 }
 
@@ -194,7 +194,7 @@ fn streams_on_siblings_are_no_yield_of_theirs() {
     is_short(&findings);
     assert_eq!(
         text(&findings, "not-measurable").as_deref(),
-        Some("SMT yield: not part of this study; cores with siblings are there.")
+        Some("SMT yield: not part of this study, although the machine has cores with siblings.")
     );
 }
 
@@ -222,7 +222,7 @@ fn a_map_of_streams_is_reported_by_its_ends() {
     let plateau = text(&findings, "plateau").unwrap();
     let start = "Smallest DOP that is shown to be within 3% of the best: with 4 streams on no-smt 2";
     assert!(plateau.starts_with(start), "{plateau}");
-    let end = "; with 1 stream on no-smt 8, asking for 200% of its cores; 1 more in the HTML report.";
+    let end = "; with 1 stream on no-smt 8, requesting 200% of its cores; 1 more in the HTML report.";
     assert!(plateau.ends_with(end), "{plateau}");
     assert_eq!((text(&findings, "queries-range"), text(&findings, "dop-step")), (None, None));
     let total = text(&findings, "queries-total").unwrap();
@@ -273,7 +273,7 @@ fn flagged_blocks_are_reported_with_what_happened() {
     let trust = text(&findings, "trust").unwrap();
     assert!(
         trust.contains(
-            "; all blocks flagged (CPUs that we left free busy above 10%): trust ratios, not rates"
+            "; all blocks flagged (CPUs that the study left free busy above 10%): trust ratios, not rates"
         ),
         "{trust}"
     );

@@ -113,7 +113,7 @@ fn the_verdict_says_how_far_the_dop_may_go() {
     let (study, runs) = known();
     let text = finding_of(&study, &runs);
     assert!(
-        text.starts_with("Short queries beside, 2 sessions: on no-smt, against DOP 1 (p99 3.997 ms ["),
+        text.starts_with("Concurrent short queries, 2 sessions: on no-smt, against DOP 1 (p99 3.997 ms ["),
         "{text}"
     );
     assert!(text.contains(": DOP 2 is the highest shown to keep p99 within 10% (1.0"), "{text}");
@@ -132,7 +132,7 @@ fn too_few_short_queries_have_no_percentile_and_the_verdict_says_what_helps() {
     assert!(queries.short.iter().all(|row| row.short_per_s.is_some() && row.fewest_in_a_block == 998));
     assert_eq!(queries.short_limits[0].undecided_dops, [2, 4]);
     let text = finding_of(&study, &runs);
-    assert!(text.contains("had 998 short queries, and a percentile takes 1,000"), "{text}");
+    assert!(text.contains("had 998 short queries, and a percentile needs 1,000"), "{text}");
     document_of(&study, &runs);
 }
 

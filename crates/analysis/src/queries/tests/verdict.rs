@@ -63,7 +63,7 @@ fn a_sweep_of_dops_on_a_small_guest() {
     assert_eq!(
         of_kind(&findings, "scope"),
         "Scope: engine duckdb, workload tpch, all 22 queries, one stream, query by query, validation parameters, \
-         Parquet files read once before, lineitem by order key, no memory limit asked for."
+         Parquet files read once before, lineitem by order key, no memory limit requested."
     );
     no_foreign_words(&findings);
 }
@@ -172,7 +172,7 @@ fn both_threads_and_the_same_dop_are_compared_by_what_the_study_asks() {
     }
     let findings = verdict_of(&study, &machine(1, 4, 2), &runs);
     assert!(of_kind(&findings, "smt-dop").starts_with(
-        "The same DOP, free to use both threads of each core, against one thread a core (geometric mean): x : d4 0.89x ["
+        "The same DOP, free to use both threads of each core, against one thread per core (geometric mean): x : d4 0.89x ["
     ));
     assert!(of_kind(&findings, "both-threads").contains("y : d4 1.24x ["));
     assert!(findings.iter().all(|finding| !matches!(
@@ -205,11 +205,11 @@ fn another_plan_is_reported_and_equal_plans_are_not() {
     let other = with("AGGREGATE q3\n  INDEX_SCAN lineitem");
     assert_eq!(
         of_kind(&other, "plan-change"),
-        "Another plan than the baseline's: Q3 under T (INDEX_SCAN lineitem instead of SCAN lineitem). Such ratios \
-         are of plan and hardware together: hold_plan=true tells them apart."
+        "Another plan than the baseline's: Q3 under T (INDEX_SCAN lineitem instead of SCAN lineitem). Such ratios are \
+         of plan and hardware together: hold_plan=true separates them."
     );
     let total = of_kind(&other, "queries-total");
-    assert!(total.contains(" Without Q3 of another plan: no difference shown: T 1.00x ["), "{total}");
+    assert!(total.contains(" Without Q3 with another plan: no difference shown: T 1.00x ["), "{total}");
     let range = of_kind(&other, "queries-range");
     assert!(range.ends_with("T 1 faster (Q3 with another plan)."), "{range}");
     let parallel = with("~ GATHER\n  AGGREGATE q3\n    ~ Partial AGGREGATE\n      SCAN lineitem");
@@ -228,7 +228,7 @@ fn what_stands_out_is_reported_in_sentences() {
     });
     let findings = verdict_of(&study, &machine(1, 2, 1), &runs);
     let text = of_kind(&findings, "outlier");
-    assert_eq!(text, "Stands out: Q2 under T in block 5, 3.0 times its median (unexplained).");
+    assert_eq!(text, "Outliers: Q2 under T in block 5, 3.0 times its median (unexplained).");
 }
 
 #[test]
@@ -251,7 +251,7 @@ fn streams_are_reported_by_queries_per_hour() {
         "2 queries together, queries per hour against A (DOP 1 on no-smt, 1 stream, 3600/h): T 2.00x [2.00, 2.00] \
          (7197/h)."
     );
-    assert!(of_kind(&findings, "core-seconds").starts_with("CPU a query against A: "));
+    assert!(of_kind(&findings, "core-seconds").starts_with("CPU per query against A: "));
     // That a query takes longer beside others says nothing.
     for kind in ["queries-range", "dop-step", "outlier"] {
         assert!(findings.iter().all(|finding| finding.kind != kind), "{findings:#?}");

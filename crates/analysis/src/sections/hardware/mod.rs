@@ -1,5 +1,5 @@
-//! What was measured of the hardware: declared and measured cores, pairs of logical CPUs, co-runners, clocks; as a
-//! section of a study's report, and as the report of a probe alone.
+//! Measurements of the hardware: declared and measured cores, pairs of logical CPUs, co-runners, clocks; as a section
+//! of a study's report, and as the report of a probe alone.
 
 mod pairs;
 
@@ -14,13 +14,13 @@ use threadwise_document::{numbers, prose};
 use threadwise_machine::Topology;
 use threadwise_study::probe::{CoRunner, Probe};
 
-/// Logical CPUs that have a row of their own; of more, those with the busiest siblings.
+/// Most logical CPUs with a row of their own; if there are more, those with the busiest siblings.
 const MAX_CPUS: usize = 64;
 
 /// Heading, of the section and of the report of a probe alone.
 const TITLE: &str = "The hardware, measured";
 
-/// What the probe found; `None` where there was none.
+/// Findings of the probe; `None` without one.
 pub fn section(facts: &Facts<'_>) -> Option<Section> {
     let (probe, hardware) = facts.probe.zip(facts.hardware)?;
     let mut blocks = about(probe);
@@ -61,7 +61,7 @@ pub fn probe_document(
     }
 }
 
-/// The figures beside the verdict of a probe.
+/// The figures in the summary of a probe's verdict.
 fn figures(probe: &Probe, hardware: &Hardware) -> Vec<Fact> {
     let fact = |name: &str, value, note| Fact { name: name.to_owned(), value, note };
     let pairs = hardware.pairs;
@@ -72,7 +72,7 @@ fn figures(probe: &Probe, hardware: &Hardware) -> Vec<Fact> {
         fact(
             "pairs as declared",
             numbers::grouped(pairs.agree),
-            format!("{} otherwise", numbers::grouped(pairs.differ)),
+            format!("{} different", numbers::grouped(pairs.differ)),
         ),
         fact(
             "pairs without an answer",
@@ -91,7 +91,7 @@ fn about(probe: &Probe) -> Vec<Block> {
         probe.form.word(),
         Prose::figure(numbers::seconds(probe.duration_s)),
     )];
-    let stopped = prose!("The probe was stopped before its end: what stands here was measured.");
+    let stopped = prose!("The probe was stopped before its end: only what it measured is shown.");
     lines.extend(probe.interrupted.then_some(stopped));
     lines.into_iter().map(|line| Block::Text(line, Shown::Page)).collect()
 }
@@ -139,16 +139,16 @@ fn co_runners(probe: &Probe) -> Option<Table> {
             Cell::Count(summary.windows.into()),
         ]
     });
-    let figures = ["sibling busy", "adds a step p10", "p50", "p90", "off the CPU", "windows"];
+    let figures = ["sibling busy", "adds per step p10", "p50", "p90", "off the CPU", "windows"];
     (!all.is_empty()).then(|| Table::new(caption, columns(&["logical CPU", "why"], &figures), rows))
 }
 
-/// MHz, whole: more digits than that say nothing.
+/// MHz, rounded: more digits are not meaningful.
 fn whole_mhz(mhz: f64) -> Cell {
     if mhz.is_finite() { Cell::Count(mhz.round() as u64) } else { Cell::none() }
 }
 
-/// Terms as in turbostat's manual page; a row a reading, or a row a range where there are many CPUs.
+/// Terms as in turbostat's manual page; one row per reading, or one per range if there are many CPUs.
 fn clocks(probe: &Probe) -> Option<Table> {
     let read: BTreeSet<u32> =
         probe.clocks.iter().filter(|reading| mhz(reading).is_some()).map(|reading| reading.cpu).collect();
@@ -190,5 +190,5 @@ fn clock_ranges(probe: &Probe) -> Table {
 
 fn gaps(probe: &Probe) -> Option<Table> {
     let rows = probe.gaps.iter().map(|gap| vec![Cell::text(gap)]);
-    (rows.len() > 0).then(|| Table::new("What could not be had", columns(&[""], &[]), rows))
+    (rows.len() > 0).then(|| Table::new("What could not be measured", columns(&[""], &[]), rows))
 }

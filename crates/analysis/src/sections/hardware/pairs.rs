@@ -1,5 +1,5 @@
-//! Measured pairs of logical CPUs: what they share and how far apart they are. A cell a pair, and for many logical CPUs
-//! the groups of each level as squares below the pairs that were measured.
+//! Measured pairs of logical CPUs: what they share and how far apart they are. One cell per pair, and for many logical
+//! CPUs the groups of each level as squares below the pairs that were measured.
 
 use crate::hardware::Hardware;
 use crate::hardware::shown::{SHARINGS, by_groups, contradicts, level_name, sign, words};
@@ -11,20 +11,20 @@ use threadwise_document::{Block, Cell, Chart, Figure, Shown, Table};
 use threadwise_machine::CpuSet;
 use threadwise_study::probe::{LatencyFigures, PairLatency, Probe, Sharing, Slowdown};
 
-/// Up to this many logical CPUs every pair has a cell, and rows are in order of their numbers.
+/// Most logical CPUs with a cell for every pair, and rows in order of their numbers.
 const CELLS: usize = 64;
-/// More measured pairs than this are thinned: each is drawn twice, and in two charts.
+/// Most measured pairs without thinning: each is drawn twice, and in two charts.
 const MAX_PAIRS: usize = 4_000;
-/// More squares than this are not drawn, the nearest levels' first.
+/// Most squares; those of the nearest levels are left out first.
 const MAX_SQUARES: usize = 4_000;
-/// Rows of a table of pairs; `probe --json` has all.
+/// Most rows of a table of pairs; `probe --json` has all.
 const MAX_ROWS: usize = 500;
-/// Groups of a level that are listed.
+/// Most groups of a level in the list.
 const MAX_GROUPS: usize = 24;
-/// Charts of more logical CPUs stand alone on their line.
+/// Most logical CPUs of charts that share a line.
 const NARROW: usize = 16;
 
-/// What is drawn of pairs, with tables.
+/// Charts of pairs, with tables.
 pub fn figures(probe: &Probe, hardware: &Hardware) -> Vec<Block> {
     let grouped = probe.cpus.len() > CELLS;
     let mut figures = Vec::new();
@@ -34,7 +34,7 @@ pub fn figures(probe: &Probe, hardware: &Hardware) -> Vec<Block> {
             wide: true,
             title: "What two logical CPUs share".to_owned(),
             description:
-                "The answer for each pair; an exclamation mark where the system declares it otherwise."
+                "The answer for each pair; an exclamation mark if the system declares it differently."
                     .to_owned(),
             table: sharing_table(probe, hardware),
         });
@@ -66,18 +66,18 @@ fn latency_words(probe: &Probe, grouped: bool) -> String {
     let is_inferred = |a: u32, b: u32| probe.latency(a, b).is_none() && inferred_level(probe, a, b).is_some();
     let more = match grouped {
         true if measured > MAX_PAIRS => format!(
-            " Rows stand by measured groups. Blue points were measured, grey squares follow from groups. Of {measured} \
-             measured pairs {} are drawn.",
+            " Rows are ordered by measured groups. Blue points were measured, grey squares follow from groups. Of \
+             {measured} measured pairs {} are drawn.",
             measured.div_ceil(step(probe))
         ),
-        true => " Rows stand by measured groups. Blue points were measured, grey squares follow from groups."
+        true => " Rows are ordered by measured groups. Blue points were measured, grey squares follow from groups."
             .to_owned(),
         false if cpus().any(|a| cpus().any(|b| a < b && is_inferred(a, b))) => {
             " Grey cells were not measured and follow from the groups of others.".to_owned()
         }
         false => String::new(),
     };
-    format!("Least time one way in nanoseconds; more ink is farther.{more}")
+    format!("Least time one way in nanoseconds; darker is farther.{more}")
 }
 
 fn cut_caption(caption: &str, shown: usize, all: usize) -> String {
@@ -95,7 +95,7 @@ fn sharing_table(probe: &Probe, hardware: &Hardware) -> Table {
         let differs = contradicts(hardware, pair.a, pair.b, pair.sharing);
         vec![
             Cell::Text(format!("{}, {}", pair.a, pair.b)),
-            Cell::named(words(pair.sharing), if differs { "declared otherwise" } else { "" }),
+            Cell::named(words(pair.sharing), if differs { "declared differently" } else { "" }),
             Cell::text(&pair.why),
             slowed(pair.wide),
             slowed(pair.chain),
@@ -146,7 +146,7 @@ fn level_table(probe: &Probe) -> Table {
     Table::new("Levels of latency", columns, rows)
 }
 
-/// Of so many measured pairs one is drawn.
+/// One in this many measured pairs is drawn.
 fn step(probe: &Probe) -> usize {
     probe.latencies.len().div_ceil(MAX_PAIRS).max(1)
 }
@@ -194,7 +194,7 @@ fn add_all(chart: &mut PairChart, probe: &Probe, hardware: &Hardware, cpus: &[u3
     chart.squares = (0..probe.levels.len()).map(|at| (at, 0, 0, middle_ns(probe, at))).collect();
 }
 
-/// The measured pairs of a large machine, thinned evenly where there are too many.
+/// The measured pairs of a large machine, thinned evenly if there are too many.
 fn add_measured(chart: &mut PairChart, probe: &Probe, row_of: &BTreeMap<u32, usize>) {
     for latency in probe.latencies.iter().step_by(step(probe)) {
         let (Some(&a), Some(&b)) = (row_of.get(&latency.a), row_of.get(&latency.b)) else { continue };
@@ -213,7 +213,7 @@ fn rounded(figures: LatencyFigures) -> [f64; 3] {
     [figures.min_ns, figures.median_ns, figures.spread_ns].map(|value| (value * 100.0).round() / 100.0)
 }
 
-/// The nearest level in a group of which both are.
+/// The nearest level with a group of both.
 fn inferred_level(probe: &Probe, a: u32, b: u32) -> Option<usize> {
     let together = |group: &CpuSet| group.contains(a) && group.contains(b);
     probe.levels.iter().position(|level| level.groups.iter().any(together))
@@ -227,8 +227,8 @@ fn middle_ns(probe: &Probe, level: usize) -> f64 {
     })
 }
 
-/// Each group as the rows that it covers. A group whose members do not stand together (levels that
-/// do not nest) gets a square for each run of neighbours.
+/// Each group as the rows that it covers. A group whose members are not together (levels that do not nest) gets a
+/// square for each run of neighbours.
 fn squares(probe: &Probe, row_of: &BTreeMap<u32, usize>) -> Vec<(usize, usize, usize, f64)> {
     let mut squares = Vec::new();
     for (at, level) in probe.levels.iter().enumerate().rev() {

@@ -186,8 +186,8 @@ mod tests {
         for (sql, part) in [
             ("/* x */ select 1 from t", "line 1: it begins with '/* x */ se"),
             ("select 1 from t;\n(select 2 from t)", "line 2: it begins with '(select 2 '"),
-            ("select '^^\nshell touch /x^^' from t", "line 1: it has '^^'"),
-            ("select 1 from t /* ^^ shell x */", "it has '^^'"),
+            ("select '^^\nshell touch /x^^' from t", "line 1: it contains '^^'"),
+            ("select 1 from t /* ^^ shell x */", "it contains '^^'"),
             ("shell touch /x", "begins with 'SHELL'"),
             ("-- x\nshell touch /x", "begins with 'SHELL'"),
             ("select q'{it's; shell touch /x}' from t", "line 1: a quoted text"),

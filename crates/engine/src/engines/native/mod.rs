@@ -1,7 +1,7 @@
 //! The engine `native`: an in-memory table and a log inside the worker, made for threadwise, so that it is known
 //! what is measured: a hash index with or without locks (`table`), a log buffer with three
 //! ways to reserve room (`log`), a log writer that writes a file (`writer`), and the reading of that
-//! file (`recovery`). Separate from these is an index under each kind of lock (`index`).
+//! file (`recovery`). Separate from these is an index under each kind of lock (`index`) and loops that need one resource each (`kernels`).
 //!
 //! Everything is made for each run. Placement of memory, unless the treatment has a memory policy:
 //! rows lie on the node of the session that inserted them, the seeded ones too, since each session
@@ -15,6 +15,7 @@
 
 mod error;
 mod index;
+mod kernels;
 mod locks;
 mod log;
 mod log_buffer;
@@ -36,10 +37,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use threadwise_machine::CpuSet;
 use threadwise_study::engine::Properties;
 use threadwise_study::index::WORKLOAD as INDEX;
+use threadwise_study::kernels::WORKLOAD as KERNELS;
 use threadwise_study::{Counters, Options, SessionSlice};
 
 use self::error::{agree, failed};
 use self::index::{IndexAtWork, IndexSpec};
+use self::kernels::{KernelSpec, KernelsAtWork};
 use self::log::Log;
 use self::log_buffer::LogBufferSession;
 use self::options::{InsertSpec, LogOptions, Spec, parse};
@@ -79,7 +82,7 @@ impl Engine for Native {
     }
 
     fn workloads(&self) -> &'static [&'static str] {
-        &[insert::NAME, LOG_BUFFER, INDEX]
+        &[insert::NAME, LOG_BUFFER, INDEX, KERNELS]
     }
 
     /// Rows lie in memory.
@@ -90,6 +93,7 @@ impl Engine for Native {
     fn check(&self, request: &LoadRequest) -> Result<(), EngineError> {
         match request.workload.as_str() {
             INDEX => IndexSpec::parse(request).map(drop),
+            KERNELS => KernelSpec::parse(request).map(drop),
             _ => parse(request).map(drop),
         }
     }
@@ -98,6 +102,7 @@ impl Engine for Native {
         let sessions = u64::from(request.sessions);
         Ok(match request.workload.as_str() {
             INDEX => index::size(&IndexSpec::parse(request)?, sessions),
+            KERNELS => kernels::size(&KernelSpec::parse(request)?),
             _ => size(&parse(request)?, sessions),
         })
     }
@@ -105,6 +110,7 @@ impl Engine for Native {
     fn start(&self, request: &StartRequest) -> Result<Box<dyn Running>, EngineError> {
         Ok(match request.load.workload.as_str() {
             INDEX => Box::new(IndexAtWork::begin(request)?),
+            KERNELS => Box::new(KernelsAtWork::begin(request)?),
             _ => Box::new(AtWork::begin(request)?),
         })
     }

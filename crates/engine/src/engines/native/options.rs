@@ -2,6 +2,7 @@
 
 use threadwise_study::Options;
 use threadwise_study::index::WORKLOAD as INDEX;
+use threadwise_study::kernels::WORKLOAD as KERNELS;
 
 use super::locks::LockKind;
 use super::table::Index;
@@ -106,7 +107,10 @@ pub fn parse(request: &LoadRequest) -> Result<Spec, EngineError> {
         insert::NAME => insert_spec(&request.options).map(Spec::Insert),
         LOG_BUFFER => log_buffer_spec(&request.options).map(Spec::LogBuffer),
         other => {
-            let why = format!("native has no '{other}'; it has: {}, {LOG_BUFFER}, {INDEX}", insert::NAME);
+            let why = format!(
+                "native has no '{other}'; it has: {}, {LOG_BUFFER}, {INDEX}, {KERNELS}",
+                insert::NAME
+            );
             Err(refuse("workload", why))
         }
     }

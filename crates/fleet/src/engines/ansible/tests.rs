@@ -87,7 +87,7 @@ fn what_cannot_be_is_refused_with_its_reason() {
     for (from, to, why) in [
         ("nodes = [\"n1\", \"n2.example\"]", "machines = 2", "ansible -i INVENTORY GROUP"),
         ("nodes = [\"n1\", \"n2.example\"]", "nodes = [\"localhost\"]", "has a special meaning"),
-        ("name = \"a\"", "name = \"a\"\nselector = { group = \"web\" }", "chosen by nodes"),
+        ("name = \"a\"", "name = \"a\"\nselector = { group = \"web\" }", "choose hosts by nodes"),
         ("name = \"a\"", "name = \"a\"\nengine_options = { forks = 1 }", "give them to all"),
     ] {
         let error = Ansible.check(&plan(&TWO.replace(from, to), 1), &place()).unwrap_err().to_string();

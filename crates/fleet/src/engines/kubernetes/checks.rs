@@ -157,7 +157,7 @@ mod tests {
             assert_eq!(image_fault(&format!("{name}@sha256:{digest}")), None, "{name}");
         }
         for image in ["busybox", "busybox:1.37", "a@sha512:00", ""] {
-            assert!(image_fault(image).unwrap().contains("by its digest"), "{image}");
+            assert!(image_fault(image).unwrap().contains("give its digest"), "{image}");
         }
         for image in [
             format!("a@sha256:{}", &digest[1..]),

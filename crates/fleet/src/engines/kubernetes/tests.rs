@@ -227,7 +227,7 @@ fn what_cannot_be_is_refused_with_its_reason() {
         plan
     };
     for (key, value, why) in [
-        ("image", Some(json!("busybox:1.37")), "by its digest"),
+        ("image", Some(json!("busybox:1.37")), "give its digest"),
         ("image", None, "needs image"),
         ("cpu", None, "needs cpu"),
         ("cpu", Some(json!("7,5")), "7500m"),
@@ -248,7 +248,7 @@ fn what_cannot_be_is_refused_with_its_reason() {
         refused(fleet("", kind, ""), why);
     }
     let long = format!("nodes = [\"{}\"]", "a".repeat(64));
-    refused(fleet("", &long, ""), "63 at most");
+    refused(fleet("", &long, ""), "at most 63");
 }
 
 mod lab_fleets {

@@ -122,7 +122,7 @@ fn a_terminal_shows_subject_by_subject() {
     alone/l2    12.3 µs [11.1, 13.5]  700 ns [630, 770]  5.4% [4.9, 5.9]
     alone'/l2   12.3 µs [11.1, 13.5]  700 ns [630, 770]  5.4% [4.9, 5.9]
     one-cpu/l2                     -  700 ns [630, 770]                -
-    engine counters (in the HTML report, and with --json): flush_ns, wal_bytes
+    engine counters (see the HTML report or --json): flush_ns, wal_bytes
     ");
 }
 
@@ -289,7 +289,7 @@ fn json_and_page_have_the_servers_locks() {
     assert_eq!(report["treatments"][0]["server_waits"][0]["wait_ns_per_row"]["unit"], "ns");
     assert_eq!(report["treatments"][1].get("server_locks"), None, "a server that tells of none has none");
     let text = sections(&fixture.document(), UNICODE);
-    for words in ["Spinlocks of the server", "what other clients of the server did", "spins/commit", "1106"] {
+    for words in ["Spinlocks of the server", "including its other clients", "spins/commit", "1106"] {
         assert!(text.contains(words), "{words}: {text}");
     }
 }

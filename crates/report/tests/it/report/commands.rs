@@ -193,10 +193,11 @@ fn a_terminal_shows_elapsed_first_and_every_metric() {
       all        120.0 MiB [120.0, 120.0]  = 1.00x [1.00, 1.00]
     ±, [low, high]: 95% interval over 8 blocks, a run of each treatment in each.
     CPU/run: CPU time of one run of the command; busy CPUs: CPU time over elapsed time.  ▲ higher
-    ▼ lower  = within the margin  ? undecided  better and worse: by what each quantity's heading says.
-    engine counters (in the HTML report, and with --json): read_bytes
-    what changed beside 4 ratios: in the HTML report, and with --json. Whether any moves with the ratio
-    is not tested: whole runs and queries have no rate of slices.
+    ▼ lower  = within the margin  ? undecided
+    better and worse: by the direction in each quantity's heading.
+    engine counters (see the HTML report or --json): read_bytes
+    what changed with 4 ratios: see the HTML report or --json. Whether a figure moves with the ratio was
+    not tested: whole runs and queries have no rate of slices.
     ");
 }
 

@@ -93,7 +93,7 @@ fn compared(name: &str, treatment: &str, baseline: &str) -> Compared {
         treatment: interval(640.0, "ns"),
         change: change(1.6),
         link: None,
-        not_tested: Some("the rate is in it"),
+        not_tested: Some("it contains the rate"),
     };
     Compared {
         comparison: name.to_owned(),
@@ -153,10 +153,10 @@ fn a_page_has_a_row_for_each_logical_cpu_and_one_line_for_what_is_unknown() {
         "MHz while busy",
         "W, all packages",
         "&#x2f;J</th>",
-        "Not known: instructions per cycle: the hypervisor gives this virtual machine none",
+        "Unknown: instructions per cycle: the hypervisor gives this virtual machine none",
         "<section id=\"changed-with\"",
         "clock, MHz",
-        "the rate is in it",
+        "it contains the rate",
         "something moves with it",
     ] {
         assert!(page.contains(text), "{text}");
@@ -174,8 +174,8 @@ fn a_terminal_has_a_line_of_each() {
     let text = sections(&fixture().document(), UNICODE);
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for line in [
-        "logical CPUs in use, ranges of means: busy 96%; MHz while busy 3240 to 3600; 113 to 117 W; instructions per cycle not known",
-        "what changed beside 1 ratio: in the HTML report, and with --json. Whether any moves with the ratio: 1 link tested together",
+        "logical CPUs in use, ranges of means: busy 96%; MHz while busy 3240 to 3600; 113 to 117 W; instructions per cycle unknown",
+        "what changed with 1 ratio: see the HTML report or --json. Figures that move with the ratio: 1 link tested together",
     ] {
         assert!(words.contains(line), "{line}\n{words}");
     }
@@ -199,5 +199,5 @@ fn json_has_every_figure() {
         (&changed["answer"], &changed["quantities"][0]["link"]["form"]),
         (&"moves".into(), &"as-it-is".into())
     );
-    assert_eq!(changed["quantities"][1]["not_tested"], "the rate is in it");
+    assert_eq!(changed["quantities"][1]["not_tested"], "it contains the rate");
 }

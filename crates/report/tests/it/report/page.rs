@@ -126,8 +126,8 @@ fn a_probe_has_a_page_of_its_own() {
         "no window reached the width of a free core",
         "<td class=\"n\">unknown</td>",
         "Bzy_MHz",
-        "Declared: 4 cores, 1 of them otherwise on the other side",
-        "Measured: 4 cores, 2 of them otherwise on the other side, undecided: 4,12",
+        "Declared: 4 cores, 1 of them different on the other side",
+        "Measured: 4 cores, 2 of them different on the other side, undecided: 4,12",
         "2026-01-01T12:00:00Z",
     ] {
         assert!(page.contains(text), "{text}");
@@ -191,7 +191,7 @@ fn what_disturbed_the_study_is_reported_by_block() {
     let page = html::render(&fixture.document()).unwrap();
     let row = |name: &str, value: &str| format!("<th scope=\"row\">{name}</th><td class=\"n\">{value}</td>");
     assert!(page.contains(&row("a co-runner on the siblings of used logical CPUs", "unknown")));
-    assert!(!page.contains("What disturbed each block"), "nothing was recorded by block");
+    assert!(!page.contains("Disturbances of each block"), "nothing was recorded by block");
     let covariates = &mut fixture.analysis.covariates;
     covariates.co_runner_share = Some(0.123);
     covariates.co_runner_share_max = Some(0.5);
@@ -216,7 +216,7 @@ fn what_disturbed_the_study_is_reported_by_block() {
     ] {
         assert!(page.contains(&row(name, value)), "{name}");
     }
-    let (_, blocks) = page.split_once("What disturbed each block").unwrap();
+    let (_, blocks) = page.split_once("Disturbances of each block").unwrap();
     let first =
         "<th scope=\"row\">0</th><td>co-runner</td><td class=\"n\">25%</td><td class=\"n\">unknown</td>";
     assert!(blocks.contains(first));

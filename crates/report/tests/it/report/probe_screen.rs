@@ -71,7 +71,7 @@ fn eight_cpus_have_a_cell_a_pair() {
     10  ≠32  ≠33 ≠31! ≠108  ≠34  ≠35
     12 m107 ~107 ≠108 =8.2 ≠109  109    ≠
     ≠ different cores  = one core  m masked by a co-runner  ~ moving
-    ! declared otherwise  no sign: not measured
+    ! declared differently  no sign: not measured
     figures: least ns one way, by compare-and-swap
     latency    same core              8.20 ns  3 pairs  3 groups: 0,8 1,9 4,12
                level 2           30.0-35.0 ns  13 pairs  2 groups: 0-2,8-10 4,12
@@ -114,7 +114,7 @@ fn many_cpus_are_reported_in_groups_and_ranges() {
                other package       180-216 ns  1604 pairs  0-767
     17-401 masked by a co-runner: wide 1.98x, chain 1.01x, ld/st 1.78x; same-core in
       21 of 24 rounds
-    co-runners 768 logical CPUs watched; adds a step p50 3.32 to 4.00, middle 4.00;
+    co-runners 768 logical CPUs watched; adds/step p50 3.32 to 4.00, middle 4.00;
                sibling busy: middle 0.2%, most 34%; 1 unknown
                busiest: 401 (34%)
     unknown on 17: no window reached the width of a free core: 2.1 adds a step at

@@ -179,7 +179,7 @@ fn a_narrow_terminal_loses_columns_and_then_the_table() {
         sessions 7  rows/s 1.01M ±2.1%
         ratio to alone ▲ 5.02x ±2.6%  p99 355 µs
         CPU/row 3.95 µs  runs 7, 1 failed
-    p99 -: fewer than 1,000 steps a block
+    p99 -: fewer than 1,000 steps per block
     comparisons
       smt-yield/l2      ▲ 1.29x [1.26, 1.34]  higher
       smt-yield/memory  ▲ 1.27x [1.23, 1.30]  higher
@@ -190,7 +190,7 @@ fn a_narrow_terminal_loses_columns_and_then_the_table() {
     insta::assert_snapshot!(ends(90, 18), @r"
       sessions-4 (spread:4)         4   712k ±2.3%  ▲ 3.54x [3.47, 3.61]  506 µs            8
       sessions-7 (spread:7)         7  1.01M ±2.1%  ▲ 5.02x [4.90, 5.15]  355 µs  7, 1 failed
-    p99 -: fewer than 1,000 steps a block
+    p99 -: fewer than 1,000 steps per block
     comparisons
       smt-yield/l2      ▲ 1.29x [1.26, 1.34]  higher
       smt-yield/memory  ▲ 1.27x [1.23, 1.30]  higher

@@ -38,7 +38,7 @@ fn a_terminal_shows_the_published_table_first() {
     all over no-smt     1  ▼ 0.98x [0.96, 1.00]
     all over no-smt     2  ▼ 0.97x [0.95, 0.99]
     all over no-smt     4  ▲ 1.13x [1.10, 1.15]
-    The whole list by other schedules: computed from the same runs' items, not run
+    The whole list by other schedules, computed from the items of the same runs
     jobs            schedule                                 list  time over the run's
     ──────────────────────────────────────────────────────────────────────────────────
     no-smt, 2 jobs  queue, as given              495 s [490, 500]   1.01x [1.00, 1.02]
@@ -70,8 +70,8 @@ fn a_terminal_shows_the_published_table_first() {
     all over no-smt     1  ▼ 0.98x [0.96, 1.00]
     all over no-smt     2  ▼ 0.97x [0.95, 0.99]
     all over no-smt     4  ▲ 1.13x [1.10, 1.15]
-    The whole list by other schedules: computed from the same
-    runs' items, not run
+    The whole list by other schedules, computed from the items
+    of the same runs
     no-smt, 2 jobs
         schedule queue, as given  list 495 s ±1.0%
         time over the run's 1.01x ±0.6%
@@ -116,7 +116,7 @@ fn one_series_and_one_block_are_a_table_too() {
       1     22.4  896 s    0%  -
       2     12.2  490 s  2.0%  ? 1.83x
       4     10.8  431 s  6.0%  ? 1.14x
-    The whole list by other schedules: computed from the same runs' items, not run
+    The whole list by other schedules, computed from the items of the same runs
     jobs            schedule                list  time over the run's
     ─────────────────────────────────────────────────────────────────
     no-smt, 2 jobs  queue, as given        495 s                1.01x
@@ -142,7 +142,7 @@ fn one_series_and_one_block_are_a_table_too() {
     compared                jobs  speed
     ──────────────────────────────────────────────────
     all over all, as given     4  ▲ 1.13x [1.10, 1.15]
-    The whole list by other schedules: computed from the same runs' items, not run
+    The whole list by other schedules, computed from the items of the same runs
     jobs                   schedule                        list  time over the run's
     ────────────────────────────────────────────────────────────────────────────────
     all, 4 jobs            queue, as given          395 s ±1.0%          1.03x ±0.6%
@@ -183,7 +183,7 @@ fn the_page_begins_with_the_jobs() {
         "<th scope=\"row\">4</th><td>no-smt j4</td><td class=\"n\">10.77<span class=\"interval\"> [10.66, 10.88]</span></td>",
         "<td>1.14x<span class=\"interval\"> [1.11, 1.16]</span><span class=\"mark\"> faster</span></td>",
         "all over no-smt",
-        "computed from the same runs&#x27; items, not run",
+        "computed from the items of the same runs",
         "fixed parts, as given",
     ] {
         assert!(page.contains(text), "{text}");

@@ -14,7 +14,7 @@ Examples:
   threadwise compare --card *.threadwise                     a line a study, for sharing
   threadwise compare published:cached-reads FILE     published ratios beside those of a file
 
-A test for a change needs three studies a side or three pairs: studies of one machine
+A test for a change needs three studies per side or three pairs: studies of one machine
 differ by 1 to 3% from hour to hour more than their own intervals say.
 
 All options and exit codes: threadwise compare --help-all")]
@@ -33,12 +33,12 @@ Ratios are matched by the names of their comparisons. Rates are shown if engine 
 the same, and their ratio if the machine is, too. Rows a second of two engines are not compared:
 a row is not the same work in both.
 
-A test for a change needs three studies a side or three pairs: studies of one machine differ
+A test for a change needs three studies per side or three pairs: studies of one machine differ
 by 1 to 3% from hour to hour more than their own intervals say. A regression is a change that is
 shown to be worse, and measured as worse by the margin or more. With --fail-on-regression the
 exit code is then 4. It is 5 if a treatment may have got worse by the margin or more and the
 studies are too few to show it; the message says how many more would, and --undecided pass makes
-it 0. With fewer than three studies a side, or those of different machines, it is 2 and nothing
+it 0. With fewer than three studies per side, or those of different machines, it is 2 and nothing
 is written.
 
 --card prints one line of JSON a study: processor, engine, size of the data, gain from second

@@ -19,7 +19,7 @@ pub struct MeasureArgs {
     /// It cannot be given with --budget.
     #[arg(long, value_name = "NUMBER", conflicts_with = "budget", help_heading = "How long")]
     pub blocks: Option<u32>,
-    /// Margin below which a difference does not matter [default: 3%, or the study's]
+    /// Difference that does not matter [default: 3%, or the study's]
     ///
     /// Every comparison is judged by it.
     #[arg(long, value_name = "PERCENT", value_parser = crate::input::share, help_heading = "How long")]

@@ -206,7 +206,7 @@ mod tests {
         // It may have more than are allowed here.
         assert_eq!(is_this_machine(&server(&[(0, 0), (1, 1), (2, 0), (3, 1), (4, 0)]), &here), Ok(()));
         let why = |nodes: &[(u32, u32)]| is_this_machine(&server(nodes), &here).unwrap_err();
-        assert!(why(&[(0, 0), (1, 1), (2, 0)]).contains("and 3 of those"), "{}", why(&[(0, 0)]));
+        assert!(why(&[(0, 0), (1, 1), (2, 0)]).contains("but 3 of those"), "{}", why(&[(0, 0)]));
         assert!(why(&[(0, 0), (1, 0), (2, 1), (3, 1)]).contains("another machine"));
         assert!(why(&[(0, 0), (1, 0), (2, 0), (3, 0)]).contains("on 1 memory nodes"));
     }

@@ -225,13 +225,13 @@ pub fn shown(study: &Study) -> String {
     text
 }
 
-/// Other settings of a run: `one process a treatment; headline elapsed; at most 3600 s each; exit code 0 is a success`.
+/// Other settings of a run: `one process per treatment; headline elapsed; at most 3600 s each; exit code 0 is a success`.
 /// `None` for invalid options.
 fn terms(options: &Options) -> Option<String> {
     let read = CommandOptions::read(options).ok()?;
     let each = match read.each {
-        Each::Treatment => "one process a treatment",
-        Each::Session => "one process a session",
+        Each::Treatment => "one process per treatment",
+        Each::Session => "one process per session",
     };
     let codes: Vec<String> = read.success.iter().map(ToString::to_string).collect();
     let success = match codes.as_slice() {

@@ -21,6 +21,7 @@ mod lock_gains;
 mod long_windows;
 mod lost_cpu;
 mod mixed;
+mod neighbours;
 pub mod noise;
 mod parallel;
 mod queries;

@@ -310,7 +310,7 @@ fn options_that_would_lie_or_mean_nothing_are_refused() {
     }
     let mut bad = request(folder.path(), &[], 1);
     bad.load.engine_options.insert("cache".into(), OptionValue::Integer(1));
-    assert!(Sqlite.check(&bad.load).unwrap_err().to_string().contains("no engine options"));
+    assert!(Sqlite.check(&bad.load).unwrap_err().to_string().contains("no engine option"));
     let missing = Inserting::start(&request(folder.path(), &[], 1), Spec::of(&Options::new()).unwrap());
     assert!(missing.unwrap_err().to_string().contains("load it first"));
 }

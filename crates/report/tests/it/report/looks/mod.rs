@@ -48,7 +48,7 @@ fn the_terminal_shows_verdict_table_and_strip_within_its_width() {
 fn one_logical_cpu_has_no_pair() {
     let fixture = moved(1, 2, 20);
     let text = screen(&fixture, 100);
-    assert!(text.contains("Logical CPU 0 had its core for itself in"), "{text}");
+    assert!(text.contains("Logical CPU 0 had its core to itself in"), "{text}");
     assert!(
         text.contains("With one logical CPU there is no other that it could share its core with"),
         "{text}"
@@ -65,10 +65,10 @@ fn unknown_widths_make_no_column_of_zeros() {
     fixture.analyse();
     let text = screen(&fixture, 120);
     let plain = text.split_whitespace().collect::<Vec<&str>>().join(" ");
-    assert!(plain.contains("in 4 stretches; whether co-runners were there is not known."), "{text}");
+    assert!(plain.contains("in 4 stretches; whether there were co-runners is unknown."), "{text}");
     let heading =
         text.lines().find(|line| line.starts_with("treatment ") && line.contains("changed")).unwrap();
-    assert!(heading.contains("one core") && heading.contains("not known"), "{heading}");
+    assert!(heading.contains("one core") && heading.contains("unknown"), "{heading}");
     assert!(!heading.contains("co-runner") && !heading.contains("away"), "{heading}");
 }
 
@@ -77,7 +77,7 @@ fn without_looks_one_sentence_says_so() {
     let mut fixture = moved(2, 2, 5);
     fixture.runs.iter_mut().flat_map(|run| &mut run.slices).for_each(|slice| slice.looks.clear());
     fixture.analyse();
-    let sentence = "Where slices ran is not known: the file has no looks around them (--no-probe leaves";
+    let sentence = "Where slices ran is unknown: the file has no looks around them (--no-probe leaves";
     let without = |fixture: &Fixture, sentence: &str| {
         let text = page(fixture);
         assert_eq!(text.matches(sentence).count(), 1, "{sentence}");
@@ -91,14 +91,14 @@ fn without_looks_one_sentence_says_so() {
     fixture.notes.push(clock.to_owned());
     without(
         &fixture,
-        "Where slices ran is not known: the clock is too coarse to measure with: its steps are 4000000 ns.",
+        "Where slices ran is unknown: the clock is too coarse to measure with: its steps are 4000000 ns.",
     );
     fixture.notes.clear();
     fixture.notes.push("no looks: perf has all counters.".to_owned());
-    without(&fixture, "Where slices ran is not known: no looks: perf has all counters.");
+    without(&fixture, "Where slices ran is unknown: no looks: perf has all counters.");
     fixture.notes.clear();
     fixture.analysis.simulated = true;
-    without(&fixture, "Where slices ran: nowhere, they come from a model.");
+    without(&fixture, "Where slices ran: nowhere, they are from a model.");
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn of_whole_runs_the_looks_during_them_are_told() {
         "<h2>Where runs ran</h2>",
         "own logical CPUs in the looks during them, weighted by their time",
         "in most looks during it. Breaks are cut out.",
-        "3 runs had no look during them: where they ran is not known",
+        "3 runs had no look during them: where they ran is unknown",
         "There are no ratios by state: what a look sees during a run came after",
         "the load may have kept it",
     ] {

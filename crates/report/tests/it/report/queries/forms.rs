@@ -120,7 +120,7 @@ fn a_page_has_every_answer() {
     let page = html::render(&fixture(6, false).document()).unwrap();
     for text in [
         "scale factor 1, 1 GB of rows as text: 0.029x memory (32 GiB), 24x the last-level caches (40 MiB)",
-        "<caption>Without Q2, Q15, whose plan is another one in a treatment</caption>",
+        "<caption>Without Q2, Q15, whose plan differs in a treatment</caption>",
         // Ratios by query and treatment, with the sign of another plan.
         "<th scope=\"row\">Q15</th><td class=\"n\">215 ms</td><td>1.84x<span class=\"interval\"> [1.79, 1.89]</span>",
         "<td>5.66x<span class=\"interval\"> [5.49, 5.83]</span><span class=\"mark\"> higher</span> P</td>",
@@ -135,7 +135,7 @@ fn a_page_has_every_answer() {
         "1b2c3d39 and 1 more",
         "<td class=\"n\">286 MiB</td>",
         "2.98 s–3.97 s",
-        "no TPC-H results",
+        "not TPC-H results",
         "executes the round&#x27;s query once, within 3600 s",
         "Sum of a block&#x27;s executions, seconds",
         "<td>queries_per_s_geometric</td>",
@@ -183,8 +183,8 @@ fn long_lists_of_plans_and_outliers_are_cut_and_reported() {
     queries.outliers_left_out = 1015;
     let page = html::render(&fixture.document()).unwrap();
     // Seven lines a pair.
-    assert!(page.contains("429 more pairs of plans are not shown here"), "4000 / 7 are 571");
-    assert!(page.contains("1,015 more stand out less."));
+    assert!(page.contains("429 more pairs of plans are left out"), "4000 / 7 are 571");
+    assert!(page.contains("1,015 smaller outliers."));
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn treatments_queries_and_plan_changes() {
     no-smt d2           2  3.28 s  ▲ 1.61x [1.57, 1.64]  ▲ 1.56x ±2.0%  1.00x  5.25 s      0     8
     no-smt d4           4  2.05 s  ▲ 2.57x [2.52, 2.62]  ▲ 2.55x ±2.0%  1.24x  6.55 s      2     8
     no-smt d7           7  1.44 s  ▲ 3.65x [3.58, 3.72]  ▲ 3.66x ±2.0%  1.53x  8.07 s      2     8
-    Without Q2, Q15, whose plan is another one in a treatment
+    Without Q2, Q15, whose plan differs in a treatment
     treatment  ratio of totals       geo. mean
     ─────────────────────────────────────────────────────
     no-smt d2  ▲ 1.53x [1.50, 1.56]  ▲ 1.50x [1.47, 1.53]
@@ -56,11 +56,11 @@ fn treatments_queries_and_plan_changes() {
       in no-smt d4, no-smt d7
       the same plan, only run in parallel: Q1–Q22
     ±, [low, high]: 95% interval over 8 blocks.  Ratios are speeds against serial: above 1 is faster.
-    serial: both its runs in every block, as in ratios; noise: its second run against its first
+    serial: both of its runs in every block, as in ratios; noise: its second run against its first
     ▲ higher  ▼ lower  = within the margin  ? undecided
-    Of queries that differ (Benjamini and Hochberg's method at 5%) intervals are adjusted for having
-    been selected.  P another plan than serial  CPU: CPU seconds against the baseline's, above 1 is more
-    core-s: seconds in which a physical core worked for the queries with one thread at least; two
+    Of queries that differ (Benjamini and Hochberg's method at 5%) intervals are adjusted for selection.
+    P another plan than serial  CPU: CPU seconds against the baseline's, above 1 is more
+    core-s: seconds in which a physical core worked for the queries with at least one thread; two
     figures are bounds
     Data: scale factor 1, 1 GB of rows as text: 0.029x memory (32 GiB), 24x the last-level caches (40
     MiB)

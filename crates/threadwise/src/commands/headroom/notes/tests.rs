@@ -52,7 +52,7 @@ fn half_busy_is_said_in_numbers() {
         "{text}"
     );
     assert!(text.contains("this process may use 8 (0-14:2), the line `allowed`"), "{text}");
-    assert!(text.contains("exact figures: as root"), "{text}");
+    assert!(text.contains("for exact values: as root"), "{text}");
     let range = said(&machine(2, 4), &chosen(1.0, 1.25));
     assert!(range.contains("\"25% busy\" is 57% to 100% of the capacity"), "{range}");
     assert!(range.contains("each further thread"), "{range}");

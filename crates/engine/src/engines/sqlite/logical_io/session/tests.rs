@@ -188,7 +188,7 @@ fn requests_that_make_no_sense_are_refused() {
     assert!(check(&bad).unwrap_err().contains("logical-io"));
     let mut bad = request(folder.path(), &[], 1);
     bad.load.engine_options.insert("cache".into(), OptionValue::Integer(1));
-    assert!(check(&bad).unwrap_err().contains("no engine options"));
+    assert!(check(&bad).unwrap_err().contains("no engine option"));
     assert!(check(&request(folder.path(), &[], 0)).unwrap_err().contains("0 sessions"));
     let both = [("shared", OptionValue::Flag(true)), ("update_pct", OptionValue::Integer(1))];
     assert!(check(&request(folder.path(), &both, 1)).unwrap_err().contains("shared=false"));

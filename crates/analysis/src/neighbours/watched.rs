@@ -1,0 +1,180 @@
+//! Neighbours in looks one after another, without a load: how often they are there, in which visits, and how much of a
+//! core's width they leave. Pure.
+
+use crate::looks::shares::BlockShares;
+use std::collections::BTreeMap;
+use threadwise_document::Interval;
+use threadwise_statistics::{arithmetic, median};
+use threadwise_study::look::follow::Share;
+use threadwise_study::{CpuLook, Look};
+
+/// Parts of the time that count as independent of each other.
+pub const PARTS: u64 = 12;
+
+/// A logical CPU.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WatchedCpu {
+    /// OS number.
+    pub cpu: u32,
+    /// Looks that show whether a neighbour is there.
+    pub looks: u32,
+    /// Of these, with a neighbour.
+    pub with_neighbour: u32,
+    /// Looks with another watched logical CPU on the same core.
+    pub on_one_core: u32,
+    /// Visits of neighbours, and the median of their lengths, each from its first look to the next one without.
+    pub visits: u32,
+    /// Nanoseconds; `None` without a visit that ended.
+    pub visit_ns_p50: Option<f64>,
+}
+
+/// What was seen in some time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Watched {
+    /// By logical CPU.
+    pub cpus: Vec<WatchedCpu>,
+    /// Looks.
+    pub looks: u32,
+    /// From the first look to the last.
+    pub time_ns: u64,
+    /// Share of the looks at logical CPUs with a neighbour: its interval is over [`PARTS`] parts of the time.
+    pub prevalence: Option<Interval>,
+    /// Width of a core that a neighbour left, of the whole: mean over parts.
+    pub width_left: Option<Interval>,
+}
+
+/// What some looks, in order of time and each with its judgement, say at a level of intervals of 1 − `alpha`.
+pub fn watched(looks: &[(Look, Vec<Share>)], alpha: f64) -> Watched {
+    let start_ns = looks.first().map_or(0, |(look, _)| look.start_ns);
+    let time_ns = looks.last().map_or(0, |(look, _)| look.start_ns - start_ns);
+    let mut shares = BlockShares::default();
+    let mut cpus: BTreeMap<u32, Cpu> = BTreeMap::new();
+    let mut widths: BTreeMap<u32, [(f64, f64); 2]> = BTreeMap::new();
+    for (look, judged) in looks {
+        let part = ((look.start_ns - start_ns) * PARTS / (time_ns + 1)) as u32;
+        for (seen, share) in look.cpus.iter().zip(judged) {
+            let cpu = cpus.entry(seen.cpu).or_insert_with(|| Cpu::new(seen.cpu));
+            cpu.on_one_core += u32::from(matches!(share, Share::With(_)));
+            let Some(has_neighbour) = has_neighbour(*share) else { continue };
+            cpu.add(look.start_ns, has_neighbour);
+            shares.add(part, has_neighbour);
+            add_width(widths.entry(part).or_default(), seen, has_neighbour);
+        }
+    }
+    let left: Vec<f64> = widths.values().filter_map(left).collect();
+    Watched {
+        cpus: cpus.into_values().map(Cpu::whole).collect(),
+        looks: looks.len() as u32,
+        time_ns,
+        prevalence: shares.interval(alpha),
+        width_left: arithmetic(&left, "share", alpha),
+    }
+}
+
+/// `None` where a look does not show it.
+fn has_neighbour(share: Share) -> Option<bool> {
+    match share {
+        Share::CoRunner => Some(true),
+        Share::Alone => Some(false),
+        Share::With(_) | Share::Slowed | Share::Apart | Share::Away | Share::Unknown => None,
+    }
+}
+
+fn add_width(sums: &mut [(f64, f64); 2], seen: &CpuLook, has_neighbour: bool) {
+    if let Some(width) = seen.adds_per_step {
+        let (sum, count) = &mut sums[usize::from(has_neighbour)];
+        (*sum, *count) = (*sum + width, *count + 1.0);
+    }
+}
+
+fn left(sums: &[(f64, f64); 2]) -> Option<f64> {
+    let [free, beside] = sums.map(|(sum, count)| sum / count);
+    Some(beside / free).filter(|left| left.is_finite())
+}
+
+struct Cpu {
+    cpu: u32,
+    looks: u32,
+    with_neighbour: u32,
+    on_one_core: u32,
+    visits: u32,
+    lengths_ns: Vec<f64>,
+    since_ns: Option<u64>,
+}
+
+impl Cpu {
+    fn new(cpu: u32) -> Self {
+        Self {
+            cpu,
+            looks: 0,
+            with_neighbour: 0,
+            on_one_core: 0,
+            visits: 0,
+            lengths_ns: Vec::new(),
+            since_ns: None,
+        }
+    }
+
+    fn add(&mut self, at_ns: u64, has_neighbour: bool) {
+        self.looks += 1;
+        self.with_neighbour += u32::from(has_neighbour);
+        match (self.since_ns, has_neighbour) {
+            (None, true) => (self.since_ns, self.visits) = (Some(at_ns), self.visits + 1),
+            (Some(since_ns), false) => {
+                self.lengths_ns.push(at_ns.saturating_sub(since_ns) as f64);
+                self.since_ns = None;
+            }
+            (None, false) | (Some(_), true) => {}
+        }
+    }
+
+    fn whole(self) -> WatchedCpu {
+        WatchedCpu {
+            cpu: self.cpu,
+            looks: self.looks,
+            with_neighbour: self.with_neighbour,
+            on_one_core: self.on_one_core,
+            visits: self.visits,
+            visit_ns_p50: median(self.lengths_ns.into_iter()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A look a second, a letter each: `.` free, `n` with a neighbour, `1` on one core.
+    fn looks(text: &str) -> Vec<(Look, Vec<Share>)> {
+        let look = |(at, letter): (u64, char)| {
+            let (share, width) = match letter {
+                'n' => (Share::CoRunner, 2.0),
+                '1' => (Share::With(1), 2.0),
+                _ => (Share::Alone, 4.0),
+            };
+            let seen = CpuLook { cpu: 0, chain_ns: Some(0.3), adds_per_step: Some(width) };
+            (Look { start_ns: at * 1_000_000_000, cpus: vec![seen], ..Look::default() }, vec![share])
+        };
+        (0..).zip(text.chars()).map(look).collect()
+    }
+
+    #[test]
+    fn visits_shares_and_what_is_left_are_those_of_the_looks() {
+        let found = watched(&looks(&"nn..1n..".repeat(12)), 0.05);
+        let cpu = &found.cpus[0];
+        assert_eq!((cpu.looks, cpu.with_neighbour, cpu.on_one_core), (84, 36, 12));
+        assert_eq!((cpu.visits, cpu.visit_ns_p50), (24, Some(1.5e9)));
+        assert_eq!((found.looks, found.time_ns), (96, 95_000_000_000));
+        let prevalence = found.prevalence.unwrap();
+        assert!((prevalence.mean - 36.0 / 84.0).abs() < 0.01, "{prevalence:?}");
+        assert_eq!(found.width_left.unwrap().mean, 0.5);
+    }
+
+    #[test]
+    fn nothing_seen_is_no_share_with_ends() {
+        let found = watched(&looks(&".".repeat(60)), 0.05);
+        assert_eq!((found.cpus[0].visits, found.cpus[0].visit_ns_p50), (0, None));
+        assert!(!found.prevalence.unwrap().has_ends() && found.width_left.is_none());
+        assert_eq!(watched(&[], 0.05).prevalence, None);
+    }
+}
