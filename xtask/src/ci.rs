@@ -1,4 +1,4 @@
-//! `cargo xtask ci`: everything that has to pass, cheapest first; stops at the first failure.
+//! `cargo xtask ci`: everything that must pass, cheapest first; stops at the first failure.
 
 use crate::command::Task;
 use crate::dist;
@@ -15,8 +15,8 @@ pub fn run() -> Result<(), String> {
     outcome
 }
 
-/// Names and commands. All but dist share one target folder and one profile, so that a dependency is
-/// checked once (clippy, doc) and built once (test). What the laboratory starts is `program`, the one that dist
+/// Names and commands. All except dist share one target folder and one profile, so that a dependency is
+/// checked once (clippy, doc) and built once (test). The laboratory starts `program`, the one that dist
 /// makes and users get.
 fn plan(program: &Path) -> [(&'static str, Task); 8] {
     let cargo = |arguments: &[&str]| Task::new("cargo", arguments);

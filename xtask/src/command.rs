@@ -1,9 +1,9 @@
-//! Commands that tasks run: shown as a person would type them, with or without keeping their output.
+//! Commands of tasks: shown as a person would type them, with or without keeping their output.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
 
-/// A command and the environment variables that it is given on top of ours.
+/// A command and its additional environment variables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
     program: String,
@@ -40,14 +40,14 @@ impl Task {
         settings.chain(words).collect::<Vec<_>>().join(" ")
     }
 
-    /// Runs it with our own input and output; an error names the command.
+    /// Runs it with this process's input and output; an error names the command.
     pub fn run(&self) -> Result<(), String> {
         println!("$ {}", self.shown());
         let status = self.command().status().map_err(|cause| self.not_started(&cause))?;
         if status.success() { Ok(()) } else { Err(self.failed(&status.to_string())) }
     }
 
-    /// Runs it without showing anything and returns what it wrote to its standard output.
+    /// Runs it without showing anything and returns its standard output.
     pub fn output(&self) -> Result<String, String> {
         let output =
             self.command().stdin(Stdio::null()).output().map_err(|cause| self.not_started(&cause))?;
@@ -58,7 +58,7 @@ impl Task {
         Err(format!("{}\n{}", self.failed(&output.status.to_string()), message.trim_end()))
     }
 
-    /// Runs it, passes every line on as it comes, and returns the lines with the outcome.
+    /// Runs it, passes on every line as it comes, and returns the lines with the outcome.
     pub fn run_and_keep(&self) -> (Vec<String>, Result<(), String>) {
         println!("$ {}", self.shown());
         let spawned = self.command().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
@@ -84,7 +84,7 @@ impl Task {
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments);
-        // What `cargo run` tells this program about its own package must not reach other builds.
+        // Cargo's variables about this program's own package must not reach other builds.
         for (name, _) in std::env::vars_os() {
             let text = name.to_string_lossy();
             if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
@@ -96,7 +96,7 @@ impl Task {
     }
 
     fn not_started(&self, cause: &std::io::Error) -> String {
-        format!("'{}' could not be started: {cause}; is {} installed?", self.shown(), self.program)
+        format!("cannot start '{}': {cause}; is {} installed?", self.shown(), self.program)
     }
 
     fn failed(&self, status: &str) -> String {
@@ -106,7 +106,7 @@ impl Task {
 
 /// Builds a program of the workspace as tests need it, and returns its path.
 pub fn built(program: &str) -> Result<String, String> {
-    // Of the whole workspace: for one package alone cargo would build dependencies with fewer features again.
+    // Of the whole workspace: for a single package cargo would build dependencies again with fewer features.
     Task::new("cargo", &["build", "--quiet", "--workspace", "--bin", program]).run()?;
     let folder = std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| "target".to_owned());
     Ok(format!("{folder}/debug/{program}"))
@@ -116,14 +116,14 @@ pub fn built(program: &str) -> Result<String, String> {
 fn pass_on(from: impl Read, mut to: impl Write) -> Vec<String> {
     let mut kept = Vec::new();
     for line in BufReader::new(from).split(b'\n').map_while(Result::ok) {
-        // A closed terminal must not end the tests: their outcome is still wanted.
+        // A closed terminal must not end the tests: their outcome is still needed.
         let _ = to.write_all(&line).and_then(|()| to.write_all(b"\n")).and_then(|()| to.flush());
         kept.push(String::from_utf8_lossy(&line).into_owned());
     }
     kept
 }
 
-/// The word in quotes where a shell needs them.
+/// The word in quotes if a shell needs them.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=+:,@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

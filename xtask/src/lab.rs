@@ -1,8 +1,8 @@
-//! `cargo xtask lab [NAME…] [--hours N] [--smoke] [--install] [--list]`: the laboratory, where verdicts need real time,
-//! real servers, browsers, schedulers, emulated machines, kills at many moments, or many studies.
+//! `cargo xtask lab [NAME…] [--hours N] [--smoke] [--install] [--list]`: the laboratory, for verdicts that need real
+//! time, real servers, browsers, schedulers, emulated machines, kills at many moments, or many studies.
 //!
-//! A test of the laboratory is `#[ignore]`d and lies in a module `lab_NAME`; what it needs is made sure of here, so that
-//! it never looks for it. The smoke of a part is the smallest run that would notice that it is broken: CI runs it.
+//! A test of the laboratory is `#[ignore]`d and in a module `lab_NAME`; its requirements are checked here, so that
+//! it does not check them. The smoke of a part is the smallest run that would notice that it is broken: CI runs it.
 
 use crate::command::Task;
 use crate::fetched::{self, AXE, CLIENTS, FLEETS, Fetched, MARIADB, POSTGRES, SQLGLOT};
@@ -14,7 +14,7 @@ use crate::{emulated, fuzz, machines};
 /// How much of a part is run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Scale {
-    /// What would notice that it is broken.
+    /// The smallest run that would notice that it is broken.
     Smoke,
     /// All of it, once.
     Once,
@@ -38,9 +38,9 @@ struct Part {
     name: &'static str,
     about: &'static str,
     packages: &'static [&'static Package],
-    /// What the smoke does without.
+    /// What the smoke omits.
     fetched: &'static [&'static Fetched],
-    /// What is asked of `threadwise engine add`: for the smoke, and for all of it.
+    /// Engines to add with `threadwise engine add`: for the smoke, and for all of it.
     engines: [Option<&'static str>; 2],
     /// Whether there are modules `lab_NAME` of tests; those of the smoke are called `smoke…`.
     has_tests: bool,
@@ -48,7 +48,7 @@ struct Part {
     beside: fn(Scale, &Variables) -> Result<(), String>,
 }
 
-/// All of them, the quickest first.
+/// All of them, the fastest first.
 const PARTS: [Part; 12] = [
     Part {
         name: "figures",
@@ -161,7 +161,7 @@ const PARTS: [Part; 12] = [
     },
 ];
 
-/// A part of tests that need nothing.
+/// A part whose tests need nothing.
 const PLAIN: Part = Part {
     name: "",
     about: "",
@@ -172,16 +172,16 @@ const PLAIN: Part = Part {
     beside: |_, _| Ok(()),
 };
 
-/// What the command line says.
+/// The command line.
 #[derive(Debug, PartialEq)]
 struct Options<'a> {
     names: Vec<&'a str>,
     scale: Scale,
     /// Root installs what is missing.
     may_install: bool,
-    /// Only says what there is.
+    /// Only prints the parts.
     is_list: bool,
-    /// Only makes sure that what it needs is there, and says how tests learn of it.
+    /// Only makes the requirements available, and prints the tests' variables.
     is_env: bool,
 }
 
@@ -216,7 +216,7 @@ impl<'a> Options<'a> {
     }
 }
 
-/// Runs parts, all of them where none is named; one that fails keeps no other from running.
+/// Runs parts, by default all; a failed one does not keep others from running.
 pub fn run(words: &[&str]) -> Result<(), String> {
     let options = Options::read(words)?;
     let parts = options.parts();
@@ -236,7 +236,7 @@ pub fn run(words: &[&str]) -> Result<(), String> {
     };
     let mut steps = Steps::default();
     let mut failed: Vec<&str> = Vec::new();
-    // All at once; a part says itself what it still lacks.
+    // All at once; a part reports itself what is still missing.
     let packages: Vec<&Package> = parts.iter().flat_map(|part| part.packages).copied().collect();
     if let Err(why) = steps.step("packages", || packages::ensure(&packages, options.may_install)) {
         println!("{why}");
@@ -255,7 +255,7 @@ pub fn run(words: &[&str]) -> Result<(), String> {
 }
 
 impl Part {
-    /// The packages and what is fetched are there; variables by which tests learn of it.
+    /// Makes the packages and fetched parts available; the variables for the tests.
     fn variables(&self, scale: Scale, may_install: bool) -> Result<Variables, String> {
         packages::ensure(self.packages, may_install)?;
         let is_smoke = scale == Scale::Smoke;
@@ -299,7 +299,7 @@ fn tell(task: Task, variables: &Variables) -> Task {
     variables.iter().fold(task, |task, [name, value]| task.env(name, value))
 }
 
-/// Machines that others recorded, where THREADWISE_MACHINES names a folder of them: they are no part of the project.
+/// Recorded machines, if THREADWISE_MACHINES names a folder of them: they are not part of the project.
 fn recorded_machines() -> Result<(), String> {
     if std::env::var_os("THREADWISE_MACHINES").is_none() {
         println!("skipped: recorded machines; THREADWISE_MACHINES names their folder");
@@ -308,13 +308,13 @@ fn recorded_machines() -> Result<(), String> {
     Task::new("cargo", &["test", "--workspace", "--", "--ignored", "lab_machines::"]).run()
 }
 
-/// `--cfg threadwise_portable` switches the fallbacks on, so that an x86-64 machine can test them. The crates that have
-/// some are tested; to all others their interface is the same.
+/// `--cfg threadwise_portable` enables the fallbacks, so that an x86-64 machine can test them. The crates that have
+/// some are tested; for all others their interface is the same.
 fn portable(scale: Scale, _: &Variables) -> Result<(), String> {
-    // Cargo keeps what a wrapper built apart from what rustc built, as it does for clippy: RUSTFLAGS would build every
+    // Cargo keeps a wrapper's builds apart from rustc's, as for clippy: RUSTFLAGS would build every
     // dependency again.
     let wrapper = std::fs::canonicalize("xtask/portable-rustc")
-        .map_err(|cause| format!("xtask/portable-rustc cannot be found: {cause}"))?;
+        .map_err(|cause| format!("cannot find xtask/portable-rustc: {cause}"))?;
     let crates = ["--package", "threadwise-machine", "--package", "threadwise-probe"];
     let subcommand = if scale == Scale::Smoke { "check" } else { "test" };
     let tests = Task::new("cargo", &[subcommand, "--tests"]).more(&crates);
@@ -325,7 +325,7 @@ fn portable(scale: Scale, _: &Variables) -> Result<(), String> {
     with_clock.env("RUSTC_WORKSPACE_WRAPPER", &wrapper.to_string_lossy()).run()
 }
 
-/// The tests of the workers, which run on the environment's own interpreter, and those of what a worker uses of a
+/// The tests of the workers, which run on the environment's own interpreter, and those of a worker's use of a
 /// driver, on the clients'.
 fn workers(scale: Scale, variables: &Variables) -> Result<(), String> {
     let folder = |variable: &str| {

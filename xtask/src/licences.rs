@@ -1,4 +1,4 @@
-//! `cargo xtask licences`: licences and duplicate versions of what we depend on.
+//! `cargo xtask licences`: licences and duplicate versions of the dependencies.
 //!
 //! Source of the data: `cargo metadata`, format version 1. Only this target's dependencies count:
 //! the lock file also names crates for systems on which the program does not run.
@@ -8,14 +8,14 @@ use crate::spdx;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Licences under which dependencies are used.
+/// Allowed licences of dependencies.
 const ALLOWED: [&str; 7] =
     ["Apache-2.0", "BSD-3-Clause", "CDLA-Permissive-2.0", "ISC", "MIT", "Unicode-3.0", "Zlib"];
 
-/// Crates whose manifest names no licence: version, and what their licence file says, as it was read.
+/// Crates whose manifest names no licence: version, and the licence in their file, as read.
 const READ: [(&str, &str, &str); 1] = [("webpki", "0.22.4", "ISC")];
 
-/// Crates that may be there in several versions, each with the reason.
+/// Crates with several accepted versions, each with the reason.
 const DUPLICATES: [(&str, &str); 10] = [
     ("syn", "divan, for benchmarks only, has 2; serde, clap and thiserror have 3"),
     ("base64", "pem, of mysql's TLS, has 0.23; the others have 0.22"),
@@ -29,18 +29,18 @@ const DUPLICATES: [(&str, &str); 10] = [
     ("sha2", "mysql_common has the generation before that of postgres-protocol"),
 ];
 
-/// The platform whose dependencies are looked at.
+/// The platform whose dependencies are checked.
 const PLATFORM: &str = "x86_64-unknown-linux-gnu";
 
-/// Kinds of dependency that end up in, or run for, what users get.
+/// Kinds of dependency that are part of, or run for, the released programs.
 const SHIPPED: [&str; 2] = ["normal", "build"];
 
-/// Reads the dependencies and prints what is wrong with them.
+/// Reads the dependencies and prints the faults.
 pub fn run() -> Result<(), String> {
     let arguments = ["metadata", "--format-version", "1", "--locked", "--filter-platform", PLATFORM];
     let text = Task::new("cargo", &arguments).output()?;
     let metadata = serde_json::from_str(&text).map_err(|cause| format!("cargo metadata: {cause}"))?;
-    let graph = Graph::of(&metadata).ok_or("cargo metadata has not the expected form")?;
+    let graph = Graph::of(&metadata).ok_or("cargo metadata does not have the expected form")?;
     let shipped = graph.reached(&SHIPPED);
     let all = graph.reached(&["normal", "build", "dev"]);
     let mut wrong = bad_licences(&shipped);
@@ -71,7 +71,7 @@ struct Package {
     licence: Option<String>,
 }
 
-/// Packages by id, and who needs whom.
+/// Packages by id, and their dependencies.
 #[derive(Debug, Default)]
 struct Graph {
     members: Vec<String>,
@@ -103,7 +103,7 @@ impl Graph {
         Some(graph)
     }
 
-    /// Foreign packages that the workspace reaches over these kinds. Members' own tests count when
+    /// Foreign packages that the workspace reaches over these kinds. Members' own tests count if
     /// `dev` is among the kinds; cargo's graph holds no tests of foreign packages.
     fn reached(&self, kinds: &[&str]) -> Vec<&Package> {
         let mut seen: BTreeSet<&str> = self.members.iter().map(String::as_str).collect();
@@ -150,7 +150,7 @@ fn duplicates(packages: &[&Package], accepted: &[(&str, &str)]) -> Vec<String> {
     let mut lines: Vec<String> = several
         .map(|(name, versions)| format!("{name}: several versions ({})", versions.join(", ")))
         .collect();
-    // A reason that is no longer needed would hide the next duplicate.
+    // An obsolete reason would hide the next duplicate.
     let stale = accepted.iter().filter(|(name, _)| versions.get(name).is_none_or(|found| found.len() < 2));
     lines.extend(
         stale.map(|(name, _)| format!("{name}: accepted in several versions, but there is only one")),

@@ -1,10 +1,10 @@
-//! `cargo xtask lines`: how much there is to read. Lines of Rust without tests, comments and blank lines, by crate;
-//! beside them lines of tests, and what is written as data (SQL, TOML, Python).
+//! `cargo xtask lines`: the amount of text to read. Lines of Rust without tests, comments and blank lines, by crate;
+//! also lines of tests, and of data (SQL, TOML, Python).
 
 use crate::tidy::{self, SourceFile};
 use std::collections::BTreeMap;
 
-/// What a crate has.
+/// Lines of a crate.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Count {
     files: usize,
@@ -66,7 +66,7 @@ pub fn run() -> Result<(), String> {
     Ok(())
 }
 
-/// The crate of a file, or the folder at the top that it is in.
+/// The crate of a file, or its top-level folder.
 fn place(path: &str) -> &str {
     let path = path.strip_prefix("crates/").unwrap_or(path);
     path.split_once('/').map_or("(top)", |(first, _)| first)

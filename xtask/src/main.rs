@@ -2,7 +2,7 @@
 //!
 //! Exit codes: 0 done, 1 something failed, 2 the command line is wrong.
 
-// A program for contributors: it talks to its terminal.
+// A program for contributors: it prints to the terminal.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod ci;
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     if let Err(cause) = std::env::set_current_dir(workspace_root()) {
-        eprintln!("xtask: the workspace folder cannot be entered: {cause}");
+        eprintln!("xtask: cannot enter the workspace folder: {cause}");
         return ExitCode::FAILURE;
     }
     let outcome = match words.as_slice() {
@@ -88,7 +88,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The folder above this package: what cargo says now, or said when it built this program.
+/// The folder above this package, from cargo now or when it built this program.
 fn workspace_root() -> PathBuf {
     let package = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);

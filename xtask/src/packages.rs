@@ -1,10 +1,10 @@
-//! Debian packages that the laboratory needs: which are missing, and how they come.
+//! Debian packages that the laboratory needs: which are missing, and installing them.
 
 use crate::command::Task;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// A Debian package, and the programs of which any one shows that it is there.
+/// A Debian package, and the programs of which any one shows that it is installed.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Package {
     /// Name for `apt-get install`.
@@ -20,7 +20,7 @@ const fn package(name: &'static str, programs: &'static [&'static str]) -> Packa
 
 pub const CHROMIUM: Package = package("chromium", &["chromium", "chromium-browser", "google-chrome"]);
 pub const PYTHON: Package = package("python3", &["python3"]);
-/// Debian's own interpreter has the module venv without what it needs to put pip in.
+/// Debian's own interpreter has the module venv without its requirements for pip.
 pub const VENV: Package = package("python3-venv", &["python3 -c import venv, ensurepip"]);
 pub const POSTGRESQL: Package = package("postgresql", &["postgres", "/usr/lib/postgresql/*/bin/postgres"]);
 pub const MARIADB: Package = package("mariadb-server", &["mariadbd", "/usr/sbin/mariadbd"]);
@@ -36,7 +36,7 @@ pub const SLURMD: Package = package("slurmd", &["slurmd", "/usr/sbin/slurmd"]);
 pub const SLURM_CLIENT: Package = package("slurm-client", &["sbatch"]);
 pub const SYSBENCH: Package = package("sysbench", &["sysbench"]);
 
-/// Makes sure that they are there: root installs what is missing where it was asked to, or in CI.
+/// Makes sure that they are installed: root installs missing ones on request, or in CI.
 ///
 /// # Errors
 /// What is missing, and the command that installs it.
@@ -51,7 +51,7 @@ pub fn ensure(packages: &[&'static Package], asked: bool) -> Result<(), String> 
     install(&missing)?;
     match self::missing(packages, is_there).as_slice() {
         [] => Ok(()),
-        left => Err(format!("installed, and yet there is no program of: {}", names(left).join(", "))),
+        left => Err(format!("installed, but their programs are missing: {}", names(left).join(", "))),
     }
 }
 
@@ -60,7 +60,7 @@ pub fn is_ci() -> bool {
     std::env::var("CI").is_ok_and(|value| value == "true" || value == "1")
 }
 
-/// Those that are not there, each once.
+/// The missing ones, each once.
 fn missing(packages: &[&'static Package], found: impl Fn(&str) -> bool) -> Vec<&'static Package> {
     let mut missing = Vec::new();
     for package in packages {
@@ -73,7 +73,7 @@ fn missing(packages: &[&'static Package], found: impl Fn(&str) -> bool) -> Vec<&
 
 fn install(missing: &[&Package]) -> Result<(), String> {
     // The packages of servers start them after installing, unless the system is in single-user mode
-    // (invoke-rc.d(8)); tests start servers of their own.
+    // (invoke-rc.d(8)); tests start servers themselves.
     let apt = |arguments: &[&str]| {
         Task::new("apt-get", arguments).env("DEBIAN_FRONTEND", "noninteractive").env("RUNLEVEL", "1").run()
     };
@@ -100,7 +100,7 @@ fn is_there(program: &str) -> bool {
     !found(program).is_empty()
 }
 
-/// The files of this name on PATH, or of this path, in which a folder may be `*`, that may be run.
+/// The executable files of this name on PATH, or of this path, in which a folder may be `*`.
 fn found(program: &str) -> Vec<PathBuf> {
     let files: Vec<PathBuf> = match (program.starts_with('/'), program.split_once("/*/")) {
         (false, _) => {
@@ -125,7 +125,7 @@ pub fn is_on_path(program: &str) -> bool {
     !program.contains('/') && !found(program).is_empty()
 }
 
-/// Whether we run as root.
+/// Whether this process runs as root.
 pub fn is_root() -> bool {
     std::fs::read_to_string("/proc/self/status").is_ok_and(|status| effective_user(&status) == Some(0))
 }

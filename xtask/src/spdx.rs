@@ -1,9 +1,9 @@
-//! Licence expressions: may a dependency be used under licences that we allow?
+//! Licence expressions: whether a dependency may be used under the allowed licences.
 //!
 //! Source: SPDX specification 2.3, annex D (`AND` binds tighter than `OR`, `WITH` names an
 //! exception); the slash is Cargo's older form of `OR`.
 
-/// Whether the expression can be met with the allowed licences alone.
+/// Whether the expression can be met with only the allowed licences.
 pub fn allowed(expression: &str, licences: &[&str]) -> Result<bool, String> {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
     let words: Vec<&str> = spaced.split_whitespace().collect();

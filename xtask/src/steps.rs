@@ -16,7 +16,7 @@ struct Step {
 }
 
 impl Steps {
-    /// Runs a step under its name and notes how long it took.
+    /// Runs a step under its name and records its time.
     pub fn step<T>(&mut self, name: &str, task: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
         println!("\n=== {name}");
         let started = Instant::now();

@@ -1,18 +1,18 @@
-//! `cargo xtask test`: the suite, which is the test command of the README. Its verdicts are functions of its input:
-//! it needs no program beyond Rust, a C compiler and git, no network, and no quiet machine. The rest is `cargo xtask lab`.
+//! `cargo xtask test`: the suite, which is the test command of the README. Its verdicts depend only on its input:
+//! it needs only Rust, a C compiler and git, no network, and no quiet machine. The rest is `cargo xtask lab`.
 
 use crate::command::Task;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// A test that cannot run says so in one line with this word, past the capture of libtest.
+/// A test that cannot run prints one line with this word, past the capture of libtest.
 const SKIP_MARK: &str = "SKIPPED";
 
-/// Fewest tests at once, however few processors there are: on two of them the slowest program takes 147 s with four
+/// Fewest tests at once, for any number of processors: on two of them the slowest program takes 147 s with four
 /// at once and 198 s with two.
 const LEAST_THREADS: usize = 4;
 
-/// Runs all tests, then says what was skipped, and in one line how many and how long.
+/// Runs all tests, then prints the skipped ones, and a summary line.
 pub fn run() -> Result<(), String> {
     let begun = Instant::now();
     // --no-fail-fast: one run shows every failure.
@@ -85,7 +85,7 @@ impl Counts {
     }
 }
 
-/// What was skipped, each once, in order. The mark may follow libtest's unfinished `test name ...`.
+/// Skipped tests, each once, in order. The mark may follow libtest's unfinished `test name ...`.
 fn skipped(lines: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     for (_, what) in lines.iter().filter_map(|line| line.split_once(SKIP_MARK)) {

@@ -1,4 +1,4 @@
-//! Result files that studies might have left: each preset, cut down, with made-up runs of its plan.
+//! Result files as studies could leave them: each preset, cut down, with made-up runs of its plan.
 
 use crate::made_probe;
 use crate::random::Random;
@@ -14,11 +14,11 @@ use threadwise_study::{
 
 const BLOCKS: u32 = 8;
 const MOST_TREATMENTS: usize = 6;
-/// Studies that are there once more with long windows.
+/// Studies that are also made with long windows.
 const WITH_LONG_WINDOWS: usize = 2;
 const LONG_WINDOWS: LongWindows = LongWindows { blocks: 3, window_ns: 10_000_000_000 };
-/// In every text of a file that another program or another machine has a say in: an escape, a CSI in one
-/// character, direction marks, nothing visible, a soft hyphen, a tag, a line's end that is none.
+/// For every text of a file that another program or machine provides: an escape, a CSI in one
+/// character, direction marks, nothing visible, a soft hyphen, a tag, a Unicode line separator.
 const DECEPTIVE: &str = "\u{1b}[31m\u{9b}2J\u{202e}b\u{200b}\u{2066}c\u{ad}\u{e0041}\u{2028}e";
 
 /// Every preset that one of the machines can run, with few treatments and rounds; some once more with long windows.
@@ -63,7 +63,7 @@ pub fn studies(topologies: &[Topology]) -> Result<Vec<(Study, Topology)>, String
     }
 }
 
-/// The first treatments and what compares them: a small file is mutated where it matters.
+/// The first treatments and their comparisons: mutations of a small file hit relevant parts.
 fn cut(mut study: Study) -> Study {
     let group = study.treatments.first().map(|first| first.group.clone()).unwrap_or_default();
     study.treatments.retain(|treatment| treatment.group == group);
@@ -81,10 +81,10 @@ fn cut(mut study: Study) -> Study {
     study
 }
 
-/// Writes the file of a study that is complete but for a failed and an invalid run.
+/// Writes the file of a study that is complete except for a failed and an invalid run.
 ///
 /// # Errors
-/// What plan or store refuse.
+/// Errors of plan or store.
 pub fn write(path: &Path, study: &Study, topology: &Topology) -> Result<(), String> {
     let versions = Versions {
         program: "0.1.0".to_owned(),
@@ -142,7 +142,7 @@ pub fn write(path: &Path, study: &Study, topology: &Topology) -> Result<(), Stri
     without_draws(path, hashes)
 }
 
-/// Puts zeros in place of the salt and of what follows from it, which are drawn: an input has to be the same again.
+/// Replaces the random salt and the values that follow from it by zeros: an input must be reproducible.
 fn without_draws(path: &Path, hashes: Vec<String>) -> Result<(), String> {
     const KEY: &[u8] = b"salt";
     let failed = |error: std::io::Error| format!("{}: {error}", path.display());
@@ -205,7 +205,7 @@ fn slice(random: &mut Random, study: &Study, treatment: &Treatment, plan: &Block
     let one = |at: usize| {
         let mut session = session(random, window_ns, scripts.get(at).map_or(&[][..], Vec::as_slice));
         let pieces = plan.piece_ns.map_or(0, |piece_ns| window_ns.div_ceil(piece_ns));
-        // What a stall leaves of a piece, now and then.
+        // A stall now and then leaves a part of a piece.
         session.rows_by_piece =
             (0..pieces).map(|_| session.rows / pieces / [1, 1, 1, 8][random.below(4)]).collect();
         session
@@ -265,7 +265,7 @@ fn session(random: &mut Random, window_ns: u64, script: &[u8]) -> SessionSlice {
     }
 }
 
-/// What samplers, a command's output and a work list say of a run.
+/// Readings of samplers, a command's output and a work list for a run.
 fn readings(random: &mut Random, study: &Study, treatment: &Treatment, cpus: &[u32]) -> Vec<Reading> {
     let reading = |sampler: &str, metric: &str, cpu: Option<u32>, value: f64| Reading {
         sampler: sampler.to_owned(),

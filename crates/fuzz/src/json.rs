@@ -1,11 +1,11 @@
-//! Mutations of JSON values, which TOML tables are read as too: the syntax stays right, so that every
-//! mutant reaches what looks at keys and types.
+//! Mutations of JSON values, also for TOML tables: the syntax stays valid, so that every
+//! mutant reaches the checks of keys and types.
 
 use crate::mutate::{HOSTILE, NUMBERS};
 use crate::random::Random;
 use serde_json::{Map, Value};
 
-/// Mutates a value in place, so many times; `donors` give parts.
+/// Mutates a value in place, `times` times; `donors` give parts.
 pub fn mutate(random: &mut Random, value: &mut Value, times: usize, donors: &[Value]) {
     for _ in 0..times {
         let places = count(value);
@@ -16,7 +16,7 @@ pub fn mutate(random: &mut Random, value: &mut Value, times: usize, donors: &[Va
     }
 }
 
-/// Values in it, itself included.
+/// Number of values in it, including itself.
 fn count(value: &Value) -> usize {
     1 + match value {
         Value::Array(items) => items.iter().map(count).sum(),

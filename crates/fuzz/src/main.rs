@@ -1,15 +1,15 @@
-//! Mutated inputs for everything that reads what others wrote, without a nightly compiler: mutants of valid
+//! Mutated inputs for everything that reads others' data, without a nightly compiler: mutants of valid
 //! inputs, made from a seed and a number, so that each can be made again. `cargo xtask fuzz` starts this.
 //!
 //! Exit codes: 0 nothing was found, 1 something was found or too few inputs got past the outermost check,
 //! 2 the command line is wrong.
 
-// A program for contributors: it talks to its terminal.
+// A program for contributors: it prints to the terminal.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod corpus;
 mod json;
-// One description of hand-made probes for tests and fuzzing; it looks for the numbers at the crate's root.
+// Shared hand-made probes for tests and fuzzing, which look for the numbers at the crate's root.
 #[allow(dead_code, clippy::unwrap_used)]
 #[path = "../../store/tests/it/made.rs"]
 mod made;
@@ -38,13 +38,13 @@ usage: cargo xtask fuzz [--minutes N | --seconds N] [--inputs N] [--target NAME]
 
   --minutes N    time for each target (default: 1)
   --seconds N    the same in seconds
-  --inputs N     end after so many inputs of each target
+  --inputs N     end after N inputs of each target
   --target NAME  one target; all without it, two at once
   --seed S       seed of the inputs (default: the time)
-  --input N      the input of this number alone
-  --file PATH    an input that was kept";
+  --input N      only the input of this number
+  --file PATH    a kept input";
 
-/// Where inputs of findings go.
+/// Folder of inputs of findings.
 const FOLDER: &str = "target/fuzz";
 
 fn main() -> ExitCode {
@@ -76,7 +76,7 @@ fn kind(name: &str) -> Result<&'static Kind, String> {
 }
 
 fn number(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("'{text}' is no whole number"))
+    text.parse().map_err(|_| format!("'{text}' is not a whole number"))
 }
 
 /// The process of one target, as `supervise` starts it.
@@ -105,7 +105,7 @@ fn inside(words: &[String]) -> Result<bool, String> {
     run::run(kind(name)?, plan, &places).map(|()| true)
 }
 
-/// What the command line asks for.
+/// The command line.
 struct Asked {
     kinds: Vec<&'static Kind>,
     plan: Plan,

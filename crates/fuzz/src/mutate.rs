@@ -1,12 +1,12 @@
 //! Mutations of text and bytes: of lines, of tokens, of single bytes.
 //!
 //! A token is a number, a word, or one other byte, so that a mutant of a line keeps its form and most
-//! mutants get past the first look that a parser takes.
+//! mutants pass a parser's first check.
 
 use crate::random::Random;
 use std::ops::Range;
 
-/// Numbers at which something ends: of types, of doubles, of what JSON and TOML carry.
+/// Boundary numbers: of types, of doubles, of JSON and TOML.
 pub const NUMBERS: [&str; 34] = [
     "0",
     "1",
@@ -44,7 +44,7 @@ pub const NUMBERS: [&str; 34] = [
     "1,5",
 ];
 
-/// What hurts terminals, pages, shells, tables and whoever compares letters.
+/// Texts that break terminals, pages, shells, tables and comparisons of letters.
 pub const HOSTILE: [&str; 30] = [
     "\0",
     "\u{1b}[2J",
@@ -78,10 +78,10 @@ pub const HOSTILE: [&str; 30] = [
     "{{7*7}}",
 ];
 
-/// Longest input that repeating may make, bytes.
+/// Longest input that repeating makes, bytes.
 const LONGEST: usize = 256 << 10;
 
-/// Mutates a text in place, so many times; `donors` give lines and tokens.
+/// Mutates a text in place, `times` times; `donors` give lines and tokens.
 pub fn text(random: &mut Random, bytes: &mut Vec<u8>, times: usize, donors: &[Vec<u8>]) {
     for _ in 0..times {
         match random.below(10) {
@@ -92,14 +92,14 @@ pub fn text(random: &mut Random, bytes: &mut Vec<u8>, times: usize, donors: &[Ve
     }
 }
 
-/// Mutates bytes that are no text in place, so many times.
+/// Mutates binary bytes in place, `times` times.
 pub fn binary(random: &mut Random, bytes: &mut Vec<u8>, times: usize) {
     for _ in 0..times {
         flip(random, bytes);
     }
 }
 
-/// One byte, a few, or the end.
+/// Changes one byte, a few, or the end.
 fn flip(random: &mut Random, bytes: &mut Vec<u8>) {
     if bytes.is_empty() {
         return bytes.push(random.next() as u8);
@@ -129,7 +129,7 @@ fn token_at(bytes: &[u8], at: usize) -> Range<usize> {
 }
 
 fn any_token(random: &mut Random, bytes: &[u8]) -> Range<usize> {
-    // Most bytes of a table are spaces, so a few tries are made for something else.
+    // Most bytes of a table are spaces, so a few tries look for another one.
     for _ in 0..4 {
         let found = token_at(bytes, random.below(bytes.len()));
         if bytes.get(found.start).is_some_and(|byte| !byte.is_ascii_whitespace()) {
@@ -189,7 +189,7 @@ fn number(random: &mut Random, old: &[u8]) -> Vec<u8> {
     }
 }
 
-/// The same many times, with what parts it from the next one.
+/// The same many times, with its separator from the next one.
 fn repeat(random: &mut Random, bytes: &mut Vec<u8>, place: Range<usize>) {
     let end = bytes.len().min(place.end + 1 + random.below(16));
     let piece = bytes[place.start..end].to_vec();

@@ -1,5 +1,5 @@
-//! Random numbers that one seed and one input number fix: ChaCha8, whose streams never overlap, so that
-//! any input can be made again without those before it.
+//! Random numbers from one seed and one input number: ChaCha8, whose streams never overlap, so that
+//! any input can be made without those before it.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -27,17 +27,17 @@ impl Random {
         if limit == 0 { 0 } else { (self.next() % limit as u64) as usize }
     }
 
-    /// Yes in so many of a hundred cases.
+    /// Yes in `share` percent of the cases.
     pub fn percent(&mut self, share: usize) -> bool {
         self.below(100) < share
     }
 
-    /// One of them; there has to be one.
+    /// One of them; there must be one.
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
         &from[self.below(from.len())]
     }
 
-    /// How many mutations: one mostly, rarely many.
+    /// Number of mutations: usually one, rarely many.
     pub fn times(&mut self, most: usize) -> usize {
         let mut times = 1;
         while times < most && self.percent(45) {

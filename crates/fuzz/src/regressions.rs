@@ -1,4 +1,4 @@
-//! Inputs of findings whose fault was repaired, and what every target has to keep.
+//! Inputs of findings that were fixed, and properties of every target.
 
 use crate::random::Random;
 use crate::run::{judged, limit_memory};
@@ -24,7 +24,7 @@ fn inputs_of_repaired_faults_do_no_harm() {
     assert!(tried > 0, "no input in {}", folder.display());
 }
 
-/// One kind of each three: the laboratory has all.
+/// One of three kinds: the laboratory has all.
 #[test]
 fn an_input_is_the_same_again() {
     same_again(3);
@@ -38,7 +38,7 @@ mod lab_simulations {
     }
 }
 
-/// Of one of every `step` kinds: seeds that are made twice give the same inputs.
+/// For one of every `step` kinds: the same seed gives the same inputs.
 fn same_again(step: usize) {
     let check = |kind: &Kind| {
         let make = || (kind.make)().unwrap_or_else(|why| panic!("{}: {why}", kind.name));

@@ -1,8 +1,8 @@
-//! One target, input after input, in this process: what each does to it is judged here.
+//! One target, input after input, in this process, with a judgement of each.
 //!
-//! Before each input its number is written to a file, so that whoever started this process knows the input
-//! that it died of. Memory is bounded by the kernel: the limit is what the process has when the target is
-//! ready and [`MOST_MEMORY_BYTES`] more, and an allocation beyond it aborts. Source: `setrlimit(2)`
+//! Before each input its number is written to a file, so that the parent process knows the input
+//! that it died of. The kernel bounds memory: the limit is the process's memory when the target is
+//! ready plus [`MOST_MEMORY_BYTES`], and an allocation beyond it aborts. Source: `setrlimit(2)`
 //! (`RLIMIT_DATA` counts private writable mappings since Linux 4.7), `proc_pid_status(5)` (`VmData`).
 
 use crate::random::Random;
@@ -17,14 +17,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Memory that all inputs together may take on top of the target's own, bytes.
+/// Memory of all inputs together on top of the target's own, bytes.
 const MOST_MEMORY_BYTES: u64 = 256 << 20;
-/// CPU time that one input may take.
+/// CPU time of one input.
 const MOST_CPU: Duration = Duration::from_secs(2);
-/// Findings after which a run ends.
+/// Number of findings that ends a run.
 pub const MOST_FINDINGS: usize = 20;
 
-/// Which inputs, and for how long.
+/// The inputs, and the time for them.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
     /// Seed of all inputs.
@@ -33,11 +33,11 @@ pub struct Plan {
     pub from: u64,
     /// Number after the last one.
     pub to: u64,
-    /// No input is begun after so much time.
+    /// Time after which no input is begun.
     pub time: Duration,
 }
 
-/// Where a run writes.
+/// Files that a run writes.
 #[derive(Debug, Clone)]
 pub struct Places {
     /// Numbers of this run: see [`Numbers`].
@@ -46,10 +46,10 @@ pub struct Places {
     pub findings: PathBuf,
 }
 
-/// What a run says of itself while it goes on.
+/// State of a run while it continues.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Numbers {
-    /// The input that is tried now; all before it are done.
+    /// The present input; all before it are done.
     pub at: u64,
     /// Inputs that got past the outermost check.
     pub past: u64,
@@ -66,7 +66,7 @@ impl Numbers {
         bytes
     }
 
-    /// Reads what a run wrote; nothing where it is not ready yet.
+    /// Reads a run's files; zeros if it is not ready yet.
     pub fn read(path: &Path) -> Option<Self> {
         let bytes = fs::read(path).ok()?;
         let number = |at: usize| Some(u64::from_ne_bytes(bytes.get(8 * at..8 * at + 8)?.try_into().ok()?));
@@ -74,10 +74,10 @@ impl Numbers {
     }
 }
 
-/// What the last panic said.
+/// The message of the last panic.
 static SAID: Mutex<String> = Mutex::new(String::new());
 
-/// Tries the inputs of a plan; a panic is a finding and not the end.
+/// Tries the inputs of a plan; a panic is a finding and does not end it.
 ///
 /// # Errors
 /// The target cannot be made, or nothing can be written.
@@ -85,7 +85,7 @@ pub fn run(kind: &Kind, plan: Plan, places: &Places) -> Result<(), String> {
     let mut target = (kind.make)()?;
     limit_memory()?;
     panic::set_hook(Box::new(|what| *SAID.lock().unwrap_or_else(PoisonError::into_inner) = what.to_string()));
-    let failed = |error: io::Error| format!("cannot write what was found: {error}");
+    let failed = |error: io::Error| format!("cannot write the findings: {error}");
     let progress = File::create(&places.progress).map_err(failed)?;
     let mut findings = OpenOptions::new().create(true).append(true).open(&places.findings).map_err(failed)?;
     let (started, mut past, mut found) = (Instant::now(), 0, 0);
@@ -102,7 +102,7 @@ pub fn run(kind: &Kind, plan: Plan, places: &Places) -> Result<(), String> {
             Err(why) => {
                 found += 1;
                 writeln!(findings, "{at}\t{}", why.replace(['\n', '\t'], " ")).map_err(failed)?;
-                // What a panic left half-done must not spoil the next input.
+                // The rest of a panic must not affect the next input.
                 target = (kind.make)()?;
             }
         }
@@ -111,10 +111,10 @@ pub fn run(kind: &Kind, plan: Plan, places: &Places) -> Result<(), String> {
     progress.write_all_at(&Numbers { at: plan.to, past, ran_ms }.bytes(), 0).map_err(failed)
 }
 
-/// Gives a target one input, and says what was wrong.
+/// Gives a target one input, and returns the fault.
 ///
 /// # Errors
-/// A panic, too much CPU time, or what the target itself found.
+/// A panic, too much CPU time, or the target's own finding.
 pub fn judged(target: &mut dyn Target, input: impl FnOnce(&dyn Target) -> Vec<u8>) -> Result<bool, String> {
     let mut before = cpu_time();
     let judged = panic::catch_unwind(AssertUnwindSafe(|| {
@@ -136,10 +136,10 @@ fn cpu_time() -> Duration {
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// Gives this process [`MOST_MEMORY_BYTES`] more than it has.
+/// Limits this process to [`MOST_MEMORY_BYTES`] more than it has.
 ///
 /// # Errors
-/// The kernel does not say what it has, or refuses.
+/// The kernel does not show its memory, or refuses.
 pub fn limit_memory() -> Result<(), String> {
     let status = fs::read_to_string("/proc/self/status").map_err(|error| error.to_string())?;
     let data = status
@@ -148,5 +148,5 @@ pub fn limit_memory() -> Result<(), String> {
     let data = data.ok_or("/proc/self/status has no VmData")?;
     let current = Some(data * 1024 + MOST_MEMORY_BYTES);
     let limit = Rlimit { current, maximum: getrlimit(Resource::Data).maximum };
-    setrlimit(Resource::Data, limit).map_err(|error| format!("memory cannot be limited: {error}"))
+    setrlimit(Resource::Data, limit).map_err(|error| format!("cannot limit memory: {error}"))
 }

@@ -1,7 +1,7 @@
-//! Runs targets in processes of their own, some at once, and says what became of them.
+//! Runs targets in separate processes, some at once, and reports their outcome.
 //!
-//! A process that dies or stops getting on names the input by the number that it wrote before; it is started
-//! again after that one.
+//! A process that dies or hangs names the input by the number that it wrote before; it is restarted
+//! after that one.
 
 use crate::random::Random;
 use crate::run::{MOST_FINDINGS, Numbers, Places, Plan};
@@ -14,24 +14,24 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// No input takes as long, however slow the machine.
+/// Longer than any input takes on a slow machine.
 const HUNG: Duration = Duration::from_secs(60);
 
-/// An input that something was wrong with.
+/// A faulty input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// Its number under the seed.
     pub number: u64,
     /// What happened.
     pub what: String,
-    /// Inputs of which the same was said.
+    /// Number of inputs with the same fault.
     pub times: usize,
 }
 
-/// What became of one target.
+/// Outcome of one target.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Inputs that were tried.
+    /// Number of inputs tried.
     pub inputs: u64,
     /// Those that got past the outermost check.
     pub past: u64,
@@ -49,12 +49,12 @@ impl Report {
 
     /// Whether nothing was found, and at least half of the inputs got past the outermost check.
     pub fn passed(&self) -> bool {
-        // The share of one input says nothing.
+        // The share of one input means nothing.
         self.findings.is_empty() && self.inputs > 0 && (self.share() >= 0.5 || self.inputs == 1)
     }
 
     fn add(&mut self, number: u64, what: &str) {
-        // The same fault comes with other numbers and names.
+        // The same fault occurs with other numbers and names.
         let plain = |word: &&str| word.chars().all(|c| c.is_ascii_lowercase() || ",.:".contains(c));
         let alike = |text: &str| text.split_whitespace().filter(plain).take(12).collect::<String>();
         match self.findings.iter_mut().find(|finding| alike(&finding.what) == alike(what)) {
@@ -64,7 +64,7 @@ impl Report {
     }
 }
 
-/// Runs the targets, `jobs` at once, and gives each report to `done` as soon as it is there.
+/// Runs the targets, `jobs` at once, and passes each report to `done` as soon as it is ready.
 ///
 /// # Errors
 /// A process cannot be started, or a target cannot be made ready.
@@ -148,7 +148,7 @@ fn start(kind: &Kind, plan: Plan, places: &Places, errors: &Path) -> Result<Chil
     started.map_err(|error| format!("cannot be started: {error}"))
 }
 
-/// Waits for the end of a process, and ends one that does not get on; `None` for that.
+/// Waits for the end of a process, and ends a hanging one; `None` for that.
 fn watched(mut child: Child, progress: &Path) -> Result<Option<ExitStatus>, String> {
     let (mut last, mut since) = (None, Instant::now());
     loop {
@@ -182,7 +182,7 @@ pub fn input_file(folder: &Path, kind: &Kind, seed: u64, number: u64) -> PathBuf
     folder.join(format!("{}-{seed}-{number}.input", kind.name))
 }
 
-/// Makes the inputs of all findings once more and writes them beside each other.
+/// Makes the inputs of all findings again and writes them side by side.
 fn keep(kind: &Kind, seed: u64, report: &Report, folder: &Path) -> Result<(), String> {
     if report.findings.is_empty() {
         return Ok(());

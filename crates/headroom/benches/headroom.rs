@@ -1,10 +1,10 @@
-//! What a window costs on a machine of 768 logical CPUs (2 packages of 192 cores of 2 threads): parsing the text of
-//! /proc/stat, the arithmetic, and the text of every row, as a line, as metrics and as a screen. Fails when windows of
+//! Cost of a window on a machine of 768 logical CPUs (2 packages of 192 cores of 2 threads): parsing the text of
+//! /proc/stat, the arithmetic, and the text of every row, as a line, as metrics and as a screen. Fails if windows of
 //! 1 s take 1% of a CPU or more.
 //! `cargo bench -p threadwise-headroom --bench headroom`
 //!
-//! The texts are made here, in the form of `proc_stat(5)`, and so is the topology. What the kernel takes to print
-//! /proc/stat is not in the figure. CPU time is that of this thread from /proc/thread-self/schedstat.
+//! The texts are made here, in the form of `proc_stat(5)`, and so is the topology. The kernel's time for printing
+//! /proc/stat is not included. CPU time is that of this thread from /proc/thread-self/schedstat.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used)]
 
 use std::fmt::Write;
@@ -24,7 +24,7 @@ const WINDOWS: u32 = 2000;
 const WINDOW_S: f64 = 1.0;
 const MOST_SHARE: f64 = 0.01;
 
-/// The scheduler writes the time down when it is called, hence the yield.
+/// The scheduler updates the time when it is called, hence the yield.
 fn cpu_ns() -> Option<u64> {
     std::thread::yield_now();
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
@@ -49,7 +49,7 @@ fn topology() -> Topology {
     Topology { logical_cpus: (0..CPUS).map(cpu).collect(), ..Topology::default() }
 }
 
-/// /proc/stat some weeks after the start, with its long line of interrupts; `busy` is what has come since.
+/// /proc/stat some weeks after boot, with its long line of interrupts; `busy` is the growth since.
 fn stat(busy: impl Fn(u32) -> u64) -> String {
     let mut text = "cpu  1234567890 123 234567890 9876543210 1234567 0 2345678 0 0 0\n".to_owned();
     for cpu in 0..CPUS {
@@ -73,7 +73,7 @@ fn main() -> ExitCode {
     let mut bytes = 0;
     proc_stat::parse(texts[0].as_bytes(), &mut ticks[0]);
     let Some(before_ns) = cpu_ns() else {
-        eprintln!("headroom: /proc/thread-self/schedstat is not there: the kernel lacks CONFIG_SCHED_INFO");
+        eprintln!("headroom: /proc/thread-self/schedstat does not exist: the kernel lacks CONFIG_SCHED_INFO");
         return ExitCode::FAILURE;
     };
     for window in 0..WINDOWS {

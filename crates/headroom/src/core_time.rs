@@ -1,17 +1,17 @@
-//! Times of a core in a window: what its logical CPUs did, and how long at least one of them was busy.
+//! Times of a core in a window: those of its logical CPUs, and how long at least one of them was busy.
 //!
-//! Source: /proc/stat as [`CpuTimes`] has it (`proc_stat(5)`: times in ticks of 10 ms); docs/HEADROOM.md.
+//! Source: /proc/stat through [`CpuTimes`] (`proc_stat(5)`: times in ticks of 10 ms); docs/HEADROOM.md.
 
 use crate::layout::Layout;
 use crate::switches::Traced;
 use threadwise_study::CpuTimes;
 
-/// What a logical CPU did in a window.
+/// Times of a logical CPU in a window.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct CpuTime {
     /// Seconds in which it ran something.
     pub busy_s: f64,
-    /// Seconds that a hypervisor gave to others while it wanted to run.
+    /// Seconds that a hypervisor gave to other guests while it wanted to run.
     pub stolen_s: f64,
 }
 
@@ -22,8 +22,8 @@ impl CpuTime {
     }
 }
 
-/// Those of these times that grew about as the window did. A logical CPU whose counters stood still for most of it, or
-/// ran ahead of it, was offline, or the machine slept: what share of its time was busy is not known.
+/// The times that grew about as much as the window. A logical CPU whose counters stood still for most of it, or
+/// ran ahead of it, was offline, or the machine slept: its busy share is unknown.
 pub fn of_window(times: Vec<CpuTimes>, window_s: f64) -> Vec<CpuTimes> {
     let is_of_window = |one: &CpuTimes| {
         let grown_s = one.total_ns as f64 / 1e9;
@@ -33,15 +33,15 @@ pub fn of_window(times: Vec<CpuTimes>, window_s: f64) -> Vec<CpuTimes> {
     times.into_iter().filter(is_of_window).collect()
 }
 
-/// What /proc/stat counts in (`USER_HZ`, proc_stat(5)), seconds.
+/// Unit of /proc/stat (`USER_HZ`, proc_stat(5)), seconds.
 const TICK_S: f64 = 0.01;
 
-/// Times by logical CPU in a window of so many seconds, with the OS number as index; `None` where one was offline at an
-/// end of the window, or its times make no sense. Ticks are put to the length of the window, since a window of a
+/// Times by logical CPU in a window of `window_s` seconds, by OS number; `None` if one was offline at an
+/// end of the window, or its times are impossible. Ticks are scaled to the length of the window, since a window of a
 /// second may have 99 or 101 of them.
 pub fn cpu_times(times: &[CpuTimes], window_s: f64) -> Vec<Option<CpuTime>> {
     let length = times.iter().map(|one| one.cpu as usize + 1).max().unwrap_or(0);
-    // Numbers of logical CPUs are small; one that is not would be a damaged file, and no reason for gigabytes.
+    // Numbers of logical CPUs are small; a huge one would be a damaged file, and must not allocate gigabytes.
     let mut by_cpu = vec![None; length.min(1 << 16)];
     for one in times {
         let Some(place) = by_cpu.get_mut(one.cpu as usize) else { continue };
@@ -62,7 +62,7 @@ pub struct CoreTime {
     pub threads: u32,
     /// Busy seconds of its logical CPUs as the operating system counts them, added up.
     pub shown_busy_s: f64,
-    /// Busy seconds of its logical CPUs, added up: those of switches, where they were followed.
+    /// Busy seconds of its logical CPUs, added up: from switches, if they were followed.
     pub busy_s: f64,
     /// Stolen seconds of its logical CPUs, added up.
     pub stolen_s: f64,
@@ -72,12 +72,12 @@ pub struct CoreTime {
     pub either_busy_s: [f64; 2],
     /// Fewest and most seconds in which at least one logical CPU could run something.
     pub either_available_s: [f64; 2],
-    /// Whether it is from switches of tasks.
+    /// Whether it is from task switches.
     pub is_traced: bool,
 }
 
 impl CoreTime {
-    /// From busy times alone: siblings were busy together as much as they can have been, or as little.
+    /// From busy times only: siblings were busy together as much as possible, or as little.
     pub fn bounded(cpus: &[CpuTime], window_s: f64) -> Self {
         let longest = |time: &dyn Fn(&CpuTime) -> f64| cpus.iter().map(time).fold(0.0, f64::max);
         let sum = |time: &dyn Fn(&CpuTime) -> f64| cpus.iter().map(time).sum::<f64>();
@@ -96,7 +96,7 @@ impl CoreTime {
         }
     }
 
-    /// With what switches of tasks say. They do not show what a hypervisor stole, by which the figure stays open.
+    /// Adds the task switches. They do not show time stolen by a hypervisor, which leaves the figure uncertain.
     pub fn traced(cpus: &[CpuTime], traced: &Traced, window_s: f64) -> Self {
         let seen: Vec<CpuTime> = cpus
             .iter()
@@ -117,8 +117,7 @@ impl CoreTime {
     }
 }
 
-/// The cores of a layout in a window. `traced` has an entry for each core, or none at all; a core of which it knows
-/// nothing has bounds.
+/// The cores of a layout in a window. `traced` has an entry for each core, or none at all; an unknown core has bounds.
 pub fn core_times(
     layout: &Layout,
     by_cpu: &[Option<CpuTime>],

@@ -1,4 +1,4 @@
-//! Rows as metrics that Prometheus and the textfile collector of node_exporter read.
+//! Rows as metrics for Prometheus and the textfile collector of node_exporter.
 //!
 //! Source: Prometheus, "Text-based format" (version 0.0.4) and "Metric and label naming": base units are seconds and
 //! ratios, counters end in `_total`.
@@ -9,10 +9,10 @@ use crate::smt_yield::SmtYield;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// What the content is, for the header of an HTTP answer.
+/// Content type for the header of an HTTP answer.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// First line of a file of metrics, by which the program knows one of its own. Readers pass over it.
+/// First line of a file of metrics, by which the program recognises its own. Readers ignore it.
 pub const MARK: &str = "# threadwise headroom";
 
 /// A window beside its rows.
@@ -22,13 +22,13 @@ pub struct Window {
     pub end_unix_s: f64,
     /// Its length in seconds.
     pub length_s: f64,
-    /// The yield that capacity was counted with.
+    /// The yield for the capacity.
     pub smt_yield: SmtYield,
-    /// Clock now over that with all busy; 1 where it is not known.
+    /// Clock now over that with all busy; 1 if unknown.
     pub clock_ratio: f64,
 }
 
-/// Sums over all windows since the start, which counters are.
+/// Sums over all windows since the start, for counters.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Totals {
     windows: u64,
@@ -37,7 +37,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Adds a window of so many seconds.
+    /// Adds a window of `length_s` seconds.
     pub fn add(&mut self, rows: &[Row], length_s: f64) {
         self.windows += 1;
         for row in rows {
@@ -107,13 +107,13 @@ fn of_window(text: &mut String, window: &Window) {
     let ends = [("low", window.smt_yield.low()), ("high", window.smt_yield.high())];
     let yields = ends.map(|(bound, value)| (format!("{{bound=\"{bound}\"}}"), value)).to_vec();
     let gauges = [
-        ("smt_yield_ratio", "What two busy siblings of a core do over what one does.", yields),
+        ("smt_yield_ratio", "Throughput of two busy siblings of a core over that of one.", yields),
         (
             "clock_ratio",
-            "Clock of busy logical CPUs over that with all busy; 1 where it is not known.",
+            "Clock of busy logical CPUs over that with all busy; 1 if unknown.",
             one(window.clock_ratio),
         ),
-        ("window_seconds", "Length of the window that the ratios are of.", one(window.length_s)),
+        ("window_seconds", "Length of the window of the ratios.", one(window.length_s)),
         (
             "window_end_timestamp_seconds",
             "End of that window, in seconds since 1970.",

@@ -1,18 +1,18 @@
-//! Which logical CPUs make a core, and which cores belong to the whole machine, a package or a node.
+//! The logical CPUs of each core, and the cores of the whole machine, a package or a node.
 //!
-//! Source: [`Topology`]; a core that this process may not use is known by the siblings of its logical CPUs.
+//! Source: [`Topology`]; a core that this process may not use is found by the siblings of its logical CPUs.
 
 use serde::Serialize;
 use std::collections::BTreeSet;
 use threadwise_machine::{CpuSet, Topology};
 
-/// What a row is about.
+/// Scope of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(tag = "scope", content = "id", rename_all = "lowercase")]
 pub enum Scope {
     /// All online logical CPUs.
     Machine,
-    /// Those that this process may use, where they are fewer.
+    /// Those that this process may use, if they are fewer.
     Allowed,
     /// A package, by its id in the topology.
     Package(u32),
@@ -51,7 +51,7 @@ pub struct CoreCpus {
     pub node: Option<u32>,
 }
 
-/// The cores of a machine, and what rows there are.
+/// The cores of a machine, and its rows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Layout {
     cores: Vec<CoreCpus>,
@@ -60,12 +60,12 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Cores of all online logical CPUs, also of those that are not allowed. Packages and nodes have rows where there
-    /// are two and more.
+    /// Cores of all online logical CPUs, including those that are not allowed. Packages and nodes have rows if there
+    /// are two or more.
     pub fn of(topology: &Topology) -> Self {
         let online = || topology.logical_cpus.iter().filter(|cpu| cpu.online);
         let cores: Vec<CoreCpus> = online()
-            // A core is put down where its first logical CPU is met.
+            // A core is added with its first logical CPU.
             .filter(|cpu| cpu.siblings.first().is_none_or(|first| first == cpu.os_id))
             .map(|cpu| {
                 let siblings: Vec<u32> = cpu.siblings.iter().collect();
@@ -90,7 +90,7 @@ impl Layout {
         &self.cores
     }
 
-    /// What rows there are: the machine, what is allowed of it, packages, nodes.
+    /// Scopes of the rows: the machine, its allowed part, packages, nodes.
     pub fn scopes(&self) -> &[Scope] {
         &self.scopes
     }
@@ -105,7 +105,7 @@ impl Layout {
         self.cores.iter().map(|core| core.cpus.len()).max().unwrap_or(0)
     }
 
-    /// Whether a core belongs to a row. A core is allowed where one of its logical CPUs is: who uses the others takes
+    /// Whether a core belongs to a row. A core is allowed if one of its logical CPUs is: load on the others takes
     /// from it.
     pub fn is_in(&self, core: &CoreCpus, scope: Scope) -> bool {
         match scope {

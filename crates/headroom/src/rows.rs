@@ -1,50 +1,50 @@
 //! Rows: busy shares, capacity used and headroom of a machine, a package or a node in a window.
 //!
-//! Source: docs/HEADROOM.md. Capacity used is a quotient of two linear functions of the yield, so that over an interval
-//! of yields it is least and most at the ends; it grows with the time in which at least one sibling is busy.
+//! Source: docs/HEADROOM.md. Capacity used is a quotient of two linear functions of the yield, so over an interval
+//! of yields its extremes are at the ends; it grows with the time in which at least one sibling is busy.
 
 use crate::core_time::CoreTime;
 use crate::layout::{Layout, Scope};
 use crate::smt_yield::SmtYield;
 use serde::{Serialize, Serializer};
 
-/// The least and the most that a figure can be.
+/// Bounds of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Bounds {
-    /// Least.
+    /// Lower bound.
     pub low: f64,
-    /// Most.
+    /// Upper bound.
     pub high: f64,
 }
 
 /// A window of the machine or of a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Row {
-    /// What it is about.
+    /// Its scope.
     #[serde(flatten)]
     pub scope: Scope,
     /// Logical CPUs that were online all the time.
     pub logical_cpus: u32,
     /// Cores with at least one of them.
     pub cores: u32,
-    /// Busy share of the logical CPUs, which is what an operating system shows; 0 to 1.
+    /// Busy share of the logical CPUs, which an operating system shows; 0 to 1.
     pub busy_share: f64,
-    /// Share of the logical CPUs' time that a hypervisor gave to others; 0 to 1.
+    /// Share of the logical CPUs' time that a hypervisor gave to other guests; 0 to 1.
     pub stolen_share: f64,
     /// Share of cores' time in which at least one logical CPU was busy; 0 to 1.
     pub core_busy_share: Bounds,
     /// Seconds in which a core was busy with at least one logical CPU, added up.
     pub core_seconds: Bounds,
-    /// Work done over the most that could have been done, 0 to 1; above 1 where the clock is higher than with all busy.
+    /// Work done over the maximum, 0 to 1; above 1 if the clock is higher than with all busy.
     pub capacity_used_share: Bounds,
-    /// What is left, 0 to 1.
+    /// The unused capacity, 0 to 1.
     pub headroom_share: Bounds,
-    /// Whether all of its cores with two and more logical CPUs are known from switches of tasks.
+    /// Whether all of its cores with two and more logical CPUs are known from task switches.
     #[serde(rename = "method", serialize_with = "method")]
     pub is_traced: bool,
 }
 
-/// The word that JSON has.
+/// Its word in JSON.
 fn method<S: Serializer>(is_traced: &bool, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(if *is_traced { "exact" } else { "bounds" })
 }
@@ -68,8 +68,8 @@ impl Sum {
     }
 }
 
-/// A row for each scope of a layout that has an online core, from its cores' times in a window of so many seconds. `clock_ratio` is the
-/// clock now over that with all busy, 1 where it is not known.
+/// A row for each scope of a layout that has an online core, from its cores' times in a window of `window_s` seconds.
+/// `clock_ratio` is the clock now over that with all busy, 1 if unknown.
 pub fn rows(
     layout: &Layout,
     cores: &[CoreTime],

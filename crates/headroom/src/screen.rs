@@ -1,4 +1,4 @@
-//! A window as bars that fill a screen, drawn in place with the control sequences of ECMA-48 that every terminal knows.
+//! A window as bars that fill a screen, drawn in place with control sequences of ECMA-48, which every terminal knows.
 //!
 //! Source: ECMA-48 (CUP, ED, EL); `xterm` control sequences for the alternate screen and the cursor.
 
@@ -8,10 +8,10 @@ use std::fmt::Write;
 
 /// To the alternate screen, without a cursor.
 pub const ENTER: &str = "\u{1b}[?1049h\u{1b}[?25l";
-/// Back to what was there before.
+/// Back to the former contents.
 pub const LEAVE: &str = "\u{1b}[?25h\u{1b}[?1049l";
 
-/// What a terminal shows.
+/// Properties of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
     /// Columns.
@@ -22,7 +22,7 @@ pub struct Size {
     pub unicode: bool,
 }
 
-/// A whole screen: a title, bars for each row as far as they fit, and what was said at the start.
+/// A whole screen: a title, bars for each row as far as they fit, and the notes of the start.
 pub fn frame(title: &str, rows: &[Row], notes: &[String], size: Size) -> String {
     let mut lines = vec![title.to_owned(), String::new()];
     let notes: Vec<String> = notes.iter().flat_map(|note| wrapped(note, size.columns)).collect();
@@ -37,7 +37,7 @@ pub fn frame(title: &str, rows: &[Row], notes: &[String], size: Size) -> String 
         lines.push(String::new());
     }
     let (sure, open) = letters(size);
-    lines.push(format!("{sure} at least   {open} perhaps, as busy times leave open   q ends it"));
+    lines.push(format!("{sure} at least   {open} possible, given the busy times   q ends it"));
     lines.push(String::new());
     lines.extend(notes);
     let mut text = String::from("\u{1b}[H");
@@ -45,13 +45,13 @@ pub fn frame(title: &str, rows: &[Row], notes: &[String], size: Size) -> String 
         let cut: String = line.chars().take(size.columns).collect();
         let _ = write!(text, "{cut}\u{1b}[K\r\n");
     }
-    // The last line break would move everything up on a full screen.
+    // A last line break would scroll a full screen.
     text.truncate(text.len() - 2);
     text.push_str("\u{1b}[J");
     text
 }
 
-/// A text in lines of so many columns, cut between words.
+/// A text in lines of at most `columns`, cut between words.
 fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {

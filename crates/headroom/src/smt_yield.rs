@@ -1,27 +1,27 @@
-//! The SMT yield that capacity is counted with.
+//! The SMT yield for the capacity.
 //!
-//! Source: docs/HEADROOM.md; the word is that of docs/GLOSSARY.md.
+//! Source: docs/HEADROOM.md; the term is in docs/GLOSSARY.md.
 
-/// A yield below which a number is no yield but a mistake, and above which two siblings would be more than two cores.
+/// A lower yield is a mistake; with one above [`MOST`] two siblings would be more than two cores.
 pub const LEAST: f64 = 0.5;
 /// See [`LEAST`].
 pub const MOST: f64 = 2.0;
 
-/// What a core does with two siblings busy over what it does with one of them busy, as an interval.
+/// Throughput of a core with two busy siblings over that with one, as an interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SmtYield {
     low: f64,
     high: f64,
 }
 
-/// A number that is no SMT yield.
+/// An invalid SMT yield.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum YieldError {
     /// Not between [`LEAST`] and [`MOST`].
-    #[error("{0} is no SMT yield: two busy siblings do 0.5 to 2 times what one does, such as 1.27")]
+    #[error("{0} is not an SMT yield: two busy siblings do 0.5 to 2 times the work of one, such as 1.27")]
     Range(f64),
     /// The lower end is above the upper one.
-    #[error("{0} to {1} is no interval: the lower end comes first")]
+    #[error("{0} to {1} is not an interval: write the lower end first")]
     Order(f64, f64),
 }
 
@@ -53,7 +53,7 @@ impl SmtYield {
         self.low == self.high
     }
 
-    /// Both ends as capacity is counted with them. Below 1 a second thread takes more than it gives, so that a core is
+    /// Both ends for the capacity. Below 1 a second thread takes more than it gives, so that a core is
     /// at its limit with one thread: it counts as 1.
     pub fn counted(&self) -> [f64; 2] {
         [self.low.max(1.0), self.high.max(1.0)]

@@ -2,7 +2,7 @@
 //!
 //! Source: `perf_event_open(2)`, PERF_RECORD_SWITCH_CPU_WIDE; the idle task has PID 0 on every logical CPU.
 
-/// A switch of tasks on a logical CPU.
+/// A task switch on a logical CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Switch {
     /// CLOCK_MONOTONIC, in nanoseconds.
@@ -13,7 +13,7 @@ pub struct Switch {
     pub is_busy: bool,
 }
 
-/// What switches say of a core in a window.
+/// Result of task switches for a core in a window.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Traced {
     /// Busy seconds of each logical CPU, in the order of the core's.
@@ -22,21 +22,21 @@ pub struct Traced {
     pub either_s: f64,
 }
 
-/// What a core's logical CPUs run, followed from window to window.
+/// The tasks of a core's logical CPUs, followed from window to window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Follower {
-    /// Whether each was busy at the last moment that was looked at; `None` while nothing is known.
+    /// Whether each was busy at the last known moment; `None` if unknown.
     is_busy: Vec<Option<bool>>,
     since_ns: u64,
 }
 
 impl Follower {
-    /// Begins at a moment (CLOCK_MONOTONIC) with a core of so many logical CPUs.
+    /// Begins at a moment (CLOCK_MONOTONIC) with a core of `threads` logical CPUs.
     pub fn new(threads: usize, now_ns: u64) -> Self {
         Self { is_busy: vec![None; threads], since_ns: now_ns }
     }
 
-    /// Whether it is known of each what it runs.
+    /// Whether the state of each is known.
     pub fn is_known(&self) -> bool {
         self.is_busy.iter().all(Option::is_some)
     }
@@ -48,8 +48,7 @@ impl Follower {
     }
 
     /// The window from the last moment to `now_ns`, with each logical CPU's switches in it, by time. One that did
-    /// not switch and of which nothing is known yet was in one state all the time: `mostly_busy` says in which, from
-    /// its busy share.
+    /// not switch and is still unknown was in one state all the time, which `mostly_busy` gives from its busy share.
     pub fn window(&mut self, switches: &[Vec<Switch>], mostly_busy: &[bool], now_ns: u64) -> Traced {
         let now_ns = now_ns.max(self.since_ns);
         for (at, state) in self.is_busy.iter_mut().enumerate() {

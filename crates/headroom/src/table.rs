@@ -1,6 +1,6 @@
-//! Rows as lines of a table for people, a block of lines each window, as mpstat prints them.
+//! Rows as lines of a table, a block of lines for each window, as in mpstat.
 //!
-//! Source: [`Row`]; docs/HEADROOM.md says what the columns are.
+//! Source: [`Row`]; docs/HEADROOM.md explains the columns.
 
 use crate::layout::Scope;
 use crate::rows::{Bounds, Row};
@@ -46,7 +46,7 @@ pub fn percent(share: f64) -> String {
     format!("{:.1}%", 100.0 * share)
 }
 
-/// `62.0 to 79.0%`, or one number where both ends are printed alike.
+/// `62.0 to 79.0%`, or one number if both ends print the same.
 pub fn span(bounds: Bounds) -> String {
     let (low, high) = (percent(bounds.low), percent(bounds.high));
     if low == high { high } else { format!("{} to {high}", low.trim_end_matches('%')) }

@@ -1,8 +1,8 @@
-//! Time to read the largest recorded machine, against a yardstick of the same run: opening and
-//! reading as many files of its tree once. `cargo bench -p threadwise-machine`
+//! Time to read the largest recorded machine, compared with opening and reading as many files of its tree once
+//! in the same run. `cargo bench -p threadwise-machine`
 //!
-//! Fails where the median is 20 ms or more. THREADWISE_MACHINES names the folder of
-//! recorded machines; without it nothing is measured, and that is said.
+//! Fails if the median is 20 ms or more. THREADWISE_MACHINES names the folder of recorded machines; without
+//! it the program prints NOT MEASURED.
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ fn timed_ms(task: impl FnOnce()) -> f64 {
     start.elapsed().as_secs_f64() * 1e3
 }
 
-/// Value below which a share of the sorted values lies.
+/// A quantile of sorted values.
 fn quantile(values: &mut [f64], share: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     values[((values.len() - 1) as f64 * share).round() as usize]

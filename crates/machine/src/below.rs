@@ -1,9 +1,8 @@
-//! Paths and files below a root, and nothing else.
+//! Paths and files below a root.
 //!
-//! A recorded machine comes from somebody else: its links may point anywhere and its files may be
-//! pipes. So a path is resolved step by step, an absolute link counts from the root (as `chroot(2)` has
-//! it), and files are opened without following links and without blocking (`open(2)`: `O_NOFOLLOW`,
-//! `O_NONBLOCK`).
+//! A recorded machine comes from another person: its links may point anywhere and its files may be
+//! pipes. So a path is resolved step by step, an absolute link counts from the root (as in `chroot(2)`),
+//! and files are opened without following links and without blocking (`open(2)`: `O_NOFOLLOW`, `O_NONBLOCK`).
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -11,13 +10,13 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 
-/// As many links as the kernel follows (`path_resolution(7)`).
+/// The kernel's own limit on links (`path_resolution(7)`).
 const MAX_LINKS: u32 = 40;
 
-/// Follows `path` from the folder `from`, which lies below `root`; never leaves the root.
+/// Follows `path` from the folder `from`, which is below `root`; never leaves the root.
 ///
 /// # Errors
-/// A step is not there or may not be read, or links lead in a circle.
+/// A step does not exist or may not be read, or links form a loop.
 pub fn resolve(root: &Path, from: &Path, path: &Path) -> io::Result<PathBuf> {
     let mut at = from.to_owned();
     let mut pending = reversed_steps(path);
@@ -59,7 +58,7 @@ fn reversed_steps(path: &Path) -> Vec<OsString> {
     steps
 }
 
-/// Opens a file for reading that is no link, without waiting for the other end of a pipe.
+/// Opens a file that is not a link for reading, without waiting for the other end of a pipe.
 ///
 /// # Errors
 /// Those of `open(2)`; a link is `ELOOP`.

@@ -1,4 +1,4 @@
-//! What tells one boot of a machine from another, and what a boot may change: ids, kernel, microcode, SMT.
+//! What identifies a boot of a machine, and what a boot may change: ids, kernel, microcode, SMT.
 //!
 //! Sources: `random(4)` (boot_id), `machine-id(5)`, `proc(5)` (cmdline), Documentation/ABI/testing/sysfs-devices-system-cpu
 //! (smt/active, smt/control, online), Documentation/admin-guide/kernel-parameters.txt.
@@ -8,13 +8,13 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Longest file that is read, bytes: the first record of /proc/cpuinfo is in it.
+/// Longest file that is read, bytes: enough for the first record of /proc/cpuinfo.
 const MOST_BYTES: u64 = 64 << 10;
 /// Longest text of one fact, bytes.
 const MOST_TEXT: usize = 200;
 
-/// Kernel parameters that decide over SMT, over how many logical CPUs there are, and over mitigations of processor
-/// faults. No other parameter is kept: a command line may hold addresses, names and secrets.
+/// Kernel parameters that determine SMT, the number of logical CPUs, and mitigations of processor faults. No other
+/// parameter is kept: a command line may hold addresses, names and secrets.
 const PARAMETERS: [&str; 25] = [
     "gather_data_sampling",
     "indirect_target_selection",
@@ -43,13 +43,13 @@ const PARAMETERS: [&str; 25] = [
     "tsx_async_abort",
 ];
 
-/// One boot of one machine, as far as it can be read; `None` is unknown.
+/// One boot of one machine, `None` is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BootFacts {
     /// Random id that the kernel draws at each boot.
     pub boot_id: Option<String>,
-    /// Id of the installation, or where there is none that of the firmware. It names the machine, so it is only ever
-    /// stored as a salted hash.
+    /// Id of the installation, or else that of the firmware. It identifies the machine, so it is stored only as a
+    /// salted hash.
     pub machine_id: Option<String>,
     /// Kernel release.
     pub kernel: Option<String>,
@@ -61,10 +61,9 @@ pub struct BootFacts {
     pub smt_control: Option<String>,
     /// Number of online logical CPUs.
     pub online_cpus: Option<u32>,
-    /// The instance type, where the firmware's product name is one (`m7i.large`).
+    /// The instance type, if the firmware's product name is one (`m7i.large`).
     pub instance_type: Option<String>,
-    /// Kernel parameters that decide over SMT and mitigations, in their order, separated by a space. Empty where none is
-    /// set.
+    /// Kernel parameters that determine SMT and mitigations, in order, separated by a space. Empty if none is set.
     pub parameters: Option<String>,
 }
 
@@ -98,18 +97,18 @@ impl BootFacts {
 fn text(root: &Path, path: &str) -> Option<String> {
     let mut bytes = Vec::new();
     File::open(root.join(path)).ok()?.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
-    // The end of a file that was cut may be half a character.
+    // The end of a truncated file may be half a character.
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The text without the spaces around it, as far as it is plain and short; `None` where nothing is there.
+/// The trimmed text, if it is plain and short; `None` if it is empty.
 fn shown(text: &str) -> Option<String> {
     let text = text.trim();
     let is_plain = text.len() <= MOST_TEXT && text.chars().all(|c| c.is_ascii_graphic() || c == ' ');
     (is_plain && !text.is_empty()).then(|| text.to_owned())
 }
 
-/// A UUID, or 32 hexadecimal digits; not all zeros, which stand for none.
+/// A UUID, or 32 hexadecimal digits; not all zeros, which mean none.
 fn is_id(id: &str) -> bool {
     let digits = || id.chars().filter(|c| *c != '-');
     digits().count() == 32 && digits().all(|c| c.is_ascii_hexdigit()) && digits().any(|c| c != '0')
@@ -120,7 +119,7 @@ fn microcode(cpuinfo: &str) -> Option<String> {
     pairs.find(|(key, _)| key.trim() == "microcode").and_then(|(_, value)| shown(value))
 }
 
-/// Product names that are types of instances have dots and no spaces: `m7i.large`, `ecs.g6.large`.
+/// Instance types among product names have dots and no spaces: `m7i.large`, `ecs.g6.large`.
 fn is_instance_type(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.split('.').count() > 1

@@ -17,7 +17,7 @@ pub struct CpuSet {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is not a CPU {form}: {why}")]
 pub struct CpuSetError {
-    /// The text as given.
+    /// The given text.
     pub text: String,
     /// `list` or `mask`.
     pub form: &'static str,
@@ -25,8 +25,8 @@ pub struct CpuSetError {
     pub why: String,
 }
 
-/// No Linux system has more logical CPUs than this (`CONFIG_NR_CPUS` tops out at 8192); a larger
-/// number in a file is damage, and would only make us allocate memory.
+/// No Linux system has more logical CPUs than this (`CONFIG_NR_CPUS` is at most 8192); a larger number in a
+/// file is damage, and would only allocate memory.
 pub const MAX_CPUS: u32 = 1 << 16;
 
 impl CpuSet {
@@ -35,11 +35,11 @@ impl CpuSet {
         Self { words: Vec::new() }
     }
 
-    /// Parses the kernel's list form: `0-3,8`, `0-30:2`, empty for none. Trailing NUL and white
-    /// space are ignored. Order is lost; see [`CpuSet::parse_ordered`].
+    /// Parses the kernel's list form: `0-3,8`, `0-30:2`, empty for none. Ignores trailing NUL and white
+    /// space. Loses the order; see [`CpuSet::parse_ordered`].
     ///
     /// # Errors
-    /// A text that is not a list, a range that runs backwards, a number above [`MAX_CPUS`], or more numbers
+    /// A text that is not a list, a descending range, a number above [`MAX_CPUS`], or more numbers
     /// than that.
     pub fn parse_list(text: &str) -> Result<Self, CpuSetError> {
         Ok(Self::parse_ordered(text)?.into_iter().collect())
@@ -73,7 +73,7 @@ impl CpuSet {
                 None => (number(range)?, number(range)?),
             };
             if low > high {
-                return Err(fail(format!("range {low}-{high} runs backwards")));
+                return Err(fail(format!("range {low}-{high} is descending")));
             }
             cpus.extend((low..=high).step_by(step as usize));
             if cpus.len() > MAX_CPUS as usize {
@@ -83,7 +83,7 @@ impl CpuSet {
         Ok(cpus)
     }
 
-    /// Parses the kernel's mask form, `ffff,ffffffff`; trailing NUL and white space are ignored.
+    /// Parses the kernel's mask form, `ffff,ffffffff`; ignores trailing NUL and white space.
     ///
     /// # Errors
     /// A group that is not up to 8 hexadecimal digits, or a mask wider than [`MAX_CPUS`].
@@ -159,7 +159,7 @@ impl CpuSet {
 
     /// The logical CPUs in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        // A set of few large numbers has many words of none: each word is left after its last bit.
+        // A set of few large numbers has many zero words: each word is left after its last bit.
         self.words.iter().enumerate().filter(|(_, word)| **word != 0).flat_map(|(at, &word)| {
             let rest = |left: &u64| Some(left & (left - 1)).filter(|left| *left != 0);
             let bits = std::iter::successors(Some(word), rest).map(u64::trailing_zeros);
@@ -167,17 +167,17 @@ impl CpuSet {
         })
     }
 
-    /// What is in either set.
+    /// The union.
     pub fn union(&self, other: &Self) -> Self {
         self.iter().chain(other.iter()).collect()
     }
 
-    /// What is in both sets.
+    /// The intersection.
     pub fn intersection(&self, other: &Self) -> Self {
         self.iter().filter(|&cpu| other.contains(cpu)).collect()
     }
 
-    /// What is in this set and not in the other.
+    /// This set without the other's logical CPUs.
     pub fn difference(&self, other: &Self) -> Self {
         self.iter().filter(|&cpu| !other.contains(cpu)).collect()
     }
@@ -218,7 +218,7 @@ impl FromIterator<u32> for CpuSet {
 
 /// The kernel's list form, `0-3,8`; empty for the empty set.
 impl Serialize for CpuSet {
-    /// As the list that it prints.
+    /// Prints as the list form.
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(self)
     }

@@ -1,23 +1,23 @@
-//! Files that users name: read as files, and as nothing else.
+//! Reading files that users name, if they are regular files.
 //!
-//! A name on the command line, in a definition or in an engine's own settings may lead to anything: opening a pipe waits for
-//! its other end, `/dev/zero` has no end, and opening some devices does something. So a name is looked at before it is
+//! A name on the command line, in a definition or in an engine's settings may be anything: opening a pipe waits for
+//! its other end, `/dev/zero` has no end, and opening some devices has an effect. So a name is checked before it is
 //! opened, opened without waiting and without becoming a terminal's owner (`open(2)`: `O_NONBLOCK`, `O_NOCTTY`; the
-//! standard library adds `O_CLOEXEC`), looked at again by its descriptor, since the name may have changed, and read up to a
-//! bound. Links are followed: the user's own name is what counts.
+//! standard library adds `O_CLOEXEC`), checked again by its descriptor, since the name may have changed, and read up to
+//! a limit. Links are followed: the user chose the name.
 
 use std::fs::{File, FileType, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Most bytes of a text that a person writes: a study definition, a file of settings or of passwords, certificates.
+/// Limit for a text that a person writes, bytes: a study definition, a file of settings or of passwords, certificates.
 pub const TEXT_BYTES: u64 = 1 << 20;
 
 /// Opens a regular file to read it.
 ///
 /// # Errors
-/// Those of `open(2)`, or what it is instead, in one line.
+/// Those of `open(2)`, or that it is not a regular file; one line.
 pub fn open(path: &Path) -> io::Result<File> {
     let is_file = |kind: FileType| instead(kind).map_or(Ok(()), |what| Err(refused(what)));
     is_file(path.metadata()?.file_type())?;
@@ -26,10 +26,10 @@ pub fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// All bytes of a regular file that has at most so many.
+/// All bytes of a regular file, if it has at most `most`.
 ///
 /// # Errors
-/// As [`open`], those of `read(2)`, or that it has more.
+/// As [`open`], those of `read(2)`, or that it is longer.
 pub fn bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -39,16 +39,16 @@ pub fn bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// The text of a regular file of at most so many bytes.
+/// The text of a regular file of at most `most` bytes.
 ///
 /// # Errors
-/// As [`bytes`], or it is no text; `InvalidData` is of that alone.
+/// As [`bytes`], or it is not text; only that is `InvalidData`.
 pub fn text(path: &Path, most: u64) -> io::Result<String> {
     let no_text = |_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8");
     String::from_utf8(bytes(path, most)?).map_err(no_text)
 }
 
-/// What something is that is no regular file.
+/// The kind of a file that is not regular.
 pub fn instead(kind: FileType) -> Option<&'static str> {
     match kind {
         kind if kind.is_file() => None,
@@ -60,7 +60,7 @@ pub fn instead(kind: FileType) -> Option<&'static str> {
 }
 
 fn refused(what: &str) -> io::Error {
-    invalid(format!("it is {what} and no file"))
+    invalid(format!("it is {what}, not a file"))
 }
 
 fn invalid(why: String) -> io::Error {
@@ -97,12 +97,12 @@ mod tests {
             ("text".into(), "text".into())
         );
         for (name, what) in [
-            ("endless", "it is a device and no file"),
-            ("null", "it is a device and no file"),
-            ("pipe", "it is a pipe and no file"),
-            ("to-pipe", "it is a pipe and no file"),
-            ("socket", "it is a socket and no file"),
-            (".", "it is a folder and no file"),
+            ("endless", "it is a device, not a file"),
+            ("null", "it is a device, not a file"),
+            ("pipe", "it is a pipe, not a file"),
+            ("to-pipe", "it is a pipe, not a file"),
+            ("socket", "it is a socket, not a file"),
+            (".", "it is a folder, not a file"),
         ] {
             assert_eq!(bytes(&at(name), 100).unwrap_err().to_string(), what, "{name}");
         }

@@ -1,10 +1,10 @@
-//! The name of the hypervisor below this very process, which sysfs often does not tell.
+//! The name of the hypervisor below this process, which sysfs often does not show.
 //!
 //! Source: kernel `Documentation/virt/kvm/x86/cpuid.rst` and `arch/x86/kernel/cpu/{vmware,mshyperv}.c`:
 //! where CPUID leaf 1 has bit 31 of ECX set, leaf 0x40000000 holds a signature of twelve bytes. This
-//! asks the processor and not a root, so it is no part of `Topology::read`.
+//! asks the processor, so it is not part of `Topology::read`, which reads a root.
 
-/// QEMU's software emulation (Tiny Code Generator), which computes what a processor does.
+/// QEMU's software emulation (Tiny Code Generator), which emulates the processor.
 pub const EMULATOR: &str = "QEMU TCG";
 
 /// Signatures and names; the first four are those of the public clouds.
@@ -19,8 +19,8 @@ const SIGNATURES: [(&[u8; 12], &str); 8] = [
     (b"ACRNACRNACRN", "ACRN"),
 ];
 
-/// The hypervisor's name; `None` where there is none, where its signature is not known, and on
-/// processors other than x86-64.
+/// The hypervisor's name; `None` without a hypervisor or with an unknown signature, and on processors other
+/// than x86-64.
 pub fn live() -> Option<&'static str> {
     signature().and_then(|signature| name(&signature))
 }

@@ -1,8 +1,7 @@
-//! What the machine is and who may run where: topology, CPU sets, placements, memory
-//! policies, pinning.
+//! Topology, CPU sets, placements, memory policies, pinning.
 //!
-//! `topology` and `boot` read files below a given root and nothing else; `placement` and `memory` are
-//! pure functions of a topology and a block's draw; `pin` and `hypervisor` alone look at the live process.
+//! `topology` and `boot` read only files below a given root; `placement` and `memory` are pure functions of a
+//! topology and a block's draw; only `pin` and `hypervisor` look at the live process.
 
 pub mod below;
 pub mod boot;

@@ -1,7 +1,7 @@
-//! Memory policy: on which NUMA nodes a treatment's memory lies; the words and their pure resolver.
+//! Memory policy: the NUMA nodes of a treatment's memory; parser and pure resolver.
 //!
 //! Source: `set_mempolicy(2)`, `numa(7)`, kernel `Documentation/admin-guide/mm/numa_memory_policy.rst`.
-//! The call itself is the runner's, between fork and exec of a worker.
+//! The runner makes the call, between fork and exec of a worker.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,33 +10,33 @@ use crate::placement::parse::indices;
 use crate::topology::NumaNode;
 use crate::{CpuSet, PlacementError, Topology};
 
-/// What may stand behind `memory=`.
+/// Allowed after `memory=`.
 const ALLOWED: &str = "local, remote, interleave, and NUMA nodes such as 0 or 0-1,3";
 
-/// Where a treatment's memory should lie, not yet bound to a machine.
+/// Where a treatment's memory should be, not yet bound to a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Memory {
-    /// No policy is set: a page lies on the node of the logical CPU that touches it first, and every
+    /// No policy is set: a page is on the node of the logical CPU that touches it first, and every
     /// session touches its own data first.
     #[default]
     Local,
     /// All of it on one node that holds none of the placement's logical CPUs.
     Remote,
-    /// Page by page in turn over all nodes with memory.
+    /// Interleaved by page over all nodes with memory.
     Interleave,
-    /// On these nodes alone: dense ids ([`Topology::numa_nodes`]), ascending, as `@nN` counts them.
+    /// Only on these nodes: dense ids ([`Topology::numa_nodes`]), ascending, as `@nN` counts them.
     Nodes(Vec<u32>),
 }
 
-/// What the kernel is asked for.
+/// The policy that the kernel is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MemoryMode {
-    /// Nothing: the process keeps the policy that it was started under.
+    /// None: the process keeps the policy that it inherited.
     #[default]
     Default,
-    /// MPOL_BIND: these nodes and no others.
+    /// MPOL_BIND: only these nodes.
     Bind,
-    /// MPOL_INTERLEAVE: these nodes in turn.
+    /// MPOL_INTERLEAVE: these nodes by turns.
     Interleave,
 }
 
@@ -56,7 +56,7 @@ impl FromStr for Memory {
     /// Reads `local`, `remote`, `interleave` or a list of NUMA nodes, `0-1,3`.
     ///
     /// # Errors
-    /// [`PlacementError::Part`] with what is wrong and the words that are allowed.
+    /// [`PlacementError::Part`] with what is wrong and the allowed words.
     fn from_str(text: &str) -> Result<Self, PlacementError> {
         let text = text.trim();
         let wrong = |why: String| PlacementError::Part {
@@ -82,7 +82,7 @@ impl FromStr for Memory {
     }
 }
 
-/// As it is written: `interleave`, `0-1,3`.
+/// As the user writes it: `interleave`, `0-1,3`.
 impl fmt::Display for Memory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -104,20 +104,19 @@ impl fmt::Display for MemoryBinding {
     }
 }
 
-/// Node lists and CPU lists have one form.
+/// Node lists and CPU lists have the same form.
 fn list(nodes: &[u32]) -> CpuSet {
     nodes.iter().copied().collect()
 }
 
 /// Binds a memory policy to a machine and the logical CPUs of a placement.
 ///
-/// `remote` takes the node of the lowest number among those with memory and without a logical CPU of
-/// the placement; distances between nodes are not looked at, so on a machine of more than two nodes
-/// name the node where its distance matters. Nodes without logical CPUs (memory alone, CXL) count as
-/// remote and come last in the numbering.
+/// `remote` takes the lowest-numbered node that has memory and no logical CPU of the placement; distances between
+/// nodes are ignored, so on a machine of more than two nodes name the node if its distance matters. Nodes
+/// without logical CPUs (memory only, CXL) count as remote and have the highest numbers.
 ///
 /// # Errors
-/// [`PlacementError::Lacking`]: no remote node, a node that is not there or has no memory, or a
+/// [`PlacementError::Lacking`]: no remote node, a node that does not exist or has no memory, or a
 /// kernel without NUMA.
 pub fn resolve(memory: &Memory, topology: &Topology, cpus: &CpuSet) -> Result<MemoryBinding, PlacementError> {
     let (mode, nodes) = match memory {
@@ -169,13 +168,14 @@ fn named<'a>(wanted: &[u32], topology: &'a Topology) -> Result<Vec<&'a NumaNode>
     wanted.iter().map(find).collect()
 }
 
-/// The numbers that the kernel knows the nodes by, ascending.
+/// The kernel's node numbers, ascending.
 fn os_numbers(nodes: &[&NumaNode]) -> Result<Vec<u32>, String> {
     let number = |node: &&NumaNode| node.os_id.and_then(|id| u32::try_from(id).ok());
-    let mut numbers: Vec<u32> =
-        nodes.iter().map(number).collect::<Option<_>>().ok_or(
-            "the kernel names no NUMA nodes here (it was built without NUMA), so it binds no memory",
-        )?;
+    let mut numbers: Vec<u32> = nodes
+        .iter()
+        .map(number)
+        .collect::<Option<_>>()
+        .ok_or("this kernel was built without NUMA, so it cannot bind memory to nodes")?;
     numbers.sort_unstable();
     Ok(numbers)
 }
@@ -207,7 +207,7 @@ mod tests {
     }
 
     fn lacking(text: &str, why: &str) -> Result<String, String> {
-        Err(format!("placement 'memory={text}' cannot be had here: {why}"))
+        Err(format!("placement 'memory={text}' is not possible here: {why}"))
     }
 
     #[test]
@@ -237,7 +237,7 @@ mod tests {
             ("0-2,1", "NUMA node 1 appears twice"),
             ("0,,1", "there is no number where a NUMA node is expected"),
             (",", "there is no number where a NUMA node is expected"),
-            ("3-1", "range 3-1 runs backwards"),
+            ("3-1", "range 3-1 is descending"),
             ("0-x", "'x' is not a number"),
             ("70000", "70000 is above 65536"),
         ] {

@@ -9,13 +9,13 @@ use std::io;
 use crate::CpuSet;
 use crate::cpuset::MAX_CPUS;
 
-/// Why a thread is not where it should be.
+/// Why a thread is not bound as requested.
 #[derive(Debug, thiserror::Error)]
 pub enum PinError {
     /// The wanted set is empty.
     #[error("cannot bind a thread to an empty set of logical CPUs")]
     Empty,
-    /// The kernel refused.
+    /// The kernel refused the mask.
     #[error(
         "cannot bind the thread to logical CPUs {wanted} (it may use {actual}): {source}; check the cpuset, the affinity mask and which CPUs are online"
     )]
@@ -27,9 +27,10 @@ pub enum PinError {
         /// The kernel's reason.
         source: io::Error,
     },
-    /// The kernel agreed and the mask reads differently.
+    /// The kernel accepted another mask.
     #[error(
-        "the thread was bound to logical CPUs {wanted} and reads back {actual}: a cpuset or an offline CPU is in the way"
+        "the thread was bound to logical CPUs {wanted} but its mask reads back {actual}: check the cpuset and for \
+         offline CPUs"
     )]
     Differs {
         /// The wanted set.
@@ -50,9 +51,9 @@ pub enum PinError {
 /// The logical CPUs that the calling thread may run on and that are active.
 ///
 /// # Errors
-/// The kernel's, which for the own thread means a kernel with more than [`MAX_CPUS`] CPUs.
+/// The kernel's; for the calling thread it means a kernel with more than [`MAX_CPUS`] CPUs.
 pub fn current_affinity() -> io::Result<CpuSet> {
-    // 1024 CPUs first; the kernel answers EINVAL while the buffer is shorter than its own mask.
+    // 1024 CPUs first; the kernel answers EINVAL if the buffer is shorter than its own mask.
     let mut words = vec![0_u64; 16];
     loop {
         // SAFETY: the pointer and the length describe one live, writable, zeroed allocation.
@@ -69,19 +70,18 @@ pub fn current_affinity() -> io::Result<CpuSet> {
     }
 }
 
-/// Lets the calling thread, and no child of it, run before all ordinary ones (`sched(7)`, SCHED_FIFO), where
-/// the system permits it; whether it did. For threads that run for less than a millisecond at a time: the
-/// kernel's throttle of real-time threads is far above that.
+/// Gives the calling thread, and no child of it, priority over all ordinary ones (`sched(7)`, SCHED_FIFO), if the
+/// system permits it; returns whether it did. For threads that run for less than a millisecond at a time, far below
+/// the kernel's throttle of real-time threads.
 pub fn prefer_current_thread() -> bool {
     let lowest = libc::sched_param { sched_priority: 1 };
-    // SAFETY: the pointer is that of a live value of the type that the call reads; 0 is the calling thread.
+    // SAFETY: the pointer is to a live value of the type that the call reads; 0 is the calling thread.
     unsafe {
         libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const lowest) == 0
     }
 }
 
-/// OS number of the logical CPU that the calling thread is on at this moment (`sched_getcpu(3)`); `None` where the
-/// system does not say.
+/// OS number of the logical CPU that the calling thread is on at this moment (`sched_getcpu(3)`); `None` if unknown.
 pub fn current_cpu() -> Option<u32> {
     // SAFETY: the call has no argument and writes no memory of this process.
     u32::try_from(unsafe { libc::sched_getcpu() }).ok()
@@ -106,7 +106,7 @@ pub fn pin_current_thread(wanted: &CpuSet) -> Result<(), PinError> {
     Ok(())
 }
 
-/// The logical CPUs that a thread of any process may run on, from `/proc/PID/task/TID/status`.
+/// The logical CPUs that any thread may run on, from `/proc/PID/task/TID/status`.
 ///
 /// Unlike [`current_affinity`] this includes offline CPUs of the mask.
 ///
@@ -123,22 +123,21 @@ fn parse_status(status: &str) -> Option<CpuSet> {
     CpuSet::parse_list(list).ok()
 }
 
-/// The calling thread's OS number: the last part of the link `/proc/thread-self` (proc(5)); `None` where
-/// /proc is not mounted.
+/// The calling thread's OS number: the last part of the link `/proc/thread-self` (proc(5)); `None` if /proc is
+/// not mounted.
 pub fn current_thread_id() -> Option<u32> {
     std::fs::read_link("/proc/thread-self").ok()?.file_name()?.to_str()?.parse().ok()
 }
 
 /// Binds the calling thread to the CPUs of `words` (64 a word, lowest first), without read-back.
 ///
-/// It allocates nothing, takes no lock and makes one system call, so it may run between `fork` and
-/// `exec`.
+/// It does not allocate, takes no lock and makes one system call, so it may run between `fork` and `exec`.
 ///
 /// # Errors
 /// The kernel's.
 pub fn set_affinity_raw(words: &[u64]) -> io::Result<()> {
-    // SAFETY: the pointer and the length describe one live slice; the kernel only reads it. Its
-    // `unsigned long` words and ours have the same layout on 64-bit and on little-endian targets.
+    // SAFETY: the pointer and the length describe one live slice; the kernel only reads it. Its `unsigned long` words
+    // and these have the same layout on 64-bit and on little-endian targets.
     let status = unsafe { libc::sched_setaffinity(0, size_of_val(words), words.as_ptr().cast()) };
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
@@ -147,14 +146,14 @@ pub fn set_affinity_raw(words: &[u64]) -> io::Result<()> {
 ///
 /// # Errors
 /// The kernel's: `ESRCH` for a thread that has ended, `EPERM` for one of another user without
-/// `CAP_SYS_NICE`, `EINVAL` for a set of which the thread may use nothing.
+/// `CAP_SYS_NICE`, `EINVAL` for a set without any allowed CPU.
 pub fn set_thread_affinity(tid: u32, cpus: &CpuSet) -> io::Result<()> {
     // 0 would be the calling thread.
     let number = libc::pid_t::try_from(tid).ok().filter(|&number| number > 0);
     let number = number.ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;
     let words = cpus.words();
-    // SAFETY: the pointer and the length describe one live slice; the kernel only reads it, and its
-    // words and ours have the same layout, as in `set_affinity_raw`.
+    // SAFETY: the pointer and the length describe one live slice; the kernel only reads it; layout as in
+    // `set_affinity_raw`.
     let status = unsafe { libc::sched_setaffinity(number, size_of_val(words), words.as_ptr().cast()) };
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
@@ -202,7 +201,10 @@ mod tests {
             let half = before.union(&absent);
             let error = pin_current_thread(&half).unwrap_err();
             assert!(matches!(error, PinError::Differs { .. }), "{error}");
-            assert!(error.to_string().contains(&format!("CPUs {half} and reads back {before}")), "{error}");
+            assert!(
+                error.to_string().contains(&format!("CPUs {half} but its mask reads back {before}")),
+                "{error}"
+            );
         })
         .join()
         .unwrap();

@@ -1,16 +1,16 @@
-//! A CPU quota: who is beyond it, and how what is measured fits its periods.
+//! CPU quotas: when busy CPUs exceed one, and how slices fit its periods.
 //!
 //! Source: kernel `Documentation/scheduler/sched-bwc.rst`. A control group may use its quota in each period;
-//! when that is used up, all its threads stand still until the next one. Slices that share a period pay for
-//! each other, so slices are whole multiples of the period, with idle periods before each until the quota is
-//! full again, and the load runs unmeasured for at least one period before the window, so that a window holds
-//! as many refills as periods wherever in a period it begins.
+//! when that is used up, all its threads are throttled until the next one. Slices that share a period affect each
+//! other, so slices are whole multiples of the period, with idle periods before each until the quota is full
+//! again, and the load runs unmeasured for at least one period before the window, so that a window holds as many
+//! refills as periods wherever in a period it begins.
 
 use serde::Serialize;
 
-/// Periods of a slice, at the least: what one period more or less would change is a tenth.
+/// Fewest periods of a slice: one period more or less then changes a tenth.
 const PERIODS_A_SLICE: u64 = 10;
-/// Most periods that the load runs before a window, to use up what was saved.
+/// Most periods that the load runs before a window, to use up the saved time.
 const MOST_PERIODS_BEFORE: u64 = 10;
 
 /// A CPU quota: the CPU time that a control group may use in each period.
@@ -20,33 +20,33 @@ pub struct Quota {
     pub cpus: f64,
     /// Length of a period, nanoseconds.
     pub period_ns: u64,
-    /// CPU time, in nanoseconds, that may be saved up in periods that use less.
+    /// CPU time, nanoseconds, that unused periods may save up.
     pub burst_ns: u64,
 }
 
 impl Quota {
-    /// From a kernel's files, which have microseconds. Neither limit nor period can be 0 there; where one is, there
-    /// is no quota to speak of.
+    /// From the values of the kernel's files, microseconds. A limit or period of 0, which the kernel does not write,
+    /// means no quota.
     pub(crate) fn of_us(limit_us: u64, period_us: u64, burst_us: u64) -> Option<Self> {
         let cpus = limit_us as f64 / period_us as f64;
         let [period_ns, burst_ns] = [period_us, burst_us].map(|us| us.saturating_mul(1_000));
         (limit_us > 0 && period_us > 0).then_some(Self { cpus, period_ns, burst_ns })
     }
 
-    /// Whether so many busy logical CPUs use up the quota. As many as it has do: the rest of the container
-    /// needs CPU time too.
+    /// Whether so many busy logical CPUs use up the quota. As many as it has do: the rest of the container needs CPU
+    /// time too.
     pub fn is_beyond(&self, busy_cpus: usize) -> bool {
         busy_cpus as f64 >= self.cpus
     }
 
-    /// How many whole CPUs it is worth.
+    /// Number of whole CPUs that it is worth.
     pub fn whole_cpus(&self) -> u32 {
-        // A float that is too large becomes the integer's bound.
+        // A float that is too large saturates.
         self.cpus.floor() as u32
     }
 
-    /// How long nothing may run before a slice: the rest of the period that is under way, the one in which a
-    /// debt is paid, and those that fill what may be saved.
+    /// How long to idle before a slice: the rest of the current period, one in which a debt is paid, and those that
+    /// fill what may be saved.
     pub fn idle_ns(&self) -> u64 {
         let saving = (self.burst_ns as f64 / (self.cpus * self.period_ns as f64)).ceil() as u64;
         self.period_ns.saturating_mul(saving.saturating_add(2))

@@ -1,5 +1,5 @@
-//! Texts from elsewhere (notes of workers, names in files, kernel files, paths) made fit to be read: none
-//! of them may act on a terminal or change how the text around it is shown.
+//! Sanitising text from elsewhere (notes of workers, names in files, kernel files, paths): it must not act on a
+//! terminal or change how the text around it is shown.
 //!
 //! Sources: ECMA-48 (terminal sequences begin with a control character), Unicode Technical Report 36
 //! ("bidirectional text spoofing"), Unicode Standard 15.0, `DerivedGeneralCategory.txt`.
@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use std::ops::RangeInclusive;
 
-/// General category Cf: characters without a glyph that direct the text, hide in it, or, as tags, carry
+/// General category Cf: invisible characters that direct the text, hide in it, or, as tags, carry
 /// another text (U+E0001, U+E0020 to U+E007F).
 const FORMAT: [RangeInclusive<char>; 21] = [
     '\u{ad}'..='\u{ad}',
@@ -34,7 +34,7 @@ const FORMAT: [RangeInclusive<char>; 21] = [
     '\u{e0020}'..='\u{e007f}',
 ];
 
-/// Whether a character can change what a reader sees of the text around it, or can hide in it: control
+/// Whether a character can change how the text around it looks, or can hide in it: control
 /// characters (Cc), format characters (Cf), and the line and paragraph separators U+2028 and U+2029.
 pub fn is_deceptive(c: char) -> bool {
     let is_format = |c| FORMAT.iter().any(|range| range.contains(&c));
@@ -42,7 +42,7 @@ pub fn is_deceptive(c: char) -> bool {
 }
 
 /// Prose on one line: deceptive characters and white space become single spaces; at most `limit`
-/// characters, the last one `…` where it was cut.
+/// characters, the last one `…` if the text was cut.
 pub fn one_line(text: &str, limit: usize) -> String {
     let mut line = String::new();
     let mut count = 0;
@@ -60,8 +60,8 @@ pub fn one_line(text: &str, limit: usize) -> String {
     line
 }
 
-/// A name, character by character, with U+FFFD for each one that is deceptive, line ends and tabs
-/// included: names that differ stay apart in their length at least.
+/// A name, with U+FFFD for each deceptive character, line ends and tabs included: different names differ at least in
+/// length.
 pub fn marked(text: &str) -> Cow<'_, str> {
     replaced(text, is_deceptive)
 }
@@ -78,13 +78,13 @@ fn replaced(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     }
 }
 
-/// A text that the reader has to recognise exactly (a path, a command) on one line: deceptive characters
+/// A text that the reader must recognise exactly (a path, a command) on one line: deceptive characters
 /// as escapes of Rust, such as `\n` and `\u{202e}`.
 pub fn escaped(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for c in text.chars() {
         match is_deceptive(c) {
-            // Those without a short form of their own become `\u{…}`.
+            // Those without a short escape become `\u{…}`.
             true => line.extend(c.escape_default()),
             false => line.push(c),
         }
@@ -92,9 +92,8 @@ pub fn escaped(text: &str) -> String {
     line
 }
 
-/// A JSON document that says the same with its deceptive characters as escapes, `\u202e` (RFC 8259, 7:
-/// any character of a string may be escaped). Outside of strings JSON has none but line ends and tabs,
-/// which stay.
+/// The same JSON document with its deceptive characters as escapes, `\u202e` (RFC 8259, 7: any character of a
+/// string may be escaped). Outside of strings only line ends and tabs can occur, which stay.
 pub fn escaped_json(json: &str) -> Cow<'_, str> {
     let hidden = |c| is_deceptive(c) && !matches!(c, '\n' | '\r' | '\t');
     if !json.contains(hidden) {
@@ -113,8 +112,8 @@ pub fn escaped_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// A word that a POSIX shell reads as exactly this text (POSIX.1-2017, Shell Command Language, 2.2.2 Single-Quotes), for
-/// commands that are copied.
+/// A word that a POSIX shell reads as exactly this text (POSIX.1-2017, Shell Command Language, 2.2.2 Single-Quotes),
+/// for commands that users copy.
 pub fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%,".contains(c);
     match !text.is_empty() && text.chars().all(plain) {

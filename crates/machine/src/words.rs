@@ -1,6 +1,6 @@
-//! Figures as people read them, for crates that have nothing else in common.
+//! Formatting figures, for crates that share nothing else.
 
-/// Bytes for people, with three digits where they are no whole number of a unit: `12 bytes`, `32 KiB`, `35.8 MiB`.
+/// Bytes with a unit, with three digits unless they are a whole number of the unit: `12 bytes`, `32 KiB`, `35.8 MiB`.
 pub fn bytes(bytes: u64) -> String {
     let units = [(1_u64 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let Some((unit, name)) = units.into_iter().find(|(unit, _)| bytes >= *unit) else {

@@ -1,7 +1,7 @@
-//! Adds per chain step on each allowed logical CPU, and what a window costs beside its own time.
+//! Adds per chain step on each allowed logical CPU, and the overhead of a window.
 //! `cargo bench -p threadwise-probe --bench kernels`
 //!
-//! Says whether the core was free. Fails where a kernel runs faster than its chains allow: then it
+//! Prints whether the core was free. Fails if a kernel runs faster than its chains allow: then it
 //! was optimised away and all figures of the probe are void.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
@@ -18,23 +18,23 @@ use threadwise_probe::live::LiveBench;
 const WINDOW_NS: u64 = 2_000_000;
 /// Pairs of a WIDE and a CHAIN window on each CPU: about 2 s.
 const PAIRS: usize = 450;
-/// More CPUs take 2 s each and tell nothing new about the kernels.
+/// More CPUs take 2 s each and show nothing new about the kernels.
 const MOST_CPUS: usize = 16;
 /// No integer core on the market with SMT is narrower.
 const FREE_ADDS: f64 = 3.0;
-/// Each of 8 registers takes one add a chain step; 3% for a clock that moves between two windows.
+/// Each of 8 registers takes one add a chain step; 3% for a clock that changes between two windows.
 const MOST_ADDS: f64 = WIDE_ADDS_PER_STEP * 1.03;
 /// A cycle at 10 GHz.
 const SHORTEST_CHAIN_NS: f64 = 0.1;
 
-/// Value below which a share of the values lies.
+/// A quantile of sorted values.
 fn quantile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted[((sorted.len() - 1) as f64 * share).round() as usize]
 }
 
-/// Prints the figures of one CPU; says whether they can be true.
+/// Prints the figures of one CPU; returns whether they can be true.
 fn check(bench: &mut LiveBench, cpu: u32) -> Result<bool, ProbeError> {
     let (mut adds, mut chain_ns, mut load_store_ns) = (Vec::new(), Vec::new(), Vec::new());
     for pair in 0..PAIRS {
@@ -69,7 +69,7 @@ fn check(bench: &mut LiveBench, cpu: u32) -> Result<bool, ProbeError> {
     Ok(possible)
 }
 
-/// Prints what a 1 ms window costs beside its millisecond.
+/// Prints the overhead of a 1 ms window.
 fn overhead(bench: &mut LiveBench, cpus: &[u32]) -> Result<(), ProbeError> {
     const NS: u64 = 1_000_000;
     let mut over_us = Vec::new();
@@ -108,7 +108,7 @@ fn measure(allowed: &CpuSet) -> Result<bool, ProbeError> {
 fn main() -> ExitCode {
     let measured = match current_affinity() {
         Ok(allowed) => measure(&allowed).map_err(|error| error.to_string()),
-        Err(cause) => Err(format!("the allowed CPUs cannot be read: {cause}")),
+        Err(cause) => Err(format!("cannot read the allowed CPUs: {cause}")),
     };
     match measured {
         Ok(true) => ExitCode::SUCCESS,

@@ -1,5 +1,5 @@
-//! Looks on this machine: whether they follow a schedule that they do not know, what they cost, and whether
-//! CPUs that sleep between looks are moved more often than CPUs that do not.
+//! Looks on this machine: whether they follow an unknown schedule, what they cost, and whether the hypervisor moves
+//! CPUs that sleep between looks more often than CPUs that do not.
 //!
 //! `cargo bench -p threadwise-probe --bench look [-- SECONDS]`; SECONDS (default 60) for the last question.
 //! The figures are in docs/PROBE.md, "Looks".
@@ -17,10 +17,10 @@ use threadwise_study::Look;
 use threadwise_study::look::follow::{Follower, Share};
 
 const SCHEDULED: usize = 2_000;
-/// Between two looks, as between two slices' ends.
+/// Between two looks, as between the ends of two slices.
 const EVERY: Duration = Duration::from_millis(5);
 
-/// A generator of bits (linear congruential), so that the schedule has no period that looks could have.
+/// A generator of bits (linear congruential), so that the schedule has no period that looks could match.
 struct Bits(u64);
 
 impl Bits {
@@ -34,7 +34,7 @@ fn one(cpu: u32) -> CpuSet {
     [cpu].into_iter().collect()
 }
 
-/// Stacked on one logical CPU or apart on two, for some looks each.
+/// Stacked on one logical CPU or apart on two, for a few looks each.
 fn schedule(lookers: &Lookers, [a, b]: [u32; 2]) {
     let (tid, mut bits) = (lookers.tids()[&b], Bits(7));
     let (mut right, mut looks, mut is_stacked) = ([0, 0], [0, 0], false);
@@ -82,7 +82,7 @@ fn keep_awake(cpu: u32, awake: Arc<AtomicBool>, over: Arc<AtomicBool>) {
     });
 }
 
-/// Looks in turns of a second: the CPUs asleep between them, or kept awake.
+/// Looks in turns of a second: the CPUs sleep between them, or are kept awake.
 fn taken(lookers: &Lookers, cpus: [u32; 2], seconds: u64) -> Vec<(bool, Look)> {
     let (awake, over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     cpus.iter().for_each(|&cpu| keep_awake(cpu, Arc::clone(&awake), Arc::clone(&over)));

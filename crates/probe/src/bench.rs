@@ -1,5 +1,5 @@
-//! The seam between what decides and what measures: a short window in which some logical CPUs run
-//! one kernel at the same time and all others of ours are idle.
+//! The interface between decisions and measurement: a short window in which some logical CPUs run
+//! one kernel at the same time and all other threads of the probe are idle.
 
 use crate::kernels::Kernel;
 use threadwise_machine::pin::PinError;
@@ -10,7 +10,7 @@ pub trait Bench {
     /// preheating; gives one timing per CPU, in the order of `cpus`.
     ///
     /// # Errors
-    /// A CPU cannot be had, the clock is too coarse, or the user asked to stop.
+    /// A CPU is not available, the clock is too coarse, or the user asked to stop.
     fn run(&mut self, kernel: Kernel, cpus: &[u32], window_ns: u64) -> Result<Vec<Timing>, ProbeError>;
 }
 
@@ -20,20 +20,19 @@ pub struct Timing {
     /// OS number.
     pub cpu: u32,
     /// Time of a step in nanoseconds while on a CPU: the median over chunks of a few microseconds,
-    /// which an interruption of the whole thread does not touch.
+    /// which interruptions of the whole thread do not affect.
     pub step_ns: f64,
-    /// Steps over the whole window's wall-clock time, a nanosecond; 1 / `step_ns` where nothing
-    /// interrupted the thread.
+    /// Steps a nanosecond of the window's wall-clock time; 1 / `step_ns` if nothing interrupted the thread.
     pub steps_per_ns: f64,
-    /// Share of the window's wall-clock time in which the thread was on a CPU, seen from inside: 1
+    /// Share of the window's wall-clock time in which the thread was on a CPU, seen by the thread: 1
     /// less the time of chunks that took much longer than the median.
     pub on_cpu_share: f64,
-    /// Context switches forced on the thread inside the window: by this system's own scheduler, while
-    /// a hypervisor's do not count.
+    /// Context switches that this system's scheduler forced on the thread inside the window; a hypervisor's
+    /// do not count.
     pub involuntary_switches: u64,
 }
 
-/// Why a probe cannot go on.
+/// Why a probe cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
     /// A thread could not be bound.
@@ -44,23 +43,23 @@ pub enum ProbeError {
         /// The cause.
         source: PinError,
     },
-    /// A logical CPU that was asked for cannot be used.
+    /// A requested logical CPU cannot be used.
     #[error("{0}")]
     Cpus(String),
-    /// The clock's steps are as long as what is measured.
+    /// The clock's step is as long as what is measured.
     #[error(
         "the clock is too coarse to measure with: its steps are {step_ns} ns; check /sys/devices/system/clocksource/clocksource0/current_clocksource (tsc is fine enough)"
     )]
     CoarseClock {
-        /// Smallest step that was seen.
+        /// Smallest step seen.
         step_ns: u64,
     },
-    /// Threads or memory could not be had.
+    /// Threads or memory are not available.
     #[error(
         "cannot start the probe: {0}; check the limits on threads, memory and open files (ulimit -u, -v, -n; pids.max)"
     )]
     Start(String),
-    /// Asked to stop.
+    /// The user asked to stop.
     #[error("stopped")]
     Stopped,
 }

@@ -1,10 +1,10 @@
-//! The clock of one busy logical CPU against all of them busy, so that turbo is not read as contention.
+//! The clock of one busy logical CPU compared with all of them busy, so that turbo is not taken for contention.
 //!
 //! Source: turbostat's figures from APERF, MPERF and the time stamp counter
 //! ([`threadwise_telemetry::perf::turbostat`]), read around windows in which the latency-limited kernel
-//! runs; where they cannot be had, cpufreq. Beside them always stands the effective clock by that kernel
-//! itself: one add a cycle. It holds where a step takes one cycle, as on the processors that
-//! [`crate::kernels`] names, and is checked against APERF where there is one.
+//! runs; without them, cpufreq. In any case also the effective clock by that kernel itself: one add a cycle.
+//! It holds if a step takes one cycle, as on the processors that [`crate::kernels`] names, and is checked
+//! against APERF if available.
 
 use crate::bench::{Bench, ProbeError, Timing};
 use crate::kernels::Kernel;
@@ -20,32 +20,32 @@ use threadwise_telemetry::perf::turbostat::{Counts, clocks};
 
 /// Most logical CPUs that are measured alone.
 const MOST_ALONE: usize = 16;
-/// Time for the clock to settle after the number of busy CPUs changed: governors and the hardware's own
-/// control need up to some milliseconds (kernel `Documentation/admin-guide/pm/intel_pstate.rst`).
+/// Time for the clock to settle after the number of busy CPUs changed: governors and the hardware
+/// need up to some milliseconds (kernel `Documentation/admin-guide/pm/intel_pstate.rst`).
 const RAMP_NS: u64 = 10_000_000;
-/// Time that is measured.
+/// Measured time.
 const WINDOW_NS: u64 = 20_000_000;
 /// Fewest and most rounds, each of which has every state once.
 const ROUNDS: (usize, usize) = (3, 12);
 /// Difference between the two methods above which a step is not one cycle.
 const TOLERATED: f64 = 0.05;
 
-/// Clocks that were measured.
+/// Measured clocks.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Clocks {
-    /// One busy first, then all busy; ascending by logical CPU, by source.
+    /// One busy CPU first, then all; ascending by logical CPU, then by source.
     pub readings: Vec<ClockReading>,
-    /// What could not be had, one line each.
+    /// What is missing, one line each.
     pub gaps: Vec<String>,
     /// Whether the user stopped it.
     pub interrupted: bool,
 }
 
-/// Measures clocks on `cpus`, with what the kernel below `root` offers: about a second on two logical
+/// Measures clocks on `cpus`, with the counters that the kernel below `root` offers: about a second on two logical
 /// CPUs, less than three on many, of which some are measured alone.
 ///
 /// # Errors
-/// No CPUs are given, or the bench fails; being stopped is none.
+/// No CPUs are given, or the bench fails; being stopped is not an error.
 pub fn measure(
     bench: &mut dyn Bench,
     root: &Path,
@@ -67,7 +67,7 @@ pub fn measure_with(
     form: ProbeForm,
 ) -> Result<Clocks, ProbeError> {
     if cpus.is_empty() {
-        return Err(ProbeError::Cpus("no logical CPU is given to measure the clock of".to_owned()));
+        return Err(ProbeError::Cpus("no logical CPU to measure the clock of".to_owned()));
     }
     let states = states(cpus);
     let mut meter = Meter::new(root, source, cpus);
@@ -87,7 +87,7 @@ pub fn measure_with(
             "the clock comes from the CHAIN kernel alone (adds that depend on each other): right where a dependent add takes one cycle".to_owned(),
         );
     }
-    // One that holds for every CPU and state is one line.
+    // A gap that holds for every CPU and state is one line.
     let mut listed = BTreeSet::new();
     found.gaps.retain(|gap| listed.insert(gap.clone()));
     Ok(found)
@@ -113,7 +113,7 @@ fn rounds(states: usize, form: ProbeForm) -> usize {
     usize::try_from(budget_ns / round_ns).unwrap_or(0).clamp(ROUNDS.0, ROUNDS.1)
 }
 
-/// Runs the rounds, each of which has every state once.
+/// Runs the rounds.
 fn run(
     bench: &mut dyn Bench,
     meter: &mut Meter,
@@ -122,7 +122,7 @@ fn run(
     rounds: usize,
 ) -> Result<(), ProbeError> {
     for round in 0..rounds {
-        // A turn at the start of each round lets drift and neighbours meet every state alike.
+        // Rotating the order at the start of each round spreads drift and neighbours over the states.
         for at in 0..states.len() {
             let at = (round + at) % states.len();
             window(bench, meter, &states[at], &mut seen[at])?;
@@ -146,14 +146,14 @@ fn window(
     Ok(())
 }
 
-/// What tells the clock beside the kernel.
+/// Sources of the clock beside the kernel.
 struct Meter<'a> {
     root: &'a Path,
     kept: Kept,
     plan: Option<Plan>,
-    /// Why APERF and MPERF cannot be had, as the kernel's list of events tells.
+    /// Why APERF and MPERF are not available, according to the kernel's list of events.
     lack: Option<String>,
-    /// Logical CPUs on which the meters are read: those that are measured alone.
+    /// Logical CPUs on which the counters are read: those that are measured alone.
     read_on: CpuSet,
     reading: CpuSet,
 }
@@ -164,7 +164,7 @@ impl<'a> Meter<'a> {
         let all: CpuSet = cpus.iter().copied().collect();
         Self {
             root,
-            // Nothing else of ours has many files open while it probes.
+            // The probe has no other files open in number.
             kept: Kept::new(source, most_fds(root) / 2),
             plan,
             lack,
@@ -181,7 +181,7 @@ impl<'a> Meter<'a> {
     }
 
     fn finish(&mut self, state: &mut State) {
-        // The length of the window is not given: the counters' own time is used.
+        // The counters' own time is used, not the length of the window.
         let left_out = self.kept.finish(0, |cpu, plan, grown| state.add_cycles(cpu, plan, grown));
         state.gaps.extend(left_out);
         for cpu in self.reading.iter() {
@@ -193,14 +193,14 @@ impl<'a> Meter<'a> {
 }
 
 /// cpufreq's clock just after a window: drivers that measure it look back over the last milliseconds,
-/// the others give what they asked for (kernel `Documentation/admin-guide/pm/cpufreq.rst`).
+/// others give the requested one (kernel `Documentation/admin-guide/pm/cpufreq.rst`).
 fn cpufreq_mhz(root: &Path, cpu: u32) -> Option<f64> {
     let path = root.join(format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq"));
     let khz = fs::read_to_string(path).ok()?.trim().parse::<u64>().ok()?;
     (khz > 0).then_some(khz as f64 / 1e3)
 }
 
-/// What was seen while some logical CPUs were busy together.
+/// Readings while some logical CPUs were busy together.
 #[derive(Default)]
 struct State {
     cpus: BTreeMap<u32, Seen>,
@@ -232,7 +232,7 @@ impl State {
         let counts = msr::counts(plan, &grown);
         let add =
             |sum: Option<u64>, more: Option<u64>| more.map(|more| sum.unwrap_or(0).saturating_add(more));
-        // A register that is missing in one window is missing in the sum: the others' time counts on.
+        // A register that is missing in one window is missing in the sum; the others still count.
         let first = seen.elapsed_ns == 0;
         let sum = |sum: Option<u64>, more| if first || sum.is_some() { add(sum, more) } else { None };
         seen.cycles = Counts {
@@ -243,7 +243,7 @@ impl State {
         seen.elapsed_ns = seen.elapsed_ns.saturating_add(grown.enabled_ns);
     }
 
-    /// `lacking` means that it is reported elsewhere why APERF and MPERF are missing.
+    /// `lacking`: it is reported elsewhere why APERF and MPERF are missing.
     fn report(&self, busy_cpus: u32, lacking: bool, found: &mut Clocks) {
         found.gaps.extend(self.gaps.iter().cloned());
         for (&cpu, seen) in &self.cpus {
@@ -292,12 +292,12 @@ fn by_kernel(reading: &ClockReading) -> bool {
     reading.source == ClockSource::Chain
 }
 
-/// A warning where the kernel's clock is not the counted one.
+/// A warning if the kernel's clock is not the counted one.
 fn not_one_cycle(cpu: u32, chain_mhz: f64, counted_mhz: f64) -> Option<String> {
     let cycles = counted_mhz / chain_mhz;
     ((cycles - 1.0).abs() > TOLERATED).then(|| {
         format!(
-            "on logical CPU {cpu} a dependent add took {cycles:.2} cycles by APERF and not one: its effective clock is no clock"
+            "on logical CPU {cpu} a dependent add took {cycles:.2} cycles by APERF instead of one: its effective clock is not valid"
         )
     })
 }

@@ -1,9 +1,8 @@
-//! Whether somebody else is busy on the sibling of a logical CPU, from how much of its core's width it
-//! gets.
+//! Whether other work is busy on the sibling of a logical CPU, from the CPU's share of its core's width.
 //!
 //! The width is counted in adds of the wide kernel per step of the latency-limited one, so that the
-//! clock cancels out. A core with nobody else on it gives all its width; with a sibling busy about
-//! half of it, or more where the sibling often waits for memory.
+//! clock cancels out. A CPU alone on its core gets all its width; with a sibling busy about
+//! half of it, or more if the sibling often waits for memory.
 
 use crate::bench::{Bench, ProbeError, Timing};
 use crate::kernels::{Kernel, WIDE_ADDS_PER_STEP};
@@ -13,22 +12,22 @@ use threadwise_machine::CpuSet;
 use threadwise_study::look::{self, BUSY_BELOW, best_level};
 use threadwise_study::probe::{CoRunner, ProbeForm};
 
-/// Adds per chain step that only a free core reaches, where the widths are known: those of the portable
-/// kernels are the compiler's.
+/// Adds per chain step that only a free core reaches, if the widths are known: those of the portable
+/// kernels depend on the compiler.
 pub const FREE_ADDS: Option<f64> =
     if cfg!(all(target_arch = "x86_64", not(threadwise_portable))) { Some(look::FREE_ADDS) } else { None };
 
-/// Fewest usable windows that a share is computed from.
+/// Fewest usable windows for a share.
 const FEWEST_WINDOWS: usize = 10;
 
 /// How to watch.
 #[derive(Debug, Clone, Copy)]
 pub struct Watch<'a> {
-    /// The logical CPUs of each core, as measured, else as declared: of one core one at a time runs.
-    /// A CPU in none of them counts as a core of its own.
+    /// The logical CPUs of each core, as measured, else as declared: of one core one CPU at a time runs.
+    /// A CPU in none of them counts as its own core.
     pub cores: &'a [CpuSet],
     /// The logical CPUs of each core kind: a kind's best level is the baseline of all its CPUs. Empty
-    /// where kinds are not known; then each CPU has its own baseline only.
+    /// if kinds are unknown; then each CPU is its own baseline.
     pub kinds: &'a [CpuSet],
     /// Adds per chain step of a free core, from an earlier watch ([`width_of`]); for all CPUs.
     pub baseline: Option<f64>,
@@ -39,7 +38,7 @@ pub struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// What a probe of this form does: 2 ms windows, 0.3 s (short) or 1.3 s a CPU of the fullest core.
+    /// The form's settings: 2 ms windows, 0.3 s (short) or 1.3 s a CPU of the fullest core.
     pub fn of(form: ProbeForm, cores: &'a [CpuSet]) -> Self {
         let windows = if form == ProbeForm::Short { 60 } else { 300 };
         Self { cores, kinds: &[], baseline: None, windows, window_ns: 2_000_000 }
@@ -67,15 +66,15 @@ pub fn watch(bench: &mut dyn Bench, cpus: &[u32], request: &Watch<'_>) -> Result
     Ok(cpus.iter().filter_map(of_cpu).collect())
 }
 
-/// Adds per chain step of a free core, as far as these figures show one: the baseline for later
-/// watches. To be asked of CPUs of one core kind.
+/// Adds per chain step of a free core, if these figures show one: the baseline for later
+/// watches. For CPUs of one core kind.
 pub fn width_of<'a>(co_runners: impl IntoIterator<Item = &'a CoRunner>) -> Option<f64> {
     let best =
         co_runners.into_iter().filter_map(|co_runner| co_runner.adds_per_step_p90).max_by(f64::total_cmp);
     best.filter(|best| FREE_ADDS.is_some_and(|free| *best >= free))
 }
 
-/// Who runs at the same time: one CPU of each core.
+/// The CPUs that run at the same time: one of each core.
 fn waves(cpus: &[u32], cores: &[CpuSet]) -> Vec<Vec<u32>> {
     let mut waves: Vec<Vec<u32>> = Vec::new();
     let mut seen_of_core = vec![0; cores.len()];
@@ -98,11 +97,11 @@ fn waves(cpus: &[u32], cores: &[CpuSet]) -> Vec<Vec<u32>> {
     waves
 }
 
-/// What one CPU got.
+/// The result of one CPU.
 struct Widths {
     /// Adds per chain step in windows without interruption.
     usable: Vec<f64>,
-    /// The same in all windows that ran for long enough.
+    /// The same in all windows that were long enough.
     all: Vec<f64>,
     off_cpu_share: f64,
 }
@@ -158,7 +157,7 @@ impl Widths {
         };
         let busy: Vec<f64> = self.usable.iter().copied().filter(|adds| *adds < BUSY_BELOW * width).collect();
         let share = busy.len() as f64 / count as f64;
-        // A window or two are disturbed in other ways.
+        // A window or two may be disturbed in other ways.
         let left = median(&busy).filter(|_| busy.len() >= FEWEST_WINDOWS);
         let left = left.map_or(String::new(), |left| format!("; {left:.1} while the sibling was busy"));
         (Some(share), format!("a free core gives {width:.1} adds per chain step ({source}){left}"))
@@ -176,7 +175,7 @@ fn baseline(cpu: u32, widths: &BTreeMap<u32, Widths>, request: &Watch<'_>) -> Ba
         return Baseline::Known(width, "earlier figures");
     }
     let Some(free) = FREE_ADDS else {
-        let why = "the width of this architecture's cores is not known: busy siblings cannot be recognised";
+        let why = "the width of this architecture's cores is not known: busy siblings cannot be detected";
         return Baseline::Unknown(why.to_owned());
     };
     let best = |cpu: u32| widths.get(&cpu).and_then(|width| best_level(&width.usable));
@@ -185,7 +184,7 @@ fn baseline(cpu: u32, widths: &BTreeMap<u32, Widths>, request: &Watch<'_>) -> Ba
     let of_kind = kind.into_iter().flat_map(CpuSet::iter).filter_map(best).fold(0.0, f64::max);
     match by_width.max(of_kind) {
         width if width < free => Baseline::Unknown(format!(
-            "never above {width:.1} adds per chain step, where a free core gives {free:.1} or more: no baseline"
+            "never above {width:.1} adds per chain step, but a free core gives {free:.1} or more: no baseline"
         )),
         width if by_width >= width => Baseline::Known(width, "its own best"),
         width => Baseline::Known(width, "the best of its kind"),

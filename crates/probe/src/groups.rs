@@ -1,11 +1,11 @@
-//! Which logical CPUs may be kept busy at once without slowing each other, by what was measured and
-//! not by what is declared.
+//! Which logical CPUs may be busy at once without slowing each other, by measurement and
+//! not by declaration.
 
 use threadwise_machine::CpuSet;
 use threadwise_study::probe::{Probe, Sharing};
 
-/// The probed logical CPUs in groups: two are in different groups only when they were measured to be
-/// on different cores. Where nothing clear was measured they stay together.
+/// The probed logical CPUs in groups: two are in different groups only if they were measured to be
+/// on different cores. Without a clear measurement they stay together.
 pub fn groups(probe: &Probe) -> Vec<CpuSet> {
     let mut groups: Vec<CpuSet> = Vec::new();
     for cpu in probe.cpus.iter() {

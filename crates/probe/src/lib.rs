@@ -1,9 +1,8 @@
-//! Measures the hardware itself, since a hypervisor may declare what it likes: which logical CPUs
-//! share a core, whether a co-runner is busy on a sibling, how far a cache line has to go, and how
-//! fast the clock runs.
+//! Measures the hardware itself, since a hypervisor may declare anything: which logical CPUs
+//! share a core, whether a co-runner is busy on a sibling, cache-line latencies, and the clock.
 //!
-//! What classifies and plans is pure and works on a [`bench::Bench`]: the live one runs kernels on
-//! pinned threads, and tests have one made of a model. Methods and figures: docs/PROBE.md.
+//! Classification and planning are pure and work on a [`bench::Bench`]: the live one runs kernels on
+//! pinned threads, and tests use a model. Methods and figures: docs/PROBE.md.
 
 pub mod bench;
 pub mod clock;

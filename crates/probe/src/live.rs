@@ -1,9 +1,9 @@
 //! Runs kernels on the live machine: one sleeping thread per logical CPU, bound to it.
 //!
-//! How a window goes: the first thread is woken and wakes two more, and so on, so that a thousand
-//! start in ten steps and the caller, which may sit on one of the CPUs, has nothing left to do.
-//! Each runs the latency-limited kernel for a while (out of deep idle states, and up to the
-//! busy clock), then goes on until all have arrived; the last sets the start a moment ahead. From
+//! In a window, the first thread is woken and wakes two more, and so on, so that a thousand
+//! start in ten steps and the caller, which may run on one of the CPUs, has nothing left to do.
+//! Each runs the latency-limited kernel for a while (to leave deep idle states, and to reach the
+//! busy clock), then continues until all have arrived; the last sets the start a moment ahead. From
 //! then to the common end each runs its kernel in chunks of a few microseconds and reads
 //! CLOCK_MONOTONIC after each. The caller sleeps until the last one is done; threads that have
 //! no part in a window are not woken.
@@ -29,20 +29,20 @@ use threadwise_machine::CpuSet;
 use threadwise_machine::pin::{PinError, current_affinity, pin_current_thread};
 use window::{Order, Window, Worker, uncounted};
 
-/// Enough for what a thread calls; a thousand threads reserve 64 MB of address space.
+/// Enough for a thread; a thousand threads reserve 64 MB of address space.
 const STACK_BYTES: usize = 64 * 1024;
 
 /// How long threads may need beyond the window before the run is given up. A busy system takes some
-/// milliseconds to run a thread; only one with real-time priority can hold a CPU for this long.
+/// milliseconds to run a thread; only a thread with real-time priority can hold a CPU for this long.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How often a waiting caller looks whether it should stop.
+/// How often a waiting caller checks whether to stop.
 const POLL: Duration = Duration::from_millis(100);
 
 /// The live machine.
 ///
 /// A window costs about 0.2 ms beside its own time (waking, preheating, joining); docs/PROBE.md
-/// has measured figures. Where `on_cpu_share` of a timing is far below 1, its `step_ns` may stem from
+/// has measured figures. If `on_cpu_share` of a timing is far below 1, its `step_ns` may come from
 /// a time when the others had already finished.
 #[derive(Debug)]
 pub struct LiveBench {
@@ -51,7 +51,7 @@ pub struct LiveBench {
     stop: Arc<AtomicBool>,
 }
 
-/// A thread that waits for orders. It ends when its sender is dropped.
+/// A thread that waits for orders and ends when its sender is dropped.
 #[derive(Debug)]
 struct Hand {
     orders: Sender<Order>,
@@ -81,7 +81,7 @@ impl LiveBench {
             bench.hands.insert(cpu, Hand { orders, thread });
         }
         drop(ready);
-        // Ends when each thread has answered or is gone: that drops its sender.
+        // Ends when each thread has answered or has ended, which drops its sender.
         let answers = answers.iter().collect::<Result<Vec<()>, ProbeError>>()?;
         if answers.len() < bench.hands.len() {
             return Err(ProbeError::Start("a thread ended before it was ready".to_owned()));
@@ -89,23 +89,22 @@ impl LiveBench {
         Ok(bench)
     }
 
-    /// The logical CPUs that it can run kernels on.
+    /// The logical CPUs that this bench can run kernels on.
     pub fn cpus(&self) -> CpuSet {
         self.hands.keys().copied().collect()
     }
 
     fn seats(&self, cpus: &[u32]) -> Result<Vec<Sender<Order>>, ProbeError> {
         if cpus.iter().copied().collect::<CpuSet>().len() < cpus.len() {
-            return Err(ProbeError::Cpus(format!("a logical CPU is named twice for one window: {cpus:?}")));
+            return Err(ProbeError::Cpus(format!("a logical CPU appears twice in one window: {cpus:?}")));
         }
-        let unknown = |cpu| {
-            format!("logical CPU {cpu} is not among those that this probe was started for ({})", self.cpus())
-        };
+        let unknown =
+            |cpu| format!("logical CPU {cpu} is not one of those that this probe uses ({})", self.cpus());
         let seat = |cpu| self.hands.get(cpu).map(|hand| hand.orders.clone());
         cpus.iter().map(|cpu| seat(cpu).ok_or_else(|| ProbeError::Cpus(unknown(cpu)))).collect()
     }
 
-    /// Sleeps until all threads of the window are through.
+    /// Sleeps until all threads have finished the window.
     fn wait(&self, window: &Window, cpus: &[u32]) -> Result<(), ProbeError> {
         let deadline = Instant::now() + Duration::from_nanos(window.window_ns) + PATIENCE;
         while !window.done() {
@@ -117,7 +116,7 @@ impl LiveBench {
                 let held: CpuSet =
                     (0..cpus.len()).filter(|at| window.take(*at).is_none()).map(|at| cpus[at]).collect();
                 return Err(ProbeError::Cpus(format!(
-                    "not all of logical CPUs {held} ran the probe within {} s: something of higher priority holds one; leave it out",
+                    "not all of logical CPUs {held} ran the probe within {} s: a process of higher priority holds one; leave it out",
                     PATIENCE.as_secs()
                 )));
             }
@@ -139,7 +138,7 @@ impl Bench for LiveBench {
         let window = Arc::new(Window::new(kernel, window_ns, seats, self.clock, Arc::clone(&self.stop)));
         window.wake(0);
         self.wait(&window, cpus)?;
-        // A thread leaves without a result only when told to stop.
+        // A thread ends without a result only on request.
         (0..cpus.len()).map(|position| window.take(position).unwrap_or(Err(ProbeError::Stopped))).collect()
     }
 }
@@ -150,14 +149,14 @@ impl Drop for LiveBench {
         let hands = std::mem::take(&mut self.hands).into_values();
         let threads: Vec<JoinHandle<()>> = hands.map(|hand| hand.thread).collect();
         for thread in threads {
-            // A thread that panicked has said so on its own, and there is nothing to undo.
+            // A thread that panicked has reported it already.
             let _ = thread.join();
         }
     }
 }
 
-/// Objects to logical CPUs that the calling thread may not use. Root could bind a thread to some of
-/// them all the same; the user's own restriction (`taskset`) counts more.
+/// Refuses logical CPUs that the calling thread may not use. Root could bind a thread to some of
+/// them, but the user's own restriction (`taskset`) counts.
 fn check_allowed(cpus: &CpuSet) -> Result<(), ProbeError> {
     let unread = |source| PinError::Unread { wanted: cpus.clone(), source };
     let allowed = current_affinity()
@@ -167,17 +166,17 @@ fn check_allowed(cpus: &CpuSet) -> Result<(), ProbeError> {
         return Ok(());
     }
     Err(ProbeError::Cpus(format!(
-        "cannot probe logical CPUs {outside}: this process may use {allowed} only; check the CPU list, the affinity mask (taskset) and the cpuset"
+        "cannot probe logical CPUs {outside}: this process may use only {allowed}; check the CPU list, the affinity mask (taskset) and the cpuset"
     )))
 }
 
-/// Life of a thread: bind, answer, then serve until the orders end.
+/// A thread: binds itself, reports, then serves until the orders end.
 fn work(cpu: u32, clock: Clock, ready: Sender<Result<(), ProbeError>>, orders: Receiver<Order>) {
     let (mut worker, answer) = match settle(cpu, clock) {
         Ok(worker) => (Some(worker), Ok(())),
         Err(error) => (None, Err(error)),
     };
-    // Nobody listens any more if the bench is being dropped; then the orders end too.
+    // If the bench is being dropped, the report has no reader and the orders end too.
     let _ = ready.send(answer);
     drop(ready);
     if let Some(worker) = &mut worker {
@@ -185,7 +184,7 @@ fn work(cpu: u32, clock: Clock, ready: Sender<Result<(), ProbeError>>, orders: R
     }
 }
 
-/// Binds the calling thread and gets what it needs, in memory that it touches first.
+/// Binds the calling thread and allocates its memory, which it touches first.
 fn settle(cpu: u32, clock: Clock) -> Result<Worker, ProbeError> {
     let pinned: CpuSet = [cpu].into_iter().collect();
     pin_current_thread(&pinned).map_err(|source| ProbeError::Pin { cpu, source })?;

@@ -1,5 +1,5 @@
-//! A whole probe, in the order in which its answers are needed: who shares a core, co-runners,
-//! latencies, clocks. What one part cannot have is a gap, and the others go on.
+//! A whole probe, in the order in which its answers are needed: shared cores, co-runners,
+//! latencies, clocks. If one part fails, it is a gap, and the others continue.
 
 use crate::bench::{Bench, ProbeError};
 use crate::groups::groups;
@@ -14,10 +14,10 @@ use threadwise_machine::topology::Group;
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_study::probe::{Probe, ProbeForm};
 
-/// What is to be probed.
+/// A probe request.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
-    /// The machine as it declares itself: it chooses what is looked at first, never the answer.
+    /// The machine as it declares itself: it determines the order of measurements, never the answer.
     pub topology: &'a Topology,
     /// Logical CPUs, from [`choose`].
     pub cpus: &'a [u32],
@@ -29,10 +29,10 @@ pub struct Request<'a> {
     pub root: &'a Path,
 }
 
-/// What is being measured.
+/// A part of the probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Who shares a core.
+    /// Shared cores.
     Siblings,
     /// Co-runners on siblings.
     CoRunners,
@@ -43,7 +43,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// In words, for a progress display.
+    /// As text for a progress display.
     pub fn words(self) -> &'static str {
         match self {
             Self::Siblings => "which logical CPUs share a core",
@@ -54,10 +54,10 @@ impl Phase {
     }
 }
 
-/// The logical CPUs to probe, ascending: the wanted ones, or all that this process may use.
+/// The logical CPUs to probe, ascending: the requested ones, or all that this process may use.
 ///
 /// # Errors
-/// A wanted CPU is not there, offline or not allowed; or none is left.
+/// A requested CPU does not exist, is offline or not allowed; or none is left.
 pub fn choose(topology: &Topology, wanted: Option<&CpuSet>) -> Result<Vec<u32>, ProbeError> {
     let allowed = topology.allowed();
     let Some(wanted) = wanted else { return Ok(allowed.iter().collect()) };
@@ -66,7 +66,7 @@ pub fn choose(topology: &Topology, wanted: Option<&CpuSet>) -> Result<Vec<u32>, 
     }
     for cpu in wanted.iter() {
         let why = match topology.logical_cpus.iter().find(|known| known.os_id == cpu) {
-            None => "this machine has none of that number",
+            None => "this machine does not have it",
             Some(known) if !known.online => "it is offline",
             Some(_) if !allowed.contains(cpu) => "this process may not use it (cpuset or affinity mask)",
             Some(_) => continue,
@@ -78,10 +78,10 @@ pub fn choose(topology: &Topology, wanted: Option<&CpuSet>) -> Result<Vec<u32>, 
     Ok(wanted.iter().collect())
 }
 
-/// Probes this machine. What is there when the user stops it is kept, and marked.
+/// Probes this machine. If the user stops it, what was measured is kept and marked.
 ///
 /// # Errors
-/// The CPUs cannot be had, or the clock is too coarse.
+/// The CPUs are not available, or the clock is too coarse.
 pub fn probe(
     request: &Request<'_>,
     stop: &Arc<AtomicBool>,
@@ -96,7 +96,7 @@ pub fn probe(
 /// As [`probe`], on any bench.
 ///
 /// # Errors
-/// What the benches say, but for being stopped.
+/// Those of the benches, except being stopped.
 pub fn probe_on(
     request: &Request<'_>,
     bench: &mut dyn Bench,
@@ -117,7 +117,7 @@ pub fn probe_on(
     Ok(probe)
 }
 
-/// Marks a probe that was stopped, and says what it did not come to.
+/// Marks a stopped probe, and lists what it did not measure.
 fn stopped(probe: &mut Probe) {
     probe.interrupted = true;
     let lacks = [
@@ -151,13 +151,12 @@ fn cores_and_co_runners(
         probe.gaps.extend(found.gaps);
         unless_stopped(found.interrupted)?;
     } else {
-        probe.gaps.push(
-            "one logical CPU: there is no other one to share a core with or to measure a latency to"
-                .to_owned(),
-        );
+        probe
+            .gaps
+            .push("one logical CPU: no other one to share a core with or to measure a latency to".to_owned());
     }
     observe(Phase::CoRunners, 0.0);
-    // Our own siblings must not be taken for co-runners, whatever is declared.
+    // Our own siblings must not count as co-runners, whatever is declared.
     let (cores, kinds) = (groups(probe), kinds(request.topology));
     let watch = co_runner::Watch { kinds: &kinds, ..co_runner::Watch::of(request.form, &cores) };
     probe.co_runners = co_runner::watch(bench, request.cpus, &watch)?;
@@ -211,7 +210,7 @@ pub fn kinds(topology: &Topology) -> Vec<CpuSet> {
     topology.kinds.iter().map(|kind| kind.cpus.clone()).collect()
 }
 
-/// The cores that the system declares, as far as they are probed.
+/// The declared cores, restricted to the probed CPUs.
 fn declared_cores(request: &Request<'_>) -> Vec<CpuSet> {
     let probed: CpuSet = request.cpus.iter().copied().collect();
     let cores = request.topology.cores.iter().map(|core| core.cpus.intersection(&probed));
@@ -237,7 +236,7 @@ mod tests {
     fn cpus_that_cannot_be_had_are_named_with_the_reason() {
         assert_eq!(choose(&machine(), None).unwrap(), [0]);
         assert_eq!(choose(&machine(), Some(&CpuSet::parse_list("0").unwrap())).unwrap(), [0]);
-        assert!(refused("0,7").starts_with("cannot probe logical CPU 7: this machine has none"));
+        assert!(refused("0,7").starts_with("cannot probe logical CPU 7: this machine does not have it"));
         assert!(refused("2").contains("it is offline"));
         assert!(refused("1").contains("may not use it"), "{}", refused("1"));
         assert!(refused("").contains("the list is empty"));

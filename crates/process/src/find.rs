@@ -1,7 +1,7 @@
-//! A server that is already running: found by its process number, by a socket that it listens on or by
-//! its systemd unit, and which processes it has.
+//! Finding a running server by its process number, a socket that it listens on or its systemd unit, and finding its
+//! processes.
 //!
-//! A server is a process and all that descend from it, and where a unit was named, all processes of
+//! A server is a process and all its descendants and, if a unit was named, all processes of
 //! that unit's control group. Source: `proc_pid_stat(5)`, `proc_pid_net(5)`, `proc_pid_fd(5)`,
 //! `unix(7)`, `systemd.resource-control(5)` (a unit has a group of its name), kernel
 //! `Documentation/admin-guide/cgroup-v2.rst` (`cgroup.procs`).
@@ -21,34 +21,34 @@ pub(crate) use group::is_in_group;
 pub use listening::{by_port, by_socket};
 pub use unit::by_unit;
 
-/// A process by number and start time, which together no other has.
+/// A process by number and start time, which together are unique.
 pub type Identity = (u32, u64);
 
 /// Flag of kernel threads in field 9 of a stat file (`PF_KTHREAD` of the kernel's sched.h).
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
-/// Why there is no server to speak of.
+/// Why no single server was found.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
-    /// Nothing has that name.
+    /// There is no such server.
     #[error("{what}: {next}")]
     Absent {
         /// What was looked for and not found.
         what: String,
-        /// What to do.
+        /// The next step.
         next: &'static str,
     },
-    /// It is not clear which is meant.
-    #[error("{what} is several servers: {found}; name one of them by its process number")]
+    /// The name is ambiguous.
+    #[error("{what} is ambiguous: {found}; name one by its process number")]
     Several {
         /// What was looked for.
         what: String,
         /// The processes.
         found: String,
     },
-    /// What listens is no server itself.
+    /// The listening process is not the server.
     #[error(
-        "{what} belongs to {program} (process {pid}), which passes connections on: name the process of the server \
+        "{what} belongs to {program} (process {pid}), which forwards connections: name the process of the server \
          itself, if it is on this machine"
     )]
     Proxy {
@@ -59,8 +59,10 @@ pub enum FindError {
         /// Its process.
         pid: u32,
     },
-    /// Its processes cannot be seen.
-    #[error("{what} belongs to a process of {owner} that we may not look into: run as that user or as root")]
+    /// Its processes are not visible.
+    #[error(
+        "{what} belongs to a process of {owner}, which this user cannot inspect: run as that user or as root"
+    )]
     Hidden {
         /// What was looked for.
         what: String,
@@ -69,12 +71,12 @@ pub enum FindError {
     },
 }
 
-/// A server, by the process that all others of it come from.
+/// A server, by its first process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
     /// Its first process.
     pub root: Identity,
-    /// Folder of its control group, where that is its own.
+    /// Folder of its control group, if it has one for itself.
     pub group: Option<PathBuf>,
 }
 
@@ -83,16 +85,16 @@ pub struct Server {
 pub struct Member {
     /// Number and start time.
     pub process: Identity,
-    /// Whether only our memory tells that it is one: its parent has ended.
+    /// Whether it is known only from earlier: its parent has ended.
     pub is_orphan: bool,
 }
 
-/// The server of a process that its user names.
+/// The server of a process that the user names.
 ///
 /// # Errors
-/// There is no such process, or it is a thread of one.
+/// There is no such process, or it is a thread of another.
 pub fn by_pid(pid: u32) -> Result<Server, FindError> {
-    // A thread's number is good as a process number below /proc (`proc_tid(5)`), and has no members.
+    // A thread's number also works as a process number below /proc (`proc_tid(5)`), but is not listed there.
     if let Some(process) = proc::process_of(pid).filter(|&process| process != pid) {
         let what = format!("{pid} is a thread of process {process}");
         return Err(FindError::Absent { what, next: "name the process" });
@@ -107,15 +109,15 @@ pub fn by_pid(pid: u32) -> Result<Server, FindError> {
 }
 
 impl Server {
-    /// Whether its first process, or any of its group, is still there.
+    /// Whether its first process, or any of its group, still exists.
     pub fn is_alive(&self) -> bool {
         let (pid, start) = self.root;
         let is_there = || proc::start_time(pid, pid) == Some(start) && !proc::has_ended(pid);
         self.group.as_deref().map_or_else(is_there, |group| !group::processes(group).is_empty())
     }
 
-    /// Its processes; also those of `known` that still live and what came of them, since one whose
-    /// parent has ended descends from nobody.
+    /// Its processes; also those of `known` that still live and their descendants, since a process whose
+    /// parent has ended has no ancestors.
     pub fn members(&self, known: &BTreeSet<Identity>) -> Vec<Member> {
         let table = table();
         let group = self.group.as_deref().map(group::processes).unwrap_or_default();
@@ -131,22 +133,22 @@ impl Server {
             .collect()
     }
 
-    /// Why its masks may not be changed, or could not be put back.
+    /// Why its masks may not be changed, or could not be restored.
     pub fn refusal(&self) -> Option<String> {
         let (root, this) = (self.root.0, std::process::id());
         if root == 1 {
-            return Some("process 1 has started everything else: name the server itself".into());
+            return Some("process 1 is the ancestor of all others: name the server itself".into());
         }
         let table = table();
         if table.get(&root).is_some_and(|row| row.is_kernel) {
-            return Some(format!("process {root} is a thread of the kernel, which places it itself"));
+            return Some(format!("process {root} is a kernel thread, which the kernel places"));
         }
         if ancestors(&table, root).any(|(pid, _)| pid == this) {
-            return Some(format!("process {root} was started by threadwise and has its placement already"));
+            return Some(format!("process {root} was started by threadwise and already has its placement"));
         }
         let members = self.members(&BTreeSet::new());
         if members.iter().any(|member| member.process.0 == this) {
-            return Some(format!("threadwise itself has been started by process {root}, or is in its unit"));
+            return Some(format!("threadwise was started by process {root}, or is in its unit"));
         }
         members.iter().find_map(|member| {
             let (pid, uid) = (member.process.0, proc::owner(member.process.0)?.uid);
@@ -161,7 +163,7 @@ impl Server {
         })
     }
 
-    /// In words: `postgres (process 812), 9 threads in 7 processes`.
+    /// As text: `postgres (process 812), 9 threads in 7 processes`.
     pub fn described(&self) -> String {
         let members = self.members(&BTreeSet::new());
         let threads: usize = members.iter().map(|member| proc::thread_numbers(member.process.0).len()).sum();
@@ -176,7 +178,7 @@ impl Server {
         )
     }
 
-    /// CPU time of its control group since that was made; `None` where it has none of its own, or the
+    /// CPU time of its control group since the group was made; `None` if it has none for itself, or the
     /// group does not count.
     pub fn group_cpu_ns(&self) -> Option<u64> {
         let text = fs::read_to_string(self.group.as_ref()?.join("cpu.stat")).ok()?;
@@ -185,12 +187,12 @@ impl Server {
     }
 }
 
-/// A user by name where it has one here.
+/// A user by name if it has one here.
 fn user(uid: u32) -> String {
     users::name_of(uid).map_or_else(|| format!("user number {uid}"), |name| format!("user {name}"))
 }
 
-/// What one look at all processes gives of each.
+/// What one reading of all processes shows of each.
 struct Row {
     parent: u32,
     start: u64,
@@ -210,7 +212,7 @@ fn table() -> BTreeMap<u32, Row> {
 /// A process, its parent, that one's parent and so on, as far as the table has them.
 fn ancestors(table: &BTreeMap<u32, Row>, pid: u32) -> impl Iterator<Item = Identity> + '_ {
     let mut next = Some(pid);
-    // Rows are of different moments, so that numbers which were given again could make a ring.
+    // Rows are of different moments, so that reused numbers could make a ring.
     (0..table.len()).map_while(move |_| {
         let pid = next?;
         let row = table.get(&pid)?;
@@ -219,7 +221,7 @@ fn ancestors(table: &BTreeMap<u32, Row>, pid: u32) -> impl Iterator<Item = Ident
     })
 }
 
-/// Who came of whom at one moment, for many questions: one look at all processes takes long.
+/// Parents of all processes at one moment, for many questions, since reading all processes takes long.
 pub(crate) struct Families(BTreeMap<u32, Row>);
 
 impl Families {
@@ -227,7 +229,7 @@ impl Families {
         Self(table())
     }
 
-    /// The nearest of a process and its ancestors of which `of` knows something.
+    /// The nearest of a process and its ancestors for which `of` gives something.
     pub(crate) fn nearest<T>(&self, pid: u32, what: impl Fn(Identity) -> Option<T>) -> Option<T> {
         ancestors(&self.0, pid).find_map(what)
     }

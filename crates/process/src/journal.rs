@@ -1,26 +1,26 @@
-//! Masks of processes that are not ours, written down before they are changed, and put back.
+//! Masks of foreign processes, recorded before they are changed, and restored.
 //!
-//! One line a thread: `v1 BOOT PIDNS PID TID START MASK`, which names the thread beyond doubt (a number
-//! alone may be given again, also after a restart of the machine or in another PID namespace). The
-//! first mask of a thread counts, whoever writes: lines are added under a lock and only for threads
-//! that have none. A line without its end was cut off before anything was changed.
+//! One line a thread: `v1 BOOT PIDNS PID TID START MASK`, which identifies the thread uniquely (a number
+//! alone may be reused, also after a reboot or in another PID namespace). The
+//! first mask of a thread counts, whichever process writes: lines are added under a lock and only for threads
+//! without one. A line without its end was cut off before anything was changed.
 //!
-//! The file is believed only as far as nobody else could have written it: it is a plain file of ours in
-//! a 0700 folder of ours, opened without following links, and a line may name only what we may touch.
+//! The file is trusted only if no other user could have written it: it is a plain file of this user in
+//! a 0700 folder of this user, opened without following links, and a line may name only what this user may change.
 //! Source: `flock(2)`, `open(2)`, `fsync(2)`, `proc_pid_stat(5)`, `pid_namespaces(7)`.
 //!
-//! What a bound thread starts inherits its mask. All threads of a process are written down when its first
-//! one is, so that a thread without a line is known to be new; it gets the mask of its process's first
-//! thread. A new *process* is not known, so what starts processes (the postmaster) is left as it is,
-//! unless the whole server is bound and written down as such (`server`).
+//! New threads and processes inherit the mask of a bound thread. All threads of a process are recorded with its
+//! first one, so that a thread without a line is known to be new; it gets the mask of its process's first
+//! thread. A new *process* is not recorded, so what starts processes (the postmaster) is left as it is,
+//! unless the whole server is bound and recorded as such (`server`).
 //!
-//! Each study has a file of its own in the user's state folder ([`crate::state`]). The file's name says
-//! which process measures, and lines `owner BOOT PIDNS PID START` which workers write to it. It is put
-//! back and removed by whoever comes first when all of these have ended: the study's end, its janitor, or
-//! the next command of that user ([`put_left_back`]). While one of them lives nobody else touches it.
+//! Each study has its own file in the user's state folder ([`crate::state`]). The file's name identifies
+//! the process that measures, and lines `owner BOOT PIDNS PID START` the workers that write to it. When all
+//! of these have ended, the first of the study's end, its janitor, or the next command of that user
+//! ([`put_left_back`]) restores and removes it. While one of them lives no other process touches it.
 //!
 //! Other state of the machine is journalled in files of the same form, in the same folder, under the same
-//! rules ([`Locked`]), by whoever changes it.
+//! rules ([`Locked`]), by the process that changes it.
 
 mod entry;
 mod error;
@@ -55,23 +55,22 @@ use std::io;
 use std::path::{Path, PathBuf};
 use threadwise_machine::{CpuSet, pin};
 
-/// Why masks are left alone where [`new_path`] gave nothing.
+/// Why masks are not changed if [`new_path`] fails.
 pub const NO_JOURNAL: &str =
-    "its masks would not be put back: there is no folder for a journal, set THREADWISE_STATE_DIR";
+    "its masks could not be restored: there is no folder for a journal, set THREADWISE_STATE_DIR";
 
-/// A path for the journal of the calling process, which nobody else has, in the user's state folder. Nothing
-/// is made yet.
+/// A unique path for the journal of the calling process, in the user's state folder. Creates nothing.
 ///
 /// # Errors
-/// There is no place for such a folder; in one line.
+/// No such folder is possible; one line.
 pub fn new_path() -> Result<PathBuf, String> {
     state::folder().map(|folder| folder.join(Owner::this().new_name(MASKS)))
 }
 
-/// Makes the folder of a journal, if it is not there, and looks whether a journal in it would be believed.
+/// Makes the folder of a journal if it does not exist, and checks that a journal in it would be trusted.
 ///
 /// # Errors
-/// It cannot be made, or is not a 0700 folder of ours.
+/// It cannot be made, or is not a 0700 folder of this user.
 pub fn check_folder(path: &Path) -> Result<(), JournalError> {
     make_folder(path)?;
     open_folder(path).map(|_| ())
@@ -86,23 +85,23 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens the journal at `path`, an absolute one, and makes it and its folder if they are not there.
-    /// As long as the calling process lives, no other process puts back what is in it.
+    /// Opens the journal at `path`, which is absolute, and makes it and its folder if they do not exist.
+    /// While the calling process lives, no other process restores its contents.
     ///
     /// # Errors
-    /// Its folder is not a 0700 folder of ours, or it is a link or no plain file of ours; it cannot be
+    /// Its folder is not a 0700 folder of this user, or it is a link or not a plain file of this user; it cannot be
     /// written.
     pub fn open(path: &Path) -> Result<Self, JournalError> {
         make_folder(path)?;
         let (folder, name) = open_folder(path)?;
         let journal = Self { path: path.to_owned(), name: name.to_owned(), folder };
-        // Removed by another process between opening and locking: made again.
+        // Another process removed it between opening and locking: make it again.
         while !journal.enter(&mut journal.open_file(OFlags::CREATE)?)? {}
         rustix::fs::fsync(&journal.folder).map_err(|source| file_error("write", path, source.into()))?;
         Ok(journal)
     }
 
-    /// Names this process as an owner, once. `false` where the file has lost its name.
+    /// Records this process as an owner, once. `false` if the file has lost its name.
     fn enter(&self, file: &mut File) -> Result<bool, JournalError> {
         if !lock(file, &self.path)? {
             return Ok(false);
@@ -118,7 +117,7 @@ impl Journal {
 
     /// The file, locked, and its text.
     fn locked(&self) -> Result<(File, String), JournalError> {
-        // Opened again, since a lock belongs to the open file, which threads and forks would share.
+        // Opened again: a lock belongs to the open file, which threads and forks would share.
         let mut file = self.open_file(OFlags::empty())?;
         if !lock(&file, &self.path)? {
             return Err(file_error("open", &self.path, io::ErrorKind::NotFound.into()));
@@ -132,7 +131,7 @@ impl Journal {
     }
 }
 
-/// The mask that a process's first thread had, if it is the same process still.
+/// The mask that a process's first thread had, if it is still the same process.
 fn first_mask(entries: &[Entry], pid: u32) -> Option<CpuSet> {
     let first = entries.iter().find(|entry| entry.thread.pid == pid && entry.thread.tid == pid)?;
     (proc::start_time(pid, pid) == Some(first.thread.start)).then(|| first.mask.clone())

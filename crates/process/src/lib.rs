@@ -1,9 +1,8 @@
-//! Other processes, as the engines that run a database server need them: finding programs and users, copying a
-//! data directory, starting it so that it never outlives us, placing its threads and putting foreign
-//! masks back, reading what its threads did, and ending what is left.
+//! Other processes, for engines that run a database server: finding programs and users, copying a
+//! data directory, starting a server so that it never outlives its starter, binding its threads and restoring foreign
+//! masks, reading its threads' counters, and ending what is left.
 //!
-//! `spawn` alone has `unsafe`. Everything else reads /proc and the file system. Nothing here knows a
-//! particular server.
+//! Only `spawn` has `unsafe`. All other modules read /proc and the file system. Nothing here is specific to a server.
 
 pub mod as_owner;
 pub mod find;

@@ -1,10 +1,10 @@
-//! Processes that live in a folder of ours, and their end: what remains of servers whose starter was
+//! Processes that work in one of threadwise's folders, and their end: what remains of servers whose starter was
 //! killed.
 //!
-//! A server works in its data directory, so /proc/PID/cwd finds it and all that it started, also what
-//! made a session of its own or was adopted. Source: `proc_pid_cwd(5)`, `pidfd_open(2)` (a number may
-//! be given to another process between a look and a signal; a pidfd may not), `mount_namespaces(7)`
-//! (a path means something in one mount namespace only).
+//! A server works in its data directory, so /proc/PID/cwd finds it and all its descendants, including those
+//! in their own session or adopted ones. Source: `proc_pid_cwd(5)`, `pidfd_open(2)` (a number may
+//! be reused between a check and a signal; a pidfd may not), `mount_namespaces(7)`
+//! (a path is valid in one mount namespace only).
 
 use crate::as_owner;
 use crate::proc;
@@ -19,9 +19,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Pause before looking again.
+/// Pause between two checks.
 const STEP: Duration = Duration::from_millis(5);
-/// What the kernel appends to the path of a folder that has been removed.
+/// Suffix of the kernel for the path of a removed folder.
 const DELETED: &[u8] = b" (deleted)";
 
 /// Why processes of a folder were not ended.
@@ -35,7 +35,7 @@ pub enum LivingError {
         /// What is wrong with it.
         why: String,
     },
-    /// Some live on.
+    /// Some still live.
     #[error(
         "{} of folder '{}' still live{}: end them by hand",
         processes(.pids), .folder.display(), .why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default()
@@ -45,31 +45,32 @@ pub enum LivingError {
         folder: PathBuf,
         /// Their numbers.
         pids: Vec<u32>,
-        /// What the kernel said to the last attempt, if it refused.
+        /// The kernel's error for the last attempt, if it refused.
         why: Option<io::Error>,
     },
 }
 
-/// Processes whose current folder is `folder` or lies below it, also when it has been removed. Our own
-/// process, those that started it, and process 1 are left out.
+/// Processes whose current folder is `folder` or below it, even if it has been removed. This process, its
+/// ancestors, and process 1 are left out.
 ///
 /// # Errors
-/// The folder is relative, or `/`, or directly below it, or not to be read.
+/// The folder is relative, or `/`, or directly below it, or not readable.
 pub fn in_folder(folder: &Path) -> Result<Vec<u32>, LivingError> {
     Ok(find(&real(folder)?, &|_| true))
 }
 
-/// Ends the processes of [`in_folder`]: those of PostgreSQL in order, for at most `limit`, since a killed one leaves shared
-/// memory behind; then kills until none is left, again for at most `limit`. Gives how many were killed. A folder that somebody may be looking around in is one for [`end_programs_in_folder`].
+/// Ends the processes of [`in_folder`]: those of PostgreSQL in order, for at most `limit`, since a killed one leaves
+/// shared memory; then kills until none is left, again for at most `limit`. Returns how many were killed. For a folder
+/// that a user's shell may be in, use [`end_programs_in_folder`].
 ///
 /// # Errors
-/// As [`in_folder`]; or some live on.
+/// As [`in_folder`]; or some still live.
 pub fn end_in_folder(folder: &Path, limit: Duration) -> Result<usize, LivingError> {
     end(folder, &|_| true, limit)
 }
 
-/// As [`end_in_folder`], for processes of the named programs (as in /proc/PID/comm): whoever else looks
-/// around in the folder, in a shell for one, is left alone.
+/// As [`end_in_folder`], for processes of the named programs (as in /proc/PID/comm): other processes in the folder,
+/// such as a shell, are left alone.
 ///
 /// # Errors
 /// As [`end_in_folder`].
@@ -89,7 +90,7 @@ fn end(folder: &Path, is_meant: &dyn Fn(u32) -> bool, limit: Duration) -> Result
     let mut looked_in_vain = 0;
     loop {
         let pids = find(&real, is_meant);
-        // One look is not enough: a process may have started another behind our back and ended.
+        // One pass is not enough: a process may have started another meanwhile and ended.
         looked_in_vain = if pids.is_empty() { looked_in_vain + 1 } else { 0 };
         if looked_in_vain == 2 {
             return Ok(ended.len());
@@ -112,8 +113,8 @@ fn end(folder: &Path, is_meant: &dyn Fn(u32) -> bool, limit: Duration) -> Result
     }
 }
 
-/// Has PostgreSQL's programs end themselves, and waits for them as long as the limit allows: initdb too, which would start
-/// the next server meanwhile.
+/// Asks PostgreSQL's programs to end, and waits for them until the limit: initdb too, which otherwise would start
+/// the next server.
 fn end_in_order(folder: &Path, limit: Duration) {
     let until = Instant::now() + limit;
     let mut asked = BTreeSet::new();
@@ -128,7 +129,7 @@ fn end_in_order(folder: &Path, limit: Duration) {
             if let Some(signal) = signal
                 && asked.insert((pid, proc::start_time(pid, pid)))
             {
-                // One that may not be sent a signal is killed or named afterwards.
+                // One that may not be sent a signal is killed or listed afterwards.
                 let _ = send(pid, folder, signal);
             }
         }
@@ -136,12 +137,12 @@ fn end_in_order(folder: &Path, limit: Duration) {
     }
 }
 
-/// The signal on which a program of PostgreSQL ends in order; `Some(None)` for one that gets none, since it dies of any
-/// and leaves its shared memory: a server without a postmaster, which ends when initdb, whose words it reads, does.
+/// The signal on which a program of PostgreSQL ends in order; `Some(None)` for one that gets none, since any kills
+/// it and leaves its shared memory: a server without a postmaster, which ends when initdb, whose output it reads, does.
 /// `None` for other programs, and for processes that end with their postmaster.
 ///
 /// Source: PostgreSQL, `src/bin/initdb/initdb.c` (`trapsig`), `src/backend/bootstrap/bootstrap.c` (`bootstrap_signals`),
-/// `src/backend/main/main.c` (the first argument, which begins with two dashes, says which kind of server it is).
+/// `src/backend/main/main.c` (the first argument, which begins with two dashes, is the kind of server).
 fn end_of(pid: u32) -> Option<Option<Signal>> {
     let words = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let mut words = words.split(|byte| *byte == 0);
@@ -158,7 +159,7 @@ fn end_of(pid: u32) -> Option<Option<Signal>> {
     }
 }
 
-/// The folder without links, also when it or the end of its path is gone.
+/// The folder without links, even if it or the end of its path does not exist.
 fn real(folder: &Path) -> Result<PathBuf, LivingError> {
     let refuse = |why: &str| LivingError::Folder { folder: folder.to_owned(), why: why.to_owned() };
     if !folder.is_absolute() || folder.components().any(|step| step == Component::ParentDir) {
@@ -179,7 +180,7 @@ fn real(folder: &Path) -> Result<PathBuf, LivingError> {
         None => return Err(refuse("there is no such path")),
     };
     match real.components().filter(|step| matches!(step, Component::Normal(_))).count() {
-        0 | 1 => Err(refuse("it is too near to the root to be one of ours")),
+        0 | 1 => Err(refuse("it is too near to the root to be a threadwise folder")),
         _ => Ok(real),
     }
 }
@@ -192,7 +193,7 @@ fn find(folder: &Path, is_meant: &dyn Fn(u32) -> bool) -> Vec<u32> {
     pids
 }
 
-/// Process 1, ourselves and those that started us.
+/// Process 1, this process and its ancestors.
 fn spared() -> BTreeSet<u32> {
     let mut spared = BTreeSet::from([1]);
     let mut at = Some(std::process::id());
@@ -212,14 +213,14 @@ fn lives_in(pid: u32, folder: &Path) -> bool {
         }
         other => other,
     };
-    // Ended, a zombie (which has no folder), or a process of another user, which is not ours.
+    // Ended, a zombie (which has no folder), or a process of another user.
     seen.is_ok_and(|current| current.is_some_and(|current| current.starts_with(folder)))
 }
 
-/// `None` for a process that sees other file systems than we do.
+/// `None` for a process in another mount namespace.
 fn current_folder(pid: u32) -> io::Result<Option<PathBuf>> {
     let mounts = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/mnt"));
-    // A kernel without namespaces has no such file, and nothing to compare.
+    // A kernel without namespaces has no such file.
     if let Ok(ours) = mounts("self")
         && mounts(&pid.to_string())? != ours
     {
@@ -228,7 +229,7 @@ fn current_folder(pid: u32) -> io::Result<Option<PathBuf>> {
     let link = PathBuf::from(format!("/proc/{pid}/cwd"));
     match fs::read_link(&link) {
         Ok(text) => Ok(Some(without_mark(&link, text))),
-        // The first thread has ended; others may go on.
+        // The first thread has ended; others may continue.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let links = proc::numbers(&format!("/proc/{pid}/task"))
                 .into_iter()
@@ -240,7 +241,7 @@ fn current_folder(pid: u32) -> io::Result<Option<PathBuf>> {
     }
 }
 
-/// The path less the kernel's mark of a removed folder. A folder may also be named so: then its path
+/// The path less the kernel's suffix for a removed folder. A folder may also have such a name: then its path
 /// leads to it.
 fn without_mark(link: &Path, text: PathBuf) -> PathBuf {
     let Some(stripped) = text.as_os_str().as_bytes().strip_suffix(DELETED) else { return text };
@@ -251,13 +252,13 @@ fn without_mark(link: &Path, text: PathBuf) -> PathBuf {
     }
 }
 
-/// Sends a signal to a process if it still lives in the folder; `false` if it does not.
+/// Sends a signal to a process if it still works in the folder; returns `false` if not.
 fn send(pid: u32, folder: &Path, signal: Signal) -> rustix::io::Result<bool> {
     let Some(number) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(false) };
     let handle = match pidfd_open(number, PidfdFlags::empty()) {
         Ok(handle) => Some(handle),
         Err(Errno::SRCH) => return Ok(false),
-        // Before Linux 5.3, or hidden by a seccomp filter: by number, right after the look.
+        // Before Linux 5.3, or hidden by a seccomp filter: by number, right after the check.
         Err(_) => None,
     };
     if !lives_in(pid, folder) {

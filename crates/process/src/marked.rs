@@ -1,9 +1,9 @@
-//! Processes that carry our mark in their environment, and their end: what remains of commands and workers
-//! that have ended or were killed. They may work in any folder and have any name; their environment is
-//! passed on to all that they start.
+//! Processes with threadwise's mark in their environment, and their end: what remains of commands and workers
+//! that have ended or were killed. They may work in any folder and have any name; all their descendants inherit
+//! their environment.
 //!
-//! Source: `proc_pid_environ(5)` (the environment as it was when the program began). One that
-//! cleared its environment, or runs as a user whom we may not look at, is not found.
+//! Source: `proc_pid_environ(5)` (the environment at the program's start). A process that
+//! cleared its environment, or that this user may not inspect, is not found.
 
 use crate::proc;
 use rustix::process::Signal;
@@ -12,13 +12,13 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The variable; its value is a path in the study's folder, which need not be there.
+/// The variable; its value is a path in the study's folder, which need not exist.
 pub const VARIABLE: &str = "THREADWISE_RUN";
 
-/// Pause before looking again.
+/// Pause between two checks.
 const STEP: Duration = Duration::from_millis(5);
 
-/// Processes whose mark is `folder` or lies below it, but for ourselves.
+/// Processes whose mark is `folder` or below it, except this one.
 pub fn by(folder: &Path) -> Vec<u32> {
     let mut pids = proc::processes();
     pids.retain(|&pid| pid != std::process::id() && carries(pid, folder));
@@ -26,7 +26,7 @@ pub fn by(folder: &Path) -> Vec<u32> {
     pids
 }
 
-/// Kills those of the calling process's children whose mark is one of the meant; gives how many.
+/// Kills the calling process's children whose mark `is_meant` accepts; returns how many.
 pub fn kill_children(is_meant: &dyn Fn(&Path) -> bool) -> usize {
     let this = std::process::id();
     let is_worker = |pid| proc::parent(pid) == Some(this) && mark(pid).is_some_and(|mark| is_meant(&mark));
@@ -37,10 +37,10 @@ pub fn kill_children(is_meant: &dyn Fn(&Path) -> bool) -> usize {
 /// Kills the processes of [`by`] until none is left, for at most `limit`.
 ///
 /// # Errors
-/// The numbers of those that live on.
+/// The numbers of those that still live.
 pub fn end(folder: &Path, limit: Duration) -> Result<(), Vec<u32>> {
     let until = Instant::now() + limit;
-    // One look is not enough: a process may have started another behind our back and ended.
+    // One pass is not enough: a process may have started another meanwhile and ended.
     let mut looked_in_vain = 0;
     loop {
         let pids = by(folder);
@@ -52,7 +52,7 @@ pub fn end(folder: &Path, limit: Duration) -> Result<(), Vec<u32>> {
             continue;
         }
         for &pid in &pids {
-            // One that may not be sent a signal is seen again.
+            // One that may not be sent a signal is found again.
             let _ = proc::signal_if(pid, Signal::KILL, || carries(pid, folder));
         }
         if Instant::now() >= until {
@@ -66,7 +66,7 @@ fn carries(pid: u32, folder: &Path) -> bool {
     mark(pid).is_some_and(|mark| mark.starts_with(folder))
 }
 
-/// `None` for one that has ended, that of another user, or a thread of the kernel: not ours.
+/// `None` for one that has ended, is another user's, or is a kernel thread.
 fn mark(pid: u32) -> Option<PathBuf> {
     marks(&fs::read(format!("/proc/{pid}/environ")).ok()?)
 }

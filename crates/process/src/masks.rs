@@ -1,15 +1,14 @@
 //! Binding threads of other processes to logical CPUs, with read-back.
 //!
-//! Source: `sched_setaffinity(2)`. A mask binds one thread, and what that thread starts later; threads
-//! and processes that are there already keep theirs. Whoever changes masks of processes that are not
-//! ours writes them down before, see [`crate::journal`].
+//! Source: `sched_setaffinity(2)`. A mask binds one thread, and what that thread starts later; existing threads
+//! and processes keep theirs. Changes to masks of foreign processes are recorded first, see [`crate::journal`].
 
 use crate::as_owner;
 use rustix::io::Errno;
 use std::io;
 use threadwise_machine::{CpuSet, pin};
 
-/// Why a thread is not where it should be.
+/// Why a thread is not bound as requested.
 #[derive(Debug, thiserror::Error)]
 pub enum MaskError {
     /// The wanted set is empty.
@@ -18,7 +17,7 @@ pub enum MaskError {
         /// The thread.
         tid: u32,
     },
-    /// The thread is no more.
+    /// The thread has ended.
     #[error("thread {tid} has ended; look for the server's threads again")]
     Ended {
         /// The thread.
@@ -26,7 +25,7 @@ pub enum MaskError {
     },
     /// The thread belongs to another user.
     #[error(
-        "thread {tid} may not be bound by us: run as the user that the server runs as, or as root, or with CAP_SYS_NICE"
+        "thread {tid} may not be bound by this user: run as the server's user, as root, or with CAP_SYS_NICE"
     )]
     NotAllowed {
         /// The thread.
@@ -44,9 +43,9 @@ pub enum MaskError {
         /// The kernel's reason.
         source: io::Error,
     },
-    /// The kernel agreed and the mask reads differently.
+    /// The kernel accepted another mask.
     #[error(
-        "thread {tid} was bound to logical CPUs {wanted} and reads back {actual}: the server's cpuset or an offline CPU is in the way"
+        "thread {tid} was bound to logical CPUs {wanted} but its mask reads back {actual}: check the server's cpuset and for offline CPUs"
     )]
     Differs {
         /// The thread.
@@ -70,7 +69,7 @@ pub fn set_thread(tid: u32, wanted: &CpuSet) -> Result<(), MaskError> {
     Ok(())
 }
 
-/// Binds a thread and gives the mask that it has then.
+/// Binds a thread and returns the mask that it then has.
 pub(crate) fn set_and_read(tid: u32, wanted: &CpuSet) -> Result<CpuSet, MaskError> {
     if wanted.is_empty() {
         return Err(MaskError::Empty { tid });
@@ -88,7 +87,7 @@ pub(crate) fn set_and_read(tid: u32, wanted: &CpuSet) -> Result<CpuSet, MaskErro
         other => other,
     }
     .map_err(refused)?;
-    // A thread's number is good as a process number below /proc, too (`proc_tid(5)`).
+    // A thread's number also works as a process number below /proc (`proc_tid(5)`).
     pin::thread_affinity(tid, tid).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => MaskError::Ended { tid },
         _ => refused(error),

@@ -1,19 +1,19 @@
-//! What /proc tells of any process and thread: CPU time, run-queue wait, context switches, children,
+//! /proc of any process and thread: CPU time, run-queue wait, context switches, children,
 //! titles, owners, start times.
 //!
 //! Source: `proc_pid_stat(5)`, `proc_pid_status(5)`, `proc_pid_cmdline(5)`, kernel
 //! `Documentation/scheduler/sched-stats.rst` (`/proc/PID/schedstat`), `proc_tid_children(5)`. All of it
-//! may be read whoever owns the process. `None` and empty lists mean that the process or the thread
+//! may be read for processes of any user. `None` and empty lists mean that the process or the thread
 //! has ended, or that the kernel lacks the file.
 
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 use std::fs;
 
-/// What a thread used since its start.
+/// A thread's usage since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ThreadTimes {
-    /// Time on a CPU. Exact for a thread that sleeps; for one that runs it may lack the time since
+    /// Time on a CPU. Exact for a thread that sleeps; for a running one it may lack the time since
     /// the last timer tick.
     pub cpu_ns: u64,
     /// Time ready to run and waiting for a CPU.
@@ -25,7 +25,7 @@ pub struct ThreadTimes {
 pub struct Switches {
     /// Because it waited for something.
     pub voluntary: u64,
-    /// Because another took the CPU.
+    /// Because another thread took the CPU.
     pub involuntary: u64,
 }
 
@@ -52,8 +52,8 @@ pub fn switches(pid: u32, tid: u32) -> Option<Switches> {
     })
 }
 
-/// When a thread started, in clock ticks since the machine's start: with the numbers it names a
-/// thread, since a number alone may be given again.
+/// When a thread started, in clock ticks since boot: with the numbers it identifies a
+/// thread, since a number alone may be reused.
 pub fn start_time(pid: u32, tid: u32) -> Option<u64> {
     stat_field(&fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).ok()?, 22)?.parse().ok()
 }
@@ -76,15 +76,15 @@ fn parse_runs_on(stat: &str) -> Option<RunsOn> {
     Some(RunsOn { cpu: stat_field(stat, 39)?.parse().ok()?, is_runnable: stat_field(stat, 3)? == "R" })
 }
 
-/// Whether a process has ended; its parent may still have to notice.
+/// Whether a process has ended; it may still be a zombie.
 pub fn has_ended(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat_field(&stat, 3).is_none_or(|state| matches!(state, "Z" | "X"))
 }
 
-/// Sends a signal to a process if it is the one that is meant, which is asked after it was fixed by a
-/// pidfd: a number may be given to another process in between, a pidfd may not. `false` where it has
-/// ended or is another. Source: `pidfd_open(2)`, `pidfd_send_signal(2)`.
+/// Sends a signal to a process if `is_meant` confirms it, which is called once a pidfd holds it: a number
+/// may be reused in between, a pidfd may not. `false` if it has ended or is another. Source: `pidfd_open(2)`,
+/// `pidfd_send_signal(2)`.
 ///
 /// # Errors
 /// The signal may not be sent.
@@ -96,7 +96,7 @@ pub fn signal_if(pid: u32, signal: Signal, is_meant: impl FnOnce() -> bool) -> r
     }
     let sent = match handle {
         Ok(handle) => pidfd_send_signal(handle, signal),
-        // Before Linux 5.3, or hidden by a seccomp filter: by number, right after the look.
+        // Before Linux 5.3, or hidden by a seccomp filter: by number, right after the check.
         Err(_) => kill_process(number, signal),
     };
     match sent {
@@ -112,7 +112,7 @@ pub fn ended_children_ticks(stat: &str) -> Option<u64> {
     user?.checked_add(system?)
 }
 
-/// The process that is told when `pid` ends.
+/// The parent of `pid`.
 pub fn parent(pid: u32) -> Option<u32> {
     stat_field(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?, 4)?.parse().ok()
 }
@@ -129,9 +129,9 @@ pub fn children(pid: u32) -> Vec<u32> {
     children_by_threads(pid).unwrap_or_else(|| children_by_parent(pid))
 }
 
-/// Command line of a process, which servers rewrite to say what a process does:
-/// `postgres: walwriter`. One that was just started may still carry its parent's. `None` for one that
-/// has none, such as a kernel thread.
+/// Command line of a process, which servers rewrite to show what a process does:
+/// `postgres: walwriter`. A process that was just started may still have its parent's. `None` for one
+/// without any, such as a kernel thread.
 pub fn title(pid: u32) -> Option<String> {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let title = String::from_utf8_lossy(&bytes).replace('\0', " ").trim().to_owned();
@@ -157,14 +157,14 @@ pub fn threads(pid: u32) -> Vec<(u32, String)> {
     threads
 }
 
-/// Numbers of the threads of a process, in order; none where it has ended.
+/// Numbers of the threads of a process, in order; none if it has ended.
 pub fn thread_numbers(pid: u32) -> Vec<u32> {
     let mut threads = numbers(&format!("/proc/{pid}/task"));
     threads.sort_unstable();
     threads
 }
 
-/// The process of a thread, which is a process's own number where that is its first one.
+/// The process of a thread: the number itself for a first thread.
 pub fn process_of(tid: u32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
     field(&status, "Tgid:")?.trim().parse().ok()
@@ -181,7 +181,7 @@ pub(crate) fn numbers(folder: &str) -> Vec<u32> {
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// `None` where the kernel has no such file (`CONFIG_PROC_CHILDREN`).
+/// `None` if the kernel has no such file (`CONFIG_PROC_CHILDREN`).
 fn children_by_threads(pid: u32) -> Option<Vec<u32>> {
     let mut children = Vec::new();
     for tid in numbers(&format!("/proc/{pid}/task")) {
@@ -209,7 +209,7 @@ fn parse_schedstat(text: &str) -> Option<ThreadTimes> {
 }
 
 /// A field of a stat file by its number in the manual page, from 3 on: the second, the name of the
-/// program, stands in brackets and may itself hold brackets and spaces.
+/// program, is in brackets and may itself hold brackets and spaces.
 pub(crate) fn stat_field(stat: &str, number: usize) -> Option<&str> {
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(number.checked_sub(3)?)

@@ -1,9 +1,9 @@
-//! Finding a server's programs: in the folders of PATH and where packages put them, several versions
-//! beside each other.
+//! Finding a server's programs: in the folders of PATH and where packages install them, several versions
+//! side by side.
 //!
 //! Source: `execvp(3)` for the meaning of PATH; Debian's postgresql-common
 //! (`/usr/lib/postgresql/VERSION/bin`) and PGDG's packages for Red Hat (`/usr/pgsql-VERSION/bin`) for
-//! the patterns. Relative folders are left out, so that the current folder never decides what runs.
+//! the patterns. Relative folders are left out, so that the current folder never affects what runs.
 
 use rustix::fs::{Access, access};
 use std::cmp::Reverse;
@@ -14,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The first program found: names in their order, and for each the folders of `path` (as in the
-/// environment variable), then those of `folders`, whose patterns are expanded by [`expand`].
+/// environment variable), then those of `folders`, whose patterns [`expand`] expands.
 pub fn find(names: &[&str], folders: &[&str], path: &OsStr) -> Option<PathBuf> {
     let mut searched: Vec<PathBuf> = std::env::split_paths(path).collect();
     searched.extend(folders.iter().flat_map(|pattern| expand(Path::new(pattern))));
@@ -24,8 +24,8 @@ pub fn find(names: &[&str], folders: &[&str], path: &OsStr) -> Option<PathBuf> {
         .find_map(|name| searched.iter().map(|folder| folder.join(name)).find(|program| is_program(program)))
 }
 
-/// Writes a program that may be started at once. A process of its own writes it, so that no child that another thread has
-/// just forked still has it open for writing, of which `execve(2)` says ETXTBSY.
+/// Writes a program that may be started at once. A separate process writes it, so that no child that another thread
+/// has just forked still has it open for writing, in which case `execve(2)` fails with ETXTBSY.
 ///
 /// # Errors
 /// The system's, or that the program could not be written.
@@ -40,7 +40,7 @@ pub fn write(path: &Path, text: &str) -> std::io::Result<()> {
     }
 }
 
-/// Copies a program so that the copy may be started at once, likewise.
+/// Copies a program so that the copy may be started at once, as above.
 ///
 /// # Errors
 /// The system's, or that the program could not be copied.
@@ -51,14 +51,14 @@ pub fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Whether the path is a file that we may run.
+/// Whether the path is a file that this user may run.
 pub fn is_program(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|entry| entry.is_file()) && access(path, Access::EXEC_OK).is_ok()
 }
 
-/// The folders that a pattern stands for, in which `*` is any text of one step
+/// The folders that match a pattern, in which `*` is any text of one step
 /// (`/usr/lib/postgresql/*/bin`, `/usr/pgsql-*/bin`): the newest version first, by the numbers in
-/// place of `*`. A pattern without `*` is the folder itself, if it is there.
+/// place of `*`. A pattern without `*` is the folder itself, if it exists.
 pub fn expand(pattern: &Path) -> Vec<PathBuf> {
     let mut found = vec![(Vec::new(), PathBuf::new())];
     for component in pattern.components() {
@@ -77,7 +77,7 @@ pub fn expand(pattern: &Path) -> Vec<PathBuf> {
     found.into_iter().map(|(_, folder)| folder).collect()
 }
 
-/// A version as numbers; empty, and so older than all, for a text that is none.
+/// A version as numbers; empty, and so older than all, for a text that is not one.
 type Version = Vec<u64>;
 
 fn joined(found: Vec<(Vec<Version>, PathBuf)>, step: &OsStr) -> Vec<(Vec<Version>, PathBuf)> {

@@ -1,8 +1,8 @@
-//! Removing what is in a folder without leaving it: no link is followed, and no mount is crossed, also none of the same
-//! file system (`mount --bind`), behind which lies what is somebody else's.
+//! Removing a folder's contents without leaving it: no link is followed, and no mount is crossed, including one of the
+//! same file system (`mount --bind`), behind which are other files.
 //!
-//! Source: `openat(2)` (`O_NOFOLLOW`), `unlinkat(2)`, `proc_pid_fdinfo(5)` (`mnt_id`, since Linux 3.15; st_dev is the same on both
-//! sides of a bind mount).
+//! Source: `openat(2)` (`O_NOFOLLOW`), `unlinkat(2)`, `proc_pid_fdinfo(5)` (`mnt_id`, since Linux 3.15; st_dev is the
+//! same on both sides of a bind mount).
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, statat, unlinkat};
 use rustix::io::Errno;
@@ -15,15 +15,15 @@ use std::path::Path;
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Removes everything in a folder, which may not be a link, but for the given names.
+/// Removes everything in a folder, which may not be a link, except the given names.
 ///
 /// # Errors
-/// What cannot be removed, a mount for instance; what was removed until then is gone.
+/// What cannot be removed, for instance a mount; what was removed before is gone.
 pub fn clear(folder: &Path, except: &[&str]) -> io::Result<()> {
     clear_in(openat(CWD, folder, FOLDER, Mode::empty())?.as_fd(), except)
 }
 
-/// As [`clear`], of an open folder.
+/// As [`clear`], for an open folder.
 ///
 /// # Errors
 /// As [`clear`].
@@ -53,7 +53,7 @@ fn remove(folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
     unlinkat(folder, name, AtFlags::REMOVEDIR).map_err(busy)
 }
 
-/// A mount is never removed by the kernel.
+/// The kernel never removes a mount.
 fn busy(error: Errno) -> io::Error {
     if error == Errno::BUSY { mounted() } else { error.into() }
 }
@@ -61,15 +61,15 @@ fn busy(error: Errno) -> io::Error {
 fn mounted() -> io::Error {
     io::Error::new(
         io::ErrorKind::CrossesDevices,
-        "a file system is mounted there, and nothing behind it is removed: umount it",
+        "a file system is mounted there and is not removed: unmount it",
     )
 }
 
-/// Number of the mount that an open file lies on.
+/// Number of the mount of an open file.
 fn mount_of(file: &impl AsFd) -> io::Result<u64> {
     let text = fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_fd().as_raw_fd()))?;
     let number = text.lines().find_map(|line| line.strip_prefix("mnt_id:")?.trim().parse().ok());
-    number.ok_or_else(|| io::Error::other("/proc does not say which mount a folder lies on"))
+    number.ok_or_else(|| io::Error::other("/proc does not show the mount of a folder"))
 }
 
 #[cfg(test)]

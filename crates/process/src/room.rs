@@ -1,33 +1,33 @@
-//! Room on a disk, and in memory.
+//! Free space on a disk, and in memory.
 //!
 //! Source: `statvfs(3)`; `f_bavail` is what an ordinary user may still write. `proc_meminfo(5)`; `MemAvailable`, from
-//! Linux 3.14 on, is what can be had without swapping.
+//! Linux 3.14 on, is the memory available without swapping.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Memory that a private server is fitted to where the system does not say how much there is: one that asks for
+/// Memory that a private server is sized for if the available memory is unknown: one that asks for
 /// more than there is does not start.
 const ASSUMED_BYTES: u64 = 4 << 30;
 
 /// Bytes that an ordinary user may still write into a folder.
 ///
 /// # Errors
-/// Those of `statvfs(3)`: it is not there, or cannot be looked at.
+/// Those of `statvfs(3)`: the folder does not exist, or cannot be inspected.
 pub fn free_bytes(folder: &Path) -> io::Result<u64> {
     let found = rustix::fs::statvfs(folder)?;
     Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
-/// Bytes of memory that can be had without swapping, by `proc/meminfo` below a root; `None` where it does not say.
+/// Bytes of memory available without swapping, from `proc/meminfo` below a root; `None` if unknown.
 pub fn available_memory_bytes(root: &Path) -> Option<u64> {
     let text = fs::read_to_string(root.join("proc/meminfo")).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// What a private server is fitted to: [`available_memory_bytes`], or 4 GiB where the system does not say.
+/// Memory that a private server is sized for: [`available_memory_bytes`], or 4 GiB if unknown.
 pub fn server_memory_bytes(root: &Path) -> u64 {
     available_memory_bytes(root).unwrap_or(ASSUMED_BYTES)
 }

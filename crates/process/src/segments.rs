@@ -1,7 +1,7 @@
-//! System V shared memory of PostgreSQL servers that were killed with everything around them, also of those that initdb
-//! runs.
+//! System V shared memory of PostgreSQL servers that were killed with all their processes, including servers that
+//! initdb runs.
 //!
-//! A PostgreSQL server keeps a small segment as its lock on the data directory, and only itself or its
+//! A PostgreSQL server keeps a small segment as its lock on the data directory, and only that server or its
 //! next start removes it. Sources: PostgreSQL, `src/backend/port/sysv_shmem.c` (the segment) and
 //! `src/include/utils/pidfile.h` (line 7 of `postmaster.pid`: its key and id); `proc(5)`,
 //! `/proc/sysvipc/shm`; `ipcrm(1)`.
@@ -11,10 +11,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// How deep below the data folder of a study the data directory of a server lies at the most.
+/// Greatest depth of a server's data directory below the data folder of a study.
 const DEPTH: u32 = 4;
 
-/// One line of `postmaster.pid` and one of `/proc/sysvipc/shm`, as far as they have to agree.
+/// One line of `postmaster.pid` and one of `/proc/sysvipc/shm`, the parts that must agree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Segment {
     /// Its key, which PostgreSQL draws from the data directory's inode.
@@ -26,9 +26,9 @@ struct Segment {
     maker: i64,
 }
 
-/// Removes the segments of servers whose data directories lie below `folder`, where nobody is attached
-/// to them any more; gives how many went. Call it when the servers have ended and their folders are
-/// still there. What cannot be removed is left: 56 bytes, until the machine starts again.
+/// Removes the segments of servers whose data directories are below `folder`, if no process is attached
+/// to them; returns how many. Call it when the servers have ended and their folders
+/// still exist. What cannot be removed is left: 56 bytes, until the next boot.
 pub fn remove_in_folder(folder: &Path) -> usize {
     let segments: Vec<Segment> = pid_files(folder, DEPTH).iter().filter_map(|file| read(file)).collect();
     if segments.is_empty() {

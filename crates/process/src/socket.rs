@@ -1,4 +1,4 @@
-//! Sockets of servers whose path is too long for their address.
+//! Sockets of servers whose path is too long for an address.
 //!
 //! Source: `unix(7)`; `proc(5)`, `/proc/PID/fd`.
 
@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 /// Longest path of a socket (`sun_path` of 108 bytes with its final zero).
 const PATH_BYTES: usize = 107;
 
-/// The path by which a socket of this name in a folder is connected to: the folder's own, or a short one through a
-/// descriptor of the folder, which has to stay open as long as anybody connects.
+/// The path for connecting to a socket of this name in a folder: the folder's own, or a short one through a
+/// descriptor of the folder, which must stay open while clients connect.
 ///
 /// # Errors
 /// The folder cannot be opened.
@@ -20,7 +20,7 @@ pub fn folder(folder: &Path, name: &str) -> io::Result<(PathBuf, Option<File>)> 
         return Ok((folder.to_owned(), None));
     }
     let opened = File::open(folder)?;
-    // By our number, so that programs that we start find it too.
+    // By process number, so that child programs find it too.
     let path = format!("/proc/{}/fd/{}", std::process::id(), opened.as_raw_fd());
     Ok((PathBuf::from(path), Some(opened)))
 }

@@ -3,7 +3,7 @@
 //! Source: `fork(2)`, `signal-safety(7)` (between fork and exec only async-signal-safe calls),
 //! `PR_SET_PDEATHSIG(2const)`: the signal comes when the *thread* that forked ends, so a server is
 //! started from the worker's main thread; and a change of user clears the request, so it is made after
-//! it (`std` changes user, group and folder before it runs what is to run in the child).
+//! it (`std` changes user, group and folder before it runs the closure in the child).
 #![allow(unsafe_code)]
 
 use crate::stopping;
@@ -19,7 +19,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 use threadwise_machine::{CpuSet, pin};
 
-/// What a program gets when the thread that started it ends.
+/// The signal for a program when the thread that started it ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeathSignal {
     /// SIGQUIT, on which PostgreSQL's postmaster ends its processes and itself at once.
@@ -39,7 +39,7 @@ impl DeathSignal {
         }
     }
 
-    /// What a program that is to end at once gets before its whole process group is killed, and how long it may take.
+    /// The signal for a program that must end at once, before its whole process group is killed, and its time limit.
     pub fn steps(self) -> &'static [(Signal, Duration)] {
         match self {
             Self::Quit => &[(Signal::QUIT, END_LIMIT)],
@@ -56,19 +56,19 @@ pub struct Program<'a> {
     pub program: &'a Path,
     /// Its arguments.
     pub args: &'a [OsString],
-    /// The user that it runs as, with no further groups; `None` for our own. Only root may give one.
+    /// The user that it runs as, with no further groups; `None` for this process's. Only root may set one.
     pub user: Option<&'a User>,
-    /// Folder that it works in, which its user must be able to enter.
+    /// Its current folder, which its user must be able to enter.
     pub folder: &'a Path,
-    /// File that its stdout and stderr are appended to; made if it is not there, and never a link.
+    /// File that its stdout and stderr are appended to; made if it does not exist, and never a link.
     pub log: &'a Path,
-    /// What ends it when the calling thread does.
+    /// The signal that ends it with the calling thread.
     pub death_signal: DeathSignal,
     /// Logical CPUs of the whole process from its first instruction on; `None` for the calling thread's.
     pub cpus: Option<&'a CpuSet>,
 }
 
-/// Why a tool did not do its work.
+/// Why a tool failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// It could not be started.
@@ -86,18 +86,18 @@ pub enum RunError {
     },
     /// It took too long and was killed.
     #[error(
-        "{} was not done within {} s and was killed: {}; look for a slow or full disk",
+        "{} did not finish within {} s and was killed: {}; check for a slow or full disk",
         .program.display(), .limit.as_secs(), or_silence(.said)
     )]
     TooLong {
         /// The program.
         program: PathBuf,
-        /// The longest time allowed.
+        /// The time limit.
         limit: Duration,
         /// Its last lines.
         said: String,
     },
-    /// Its end could not be waited for.
+    /// Waiting for its end failed.
     #[error("cannot wait for the end of {}: {source}", .program.display())]
     Wait {
         /// The program.
@@ -108,7 +108,7 @@ pub enum RunError {
 }
 
 /// Starts a program in its own process group: with an empty stdin, an environment of PATH, TZ and the
-/// C locale, none of our open files, signals that end it by default, and one of them when the *calling thread* ends.
+/// C locale, no inherited open files, signals that end it by default, and one of them when the *calling thread* ends.
 ///
 /// # Errors
 /// The log cannot be opened, or the program cannot be started as this user, in this folder, on these
@@ -140,7 +140,7 @@ fn launch(program: &Program<'_>) -> io::Result<Child> {
         .stderr(log)
         .process_group(0);
     if let Some(user) = program.user {
-        // With a user given, std also drops all further groups where we are root.
+        // With a user given, std also drops all further groups if this process is root's.
         command.uid(user.uid).gid(user.gid);
     }
     let death_signal = program.death_signal.signal();
@@ -166,8 +166,8 @@ fn launch(program: &Program<'_>) -> io::Result<Child> {
     command.spawn()
 }
 
-/// Starts a program that outlives us: in a session of its own, with no open file of ours but a pipe as its stdin,
-/// whose end it sees when we are gone, and with this environment alone.
+/// Starts a program that outlives this process: in its own session, with no inherited open file but a pipe as its
+/// stdin, whose end it sees when this process has ended, and with only this environment.
 ///
 /// # Errors
 /// The program cannot be started.
@@ -197,8 +197,8 @@ pub fn detached<E: AsRef<OsStr>>(
     command.spawn()
 }
 
-/// Has the signals that end a program do that again: a shell ignores two of them for what a script starts with `&`, and
-/// exec keeps that (execve(2); POSIX.1-2017, "Signals and Error Handling" of the shell).
+/// Restores the default action of the signals that end a program: a shell ignores two of them for what a script starts
+/// with `&`, and exec keeps that (execve(2); POSIX.1-2017, "Signals and Error Handling" of the shell).
 fn heed_signals() {
     for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP] {
         // SAFETY: the default action takes no handler, and the call is async-signal-safe (signal-safety(7)).
@@ -206,16 +206,16 @@ fn heed_signals() {
     }
 }
 
-/// Has files above the first three closed when the program begins.
+/// Closes files above the first three when the program begins.
 fn close_at_exec(files: &[u32]) {
     for &file in files.iter().filter(|&&file| file > 2) {
-        // SAFETY: the call takes numbers only. One that is not open any more is EBADF, and well.
-        // Nothing of the child uses a descriptor above 2 after exec, which is when this closes it.
+        // SAFETY: the call takes numbers only. A closed one gives EBADF, which does no harm.
+        // The child uses no descriptor above 2 after exec, which is when this closes them.
         unsafe { libc::fcntl(file.cast_signed(), libc::F_SETFD, libc::FD_CLOEXEC) };
     }
 }
 
-/// Runs a tool to its end and gives what it said, of which the last 64 KiB.
+/// Runs a tool to its end and returns the last 64 KiB of its output.
 ///
 /// # Errors
 /// See [`RunError`]; after [`RunError::TooLong`] its whole process group has been killed.
@@ -236,15 +236,15 @@ pub fn run(program: &Program<'_>, limit: Duration) -> Result<String, RunError> {
     }
 }
 
-/// How long a program that is ended may take for it.
+/// Time limit for a program to end.
 const END_LIMIT: Duration = Duration::from_secs(10);
-/// How many last lines an error repeats.
+/// Number of last lines in an error.
 const SAID_LINES: usize = 3;
-/// How much of a log is read at most, from its end.
+/// Bytes of a log that are read, from its end.
 const SAID_BYTES: u64 = 64 * 1024;
 
-/// The last lines of a log that are not empty, as one line; empty where there is nothing to read. An
-/// error that tells why a server did not start ends with it.
+/// The last lines of a log that are not empty, as one line; empty if there are none. An error about a server that did
+/// not start ends with it.
 pub fn last_words(log: &Path) -> String {
     last_lines(&text_from(log, 0), SAID_LINES)
 }
@@ -272,7 +272,7 @@ fn last_lines(text: &str, count: usize) -> String {
 }
 
 fn or_silence(said: &str) -> &str {
-    if said.is_empty() { "it said nothing" } else { said }
+    if said.is_empty() { "no output" } else { said }
 }
 
 #[cfg(test)]

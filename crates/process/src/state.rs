@@ -1,7 +1,7 @@
-//! The folder for what has to outlast a killed study: one fixed place per user, wherever its data was.
+//! The folder for what must outlast a killed study: one fixed place per user, wherever its data was.
 //!
 //! Source: XDG Base Directory Specification (`$XDG_STATE_HOME`, by default `~/.local/state`; a relative
-//! value is to be ignored), Filesystem Hierarchy Standard 3.0 (`/run` is cleared at boot, as masks are;
+//! value is ignored), Filesystem Hierarchy Standard 3.0 (`/run` is cleared at boot, as masks are;
 //! `/var/lib` is not).
 
 use std::env;
@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Names the folder instead; an absolute path.
+/// Overrides the folder; an absolute path.
 pub const VARIABLE: &str = "THREADWISE_STATE_DIR";
 
 /// Root's folder.
@@ -19,17 +19,17 @@ const ROOT_LASTING: &str = "/var/lib/threadwise";
 /// Name of a user's folder.
 const NAME: &str = "threadwise";
 
-/// The state folder of the calling user, which need not be there yet.
+/// The state folder of the calling user, which need not exist yet.
 ///
 /// # Errors
-/// There is no place for one, or [`VARIABLE`] is not an absolute path; in one line.
+/// No folder is possible, or [`VARIABLE`] is not an absolute path; one line.
 pub fn folder() -> Result<PathBuf, String> {
     let uid = rustix::process::geteuid().as_raw();
     let is_own = |path: &Path| path.metadata().is_ok_and(|entry| entry.is_dir() && entry.uid() == uid);
     choose(uid, &|name| env::var_os(name), &is_own)
 }
 
-/// The same for what a start of the machine does not undo: root's other folder is emptied then.
+/// The same for what outlasts a reboot, which empties root's other folder.
 ///
 /// # Errors
 /// As [`folder`].
@@ -52,7 +52,7 @@ fn choose(
     if let Some(state) = path("XDG_STATE_HOME").filter(|state| state.is_absolute()) {
         return Ok(state.join(NAME));
     }
-    // Users of services have a home that is not there, or not theirs.
+    // Users of services have a home that does not exist, or is not theirs.
     let home = path("HOME").filter(|home| home.is_absolute() && is_own(home));
     let runtime = || Some(PathBuf::from(format!("/run/user/{uid}"))).filter(|folder| is_own(folder));
     match home.map(|home| home.join(".local/state")).or_else(runtime) {

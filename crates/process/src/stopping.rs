@@ -1,7 +1,7 @@
-//! Ending a server that we started, gently at first.
+//! Ending a server that this process started, gently at first.
 //!
-//! Source: `wait(2)`, `kill(2)`. A child's number cannot be given to another process before we have
-//! waited for it, so signals by number are safe here; for processes that are not our children see
+//! Source: `wait(2)`, `kill(2)`. A child's number is not reused before its parent has
+//! waited for it, so signals by number are safe here; for other processes see
 //! [`crate::living`].
 
 use rustix::io::Errno;
@@ -10,7 +10,7 @@ use std::io;
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// How often a child is asked whether it has ended.
+/// Interval of checks whether a child has ended.
 const STEP: Duration = Duration::from_millis(5);
 
 /// How a child ended.
@@ -18,14 +18,14 @@ const STEP: Duration = Duration::from_millis(5);
 pub struct Stopped {
     /// Its exit status.
     pub status: ExitStatus,
-    /// The last signal that was sent; `None` where it had ended before any was.
+    /// The last signal sent; `None` if it had ended before any was.
     pub signal: Option<Signal>,
 }
 
-/// Waits for a child's end for at most `limit`. `None` when it still lives then.
+/// Waits for a child's end for at most `limit`. `None` if it still lives then.
 ///
 /// # Errors
-/// The kernel's, which for our own child means that somebody else waited for it.
+/// The kernel's, which for an own child means that another caller waited for it.
 pub fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
     let until = Instant::now() + limit;
     loop {
@@ -50,7 +50,7 @@ pub fn signal(child: &mut Child, signal: Signal) -> io::Result<()> {
     }
 }
 
-/// Sends each signal in turn and waits for so long after it; at last kills the whole process group.
+/// Sends each signal in turn and waits its time after it; at last kills the whole process group.
 ///
 /// # Errors
 /// The kernel's; the child may live then.
@@ -77,7 +77,7 @@ pub fn kill_group(child: &mut Child) -> io::Result<ExitStatus> {
     }
     let pid = Pid::from_child(child);
     sent(kill_process(pid, Signal::KILL))?;
-    // The child leads its group unless it made another; the rest of the group matters less than it.
+    // The child leads its group unless it made another; the rest of the group matters less.
     sent(kill_process_group(pid, Signal::KILL))?;
     child.wait()
 }

@@ -1,7 +1,7 @@
 //! Copies of a data directory: made once as a template, then copied whole or not at all.
 //!
-//! A server's user may write in the folders that root copies, so every step is taken from an open
-//! folder, without following links. Blocks are shared with the template where the file system can
+//! A server's user may write in the folders that root copies, so every step starts from an open
+//! folder, without following links. Blocks are shared with the template if the file system can
 //! (`ioctl_ficlone(2)`: Btrfs, XFS, …). Source: `open(2)`, `openat(2)`, `rename(2)`, `symlink(7)`.
 
 use crate::users::User;
@@ -17,7 +17,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Folders in folders; data directories have about four, and more would be a circle of mounts.
+/// Nesting limit; data directories have about four levels, and more would be a circle of mounts.
 const MAX_DEPTH: usize = 64;
 
 /// Why a tree was not copied.
@@ -26,21 +26,21 @@ const MAX_DEPTH: usize = 64;
 pub struct CopyError {
     /// `copy`, `make`, …
     pub action: &'static str,
-    /// What it failed on.
+    /// The path on which it failed.
     pub path: PathBuf,
     /// The cause.
     pub source: io::Error,
 }
 
-/// Copies the folder `from` with all that is in it to `to`, which must not be there, and gives the
-/// bytes of its files. Modes are kept, times are not; all belongs to `owner`, or to us without one.
+/// Copies the folder `from` with its contents to `to`, which must not exist, and returns the
+/// bytes of its files. Modes are kept, times are not; all belongs to `owner`, or to this user without one.
 ///
-/// Until all of it is there, it is named `to`.part; one that an interrupted copy left is removed first,
+/// Until it is complete it is named `to`.part; one that an interrupted copy left is removed first,
 /// so there may be one copier at a time for each `to`. Nothing is synced, see [`sync`].
 ///
 /// # Errors
-/// Whatever cannot be read, written or given away; a symbolic link or anything that is no file or
-/// folder; a file of several names where there is an `owner`. Then neither `to` nor `to`.part is there.
+/// Anything that cannot be read, written or given away; a symbolic link or anything that is neither file nor
+/// folder; a file of several names with an `owner`. Then neither `to` nor `to`.part exists.
 pub fn copy(from: &Path, to: &Path, owner: Option<&User>) -> Result<u64, CopyError> {
     let part = part_of(to);
     free(to)?;
@@ -50,7 +50,7 @@ pub fn copy(from: &Path, to: &Path, owner: Option<&User>) -> Result<u64, CopyErr
     }
     let mut copier = Copier { from, to: &part, owner, bytes: 0 };
     let copied = copier.all().and_then(|()| {
-        // An empty folder would be replaced without a word.
+        // An empty folder would be replaced silently.
         free(to)?;
         fs::rename(&part, to).map_err(|error| failed("rename", &part, error))
     });
@@ -61,8 +61,7 @@ pub fn copy(from: &Path, to: &Path, owner: Option<&User>) -> Result<u64, CopyErr
     copied.map(|()| copier.bytes)
 }
 
-/// Writes to the disk what waits for it in the file system of `folder`, so that it does not happen
-/// while something is measured.
+/// Writes the pending data of `folder`'s file system to the disk, so that it does not happen during a measurement.
 ///
 /// # Errors
 /// The kernel's.
@@ -125,7 +124,7 @@ impl Copier<'_> {
 
     fn file(&mut self, from: &OwnedFd, to: &OwnedFd, name: &CStr, inside: &Path) -> Result<(), CopyError> {
         let copy = || -> io::Result<(OwnedFd, Stat, u64)> {
-            // Without waiting, should it have become a pipe.
+            // Without waiting, in case it has become a pipe.
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
             let mut source = File::from(openat(from, name, flags, Mode::empty())?);
             let entry = fstat(&source)?;
@@ -139,7 +138,7 @@ impl Copier<'_> {
             let mut target = File::from(openat(to, name, flags, Mode::RUSR | Mode::WUSR)?);
             let bytes = match ioctl_ficlone(&target, &source) {
                 Ok(()) => target.metadata()?.len(),
-                // No such thing here, or on another file system.
+                // Not supported here, or on another file system.
                 Err(_) => io::copy(&mut source, &mut target)?,
             };
             Ok((target.into(), entry, bytes))
@@ -149,8 +148,7 @@ impl Copier<'_> {
         self.finish(&target, entry.st_mode, inside)
     }
 
-    /// Owner and mode of what is otherwise done; the owner first, since a change of owner may take
-    /// bits of the mode away.
+    /// Sets owner and mode last; the owner first, since a change of owner may clear bits of the mode.
     fn finish(&self, target: &OwnedFd, mode: RawMode, inside: &Path) -> Result<(), CopyError> {
         let (uid, gid) = numbers(self.owner);
         fchown(target, uid, gid)
@@ -163,7 +161,7 @@ impl Copier<'_> {
     }
 }
 
-/// What a file of several names is refused with: one of them may lie where its owner decides.
+/// The refusal of a file with several names: one of them may be in a folder of another user.
 const SEVERAL_NAMES: &str = "the file has several names (hard links)";
 
 fn numbers(owner: Option<&User>) -> (Option<Uid>, Option<Gid>) {
@@ -175,7 +173,7 @@ fn open_folder(at: impl AsFd, path: impl rustix::path::Arg) -> rustix::io::Resul
     openat(at, path, flags, Mode::empty())
 }
 
-/// All names in a folder, read before any of them is touched.
+/// All names in a folder, read before any of them is changed.
 fn names(folder: &OwnedFd) -> rustix::io::Result<Vec<std::ffi::CString>> {
     // Opened again, since `folder` may be open as a path only.
     let entries = Dir::new(open_folder(folder, c".")?)?;
@@ -187,8 +185,8 @@ fn names(folder: &OwnedFd) -> rustix::io::Result<Vec<std::ffi::CString>> {
 
 fn unfit(kind: FileType) -> &'static str {
     match kind {
-        FileType::Symlink => "it is a symbolic link, and none of ours",
-        FileType::Directory => "its folders lie too deep in each other",
+        FileType::Symlink => "it is a symbolic link that threadwise did not make",
+        FileType::Directory => "its folders are nested too deeply",
         _ => "it is neither a file nor a folder",
     }
 }
@@ -200,7 +198,7 @@ fn failed(action: &'static str, path: &Path, source: io::Error) -> CopyError {
 fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "; give a data folder with more room, or less data"
+            "; use a data folder with more space, or less data"
         }
         _ => "",
     }

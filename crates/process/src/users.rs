@@ -1,6 +1,6 @@
-//! Which user a server runs as when we are root: database servers refuse to be root.
+//! The user that a server runs as under root: database servers refuse to be root.
 //!
-//! Source: `passwd(5)`. The file is read by hand, since the C library's look-up loads modules at run
+//! Source: `passwd(5)`. The file is read directly, since the C library's look-up loads modules at run
 //! time, which a static binary cannot. Users of directories (LDAP) are therefore not found; those of
 //! server packages are always in the file.
 
@@ -19,7 +19,7 @@ pub struct User {
     pub gid: u32,
 }
 
-/// What a process of a user may do files by: the user's number, the group's, and those of further groups.
+/// The credentials for file access: the user's number, the group's, and those of further groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
     /// The user.
@@ -30,8 +30,8 @@ pub struct Account {
     pub groups: Vec<u32>,
 }
 
-/// The account of a user by its number, with the groups that `passwd(5)` and `group(5)` give it; `None`
-/// where it has none there.
+/// The account of a user by its number, with the groups from `passwd(5)` and `group(5)`; `None`
+/// if it has none there.
 pub fn account(uid: u32) -> Option<Account> {
     let passwd = fs::read_to_string("/etc/passwd").ok()?;
     account_in(&passwd, &fs::read_to_string("/etc/group").unwrap_or_default(), uid)
@@ -46,7 +46,7 @@ fn account_in(passwd: &str, group: &str, uid: u32) -> Option<Account> {
     Some(Account { uid, gid: user.gid, groups })
 }
 
-/// Whether we have root's rights over files.
+/// Whether this process has root's rights over files.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
@@ -64,13 +64,13 @@ pub fn find(root: &Path, candidates: &[&str]) -> Option<User> {
     find_in(&fs::read_to_string(file).ok()?, candidates)
 }
 
-/// The user that a private server runs as: `None` where we are not root, and it is our own; else the
+/// The user that a private server runs as: `None` if this process is not root's, and it is this user; else the
 /// first of the `candidates`, else `nobody`.
 pub fn server_user(candidates: &[&str]) -> Option<User> {
     is_root().then(|| {
         find(Path::new("/"), candidates)
             .or_else(|| find(Path::new("/"), &["nobody"]))
-            // The number that the kernel itself uses for a user that has none (`overflowuid`).
+            // The number that the kernel uses for a user without one (`overflowuid`).
             .unwrap_or_else(|| User { name: "nobody".into(), uid: 65_534, gid: 65_534 })
     })
 }

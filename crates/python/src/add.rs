@@ -1,8 +1,8 @@
 //! Making the environment.
 //!
-//! The order: everything that can be refused is refused before anything is written; then the lock,
-//! the folder with its mark, the virtual environment, the packages, a check by importing, and last
-//! the mark that it is whole. What was begun is removed after an error; after a kill by the next call.
+//! Everything that can be refused is refused before anything is written; then follow the lock,
+//! the marked folder, the virtual environment, the packages, a check by importing, and last
+//! the mark that it is complete. Leftovers are removed after an error; after a kill by the next call.
 
 use crate::engine::engine;
 use crate::environment::{Complete, Environment, State};
@@ -19,42 +19,43 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How long another one that makes the same environment is waited for.
+/// Time limit for another process that makes the same environment.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// Most time for an empty virtual environment, which takes seconds.
+/// Time limit for an empty virtual environment, which takes seconds.
 const VENV_LIMIT: Duration = Duration::from_secs(300);
 
 /// How to make it.
 #[derive(Debug, Clone, Copy)]
 pub struct Add<'a> {
-    /// The Python to use, as a path or a name on `path`; `None` takes the first that fits.
+    /// The Python to use, as a path or a name on `path`; `None` for the first suitable one.
     pub python: Option<&'a OsStr>,
     /// A folder with the packages' files, for machines without internet.
     pub wheels: Option<&'a Path>,
-    /// Make it anew although it is there.
+    /// Make it again even if it exists.
     pub force: bool,
     /// The value of `PATH`.
     pub path: &'a OsStr,
 }
 
-/// What there is now.
+/// Result of making it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Added {
-    /// It was there already, and nothing was done.
+    /// It existed already, and nothing was done.
     pub was_there: bool,
-    /// Where.
+    /// Its folder.
     pub folder: PathBuf,
     /// Its Python and packages.
     pub complete: Complete,
 }
 
 impl Engines {
-    /// Makes the environments that the engine `name` needs, its own first, or says that they are there;
-    /// only its own is made anew by [`Add::force`]. `progress` gets a line for each step; `stop` ends it, and what was begun is removed.
+    /// Makes the environments that the engine `name` needs, its own first, or reports that they exist;
+    /// [`Add::force`] makes only its own again. `progress` gets a line for each step; `stop` ends it, and leftovers are
+    /// removed.
     ///
     /// # Errors
-    /// The engine is unknown, this machine lacks something, or the installation fails; the message
-    /// says what to do.
+    /// The engine is unknown, this machine lacks a requirement, or the installation fails; the message has the next
+    /// step.
     pub fn add(
         &self,
         name: &str,
@@ -91,7 +92,7 @@ impl Engines {
         let lock = Lock::take(&self.lock_path(requirements), &patience, &mut |process| {
             progress(&format!("waiting for process {process}, which installs or removes engines"));
         })?;
-        // Whoever had the lock may have made it.
+        // The process that had the lock may have made it.
         if let (State::Ready(complete), false) = (self.state(requirements)?, how.force) {
             return Ok(is_there(complete));
         }
@@ -99,13 +100,13 @@ impl Engines {
         environment.remove()?;
         let made = make(&environment, &plan, stop, progress);
         if made.is_err() {
-            // The error that made it fail is the one to tell; the next call tries again to remove it.
+            // The first error is the one to report; the next call tries again to remove it.
             let _ = environment.remove();
         }
         Ok(Added { was_there: false, complete: made?, folder })
     }
 
-    /// Everything that can be found out before anything is written.
+    /// Everything that can be checked before anything is written.
     fn plan(
         &self,
         environment: &Environment,
@@ -116,10 +117,10 @@ impl Engines {
         if environment.state()? == State::Foreign {
             return Err(AnalyticsError::Foreign { folder: folder.to_owned() });
         }
-        // venv refuses it in words that do not say what to do.
+        // venv refuses it with a message that does not help.
         if folder.as_os_str().as_encoded_bytes().contains(&b':') {
             return Err(AnalyticsError::Input(format!(
-                "{}: a virtual environment cannot lie in a folder with ':' in its name: set XDG_DATA_HOME to another",
+                "{}: a virtual environment cannot be in a folder with ':' in its name: set XDG_DATA_HOME to another",
                 folder.display()
             )));
         }
@@ -129,7 +130,7 @@ impl Engines {
     }
 }
 
-/// What was found out.
+/// Result of the checks.
 struct Plan {
     python: PathBuf,
     wheels: Option<PathBuf>,
@@ -150,12 +151,12 @@ fn filled_folder(folder: &Path) -> Result<PathBuf, AnalyticsError> {
 
 fn enough_room(folder: &Path, needed_bytes: u64) -> Result<(), AnalyticsError> {
     let found = rustix::fs::statvfs(folder)
-        .map_err(|cause| AnalyticsError::io("look at the disk of", folder)(cause.into()))?;
+        .map_err(|cause| AnalyticsError::io("check the disk of", folder)(cause.into()))?;
     let free = found.f_bavail.saturating_mul(found.f_frsize);
     match free >= needed_bytes {
         true => Ok(()),
         false => Err(AnalyticsError::Lacks(format!(
-            "the disk of {} has {} MiB free, and {} MiB are needed: make room, or set XDG_DATA_HOME to a folder \
+            "the disk of {} has {} MiB free, but {} MiB are needed: free some space, or set XDG_DATA_HOME to a folder \
              on another disk",
             folder.display(),
             free >> 20,
@@ -195,14 +196,14 @@ fn virtual_environment(
     command.args(["-I", "-m", "venv"]).arg(environment.venv()).env("TMPDIR", environment.temporary());
     let failed = |why: &str| {
         AnalyticsError::Install(format!(
-            "{} cannot make a virtual environment ({why}): name another one with --python",
+            "{} cannot make a virtual environment ({why}): choose another one with --python",
             python.display()
         ))
     };
     match run(&mut command, Some(VENV_LIMIT), stop, &mut |_| {}) {
         Ok(ended) if ended.status.success() => Ok(()),
         Ok(ended) if ended.all.iter().any(|line| line.contains("No space left on device")) => {
-            Err(AnalyticsError::Install("the disk is full: make room, then try again".to_owned()))
+            Err(AnalyticsError::Install("the disk is full: free some space, then try again".to_owned()))
         }
         Ok(ended) => Err(failed(&reason(&ended))),
         Err(Cut::Stopped) => Err(AnalyticsError::Stopped),
@@ -210,11 +211,11 @@ fn virtual_environment(
     }
 }
 
-/// Imports every engine, starts the generator where there is one, and compares all versions with the pinned ones.
+/// Imports every engine, starts the generator if there is one, and compares all versions with the pinned ones.
 fn check(environment: &Environment, stop: &AtomicBool) -> Result<Complete, AnalyticsError> {
     let (python, requirements) = (environment.python(), environment.requirements());
     let failed = |why: String| {
-        AnalyticsError::Install(format!("the packages are installed, but do not work here: {why}"))
+        AnalyticsError::Install(format!("the packages are installed but do not work here: {why}"))
     };
     let packages = Packages::of(&python, requirements, stop).map_err(failed);
     if stop.load(Ordering::Relaxed) {
@@ -373,7 +374,7 @@ mod tests {
         environment.begin().unwrap();
         std::fs::write(environment.folder().join("rubbish"), "").unwrap();
         let error = lab.engines.find("duckdb", None).unwrap_err();
-        assert!(error.to_string().contains("not installed here to the end"), "{error}");
+        assert!(error.to_string().contains("not completely installed here"), "{error}");
         assert!(!lab.add(&fake, false).unwrap().was_there);
         assert!(!environment.folder().join("rubbish").exists());
     }

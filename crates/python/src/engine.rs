@@ -1,12 +1,12 @@
-//! Which engines there are, as data.
+//! The engines, as data.
 
 use crate::AnalyticsError;
 use crate::requirements::Requirements;
 use threadwise_study::engine::Properties;
 
 /// Engines that check each other's answers, and the generator of their data. They need 397 MiB of
-/// packages as installed (measured with these versions on x86-64), 123 MiB of downloads beside them
-/// meanwhile, and some room.
+/// installed packages (measured with these versions on x86-64), 123 MiB of downloads
+/// meanwhile, and some space.
 pub static ANALYTICS: Requirements = Requirements {
     environment: "analytics",
     text: include_str!("../requirements.txt"),
@@ -15,8 +15,8 @@ pub static ANALYTICS: Requirements = Requirements {
     needed_bytes: 600 << 20,
 };
 
-/// ClickHouse by itself: 703 MiB of packages as installed, of which 533 are its library (measured on
-/// x86-64), 220 MiB of downloads beside them meanwhile, and some room.
+/// Only ClickHouse: 703 MiB of installed packages, of which 533 are its library (measured on
+/// x86-64), 220 MiB of downloads meanwhile, and some space.
 static CLICKHOUSE: Requirements = Requirements {
     environment: "clickhouse",
     text: include_str!("../requirements-clickhouse.txt"),
@@ -25,8 +25,8 @@ static CLICKHOUSE: Requirements = Requirements {
     needed_bytes: 1100 << 20,
 };
 
-/// The driver of a server: 28 MiB of packages as installed (measured with these versions on x86-64), their downloads
-/// beside them meanwhile, and some room.
+/// The driver of a server: 28 MiB of installed packages (measured with these versions on x86-64), their downloads
+/// meanwhile, and some space.
 static ORACLE: Requirements = Requirements {
     environment: "oracle",
     text: include_str!("../requirements-oracle.txt"),
@@ -35,7 +35,7 @@ static ORACLE: Requirements = Requirements {
     needed_bytes: 100 << 20,
 };
 
-/// An engine that runs on its own Python package.
+/// An engine in its own Python package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnalyticsEngine {
     /// Its name on the command line.
@@ -44,23 +44,23 @@ pub struct AnalyticsEngine {
     pub package: &'static str,
     /// The packages of its environment.
     pub requirements: &'static Requirements,
-    /// Other names that people type for it.
+    /// Other names that users type for it.
     pub other_names: &'static [&'static str],
     /// One line about it.
     pub about: &'static str,
-    /// Workloads that it runs.
+    /// Its workloads.
     pub workloads: &'static [&'static str],
-    /// Name of its dialect of SQL among those of the workload.
+    /// Name of its SQL dialect in the workload.
     pub dialect: &'static str,
-    /// The engine whose answers its own are compared with.
+    /// The engine whose answers are the reference for its own.
     pub referee: &'static str,
     /// File name of its worker program.
     pub script: &'static str,
-    /// Whether the package is the driver of a server of the user's; it is then also an engine of [`crate::servers`].
+    /// Whether the package is the driver of a user's server; then it is also an engine of [`crate::servers`].
     pub is_client: bool,
 }
 
-/// How addresses of the server begin whose driver is a package: without TLS, and with it.
+/// Prefixes of the server's address if its driver is a package: without TLS, and with it.
 pub(crate) const SCHEMES: [&str; 2] = ["oracle", "oracles"];
 
 const KNOWN: [AnalyticsEngine; 4] = [
@@ -69,7 +69,7 @@ const KNOWN: [AnalyticsEngine; 4] = [
         package: "duckdb",
         requirements: &ANALYTICS,
         other_names: &["duck"],
-        about: "DuckDB in a worker of its own Python package, on Parquet files or in memory",
+        about: "DuckDB through its Python package, on Parquet files or in memory",
         workloads: &["tpch"],
         dialect: "duckdb",
         referee: "datafusion",
@@ -81,7 +81,7 @@ const KNOWN: [AnalyticsEngine; 4] = [
         package: "datafusion",
         requirements: &ANALYTICS,
         other_names: &[],
-        about: "Apache DataFusion in a worker of its own Python package, on Parquet files or in memory",
+        about: "Apache DataFusion through its Python package, on Parquet files or in memory",
         workloads: &["tpch"],
         dialect: "datafusion",
         referee: "duckdb",
@@ -93,7 +93,7 @@ const KNOWN: [AnalyticsEngine; 4] = [
         package: "chdb-core",
         requirements: &CLICKHOUSE,
         other_names: &["chdb"],
-        about: "ClickHouse in a worker of its own Python package, on Parquet files or in memory",
+        about: "ClickHouse through its Python package, on Parquet files or in memory",
         workloads: &["tpch"],
         dialect: "clickhouse",
         referee: "duckdb",
@@ -105,7 +105,7 @@ const KNOWN: [AnalyticsEngine; 4] = [
         package: "oracledb",
         requirements: &ORACLE,
         other_names: &["oracledb", "ora"],
-        about: "Oracle Database from 12.1 on: yours (oracle://…), by the driver oracledb in its thin mode",
+        about: "Oracle Database from 12.1 on: your server (oracle://…), through the driver oracledb in thin mode",
         workloads: &["logical-io", "insert", "tpch"],
         dialect: "oracle",
         referee: "duckdb",
@@ -114,18 +114,18 @@ const KNOWN: [AnalyticsEngine; 4] = [
     },
 ];
 
-/// The engine whose answers count for engines that are none of these, and with which they get their data.
+/// The reference engine for engines that are none of these, which also provides their data.
 pub const REFEREE: &str = KNOWN[0].name;
 
 impl AnalyticsEngine {
-    /// The environments that it needs to be measured: its own, then its referee's where that is another.
+    /// The environments for measuring it: its own, then its referee's if that is another.
     pub fn needs(&self) -> impl Iterator<Item = &'static Requirements> {
         let referee = KNOWN.iter().find(|engine| engine.name == self.referee);
         let other = referee.map(|engine| engine.requirements).filter(|other| *other != self.requirements);
         std::iter::once(self.requirements).chain(other)
     }
 
-    /// What it is like, for those who plan and report studies of it.
+    /// Its properties, for planning and reporting studies.
     pub fn properties(&self) -> Properties {
         Properties {
             service_threads: false,
@@ -136,7 +136,7 @@ impl AnalyticsEngine {
     }
 }
 
-/// All of them, in the order in which they are shown.
+/// All of them, in display order.
 pub fn known() -> &'static [AnalyticsEngine] {
     &KNOWN
 }
@@ -152,7 +152,7 @@ pub fn environments() -> impl Iterator<Item = &'static Requirements> {
 /// The engine of this name.
 ///
 /// # Errors
-/// There is none; the message lists those that are known.
+/// There is none; the message lists the known ones.
 pub fn engine(name: &str) -> Result<&'static AnalyticsEngine, AnalyticsError> {
     KNOWN.iter().find(|engine| engine.name == name).ok_or_else(|| {
         let known = KNOWN.iter().map(|engine| engine.name).collect::<Vec<_>>().join(", ");

@@ -1,9 +1,9 @@
-//! The environment on the disk: what state it is in, begun, completed, removed.
+//! The environment on the disk: its state, begun, completed, removed.
 //!
 //! A virtual environment cannot be moved, so it is made at its final place. The file `complete` in it
-//! is written last and taken away first; without it the rest is rubbish of ours. The file
-//! `made-by-threadwise` is written first and taken away last; a folder without it is not ours, and is
-//! never touched, unless it is empty. Links are never followed: what they lead to is not ours.
+//! is written last and removed first; without it the rest is left over. The file
+//! `made-by-threadwise` is written first and removed last; a folder without it is not threadwise's, and is
+//! never touched, unless it is empty. Links are never followed: their targets are not threadwise's.
 
 use crate::AnalyticsError;
 use crate::private::{private_folder, write_synced};
@@ -24,22 +24,22 @@ pub(crate) struct Environment {
     requirements: &'static Requirements,
 }
 
-/// What is there.
+/// State of the folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
     /// Nothing.
     Absent,
-    /// Something that we did not make.
+    /// Not made by threadwise.
     Foreign,
-    /// Ours, but not whole; why.
+    /// Made by threadwise, but incomplete; why.
     Incomplete(String),
-    /// Whole, but with other packages than are pinned now.
+    /// Complete, but with other packages than are pinned now.
     Outdated(Complete),
-    /// As it should be.
+    /// Complete and up to date.
     Ready(Complete),
 }
 
-/// What a whole environment says of itself.
+/// The record of a complete environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Complete {
     /// [`Requirements::fingerprint`] of what was installed.
@@ -64,7 +64,7 @@ impl Complete {
         text + "end\n"
     }
 
-    /// `None` where a byte is missing.
+    /// `None` if a byte is missing.
     fn parse(text: &str) -> Option<Self> {
         let body = text.strip_prefix(HEAD)?.strip_prefix('\n')?.strip_suffix("end\n")?;
         let mut lines = body.lines();
@@ -84,7 +84,7 @@ impl Environment {
         Self { folder, requirements }
     }
 
-    /// What belongs into it.
+    /// Its required packages.
     pub(crate) fn requirements(&self) -> &'static Requirements {
         self.requirements
     }
@@ -111,7 +111,7 @@ impl Environment {
         self.venv().join("bin").join(GENERATOR)
     }
 
-    /// What the files say, without running anything.
+    /// The state by its files, without running anything.
     ///
     /// # Errors
     /// They cannot be read.
@@ -137,7 +137,7 @@ impl Environment {
         let generator = self.requirements.has_generator.then(|| self.generator());
         for program in std::iter::once(self.python()).chain(generator) {
             if !crate::programs::is_program(&program) {
-                let why = format!("{} is gone, or what it leads to", program.display());
+                let why = format!("{} or its target does not exist", program.display());
                 return Ok(State::Incomplete(why));
             }
         }
@@ -147,7 +147,7 @@ impl Environment {
         })
     }
 
-    /// Makes the empty folder and says that it is ours.
+    /// Makes the empty folder with its mark.
     pub(crate) fn begin(&self) -> Result<(), AnalyticsError> {
         let make =
             |folder: &Path| private_folder(folder).map_err(AnalyticsError::io("make the folder", folder));
@@ -157,7 +157,7 @@ impl Environment {
         make(&self.temporary())
     }
 
-    /// Says that everything is there, for good: what was written before is on the disk first.
+    /// Records, durably, that everything exists: earlier writes are on the disk first.
     pub(crate) fn complete(&self, complete: &Complete) -> Result<(), AnalyticsError> {
         let temporary = self.temporary();
         fs::remove_dir_all(&temporary).map_err(AnalyticsError::io("remove", &temporary))?;
@@ -166,11 +166,11 @@ impl Environment {
         write_synced(&self.folder.join(COMPLETE), &complete.text())
     }
 
-    /// Removes what is ours, in an order in which a kill at any moment leaves it recognisable.
-    /// Nothing there is no error.
+    /// Removes it in an order in which a kill at any moment leaves it recognisable.
+    /// A missing one is not an error.
     ///
     /// # Errors
-    /// It is not ours, or the file system refuses.
+    /// Threadwise did not make it, or the file system refuses.
     pub(crate) fn remove(&self) -> Result<(), AnalyticsError> {
         match self.state()? {
             State::Foreign => return Err(AnalyticsError::Foreign { folder: self.folder.clone() }),
@@ -192,7 +192,7 @@ impl Environment {
         fs::remove_dir(&self.folder).map_err(AnalyticsError::io("remove", &self.folder))
     }
 
-    /// Disk space that it takes, in bytes (blocks of 512, `stat(2)`); what cannot be read counts as 0.
+    /// Disk space that it takes, in bytes (blocks of 512, `stat(2)`); unreadable parts count as 0.
     pub(crate) fn size_bytes(&self) -> u64 {
         let mut folders = vec![self.folder.clone()];
         let mut bytes = 0;
@@ -210,7 +210,7 @@ impl Environment {
     }
 
     fn is_ours(&self) -> Result<bool, AnalyticsError> {
-        // A link to a folder is no folder of ours, whatever is in it.
+        // A link to a folder is not one of its folders, whatever is in it.
         let is_folder = match self.folder.symlink_metadata() {
             Ok(found) => found.is_dir(),
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => false,
@@ -220,7 +220,7 @@ impl Environment {
     }
 }
 
-/// Removes a file, a link, or a folder with all that is in it. `std` follows no links here.
+/// Removes a file, a link, or a folder with its contents. `std` follows no links here.
 fn remove(path: &Path) -> io::Result<()> {
     match path.symlink_metadata()?.is_dir() {
         true => fs::remove_dir_all(path),

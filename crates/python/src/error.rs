@@ -1,4 +1,4 @@
-//! What can go wrong, in one line that says what to do next.
+//! Errors, one line each with the next step.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,29 +9,29 @@ pub enum AnalyticsError {
     /// No engine of this kind has the name.
     #[error("no engine named '{name}' can be added here; known: {known}")]
     Unknown {
-        /// The name that was asked for.
+        /// The given name.
         name: String,
         /// All names.
         known: String,
     },
-    /// Something that was asked for makes no sense; nothing was touched.
+    /// A request is invalid; nothing was touched.
     #[error("{0}")]
     Input(String),
-    /// The engine is not there.
+    /// The engine is not installed.
     #[error("engine {engine} is not installed here: threadwise engine add {engine}")]
     Absent {
         /// The engine.
         engine: String,
     },
-    /// Its environment is there, but not whole.
-    #[error("engine {engine} is not installed here to the end ({why}): threadwise engine add {engine}")]
+    /// Its environment exists but is incomplete.
+    #[error("engine {engine} is not completely installed here ({why}): threadwise engine add {engine}")]
     Incomplete {
         /// The engine.
         engine: String,
         /// What is missing.
         why: String,
     },
-    /// Another threadwise made the environment, with other packages.
+    /// Another version of threadwise made the environment, with other packages.
     #[error(
         "engine {engine} is installed here with other packages than this threadwise pins: threadwise engine add {engine}"
     )]
@@ -39,16 +39,16 @@ pub enum AnalyticsError {
         /// The engine.
         engine: String,
     },
-    /// Where the environment belongs there is something else.
+    /// The place of the environment is occupied.
     #[error(
         "{} was not made by threadwise and is left alone: move it away, or set XDG_DATA_HOME to another folder",
         folder.display()
     )]
     Foreign {
-        /// What is there.
+        /// The path.
         folder: PathBuf,
     },
-    /// This machine lacks what an engine needs; nothing was touched.
+    /// This machine lacks a requirement of an engine; nothing was touched.
     #[error("{0}")]
     Lacks(String),
     /// Another process makes or removes the same thing.
@@ -56,23 +56,23 @@ pub enum AnalyticsError {
     Busy {
         /// The lock file.
         what: String,
-        /// Process number as the lock file says.
+        /// Process number in the lock file.
         process: String,
     },
-    /// The installation failed; what it left is removed.
+    /// The installation failed; its files are removed.
     #[error("{0}")]
     Install(String),
     /// Stopped by the user.
-    #[error("stopped; what was begun is removed: the same command starts anew")]
+    #[error("stopped; unfinished parts are removed: the same command starts again")]
     Stopped,
     /// The file system refused.
     #[error("cannot {doing} {}: {cause}{}", path.display(), advice(cause))]
     Io {
-        /// What was tried, such as `make the folder`.
+        /// The operation, such as `make the folder`.
         doing: &'static str,
-        /// On what.
+        /// The path.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         cause: io::Error,
     },
 }
@@ -91,7 +91,7 @@ fn advice(cause: &io::Error) -> &'static str {
             "; set XDG_DATA_HOME to a folder that you may write"
         }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "; make room, or set XDG_DATA_HOME to a folder on another disk"
+            "; free some space, or set XDG_DATA_HOME to a folder on another disk"
         }
         _ => "",
     }
@@ -114,7 +114,7 @@ mod tests {
         };
         let said = message(io::ErrorKind::ReadOnlyFilesystem);
         assert!(said.starts_with("cannot make the folder /users/me/x: ") && said.contains("XDG_DATA_HOME"));
-        assert!(message(io::ErrorKind::StorageFull).contains("make room"));
+        assert!(message(io::ErrorKind::StorageFull).contains("free some space"));
         assert!(!message(io::ErrorKind::NotFound).contains("XDG_DATA_HOME"));
     }
 }

@@ -1,11 +1,11 @@
-//! For tests: a program that answers as a Python would, and fails where it is told to.
+//! For tests: a program that answers like a Python, and fails on request.
 
 use crate::engine::environments;
 use crate::requirements::Requirements;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A shell script in the place of `python`, with a generator beside it.
+/// A shell script in place of `python`, with a generator beside it.
 pub(crate) struct Fake {
     folder: tempfile::TempDir,
     python: PathBuf,
@@ -16,7 +16,7 @@ pub(crate) struct Fake {
 }
 
 impl Fake {
-    /// One that fits and succeeds.
+    /// A suitable one that succeeds.
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("bin")).unwrap();
@@ -47,13 +47,13 @@ impl Fake {
         fake.written()
     }
 
-    /// With another answer to what it is, such as `version 3.9.2`.
+    /// With another answer about itself, such as `version 3.9.2`.
     pub(crate) fn look(mut self, line: &str) -> Self {
         replace(&mut self.look, line, 1);
         self.written()
     }
 
-    /// With another answer to what packages it has: `lacks NAME`, `broken NAME WHY`, `version NAME X`,
+    /// With another answer about its packages: `lacks NAME`, `broken NAME WHY`, `version NAME X`,
     /// `generator` for none, `exit` for a failure.
     pub(crate) fn packages(mut self, line: &str) -> Self {
         match line.split_once(' ') {
@@ -68,13 +68,13 @@ impl Fake {
         self.written()
     }
 
-    /// Doing something else for `-m venv`.
+    /// With another action for `-m venv`.
     pub(crate) fn venv(mut self, shell: &str) -> Self {
         self.venv = shell.to_owned();
         self.written()
     }
 
-    /// Doing something else for `-m pip`.
+    /// With another action for `-m pip`.
     pub(crate) fn pip(mut self, shell: &str) -> Self {
         self.pip = shell.to_owned();
         self.written()
@@ -90,7 +90,7 @@ impl Fake {
         self.folder.path().join("bin/tpchgen-cli")
     }
 
-    /// Puts the program somewhere else.
+    /// Puts the program elsewhere.
     pub(crate) fn put_at(&self, path: &Path) {
         executable(path, &self.script());
     }
@@ -128,8 +128,8 @@ fn replace(lines: &mut [String], line: &str, words: usize) {
     }
 }
 
-/// Makes a program by another process, so that no descriptor of it that is open for writing can be
-/// inherited by a process that a test starts at the same moment: executing it would fail (ETXTBSY).
+/// Makes a program by another process, so that a process which a test starts at the same moment cannot
+/// inherit a descriptor open for writing: executing the program would fail (ETXTBSY).
 fn executable(path: &Path, text: &str) {
     let source = path.with_extension("source");
     std::fs::write(&source, text).unwrap();

@@ -1,4 +1,4 @@
-//! Finding what a worker of an engine needs: a Python, its program, and the generator of the data.
+//! Finding the parts of an engine's worker: a Python, its program, and the generator of the data.
 
 use crate::engine::{AnalyticsEngine, engine, known};
 use crate::environment::State;
@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-/// What of the packages a Python has: prints the version of each package that is named, what the
-/// import of each module says, and where the generator is.
+/// The packages of a Python: prints the version of each named package, the error of
+/// the import of each module, and the path of the generator.
 const PACKAGES: &str = r#"
 import importlib, os, sys, sysconfig
 from importlib import metadata
@@ -35,7 +35,7 @@ for folder in (sysconfig.get_path("scripts"), os.path.dirname(sys.executable)):
 print("end")
 "#;
 
-/// What runs an engine.
+/// The parts that run an engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     /// The engine.
@@ -44,7 +44,7 @@ pub struct Found {
     pub python: PathBuf,
     /// The engine's worker program.
     pub script: PathBuf,
-    /// The generator of the data, where the engine's environment has it.
+    /// The generator of the data, if the engine's environment has it.
     pub generator: Option<PathBuf>,
     /// Version of the engine's package.
     pub version: String,
@@ -59,7 +59,7 @@ impl Found {
     }
 
     /// Arguments for [`Found::python`] that make it a worker whose `load` checks the options of a treatment
-    /// and looks at no data.
+    /// and reads no data.
     pub fn check_args(&self) -> Vec<String> {
         let mut args = self.args();
         args.push("check".to_owned());
@@ -73,12 +73,12 @@ impl Found {
 }
 
 impl Engines {
-    /// What runs the engine `name`: in our environment, or in that of `python_override`. The worker
-    /// programs are checked, and written where they are missing.
+    /// The parts that run the engine `name`: in threadwise's environment, or in that of `python_override`. Checks the
+    /// worker programs, and writes missing ones.
     ///
     /// # Errors
-    /// The engine is unknown or not installed, or the user's own environment lacks something; the
-    /// message says what to do.
+    /// The engine is unknown or not installed, or the user's own environment lacks a part; the
+    /// message has the next step.
     pub fn find(&self, name: &str, python_override: Option<&Path>) -> Result<Found, AnalyticsError> {
         let engine = engine(name)?;
         let (python, generator, version) = match python_override {
@@ -89,8 +89,8 @@ impl Engines {
         Ok(Found { engine, python, script, generator, version })
     }
 
-    /// What runs the engine `name` where another environment has its data and its referee: in that of `python`, which needs
-    /// its package alone, or in ours.
+    /// The parts that run the engine `name` if another environment has its data and its referee: in that of `python`,
+    /// which needs only its package, or in threadwise's.
     ///
     /// # Errors
     /// Those of [`Engines::find`].
@@ -119,7 +119,7 @@ impl Engines {
     }
 }
 
-/// Looks at an environment of the user's own by running its Python once.
+/// Inspects an environment of the user by running its Python once.
 fn own_environment(
     engine: &AnalyticsEngine,
     python: &Path,
@@ -132,8 +132,8 @@ fn own_environment(
     let lacks = packages.lacks(requirements);
     let (Some(version), true) = (packages.versions.get(engine.package), lacks.is_empty()) else {
         return Err(AnalyticsError::Lacks(format!(
-            "engine {0}: {1} lacks {2}: install that there (the versions that are tested: threadwise engine add \
-             {0} --print-requirements), or leave python out and: threadwise engine add {0}",
+            "engine {0}: {1} lacks {2}: install that there (tested versions: threadwise engine add \
+             {0} --print-requirements), or leave python out and run: threadwise engine add {0}",
             engine.name,
             python.display(),
             lacks.join(", "),
@@ -142,7 +142,7 @@ fn own_environment(
     Ok((python, packages.generator, version.clone()))
 }
 
-/// The same of one in which only the engine itself has to be.
+/// The same for one that needs only the engine itself.
 fn lone_environment(engine: &AnalyticsEngine, python: &Path) -> Result<(PathBuf, String), AnalyticsError> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let python = python::resolve(python.as_os_str(), &path)?;
@@ -163,18 +163,18 @@ fn lone_environment(engine: &AnalyticsEngine, python: &Path) -> Result<(PathBuf,
     }
 }
 
-/// The package that workers of files need beside their engine's, where the environment has such workers.
+/// The package that workers of files need beside their engine's, if the environment has such workers.
 fn shared(wanted: &Requirements) -> impl Iterator<Item = &'static str> + use<> {
     const PYARROW: &str = "pyarrow";
     wanted.modules.contains(&PYARROW).then_some(PYARROW).into_iter()
 }
 
-/// What of the packages an environment has.
+/// The packages of an environment.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Packages {
-    /// Version of each package that is there.
+    /// Version of each present package.
     pub(crate) versions: BTreeMap<String, String>,
-    /// Modules that are there and cannot be imported, with Python's own message.
+    /// Modules that exist but cannot be imported, with Python's own message.
     pub(crate) broken: Vec<(String, String)>,
     /// The generator.
     pub(crate) generator: Option<PathBuf>,
@@ -191,10 +191,7 @@ impl Packages {
             true => Ok(Self::parse(&ended.output)),
             false => {
                 let why = python::reason(&ended);
-                Err(format!(
-                    "{} does not say what packages it has ({why}): is it a Python 3?",
-                    python.display()
-                ))
+                Err(format!("{} did not list its packages ({why}): is it a Python 3?", python.display()))
             }
         }
     }
@@ -218,7 +215,7 @@ impl Packages {
         packages
     }
 
-    /// What is missing to run all engines of an environment, one by one: each needs its referee.
+    /// The missing parts of all engines of an environment, one by one: each needs its referee.
     pub(crate) fn lacks(&self, wanted: &Requirements) -> Vec<String> {
         let mut lacks: Vec<String> =
             self.broken.iter().map(|(name, why)| format!("a working {name} ({why})")).collect();
@@ -287,7 +284,7 @@ mod tests {
         let generator = message(&Fake::new().packages("generator"));
         assert!(generator.contains("tpchgen-cli (beside python)"), "{generator}");
         let failing = message(&Fake::new().packages("exit"));
-        assert!(failing.contains("does not say what packages it has"), "{failing}");
+        assert!(failing.contains("did not list its packages"), "{failing}");
         let absent = engines.find("duckdb", Some(Path::new("/proc/no/python"))).unwrap_err().to_string();
         assert!(absent.contains("/proc/no/python"), "{absent}");
     }

@@ -1,4 +1,4 @@
-//! The user's data folder, and what of ours is in it.
+//! Threadwise's part of the user's data folder.
 
 use crate::AnalyticsError;
 use crate::engine::environments;
@@ -11,29 +11,29 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Our part of a user's data folder.
+/// Threadwise's part of a user's data folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Engines {
     /// `threadwise` in the data folder.
     home: PathBuf,
 }
 
-/// An environment as it is, for a list.
+/// An environment's state, for a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
-    /// What is there.
+    /// State of the folder.
     pub state: State,
-    /// Where.
+    /// Its folder.
     pub folder: PathBuf,
-    /// Disk space that it takes; `None` where nothing of ours is there.
+    /// Disk space that it takes; `None` if it is not installed.
     pub size_bytes: Option<u64>,
 }
 
-/// The user's data folder from the values of `XDG_DATA_HOME` and `HOME`. The first has to be absolute,
-/// else it is passed over, as its specification has it.
+/// The user's data folder from the values of `XDG_DATA_HOME` and `HOME`. The first must be absolute,
+/// else it is ignored, as its specification requires.
 ///
 /// # Errors
-/// Neither says where.
+/// Neither is set.
 pub fn data_home(xdg: Option<OsString>, home: Option<OsString>) -> Result<PathBuf, AnalyticsError> {
     let absolute = |value: Option<OsString>| value.map(PathBuf::from).filter(|path| path.is_absolute());
     let fallback = || absolute(home).map(|home| home.join(".local/share"));
@@ -45,10 +45,10 @@ pub fn data_home(xdg: Option<OsString>, home: Option<OsString>) -> Result<PathBu
 }
 
 impl Engines {
-    /// What lies in a data folder ([`data_home`]). Nothing is touched.
+    /// The part in a data folder ([`data_home`]). Touches nothing.
     ///
     /// # Errors
-    /// Its path is not UTF-8, so that no worker could be given paths in it.
+    /// Its path is not UTF-8, so that no worker could get paths in it.
     pub fn open(data_home: &Path) -> Result<Self, AnalyticsError> {
         match data_home.to_str() {
             Some(_) => Ok(Self { home: data_home.join("threadwise") }),
@@ -59,8 +59,8 @@ impl Engines {
         }
     }
 
-    /// The state that an environment is in. Its Python is run once, since a replaced system Python
-    /// leaves an environment whose packages it does not find.
+    /// The state of an environment. Runs its Python once, since a replaced system Python
+    /// does not find the packages of the environment.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -70,7 +70,7 @@ impl Engines {
         let State::Ready(complete) = &state else { return Ok(state) };
         Ok(match python::version(&environment.python()) {
             Ok(version) if version == complete.python => state,
-            // Another bug fix release has the same folder of packages.
+            // Another bug fix release has the same package folder.
             Ok(version) if minor(&version) == minor(&complete.python) => state,
             Ok(version) => State::Incomplete(format!(
                 "it was made for Python {}, which is now {version}",
@@ -92,11 +92,11 @@ impl Engines {
         Ok(Status { state, folder: environment.folder().to_owned(), size_bytes })
     }
 
-    /// Removes an environment, and with the last one all our worker programs, and returns whether
-    /// something was there. A study that runs meanwhile loses its engine.
+    /// Removes an environment, and with the last one all worker programs, and returns whether
+    /// it existed. A running study loses its engine.
     ///
     /// # Errors
-    /// The environment is being made, is not ours, or the file system refuses.
+    /// The environment is being made, threadwise did not make it, or the file system refuses.
     pub fn remove(&self, requirements: &'static Requirements) -> Result<bool, AnalyticsError> {
         let environment = self.environment(requirements);
         let is_there = |environment: &Environment| environment.folder().symlink_metadata().is_ok();

@@ -1,10 +1,9 @@
 //! Engines that run on their own Python packages.
 //!
-//! Engines that are each other's referees live in one private virtual environment under the user's data
-//! folder, together with the generator of their data; one whose packages are large has another of its own.
-//! Versions and hashes of all packages are pinned (`requirements*.txt`). An environment of the user's own
-//! can stand in for each.
-//! The worker programs that drive the engines are part of this crate and are written beside it.
+//! Engines that are each other's referees are in one private virtual environment under the user's data
+//! folder, together with the generator of their data; one with large packages has a separate environment.
+//! Versions and hashes of all packages are pinned (`requirements*.txt`). A user's own environment
+//! can replace each. The worker programs that drive the engines are part of this crate and are written beside it.
 //!
 //! | folder or file below the data folder | what it is |
 //! |---|---|

@@ -1,8 +1,8 @@
-//! A lock file: whoever holds it may change what it stands for.
+//! A lock file that protects changes of its subject.
 //!
 //! `flock(2)`: the lock belongs to the open file, so that it ends with the last process that has it.
-//! Programs that we start may inherit it; when we are killed, an installer that goes on for a moment
-//! still holds it, and the next one waits instead of meeting it.
+//! Child programs may inherit it; if this process is killed, an installer that continues for a moment
+//! still holds it, and the next process waits instead of disturbing it.
 
 use crate::AnalyticsError;
 use rustix::fs::{FlockOperation, flock};
@@ -23,14 +23,14 @@ pub(crate) struct Lock {
     path: PathBuf,
 }
 
-/// How long to wait for a lock, and who may cut it short.
+/// The time limit for a lock, and the stop flag.
 pub(crate) struct Patience<'a> {
     pub(crate) longest: Duration,
     pub(crate) stop: &'a AtomicBool,
 }
 
 impl Lock {
-    /// Waits until nobody else has it. `waiting` is reported once, with the process that has it.
+    /// Waits until no other process has it. `waiting` is called once, with the process that has it.
     pub(crate) fn take(
         path: &Path,
         patience: &Patience<'_>,
@@ -56,7 +56,7 @@ impl Lock {
         }
     }
 
-    /// Takes it where nobody has it.
+    /// Takes it if it is free.
     fn attempt(path: &Path) -> Result<Option<Self>, AnalyticsError> {
         let no_follow = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
         let mut file = OpenOptions::new()
@@ -73,7 +73,7 @@ impl Lock {
             Err(Errno::WOULDBLOCK | Errno::INTR) => return Ok(None),
             Err(cause) => return Err(AnalyticsError::io("lock", path)(cause.into())),
         }
-        // Its last holder may have removed the name in the meantime: then this is a lock on nothing.
+        // Its last holder may have removed the name in the meantime: then this lock has no effect.
         let same = match (file.metadata(), path.symlink_metadata()) {
             (Ok(ours), Ok(named)) => (ours.dev(), ours.ino()) == (named.dev(), named.ino()),
             _ => false,
@@ -87,7 +87,7 @@ impl Lock {
         Ok(Some(Self { file, path: path.to_owned() }))
     }
 
-    /// From now on every program that is started holds it too, until its end.
+    /// From now on every started program also holds it, until its end.
     pub(crate) fn share_with_children(&self) -> Result<(), AnalyticsError> {
         fcntl_setfd(&self.file, FdFlags::empty())
             .map_err(|cause| AnalyticsError::io("share the lock file", &self.path)(cause.into()))
@@ -101,8 +101,8 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // A program that another thread happened to start just now may have inherited it. An unlocking
-        // that fails leaves it to the end of those.
+        // A program that another thread started just now may have inherited it. If unlocking
+        // fails, it ends with those.
         let _ = flock(&self.file, FlockOperation::Unlock);
     }
 }

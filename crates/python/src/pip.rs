@@ -1,8 +1,8 @@
-//! Installing the pinned packages with pip, and what its failures mean.
+//! Installing the pinned packages with pip, and explaining its failures.
 //!
 //! Sources: pip's documentation ("Secure installs", "Configuration"): `--require-hashes` refuses every
 //! file whose SHA-256 is not in the requirements; settings of the user (`PIP_*`, pip.conf: proxies,
-//! certificates, mirrors) are respected, except for those that would install to another place, leave
+//! certificates, mirrors) are respected, except those that would install to another place, leave
 //! something out, or build from source.
 
 use crate::AnalyticsError;
@@ -33,8 +33,8 @@ const NOT_RESPECTED: [&str; 16] = [
     "PIP_VERBOSE",
 ];
 
-/// Installs the requirements of the file into the environment, from the folder `wheels` alone where
-/// one is given. Temporary files go into the environment too, and pip's cache is not used unless
+/// Installs the requirements of the file into the environment, only from the folder `wheels` if
+/// given. Temporary files go into the environment too, and pip's cache is not used unless
 /// `PIP_CACHE_DIR` names one, so that nothing is written elsewhere.
 pub(crate) fn install(
     environment: &Environment,
@@ -69,7 +69,7 @@ pub(crate) fn install(
     }
 }
 
-/// What a line of pip says of how far it is: `Downloading duckdb-2.0.0-….whl (24.4 MB)`.
+/// The progress in a line of pip: `Downloading duckdb-2.0.0-….whl (24.4 MB)`.
 fn passing(line: &str) -> Option<String> {
     let (verb, rest) = line.trim_start().split_once(' ')?;
     match verb {
@@ -88,8 +88,8 @@ fn passing(line: &str) -> Option<String> {
     }
 }
 
-/// Words of pip, of its libraries and of the system, and what they mean. The first that occurs is
-/// taken: causes before what follows from them.
+/// Messages of pip, of its libraries and of the system, and their meaning. The first that occurs
+/// counts: causes before their consequences.
 const MEANINGS: [(&[&str], Meaning); 6] = [
     (&["No space left on device", "Disk quota exceeded", "Errno 28", "Errno 122"], Meaning::Full),
     (&["DO NOT MATCH THE HASHES"], Meaning::Hash),
@@ -128,7 +128,7 @@ enum Meaning {
     Forbidden,
 }
 
-/// One line about a failed installation; `otherwise` where pip named no error.
+/// One line about a failed installation; `otherwise` if pip printed no error.
 fn explain(lines: &[String], otherwise: &str, wheels: Option<&Path>) -> String {
     let has = |words: &[&str]| lines.iter().any(|line| words.iter().any(|word| line.contains(word)));
     let error = lines.iter().rev().find_map(|line| line.trim().strip_prefix("ERROR: ")).unwrap_or(otherwise);
@@ -137,11 +137,11 @@ fn explain(lines: &[String], otherwise: &str, wheels: Option<&Path>) -> String {
         "without internet: threadwise engine add --print-requirements says how to fill a folder for --wheels";
     match MEANINGS.iter().find(|(words, _)| has(words)).map(|(_, meaning)| *meaning) {
         Some(Meaning::Full) => {
-            "the disk is full: make room, or set XDG_DATA_HOME to a folder on another disk".to_owned()
+            "the disk is full: free some space, or set XDG_DATA_HOME to a folder on another disk".to_owned()
         }
         Some(Meaning::Hash) => format!(
-            "the file of {} is not the one that is pinned (its SHA-256 differs), so it was not installed: a \
-             download that was cut short or changed on its way; try again, or elsewhere with --wheels",
+            "the file of {} is not the pinned one (its SHA-256 differs), so it was not installed: a \
+             truncated or changed download; try again, or elsewhere with --wheels",
             mismatched(lines).unwrap_or("a package")
         ),
         Some(Meaning::Certificate) => format!(
@@ -158,16 +158,16 @@ fn explain(lines: &[String], otherwise: &str, wheels: Option<&Path>) -> String {
                  --print-requirements says",
                 folder.display()
             ),
-            // Without retries (PIP_RETRIES=0) pip says the same when it could not connect.
+            // Without retries (PIP_RETRIES=0) pip prints the same if it could not connect.
             None => format!(
-                "the package index cannot be reached or does not have what is pinned ({error}): behind a proxy set \
+                "the package index cannot be reached or lacks the pinned version ({error}): behind a proxy set \
                  https_proxy or PIP_PROXY; {offline}"
             ),
         },
         Some(Meaning::Forbidden) => {
             format!("pip may not write ({error}): set XDG_DATA_HOME to a folder that you may write")
         }
-        None => format!("pip failed ({error}): see what it needs, then try again"),
+        None => format!("pip failed ({error}): fix the cause, then try again"),
     }
 }
 
@@ -178,7 +178,7 @@ fn mismatched(lines: &[String]) -> Option<&str> {
     line.split_whitespace().next()
 }
 
-/// The text with what stands between `://` and `@` taken out of addresses.
+/// The text with the part between `://` and `@` of addresses removed.
 fn without_password(text: &str) -> String {
     let word = |word: &str| match word.split_once("://") {
         Some((scheme, rest)) => match rest.split_once('@') {
@@ -232,7 +232,7 @@ mod tests {
         assert!(explained(network, None).contains("cannot be reached"));
         let hash = "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE. If you have updated\n    \
             duckdb==2.0.0 from file:///x/duckdb.whl (from -r requirements.txt (line 9)):\n        Expected sha256 ab\n             Got        cd";
-        assert!(explained(hash, None).starts_with("the file of duckdb==2.0.0 is not the one that is pinned"));
+        assert!(explained(hash, None).starts_with("the file of duckdb==2.0.0 is not the pinned one"));
         let full = "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device";
         assert!(explained(full, None).contains("disk is full"));
         let nothing = "ERROR: Could not find a version that satisfies the requirement duckdb==2.0.0 (from versions: none)\n\

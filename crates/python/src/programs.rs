@@ -1,10 +1,10 @@
-//! Programs on PATH, and those among them that are engines of somebody else's.
+//! Programs on PATH, and other people's engines among them.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// How the names of programs begin that speak the worker protocol (docs/WORKER.md).
+/// Prefix of the names of programs that speak the worker protocol (docs/WORKER.md).
 const PREFIX: &str = "threadwise-engine-";
 
 /// The first program of this name in the absolute folders of `path` (the value of `PATH`).
@@ -15,17 +15,17 @@ pub(crate) fn on_path(name: &OsStr, path: &OsStr) -> Option<PathBuf> {
         .find(|program| is_program(program))
 }
 
-/// Whether it is a file that somebody may execute.
+/// Whether it is an executable file.
 pub(crate) fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|entry| entry.is_file() && entry.permissions().mode() & 0o111 != 0)
 }
 
 /// Engines that are programs `threadwise-engine-NAME` in the absolute folders of `path`: name and
-/// program, by name; of two with the same name the first one on `path`, which is the one that runs.
+/// program, by name; of two with the same name the first one on `path`.
 pub fn external(path: &OsStr) -> Vec<(String, PathBuf)> {
     let mut found: Vec<(String, PathBuf)> = Vec::new();
     for folder in std::env::split_paths(path).filter(|folder| folder.is_absolute()) {
-        // A folder of PATH that is not there or not to be read has no programs for anybody.
+        // A folder of PATH that does not exist or cannot be read has no programs.
         let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
         for entry in entries {
             let name = entry.file_name();

@@ -1,8 +1,8 @@
-//! Python programs: finding one, and what it is.
+//! Python programs: finding and inspecting them.
 //!
 //! Every call has `-I` (no user site, no PYTHON variables, no current folder on the module path) and
 //! `-B` (no files written beside sources). Sources: Python's documentation, "Command line and
-//! environment"; PEP 600 for what glibc a wheel needs; PEP 703 for builds without the global lock.
+//! environment"; PEP 600 for the glibc that a wheel needs; PEP 703 for builds without the global lock.
 
 use crate::AnalyticsError;
 use crate::programs;
@@ -15,10 +15,10 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Most time of a call that only looks: the engines' modules are large, and a disk may be slow.
+/// Time limit of an inspection: the engines' modules are large, and a disk may be slow.
 pub(crate) const LOOK_LIMIT: Duration = Duration::from_secs(120);
 
-/// What a Python program is. Runs on any Python 3, so that an old one can be named.
+/// Describes a Python program. Runs on any Python 3, so that an old one can be named.
 const LOOK: &str = r#"
 import os, platform, sys, sysconfig
 def libc():
@@ -97,13 +97,13 @@ impl Look {
         }
     }
 
-    /// The command that installs what it lacks to make virtual environments, where it lacks it.
+    /// The command that installs what it needs to make virtual environments, if that is missing.
     pub(crate) fn lacks_venv(&self) -> bool {
         self.get("venv") != "yes" || self.get("ensurepip") != "yes"
     }
 }
 
-/// For what the pinned packages exist, in words.
+/// The Pythons for which the pinned packages exist, as text.
 pub(crate) fn wanted() -> String {
     let (first, last) = PYTHON_MINOR;
     format!(
@@ -112,13 +112,13 @@ pub(crate) fn wanted() -> String {
     )
 }
 
-/// The 11 of 3.11.7; `None` where the major version is not 3.
+/// The 11 of 3.11.7; `None` if the major version is not 3.
 fn minor_version(version: &str) -> Option<u32> {
     version.strip_prefix("3.")?.split('.').next()?.parse().ok()
 }
 
-/// The program that `text` means: a path, or a name on `path`. Links are kept as they are, since a
-/// virtual environment is known by the path of its `python`.
+/// The program named by `text`: a path, or a name on `path`. Links are kept, since a
+/// virtual environment is identified by the path of its `python`.
 pub(crate) fn resolve(text: &OsStr, path: &OsStr) -> Result<PathBuf, AnalyticsError> {
     let lacks = |why: &str| AnalyticsError::Input(format!("python '{}': {why}", text.display()));
     let found = if text.as_encoded_bytes().contains(&b'/') {
@@ -129,17 +129,17 @@ pub(crate) fn resolve(text: &OsStr, path: &OsStr) -> Result<PathBuf, AnalyticsEr
     let found = found.ok_or_else(|| lacks("there is no such program on PATH"))?;
     match programs::is_program(&found) {
         true => Ok(found),
-        false => Err(lacks("that is no program: name one, such as /usr/bin/python3")),
+        false => Err(lacks("that is not a program: name one, such as /usr/bin/python3")),
     }
 }
 
-/// Looks at a Python program by running it once.
+/// Inspects a Python program by running it once.
 pub(crate) fn look(python: &Path, stop: &AtomicBool) -> Result<Look, String> {
     let ended = call(python, LOOK, &[], stop).map_err(|cut| cut.words(&python.display().to_string()))?;
     let look = Look::parse(&ended.output);
     match ended.status.success() && !look.version().is_empty() {
         true => Ok(look),
-        false => Err(format!("{} is no Python 3 that runs ({})", python.display(), reason(&ended))),
+        false => Err(format!("{} is not a working Python 3 ({})", python.display(), reason(&ended))),
     }
 }
 
@@ -163,8 +163,8 @@ pub(crate) fn call(python: &Path, text: &str, args: &[&str], stop: &AtomicBool) 
     run(&mut command, Some(LOOK_LIMIT), stop, &mut |_| {})
 }
 
-/// The line in which a failed program says why: the last one of a Python traceback, else the first;
-/// how it ended where it said nothing or was killed.
+/// The line in which a failed program explains itself: the last one of a Python traceback, else the first;
+/// its exit status if it printed nothing or was killed.
 pub(crate) fn reason(ended: &Ended) -> String {
     let is_traceback = ended.all.iter().any(|line| line.starts_with("Traceback"));
     let line = if is_traceback { ended.all.last() } else { ended.all.first() };
@@ -174,11 +174,11 @@ pub(crate) fn reason(ended: &Ended) -> String {
     }
 }
 
-/// A Python that can make an environment for the pinned packages: the one that is named, else the
-/// first that fits of `python3` and `python3.MINOR` on `path`.
+/// A Python that can make an environment for the pinned packages: the named one, else the
+/// first suitable one of `python3` and `python3.MINOR` on `path`.
 ///
 /// # Errors
-/// None fits; the message says why the named one, or `python3`, does not.
+/// None is suitable; the message explains why the named one, or `python3`, is not.
 pub(crate) fn find(
     named: Option<&OsStr>,
     path: &OsStr,
@@ -201,7 +201,7 @@ pub(crate) fn find(
     }
     Err(first_error.unwrap_or_else(|| {
         AnalyticsError::Lacks(format!(
-            "there is no python3 on PATH: install it (Debian: apt-get install python3 python3-venv), or name \
+            "there is no python3 on PATH: install it (Debian: apt-get install python3 python3-venv), or choose \
              one with --python; {}",
             wanted()
         ))
@@ -215,7 +215,7 @@ fn fitting(python: &Path, stop: &AtomicBool) -> Result<Look, AnalyticsError> {
     }
     let look = looked.map_err(AnalyticsError::Lacks)?;
     if let Some(why) = look.misfit() {
-        let next = "name another one with --python";
+        let next = "choose another one with --python";
         return Err(AnalyticsError::Lacks(format!(
             "{} does not fit: {why}; {}; {next}",
             python.display(),
@@ -225,7 +225,7 @@ fn fitting(python: &Path, stop: &AtomicBool) -> Result<Look, AnalyticsError> {
     if look.lacks_venv() {
         return Err(AnalyticsError::Lacks(format!(
             "{} cannot make virtual environments (its modules venv and ensurepip are not installed): \
-             apt-get install python3-venv, or name another one with --python",
+             apt-get install python3-venv, or choose another one with --python",
             python.display()
         )));
     }
@@ -290,9 +290,9 @@ mod tests {
         let message = |python: &str| {
             find(Some(OsStr::new(python)), OsStr::new("/usr/bin:/bin"), &never).unwrap_err().to_string()
         };
-        assert!(message("/bin/false").contains("no Python 3 that runs"), "{}", message("/bin/false"));
+        assert!(message("/bin/false").contains("not a working Python 3"), "{}", message("/bin/false"));
         assert!(message("no-such-python").contains("no such program on PATH"));
-        assert!(message("/etc/passwd").contains("that is no program"));
+        assert!(message("/etc/passwd").contains("that is not a program"));
         assert!(
             find(None, OsStr::new("/proc/nowhere"), &never).unwrap_err().to_string().contains("--python")
         );

@@ -1,4 +1,4 @@
-//! The pinned packages of each environment: what its requirements file says.
+//! The pinned packages of each environment, from its requirements file.
 //!
 //! Source of the form: pip's documentation, "Requirements File Format" and "Secure installs".
 
@@ -7,15 +7,15 @@ use sha2::{Digest, Sha256};
 /// The packages of one environment.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Requirements {
-    /// Name of the environment, which is that of its folder.
+    /// Name of the environment and its folder.
     pub environment: &'static str,
-    /// The file as it is handed to pip, with how it was made and how it is used offline.
+    /// The file for pip, with how it was made and how it is used offline.
     pub text: &'static str,
     /// Modules that its workers import.
     pub modules: &'static [&'static str],
     /// Whether it has the generator of the data.
     pub has_generator: bool,
-    /// Free disk space that an installation needs, in bytes.
+    /// Free disk space for an installation, in bytes.
     pub needed_bytes: u64,
 }
 
@@ -31,7 +31,7 @@ pub const MACHINES: [&str; 2] = ["x86_64", "aarch64"];
 /// File name of the generator.
 pub(crate) const GENERATOR: &str = "tpchgen-cli";
 
-/// A package in the one version that is installed.
+/// A package in its pinned version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pin {
     /// Name of the package.
@@ -49,7 +49,7 @@ impl Requirements {
         })
     }
 
-    /// SHA-256 of what is required, in hexadecimal; comments do not count.
+    /// SHA-256 of the requirements, in hexadecimal; comments do not count.
     pub fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();
         for line in self.lines() {

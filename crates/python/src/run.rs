@@ -1,8 +1,7 @@
-//! Runs a program that may take long: its lines as they come, a time limit, and an end when the user
-//! wants one.
+//! Runs a program that may take long: its lines as they come, a time limit, and a stop flag.
 //!
-//! The program leads a process group of its own, so that its children end with it, and a Ctrl-C in the
-//! terminal reaches us alone, who then clean up.
+//! The program leads its own process group, so that its children end with it, and a Ctrl-C in the
+//! terminal reaches only this process, which then cleans up.
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::io::{self, Read};
@@ -12,16 +11,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// How often to look whether it has ended or must.
+/// Interval of checks whether it has ended or must.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
-/// How long its output may stay open after its end: something that it started has it then.
+/// How long its output may stay open after its end, when a child of it has it.
 const AFTER_THE_END: Duration = Duration::from_secs(1);
-/// More lines than this are forgotten, the oldest first.
+/// Number of lines that are kept; the oldest are dropped.
 const MOST_LINES: usize = 500;
-/// A longer line is cut into several.
+/// Length at which a line is split.
 const LONGEST_LINE_BYTES: usize = 4096;
 
-/// What a program said until it ended by itself.
+/// Output of a program that ended by itself.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) status: ExitStatus,
@@ -36,7 +35,7 @@ pub(crate) struct Ended {
 pub(crate) enum Cut {
     /// It could not be started.
     NotStarted(io::Error),
-    /// The user wanted an end; it was killed.
+    /// The user stopped it; it was killed.
     Stopped,
     /// It took too long; it was killed.
     TooLong(Duration),
@@ -79,7 +78,7 @@ pub(crate) fn run(
                     keep(&mut output, line.text.clone());
                 }
                 keep(&mut all, line.text);
-                // A program that never stops talking is looked at all the same.
+                // A program that never stops printing is checked too.
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => match ended {
@@ -101,12 +100,12 @@ pub(crate) fn run(
             end(&mut child);
             return Err(Cut::TooLong(limit));
         }
-        // An error can only mean that it was waited for already, which nobody else does.
+        // An error can only mean that another caller waited for it, and there is none.
         ended = child.try_wait().ok().flatten().map(|status| (status, Instant::now()));
     }
 }
 
-/// Kills the whole group, and waits for its leader. The group's number is ours until then.
+/// Kills the whole group, and waits for its leader. The group's number is reserved until then.
 fn end(child: &mut Child) {
     if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
         // It may have ended just now.
@@ -127,7 +126,7 @@ fn listen(child: &mut Child) -> Receiver<Line> {
     receive
 }
 
-/// Sends lines as they come until the end, or until nobody listens.
+/// Sends lines as they come until the end, or until the receiver is gone.
 fn pass_on(mut from: impl Read, is_output: bool, to: &Sender<Line>) {
     let mut pending: Vec<u8> = Vec::new();
     let mut chunk = [0; LONGEST_LINE_BYTES];
@@ -144,7 +143,7 @@ fn pass_on(mut from: impl Read, is_output: bool, to: &Sender<Line>) {
             }
         }
     }
-    // The last line; nobody may listen any more.
+    // The last line; the receiver may be gone.
     let _ = tell(&pending);
 }
 

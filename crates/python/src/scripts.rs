@@ -1,9 +1,9 @@
-//! The worker programs: the files of `workers/`, carried inside this program and written beside the
+//! The worker programs: the files of `workers/`, included in this program and written beside the
 //! environment, so that an installed `threadwise` is one file.
 //!
-//! Their folder is named by their contents. Before use every file is compared with what it must hold
-//! and written anew where it differs, and whatever else is in the folder is removed: Python would
-//! import it (a module of that name, or compiled code in `__pycache__`) before anything else.
+//! Their folder is named by their contents. Before use every file is compared with the expected text
+//! and written again if it differs, and anything else in the folder is removed: Python would
+//! import it (a module of that name, or compiled code in `__pycache__`) first.
 
 mod files;
 
@@ -22,7 +22,7 @@ use files::FILES;
 pub use files::{CLUSTER_BY_SHIPDATE, COUNT_ROWS};
 
 const PREFIX: &str = "workers-";
-/// Checking and writing takes milliseconds; whoever holds the lock for longer is stuck.
+/// Checking and writing takes milliseconds; a process that holds the lock for longer is stuck.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Names of all of them.
@@ -30,7 +30,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     FILES.iter().map(|(name, _)| *name)
 }
 
-/// Makes sure that the worker programs lie below `home` as they must, and returns their folder.
+/// Makes sure that the worker programs below `home` are correct, and returns their folder.
 ///
 /// # Errors
 /// They cannot be written.
@@ -70,7 +70,7 @@ fn ensure_files(home: &Path, files: &[(&str, &str)]) -> Result<PathBuf, Analytic
 }
 
 /// Removes all folders of worker programs below `home` and returns whether there was one. Folders of
-/// that name with anything else in them stay.
+/// that name with other contents stay.
 pub(crate) fn remove_all(home: &Path) -> Result<bool, AnalyticsError> {
     let entries = match fs::read_dir(home) {
         Ok(entries) => entries,
@@ -88,7 +88,7 @@ pub(crate) fn remove_all(home: &Path) -> Result<bool, AnalyticsError> {
             found = true;
         }
     }
-    // There is none where nothing was ever written.
+    // There is none if nothing was ever written.
     let _ = fs::remove_file(home.join("workers.lock"));
     Ok(found)
 }
@@ -96,7 +96,7 @@ pub(crate) fn remove_all(home: &Path) -> Result<bool, AnalyticsError> {
 fn remove_scripts(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        // Other versions had other files; all were programs in Python and their statements.
+        // Other versions had other files; all were Python programs and their statements.
         let path = entry.path();
         if entry.file_type()?.is_file() && path.extension().is_some_and(|end| end == "py" || end == "sql") {
             fs::remove_file(entry.path())?;
@@ -120,7 +120,7 @@ fn folder_name(files: &[(&str, &str)]) -> String {
     format!("{PREFIX}{}", &format!("{:x}", hash.finalize())[..16])
 }
 
-/// Whether the folder is private and holds these files and nothing else.
+/// Whether the folder is private and holds only these files.
 fn is_whole(folder: &Path, files: &[(&str, &str)]) -> bool {
     let is_private = folder
         .symlink_metadata()
@@ -129,7 +129,7 @@ fn is_whole(folder: &Path, files: &[(&str, &str)]) -> bool {
     is_private && count == files.len() && files.iter().all(|(name, text)| holds(&folder.join(name), text))
 }
 
-/// Whether a regular file holds exactly this text and nobody else may write it.
+/// Whether a regular file holds exactly this text and no other user may write it.
 fn holds(path: &Path, text: &str) -> bool {
     let is_file =
         path.symlink_metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o077 == 0);

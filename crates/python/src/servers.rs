@@ -1,4 +1,4 @@
-//! Engines whose worker is a Python program and whose server is the user's: what is known of them without asking it.
+//! Engines with a Python worker program and a user's server: facts that need no connection.
 
 use crate::engine::{AnalyticsEngine, SCHEMES, known};
 use threadwise_engine::{Address, Engine, EngineError, KnownBy, LoadRequest, Loaded, Running, StartRequest};
@@ -19,7 +19,7 @@ impl Oracle {
         EngineError::Failed {
             engine: self.name().to_owned(),
             action: action.to_owned(),
-            why: "that is done by its worker program".to_owned(),
+            why: "its worker program does that".to_owned(),
         }
     }
 }
@@ -59,7 +59,7 @@ impl Engine for Oracle {
                 schemes: &SCHEMES,
                 password: Ok("ORACLE_PASSWORD or --engine-option password_file=/path"),
             }),
-            // Processes are named after their instance (ora_pmon_NAME), which is not known here.
+            // Processes are named after their instance (ora_pmon_NAME), which is unknown here.
             servers: &[],
             started: &[],
         }
@@ -69,7 +69,7 @@ impl Engine for Oracle {
         &["ORACLE"]
     }
 
-    /// Its worker looks at options.
+    /// Its worker checks options.
     fn check(&self, _: &LoadRequest) -> Result<(), EngineError> {
         Ok(())
     }

@@ -1,10 +1,10 @@
-//! An item in a process of its own, which has nothing but the rights of the database's owner: what root
-//! does on a user's ground (`ground`).
+//! An item in a separate process with only the rights of the database's owner: what root does
+//! on a user's ground (`ground`).
 //!
 //! The process is this program again, started by root from `/proc/self/exe`. It gets a request over a socket,
-//! becomes the owner for good before it touches anything, does what any run of that user would do, and says
-//! what became of it. Root goes on doing two things for it: it says who has a file open (`holders`), which
-//! only root sees of other users, and it passes on the wish to stop. Both ends speak in lines of escaped words.
+//! permanently becomes the owner before it touches anything, does what any run of that user would do, and reports
+//! the outcome. Root still does two things for it: it finds the processes that have a file open (`holders`), which
+//! only root sees of other users, and it passes on a request to stop. Both ends exchange lines of escaped words.
 
 mod link;
 pub(crate) mod root;
@@ -34,11 +34,11 @@ use threadwise_process::stopping;
 use threadwise_process::users::Account;
 use wire::{Answer, Line, Request, Task};
 
-/// How often root looks whether the user asked to stop.
+/// Interval of root's checks whether the user asked to stop.
 const STEP: Duration = Duration::from_millis(100);
 /// How long a process that has answered may take to end.
 const LONGEST_END: Duration = Duration::from_secs(10);
-/// Variables that the owner's process gets of root's: where programs are, and the time zone.
+/// Variables of root's that the owner's process gets: where programs are, and the time zone.
 const VARIABLES: [&str; 3] = ["PATH", "TZ", "FIREBIRD"];
 
 /// Reloads a file in a process of its owner.
@@ -53,9 +53,9 @@ pub fn reload(
     on_stage: &dyn Fn(Stage),
 ) -> Result<Report, ItemError> {
     let attributes = Metadata::of(database)
-        .map_err(|error| ItemError::skip(format!("its attributes cannot be read: {error}")))?;
+        .map_err(|error| ItemError::skip(format!("cannot read its attributes: {error}")))?;
     if let Some(name) = attributes.roots_own() {
-        return Err(ItemError::skip(format!("its attribute {name} cannot be given by its owner: remove it")));
+        return Err(ItemError::skip(format!("its owner cannot set the attribute {name}: remove it")));
     }
     let task = Task::Reload(options.originals);
     let request = Request::of(task, owner, database, engine, &options.settings);
@@ -92,7 +92,7 @@ pub fn unseal(owner: &Account, file: &Path, engine: &str, settings: &Settings) -
     }
 }
 
-/// Looks at a file in a process of its owner, for a dry run.
+/// Checks a file in a process of its owner, for a dry run.
 ///
 /// # Errors
 /// As [`crate::run::look`], or the process could not be started or ended without an answer.
@@ -115,10 +115,10 @@ fn ask_simply(
 }
 
 fn no_answer() -> ItemError {
-    ItemError::LeftBehind("the process that did it for its owner ended without an answer".to_owned())
+    ItemError::LeftBehind("the owner's process for it ended without an answer".to_owned())
 }
 
-/// Starts the process, serves it, and gives what it answered.
+/// Starts the process, serves it, and returns its answer.
 fn ask(
     request: &Request,
     settings: &Settings,
@@ -127,9 +127,10 @@ fn ask(
 ) -> Result<Answer, ItemError> {
     let refused = |error: io::Error| {
         let uid = request.owner.uid;
-        ItemError::skip(format!("no process of user {uid}, whose it is, can be started: {error}"))
+        ItemError::skip(format!("cannot start a process of its owner, user {uid}: {error}"))
     };
-    let start = settings.as_owner.as_ref().ok_or_else(|| refused(io::Error::other("nothing says how")))?;
+    let start =
+        settings.as_owner.as_ref().ok_or_else(|| refused(io::Error::other("no program is set for it")))?;
     let (here, there) = UnixStream::pair().map_err(refused)?;
     let mut child = Command::new(&start.program)
         .arg0("threadwise")
@@ -160,7 +161,7 @@ fn served(
     link.send(&request.line())?;
     let mut was_stopped = false;
     loop {
-        // Before each line: a process that waits for others asks for them all the time.
+        // Before each line: a process that waits for others asks all the time.
         if stop.load(Ordering::Relaxed) && !was_stopped {
             was_stopped = true;
             kill_process(Pid::from_child(child), Signal::TERM)?;
@@ -181,7 +182,7 @@ fn served(
 fn end(child: &mut Child) {
     let ended = stopping::wait(child, LONGEST_END);
     if !matches!(ended, Ok(Some(_))) {
-        // Nothing is known of it any more in any case.
+        // Its state is unknown in any case.
         let _ = child.kill().and_then(|()| child.wait());
     }
 }

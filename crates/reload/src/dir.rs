@@ -18,7 +18,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Most links that a path may go through, as the kernel's own (`path_resolution(7)`).
+/// Most links in a path, as the kernel's limit (`path_resolution(7)`).
 const MOST_LINKS: u32 = 40;
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -45,8 +45,8 @@ impl Dir {
         Ok(Self { fd: openat(CWD, path, FOLDER, Mode::empty())?, path: path.to_owned() })
     }
 
-    /// Opens the folder that a path leads to, name by name. For root a link is followed only where it is root's own: another
-    /// user's would be a way to every folder.
+    /// Opens the folder of a path, name by name. For root a link is followed only if it is root's: another
+    /// user's could lead to every folder.
     ///
     /// # Errors
     /// Those of `open(2)`, and a link that is not followed.
@@ -77,7 +77,7 @@ impl Dir {
             if links > MOST_LINKS {
                 return Err(Errno::LOOP.into());
             }
-            // Of the very link that was looked at.
+            // The link that was checked.
             let to = readlinkat(&entry, "", Vec::new())?;
             let mut further: VecDeque<OsString> = parts(Path::new(OsStr::from_bytes(to.to_bytes())));
             further.append(&mut rest);
@@ -94,10 +94,10 @@ impl Dir {
         Ok(Self { fd: openat(&self.fd, name, FOLDER, Mode::empty())?, path: self.path.join(name) })
     }
 
-    /// The same open folder once more.
+    /// Another descriptor of the same open folder.
     ///
     /// # Errors
-    /// There is no descriptor left.
+    /// No descriptor is left.
     pub fn try_clone(&self) -> io::Result<Self> {
         Ok(Self { fd: self.fd.try_clone()?, path: self.path.clone() })
     }
@@ -107,7 +107,7 @@ impl Dir {
         &self.path
     }
 
-    /// What has a name in it, a link included; `None` where nothing has.
+    /// The file, folder or link with a name in it; `None` if there is none.
     ///
     /// # Errors
     /// Those of `stat(2)`.
@@ -118,18 +118,18 @@ impl Dir {
         }
     }
 
-    /// Which file has a name in it; `None` where none has.
+    /// The file with a name in it; `None` if there is none.
     ///
     /// # Errors
-    /// The name cannot be looked at.
+    /// The name cannot be inspected.
     pub fn inode(&self, name: &OsStr) -> Result<Option<Inode>, ItemError> {
         let found = self.stat(name).map_err(|error| {
-            ItemError::failed(format!("cannot look at {}: {error}", self.path.join(name).display()))
+            ItemError::failed(format!("cannot inspect {}: {error}", self.path.join(name).display()))
         })?;
         Ok(found.map(|stat| Inode { dev: stat.st_dev, ino: stat.st_ino }))
     }
 
-    /// Makes a file for its owner alone, in place of one that a killed run left.
+    /// Makes a file for its owner only, replacing one that a killed run left.
     ///
     /// # Errors
     /// It cannot be made.
@@ -137,30 +137,30 @@ impl Dir {
         self.create_for(name, Mode::RUSR | Mode::WUSR)
     }
 
-    /// As [`Dir::create`], for whom this mode and the umask let use it.
+    /// As [`Dir::create`], for the users that this mode and the umask allow.
     fn create_for(&self, name: &OsStr, mode: Mode) -> io::Result<File> {
         self.remove(name)?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(File::from(openat(&self.fd, name, flags, mode)?))
     }
 
-    /// Opens a regular file to read it; a pipe would wait for ever.
+    /// Opens a regular file for reading; a pipe would block for ever.
     ///
     /// # Errors
-    /// Those of `open(2)`, or it is no regular file.
+    /// Those of `open(2)`, or it is not a regular file.
     pub fn regular(&self, name: &OsStr) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = File::from(openat(&self.fd, name, flags, Mode::empty())?);
         match file.metadata()?.is_file() {
             true => Ok(file),
-            false => Err(io::Error::other("is no regular file")),
+            false => Err(io::Error::other("is not a regular file")),
         }
     }
 
-    /// The beginning of a regular file as text; `None` where there is none.
+    /// The beginning of a regular file as text; `None` if it does not exist.
     ///
     /// # Errors
-    /// Those of `open(2)` and `read(2)`, or it is no regular file, or no text.
+    /// Those of `open(2)` and `read(2)`, or it is not a regular file, or not text.
     pub fn text(&self, name: &OsStr, max_bytes: u64) -> io::Result<Option<String>> {
         let mut text = String::new();
         match self.regular(name).and_then(|file| file.take(max_bytes).read_to_string(&mut text)) {
@@ -169,11 +169,11 @@ impl Dir {
         }
     }
 
-    /// Gives a name to a new file with this text, at once and as a whole; `next` is its name until then.
-    /// With `durable` all of it is on the disk afterwards.
+    /// Gives a name atomically to a new file with this text; `next` is its name until then.
+    /// With `durable` all of it is then on the disk.
     ///
     /// # Errors
-    /// It could not be written; what had the name has it still.
+    /// It could not be written; the name is unchanged.
     pub fn replace(&self, name: &OsStr, next: &OsStr, text: &str, durable: bool) -> io::Result<()> {
         let mut file = self.create(next)?;
         file.write_all(text.as_bytes())?;
@@ -184,7 +184,8 @@ impl Dir {
         if durable { self.sync() } else { Ok(()) }
     }
 
-    /// As [`Dir::replace`], for a file that everybody may read whom the umask lets; where it cannot be written, `next` is gone.
+    /// As [`Dir::replace`], for a file that every user whom the umask allows may read; on failure `next` is
+    /// removed.
     ///
     /// # Errors
     /// As [`Dir::replace`].
@@ -193,13 +194,13 @@ impl Dir {
         let written =
             file.write_all(text.as_bytes()).and_then(|()| Ok(renameat(&self.fd, next, &self.fd, name)?));
         if written.is_err() {
-            // Incomplete: it would only be in the way.
+            // An incomplete one is of no use.
             let _ = self.remove(next);
         }
         written
     }
 
-    /// Removes a name, if it is there.
+    /// Removes a name if it exists.
     ///
     /// # Errors
     /// Those of `unlink(2)`.
@@ -224,7 +225,7 @@ impl Dir {
     /// Those of reading a folder.
     pub fn names(&self) -> io::Result<Vec<OsString>> {
         let mut names = Vec::new();
-        // Opens it once more, so that each look begins at its beginning.
+        // Opened again, so that each listing starts at the beginning.
         for entry in rustix::fs::Dir::read_from(&self.fd)? {
             let entry = entry?;
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
@@ -235,7 +236,7 @@ impl Dir {
         Ok(names)
     }
 
-    /// Removes everything in it and below it, but for these names, and nothing behind a mount.
+    /// Removes everything in it, except these names, and nothing behind a mount.
     ///
     /// # Errors
     /// What cannot be removed.

@@ -1,13 +1,12 @@
-//! How one engine's databases are held, copied, checked and sealed: the trait that each engine
-//! implements, and what it works on.
+//! The trait that each engine implements for holding, copying, checking and sealing its databases, and its input.
 //!
-//! The core (`item`) calls, for one database file and from one thread: `hold`, then on what it gave
-//! `backup`, `restore`, `check`, `seal`; then it swaps the names and calls `release`. On an error of a
-//! stage it calls `release` with `swapped = false`, which must put everything back. A killed process's
-//! database is put back by `recover`.
+//! The core (`item`) calls, for one database file and from one thread: `hold`, then on its result
+//! `backup`, `restore`, `check`, `seal`; then it swaps the names and calls `release`. After an error of a
+//! stage it calls `release` with `swapped = false`, which must restore everything. `recover` restores a killed
+//! process's database.
 //!
 //! Each driver's module has `pub fn driver(settings: &Settings) -> Box<dyn Driver>`, which touches nothing;
-//! `crate::driver` finds it by name. `crate::holders` says which processes have a file open.
+//! `crate::driver` finds it by name. `crate::holders` finds the processes that have a file open.
 
 use crate::error::{ItemError, ReloadError};
 pub use crate::report::Checked;
@@ -19,27 +18,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How far [`Driver::verify`] goes.
+/// Depth of [`Driver::verify`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// The engine's own check alone.
+    /// Only the engine's own check.
     Check,
-    /// That, and tables and rows are counted.
+    /// Also counts tables and rows.
     Count,
 }
 
-/// What the user asked for, for all files.
+/// The user's settings for all files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// Page size of the new files in bytes; `None` keeps each file's own.
     pub page_size_bytes: Option<u32>,
-    /// How long to wait for others who use a database before it is skipped as in use.
+    /// How long to wait for other users of a database before it is skipped as in use.
     pub wait: Duration,
-    /// Options of the engine, such as `bin` for a folder of programs; a driver's `prepare` refuses what
-    /// it does not know.
+    /// Options of the engine, such as `bin` for a folder of programs; a driver's `prepare` refuses unknown ones.
     pub engine: BTreeMap<String, String>,
-    /// How to start this program so that it calls `apart::serve`: as root, files of another user's are left
-    /// to a process of that user, and skipped without this.
+    /// How to start this program so that it calls `apart::serve`: under root, a process of the owner works on files of
+    /// another user; without this they are skipped.
     pub as_owner: Option<Start>,
 }
 
@@ -49,18 +47,18 @@ impl Default for Settings {
     }
 }
 
-/// One database file and the places beside it that belong to its reload.
+/// One database file and the places of its reload beside it.
 #[derive(Debug)]
 pub struct Work {
-    /// The database under its name; absolute, without links.
+    /// The database's path; absolute, without links.
     pub database: PathBuf,
-    /// Our folder beside it, mode 0700; anything may be made in it, and all of it goes at the end.
+    /// The work folder beside it, mode 0700; all of it is removed at the end.
     pub folder: PathBuf,
     /// Where `backup` writes.
     pub backup: PathBuf,
-    /// Where `restore` writes: the database that is to take the name.
+    /// Where `restore` writes: the database that gets the name.
     pub new: PathBuf,
-    /// What the user asked for.
+    /// The user's settings.
     pub settings: Settings,
     stop: Arc<AtomicBool>,
     state: Mutex<Option<StateFile>>,
@@ -87,18 +85,18 @@ impl Work {
         }
     }
 
-    /// Work on a file that has no state: what a kept original gets when it is made usable again.
+    /// Work on a file without state, for making a kept original usable again.
     pub(crate) fn without_state(database: &Path, folder: PathBuf, settings: Settings) -> Self {
         Self::new(database.to_owned(), folder, settings, Arc::new(AtomicBool::new(false)), None)
     }
 
-    /// Whether the user asked to stop. A stage that takes long looks often and ends with
+    /// Whether the user asked to stop. A long stage checks often and ends with
     /// [`ItemError::Stopped`].
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Ends the item where the user asked to stop.
+    /// Ends the item if the user asked to stop.
     ///
     /// # Errors
     /// [`ItemError::Stopped`] then.
@@ -106,11 +104,11 @@ impl Work {
         if self.is_stopped() { Err(ItemError::Stopped) } else { Ok(()) }
     }
 
-    /// Writes down, so that it survives a kill and a power loss, what `recover` has to know: *before*
-    /// anything of the user's is changed. Key and value are one word and one line.
+    /// Records, so that it survives a kill and a power loss, what `recover` needs: *before*
+    /// any change to the user's files. Key and value are one word and one line.
     ///
     /// # Errors
-    /// It could not be written durably; nothing must be changed then.
+    /// It could not be written durably; then nothing may be changed.
     pub fn note(&self, key: &str, value: &str) -> Result<(), ItemError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match state.as_mut() {
@@ -125,7 +123,7 @@ impl Work {
         state.as_ref().and_then(|state| state.state().notes.get(key).cloned())
     }
 
-    /// Says something that the user should know although the item goes on.
+    /// Adds a warning for the user; the item continues.
     pub fn warn(&self, text: impl Into<String>) {
         self.warnings.lock().unwrap_or_else(PoisonError::into_inner).push(text.into());
     }
@@ -145,36 +143,36 @@ pub trait Driver: Send + Sync {
     /// The engine's name, as on the command line and in the state file.
     fn name(&self) -> &'static str;
 
-    /// What is needed and where it was found (programs, versions), in one line.
+    /// The needed programs and their versions, as found, in one line.
     ///
     /// # Errors
     /// Something is missing or an option is unknown; nothing was touched.
     fn prepare(&self) -> Result<String, ReloadError>;
 
-    /// Looks, without changing or holding anything, whether `hold` would get this file: for a dry run.
+    /// Checks, without changing or holding anything, whether `hold` would get this file: for a dry run.
     ///
     /// # Errors
     /// [`ItemError::Skip`] with the reason.
     fn look(&self, database: &Path) -> Result<(), ItemError>;
 
-    /// Takes the database for us alone, so that nobody can commit into it until `release`.
+    /// Locks the database exclusively, so that no other process can commit into it until `release`.
     ///
     /// # Errors
-    /// [`ItemError::Skip`] where it is in use, damaged, or not this engine's; it is as it was then.
+    /// [`ItemError::Skip`] if it is in use, damaged, or not this engine's; then it is unchanged.
     fn hold(&self, reload: &Work) -> Result<Box<dyn Held>, ItemError>;
 
     /// Undoes what `hold` and `seal` did to the file `work.database` when their process was killed; also
-    /// makes a kept original usable again. Nothing to do is no error: it may be called at any time while
-    /// nobody holds the item, and any number of times, and may itself be killed.
+    /// makes a kept original usable again. Having nothing to do is not an error: it may be called at any time while
+    /// the item is not held, and any number of times, and may itself be killed.
     ///
     /// # Errors
-    /// The file could not be put back; the next recovery tries again.
+    /// The file could not be restored; the next recovery tries again.
     fn recover(&self, reload: &Work) -> Result<(), ItemError>;
 
     /// Whether a file has this engine's seal.
     ///
     /// # Errors
-    /// [`ItemError::Skip`]: it is no database of the engine, or cannot be read.
+    /// [`ItemError::Skip`]: it is not a database of the engine, or cannot be read.
     fn is_sealed(&self, database: &Path) -> Result<bool, ItemError>;
 
     /// Opens the database under its name after the swap and reads from it.
@@ -185,17 +183,17 @@ pub trait Driver: Send + Sync {
 
     /// Checks the database under its name as `check` checked it before the swap: for a recovery, which
     /// cannot know what happened to the new file since. With [`Depth::Count`] its tables and rows are
-    /// counted, and it is an error where another process uses it; without, it may be in use, and nothing is counted.
+    /// counted, and use by another process is an error; without, it may be in use, and nothing is counted.
     ///
     /// # Errors
     /// What is wrong with it; the original is then kept.
     fn verify(&self, reload: &Work, depth: Depth) -> Result<Option<Checked>, ItemError>;
 }
 
-/// A database that is held. Dropped without `release`, as on a kill: `recover` puts it back.
+/// A held database. Dropped without `release`, as on a kill: `recover` restores it.
 pub trait Held {
     /// Whether the engine's own copying writes to the original (such as numbers of its transactions), so
-    /// that its size and time say nothing about others. The file must be the same in any case.
+    /// that its size and time do not show other changes. The file must be the same in any case.
     fn copying_writes(&self) -> bool {
         false
     }
@@ -203,13 +201,13 @@ pub trait Held {
     /// Copies the database to `work.backup`.
     ///
     /// # Errors
-    /// The copy is not whole.
+    /// The copy is incomplete.
     fn backup(&mut self, reload: &Work) -> Result<(), ItemError>;
 
     /// Makes `work.new` of `work.backup`, with the original's persistent settings.
     ///
     /// # Errors
-    /// The new file is not whole.
+    /// The new file is incomplete.
     fn restore(&mut self, reload: &Work) -> Result<(), ItemError>;
 
     /// Compares the new database with the original, which is still held, and leaves `work.new` closed and
@@ -219,17 +217,17 @@ pub trait Held {
     /// They differ, or the new one is damaged.
     fn check(&mut self, reload: &Work) -> Result<Checked, ItemError>;
 
-    /// Makes the old file durably such that nobody with an old descriptor can commit into it after the
+    /// Changes the old file durably so that no process with an old descriptor can commit into it after the
     /// swap. The last step before the swap; the original has its second name already.
     ///
     /// # Errors
-    /// Somebody has it open, or it could not be written.
+    /// Another process has it open, or it could not be written.
     fn seal(&mut self, reload: &Work) -> Result<(), ItemError>;
 
     /// Ends the hold. `swapped`: the new file has the name, and the old one stays sealed. Otherwise
-    /// everything is put back as it was before `hold`.
+    /// everything is restored as before `hold`.
     ///
     /// # Errors
-    /// Something could not be put back, in one line; the state stays for a recovery.
+    /// Something could not be restored, in one line; the state stays for a recovery.
     fn release(self: Box<Self>, reload: &Work, swapped: bool) -> Result<(), ItemError>;
 }

@@ -1,11 +1,11 @@
-//! What can go wrong: for the whole run, and for one file.
+//! Errors of the whole run, and of one file.
 
 use std::path::PathBuf;
 
 /// Why nothing was started: the run as a whole is refused and nothing was touched.
 #[derive(Debug, thiserror::Error)]
 pub enum ReloadError {
-    /// A file of the list is not there or cannot be looked at.
+    /// A file of the list does not exist or cannot be inspected.
     #[error("{}: {why}; nothing was touched: correct the list", .path.display())]
     List {
         /// The file or list.
@@ -13,14 +13,14 @@ pub enum ReloadError {
         /// The cause.
         why: String,
     },
-    /// An option of the engine is unknown, or has a value that none of its versions takes.
+    /// An option of the engine is unknown, or has a value that no version accepts.
     #[error("{0}; nothing was touched")]
     Option(String),
-    /// Something that the engine needs is missing, or cannot do what was asked.
+    /// A requirement of the engine is missing, or it cannot do the requested.
     #[error("{0}")]
     Engine(String),
     /// The log of finished files cannot be used.
-    #[error("log {}: {why}; give another --log", .path.display())]
+    #[error("log {}: {why}; use another --log", .path.display())]
     Log {
         /// The log.
         path: PathBuf,
@@ -37,37 +37,36 @@ pub enum ReloadError {
     },
 }
 
-/// Why one file was not reloaded. The rest of the list goes on.
+/// Why one file was not reloaded. The rest of the list continues.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ItemError {
-    /// It was left alone: what keeps us from it, and what to do.
+    /// It was left alone: the reason, and what to do.
     #[error("{0}")]
     Skip(String),
-    /// Something went wrong; the original is in its place.
+    /// It failed; the original is in its place.
     #[error("{0}")]
     Failed(String),
-    /// Something could not be put back or finished; the state stays for a recovery.
-    #[error("{0}; `threadwise reload --recover` does what is left to do")]
+    /// Something could not be restored or finished; the state stays for a recovery.
+    #[error("{0}; `threadwise reload --recover` completes it")]
     LeftBehind(String),
-    /// The swap was done, and which of both files is right is for the user to decide: to try again would
-    /// say the same.
+    /// The swap was done, and the user must decide which of both files is right: another try would fail the same way.
     #[error("{0}")]
     Undecided(String),
     /// The user asked to stop; the original is in its place.
     #[error("stopped; the original is as it was")]
     Stopped,
-    /// A test asked to leave everything as a kill would.
-    #[error("left as a kill would leave it")]
+    /// A test asked to leave everything as after a kill.
+    #[error("left as after a kill")]
     Abandoned,
 }
 
 impl ItemError {
-    /// A refusal from anything that prints.
+    /// A refusal from anything printable.
     pub fn skip(reason: impl std::fmt::Display) -> Self {
         Self::Skip(reason.to_string())
     }
 
-    /// A failure from anything that prints.
+    /// A failure from anything printable.
     pub fn failed(reason: impl std::fmt::Display) -> Self {
         Self::Failed(reason.to_string())
     }

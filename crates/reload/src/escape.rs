@@ -1,8 +1,7 @@
-//! Bytes as one word: of a line of the log, and of what passes between a run and its process of another
-//! user.
+//! Bytes as one word, in a line of the log and in messages between a run and its process of another user.
 
-/// Bytes in one word: those that are not plain are written `%XX`, and its end is `%.`, so that a word cut
-/// short is none, and an empty one is one.
+/// Bytes in one word: those that are not plain are written `%XX`, and the word ends with `%.`, so that a truncated
+/// word is recognised, and an empty one exists.
 pub fn escaped(bytes: &[u8]) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+=:@,".contains(&byte);
     let mut text = String::new();
@@ -15,7 +14,7 @@ pub fn escaped(bytes: &[u8]) -> String {
     text + "%."
 }
 
-/// What was [`escaped`]; `None` where it was not.
+/// Undoes [`escaped`]; `None` for other text.
 pub fn unescaped(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut rest = text.strip_suffix("%.")?.bytes();

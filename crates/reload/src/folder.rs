@@ -1,7 +1,7 @@
 //! The work folder beside a database: private, marked, and locked by the one process that works in it.
 //!
-//! Source: `flock(2)` (the lock goes with the last descriptor, so a killed process leaves none behind;
-//! a left-over lock *file* is no lock), `open(2)` (`O_NOFOLLOW`).
+//! Source: `flock(2)` (the lock ends with the last descriptor, so a killed process leaves none;
+//! a left-over lock *file* is not a lock), `open(2)` (`O_NOFOLLOW`).
 
 use crate::dir::Dir;
 use crate::error::ItemError;
@@ -15,13 +15,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// What the folder's name begins with; the database's own name follows.
+/// Prefix of the folder's name; the database's own name follows.
 const PREFIX: &str = ".threadwise-reload-";
-/// What a kept original's name ends with.
+/// Suffix of a kept original's name.
 const KEPT: &str = ".before-reload";
 /// Name of the marker file.
 const MARKER: &str = "marker";
-/// Name of the marker file until it is whole.
+/// Name of the marker file until it is complete.
 const UNFINISHED: &str = "marker.next";
 /// Name of the file that is locked.
 const LOCK: &str = "lock";
@@ -29,7 +29,7 @@ const LOCK: &str = "lock";
 pub const STATE: &str = "state";
 /// Name of the new database.
 pub const NEW: &str = "new";
-/// Name of the file for trying things out.
+/// Name of the file for tests of the file system.
 const PROBE: &str = "probe";
 /// First line of the marker file.
 const MARKER_LINE: &str = "threadwise reload work folder: see `threadwise reload --recover`";
@@ -41,26 +41,26 @@ pub fn path_of(database: &Path) -> PathBuf {
     database.with_file_name(name)
 }
 
-/// The database that a work folder belongs to; `None` for any other name.
+/// The database of a work folder; `None` for any other name.
 pub fn database_of(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.as_bytes().strip_prefix(PREFIX.as_bytes())?;
     (!name.is_empty()).then(|| path.with_file_name(OsStr::from_bytes(name)))
 }
 
-/// The name that a database's original is kept under.
+/// The name of a database's kept original.
 pub fn kept_of(database: &Path) -> PathBuf {
     let mut name = database.file_name().unwrap_or_default().to_owned();
     name.push(KEPT);
     database.with_file_name(name)
 }
 
-/// The database that an original was kept of; `None` for any other name.
+/// The database of a kept original; `None` for any other name.
 pub fn database_of_kept(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.as_bytes().strip_suffix(KEPT.as_bytes())?;
     (!name.is_empty()).then(|| path.with_file_name(OsStr::from_bytes(name)))
 }
 
-/// A folder that is ours and locked as long as this lives, with the one that it is in. All names are relative
+/// A work folder that is locked as long as this lives, with its parent. All names are relative
 /// to the two descriptors.
 #[derive(Debug)]
 pub struct Folder {
@@ -85,15 +85,15 @@ pub enum Place {
 }
 
 impl Drop for Folder {
-    /// Closing would leave the lock for a moment to a process that another thread is just starting, which has
-    /// a copy of the descriptor until it is its program.
+    /// Closing would briefly leave the lock to a process that another thread is just starting, which has
+    /// a copy of the descriptor until exec.
     fn drop(&mut self) {
-        // It goes with the descriptor in any case.
+        // It ends with the descriptor in any case.
         let _ = flock(&self.lock, FlockOperation::Unlock);
     }
 }
 
-/// What was tried to get a folder.
+/// Result of a try to get a folder.
 enum Tried {
     Got(Folder),
     Absent,
@@ -101,10 +101,10 @@ enum Tried {
 }
 
 impl Folder {
-    /// Makes the folder, or takes over what a killed run of ours left.
+    /// Makes the folder, or takes over one that a killed run left.
     ///
     /// # Errors
-    /// [`ItemError::Skip`]: another process is at work in it, it is not ours, or it cannot be made.
+    /// [`ItemError::Skip`]: another process works in it, threadwise did not make it, or it cannot be made.
     pub fn acquire(path: &Path) -> Result<Self, ItemError> {
         let (outside, name) = outside(path)?;
         for _ in 0..100 {
@@ -125,10 +125,10 @@ impl Folder {
                 };
             }
         }
-        Err(refused(path, "it comes and goes"))
+        Err(refused(path, "it appears and disappears"))
     }
 
-    /// Takes over what a killed run of ours left; `None` where there is no folder.
+    /// Takes over a folder that a killed run left; `None` if there is none.
     ///
     /// # Errors
     /// As [`Folder::acquire`].
@@ -141,10 +141,10 @@ impl Folder {
                 Tried::Changed => {}
             }
         }
-        Err(refused(path, "it comes and goes"))
+        Err(refused(path, "it appears and disappears"))
     }
 
-    /// The folder's path, for messages and for the engines, which take nothing else.
+    /// The folder's path, for messages and for the engines, which accept only paths.
     pub fn path(&self) -> &Path {
         self.inside.path()
     }
@@ -154,12 +154,12 @@ impl Folder {
         &self.inside
     }
 
-    /// The folder that it and the database are in.
+    /// The parent, which also holds the database.
     pub fn outside(&self) -> &Dir {
         &self.outside
     }
 
-    /// Where a file of the item is: its folder and its name there.
+    /// The place of a file of the item: its folder and its name there.
     pub fn at(&self, place: Place) -> (&Dir, &OsStr) {
         match place {
             Place::Database => (&self.outside, &self.database),
@@ -168,16 +168,16 @@ impl Folder {
         }
     }
 
-    /// Which file is there; `None` where none is.
+    /// The file there; `None` if there is none.
     ///
     /// # Errors
-    /// The name cannot be looked at.
+    /// The name cannot be inspected.
     pub fn inode(&self, place: Place) -> Result<Option<Inode>, ItemError> {
         let (dir, name) = self.at(place);
         dir.inode(name)
     }
 
-    /// Removes a name, if it is there.
+    /// Removes a name if it exists.
     ///
     /// # Errors
     /// Those of `unlink(2)`.
@@ -186,9 +186,8 @@ impl Folder {
         dir.remove(name)
     }
 
-    /// Removes it with all that is in it. The state goes before the marker and after everything else, so
-    /// that what is left of an interrupted removal is still understood. Nothing is to be done with it
-    /// afterwards.
+    /// Removes it with its contents. The state goes before the marker and after everything else, so
+    /// that the rest of an interrupted removal is still recognised. Do not use it afterwards.
     ///
     /// # Errors
     /// What cannot be removed.
@@ -198,9 +197,9 @@ impl Folder {
             self.inside.clear(&last)?;
             last.iter().try_for_each(|name| self.inside.remove(OsStr::new(name)))?;
             match unlinkat(&self.outside, &self.name, AtFlags::REMOVEDIR) {
-                // Without our lock file the next run may have it already.
+                // Without its lock file the next run may have it already.
                 Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(()),
-                // Not synced: what a power loss brings back is recovered once more.
+                // Not synced: what reappears after a power loss is recovered again.
                 removed => Ok(removed?),
             }
         };
@@ -209,7 +208,7 @@ impl Folder {
         })
     }
 
-    /// Says who works here, durably, unless it is said already.
+    /// Records this process as the folder's owner, durably, unless it is recorded already.
     fn mark(&self) -> io::Result<()> {
         let pid = std::process::id();
         let start = start_time(pid).unwrap_or(0);
@@ -219,13 +218,13 @@ impl Folder {
         self.outside.sync()
     }
 
-    /// What is said where the marker could not be written; a folder that was made for it goes again.
+    /// The error if the marker could not be written; a folder that was made for it is removed.
     fn unmarked(&self, error: &io::Error, made: bool) -> ItemError {
         let removed = if made { self.remove().err() } else { None };
         let left = match removed {
             Some(why) => format!("; {why}"),
             None if made => String::new(),
-            None => "; it was there before: `threadwise reload --recover` removes it".to_owned(),
+            None => "; it existed before: `threadwise reload --recover` removes it".to_owned(),
         };
         refused(self.path(), &format!("its marker cannot be written: {error}{left}"))
     }
@@ -235,7 +234,7 @@ fn refused(path: &Path, why: &str) -> ItemError {
     ItemError::skip(format!("the work folder {} cannot be used: {why}", path.display()))
 }
 
-/// The folder that a work folder is in, and its name there.
+/// The parent of a work folder, and its name there.
 fn outside(path: &Path) -> Result<(Dir, OsString), ItemError> {
     let name = path.file_name().ok_or_else(|| refused(path, "it has no name"))?;
     let outside = Dir::open(parent(path)).map_err(|error| {
@@ -250,7 +249,7 @@ fn try_lock(outside: &Dir, name: &OsStr) -> Result<Tried, ItemError> {
     let inside = match outside.below(name) {
         Err(Errno::NOENT) => return Ok(Tried::Absent),
         Err(Errno::NOTDIR | Errno::LOOP) => {
-            return Err(refused(path, "there is a file or a link of that name; remove it"));
+            return Err(refused(path, "a file or link has that name; remove it"));
         }
         Err(Errno::ACCESS) => {
             return Err(refused(path, "it belongs to another user: recover as that user, or as root"));
@@ -262,7 +261,7 @@ fn try_lock(outside: &Dir, name: &OsStr) -> Result<Tried, ItemError> {
         return Err(refused(path, &of_another(stat.st_uid)));
     }
     if !is_ours(&inside).map_err(|error| failed(&error))? {
-        return Err(refused(path, "threadwise did not make it; look into it and remove it"));
+        return Err(refused(path, "threadwise did not make it; check its contents and remove it"));
     }
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let lock = match openat(&inside, LOCK, flags, Mode::RUSR | Mode::WUSR) {
@@ -270,10 +269,10 @@ fn try_lock(outside: &Dir, name: &OsStr) -> Result<Tried, ItemError> {
         opened => opened.map_err(|error| refused(path, &format!("its lock: {error}")))?,
     };
     match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-        Err(Errno::WOULDBLOCK) => return Err(refused(path, "another threadwise reload is at work there")),
+        Err(Errno::WOULDBLOCK) => return Err(refused(path, "another threadwise reload works there")),
         locked => locked.map_err(|error| refused(path, &format!("its lock: {error}")))?,
     }
-    // Whoever removed the folder in between left us with a lock on a file without a name.
+    // If it was removed in between, the lock is on a file without a name.
     let same = |dir: &Dir, name: &OsStr, file: BorrowedFd<'_>| {
         let open = fstat(file).map(|stat| Identity::of(&stat).inode);
         dir.inode(name).is_ok_and(|named| open.ok() == named)
@@ -281,14 +280,14 @@ fn try_lock(outside: &Dir, name: &OsStr) -> Result<Tried, ItemError> {
     if !same(outside, name, inside.as_fd()) || !same(&inside, OsStr::new(LOCK), lock.as_fd()) {
         return Ok(Tried::Changed);
     }
-    let database = database_of(path).ok_or_else(|| refused(path, "it has another name than ours"))?;
+    let database = database_of(path).ok_or_else(|| refused(path, "its name is not a work folder's"))?;
     let last = |path: PathBuf| path.file_name().unwrap_or_default().to_owned();
     let (kept, database) = (last(kept_of(&database)), last(database));
     let outside = outside.try_clone().map_err(|error| failed(&error))?;
     Ok(Tried::Got(Folder { outside, inside, name: name.to_owned(), database, kept, lock }))
 }
 
-/// Whose the folder is, and what to do.
+/// The owner of the folder, and what to do.
 fn of_another(uid: u32) -> String {
     match uid {
         0 => {
@@ -300,7 +299,7 @@ fn of_another(uid: u32) -> String {
     }
 }
 
-/// Whether the folder has our marker, or nothing yet but what we make before it.
+/// Whether the folder has the marker, or only what is made before it.
 fn is_ours(inside: &Dir) -> io::Result<bool> {
     let marker = OsStr::new(MARKER);
     if inside.stat(marker)?.is_some_and(|found| FileType::from_raw_mode(found.st_mode).is_file()) {
@@ -318,7 +317,7 @@ fn start_time(pid: u32) -> Option<u64> {
     rest.split_whitespace().nth(19)?.parse().ok()
 }
 
-/// A file for trying things out, gone when dropped.
+/// A file for tests of the file system, removed when dropped.
 #[derive(Debug)]
 pub struct Probe<'a> {
     /// The file.
@@ -339,7 +338,7 @@ impl<'a> Probe<'a> {
 
 impl Drop for Probe<'_> {
     fn drop(&mut self) {
-        // What stays goes with the folder.
+        // A file that stays is removed with the folder.
         let _ = self.inside.remove(OsStr::new(PROBE));
     }
 }
@@ -357,8 +356,8 @@ mod tests {
         let folder = Folder::acquire(&path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o700);
         // A lock of flock(2) belongs to the open file, so that a second one meets it in one process too.
-        assert!(Folder::acquire(&path).unwrap_err().to_string().contains("at work"));
-        assert!(Folder::take_over(&path).unwrap_err().to_string().contains("at work"));
+        assert!(Folder::acquire(&path).unwrap_err().to_string().contains("works there"));
+        assert!(Folder::take_over(&path).unwrap_err().to_string().contains("works there"));
         drop(folder);
         assert!(path.join(LOCK).exists(), "as a kill leaves it");
         let folder = Folder::take_over(&path).unwrap().unwrap();

@@ -1,6 +1,6 @@
-//! A seeded list of databases of uneven sizes, as a work list has them: for studies and for tests.
+//! A seeded list of databases of uneven sizes, as in a work list: for studies and for tests.
 //!
-//! Sizes are log-normal. That the sizes of files are so is old knowledge (Downey, "The structural cause of
+//! Sizes are log-normal, as is known of the sizes of files (Downey, "The structural cause of
 //! file size distributions", MASCOTS 2001; Douceur and Bolosky, "A Large-Scale Study of File-System
 //! Contents", SIGMETRICS 1999). For the databases of one installation there are no published figures: the
 //! width [`SIGMA`] is an assumption, narrower than that of files of all kinds.
@@ -11,14 +11,14 @@ use rand_chacha::ChaCha8Rng;
 use rusqlite::{Connection, params};
 use std::path::{Path, PathBuf};
 
-/// Standard deviation of the logarithm of a size. With 1.0 the largest of 40 has, in the middle of many
-/// lists, eight times the median and an eighth of all bytes.
+/// Standard deviation of the logarithm of a size. With 1.0 the largest of 40 typically has
+/// eight times the median and an eighth of all bytes.
 pub const SIGMA: f64 = 1.0;
 
-/// Whose databases.
+/// Engine of the databases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
-    /// One file with the engine in this program.
+    /// One file made by the engine in this program.
     Sqlite,
     /// By Firebird's own programs, embedded.
     Firebird,
@@ -38,7 +38,7 @@ impl GenerateError {
     }
 }
 
-/// Sizes in bytes of so many databases that have so many bytes in all, in random order.
+/// Sizes in bytes of `count` databases with `total_bytes` together, in random order.
 pub fn plan(count: usize, total_bytes: u64, seed: u64) -> Vec<u64> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let weights: Vec<f64> = (0..count).map(|_| (SIGMA * normal(&mut random)).exp()).collect();
@@ -60,12 +60,12 @@ fn normal(random: &mut ChaCha8Rng) -> f64 {
     (-2.0 * first.ln()).sqrt() * (std::f64::consts::TAU * second).cos()
 }
 
-/// Makes one database of each size in the folder, which must be there, and gives their paths in the same
-/// order. A database has one table with an index, of at least so many bytes; an empty one of Firebird has
-/// about a megabyte. The rows depend on nothing but the seed.
+/// Makes one database of each size in the folder, which must exist, and returns their paths in the same
+/// order. A database has one table with an index, of at least that many bytes; an empty one of Firebird has
+/// about a megabyte. The rows depend only on the seed.
 ///
 /// # Errors
-/// A database cannot be made, or its name is taken; those before it are there.
+/// A database cannot be made, or its name is taken; those before it exist.
 pub fn make(engine: Engine, folder: &Path, sizes: &[u64], seed: u64) -> Result<Vec<PathBuf>, GenerateError> {
     let width = sizes.len().to_string().len();
     let ending = match engine {
@@ -92,13 +92,13 @@ pub fn make(engine: Engine, folder: &Path, sizes: &[u64], seed: u64) -> Result<V
     sizes.iter().enumerate().map(one).collect()
 }
 
-/// Bytes that a row takes with its place in the index, about; only how many are inserted at a time hangs
+/// Estimated bytes of a row with its index entry; only the number of rows that are inserted at a time depends
 /// on it.
 const ROW_BYTES: u64 = 150;
 
 fn fill_sqlite(path: &Path, size_bytes: u64, random: &mut ChaCha8Rng) -> rusqlite::Result<()> {
     let connection = Connection::open(path)?;
-    // What is half made after a crash is made anew.
+    // A half-made database after a crash is made again.
     connection.execute_batch(
         "pragma synchronous = off; pragma journal_mode = memory;
          create table items (id integer primary key, name text not null, note text, amount real, day integer);

@@ -1,12 +1,12 @@
-//! Whose ground a database stands on: who could rename a folder on the way to it while root is at work.
+//! The users who could rename a folder on the way to a database while root works on it.
 //!
-//! Engines take paths, and whoever may write a folder may put another one in its place between two calls
-//! (`rename(2)`, `RENAME_EXCHANGE`). For root that would be another's way to every file, so it is decided
-//! before anything is done: on ground of root's alone root works itself, on a user's own ground with that
-//! user's rights, and nowhere else.
+//! Engines take paths, and any user who may write a folder may replace another one in it between two calls
+//! (`rename(2)`, `RENAME_EXCHANGE`). For root that would give another user access to every file, so it is decided
+//! before anything is done: if all folders are root's, root works itself, if they are a user's, it works with that
+//! user's rights, and otherwise not at all.
 //!
-//! A sticky folder (`chmod(1)`) is no danger on the way where the next name in it belongs to root or that
-//! user: only its owner and the folder's may rename it. The database's own folder may not be one for root,
+//! A sticky folder (`chmod(1)`) is safe on the way if the next name in it belongs to root or that
+//! user: only its owner and the folder's may rename it. The database's own folder may not be sticky for root,
 //! since others could make files there that SQLite finds by their names.
 
 use crate::error::ItemError;
@@ -19,16 +19,16 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use threadwise_process::users::{self, Account};
 
-/// Who is to work on a database.
+/// Who works on a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ground {
     /// This process.
     Ours,
-    /// A process of this user, whose the database and its folder are.
+    /// A process of this user, who owns the database and its folder.
     Owner(Account),
 }
 
-/// Group of a file that nobody's process is to have; the kernel's `overflowgid`.
+/// Group of a file that no process may have; the kernel's `overflowgid`.
 const NO_GROUP: u32 = 65_534;
 
 /// One folder on the way, or the file.
@@ -40,7 +40,7 @@ struct Owned {
     mode: u32,
 }
 
-/// Decides who is to work on a database, whose path is absolute and without links; its name may be gone.
+/// Decides who works on a database, whose path is absolute and without links; its name may not exist.
 ///
 /// # Errors
 /// [`ItemError::Skip`]: this is root, and another user could swap folders on the way.
@@ -49,11 +49,11 @@ pub fn of(database: &Path) -> Result<Ground, ItemError> {
         return Ok(Ground::Ours);
     }
     let (folders, file) = way(database)
-        .map_err(|error| ItemError::skip(format!("the folders on the way cannot be looked at: {error}")))?;
+        .map_err(|error| ItemError::skip(format!("cannot inspect the folders on the way: {error}")))?;
     judge(&folders, file.as_ref(), users::account).map_err(ItemError::Skip)
 }
 
-/// All folders from `/` on, and what has the database's name, by descriptors: none of them is a link.
+/// All folders from `/` on, and the database, by descriptors: none of them is a link.
 fn way(database: &Path) -> io::Result<(Vec<Owned>, Option<Owned>)> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let owned = |path: &Path, stat: &Stat| Owned {
@@ -69,7 +69,7 @@ fn way(database: &Path) -> io::Result<(Vec<Owned>, Option<Owned>)> {
         let name = match part {
             Component::RootDir => continue,
             Component::Normal(name) => name,
-            _ => return Err(io::Error::other("the path is not absolute, or not without dots")),
+            _ => return Err(io::Error::other("the path is not absolute, or has dots")),
         };
         folder = openat(&folder, name, flags, Mode::empty())?;
         path.push(name);
@@ -82,40 +82,40 @@ fn way(database: &Path) -> io::Result<(Vec<Owned>, Option<Owned>)> {
     }
 }
 
-/// Most links that a path may go through, as the kernel's own (`path_resolution(7)`).
+/// Most links in a path, as the kernel's limit (`path_resolution(7)`).
 const MOST_LINKS: u32 = 40;
 
-/// The file that a path leads to, without links; and for root why it may not work there, where another user than the one
-/// as whom it would work could lead the path elsewhere by a link.
+/// The file of a path, without links; and for root why it may not work there, if a user other than its owner
+/// could lead the path elsewhere by a link.
 ///
 /// # Errors
-/// The path leads nowhere.
+/// The path leads to no file.
 pub fn follow(path: &Path) -> io::Result<(PathBuf, Option<String>)> {
     led_to(path, None)
 }
 
-/// As [`follow`], for a path that leads to the folder of the given database.
+/// As [`follow`], for a path to the folder of the given database.
 ///
 /// # Errors
-/// The path leads nowhere.
+/// The path leads to no folder.
 pub fn led_to(path: &Path, database: Option<&Path>) -> io::Result<(PathBuf, Option<String>)> {
     let found = fs::canonicalize(path)?;
     if !rustix::process::geteuid().is_root() {
         return Ok((found, None));
     }
-    // What this walk found is what is worked on: a link that is swapped meanwhile leads nobody elsewhere.
+    // The result of this walk is what is worked on: a link that is swapped meanwhile has no effect.
     let (found, decisive) = walk(path)?;
     let database = database.unwrap_or(&found);
     let why = match of(database) {
-        // It is said where it is worked on.
+        // Reported when it is worked on.
         Err(_) => None,
         Ok(ground) => refuse_link(&decisive, &ground, database),
     };
     Ok((found, why))
 }
 
-/// The end of a path, and the folders that decide it, each with what was followed in it: those up to the last link.
-/// Behind it there is none, and [`of`] judges.
+/// The end of a path, and the folders that decide it, each with the links followed in it: those up to the last link.
+/// After it there is none, and [`of`] judges.
 fn walk(path: &Path) -> io::Result<(PathBuf, Vec<(Owned, Owned)>)> {
     let mut rest: VecDeque<OsString> =
         std::path::absolute(path)?.components().map(|part| part.as_os_str().to_owned()).collect();
@@ -152,7 +152,7 @@ fn owned_at(path: &Path) -> io::Result<Owned> {
     Ok(Owned { path: path.to_owned(), uid: stat.st_uid, gid: stat.st_gid, mode: stat.st_mode })
 }
 
-/// Why a file may not be worked on that a path leads to by links in these folders.
+/// Why a file may not be worked on whose path follows links in these folders.
 fn refuse_link(decisive: &[(Owned, Owned)], ground: &Ground, found: &Path) -> Option<String> {
     let owner = match ground {
         Ground::Ours => None,
@@ -160,7 +160,7 @@ fn refuse_link(decisive: &[(Owned, Owned)], ground: &Ground, found: &Path) -> Op
     };
     let what = decisive.iter().find_map(|(folder, next)| swappable(folder, Some(next), owner))?;
     Some(format!(
-        "its path leads by a link to {}, and {what}: give the path of that file itself if it is the one (docs/RELOAD.md, \
+        "its path leads by a link to {}, and {what}: use the path of that file itself if it is the right one (docs/RELOAD.md, \
          Root)",
         found.display()
     ))
@@ -180,7 +180,7 @@ fn judge(
     };
     let unsafe_ = |what: String| {
         let who = file.map_or(user, |file| file.uid);
-        format!("root would not be safe at it: {what}; {} (docs/RELOAD.md, Root)", advice(who))
+        format!("root cannot work on it safely: {what}; {} (docs/RELOAD.md, Root)", advice(who))
     };
     let file_uid = file.map_or(user, |file| file.uid);
     if user != 0 && file_uid != user {
@@ -192,34 +192,34 @@ fn judge(
         swappable(one, Some(next), owner.as_ref()).map_or(Ok(()), |what| Err(unsafe_(what)))?;
     }
     match owner {
-        // What the owner lets others do in the folder is between them: root's rights are not in it.
+        // What the owner lets others do in the folder is their matter: root's rights are not involved.
         Some(owner) => Ok(Ground::Owner(owner)),
         None => swappable(folder, None, None).map_or(Ok(Ground::Ours), |what| Err(unsafe_(what))),
     }
 }
 
-/// Who but root and the owner could give a name in a folder to another file, in words; `None` for nobody.
+/// Who except root and the owner could give a name in a folder to another file, as text; `None` if none could.
 fn swappable(folder: &Owned, next: Option<&Owned>, owner: Option<&Account>) -> Option<String> {
     let is_trusted = |uid: u32| uid == 0 || owner.is_some_and(|owner| owner.uid == uid);
     let path = folder.path.display();
     if !is_trusted(folder.uid) {
-        return Some(format!("user {} could swap what is in {path}, which is theirs", folder.uid));
+        return Some(format!("user {} owns {path} and could swap files in it", folder.uid));
     }
     if folder.mode & 0o1000 != 0 && next.is_some_and(|next| is_trusted(next.uid)) {
         return None;
     }
     if folder.mode & 0o002 != 0 {
-        return Some(format!("everybody could swap what is in {path}"));
+        return Some(format!("every user could swap files in {path}"));
     }
-    // With an access control list these bits are its mask (`acl(5)`), so that no entry of it has more.
+    // With an access control list these bits are its mask (`acl(5)`), so no entry of it has more.
     let is_own_group = owner.is_some_and(|owner| owner.gid == folder.gid);
     match folder.mode & 0o020 != 0 && !is_own_group {
-        true => Some(format!("group {} could swap what is in {path}", folder.gid)),
+        true => Some(format!("group {} could swap files in {path}", folder.gid)),
         false => None,
     }
 }
 
-/// A user that passwd(5) does not have, as of containers: with the file's group, unless that is root's.
+/// A user that is not in passwd(5), as in containers: with the file's group, unless that is root's.
 fn without_account(uid: u32, file: Option<&Owned>, folder: &Owned) -> Account {
     let gid = file.unwrap_or(folder).gid;
     Account { uid, gid: if gid == 0 { NO_GROUP } else { gid }, groups: Vec::new() }
@@ -250,11 +250,11 @@ mod tests {
             assert_eq!(judged([root, (0, 0o1777), (0, 0o700), file]), Ok(Ground::Ours), "root's in /tmp");
         }
         for (folders, what) in [
-            ([root, (1000, 0o755), root], "user 1000 could swap what is in /a,"),
-            ([root, (0, 0o777), root], "everybody could swap what is in /a;"),
-            ([root, (0, 0o775), root], "group 0 could swap what is in /a;"),
-            ([root, root, (0, 0o1777)], "everybody could swap what is in /a/b;"),
-            ([(0, 0o1775), (0, 0o775), root], "group 0 could swap what is in /a;"),
+            ([root, (1000, 0o755), root], "user 1000 owns /a and could swap files in it"),
+            ([root, (0, 0o777), root], "every user could swap files in /a;"),
+            ([root, (0, 0o775), root], "group 0 could swap files in /a;"),
+            ([root, root, (0, 0o1777)], "every user could swap files in /a/b;"),
+            ([(0, 0o1775), (0, 0o775), root], "group 0 could swap files in /a;"),
         ] {
             let [one, two, three] = folders;
             let why = judged([one, two, three, (0, 0o600)]).unwrap_err();
@@ -274,9 +274,9 @@ mod tests {
         assert_eq!(judged([root, (0, 0o1777), (1000, 0o700), file]), owner, "theirs in /tmp");
         for (folders, what) in [
             ([root, root, (2000, 0o700)], "belongs to user 1000 and its folder to user 2000"),
-            ([root, (2000, 0o755), (1000, 0o700)], "user 2000 could swap what is in /a,"),
-            ([root, (0, 0o775), (1000, 0o700)], "group 0 could swap what is in /a;"),
-            ([(0, 0o777), root, (1000, 0o700)], "everybody could swap what is in /;"),
+            ([root, (2000, 0o755), (1000, 0o700)], "user 2000 owns /a and could swap files in it"),
+            ([root, (0, 0o775), (1000, 0o700)], "group 0 could swap files in /a;"),
+            ([(0, 0o777), root, (1000, 0o700)], "every user could swap files in /;"),
         ] {
             let [one, two, three] = folders;
             let why = judged([one, two, three, file]).unwrap_err();

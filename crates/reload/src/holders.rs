@@ -1,8 +1,8 @@
-//! Which other processes have a file open: by `/proc/PID/fd`.
+//! Finding the other processes that have a file open, by `/proc/PID/fd`.
 //!
 //! Source: `proc_pid_fd(5)`. A link's text is read first, since following it to a file on a dead network
-//! file system would hang; only names that begin like the file's are followed. Processes of other users
-//! can only be seen by root (`PTRACE_MODE_READ_FSCREDS`).
+//! file system would hang; only names that begin like the file's are followed. Only root can see processes
+//! of other users (`PTRACE_MODE_READ_FSCREDS`).
 
 use crate::apart::root;
 use crate::error::ItemError;
@@ -17,25 +17,25 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Time between two looks.
+/// Time between two checks.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
-/// Processes other than this one that have the file open, as far as this user can see. `name`: the last
+/// Processes other than this one that have the file open, as far as visible. `name`: the last
 /// part of the path that it was opened by.
 pub fn others(inode: Inode, name: &Path) -> Vec<Holder> {
     seen(inode, name).unwrap_or_default()
 }
 
-/// As [`others`], but an answer that is no answer is an error: without a free descriptor nobody is seen.
+/// As [`others`], but a failure to read is an error: without a free descriptor none would be found.
 fn seen(inode: Inode, name: &Path) -> io::Result<Vec<Holder>> {
     let Some(name) = name.file_name() else { return Ok(Vec::new()) };
     root::ask_root(inode, name).unwrap_or_else(|| seen_besides(inode, name, std::process::id()))
 }
 
-/// Processes other than this one and `besides` that have a file open, whose name begins like this one.
+/// Processes other than this one and `besides` that have a file open whose name begins like this one.
 ///
 /// # Errors
-/// Nobody can be seen.
+/// No process can be seen.
 pub(crate) fn seen_besides(inode: Inode, name: &OsStr, besides: u32) -> io::Result<Vec<Holder>> {
     let left_out = [std::process::id(), besides];
     let mut holders = Vec::new();
@@ -50,7 +50,7 @@ pub(crate) fn seen_besides(inode: Inode, name: &OsStr, besides: u32) -> io::Resu
     Ok(holders)
 }
 
-/// Whether the processes of all users are seen: by root, or where root looks for us.
+/// Whether the processes of all users are seen: as root, or with root's help.
 pub fn sees_all() -> bool {
     rustix::process::geteuid().is_root() || root::has_root()
 }
@@ -70,7 +70,7 @@ fn has_open(pid: u32, inode: Inode, name: &[u8]) -> io::Result<bool> {
     }))
 }
 
-/// Whether an error says something about us and not about the process that was looked at.
+/// Whether an error concerns this process and not the one that was inspected.
 fn is_ours(error: &io::Error) -> bool {
     let ours = [Errno::MFILE, Errno::NFILE, Errno::NOMEM];
     Errno::from_io_error(error).is_some_and(|error| ours.contains(&error))
@@ -79,7 +79,7 @@ fn is_ours(error: &io::Error) -> bool {
 /// Waits until no other process has the file open.
 ///
 /// # Errors
-/// [`ItemError::Skip`] with who has it open when the time is over; [`ItemError::Stopped`].
+/// [`ItemError::Skip`] with the process that has it open at the timeout; [`ItemError::Stopped`].
 pub fn wait_until_alone(
     inode: Inode,
     name: &Path,
@@ -88,7 +88,7 @@ pub fn wait_until_alone(
 ) -> Result<(), ItemError> {
     loop {
         let found = seen(inode, name)
-            .map_err(|error| ItemError::skip(format!("cannot see in /proc who has it open: {error}")))?;
+            .map_err(|error| ItemError::skip(format!("cannot find in /proc who has it open: {error}")))?;
         let Some(first) = found.first() else { return Ok(()) };
         if stopped() {
             return Err(ItemError::Stopped);
@@ -99,7 +99,7 @@ pub fn wait_until_alone(
                 number => format!(" and {} more", number - 1),
             };
             return Err(ItemError::skip(format!(
-                "in use: {first}{more} has it open; end what uses it, or give a longer --wait"
+                "in use: {first}{more} has it open; end what uses it, or use a longer --wait"
             )));
         }
         std::thread::sleep(BETWEEN_LOOKS);

@@ -1,6 +1,6 @@
-//! Which file a name leads to, and whether anybody wrote to it: by `stat(2)` alone.
+//! The file of a name, and whether it was written to: only by `stat(2)`.
 //!
-//! A database that is held is looked at by its path, never opened and closed: the locks of `fcntl(2)`
+//! A held database is inspected by its path, never opened and closed: the locks of `fcntl(2)`
 //! that SQLite uses are lost when *any* descriptor of the file is closed in the process.
 
 use rustix::fs::{AtFlags, CWD, Stat, statat};
@@ -9,12 +9,12 @@ use std::io;
 use std::path::Path;
 use std::str::FromStr;
 
-/// A file on its file system: no name, and nothing of its contents.
+/// A file on its file system, without name and contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Inode {
     /// Device number.
     pub dev: u64,
-    /// Number on it.
+    /// Inode number.
     pub ino: u64,
 }
 
@@ -30,7 +30,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// What `stat` said.
+    /// Result of `stat`.
     pub fn of(stat: &Stat) -> Self {
         Self {
             inode: Inode { dev: stat.st_dev, ino: stat.st_ino },
@@ -66,12 +66,12 @@ impl FromStr for Inode {
 /// `lstat(2)`.
 ///
 /// # Errors
-/// The name is not there or cannot be reached.
+/// The name does not exist or cannot be reached.
 pub fn stat(path: &Path) -> io::Result<Stat> {
     Ok(statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
-/// The folder that a file lies in.
+/// The folder of a file.
 pub fn parent(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new("/"))
 }

@@ -1,4 +1,4 @@
-//! One file's way: refuse, hold, copy, check, link, seal, swap, release, clear; and back from every step.
+//! One file: refuse, hold, copy, check, link, seal, swap, release, clear; and the way back from every step.
 
 use crate::apart;
 use crate::driver::{Driver, Held, Work};
@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Reloads one file. Whatever happens, a database is under its name afterwards.
+/// Reloads one file. In any case, a database is under its name afterwards.
 pub fn reload(path: &Path, driver: &dyn Driver, options: &ItemOptions, on_stage: &dyn Fn(Stage)) -> Report {
     let begun = Instant::now();
     let mut report = Report::of(path, Outcome::Done);
@@ -50,7 +50,7 @@ impl Way<'_> {
         }
     }
 
-    /// Everything up to the moment at which the user's file could be touched, and what comes after it.
+    /// Everything up to the first possible change of the user's file, and the rest.
     fn prepare(&self, path: &Path, report: &mut Report) -> Result<(), ItemError> {
         (self.on_stage)(Stage::Hold);
         let database = refuse::resolve(path)?;
@@ -67,7 +67,7 @@ impl Way<'_> {
         }
         match (folder.remove(), ended) {
             (Ok(()), ended) => ended.and_then(|()| self.after(Step::Removed, &database)),
-            // The state may still be there, and a recovery then removes the rest.
+            // The state may still exist, and a recovery then removes the rest.
             (Err(error), Ok(())) => {
                 report.warnings.push(error.to_string());
                 report.left_behind = true;
@@ -79,7 +79,7 @@ impl Way<'_> {
 
     fn begin(&self, database: &Path, folder: &Folder, report: &mut Report) -> Result<(), ItemError> {
         if StateFile::open(folder.inside())?.is_some() {
-            return Err(ItemError::LeftBehind("another run was killed at it just now".to_owned()));
+            return Err(ItemError::LeftBehind("another run was just killed during it".to_owned()));
         }
         refuse::beside(database, folder, report.bytes_before)?;
         self.after(Step::Folder, database)?;
@@ -153,11 +153,11 @@ impl Way<'_> {
         self.after(Step::Linked, &reload.database)?;
         held.seal(reload)?;
         self.after(Step::Sealed, &reload.database)?;
-        // Since the last look there were several syncs. What gets the name after this one is not lost, but
+        // Since the last check there were several syncs. A file that gets the name after this one is not lost, but
         // ends in the work folder.
         if folder.inode(Place::Database)? != Some(original.inode) {
             return Err(ItemError::failed(format!(
-                "another process gave the name to another file, which was left; the original is {}",
+                "another process gave the name to another file, which is unchanged; the original is {}",
                 folder::kept_of(&reload.database).display()
             )));
         }
@@ -170,7 +170,7 @@ impl Way<'_> {
         })
     }
 
-    /// What comes after the swap: nothing of it may end with the original back under its name.
+    /// The steps after the swap: none of them may end with the original under its name again.
     fn finish(
         &self,
         held: Box<dyn Held>,
@@ -197,7 +197,7 @@ impl Way<'_> {
             let reason = format!("{error}; the original is {}", kept.display());
             ItemError::Failed(reason)
         };
-        // The work folder stays, with what is in it.
+        // The work folder stays, with its contents.
         cleared
             .map_err(|error| ItemError::LeftBehind(format!("{error}; the original is {}", kept.display())))?;
         reopened.map_err(to_original)?;
@@ -214,10 +214,10 @@ impl Way<'_> {
 
 fn identity(path: &Path) -> Result<Identity, ItemError> {
     Identity::at(path)
-        .map_err(|error| ItemError::failed(format!("cannot look at {}: {error}", path.display())))
+        .map_err(|error| ItemError::failed(format!("cannot inspect {}: {error}", path.display())))
 }
 
-/// Gives the new file what the old one has beside its contents, makes it durable, and says which it is.
+/// Gives the new file the old one's metadata, makes it durable, and returns its identity.
 fn dress(reload: &Work, folder: &Folder) -> Result<Identity, ItemError> {
     let refused = |error: &dyn std::fmt::Display| ItemError::failed(format!("the new file: {error}"));
     let metadata = Metadata::of(&reload.database).map_err(|error| refused(&error))?;
@@ -230,7 +230,7 @@ fn dress(reload: &Work, folder: &Folder) -> Result<Identity, ItemError> {
     Ok(Identity::of(&given))
 }
 
-/// Nobody replaced the original, linked it or wrote to it.
+/// Checks that no process replaced the original, linked it or wrote to it.
 fn unchanged(reload: &Work, original: Identity, copying_writes: bool) -> Result<(), ItemError> {
     let found = stat(&reload.database).map_err(|error| ItemError::failed(format!("it is gone: {error}")))?;
     let now = Identity::of(&found);

@@ -1,8 +1,8 @@
-//! Backup, restore, check and swap of many database files by several jobs at once, so that no file and
-//! no committed row is ever lost: killed at any moment, with writers trying all the while.
+//! Backup, restore, check and swap of many database files by several jobs at once, without losing a file or
+//! a committed row: if killed at any moment, with writers active all the time.
 //!
-//! `driver` says what an engine has to be able to do; `sqlite` and `firebird` do it. Everything else
-//! knows no engine.
+//! `driver` defines what an engine must provide; `sqlite` and `firebird` implement it. Everything else
+//! is independent of the engine.
 
 pub mod apart;
 pub mod dir;

@@ -17,24 +17,24 @@ use std::path::{Path, PathBuf};
 
 /// Longest list or log that is read: far above what lists of files need.
 const MAX_TEXT_BYTES: u64 = 64 << 20;
-/// What some editors begin a file with: U+FEFF in UTF-8.
+/// The byte order mark that some editors write: U+FEFF in UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// One file of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// As it was given.
+    /// The given path.
     pub path: PathBuf,
     /// Without links.
     pub database: PathBuf,
-    /// Why it is left alone: another user's link leads to it.
+    /// Why it is left alone: it is reached by another user's link.
     pub refusal: Option<String>,
     /// Size when the list was read.
     pub size_bytes: u64,
 }
 
 impl Entry {
-    /// Whether it may be worked on, as far as its path says.
+    /// Whether its path permits working on it.
     ///
     /// # Errors
     /// [`ItemError::Skip`] with the reason.
@@ -42,7 +42,7 @@ impl Entry {
         self.refusal.as_ref().map_or(Ok(()), |why| Err(ItemError::skip(why)))
     }
 
-    /// The file that is changed, where the path as given leads to it by a link.
+    /// The file that is changed, if the given path leads to it by a link.
     pub fn behind_link(&self) -> Option<&Path> {
         let given = std::path::absolute(&self.path).ok()?;
         let is_same = match (given.parent().map(fs::canonicalize), given.file_name()) {
@@ -53,15 +53,15 @@ impl Entry {
     }
 }
 
-/// The order in which files are begun.
+/// The order in which files are started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
     /// As given.
     Given,
-    /// The largest first, so that none of them is begun last and runs alone.
+    /// The largest first, so that none of them starts last and runs alone.
     #[default]
     Largest,
-    /// Drawn.
+    /// Random.
     Shuffled,
 }
 
@@ -70,7 +70,7 @@ pub enum Order {
 /// in it once.
 ///
 /// # Errors
-/// A path that leads nowhere, or a list that cannot be read.
+/// A path without a file, or a list that cannot be read.
 pub fn read(given: &[PathBuf]) -> Result<Vec<Entry>, ReloadError> {
     let mut seen = HashSet::new();
     let mut entries = Vec::new();
@@ -85,7 +85,7 @@ pub fn read(given: &[PathBuf]) -> Result<Vec<Entry>, ReloadError> {
     Ok(entries)
 }
 
-/// The paths as given, those of lists in their place.
+/// The given paths, with lists replaced by their contents.
 ///
 /// # Errors
 /// A list that cannot be read.
@@ -115,13 +115,13 @@ fn lines(list: &Path) -> Result<Vec<PathBuf>, ReloadError> {
     }
 }
 
-/// Opens a regular file, and nothing else: a pipe would wait for ever, and `/dev/zero` has no end. Looked at
-/// before, since opening some devices does something, and after, since the name may have changed.
+/// Opens only a regular file: a pipe would block for ever, and `/dev/zero` has no end. Checked
+/// before, since opening some devices has an effect, and after, since the name may have changed.
 ///
 /// # Errors
-/// Those of `open(2)`, or it is no regular file.
+/// Those of `open(2)`, or it is not a regular file.
 pub(crate) fn regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    let refused = || io::Error::other("is no regular file");
+    let refused = || io::Error::other("is not a regular file");
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         return Err(refused());
     }
@@ -133,7 +133,7 @@ pub(crate) fn regular(options: &mut OpenOptions, path: &Path) -> io::Result<File
     }
 }
 
-/// All of a text, up to a bound.
+/// A whole text, up to a limit.
 ///
 /// # Errors
 /// Those of `read(2)`, or it is longer.
@@ -146,12 +146,12 @@ pub(crate) fn whole(file: &mut File) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Indices of the entries in the order in which they are begun.
+/// Indices of the entries in the order in which they are started.
 pub fn ordered(entries: &[Entry], order: Order, seed: u64) -> Vec<usize> {
     let mut indices: Vec<usize> = (0..entries.len()).collect();
     match order {
         Order::Given => {}
-        // Stable: equal sizes stay as given.
+        // Stable: equal sizes keep their order.
         Order::Largest => indices.sort_by_key(|index| std::cmp::Reverse(entries[*index].size_bytes)),
         Order::Shuffled => indices.shuffle(&mut ChaCha8Rng::seed_from_u64(seed)),
     }
@@ -199,7 +199,7 @@ mod tests {
         let fifo = rustix::fs::FileType::Fifo;
         rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), fifo, rustix::fs::Mode::RWXU, 0).unwrap();
         for path in [at("pipe"), "/dev/zero".into(), "/dev/null".into(), folder.path().to_owned()] {
-            assert!(refused(&path).contains("is no regular file"), "{path:?}");
+            assert!(refused(&path).contains("is not a regular file"), "{path:?}");
         }
         for text in ["", "\n\r\n", "\u{feff}"] {
             fs::write(at("list"), text).unwrap();

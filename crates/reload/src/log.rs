@@ -1,8 +1,8 @@
-//! The log of finished files: a repeated command with the same log leaves out what is done.
+//! The log of finished files: a repeated command with the same log skips them.
 //!
-//! One line a file, appended and durable before the next file is begun by that job; a line that a kill
-//! left half-written counts for nothing. A line says with what engine and page size the file was made: with
-//! others it is not done.
+//! One line a file, appended and durable before that job starts the next file; a line that a kill
+//! left half-written is ignored. A line names the engine and page size with which the file was made: with
+//! others it does not count as done.
 
 use crate::error::ReloadError;
 use crate::escape::{escaped, unescaped};
@@ -22,13 +22,12 @@ const FIRST_LINE: &str = "threadwise reload log 1";
 #[derive(Debug)]
 pub struct Log {
     file: File,
-    /// How this run makes files, in one word.
+    /// Engine and options of this run, in one word.
     made: String,
     done: HashMap<PathBuf, (String, Seen)>,
 }
 
-/// What tells a file that nobody wrote to since from others. Device numbers are not in it: they change
-/// with a restart.
+/// Identifies a file in its present version. Device numbers are left out: they change with a reboot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Seen {
     ino: u64,
@@ -40,18 +39,18 @@ impl Log {
     /// Opens a log, or makes a new one. `made` is one word: engine and options of this run.
     ///
     /// # Errors
-    /// It is no log of ours, no regular file, or cannot be read or written.
+    /// It is not a log of threadwise, not a regular file, or cannot be read or written.
     pub fn open(path: &Path, made: String) -> Result<Self, ReloadError> {
         let refused =
             |why: &dyn std::fmt::Display| ReloadError::Log { path: path.to_owned(), why: why.to_string() };
         let mut file = regular(OpenOptions::new().read(true).append(true).create(true), path)
             .map_err(|error| refused(&error))?;
         let text = whole(&mut file).map_err(|error| refused(&error))?;
-        let text = String::from_utf8(text).map_err(|_| refused(&"it is no log of threadwise reload"))?;
+        let text = String::from_utf8(text).map_err(|_| refused(&"it is not a log of threadwise reload"))?;
         if text.is_empty() {
             writeln!(file, "{FIRST_LINE}").map_err(|error| refused(&error))?;
         } else if text.lines().next() != Some(FIRST_LINE) {
-            return Err(refused(&"it is no log of threadwise reload"));
+            return Err(refused(&"it is not a log of threadwise reload"));
         } else if !text.ends_with('\n') {
             writeln!(file).map_err(|error| refused(&error))?;
         }
@@ -59,12 +58,12 @@ impl Log {
         Ok(Self { file, made, done: text.lines().skip(1).filter_map(parse).collect() })
     }
 
-    /// Whether the file was finished in this run's way and nobody wrote to it since.
+    /// Whether the file was finished with this run's engine and options and not written to since.
     pub fn is_done(&self, database: &Path, now: Identity) -> bool {
         self.done.get(database).is_some_and(|(made, seen)| *made == self.made && *seen == Seen::of(now))
     }
 
-    /// Writes down that a file is finished, and as what.
+    /// Records that a file is finished, with its identity.
     ///
     /// # Errors
     /// It cannot be written durably.
@@ -148,7 +147,7 @@ mod tests {
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, fifo, rustix::fs::Mode::RWXU, 0).unwrap();
         for path in [pipe.as_path(), Path::new("/dev/zero"), Path::new("/dev/full"), Path::new("/dev/null")] {
             let error = Log::open(path, made()).unwrap_err().to_string();
-            assert!(error.contains("is no regular file"), "{error}");
+            assert!(error.contains("is not a regular file"), "{error}");
         }
     }
 }

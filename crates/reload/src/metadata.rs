@@ -1,5 +1,5 @@
-//! Owner, group, mode and extended attributes (POSIX ACLs and security labels are such) of one file
-//! given to another, and read back.
+//! Copying owner, group, mode and extended attributes (including POSIX ACLs and security labels) of one file
+//! to another, and reading them back.
 //!
 //! Source: `xattr(7)`; `acl(5)` (the mode's group bits are the ACL's mask, so the mode is set last);
 //! `chown(2)` (it clears the set-user-ID bits, one more reason for that order).
@@ -16,7 +16,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// What goes with a file beside its contents.
+/// Metadata of a file beside its contents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Metadata {
     uid: u32,
@@ -44,59 +44,59 @@ impl Metadata {
         Ok(Self { uid: found.st_uid, gid: found.st_gid, mode: found.st_mode & 0o7777, attributes })
     }
 
-    /// The first attribute that only root sees (`trusted.` of `xattr(7)`), which nobody else can carry over.
+    /// The first attribute that only root sees (`trusted.` of `xattr(7)`), which other users cannot copy.
     pub fn roots_own(&self) -> Option<String> {
         self.attributes.keys().find(|name| name.to_bytes().starts_with(b"trusted.")).map(|name| shown(name))
     }
 
-    /// Gives it to an open file and reads it back.
+    /// Sets it on an open file and reads it back.
     ///
     /// # Errors
-    /// What could not be given, in one line.
+    /// What could not be set, in one line.
     pub fn give(&self, file: &File) -> Result<(), String> {
-        let old = Self::of_file(file).map_err(|error| format!("its attributes cannot be read: {error}"))?;
+        let old = Self::of_file(file).map_err(|error| format!("cannot read its attributes: {error}"))?;
         if (old.uid, old.gid) != (self.uid, self.gid) {
             fchown(file, Some(Uid::from_raw(self.uid)), Some(Gid::from_raw(self.gid)))
-                .map_err(|error| format!("owner {}:{} cannot be given: {error}", self.uid, self.gid))?;
+                .map_err(|error| format!("cannot set owner {}:{}: {error}", self.uid, self.gid))?;
         }
         for name in old.attributes.keys().filter(|name| !self.attributes.contains_key(*name)) {
             fremovexattr(file, name.as_c_str())
-                .map_err(|error| format!("attribute {} cannot be removed: {error}", shown(name)))?;
+                .map_err(|error| format!("cannot remove attribute {}: {error}", shown(name)))?;
         }
         for (name, value) in &self.attributes {
             if old.attributes.get(name) != Some(value) {
                 fsetxattr(file, name.as_c_str(), value, XattrFlags::empty())
-                    .map_err(|error| format!("attribute {} cannot be given: {error}", shown(name)))?;
+                    .map_err(|error| format!("cannot set attribute {}: {error}", shown(name)))?;
             }
         }
         fchmod(file, Mode::from_raw_mode(self.mode))
-            .map_err(|error| format!("mode {:o} cannot be given: {error}", self.mode))?;
+            .map_err(|error| format!("cannot set mode {:o}: {error}", self.mode))?;
         match Self::of_file(file) {
             Ok(given) if given == *self => Ok(()),
-            Ok(_) => Err("owner, mode and attributes do not read back as they were given".to_owned()),
-            Err(error) => Err(format!("its attributes cannot be read back: {error}")),
+            Ok(_) => Err("owner, mode and attributes do not read back as set".to_owned()),
+            Err(error) => Err(format!("cannot read back its attributes: {error}")),
         }
     }
 }
 
 impl Metadata {
-    /// Tries to give it to a file without a name (`O_TMPFILE` of `open(2)`), which leaves nothing behind.
-    /// Where the file system has no such files nothing is said: the work folder shows it then.
+    /// Tries to set it on a file without a name (`O_TMPFILE` of `open(2)`), which leaves nothing behind.
+    /// Without such files in the file system nothing is reported: then the work folder shows it.
     ///
     /// # Errors
-    /// What could not be given, in one line.
+    /// What could not be set, in one line.
     pub fn try_in(&self, folder: &Path) -> Result<(), String> {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         let Ok(file) = openat(CWD, folder, flags, Mode::RUSR | Mode::WUSR) else { return Ok(()) };
         let owner = (Some(Uid::from_raw(self.uid)), Some(Gid::from_raw(self.gid)));
         fchown(&file, owner.0, owner.1)
-            .map_err(|error| format!("owner {}:{} cannot be given: {error}", self.uid, self.gid))?;
+            .map_err(|error| format!("cannot set owner {}:{}: {error}", self.uid, self.gid))?;
         for (name, value) in &self.attributes {
             fsetxattr(&file, name.as_c_str(), value, XattrFlags::empty())
-                .map_err(|error| format!("attribute {} cannot be given: {error}", shown(name)))?;
+                .map_err(|error| format!("cannot set attribute {}: {error}", shown(name)))?;
         }
         fchmod(&file, Mode::from_raw_mode(self.mode))
-            .map_err(|error| format!("mode {:o} cannot be given: {error}", self.mode))?;
+            .map_err(|error| format!("cannot set mode {:o}: {error}", self.mode))?;
         match fstat(&file) {
             Ok(given)
                 if (given.st_uid, given.st_gid, given.st_mode & 0o7777)
@@ -104,8 +104,8 @@ impl Metadata {
             {
                 Ok(())
             }
-            Ok(_) => Err("owner and mode do not read back as they were given".to_owned()),
-            Err(error) => Err(format!("its attributes cannot be read back: {error}")),
+            Ok(_) => Err("owner and mode do not read back as set".to_owned()),
+            Err(error) => Err(format!("cannot read back its attributes: {error}")),
         }
     }
 }
@@ -114,7 +114,7 @@ fn shown(name: &CStr) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// All extended attributes that this user may see; none where the file system has none.
+/// All extended attributes that this user may see; none if the file system has none.
 fn attributes(
     list: impl Fn(&mut [u8]) -> rustix::io::Result<usize>,
     get: impl Fn(&CStr, &mut [u8]) -> rustix::io::Result<usize>,
@@ -128,7 +128,7 @@ fn attributes(
         let name = CString::new(name)?;
         match grown(|buffer| get(&name, buffer)) {
             Ok(value) => drop(found.insert(name, value)),
-            // Removed between the two calls, or listed by the file system and not to be read.
+            // Removed between the two calls, or listed by the file system but not readable.
             Err(Errno::NODATA | Errno::NOTSUP) => {}
             Err(error) => return Err(error.into()),
         }
@@ -136,7 +136,7 @@ fn attributes(
     Ok(found)
 }
 
-/// Asks with a buffer that grows until the answer fits (`XATTR_SIZE_MAX` and `XATTR_LIST_MAX` are 64 KiB).
+/// Retries with a buffer that grows until the answer fits (`XATTR_SIZE_MAX` and `XATTR_LIST_MAX` are 64 KiB).
 fn grown(ask: impl Fn(&mut [u8]) -> rustix::io::Result<usize>) -> rustix::io::Result<Vec<u8>> {
     let mut size = 1 << 10;
     loop {

@@ -1,4 +1,4 @@
-//! How items are to be reloaded, and the points of their way for tests.
+//! Options for reloading items, and the steps of an item for tests.
 
 use crate::driver::Settings;
 use crate::state::Originals;
@@ -6,24 +6,24 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Every point of the way at which a kill leaves something else behind; for tests.
+/// Every step after which a kill leaves something else; for tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// The work folder is there.
+    /// The work folder exists.
     Folder,
     /// The first state is written.
     State,
     /// The database is held.
     Held,
-    /// The backup is whole.
+    /// The backup is complete.
     Copied,
-    /// The new file is whole.
+    /// The new file is complete.
     Restored,
     /// It was compared.
     Checked,
     /// It has the original's owner, mode and attributes.
     Dressed,
-    /// The state says which file is which.
+    /// The state has the identities of both files.
     Ready,
     /// The original has its second name.
     Linked,
@@ -59,17 +59,17 @@ impl Step {
     ];
 }
 
-/// Called after each step; `false` leaves everything there and then as a kill would. For tests.
+/// Called after each step; `false` leaves everything as after a kill. For tests.
 pub type Hook = Arc<dyn Fn(Step, &Path) -> bool + Send + Sync>;
 
-/// How items are to be reloaded.
+/// Options for reloading items.
 #[derive(Clone, Default)]
 pub struct ItemOptions {
-    /// What drivers look at.
+    /// The drivers' settings.
     pub settings: Settings,
-    /// What becomes of originals.
+    /// The fate of originals.
     pub originals: Originals,
-    /// Ends items early, each of them put back.
+    /// Ends items early, each of them restored.
     pub stop: Arc<AtomicBool>,
     /// For tests.
     #[doc(hidden)]

@@ -1,4 +1,4 @@
-//! What a killed run left: put back before the swap, finished after it. Every step may be repeated, and
+//! Recovery after a killed run: restored before the swap, finished after it. Every step may be repeated, and
 //! may itself be killed.
 
 use crate::apart;
@@ -16,11 +16,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Recovers one file, by the engine that its state names.
+/// Recovers one file with the engine in its state.
 ///
 /// # Errors
-/// Another process is at work on it, or it could not be put back: nothing is lost, and it may be tried
-/// again.
+/// Another process works on it, or it could not be restored: nothing is lost, and another try is possible.
 pub fn recover(path: &Path, settings: &Settings) -> Result<Recovered, ItemError> {
     let database = database_of(path)?;
     if !is_left(&database) {
@@ -33,7 +32,7 @@ pub fn recover(path: &Path, settings: &Settings) -> Result<Recovered, ItemError>
     }
 }
 
-/// Recovers what is left of a file that is to be reloaded now.
+/// Recovers the leftovers of a file that is to be reloaded now.
 pub(crate) fn leftover(
     database: &Path,
     settings: &Settings,
@@ -51,13 +50,13 @@ pub(crate) fn leftover(
     recovered(database, folder, state, settings, other.as_ref())
 }
 
-/// The database that a path stands for. Where something is left beside the path's own name, that is it,
-/// whatever has the name now: a link, or nothing. Otherwise it is the file that the path leads to.
+/// The database of a path. If there are leftovers beside the path's own name, that name,
+/// even if it is now a link or does not exist. Otherwise the file that the path leads to.
 fn database_of(path: &Path) -> Result<PathBuf, ItemError> {
-    let name = path.file_name().ok_or_else(|| ItemError::skip("is no name of a file"))?;
+    let name = path.file_name().ok_or_else(|| ItemError::skip("is not a file name"))?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let folder = fs::canonicalize(folder)
-        .map_err(|error| ItemError::skip(format!("its folder cannot be found: {error}")))?;
+        .map_err(|error| ItemError::skip(format!("cannot find its folder: {error}")))?;
     let named = folder.join(name);
     match fs::canonicalize(path) {
         Ok(found) if !is_left(&named) => Ok(found),
@@ -65,7 +64,7 @@ fn database_of(path: &Path) -> Result<PathBuf, ItemError> {
     }
 }
 
-/// Refuses what another user's link leads to: of the path, or of its folder where the name itself is meant.
+/// Refuses a path that leads through another user's link: of the path, or of its folder if the name itself is meant.
 fn not_by_a_link(path: &Path, database: &Path) -> Result<(), ItemError> {
     let is_followed = fs::canonicalize(path).is_ok_and(|found| found == database);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -74,24 +73,22 @@ fn not_by_a_link(path: &Path, database: &Path) -> Result<(), ItemError> {
     match why {
         Some(why) => Err(ItemError::skip(why)),
         None if found == database || Some(found.as_path()) == database.parent() => Ok(()),
-        None => Err(ItemError::skip("its path leads elsewhere than a moment before: try again")),
+        None => Err(ItemError::skip("its path changed just now: try again")),
     }
 }
 
-/// Whether a work folder is beside this very name.
+/// Whether a work folder is beside exactly this name.
 fn is_left(database: &Path) -> bool {
     folder::path_of(database).symlink_metadata().is_ok()
 }
 
-/// Whether anything is left of the database that a path stands for, whose name may be gone or a link.
+/// Whether there are leftovers of a path's database, whose name may not exist or be a link.
 pub fn is_left_of(path: &Path) -> bool {
     database_of(path).is_ok_and(|database| is_left(&database))
 }
 
 fn known(driver: Option<Box<dyn Driver>>, state: &StateFile) -> Result<Box<dyn Driver>, ItemError> {
-    driver.ok_or_else(|| {
-        ItemError::skip(format!("was left by an engine {} unknown here", state.state().engine))
-    })
+    driver.ok_or_else(|| ItemError::skip(format!("was left by the unknown engine {}", state.state().engine)))
 }
 
 fn take_over(
@@ -118,8 +115,8 @@ fn recovered(
 ) -> Result<Recovered, ItemError> {
     if fs::symlink_metadata(database).is_ok_and(|found| found.is_symlink()) {
         return Err(ItemError::failed(format!(
-            "the name is a link now, and {} was left when a run was killed at the file that had it (which may \
-             be {}): put that file back under the name, then recover again",
+            "the name is a link now, and {} is from a run that was killed during its file (possibly {}): restore \
+                 that file under the name, then recover again",
             folder.path().display(),
             folder::kept_of(database).display()
         )));
@@ -139,7 +136,7 @@ fn recovered(
         }
         (Phase::Ready, Some((original, _))) if now.is_some_and(|now| now != original) => {
             return Err(ItemError::failed(format!(
-                "another file has the name; the original may be {}: put the right one there, then \
+                "another file has the name; the original may be {}: restore the right one, then \
                  remove {}",
                 folder::kept_of(database).display(),
                 folder.path().display()
@@ -152,7 +149,7 @@ fn recovered(
                 false => String::new(),
             };
             return Err(ItemError::failed(format!(
-                "the file is gone from its name; put it back{original}, or remove {}",
+                "the file does not exist; restore it{original}, or remove {}",
                 folder.path().display()
             )));
         }
@@ -165,8 +162,8 @@ fn recovered(
     folder.remove().map(|()| recovered)
 }
 
-/// What comes after the swap. The original is the only good copy where something happened to the new file
-/// since, so nothing goes before that one was checked once more.
+/// The steps after the swap. The original is the only good copy if something happened to the new file
+/// since, so nothing is removed before that one was checked again.
 fn finish(
     reload: &Work,
     folder: &Folder,
@@ -178,9 +175,9 @@ fn finish(
     folder
         .outside()
         .sync()
-        .map_err(|error| ItemError::failed(format!("the swap cannot be made durable: {error}")))?;
+        .map_err(|error| ItemError::failed(format!("cannot make the swap durable: {error}")))?;
     if folder.inode(Place::Kept)? != Some(original) {
-        // It was removed, by us or the user, or is in use elsewhere: there is nothing left to decide.
+        // It was removed, by this program or the user, or is in use elsewhere: there is nothing left to decide.
         return Ok(());
     }
     let checked = match originals {
@@ -201,12 +198,12 @@ fn finish(
         .map_err(|error| ItemError::failed(format!("cannot remove {}: {error}", kept.display())))
 }
 
-/// The new file is the one that was swapped in, unchanged, and the engine still finds in it what it found
-/// before the swap.
+/// Checks that the new file is the one that was swapped in, unchanged, and that the engine still finds in it the same
+/// as before the swap.
 fn same_and_right(reload: &Work, driver: &dyn Driver) -> Result<(), ItemError> {
     let expected = reload.with_state(|state| state.state().expected).flatten();
     let expected = expected.ok_or_else(|| {
-        ItemError::failed("what was checked before the swap is not noted, so it cannot be compared")
+        ItemError::failed("the results from before the swap are missing, so it cannot be compared")
     })?;
     let unchanged = || {
         let now = Identity::at(&reload.database).map_err(ItemError::failed)?;
@@ -216,15 +213,15 @@ fn same_and_right(reload: &Work, driver: &dyn Driver) -> Result<(), ItemError> {
         // Damage is reported rather than the change.
         driver.reopen(reload)?;
         Err(ItemError::failed(format!(
-            "the new file was written to since the swap ({} bytes, {} when it was checked), so it cannot be \
-             compared with what was checked",
+            "the new file was written to since the swap ({} bytes, {} when it was checked), so it cannot be compared \
+                 with the check",
             now.size_bytes, expected.size_bytes
         )))
     };
     unchanged()?;
     let found = driver.verify(reload, Depth::Count)?;
-    // What is in a write-ahead log has not changed the file's own time. Looked at first: whoever closes
-    // such a file last moves it into the file, and the log is gone.
+    // The contents of a write-ahead log have not changed the file's own time. Checked first: the last
+    // process to close such a file moves the log into it and removes the log.
     let is_logged = fs::metadata(side_of(&reload.database, "-wal")).is_ok_and(|log| log.len() > 0);
     unchanged()?;
     let found = found.filter(|found| *found != expected.checked);
@@ -239,7 +236,7 @@ fn differs(found: Checked, expected: Checked, is_logged: bool) -> ItemError {
     ))
 }
 
-/// One of the files beside a database that SQLite finds by their names alone.
+/// Names of files beside a database that SQLite finds only by their names.
 fn side_of(database: &Path, suffix: &str) -> PathBuf {
     let mut side = database.as_os_str().to_owned();
     side.push(suffix);
@@ -257,29 +254,29 @@ fn undecided(reload: &Work, kept: &Path, why: &ItemError) -> ItemError {
         sides => format!("with NAME{} moved away, ", sides.join(" and NAME")),
     };
     ItemError::Undecided(format!(
-        "{why}; nothing was removed, and the original is {kept}. To have it back: {sides}`mv {kept} \
-         {database}`; to go on with the new file: remove {kept}; then `threadwise reload --recover \
+        "{why}; nothing was removed, and the original is {kept}. To restore it: {sides}`mv {kept} \
+         {database}`; to use the new file: remove {kept}; then `threadwise reload --recover \
          {database}`"
     ))
 }
 
-/// Makes a kept original usable again: the engine's seal is taken off. `false` where there was none.
+/// Makes a kept original usable again by removing the engine's seal. `false` if there was none.
 ///
 /// # Errors
-/// It is no database of the engine, a run is at work on it or was killed at it, or the engine cannot do it.
+/// It is not a database of the engine, a run works on it or was killed during it, or the engine cannot do it.
 pub fn unseal(path: &Path, settings: &Settings, driver: &dyn Driver) -> Result<bool, ItemError> {
     let file = crate::refuse::resolve(path)?;
     if !fs::metadata(&file).is_ok_and(|found| found.is_file()) {
-        return Err(ItemError::skip("is no regular file"));
+        return Err(ItemError::skip("is not a regular file"));
     }
     if let Ground::Owner(owner) = ground::of(&file)? {
         return apart::unseal(&owner, &file, driver.name(), settings);
     }
-    // A file that is being reloaded is sealed for good reason, and under both of its names.
+    // A file that is being reloaded must be sealed, under both of its names.
     for database in [Some(file.clone()), folder::database_of_kept(&file)].into_iter().flatten() {
         if folder::path_of(&database).symlink_metadata().is_ok() {
             return Err(ItemError::skip(format!(
-                "a reload of {0} is at work or was killed: wait for it, or threadwise reload --recover {0}",
+                "a reload of {0} is running or was killed: wait for it, or run threadwise reload --recover {0}",
                 database.display()
             )));
         }

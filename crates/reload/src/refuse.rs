@@ -1,4 +1,4 @@
-//! What keeps a file from being reloaded, found before anything of it is touched.
+//! Reasons against reloading a file, found before anything of it is touched.
 
 use crate::error::ItemError;
 use crate::folder::{Folder, Probe, kept_of};
@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use threadwise_process::room::free_bytes;
 
-const MOUNTED: &str = "is mounted by itself, so that no other file can take its name";
+const MOUNTED: &str = "is mounted by itself, so no other file can take its name";
 
 /// The path without links.
 ///
@@ -21,14 +21,14 @@ pub fn resolve(path: &Path) -> Result<PathBuf, ItemError> {
     fs::canonicalize(path).map_err(|error| ItemError::skip(format!("cannot be found: {error}")))
 }
 
-/// Refuses what is no single writable file; gives its size in bytes.
+/// Refuses anything but a single writable file; returns its size in bytes.
 ///
 /// # Errors
 /// [`ItemError::Skip`] with the reason.
 pub fn file(database: &Path) -> Result<u64, ItemError> {
-    let found = stat(database).map_err(|error| ItemError::skip(format!("cannot be looked at: {error}")))?;
+    let found = stat(database).map_err(|error| ItemError::skip(format!("cannot be inspected: {error}")))?;
     if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
-        return Err(ItemError::skip("is no regular file"));
+        return Err(ItemError::skip("is not a regular file"));
     }
     if is_mounted_by_itself(database) {
         return Err(ItemError::skip(MOUNTED));
@@ -43,7 +43,7 @@ pub fn file(database: &Path) -> Result<u64, ItemError> {
     }
     if found.st_nlink != 1 {
         return Err(ItemError::skip(format!(
-            "has {} names (hard links), which a swap would part; leave it one",
+            "has {} names (hard links), which a swap would separate; leave one",
             found.st_nlink
         )));
     }
@@ -56,19 +56,19 @@ pub fn file(database: &Path) -> Result<u64, ItemError> {
     })?;
     match stat(&kept) {
         Ok(_) => Err(ItemError::skip(format!(
-            "{} is there from an earlier reload: remove it when it is no longer needed",
+            "{} exists from an earlier reload: remove it when it is no longer needed",
             kept.display()
         ))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             Ok(u64::try_from(found.st_size).unwrap_or(0))
         }
-        Err(error) => Err(ItemError::skip(format!("cannot look at {}: {error}", kept.display()))),
+        Err(error) => Err(ItemError::skip(format!("cannot inspect {}: {error}", kept.display()))),
     }
 }
 
-/// Whether the file is a mount of its own (such as a file that a container is given): by the numbers of the
-/// mounts, since one that is bound from the same file system has the folder's device. Source: `statx(2)`,
-/// `stx_mnt_id`, since Linux 5.8; before that only another device tells.
+/// Whether the file is a mount (such as a file passed to a container): by mount
+/// numbers, since a bind mount from the same file system has the folder's device. Source: `statx(2)`,
+/// `stx_mnt_id`, since Linux 5.8; before that only another device shows it.
 fn is_mounted_by_itself(database: &Path) -> bool {
     let mount = |path: &Path| {
         let found = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::MNT_ID).ok()?;
@@ -83,50 +83,51 @@ fn is_mounted_by_itself(database: &Path) -> bool {
     }
 }
 
-/// What owner, mode and attributes this user could not give to a new file, tried without leaving anything.
+/// Owner, mode and attributes that this user could not set on a new file, tested without leaving anything.
 ///
 /// # Errors
 /// [`ItemError::Skip`] with the reason.
 pub fn attributes(database: &Path) -> Result<(), ItemError> {
     let metadata = Metadata::of(database)
-        .map_err(|error| ItemError::skip(format!("its attributes cannot be read: {error}")))?;
+        .map_err(|error| ItemError::skip(format!("cannot read its attributes: {error}")))?;
     metadata.try_in(parent(database)).map_err(not_given)
 }
 
 fn not_given(why: String) -> ItemError {
     let user = rustix::process::geteuid().as_raw();
     ItemError::skip(format!(
-        "{why} by user {user}: to carry it over, run as its owner, or as root in a folder of root's"
+        "{why} as user {user}: to keep it, run as its owner, or as root in a folder of root's"
     ))
 }
 
-/// Room for two copies and 5% more beside the database.
+/// Space for two copies and 5% more beside the database.
 ///
 /// # Errors
-/// [`ItemError::Skip`] with what is there and what is needed.
+/// [`ItemError::Skip`] with the available and the needed space.
 pub fn room(folder: &Path, size_bytes: u64) -> Result<(), ItemError> {
-    let free = free_bytes(folder)
-        .map_err(|error| ItemError::skip(format!("cannot ask for room in {}: {error}", folder.display())))?;
-    // Of a sparse file the size may be anything.
+    let free = free_bytes(folder).map_err(|error| {
+        ItemError::skip(format!("cannot get the free space of {}: {error}", folder.display()))
+    })?;
+    // The size of a sparse file may be anything.
     let needed = u128::from(size_bytes) * 21 / 10;
     if let Some(longest) = getrlimit(Resource::Fsize).current.filter(|longest| size_bytes > *longest) {
         return Err(ItemError::skip(format!(
-            "no room: files may be no longer than {} KiB here: raise the limit (ulimit -f)",
+            "no space: files may be at most {} KiB here: raise the limit (ulimit -f)",
             longest >> 10
         )));
     }
     match u128::from(free) >= needed {
         true => Ok(()),
         false => Err(ItemError::skip(format!(
-            "no room: {} MiB are free beside it, {} MiB are needed (twice its size and 5%)",
+            "no space: {} MiB are free beside it, {} MiB are needed (twice its size and 5%)",
             free >> 20,
             (needed >> 20) + 1
         ))),
     }
 }
 
-/// Refuses what the work folder cannot serve: another file system, no room, an owner, a mode or
-/// attributes that we could not give to the new file.
+/// Refuses what the work folder cannot serve: another file system, no space, an owner, a mode or
+/// attributes that this user could not set on the new file.
 ///
 /// # Errors
 /// [`ItemError::Skip`] with the reason.
@@ -139,7 +140,7 @@ pub fn beside(database: &Path, folder: &Folder, size_bytes: u64) -> Result<(), I
     }
     room(folder.path(), size_bytes)?;
     let metadata = Metadata::of(database)
-        .map_err(|error| ItemError::skip(format!("its attributes cannot be read: {error}")))?;
+        .map_err(|error| ItemError::skip(format!("cannot read its attributes: {error}")))?;
     let probe = Probe::new(folder).map_err(|error| refused(&error))?;
     metadata.give(&probe.file).map_err(not_given)
 }

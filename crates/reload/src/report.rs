@@ -1,9 +1,9 @@
-//! What becomes of an item, in words and figures.
+//! Outcome of an item, in words and figures.
 
 use crate::identity::Identity;
 use std::path::{Path, PathBuf};
 
-/// What a user sees of an item's way.
+/// A visible stage of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     /// Waiting for the database, and taking it.
@@ -31,22 +31,22 @@ impl Stage {
     }
 }
 
-/// What became of an item.
+/// Outcome of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// The new file has the name.
     Done,
-    /// The log says that it was done, and nobody wrote to it since.
+    /// The log has it as done, and it was not written to since.
     DoneBefore,
     /// Left alone: the reason and what to do.
     Skipped(String),
-    /// Something went wrong: what, and where the original is.
+    /// It failed: the reason, and where the original is.
     Failed(String),
-    /// The user stopped before it was begun or finished; it is as it was.
+    /// The user stopped before it was started or finished; it is unchanged.
     Stopped,
 }
 
-/// What a check found in the new database.
+/// Result of a check of the new database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Checked {
     /// Tables whose contents or row counts were compared with the original's.
@@ -55,28 +55,28 @@ pub struct Checked {
     pub rows: u64,
 }
 
-/// What became of an item, in figures.
+/// Outcome of an item, in figures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
-    /// The file as it was given.
+    /// The given path.
     pub path: PathBuf,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// Time for it.
+    /// Time taken.
     pub seconds: f64,
     /// Size before.
     pub bytes_before: u64,
-    /// Size of the new file, where it has the name.
+    /// Size of the new file, if it has the name.
     pub bytes_after: Option<u64>,
-    /// What was compared, where it was.
+    /// What was compared, if so.
     pub checked: Option<Checked>,
-    /// The original's name, where it was kept.
+    /// The original's name, if it was kept.
     pub kept: Option<PathBuf>,
-    /// What the user should know although it went well.
+    /// Warnings of a successful item.
     pub warnings: Vec<String>,
-    /// Whether something is left for a recovery.
+    /// Whether a recovery is needed.
     pub left_behind: bool,
-    /// The new file, where it has the name.
+    /// The new file, if it has the name.
     pub new: Option<Identity>,
 }
 
@@ -97,13 +97,13 @@ impl Report {
     }
 }
 
-/// What a recovery did.
+/// Result of a recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recovered {
     /// Nothing was left.
     Nothing,
-    /// The original has its name and is as it was.
+    /// The original has its name and is unchanged.
     PutBack,
-    /// The new file has the name; what was left to do is done.
+    /// The new file has the name; the remaining steps are done.
     Finished,
 }

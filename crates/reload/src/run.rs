@@ -20,24 +20,24 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, PoisonError};
 
-/// How a list is to be reloaded.
+/// Options for reloading a list.
 #[derive(Clone, Default)]
 pub struct Options {
-    /// How each item is.
+    /// Options for each item.
     pub item: ItemOptions,
     /// Items at once; at least one.
     pub jobs: usize,
-    /// Which first.
+    /// Order of the items.
     pub order: Order,
-    /// Seed of a drawn order.
+    /// Seed of a random order.
     pub seed: u64,
     /// Log of finished files.
     pub log: Option<PathBuf>,
-    /// The watchdog; `None` leaves a killed run to the next one.
+    /// The watchdog; `None` leaves the recovery of a killed run to the next one.
     pub watchdog: Option<Start>,
 }
 
-/// What happens to an item; `index` is its place in the list as given.
+/// An event of an item; `index` is its place in the given list.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// A stage began.
@@ -51,12 +51,12 @@ pub enum Event {
     Ended {
         /// The item.
         index: usize,
-        /// What became of it.
+        /// The outcome.
         report: Box<Report>,
     },
 }
 
-/// What jobs share.
+/// Shared by the jobs.
 struct Shared<'a> {
     entries: &'a [Entry],
     queue: Vec<usize>,
@@ -97,7 +97,7 @@ pub fn run(
                 Err(error) if started == 0 => {
                     return Err(ReloadError::Engine(format!("cannot start a thread: {error}")));
                 }
-                // Fewer jobs do the same work.
+                // Fewer jobs can do the same work.
                 Err(_) => break,
             }
         }
@@ -113,7 +113,7 @@ pub fn run(
     Ok(reports)
 }
 
-/// A report on a file that was not looked at any more has the size that the list found.
+/// A report on a file that was not reached has its size from the list.
 fn sized(mut report: Report, entry: &Entry) -> Report {
     if report.bytes_before == 0 {
         report.bytes_before = entry.size_bytes;
@@ -122,7 +122,7 @@ fn sized(mut report: Report, entry: &Entry) -> Report {
 }
 
 impl Shared<'_> {
-    /// One job: takes files from the queue until there are no more or the user stops.
+    /// One job: takes files from the queue until it is empty or the user stops.
     fn work(&self, events: &Sender<Event>) {
         while !self.options.item.stop.load(Ordering::Relaxed) {
             let Some(index) = self.queue.get(self.next.fetch_add(1, Ordering::Relaxed)).copied() else {
@@ -150,9 +150,7 @@ impl Shared<'_> {
         report.path.clone_from(&entry.path);
         let is_done = report.outcome == Outcome::Done;
         if let Some(database) = entry.behind_link().filter(|_| is_done) {
-            report
-                .warnings
-                .push(format!("it is a link: the file that was changed is {}", database.display()));
+            report.warnings.push(format!("it is a link: the changed file is {}", database.display()));
         }
         if let Outcome::Skipped(why) | Outcome::Failed(why) = &mut report.outcome {
             why.push_str(descriptors(why));
@@ -174,7 +172,7 @@ impl Shared<'_> {
     fn done_before(&self, entry: &Entry) -> Option<Report> {
         let log = self.log.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Identity::at(&entry.database).ok()?;
-        // What a killed run left has to be cleared away in any case.
+        // Leftovers of a killed run must be removed in any case.
         let left = path_of(&entry.database).symlink_metadata().is_ok();
         (log.is_done(&entry.database, now) && !left).then(|| {
             let mut report = Report::of(&entry.path, Outcome::DoneBefore);
@@ -184,20 +182,20 @@ impl Shared<'_> {
     }
 }
 
-/// What to do where a reason is the want of descriptors (EMFILE of `open(2)`).
+/// Advice if the reason is a lack of descriptors (EMFILE of `open(2)`).
 fn descriptors(why: &str) -> &'static str {
     let wanting = ["os error 24)", "Too many open files", "unable to open database file"];
     let limit = getrlimit(Resource::Nofile).current;
     match wanting[..2].iter().any(|text| why.contains(text))
         || (why.contains(wanting[2]) && limit.is_some_and(|limit| limit < 1024))
     {
-        true => "; too many files are open at once: give fewer --jobs, or raise the limit (ulimit -n)",
+        true => "; too many files are open at once: use fewer --jobs, or raise the limit (ulimit -n)",
         false => "",
     }
 }
 
-/// What would keep a file from being reloaded, as far as can be said without touching it or reading all of
-/// it: whether the engine finds it whole, only a run checks.
+/// Why a file would not be reloaded, as far as can be checked without touching it or reading all of
+/// it: only a run checks whether the engine finds damage.
 ///
 /// # Errors
 /// [`ItemError::Skip`] with the reason.
@@ -207,7 +205,7 @@ pub fn look(database: &Path, driver: &dyn Driver, settings: &Settings) -> Result
     }
     if path_of(database).symlink_metadata().is_ok() {
         return Err(ItemError::skip(
-            "another run is at work on it, or a killed one left it: `threadwise reload --recover` puts it right",
+            "another run works on it, or a killed one left it: `threadwise reload --recover` repairs it",
         ));
     }
     let size = refuse::file(database)?;

@@ -1,4 +1,4 @@
-//! What killed runs left in a folder and in those below it.
+//! Leftovers of killed runs in a folder and in those below it.
 
 use crate::error::ItemError;
 use crate::folder;
@@ -8,26 +8,26 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Most folders that are looked into: a bound against trees without an end, far above what keeps databases.
+/// Most folders that are read: a limit against endless trees, far above real folders of databases.
 const MAX_FOLDERS: usize = 200_000;
 
-/// What was found, and what was not looked at.
+/// What was found, and what was not read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Found {
-    /// Databases of which something is left, in the order of their names.
+    /// Databases with leftovers, in the order of their names.
     pub databases: Vec<PathBuf>,
-    /// Folders that were looked into.
+    /// Number of folders read.
     pub folders: usize,
-    /// Folders below that lie on another file system; they have to be named to be looked into.
+    /// Folders below on another file system; name them to read them.
     pub elsewhere: Vec<PathBuf>,
     /// Folders below that this user cannot read.
     pub closed: Vec<PathBuf>,
-    /// There were more folders than are looked into.
+    /// There were more folders than the limit.
     pub is_cut: bool,
 }
 
-/// Looks into a folder and those below it; links are not followed, and other file systems left out. A work
-/// folder that is given itself stands for its database.
+/// Searches a folder and those below it; does not follow links, and skips other file systems. A given work
+/// folder stands for its database.
 ///
 /// # Errors
 /// The folder itself cannot be read.
@@ -63,7 +63,7 @@ pub fn below(folder: &Path) -> Result<Found, ItemError> {
     Ok(found)
 }
 
-/// One folder: what is left in it, and the folders in it.
+/// One folder: its leftovers, and the folders in it.
 fn look(folder: &Path, found: &mut Found) -> io::Result<Vec<PathBuf>> {
     let mut folders = Vec::new();
     for entry in fs::read_dir(folder)? {

@@ -1,7 +1,7 @@
-//! The state of one item: what a recovery has to know, durable before anything of the user's is changed.
+//! The state of one item: what a recovery needs, durable before any change to the user's files.
 //!
 //! A small text file, replaced by writing a new one, `fsync`, `rename` and `fsync` of the folder
-//! (`rename(2)`: the name always leads to the old or the new file).
+//! (`rename(2)`: the name is always the old or the new file).
 
 use crate::dir::Dir;
 use crate::error::ItemError;
@@ -12,40 +12,39 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
 
-/// First line; another number is another meaning.
+/// First line; another number means another format.
 const FIRST_LINE: &str = "threadwise reload state 1";
 /// Longest state that is read.
 const MAX_BYTES: u64 = 64 << 10;
 
-/// What becomes of originals after the swap.
+/// Fate of originals after the swap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Originals {
     /// They stay beside the new files as `NAME.before-reload`.
     #[default]
     Keep,
-    /// They go when the new one was opened under its name.
+    /// They are removed once the new one was opened under its name.
     Remove,
 }
 
-/// How far an item is, as far as a recovery has to know.
+/// Progress of an item, as far as a recovery needs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Phase {
-    /// The database may be held; its name leads to the original.
+    /// The database may be held; its name is the original.
     #[default]
     Begun,
-    /// The new file is whole; the original may have its second name and be sealed, and the name leads to
-    /// either.
+    /// The new file is complete; the original may have its second name and be sealed, and the name is either.
     Ready,
 }
 
-/// The new file as it was checked and given its name; what a recovery compares before an original goes.
+/// The new file as it was checked and named; a recovery compares it before an original is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Expected {
     /// Its size.
     pub size_bytes: u64,
     /// When it was last written, since 1970.
     pub mtime_ns: i128,
-    /// What the check counted in it.
+    /// The counts of the check.
     pub checked: Checked,
 }
 
@@ -61,20 +60,20 @@ impl Expected {
     }
 }
 
-/// What is written down about an item.
+/// The record of an item.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct State {
     /// Name of the driver.
     pub engine: String,
-    /// How far.
+    /// Its progress.
     pub phase: Phase,
-    /// What becomes of the original.
+    /// Fate of the original.
     pub originals: Originals,
     /// The original file and the new one, from [`Phase::Ready`] on.
     pub files: Option<(Inode, Inode)>,
     /// The new file's size, time and rows, from [`Phase::Ready`] on.
     pub expected: Option<Expected>,
-    /// What the driver noted.
+    /// Notes of the driver.
     pub notes: BTreeMap<String, String>,
 }
 
@@ -102,7 +101,7 @@ impl State {
         text
     }
 
-    /// Reads a text; `None` where it is not whole or not ours.
+    /// Parses a text; `None` if it is incomplete or not a state.
     fn parse(text: &str) -> Option<Self> {
         let mut lines = text.strip_suffix("end\n")?.lines();
         (lines.next()? == FIRST_LINE).then_some(())?;
@@ -131,7 +130,7 @@ impl State {
     }
 }
 
-/// A state and where it is written.
+/// A state and its file.
 #[derive(Debug)]
 pub struct StateFile {
     folder: Dir,
@@ -148,10 +147,10 @@ impl StateFile {
         file.write().map(|()| file)
     }
 
-    /// The state in a folder; `None` where there is none.
+    /// The state in a folder; `None` if there is none.
     ///
     /// # Errors
-    /// It cannot be read or understood: another version's, or not ours.
+    /// It cannot be read or parsed: another version's, or not a state.
     pub fn open(folder: &Dir) -> Result<Option<Self>, ItemError> {
         let path = folder.path().join(STATE);
         let refused = |error: io::Error| ItemError::skip(format!("cannot read {}: {error}", path.display()));
@@ -165,12 +164,12 @@ impl StateFile {
         Ok(Some(Self { folder: folder.try_clone().map_err(ItemError::failed)?, state }))
     }
 
-    /// What is written down.
+    /// The record.
     pub fn state(&self) -> &State {
         &self.state
     }
 
-    /// Writes down that the new file is whole, which files these are, and what was found in the new one.
+    /// Records that the new file is complete, the identities of both files, and the findings in the new one.
     ///
     /// # Errors
     /// It could not be written durably.
@@ -198,7 +197,7 @@ impl StateFile {
         let (name, next) = (OsStr::new(STATE), OsStr::new("state.next"));
         self.folder.replace(name, next, &self.state.text(), true).map_err(|error| {
             ItemError::failed(format!(
-                "cannot write the state in {}: {error}; nothing was changed, make room there",
+                "cannot write the state in {}: {error}; nothing was changed; free some space there",
                 self.folder.path().display()
             ))
         })
@@ -262,6 +261,6 @@ mod tests {
         fs::remove_file(folder.path().join("state")).unwrap();
         let fifo = rustix::fs::FileType::Fifo;
         rustix::fs::mknodat(&dir, "state", fifo, rustix::fs::Mode::RWXU, 0).unwrap();
-        assert!(StateFile::open(&dir).unwrap_err().to_string().contains("is no regular file"));
+        assert!(StateFile::open(&dir).unwrap_err().to_string().contains("is not a regular file"));
     }
 }

@@ -1,8 +1,8 @@
-//! The moment in which the new file takes the name, so that nothing that has the name then is lost.
+//! The swap, in which the new file takes the name without losing any file that has the name then.
 //!
-//! Source: `renameat2(2)`. `RENAME_EXCHANGE` gives the new file the name and leaves in the work folder what
-//! had it. That is the original, which has its second name by then, or a file that somebody put there after
-//! the last look at it.
+//! Source: `renameat2(2)`. `RENAME_EXCHANGE` gives the new file the name and leaves the file that
+//! had it in the work folder. That is the original, which has its second name by then, or a file that another process
+//! put there after the last check.
 
 use crate::driver::Work;
 use crate::error::ItemError;
@@ -15,7 +15,7 @@ use std::io;
 /// Gives the original its second name.
 ///
 /// # Errors
-/// The name is taken, or another file has the database's; the original has one name then.
+/// The name is taken, or another file has the database's; then the original has one name.
 pub fn link(folder: &Folder, original: Identity) -> Result<(), ItemError> {
     let ((outside, database), (_, kept)) = (folder.at(Place::Database), folder.at(Place::Kept));
     let shown = outside.path().join(kept);
@@ -25,17 +25,17 @@ pub fn link(folder: &Folder, original: Identity) -> Result<(), ItemError> {
     linkat(outside, database, outside, kept, AtFlags::empty()).map_err(|error| refused(&error))?;
     let linked = folder.inode(Place::Kept)?;
     if linked != Some(original.inode) {
-        // Only what has the database's name still: nothing may lose its last name.
+        // Only the file that still has the database's name: no file may lose its last name.
         if linked == folder.inode(Place::Database)? {
             folder.remove_name(Place::Kept).map_err(|error| refused(&error))?;
-            return Err(refused(&"another file took the database's name, and was left there"));
+            return Err(refused(&"another file took the database's name, and is still there"));
         }
         return Err(refused(&"another file got that name"));
     }
     outside.sync().map_err(|error| refused(&error))
 }
 
-/// Takes the original's second name away again, if it is one and the first is there.
+/// Removes the original's second name again, if it is one and the first exists.
 ///
 /// # Errors
 /// It cannot be removed.
@@ -47,15 +47,15 @@ pub fn remove_kept(reload: &Work, folder: &Folder) -> Result<(), ItemError> {
     }
     folder.remove_name(Place::Kept).and_then(|()| folder.outside().sync()).map_err(|error| {
         let kept = kept_of(&reload.database);
-        ItemError::failed(format!("the second name {} cannot be removed: {error}", kept.display()))
+        ItemError::failed(format!("cannot remove the second name {}: {error}", kept.display()))
     })
 }
 
-/// Gives the new file the name. Where the kernel or the file system cannot exchange names, what has the name
-/// then is replaced.
+/// Gives the new file the name. If the kernel or the file system cannot exchange names, replaces the file that has
+/// the name then.
 ///
 /// # Errors
-/// Nothing was changed: among others because the name is gone.
+/// Nothing was changed; one reason is that the name does not exist.
 pub fn take_name(folder: &Folder) -> io::Result<()> {
     let ((from, new), (to, database)) = (folder.at(Place::New), folder.at(Place::Database));
     match renameat_with(from, new, to, database, RenameFlags::EXCHANGE) {
@@ -64,16 +64,16 @@ pub fn take_name(folder: &Folder) -> io::Result<()> {
     }
 }
 
-/// Takes the original out of the work folder, where an exchange left it, unless that is its only name. May
+/// Removes the original from the work folder, where an exchange left it, unless that is its only name. May
 /// be called before an exchange and at any time after it.
 ///
 /// # Errors
-/// What is there is neither the original nor the new file, and so somebody's, or the original has no other
-/// name any more: nothing of the folder must go.
+/// The file there is neither the original nor the new one, and so another user's, or the original has lost its other
+/// name: then nothing of the folder may be removed.
 pub fn clear(reload: &Work, folder: &Folder, original: Inode, new: Inode) -> Result<(), ItemError> {
     let undecided = |what: &str| {
         Err(ItemError::Undecided(format!(
-            "{what} is {0} now, and nothing was removed: move it to a name of its own, or remove it; then \
+            "{what} is {0} now, and nothing was removed: move it to another name, or remove it; then \
              `threadwise reload --recover {1}`",
             reload.new.display(),
             reload.database.display()
@@ -81,7 +81,7 @@ pub fn clear(reload: &Work, folder: &Folder, original: Inode, new: Inode) -> Res
     };
     match folder.inode(Place::New)? {
         Some(found) if found == original => {
-            // The second name was durable before the exchange, but anybody may have removed it since.
+            // The second name was durable before the exchange, but any process may have removed it since.
             let others = [folder.inode(Place::Kept)?, folder.inode(Place::Database)?];
             if !others.contains(&Some(original)) {
                 return undecided("the original, which has lost its second name,");

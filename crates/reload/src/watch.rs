@@ -1,7 +1,7 @@
 //! The watchdog: a process that outlives a killed run and recovers the items that were in flight.
 //!
-//! It reads from its stdin `+PATH` and `-PATH`, each ended by a zero byte, for an item begun and ended.
-//! The end of stdin is the end of the run, however it came (`pipe(7)`).
+//! It reads from its stdin `+PATH` and `-PATH`, each ended by a zero byte, when an item starts and ends.
+//! The end of stdin is the end of the run in any way (`pipe(7)`).
 
 use crate::driver::Settings;
 use crate::error::{ItemError, ReloadError};
@@ -18,12 +18,12 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// How often a recovery is tried again while somebody is in its way.
+/// Number of tries of a recovery that another process blocks.
 const TRIES: u32 = 100;
 /// Time between two tries.
 const BETWEEN_TRIES: Duration = Duration::from_millis(100);
 
-/// A watchdog at work; it ends when this is dropped.
+/// A running watchdog; it ends when this is dropped.
 #[derive(Debug)]
 pub struct Watchdog {
     start: Start,
@@ -49,10 +49,10 @@ impl Watchdog {
         Ok(Self { start, inner: Mutex::new(Inner { child, in_flight: BTreeSet::new() }) })
     }
 
-    /// Says that an item is begun. A watchdog that was killed is started again.
+    /// Reports that an item starts. Restarts a watchdog that was killed.
     ///
     /// # Errors
-    /// There is none any more, and none can be started; the item must not be begun.
+    /// There is none any more, and none can be started; then the item must not be started.
     pub fn begin(&self, path: &Path) -> Result<(), ItemError> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.in_flight.insert(path.to_owned());
@@ -63,17 +63,17 @@ impl Watchdog {
             return Ok(());
         }
         let mut old = std::mem::replace(&mut inner.child, launch(&self.start).map_err(gone)?);
-        // It is dead: nothing waits here.
+        // It is dead: this does not wait.
         let _ = old.wait();
         let all = inner.in_flight.clone();
         all.iter().try_for_each(|path| inner.tell(b"+", path)).map_err(gone)
     }
 
-    /// Says that an item is ended and nothing of it is left.
+    /// Reports that an item has ended without leftovers.
     pub fn end(&self, path: &Path) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.in_flight.remove(path);
-        // A watchdog that is gone need not be informed; one too many item is found to be in order.
+        // A watchdog that has ended need not be informed; an extra item is found to be complete.
         let _ = inner.tell(b"-", path);
     }
 
@@ -98,7 +98,7 @@ impl Drop for Watchdog {
     }
 }
 
-/// In a process group of its own, so that a Ctrl-C for us is none for it.
+/// In its own process group, so that a Ctrl-C does not reach it.
 fn launch(start: &Start) -> io::Result<Child> {
     Command::new(&start.program)
         .args(&start.args)
@@ -109,7 +109,7 @@ fn launch(start: &Start) -> io::Result<Child> {
         .spawn()
 }
 
-/// What the watchdog does: waits for the end of stdin, then recovers what is in flight.
+/// The watchdog: waits for the end of stdin, then recovers the items in flight.
 pub fn watch(stdin: &mut dyn Read, settings: &Settings) -> Vec<(PathBuf, Result<Recovered, ItemError>)> {
     let mut in_flight = BTreeSet::new();
     let mut pending = Vec::new();

@@ -1,14 +1,14 @@
-//! Sets the flag that stops a study when its time is over, so that whatever is under way (the probe, data,
-//! a server that starts, a long window) ends as it does when the user asks for it.
+//! Sets the stop flag of a study when its time is over, so that whatever is under way (the probe, data,
+//! a server that starts, a long window) ends as if the user had asked for it.
 //!
-//! A thread sleeps until then; nothing of it runs while slices are measured.
+//! A thread sleeps until then and does not run while slices are measured.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Instant;
 
-/// A time at which the flag is set; it goes with this value.
+/// A time at which the flag is set; dropping this value cancels it.
 #[derive(Debug)]
 pub struct Alarm {
     times: Sender<Instant>,
@@ -23,7 +23,7 @@ struct Bell {
 
 impl Bell {
     fn ring(&self) {
-        // A user who stopped before is who stopped.
+        // A user who stopped before counts as the cause.
         self.rang.fetch_or(!self.stop.load(Ordering::SeqCst), Ordering::SeqCst);
         self.stop.store(true, Ordering::SeqCst);
     }
@@ -35,12 +35,12 @@ impl Alarm {
         let bell = Bell { stop: Arc::clone(stop), rang: Arc::default() };
         let (times, received) = mpsc::channel();
         let thread = bell.clone();
-        // Where no thread can be had, the limit is looked at between blocks all the same.
+        // Without a thread the limit is still checked between blocks.
         let _ = std::thread::Builder::new().spawn(move || wait(&received, &thread));
         Self { times, bell }
     }
 
-    /// Sets the time, in place of the one before.
+    /// Sets the time, replacing the one before.
     pub fn set(&self, at: Instant) {
         // The thread ends when it rings.
         let _ = self.times.send(at);
@@ -51,7 +51,7 @@ impl Alarm {
         self.bell.ring();
     }
 
-    /// Whether it was this that stopped the study.
+    /// Whether the alarm stopped the study.
     pub fn has_rung(&self) -> bool {
         self.bell.rang.load(Ordering::SeqCst)
     }

@@ -1,4 +1,4 @@
-//! Workers that are only asked something: what their engine is like, what the user's server is.
+//! Workers that are only queried: properties of their engine, facts of the user's server.
 
 use crate::RunnerError;
 use crate::settings::Settings;
@@ -12,40 +12,40 @@ use threadwise_engine::server_cpus::ServerCpus;
 use threadwise_machine::{CpuSet, MemoryBinding};
 use threadwise_study::Options;
 
-/// What the user's server is, by the words of its client.
+/// The user's server, as its client describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerSays {
     /// Product and version.
     pub version: String,
     /// Its limits of connections.
     pub limits: Vec<Limit>,
-    /// What the login may do, where that was asked for.
+    /// The login's rights, if requested.
     pub points: Vec<Point>,
-    /// Its logical CPUs, where they were asked for and it is bound as a whole.
+    /// Its logical CPUs, if requested and if it is bound as a whole.
     pub cpus: Option<ServerCpus>,
 }
 
-/// What there is to ask a server beside its version and limits.
+/// What to ask a server beside its version and limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Also {
-    /// What the login may do.
+    /// The login's rights.
     pub points: bool,
     /// The server's logical CPUs.
     pub cpus: bool,
 }
 
-/// Starts a worker only to ask what its engine is like, which a study has to know before it is planned.
+/// Starts a worker only for its engine's properties, which a study needs before it is planned.
 ///
 /// # Errors
-/// The worker cannot be started, speaks another protocol, or says nothing in time.
+/// The worker cannot be started, speaks another protocol, or does not answer in time.
 pub fn hello(settings: &Settings) -> Result<Hello, RunnerError> {
     asked(settings, |_, hello, _| Ok(hello))
 }
 
-/// Starts a worker only to ask what the server of these options is, and what else is wanted.
+/// Starts a worker only for the facts of these options' server, and those in `also`.
 ///
 /// # Errors
-/// As [`hello`]; or the server cannot be asked, which is a failure of the kind `engine` or `option`.
+/// As [`hello`]; or the server cannot be asked, a failure of the kind `engine` or `option`.
 pub fn server(settings: &Settings, engine_options: &Options, also: Also) -> Result<ServerSays, RunnerError> {
     asked(settings, |worker, _, never| {
         let Also { points, cpus } = also;

@@ -23,27 +23,27 @@ use lane::Lane;
 use threadwise_study::warmup::Warmup;
 use threadwise_study::{Run, RunStatus, Slice};
 
-/// The workload whose data has to be cached; others read as they need to.
+/// The workload whose data must be cached; others read as they need to.
 const CACHED_READS: &str = "logical-io";
 
-/// What a block gave.
+/// Result of a block.
 #[derive(Debug)]
 pub struct Output {
     /// One run per treatment, in study order.
     pub runs: Vec<Run>,
     /// Whether it was stopped before its end.
     pub interrupted: bool,
-    /// What was used and waited for during its rounds, where known; a model competes with nobody.
+    /// What was used and waited for during its rounds, if known; a model competes with nothing.
     pub used: Option<BlockUse>,
-    /// Warm-ups by treatment, as far as they are known now.
+    /// Warm-ups by treatment, as far as known.
     pub warmups: Vec<Option<Warmup>>,
-    /// Seconds of measuring those, which are no other block's.
+    /// Seconds of measuring those, which other blocks do not spend.
     pub warmup_s: f64,
-    /// What engines said when they were started.
+    /// Notes of engines at their start.
     pub notes: Vec<String>,
 }
 
-/// Runs a block. `on_slice` is reported of every slice that was taken or left out: its number in the
+/// Runs a block. `on_slice` is called for every slice that was taken or left out: its number in the
 /// block, the treatment, and the slice.
 pub fn run_block(
     input: &Input<'_>,
@@ -67,7 +67,7 @@ pub fn run_block(
     Output { runs, interrupted, used, warmups, warmup_s, notes }
 }
 
-/// Measures the warm-ups that are not known; gives the seconds that it took.
+/// Measures the unknown warm-ups; returns the seconds that it took.
 fn warm_up(input: &Input<'_>, lanes: &mut [Lane<'_>]) -> f64 {
     let began_ns = input.clock.now_ns();
     if warm::measure(input, lanes, first_sequence(input.study, input.plan.block)) {

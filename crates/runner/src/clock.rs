@@ -14,13 +14,13 @@ pub fn monotonic_ns() -> i64 {
 /// Times since the study's start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clock {
-    /// CLOCK_MONOTONIC at the study's start in nanoseconds. Negative where a study is resumed
-    /// after the machine was restarted, so that time goes on where it had stopped.
+    /// CLOCK_MONOTONIC at the study's start in nanoseconds. Negative if a study is resumed
+    /// after a reboot, so that time continues where it had stopped.
     pub zero_ns: i64,
 }
 
 impl Clock {
-    /// A clock that shows `elapsed_ns` now: 0 for a new study, more for one that goes on.
+    /// A clock that shows `elapsed_ns` now: 0 for a new study, more for a resumed one.
     pub fn resumed(elapsed_ns: u64) -> Self {
         Self { zero_ns: monotonic_ns().saturating_sub(i64::try_from(elapsed_ns).unwrap_or(i64::MAX)) }
     }
@@ -30,7 +30,7 @@ impl Clock {
         u64::try_from(monotonic_ns().saturating_sub(self.zero_ns)).unwrap_or(0)
     }
 
-    /// Turns a worker's CLOCK_MONOTONIC into time since the study's start; 0 for what lies before.
+    /// Turns a worker's CLOCK_MONOTONIC into time since the study's start; 0 for earlier times.
     pub fn at_ns(self, monotonic_ns: u64) -> u64 {
         let since = i128::from(monotonic_ns) - i128::from(self.zero_ns);
         u64::try_from(since.max(0)).unwrap_or(u64::MAX)

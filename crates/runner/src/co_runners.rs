@@ -1,4 +1,4 @@
-//! Who was busy on the siblings of a run's logical CPUs, from the looks around its slices.
+//! Co-runners on the siblings of a run's logical CPUs, from the looks around its slices.
 
 use std::collections::BTreeMap;
 use threadwise_machine::CpuSet;
@@ -21,7 +21,7 @@ struct Seen {
 }
 
 impl CoRunners {
-    /// Adds a look and how each of its logical CPUs had its core.
+    /// Adds a look, with the share of its core that each logical CPU had.
     pub fn add(&mut self, one: &SliceLook, shares: &[Share]) {
         self.start_ns.get_or_insert(one.look.start_ns);
         self.end_ns = one.look.start_ns.saturating_add(one.look.took_ns);
@@ -34,7 +34,7 @@ impl CoRunners {
         }
     }
 
-    /// What was seen before and after slices on these logical CPUs, as readings of the sampler `co-runner`.
+    /// The results before and after slices on these logical CPUs, as readings of the sampler `co-runner`.
     pub fn readings(&self, cpus: &CpuSet) -> Vec<Reading> {
         let chosen =
             self.seen.iter().filter(|((moment, cpu), _)| *moment != Moment::During && cpus.contains(*cpu));
@@ -47,7 +47,7 @@ impl CoRunners {
                     start_ns: self.start_ns.unwrap_or(self.end_ns),
                     end_ns: self.end_ns,
                     value,
-                    gap: value.is_none().then(|| "no look shows how it had its core".to_owned()),
+                    gap: value.is_none().then(|| "no look shows whether it shared its core".to_owned()),
                 };
                 let share = (seen.known > 0).then(|| f64::from(seen.with_one) / f64::from(seen.known));
                 [reading("busy_share", share), reading("adds_per_step", median(&seen.adds_per_step))]

@@ -1,19 +1,19 @@
-//! What happens in a study, for a display of its progress.
+//! Events of a study, for a display of its progress.
 
 use threadwise_study::{Run, Slice};
 
-/// What a progress display needs to know.
+/// An event for a progress display.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// A remark for the user; it is also in the result file.
     Note(&'a str),
-    /// What could not be removed or put back, and is now the user's; it is also in the result file.
+    /// What could not be removed or restored, and is left to the user; it is also in the result file.
     LeftBehind(&'a str),
     /// The hardware is being probed.
     Probing {
-        /// What is being measured, in words.
+        /// What is being measured, as text.
         what: &'a str,
-        /// How much of that is done, from 0 to 1.
+        /// The finished share, from 0 to 1.
         share: f64,
     },
     /// Data of a treatment is being made.
@@ -27,16 +27,16 @@ pub enum Event<'a> {
     },
     /// The data set of queries, or answers to compare with, are being made.
     Making {
-        /// What is being done, in words.
+        /// What is being done, as text.
         what: &'a str,
-        /// How much of that is done, from 0 to 1.
+        /// The finished share, from 0 to 1.
         share: f64,
     },
     /// The number of blocks is fixed.
     Planned {
         /// Blocks of the whole study.
         blocks: u32,
-        /// Seconds still to come.
+        /// Remaining seconds.
         eta_s: Option<f64>,
     },
     /// A block begins: its workers are started and warmed.
@@ -50,24 +50,24 @@ pub enum Event<'a> {
     LongBlockStarted {
         /// Its number, from 0.
         number: u32,
-        /// How many there are to be.
+        /// The planned number of them.
         count: u32,
     },
-    /// A long window was taken, or left out since its treatment's worker is gone.
+    /// A long window was taken, or left out because its treatment's worker has ended.
     LongWindowFinished {
         /// Treatment name.
         treatment: &'a str,
     },
-    /// A slice was taken, or left out since its treatment's worker is gone.
+    /// A slice was taken, or left out because its treatment's worker has ended.
     SliceFinished {
-        /// Slices of the study until here, this one included.
+        /// Slices of the study so far, including this one.
         done: u64,
         /// Slices of the whole study, once the number of blocks is fixed; until then those of this
         /// block.
         total: u64,
         /// Treatment name.
         treatment: &'a str,
-        /// The slice; `None` where it was left out.
+        /// The slice; `None` if it was left out.
         slice: Option<&'a Slice>,
     },
     /// A run is in the result file.
@@ -76,10 +76,10 @@ pub enum Event<'a> {
     BlockFinished {
         /// Block, from 0.
         block: u32,
-        /// Seconds still to come; with `--until` at the most.
+        /// Remaining seconds; with `--until` at most.
         eta_s: Option<f64>,
     },
-    /// The study has ended and its folder is about to go.
+    /// The study has ended and its folder will be removed.
     Finished {
         /// Complete blocks.
         blocks: u32,

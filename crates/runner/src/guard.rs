@@ -1,5 +1,5 @@
 //! When not to measure: a busy machine, a running database server, too little memory or disk, and
-//! others who wait because of us. Decisions are pure functions of readings; `read_*` and
+//! other processes that wait because of the study. Decisions are pure functions of readings; `read_*` and
 //! `memory_limit_bytes` take the readings.
 //!
 //! Source of the files: `proc_meminfo(5)`, `proc_pid_comm(5)` (at most 15 characters),
@@ -18,24 +18,23 @@ use threadwise_process::room;
 use threadwise_study::CpuTimes;
 use threadwise_telemetry::proc_stat::{self, ProcStat};
 
-/// Most of the allowed CPUs' capacity that others may use before we refuse to start.
+/// Share of the allowed CPUs' capacity above which other load prevents a start.
 pub const MOST_OTHER_LOAD: f64 = 0.05;
 /// How long other load is watched.
 pub const WATCH: Duration = Duration::from_secs(1);
 /// Share of the available memory that the treatments may use together.
 pub const MEMORY_SHARE: f64 = 0.25;
-/// Most of a block's time during which others may wait for a CPU; two blocks above it end the study.
+/// Share of a block's time during which others may wait for a CPU; two blocks above it end the study.
 pub const MOST_OTHERS_WAIT: f64 = 0.20;
-/// Most of the allowed CPUs' capacity that others may use in a block; two blocks above it end the
-/// study.
+/// Share of the allowed CPUs' capacity that others may use in a block; two blocks above it end the study.
 pub const MOST_OTHERS_CPU: f64 = 0.20;
 
-/// Why the study does not start, or does not go on.
+/// Why the study does not start or continue.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Refusal {
     /// Other programs use the CPUs.
     #[error(
-        "the machine is busy: other programs use {:.1}% of the allowed logical CPUs (limit {:.0}%); wait or stop them, or measure all the same with --allow-busy",
+        "the machine is busy: other programs use {:.1}% of the allowed logical CPUs (limit {:.0}%); wait or stop them, or measure anyway with --allow-busy",
         share * 100.0, MOST_OTHER_LOAD * 100.0
     )]
     Busy {
@@ -44,7 +43,7 @@ pub enum Refusal {
     },
     /// A database server is running.
     #[error(
-        "a database server is running here: {name} (process {pid}); the study would disturb it and it the study: stop it, or measure all the same with --allow-busy"
+        "a database server is running here: {name} (process {pid}); it and the study would disturb each other: stop it, or measure anyway with --allow-busy"
     )]
     DatabaseServer {
         /// Its program name.
@@ -52,41 +51,41 @@ pub enum Refusal {
         /// Its process number.
         pid: u32,
     },
-    /// The treatments' data would not fit into our share of memory.
+    /// The treatments' data would not fit into the study's share of memory.
     #[error(
-        "the study's data needs {} of memory and may use {} ({:.0}% of what is available): take smaller data or fewer sessions",
+        "the study's data needs {} of memory but may use only {} ({:.0}% of the available memory): use less data or fewer sessions",
         bytes(*planned), bytes(*limit), MEMORY_SHARE * 100.0
     )]
     Memory {
         /// Bytes of all treatments together.
         planned: u64,
-        /// What we may use.
+        /// The limit.
         limit: u64,
     },
-    /// A process may not have enough files open.
+    /// The limit of open files is too low.
     #[error(
-        "a process may have {limit} files open here, and the study needs {needed} at least: raise the limit with ulimit -n {needed}, or take fewer treatments or sessions"
+        "a process may have {limit} open files here, but the study needs at least {needed}: raise the limit with ulimit -n {needed}, or use fewer treatments or sessions"
     )]
     Files {
-        /// At least so many.
+        /// The least number needed.
         needed: u64,
-        /// What is allowed.
+        /// The limit.
         limit: u64,
     },
-    /// A process may not have enough address space.
+    /// The limit of address space is too low.
     #[error(
-        "a process may have {} of address space here, and a treatment's data alone needs {}: raise the limit with ulimit -v, or take smaller data or fewer sessions",
+        "a process may have {} of address space here, but a treatment's data alone needs {}: raise the limit with ulimit -v, or use less data or fewer sessions",
         bytes(*limit), bytes(*needed)
     )]
     AddressSpace {
-        /// Bytes, at least.
+        /// Bytes needed, at least.
         needed: u64,
-        /// What is allowed.
+        /// The limit.
         limit: u64,
     },
-    /// The data would not fit onto the disk twice.
+    /// The disk cannot hold the data twice.
     #[error(
-        "the study's data needs {} in {} and {} are free (twice the data must be): free some space or give another folder by --data-dir",
+        "the study's data needs {} in {}, which has {} free (twice the data is required): free some space or choose another folder with --data-dir",
         bytes(*planned), folder.display(), bytes(*free)
     )]
     Disk {
@@ -99,10 +98,10 @@ pub enum Refusal {
     },
 }
 
-/// Refuses a machine on which a database server runs or others use the CPUs, unless told otherwise.
-/// Watches for [`WATCH`]. For a study of a model there is nothing to ask: it neither disturbs nor is
-/// disturbed. `servers` are the processes by which engines know their servers. `users_server`: a running server
-/// is what is to be measured.
+/// Refuses a machine on which a database server runs or others use the CPUs, unless `allow_busy`.
+/// Watches for [`WATCH`]. For a study of a model nothing is checked: it neither disturbs nor is
+/// disturbed. `servers` are the process names of the engines' servers. `users_server`: the study measures a running
+/// server.
 ///
 /// # Errors
 /// [`Refusal::DatabaseServer`] or [`Refusal::Busy`].
@@ -122,7 +121,7 @@ pub fn check_start(
     check_load(read_other_load(root, &topology.allowed()))
 }
 
-/// Share of the allowed CPUs' capacity that was busy. `None` where no time passed.
+/// Share of the allowed CPUs' capacity that was busy. `None` if no time passed.
 pub fn busy_share(times: &[CpuTimes], allowed: &CpuSet) -> Option<f64> {
     let ours = || times.iter().filter(|times| allowed.contains(times.cpu));
     let total_ns: u64 = ours().map(|times| times.total_ns).sum();
@@ -130,7 +129,7 @@ pub fn busy_share(times: &[CpuTimes], allowed: &CpuSet) -> Option<f64> {
     (total_ns > 0).then(|| busy_ns as f64 / total_ns as f64)
 }
 
-/// Refuses where others use more than [`MOST_OTHER_LOAD`].
+/// Refuses if others use more than [`MOST_OTHER_LOAD`].
 ///
 /// # Errors
 /// [`Refusal::Busy`].
@@ -141,8 +140,8 @@ pub fn check_load(share: Option<f64>) -> Result<(), Refusal> {
     }
 }
 
-/// Watches /proc/stat for [`WATCH`] while we do nothing, so that all that is busy is others.
-/// `None` where it cannot be read.
+/// Watches /proc/stat for [`WATCH`] while this process idles, so that all load is others'.
+/// `None` if it cannot be read.
 pub fn read_other_load(root: &Path, allowed: &CpuSet) -> Option<f64> {
     let mut stat = ProcStat::open(root).ok()?;
     let (mut before, mut after) = (Vec::new(), Vec::new());
@@ -152,8 +151,8 @@ pub fn read_other_load(root: &Path, allowed: &CpuSet) -> Option<f64> {
     busy_share(&proc_stat::difference(&before, &after), allowed)
 }
 
-/// Whether a program name (15 characters at most) is that of a database server: one of `servers`, by which
-/// engines know theirs, or one that no engine is for.
+/// Whether a program name (15 characters at most) is that of a database server: one of `servers`, the engines'
+/// own, or one without an engine.
 pub fn is_database_server(comm: &str, servers: &[&str]) -> bool {
     const OTHERS: [&str; 11] = [
         "sqlservr",
@@ -172,8 +171,7 @@ pub fn is_database_server(comm: &str, servers: &[&str]) -> bool {
     servers.contains(&comm) || OTHERS.contains(&comm) || comm.contains("_pmon_")
 }
 
-/// The first running database server, by process number. Ended processes that nobody has waited
-/// for do not count. `servers`: see [`is_database_server`].
+/// The first running database server, by process number, without zombies. `servers`: see [`is_database_server`].
 pub fn read_database_server(root: &Path, servers: &[&str]) -> Option<(u32, String)> {
     let mut pids: Vec<u32> = fs::read_dir(root.join("proc"))
         .ok()?
@@ -193,7 +191,7 @@ fn is_zombie(process: &Path) -> bool {
     stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('Z'))
 }
 
-/// Refuses where a database server runs.
+/// Refuses if a database server runs.
 ///
 /// # Errors
 /// [`Refusal::DatabaseServer`].
@@ -201,8 +199,8 @@ pub fn check_database_server(server: Option<(u32, String)>) -> Result<(), Refusa
     server.map_or(Ok(()), |(pid, name)| Err(Refusal::DatabaseServer { name, pid }))
 }
 
-/// What the treatments may use together: [`MEMORY_SHARE`] of MemAvailable below `root`, and no
-/// more than that share of the cgroup's limit. `u64::MAX` where neither is known.
+/// Limit of the treatments together: [`MEMORY_SHARE`] of MemAvailable below `root`, and at
+/// most that share of the cgroup's limit. `u64::MAX` if neither is known.
 pub fn memory_limit_bytes(root: &Path, cgroup_limit: Option<u64>) -> u64 {
     let available = room::available_memory_bytes(root).unwrap_or(u64::MAX);
     match available.min(cgroup_limit.unwrap_or(u64::MAX)) {
@@ -211,8 +209,7 @@ pub fn memory_limit_bytes(root: &Path, cgroup_limit: Option<u64>) -> u64 {
     }
 }
 
-/// The rule by which [`memory_limit_bytes`] has its figure, for people: `a quarter of the 8 GiB of memory
-/// that are available`.
+/// The rule behind [`memory_limit_bytes`], as text: `a quarter of the 8 GiB of memory that are available`.
 pub fn memory_rule(root: &Path, cgroup_limit: Option<u64>) -> String {
     let available = room::available_memory_bytes(root).unwrap_or(u64::MAX);
     match cgroup_limit.filter(|limit| *limit < available) {
@@ -229,12 +226,12 @@ pub fn check_memory(planned: u64, limit: u64) -> Result<(), Refusal> {
     if planned > limit { Err(Refusal::Memory { planned, limit }) } else { Ok(()) }
 }
 
-/// Bytes that this user may still write into a folder; `None` where the system does not say.
+/// Bytes that this user may still write into a folder; `None` if unknown.
 pub fn read_free_bytes(folder: &Path) -> Option<u64> {
     room::free_bytes(folder).ok()
 }
 
-/// Refuses where less than twice the data is free.
+/// Refuses if less than twice the data is free.
 ///
 /// # Errors
 /// [`Refusal::Disk`].
@@ -247,20 +244,20 @@ pub fn check_disk(folder: &Path, planned: u64, free: Option<u64>) -> Result<(), 
     }
 }
 
-/// What was read around the rounds of a block; `None` where the system does not say.
+/// Readings around the rounds of a block; `None` if unknown.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BlockUse {
     /// Time during which some task of the system waited for a CPU (PSI).
     pub some_ns: Option<u64>,
     /// Time of every logical CPU, in ticks of 10 ms and therefore not taken slice by slice.
     pub cpu_times: Vec<CpuTimes>,
-    /// Run-queue wait and CPU time of all our own threads together.
+    /// Run-queue wait and CPU time of all threads of the study together.
     pub ours: ThreadTimes,
     /// Duration of the rounds.
     pub block_ns: u64,
 }
 
-/// Times of threads as the scheduler counts them, summed.
+/// The scheduler's times of threads, summed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ThreadTimes {
     /// On a CPU.
@@ -270,7 +267,7 @@ pub struct ThreadTimes {
 }
 
 impl BlockUse {
-    /// What two stretches of a block used together. Logical CPUs that were offline in one have the other's times.
+    /// The sum of two stretches of a block. Logical CPUs that were offline in one have the other's times.
     pub fn and(mut self, later: &Self) -> Self {
         for times in &later.cpu_times {
             match self.cpu_times.iter_mut().find(|one| one.cpu == times.cpu) {
@@ -293,9 +290,9 @@ impl BlockUse {
         }
     }
 
-    /// Share of the block during which others waited, at the least: PSI counts time with any
-    /// waiter once, our own waits are added thread by thread, so the difference is never too high.
-    /// It is 0 where we wait as much as they do, which [`Self::others_cpu_share`] does not mind.
+    /// Lower bound of the share of the block during which others waited: PSI counts time with any
+    /// waiter once, the study's waits are added thread by thread, so the difference is never too high.
+    /// It is 0 if the study waits as much as others do, which does not affect [`Self::others_cpu_share`].
     pub fn others_wait_share(&self) -> f64 {
         match (self.some_ns, self.block_ns) {
             (None, _) | (_, 0) => 0.0,
@@ -303,7 +300,7 @@ impl BlockUse {
         }
     }
 
-    /// Share of the allowed CPUs' capacity that others used: what was busy less our own CPU time.
+    /// Share of the allowed CPUs' capacity that others used: the busy time less the study's CPU time.
     pub fn others_cpu_share(&self, allowed: &CpuSet) -> f64 {
         let capacity_ns: u64 = self
             .cpu_times
@@ -316,15 +313,15 @@ impl BlockUse {
     }
 }
 
-/// Watches from block to block what others want of the CPUs.
+/// Watches from block to block whether others need the CPUs.
 #[derive(Debug, Default)]
 pub struct OthersWatch {
     previous_was_high: bool,
 }
 
 impl OthersWatch {
-    /// Takes in a block (`None` where nothing is known of it) and says why to stop, if so: in two
-    /// blocks one after the other, others waited for a CPU more than [`MOST_OTHERS_WAIT`] of the
+    /// Adds a block (`None` if unknown) and returns why to stop, if so: in two
+    /// consecutive blocks, others waited for a CPU more than [`MOST_OTHERS_WAIT`] of the
     /// time or used more than [`MOST_OTHERS_CPU`] of the allowed CPUs.
     pub fn block(&mut self, block: Option<&BlockUse>, allowed: &CpuSet) -> Option<String> {
         let wait = block.map_or(0.0, BlockUse::others_wait_share);
@@ -346,7 +343,7 @@ impl OthersWatch {
         };
         stop.then(|| {
             format!(
-                "{what}, and too much in the one before; what was measured until here is kept: go on when the machine is free, or with --allow-busy"
+                "{what}, and also exceeded the limit in the block before; the results so far are kept: continue when the machine is free, or with --allow-busy"
             )
         })
     }
@@ -458,7 +455,7 @@ mod tests {
 
     #[test]
     fn four_loops_of_others_are_seen_though_we_wait_as_much_as_they() {
-        // 1 session of ours and 4 loops on 2 CPUs: always a waiter, and we wait for longer than PSI counts.
+        // 1 session and 4 loops on 2 CPUs: always a waiter, and we wait for longer than PSI counts.
         let why = twice(&block([SECOND; 2], (450 * MS, 1100 * MS), Some(SECOND))).unwrap();
         assert!(why.contains("used 78% of the allowed logical CPUs") && why.contains("kept"), "{why}");
         let why = twice(&block([SECOND; 2], (450 * MS, 1100 * MS), None)).unwrap();

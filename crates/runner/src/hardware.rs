@@ -1,4 +1,4 @@
-//! What is measured of the hardware before a study: the short probe.
+//! Measurement of the hardware before a study: the short probe.
 
 use std::path::Path;
 use std::sync::Arc;

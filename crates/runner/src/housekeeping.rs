@@ -1,7 +1,7 @@
-//! Which logical CPU the runner's thread keeps to while it measures: the same in all treatments of a
-//! study, so that what looking costs falls on all of them alike, and as far from them as can be.
+//! The logical CPU of the runner's thread during measurements: the same in all treatments of a
+//! study, so that the cost of looking is the same for all, and as far from them as possible.
 //!
-//! Memory and its bus are shared all the same; that cost is in the readings of `telemetry`.
+//! Memory and its bus are still shared; that cost is in the readings of `telemetry`.
 
 use crate::RunnerError;
 use std::fmt;
@@ -11,20 +11,20 @@ use threadwise_machine::{CpuSet, Resolved, Topology};
 use threadwise_study::plan::first_threads;
 use threadwise_study::{Stopping, Study, plan_block};
 
-/// Blocks whose placements are looked at. Each draws other cores, and the choice has to be the same
-/// when the study goes on after a stop, so it cannot depend on how many there will be.
+/// Number of blocks whose placements are considered. Each draws other cores, and the choice must be the same
+/// when the study is resumed, so it cannot depend on the number of blocks.
 const BLOCKS: u32 = 16;
 
-/// The logical CPU that was chosen.
+/// The chosen logical CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// OS number.
     pub cpu: u32,
-    /// Treatments of all blocks that were looked at that use it.
+    /// Number of treatments of all considered blocks that use it.
     uses: usize,
-    /// Treatments that use its core, counted once for each of its logical CPUs.
+    /// Number of treatments that use its core, counted once for each of its logical CPUs.
     core_uses: usize,
-    /// Blocks that were looked at.
+    /// Number of considered blocks.
     blocks: u32,
 }
 
@@ -41,7 +41,7 @@ pub fn place(study: &Study, topology: &Topology) -> Result<Option<Place>, Runner
     for block in 0..blocks {
         placements.extend(plan_block(study, topology, block)?.placements);
     }
-    // One that goes offline between slices would leave this thread where treatments run.
+    // A CPU that goes offline between slices would leave this thread where treatments run.
     let eligible = match study.takes_siblings() {
         true => first_threads::of_cores(topology),
         false => topology.allowed(),
@@ -54,9 +54,9 @@ pub fn place(study: &Study, topology: &Topology) -> Result<Option<Place>, Runner
     }))
 }
 
-/// The eligible logical CPU that the fewest placements use, of those the one on the core that is used
-/// least, of those the last: a free one on a free core where there is one, and the last allowed one where
-/// all are used alike. Gives it with both counts; `None` where none is allowed.
+/// The eligible logical CPU that the fewest placements use, of those the one on the least used core, of those the
+/// last: a free one on a free core if there is one, and the last allowed one if all are used alike. Returns it with
+/// both counts; `None` if none is allowed.
 fn choose(topology: &Topology, eligible: &CpuSet, placements: &[Resolved]) -> Option<(u32, usize, usize)> {
     let sets: Vec<CpuSet> = placements.iter().map(Resolved::set).collect();
     let uses = |cpu: u32| sets.iter().filter(|set| set.contains(cpu)).count();
@@ -92,8 +92,8 @@ pub struct Kept {
 /// Why the thread could not be bound.
 #[derive(Debug, thiserror::Error)]
 pub enum KeepError {
-    /// Its own mask is not known, so that it could not be put back.
-    #[error("the mask of the own thread cannot be read: {0}")]
+    /// The mask could not be read, so it could not be restored.
+    #[error("the mask of this thread cannot be read: {0}")]
     Unknown(#[from] io::Error),
     /// It could not be bound.
     #[error(transparent)]
@@ -104,7 +104,7 @@ impl Kept {
     /// Binds the calling thread.
     ///
     /// # Errors
-    /// See [`KeepError`]; the thread is then where it was.
+    /// See [`KeepError`]; the thread is then bound as before.
     pub fn on(cpu: u32) -> Result<Self, KeepError> {
         let kept = Self { before: pin::current_affinity()? };
         pin::pin_current_thread(&[cpu].into_iter().collect())?;
@@ -114,8 +114,8 @@ impl Kept {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        // A mask that the kernel takes no more (a cpuset has changed) leaves the thread where it is,
-        // which costs nothing but speed.
+        // If the kernel refuses the old mask (a cpuset has changed), the thread stays where it is,
+        // which costs only speed.
         let _ = pin::set_affinity_raw(self.before.words());
     }
 }

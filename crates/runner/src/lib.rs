@@ -1,7 +1,7 @@
 //! The only orchestrator: loads data, starts workers, runs blocks of rounds of slices, stores runs.
 //!
 //! `run` drives a study; `block` one block of it; `worker_process` one worker; `guard` decides when
-//! not to measure; `workdir` leaves nothing behind. Workers die with the thread that calls [`run`],
+//! not to measure; `workdir` cleans up. Workers die with the thread that calls [`run`],
 //! so that thread must live as long as the study.
 
 mod alarm;
@@ -70,15 +70,15 @@ pub enum RunnerError {
     },
     /// No such engine.
     #[error(
-        "there is no engine '{engine}': built in are {known}; another one is a program threadwise-engine-{engine} on PATH"
+        "there is no engine '{engine}': built in are {known}; another one needs a program threadwise-engine-{engine} on PATH"
     )]
     NoEngine {
         /// Its name.
         engine: String,
-        /// The names that there are.
+        /// The known names.
         known: String,
     },
-    /// The engine's worker did not even say hello.
+    /// The engine's worker sent no hello.
     #[error("the engine's worker {} does not work: {failure}", program.display())]
     Worker {
         /// The program.
@@ -86,7 +86,7 @@ pub enum RunnerError {
         /// The cause.
         failure: Failure,
     },
-    /// The engine cannot follow an option of a treatment; nothing was made.
+    /// The engine does not support an option of a treatment; nothing was made.
     #[error("treatment '{treatment}': {why}")]
     Option {
         /// Treatment name.
@@ -102,7 +102,7 @@ pub enum RunnerError {
         /// The cause.
         failure: Failure,
     },
-    /// The data set, the texts or the answers of queries could not be had.
+    /// The data set, the texts or the answers of queries are not available.
     #[error("{why}")]
     Queries {
         /// What failed, and what to do.
@@ -114,28 +114,28 @@ pub enum RunnerError {
     /// The result file failed.
     #[error(transparent)]
     Store(#[from] threadwise_store::StoreError),
-    /// Nothing can be compared with a baseline that never works.
+    /// The baseline never works, so nothing can be compared.
     #[error(
-        "the baseline '{treatment}' had no usable run in the first two blocks, so that nothing could be compared: {why}"
+        "the baseline '{treatment}' had no usable run in the first two blocks, so nothing can be compared: {why}"
     )]
     Baseline {
         /// Treatment name.
         treatment: String,
-        /// What happened in the last one.
+        /// The failure in the last one.
         why: String,
     },
     /// The engine does not work any more.
     #[error(
-        "no treatment had a usable run in the last two blocks: {why}; when the engine works again, go on with threadwise run --resume FILE"
+        "no treatment had a usable run in the last two blocks: {why}; when the engine works again, continue with threadwise run --resume FILE"
     )]
     Lost {
-        /// What happened in the last run.
+        /// The failure in the last run.
         why: String,
     },
-    /// The machine could not be switched for the study's arms, or not be put back.
+    /// The machine could not be switched for the study's arms, or not be restored.
     #[error(transparent)]
     Switch(#[from] threadwise_smt::SmtError),
-    /// Asked to stop before anything was measured.
+    /// The user stopped it before anything was measured.
     #[error("stopped before the first block; nothing was measured")]
     Stopped,
 }

@@ -20,30 +20,30 @@ use threadwise_study::insert::{self, added_bytes};
 use threadwise_study::{OptionValue, Study, Treatment, parallel, tpch};
 use threadwise_tpch::TpchOptions;
 
-/// Looks at the connections of the user's server before a block, and the pause between them: 3 s.
+/// Checks of the connections of the user's server before a block, and the pause between them: 3 s.
 const CONNECTION_LOOKS: u32 = 10;
 const CONNECTION_STEP: Duration = Duration::from_millis(300);
 
 /// The data of a study.
 #[derive(Debug)]
 pub struct Data {
-    /// Workers that made it and have to stay until the study's end, at most one for each instance of the engine.
+    /// Workers that made it and must stay until the study's end, at most one for each instance of the engine.
     pub keepers: Vec<WorkerProcess>,
-    /// What each treatment's workers are given of it, in study order.
+    /// The data of each treatment's workers, in study order.
     pub loads: Vec<WireLoad>,
     /// Notes of the engine, each once.
     pub notes: Vec<String>,
-    /// Data and answers of queries, where the workload has queries.
+    /// Data and answers of queries, if the workload has queries.
     pub queries: Option<QueryData>,
 }
 
 impl Data {
-    /// What the reader of a report should know.
+    /// Notes for the reader of a report.
     pub fn notes(&self) -> impl Iterator<Item = &String> {
         self.queries.iter().flat_map(|queries| &queries.notes).chain(&self.notes)
     }
 
-    /// Has the workers that stayed end what they kept. Gives what could not be ended, in one line.
+    /// Has the workers that stayed end what they kept. Returns what could not be ended, in one line.
     pub fn end(mut self, stop: &AtomicBool) -> Option<String> {
         self.keepers.iter_mut().for_each(WorkerProcess::ask_to_stop);
         let ended = self.keepers.into_iter().filter_map(|keeper| keeper.stopped(stop).err());
@@ -52,7 +52,7 @@ impl Data {
     }
 }
 
-/// What a treatment's data is made from. Treatments with the same options can share their data, and
+/// The input of a treatment's data. Treatments with the same options can share their data, and
 /// must then ask for the same number of sessions; the engine knows whether it may be shared.
 pub fn request(study: &Study, treatment: &Treatment, data_dir: &Path) -> LoadRequest {
     let is_alike =
@@ -78,8 +78,8 @@ pub fn connections(study: &Study) -> Need {
     }
 }
 
-/// Refuses a block that would take connections of the user's server which are left to others. Those of
-/// the block before may not all be closed by the server yet.
+/// Refuses a block that would take connections of the user's server which are reserved for others. The server
+/// may not have closed all those of the block before.
 ///
 /// # Errors
 /// The limit that is too low, in numbers, or why the server cannot be asked.
@@ -106,8 +106,7 @@ pub fn await_connections(
     look()
 }
 
-/// Bytes that the data of all treatments takes on disk at the least, by the device that they name, as far as the study
-/// tells; 0 where nothing is known.
+/// Least bytes that the data of all treatments takes on disk, by device, as far as the study shows; 0 if unknown.
 pub fn known_bytes_by_device(study: &Study) -> BTreeMap<Option<&str>, u64> {
     let mut bytes: BTreeMap<Option<&str>, u64> = BTreeMap::new();
     for instance in study.instances() {
@@ -119,7 +118,7 @@ pub fn known_bytes_by_device(study: &Study) -> BTreeMap<Option<&str>, u64> {
     bytes
 }
 
-/// The same of one instance of the engine: for every number of blocks a template, and a copy for each session of the
+/// The same for one instance of the engine: for every number of blocks a template, and a copy for each session of the
 /// treatment with most of them. A model has no data.
 pub fn known_bytes(study: &Study) -> u64 {
     let engine = study.properties();
@@ -133,7 +132,7 @@ pub fn known_bytes(study: &Study) -> u64 {
     }
 }
 
-/// What loading a data set takes on disk. A server of the user's has it elsewhere.
+/// Disk space for loading a data set. The user's server has it elsewhere.
 fn query_bytes(study: &Study, engine: &Properties) -> u64 {
     let bytes_per_scale = if study.is_users_server() { 0 } else { engine.tpch_bytes };
     let scale = study.treatments.first().and_then(|treatment| TpchOptions::read(&treatment.options).ok());
@@ -146,7 +145,7 @@ fn scanned_bytes(study: &Study) -> u64 {
     rows.saturating_mul(parallel::ROW_BYTES)
 }
 
-/// Each treatment inserts into a copy of its own of a seeded table.
+/// Each treatment inserts into its own copy of a seeded table.
 fn seeded_bytes(study: &Study, engine: &Properties) -> u64 {
     let rows = study.treatments.iter().map(insert::seed_rows);
     let bytes = rows.map(|rows| rows.saturating_mul(engine.row_bytes));
@@ -167,7 +166,7 @@ fn blocks_bytes(study: &Study, engine: &Properties) -> u64 {
     sizes.fold(0, u64::saturating_add)
 }
 
-/// Makes the data of all treatments, and checks as it grows that memory and disk suffice.
+/// Makes the data of all treatments, and checks during growth that memory and disk suffice.
 ///
 /// # Errors
 /// The worker fails, memory or disk do not suffice, or the study is stopped.
@@ -194,9 +193,9 @@ pub fn load_all(
     Ok(data)
 }
 
-/// How far loading is.
+/// Progress of loading.
 struct Loading {
-    /// What workers are given of their data, by treatment.
+    /// The data of workers, by treatment.
     loads: BTreeMap<usize, WireLoad>,
     memory_bytes: u64,
     memory_limit: u64,
@@ -229,7 +228,7 @@ fn load_instance(
     let planned = settings.planned_bytes.max(known_bytes(&study.only(instance)));
     guard::check_disk(folder, planned, guard::read_free_bytes(folder))?;
     let log = folders.logs.join(format!("load-{at}.log"));
-    // What the loader makes is files; the caches that are measured belong to other workers.
+    // The loader makes files; the measured caches belong to other workers.
     let memory = MemoryBinding::default();
     let place = Place { cpus: allowed, memory: &memory, folder, log: &log, mark: &log };
     let program = settings.worker_of(first);
@@ -266,12 +265,12 @@ fn load_instance(
         return Ok(loaded);
     }
     worker.ask_to_stop();
-    // The data is whole; how the worker goes does not matter any more.
+    // The data is complete; how the worker ends does not matter any more.
     let _ = worker.stopped(stop);
     Ok(loaded)
 }
 
-/// What a worker said of the data of one treatment.
+/// A worker's reply on the data of one treatment.
 struct Made {
     /// Bytes of one session's data.
     bytes: u64,

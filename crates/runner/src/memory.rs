@@ -1,21 +1,21 @@
 //! Reading back the memory policy of a running worker.
 //!
 //! Source: `numa(7)`: the second word of every line of `/proc/PID/numa_maps` is the policy of that
-//! mapping, and where it has none of its own (heap and stack have none) that of the thread whose
+//! mapping, or if it has none (heap and stack have none) that of the thread whose
 //! file it is (kernel `fs/proc/task_mmu.c`, `show_numa_map`).
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind};
 use threadwise_machine::{MemoryBinding, MemoryMode};
 
-/// What is wrong with the memory policy of a process and its threads, in one line; `None` where
-/// nothing is, and where no policy was asked for.
+/// The first wrong memory policy of a process and its threads, in one line; `None` if all are right, or if no
+/// policy was requested.
 pub fn lost_policy(wanted: &MemoryBinding, pid: u32, tids: &[u32]) -> Option<String> {
     if wanted.mode == MemoryMode::Default {
         return None;
     }
     let wanted = wanted.to_string();
-    // The first thread too: what belongs to all sessions is often its own.
+    // The first thread too: it often owns what belongs to all sessions.
     std::iter::once(&pid).chain(tids).find_map(|tid| {
         let path = format!("/proc/{pid}/task/{tid}/numa_maps");
         match File::open(&path).and_then(|file| policy(BufReader::new(file))) {
@@ -29,7 +29,7 @@ pub fn lost_policy(wanted: &MemoryBinding, pid: u32, tids: &[u32]) -> Option<Str
 fn unreadable(path: &str, error: &io::Error) -> String {
     let why = match error.kind() {
         ErrorKind::NotFound => {
-            "it is not there: the thread has ended, or the kernel was built without NUMA".to_owned()
+            "the file does not exist: the thread has ended, or the kernel was built without NUMA".to_owned()
         }
         _ => error.to_string(),
     };
@@ -37,7 +37,7 @@ fn unreadable(path: &str, error: &io::Error) -> String {
 }
 
 /// The policy of heap or stack, whichever comes first: the kernel walks the pages of every line
-/// that is read, so no more is read than is needed.
+/// that is read, so only as much is read as is needed.
 fn policy(lines: impl BufRead) -> io::Result<String> {
     for line in lines.lines() {
         let line = line?;

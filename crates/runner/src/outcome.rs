@@ -2,10 +2,10 @@
 
 use crate::shortfall::Shortfall;
 
-/// What a look decides.
+/// Decision of a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// Measure on.
+    /// Continue to measure.
     Continue,
     /// Every comparison is within its target.
     Stop,
@@ -14,24 +14,24 @@ pub enum Decision {
 /// Why the study ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reason {
-    /// All blocks of the plan are there.
+    /// All planned blocks are complete.
     PlanDone,
     /// A look found every comparison within its target.
     TargetReached,
-    /// The budget or the largest number of blocks was reached before the target was.
+    /// The budget or the largest number of blocks was reached before the target.
     BudgetOver,
-    /// The limit of time cannot hold the blocks that the study needs; it can be resumed with a larger one.
+    /// The time limit cannot hold the blocks that the study needs; it can be resumed with a larger one.
     Short(Shortfall),
-    /// Asked to stop; it can be resumed.
+    /// The user stopped it; it can be resumed.
     Interrupted,
-    /// Others wanted what we use while we measured, CPUs or connections, in one line; it can be resumed.
+    /// Others needed CPUs or connections that the study used, in one line; it can be resumed.
     OthersWaited(String),
 }
 
-/// How the study ended. What was measured is in the result file.
+/// How the study ended. The measurements are in the result file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// Complete blocks, those before a resume included.
+    /// Complete blocks, including those before a resume.
     pub blocks: u32,
     /// Why it ended.
     pub reason: Reason,

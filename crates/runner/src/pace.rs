@@ -1,4 +1,4 @@
-//! How many blocks there are, when to look, and what a limit of time cannot hold. Pure.
+//! The number of blocks, the times of looks, and what a time limit cannot hold. Pure.
 //!
 //! Source of the looks and of the limit: docs/METHODOLOGY.md, "Stopping".
 
@@ -11,32 +11,32 @@ use threadwise_study::{LongWindows, Stopping};
 pub const MAX_BLOCKS: u32 = 256;
 /// Numbers of blocks after which `--until` looks.
 pub const LOOKS: [u32; 10] = [8, 12, 16, 24, 32, 48, 64, 96, 128, 192];
-/// What is kept of a limit for ending in order: this share of it, and at most so many seconds.
+/// Part of a limit that is reserved for ending in order: this share of it, and at most so many seconds.
 pub const ENDING: (f64, f64) = (0.02, 2.0);
-/// How much longer than the first block the others may be and still be expected to fit.
+/// How much longer than the first block the others may take and still count as fitting.
 pub const FIRST_BLOCK_FACTOR: f64 = 1.1;
-/// The first workers that start find caches cold: only where even half of their time is too much, a limit
-/// counts as too small before the block is done.
+/// The first workers that start find caches cold: a limit counts as too small before the block is done only if even
+/// half of their time is too much.
 const STARTS_FACTOR: f64 = 0.5;
 
-/// What ends a study.
+/// The limits of a study.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rule {
-    /// As the study says.
+    /// The study's own.
     pub stopping: Stopping,
-    /// Most seconds that this start of the program may take, in place of the study's own budget; `None`
-    /// where nobody set a limit: a budget is then what the number of blocks is planned from.
+    /// Most seconds of this start of the program, instead of the study's own budget; `None`
+    /// without a limit: a budget is then what the number of blocks is planned from.
     pub limit_s: Option<f64>,
 }
 
-/// Where the study stands.
+/// The progress of a study.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
-    /// Blocks that are done, those before a resume included.
+    /// Complete blocks, including those before a resume.
     pub blocks_done: u32,
     /// Those of this start of the program.
     pub blocks_here: u32,
-    /// Number of blocks as fixed after the first one, where it was.
+    /// Number of blocks, if it is fixed, after the first one.
     pub planned: Option<u32>,
     /// Seconds since this start of the program.
     pub elapsed_s: f64,
@@ -48,39 +48,39 @@ pub struct Progress {
     pub long: LongProgress,
 }
 
-/// Where the long windows of a study stand.
+/// The progress of the long windows of a study.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct LongProgress {
-    /// What the study has of them.
+    /// The study's design of them.
     pub design: Option<LongWindows>,
-    /// Blocks of them that are done, those before a resume included.
+    /// Their complete blocks, including those before a resume.
     pub done: u32,
     /// Seconds of such a block: its windows alone before the first one of this start is done.
     pub block_s: f64,
-    /// Seconds that those of this start took.
+    /// Seconds of those of this start.
     pub spent_s: f64,
 }
 
 impl LongProgress {
-    /// Seconds that those that are still to come take.
+    /// Seconds of the remaining ones.
     pub fn to_come_s(self) -> f64 {
         let blocks = self.design.map_or(0, |long| long.blocks.saturating_sub(self.done));
         f64::from(blocks) * self.block_s
     }
 }
 
-/// What is known of the seconds that a block takes.
+/// What is known of the seconds of a block.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum BlockTime {
-    /// Not less than this: its slices alone, or what was seen of one that is not done.
+    /// Lower bound: its slices alone, or the seen part of an unfinished one.
     AtLeast(f64),
-    /// Reckoned from the starts of its first workers, or from a part of it.
+    /// Estimated from the starts of its first workers, or from a part of it.
     Starts(f64),
-    /// What blocks took: the mean in [`Progress`].
+    /// Measured: the mean in [`Progress`].
     Measured,
 }
 
-/// What comes next.
+/// The next step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Next {
     /// Another block.
@@ -89,13 +89,13 @@ pub enum Next {
     LongBlock,
     /// Look at the results; another block follows unless they are good enough.
     Look,
-    /// Look at the results, and end whatever they are.
+    /// Look at the results, and end in any case.
     LastLook,
     /// The end.
     End,
-    /// The end, with fewer blocks than were planned: the limit does not hold another one.
+    /// The end, with fewer blocks than planned: the limit cannot hold another one.
     Over,
-    /// The end, without the blocks that intervals need: the limit does not hold them.
+    /// The end, without the blocks that intervals need: the limit cannot hold them.
     Short(Shortfall),
 }
 
@@ -117,7 +117,7 @@ impl Rule {
         }
     }
 
-    /// Seconds after which no block may be under way; `None` where the number of blocks is given and there
+    /// Seconds after which no block may be under way; `None` if the number of blocks is given and there
     /// is no limit. Without a limit the study's own budget, which the fewest blocks may exceed.
     pub fn usable_s(self) -> Option<f64> {
         match (self.limit_s, self.stopping) {
@@ -127,20 +127,20 @@ impl Rule {
         }
     }
 
-    /// Seconds after which setting up cannot end in time any more, since blocks take `floor_s` at the least.
+    /// Latest time, in seconds, for the end of setting up, if blocks take at least `floor_s`.
     pub fn setup_until_s(self, progress: &Progress, floor_s: f64) -> Option<f64> {
         let blocks_s = self.blocks_left(progress) * floor_s + progress.long.to_come_s();
         self.limit_s.and(self.usable_s()).map(|usable_s| usable_s - blocks_s)
     }
 
-    /// Blocks that the study needs and does not have.
+    /// Blocks that the study still needs.
     fn blocks_left(self, progress: &Progress) -> f64 {
         f64::from(self.least_blocks().saturating_sub(progress.blocks_done))
     }
 }
 
-/// Fixes the number of blocks where it can be fixed: at once for a given number, and after the
-/// first block for a budget, from durations alone. `--until` has none, and what does not fit has none.
+/// Fixes the number of blocks if possible: at once for a given number, and after the
+/// first block for a budget, only from durations. `--until` has none, and what does not fit has none.
 pub fn planned_blocks(rule: Rule, progress: &Progress) -> Option<u32> {
     match (progress.planned, rule.stopping, rule.usable_s()) {
         (Some(planned), ..) => Some(planned),
@@ -148,7 +148,7 @@ pub fn planned_blocks(rule: Rule, progress: &Progress) -> Option<u32> {
         (None, Stopping::Budget { .. }, Some(usable_s)) if progress.blocks_here > 0 => {
             let left =
                 (usable_s - progress.elapsed_s - progress.long.to_come_s()) / progress.block_s.max(1e-9);
-            // A float that is too large, or none, becomes a bound of the integer.
+            // A float that is too large, or NaN, saturates.
             let planned = progress.blocks_done.saturating_add(left.max(0.0) as u32);
             let is_short = shortfall(rule, progress, BlockTime::Measured).is_some();
             (!is_short).then_some(planned.clamp(MIN_BLOCKS, MAX_BLOCKS))
@@ -157,7 +157,7 @@ pub fn planned_blocks(rule: Rule, progress: &Progress) -> Option<u32> {
     }
 }
 
-/// What comes after a block.
+/// The step after a block.
 pub fn next(rule: Rule, progress: &Progress) -> Next {
     if let Some(short) = shortfall(rule, progress, BlockTime::Measured) {
         return Next::Short(short);
@@ -165,7 +165,7 @@ pub fn next(rule: Rule, progress: &Progress) -> Next {
     let done = progress.blocks_done;
     let next_ends_s = progress.elapsed_s + progress.block_s + progress.long.to_come_s();
     let is_over = rule.usable_s().is_some_and(|usable_s| next_ends_s > usable_s);
-    // Where no other block fits, what is there is all that there will be.
+    // If no other block fits, these are all.
     let is_last = is_over && rule.limit_s.is_some() && done >= rule.least_blocks();
     let planned_now = if is_last { Some(done) } else { progress.planned };
     if is_long_due(rule, progress, planned_now) {
@@ -185,7 +185,7 @@ pub fn next(rule: Rule, progress: &Progress) -> Next {
     }
 }
 
-/// Whether a block of long windows is due and, where there is a limit, fits.
+/// Whether a block of long windows is due and, with a limit, fits.
 fn is_long_due(rule: Rule, progress: &Progress, planned: Option<u32>) -> bool {
     let long = progress.long;
     let is_due = long::is_due(long.design, planned, progress.blocks_done, long.done);
@@ -193,13 +193,13 @@ fn is_long_due(rule: Rule, progress: &Progress, planned: Option<u32>) -> bool {
     is_due && usable_s.is_none_or(|usable_s| progress.elapsed_s + long.block_s <= usable_s)
 }
 
-/// Whether a start of the program begins with a block of long windows: one that an earlier start left.
+/// Whether a start of the program begins with a block of long windows that an earlier start left.
 pub fn starts_long(rule: Rule, progress: &Progress) -> bool {
     progress.blocks_done > 0 && is_long_due(rule, progress, progress.planned)
 }
 
-/// Why a limit cannot hold the blocks that the study needs, as far as is known; `None` where it can, and
-/// where there is no limit.
+/// Why a limit cannot hold the blocks that the study needs, as far as is known; `None` if it can, and
+/// without a limit.
 pub fn shortfall(rule: Rule, progress: &Progress, block: BlockTime) -> Option<Shortfall> {
     let usable_s = rule.limit_s.and(rule.usable_s())?;
     let factor = match block {
@@ -213,7 +213,7 @@ pub fn shortfall(rule: Rule, progress: &Progress, block: BlockTime) -> Option<Sh
     (left > 0.0 && needed_s > usable_s).then(|| lacking(rule, progress, block))
 }
 
-/// What a limit lacks that is known to be too small.
+/// The shortfall of a limit that is known to be too small.
 pub fn lacking(rule: Rule, progress: &Progress, block: BlockTime) -> Shortfall {
     Shortfall {
         limit_s: rule.limit_s.unwrap_or(f64::INFINITY),
@@ -228,7 +228,7 @@ pub fn lacking(rule: Rule, progress: &Progress, block: BlockTime) -> Shortfall {
     }
 }
 
-/// Seconds that are still to come, with `--until` at the most; `None` before the first block is done.
+/// Remaining seconds, with `--until` at most; `None` before the first block is done.
 pub fn eta_s(rule: Rule, progress: &Progress) -> Option<f64> {
     if progress.blocks_done == 0 {
         return None;

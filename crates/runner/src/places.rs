@@ -1,4 +1,4 @@
-//! The private folder of a study and what lies inside it; what killed studies left.
+//! The private folder of a study and its contents; leftovers of killed studies.
 
 use crate::RunnerError;
 use crate::event::Event;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use threadwise_store::Store;
 use threadwise_study::Study;
 
-/// Says, here and in the report, what could not be removed or put back.
+/// Reports, here and in the report, what could not be removed or restored.
 ///
 /// # Errors
 /// The result file cannot be written.
@@ -22,7 +22,7 @@ pub fn left_behind(
     Ok(store.note(text)?)
 }
 
-/// Removes what killed studies left in the data folder and in the system's temporary one, where a study is
+/// Removes leftovers of killed studies in the data folder and in the system's temporary one, where a study is
 /// prepared; then makes the folder.
 ///
 /// # Errors
@@ -54,7 +54,7 @@ pub fn study_here(settings: &Settings, store: &Store) -> Study {
     settings.here.clone().unwrap_or_else(|| store.study().clone())
 }
 
-/// Folders on devices that a study's treatments name, each once.
+/// Folders on the devices that a study's treatments name, each once.
 fn devices(study: &Study) -> BTreeSet<String> {
     study.treatments.iter().filter_map(|treatment| treatment.instance.device.clone()).collect()
 }
@@ -74,12 +74,12 @@ pub struct Places {
     data: PathBuf,
     logs: PathBuf,
     journal: Option<PathBuf>,
-    /// By treatment: where it has its data.
+    /// By treatment: the folder of its data.
     instances: Vec<PathBuf>,
 }
 
 impl Places {
-    /// Makes the folders. A server that root starts runs as another user, who has to reach its data by name.
+    /// Makes the folders. A server that root starts runs as another user, who must reach its data by name.
     ///
     /// # Errors
     /// A folder cannot be made.
@@ -115,7 +115,7 @@ impl Places {
         Ok(Self { data, logs, journal, instances })
     }
 
-    /// Them for who works in them.
+    /// Them for the worker's user.
     pub fn folders(&self) -> Folders<'_> {
         Folders {
             data: &self.data,
@@ -133,9 +133,9 @@ pub struct Folders<'a> {
     pub data: &'a Path,
     /// For logs.
     pub logs: &'a Path,
-    /// File in which clients of servers write masks of foreign processes down; `None` where there is no place
-    /// for one, and no such mask may be changed.
+    /// File in which clients of servers record masks of foreign processes; `None` if there is no place
+    /// for one, and then no such mask may be changed.
     pub journal: Option<&'a Path>,
-    /// By treatment: where it has its data, `data` or a folder of its instance's own inside or on its device.
+    /// By treatment: the folder of its data, `data` or its instance's folder inside or on its device.
     pub instances: &'a [PathBuf],
 }

@@ -1,4 +1,4 @@
-//! A whole study: data, blocks, looks, storing, and what was measured before a resume.
+//! A whole study: data, blocks, looks, storing, and the results from before a resume.
 
 mod driver;
 mod limit;
@@ -29,29 +29,30 @@ use threadwise_smt::Live;
 use threadwise_store::{EndState, Store, StoreError};
 use threadwise_study::{BlockPlan, Role, Run, RunStatus, Slice, plan_block, plan_long_block, tpch};
 
-/// What hears of every slice of a block: the study's observer, the slice's number in the block, its treatment, and itself.
+/// Called for every slice of a block: the study's observer, the slice's number in the block, its treatment, the
+/// slice.
 type OnSlice<'a> = dyn FnMut(&mut dyn FnMut(Event<'_>), u64, &str, Option<&Slice>) + 'a;
 
 /// Blocks in which A or A′ may fail at the start before the study gives up.
 const BASELINE_TRIES: u32 = 2;
 
-/// Blocks in a row in which every run may fail before the engine counts as lost.
+/// Consecutive blocks in which every run may fail before the engine counts as lost.
 const LOST_BLOCKS: u32 = 2;
 
-/// Workers that prepare at once for each logical CPU. Each is bound to its own logical CPUs, so that of as many as
-/// there are some wait for the same one while another stands idle.
+/// Workers that prepare at once for each logical CPU. Each is bound to its own logical CPUs, so with fewer some would
+/// wait for the same one while another is idle.
 const PREPARING_PER_CPU: usize = 2;
 
-/// Most notes of workers that are kept: each is written durably, and is there to be read.
+/// Most notes of workers that are kept: each is written durably, and must be read by a person.
 const WORKER_NOTES: usize = 250;
 
 /// Runs a study into its file: all of it, or what a resumed file lacks. Looks at the results only
-/// where `--until` is due to look: `decide` gets all runs and the number of complete blocks.
+/// when `--until` is due to look: `decide` gets all runs and the number of complete blocks.
 ///
 /// Whether the machine is fit for measuring is asked before the file is made: [`guard::check_start`].
 ///
-/// Workers die with the calling thread. `stop` ends the study after the present slice; what
-/// belongs to a complete block stays.
+/// Workers die with the calling thread. `stop` ends the study after the present slice; complete blocks
+/// stay.
 ///
 /// # Errors
 /// See [`RunnerError`]; what was stored stays.
@@ -79,7 +80,7 @@ pub fn run(
     Ok(outcome)
 }
 
-/// The study in its private folder, which is gone afterwards, whatever comes of it.
+/// The study in its private folder, which is removed afterwards in any case.
 fn in_workdir(
     topology: &Topology,
     settings: &Settings,
@@ -104,7 +105,7 @@ fn in_workdir(
 impl Driver<'_> {
     fn drive(mut self, decide: &mut dyn FnMut(&[Run], u32) -> Decision) -> Result<Outcome, RunnerError> {
         self.plan()?;
-        // A study that is complete already has nothing left to load.
+        // A complete study has nothing left to load.
         if pace::next(self.rule, &self.progress) == Next::End {
             return Ok(self.outcome(Reason::PlanDone));
         }
@@ -119,18 +120,18 @@ impl Driver<'_> {
         }
     }
 
-    /// Everything from the probe to the end of what was kept for the study.
+    /// Everything from the probe to the end of the workers that stayed.
     fn measure(&mut self, decide: &mut dyn FnMut(&[Run], u32) -> Decision) -> Result<Outcome, RunnerError> {
         self.probe()?;
         let (mut watch, notes) = Watch::new(self.topology);
         let data = self.load()?;
-        // What cannot be read is no news while one waits; the report has it.
+        // A failed reading need not be shown during the wait; the report has it.
         notes.iter().try_for_each(|note| self.store.note(note))?;
         self.noted = self.store.notes()?.into_iter().collect();
         data.notes().try_for_each(|note| self.note_of_worker(note))?;
         let kernel = Live::new();
         let reason = self.switched(&kernel, &data, &mut watch, decide);
-        // Whatever became of the blocks, what was kept for the study ends with it.
+        // Whatever the outcome of the blocks, the workers that stayed end with the study.
         let left = data.end(self.stop);
         let outcome = self.outcome(reason?);
         if let Some(why) = left {
@@ -139,7 +140,7 @@ impl Driver<'_> {
         Ok(outcome)
     }
 
-    /// All blocks, and the machine put back after them, whatever became of them.
+    /// All blocks, and the machine restored after them, whatever their outcome.
     fn switched(
         &mut self,
         kernel: &Live,
@@ -187,8 +188,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Probes the hardware and stores what was found. A machine that cannot be probed can be measured all
-    /// the same: the notes say why.
+    /// Probes the hardware and stores the result. A machine that cannot be probed can still be measured:
+    /// the notes say why.
     fn probe(&mut self) -> Result<(), RunnerError> {
         if !self.settings.probe || self.study.is_simulated() {
             return Ok(());
@@ -218,7 +219,7 @@ impl Driver<'_> {
             Ok(kept) => (Some(kept), place.to_string()),
             Err(error) => (None, format!("telemetry has no logical CPU of its own: {error}")),
         };
-        // A study that goes on has said so before.
+        // A resumed study has reported it before.
         if !self.store.notes()?.contains(&note) {
             self.note(&note)?;
         }
@@ -301,7 +302,7 @@ impl Driver<'_> {
         Ok(Some(Reason::OthersWaited(why)))
     }
 
-    /// Runs a block and stores its runs. The block is complete where it was not interrupted.
+    /// Runs a block and stores its runs. The block is complete if it was not interrupted.
     fn planned(
         &mut self,
         plan: &BlockPlan,
@@ -353,10 +354,10 @@ impl Driver<'_> {
         Ok(output)
     }
 
-    /// Stores a block that is whole.
+    /// Stores a complete block.
     fn complete(&mut self, runs: &[Run], block: u32, attempt: u32) -> Result<(), RunnerError> {
         match self.store.append_block(runs, block, attempt, self.now_s()) {
-            // One run is to cost only itself.
+            // One bad run must not affect the others.
             Err(StoreError::Unstorable { .. }) => {
                 runs.iter().try_for_each(|run| self.append(run))?;
                 Ok(self.store.block_complete(block, attempt, self.now_s())?)
@@ -369,7 +370,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Stores a run. One that the file cannot hold is what its worker said, and costs only itself.
+    /// Stores a run. One that the file cannot hold is stored as failed.
     fn append(&mut self, run: &Run) -> Result<(), RunnerError> {
         match self.store.append_run(run) {
             Err(error @ StoreError::Unstorable { .. }) => {
@@ -386,20 +387,20 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Counts a complete block, and says what speaks against another one.
+    /// Counts a complete block, and returns a reason against another one.
     fn after_block(&mut self, output: &Output) -> Result<Option<Reason>, RunnerError> {
         let block = self.progress.blocks_done;
         let floor_s = self.floor_s();
         let progress = &mut self.progress;
         progress.blocks_here += 1;
         progress.blocks_done += 1;
-        // What is measured once a study is no part of the blocks that are still to come.
+        // What is measured once a study is not part of the remaining blocks.
         progress.setup_s += output.warmup_s;
         progress.elapsed_s = self.settings.began.elapsed().as_secs_f64();
         let blocks_s = progress.elapsed_s - progress.setup_s - progress.long.spent_s;
         progress.block_s = blocks_s / f64::from(progress.blocks_here);
         if progress.long.spent_s == 0.0 {
-            // What stands around windows takes as long as in other blocks, until one is seen.
+            // The overhead of windows is that of other blocks, until one is seen.
             let around_s = (progress.block_s - floor_s).max(0.0);
             progress.long.block_s = self.study.long_block_floor_s() + around_s;
         }
@@ -410,7 +411,7 @@ impl Driver<'_> {
         self.others_waited(output)
     }
 
-    /// Whether others wanted what the block used, which ends the study.
+    /// Whether others needed what the block used, which ends the study.
     fn others_waited(&mut self, output: &Output) -> Result<Option<Reason>, RunnerError> {
         if self.settings.allow_busy {
             return Ok(None);
@@ -449,16 +450,14 @@ impl Driver<'_> {
         }
     }
 
-    /// What every block says is said once, and there is an end to what workers may say.
+    /// Notes of every block are kept once, and their number is limited.
     fn note_of_worker(&mut self, text: &str) -> Result<(), RunnerError> {
         if self.worker_notes > WORKER_NOTES || !self.noted.insert(text.to_owned()) {
             return Ok(());
         }
         self.worker_notes += 1;
         match self.worker_notes > WORKER_NOTES {
-            true => {
-                self.note(&format!("further notes of workers than the first {WORKER_NOTES} were left out"))
-            }
+            true => self.note(&format!("notes of workers after the first {WORKER_NOTES} were left out")),
             false => self.note(text),
         }
     }

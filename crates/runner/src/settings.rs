@@ -1,4 +1,4 @@
-//! What the runner is given beside the study: programs, folders, deadlines.
+//! The runner's settings beside the study: programs, folders, deadlines.
 
 use crate::RunnerError;
 use crate::looks::Looks;
@@ -18,10 +18,10 @@ pub struct Worker {
     pub program: PathBuf,
     /// Its arguments, such as `worker --engine sqlite`.
     pub args: Vec<String>,
-    /// How the names of environment variables begin that it gets although they may hold a password
+    /// Prefixes of environment variables that it gets although they may hold a password
     /// (`PG`): those of its own engine, which is then a client of a server.
     pub environment: Vec<String>,
-    /// The same of all engines there are: it gets no variable of another engine's.
+    /// The prefixes of all engines: it gets no variable of another engine's.
     pub withheld: Vec<String>,
 }
 
@@ -45,13 +45,13 @@ pub struct Deadlines {
     pub slice: Duration,
     /// From `stop` to its end.
     pub stop: Duration,
-    /// From a stop of the study to the end of a worker that is asked to clean up for it; it is killed
-    /// then.
+    /// From a stop of the study to the end of a worker that must clean up; then it is
+    /// killed.
     pub interrupt: Duration,
 }
 
 impl Deadlines {
-    /// [`Deadlines::interrupt`] of workers that have more to put back than private files: servers, and
+    /// [`Deadlines::interrupt`] of workers that have more to restore than private files: servers, and
     /// commands with a `teardown`.
     pub const CLEAN_UP: Duration = Duration::from_secs(90);
 }
@@ -82,7 +82,7 @@ pub struct QuerySettings {
     pub cluster_script: PathBuf,
     /// Script that counts the rows of a data set.
     pub count_script: PathBuf,
-    /// Worker of the engine whose answers others are compared with.
+    /// Worker of the engine whose answers are the reference.
     pub referee: Worker,
     /// Its engine's name.
     pub referee_engine: String,
@@ -93,64 +93,64 @@ pub struct QuerySettings {
 /// How the machine is switched for arms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Switching {
-    /// Program that puts everything back when this process was killed; it is called with the journal as its last
+    /// Program that restores everything if this process is killed; it is called with the journal as its last
     /// argument and must call `threadwise_smt::watchdog::watch`.
     pub watchdog: Worker,
     /// Folder of journals, `threadwise_process::state::folder`.
     pub folder: PathBuf,
-    /// What our control group leaves us; `None` for all.
+    /// Logical CPUs that this control group allows; `None` for all.
     pub cpuset: Option<CpuSet>,
 }
 
-/// Everything that the runner is given beside the study.
+/// All settings of the runner beside the study.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Program that workers run.
+    /// The workers' program.
     pub worker: Worker,
-    /// Programs of the treatments, by name, whose workers run another one: another version of the engine.
+    /// Programs of treatments, by name, whose workers run another one: another version of the engine.
     pub other_workers: BTreeMap<String, Worker>,
-    /// Program that removes the private folder when this process was killed; it is called with the
-    /// folder as its last argument and must call [`crate::janitor`]. `None` leaves the folder of a
-    /// killed process to the next start.
+    /// Program that removes the private folder if this process is killed; it is called with the
+    /// folder as its last argument and must call [`crate::janitor`]. With `None` the next start removes the
+    /// folder.
     pub janitor: Option<Worker>,
     /// Folder below which the private folder is made, such as `std::env::temp_dir()`.
     pub data_root: PathBuf,
-    /// How the machine is switched; `None` where no study may switch it.
+    /// How the machine is switched; `None` if no study may switch it.
     pub switching: Option<Switching>,
-    /// Measure also on a busy machine and beside database servers.
+    /// Measure even on a busy machine and beside database servers.
     pub allow_busy: bool,
     /// Whether to probe the hardware first.
     pub probe: bool,
     /// Which slices have looks at where their logical CPUs are.
     pub looks: Looks,
-    /// When this start of the program began, from where its limit counts.
+    /// Start of this program, from which its limit counts.
     pub began: Instant,
-    /// Most time that this start of the program may take, except for ending in order; `None` where nobody set
-    /// a limit, and the study's budget is only what the number of blocks is planned from.
+    /// Most time of this start of the program, except for ending in order; `None` without
+    /// a limit: then the number of blocks is planned from the study's budget.
     pub limit: Option<Duration>,
     /// How long to wait for workers.
     pub deadlines: Deadlines,
     /// For a workload of queries.
     pub queries: Option<QuerySettings>,
-    /// The engine, where it measures a server of the user's: it is asked before every block how many
-    /// connections are free, so that none that is left to others is taken.
+    /// The engine, if it measures the user's server: it is asked before every block how many
+    /// connections are free, so that none that is reserved for others is taken.
     pub users_server: Option<&'static dyn Engine>,
-    /// Programs that engines start in the data folder and that may outlive their workers; they are ended
+    /// Programs that engines start in the data folder and that may outlive their workers; they end
     /// with the folder.
     pub started_programs: Vec<String>,
-    /// The study as this start runs it, up to the end of its part, where the result file's has external arms; `None`
-    /// where it runs the file's.
+    /// The study as this start runs it, up to the end of its part, if the result file's has external arms; `None`
+    /// if it runs the file's.
     pub here: Option<Study>,
-    /// Bytes that the data of all treatments needs, where known beforehand; otherwise 0, and memory
-    /// and disk are checked only when the data is there.
+    /// Bytes that the data of all treatments needs, if known beforehand; otherwise 0, and memory
+    /// and disk are checked only when the data exists.
     pub planned_bytes: u64,
 }
 
 impl Settings {
     /// Settings with the usual values: data below the system's folder for temporary files, no
-    /// janitor, no limit of time.
+    /// janitor, no time limit.
     pub fn new(worker: Worker) -> Self {
-        // A server checks its table, puts it back and shuts down.
+        // A server checks its table, restores it and shuts down.
         let usual = Deadlines::default();
         let (stop, interrupt) = match worker.is_client() {
             true => (Duration::from_secs(300), Deadlines::CLEAN_UP),
@@ -183,8 +183,8 @@ impl Settings {
 }
 
 /// The worker program of an engine: `current_exe` itself for one of `built_in`, otherwise
-/// `threadwise-engine-NAME` from the folders of `path` (the value of `PATH`). A folder that is not
-/// absolute is passed over, since it would mean another program in every working folder.
+/// `threadwise-engine-NAME` from the folders of `path` (the value of `PATH`). Skips folders that are not
+/// absolute: they would mean another program in every working folder.
 ///
 /// # Errors
 /// The engine is neither built in nor such a program.
@@ -218,7 +218,7 @@ pub fn find_worker(
         })
 }
 
-/// How the names of the variables begin that some engine reads. An engine that gets all of them names none.
+/// Prefixes of the variables that some engine reads. An engine that gets all of them names none.
 pub fn variables(engines: &[&dyn Engine]) -> Vec<String> {
     let all = engines.iter().flat_map(|engine| engine.environment());
     all.filter(|prefix| !prefix.is_empty()).map(|&prefix| prefix.to_owned()).collect()

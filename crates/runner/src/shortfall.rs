@@ -1,9 +1,9 @@
-//! What a limit of time cannot hold, in words, with the smallest one that can. Pure.
+//! What a time limit cannot hold, as text, with the smallest one that can. Pure.
 
 use std::fmt;
 use threadwise_study::time::{typed, typed_up};
 
-/// How much longer than what was seen a block of the next start may be.
+/// Allowance for longer blocks in the next start.
 const ROOM: f64 = 1.25;
 /// Seconds for ending in order.
 const ENDING_S: f64 = 2.0;
@@ -15,37 +15,37 @@ pub struct Shortfall {
     pub limit_s: f64,
     /// Blocks that the study needs.
     pub blocks: u32,
-    /// Blocks that are done, those before a resume included.
+    /// Complete blocks, including those before a resume.
     pub blocks_done: u32,
     /// Those of this start of the program.
     pub blocks_here: u32,
-    /// Seconds that setting up took, or has taken so far.
+    /// Seconds of setting up, so far if it is not done.
     pub setup_s: f64,
     /// Whether setting up was done.
     pub is_set_up: bool,
     /// Seconds of a block.
     pub block_s: f64,
-    /// Whether a block takes that at the least: none was whole.
+    /// Whether that is a lower bound: none was complete.
     pub is_least: bool,
     /// Seconds that long windows take; 0 in a study without.
     pub long_s: f64,
 }
 
 impl Shortfall {
-    /// The smallest budget that holds the whole study, as it is typed. A lower bound where setting up was
+    /// The smallest budget that holds the whole study, as the user types it. A lower bound if setting up was
     /// not done, or no block was.
     pub fn budget(&self) -> String {
-        // Of a study that goes on, the blocks that it had before are there.
+        // A resumed study has its earlier blocks.
         self.holding(self.blocks_at_start())
     }
 
-    /// The smallest budget that holds what is left after the blocks that are done.
+    /// The smallest budget that holds the remaining blocks.
     pub fn budget_to_go_on(&self) -> String {
         self.holding(self.blocks.saturating_sub(self.blocks_done))
     }
 
     fn holding(&self, blocks: u32) -> String {
-        // How much of setting up was missing nobody knows: twice the time converges.
+        // The missing part of setting up is unknown: twice the time converges.
         let setup_s = if self.is_set_up { self.setup_s } else { 2.0 * self.setup_s };
         typed_up(setup_s + self.long_s * ROOM + f64::from(blocks) * self.block_s * ROOM + ENDING_S)
     }
@@ -59,8 +59,8 @@ impl Shortfall {
 impl fmt::Display for Shortfall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let blocks = match (self.blocks_at_start(), self.blocks_done > self.blocks_here) {
-            (1, true) => "the block that is left".to_owned(),
-            (left, true) => format!("the {left} blocks that are left"),
+            (1, true) => "the remaining block".to_owned(),
+            (left, true) => format!("the {left} remaining blocks"),
             (1, false) => "1 block".to_owned(),
             (all, false) => format!("{all} blocks"),
         };
@@ -78,7 +78,7 @@ impl fmt::Display for Shortfall {
     }
 }
 
-/// Whole seconds, and tenths where they are few.
+/// Whole seconds, with tenths if they are few.
 fn seconds(seconds: f64) -> String {
     if seconds < 9.95 { format!("{seconds:.1} s") } else { format!("{seconds:.0} s") }
 }
@@ -110,11 +110,11 @@ mod tests {
         );
         assert_eq!(short().budget_to_go_on(), "4m30s", "41 + 7 * 23 * 1.25 + 2 = 244.25");
         let resumed = Shortfall { blocks_done: 3, blocks_here: 1, ..short() };
-        assert!(resumed.to_string().contains("cannot hold the 6 blocks that are left: "), "{resumed}");
+        assert!(resumed.to_string().contains("cannot hold the 6 remaining blocks: "), "{resumed}");
         let last = Shortfall { blocks_done: 7, blocks_here: 0, is_least: true, block_s: 0.5, ..short() };
         assert_eq!(
             last.to_string(),
-            "a budget of 60s cannot hold the block that is left: setting up took 41 s, a block takes at least \
+            "a budget of 60s cannot hold the remaining block: setting up took 41 s, a block takes at least \
              0.5 s; give --budget 45s or more, or fewer treatments"
         );
     }

@@ -1,6 +1,5 @@
 //! Starting processes: a worker on its logical CPUs and under its memory policy, and the janitor in
-//! a session of its own. The
-//! only module of this crate with `unsafe`.
+//! its own session. The only module of this crate with `unsafe`.
 //!
 //! Source: `fork(2)`, `signal-safety(7)` (between fork and exec only async-signal-safe calls),
 //! `PR_SET_PDEATHSIG(2const)` (the signal comes when the *thread* that forked ends, so workers are
@@ -32,15 +31,15 @@ pub struct Launch<'a> {
     pub cpus: &'a CpuSet,
     /// Memory policy of the whole process from its first instruction on.
     pub memory: &'a MemoryBinding,
-    /// Folder that it works in.
+    /// Its current folder.
     pub folder: &'a Path,
-    /// File that its stdout and stderr go to; made anew.
+    /// File for its stdout and stderr; replaced.
     pub log: &'a Path,
-    /// How the names of variables begin that it gets although they may hold a password.
+    /// Prefixes of variables that it gets although they may hold a password.
     pub environment: &'a [String],
-    /// How the names of further variables begin that it does not get.
+    /// Prefixes of further variables that it does not get.
     pub withheld: &'a [String],
-    /// Mark in its environment, which what it starts inherits: a path in the study's folder.
+    /// Mark in its environment, which its descendants inherit: a path in the study's folder.
     pub mark: &'a Path,
 }
 
@@ -67,14 +66,14 @@ pub enum LaunchError {
 pub struct Launched {
     /// The process, leader of its own process group, with its stdin.
     pub child: Child,
-    /// Where its replies come from.
+    /// The source of its replies.
     pub replies: PipeReader,
-    /// Its log, whatever becomes of the file's name.
+    /// Its log, whatever happens to the file's name.
     pub log: File,
 }
 
 /// Starts a worker: own process group, dying with the calling thread, bound to its CPUs and memory
-/// nodes before its program begins, and without passwords in its environment but its engine's own.
+/// nodes before its program begins, and without passwords in its environment except its engine's own.
 ///
 /// # Errors
 /// The log cannot be made, the program cannot be started, its CPUs or its memory policy are not
@@ -143,7 +142,7 @@ struct Policy {
 }
 
 impl Policy {
-    /// `None` where the process keeps the policy that it is started under.
+    /// `None` if the process keeps the policy that it is started under.
     fn of(binding: &MemoryBinding) -> Option<Self> {
         let mode = match binding.mode {
             MemoryMode::Default => return None,
@@ -153,14 +152,14 @@ impl Policy {
         Some(Self { mode, nodes: binding.nodes.iter().copied().collect() })
     }
 
-    /// Sets the calling thread's policy. Where the kernel refuses, a byte goes to `refused`, since
-    /// only an error number of all that happens in the child reaches the parent. Allocates nothing.
+    /// Sets the calling thread's policy. If the kernel refuses, writes a byte to `refused`, since the
+    /// parent sees only an error number of the child. Does not allocate.
     fn set(&self, refused: RawFd) -> io::Result<()> {
         let words = self.nodes.words();
-        // The kernel looks at one bit less than it is reported (`get_nodes` in its mm/mempolicy.c).
+        // The kernel uses one bit less than it is given (`get_nodes` in its mm/mempolicy.c).
         let bits = words.len() * 64 + 1;
         // SAFETY: the pointer and the number of bits describe one live slice, which the kernel only
-        // reads (the bit too many is the one that it leaves out). Its `unsigned long` words and ours
+        // reads (the bit too many is the one that it leaves out). Its `unsigned long` words and these
         // have the same layout on 64-bit and on little-endian targets.
         let status = unsafe { libc::syscall(libc::SYS_set_mempolicy, self.mode, words.as_ptr(), bits) };
         if status == 0 {
@@ -169,7 +168,7 @@ impl Policy {
         let error = io::Error::last_os_error();
         // SAFETY: the parent holds the pipe's end open until after the fork.
         let refused = unsafe { BorrowedFd::borrow_raw(refused) };
-        // Without the byte the error is reported all the same, less clearly.
+        // Without the byte the error is still reported, less clearly.
         let _ = rustix::io::write(refused, &[1]);
         Err(error)
     }
@@ -179,13 +178,13 @@ impl Policy {
 fn advice(error: &io::Error) -> &'static str {
     match error.raw_os_error() {
         Some(libc::EPERM) => {
-            "a seccomp filter forbids it, as containers do by default: allow it with --cap-add SYS_NICE, or run outside of the container, or leave memory at local"
+            "a seccomp filter forbids it, as containers do by default: allow it with --cap-add SYS_NICE, or run outside of the container, or use memory=local"
         }
         Some(libc::ENOSYS) => {
-            "the kernel was built without NUMA, or a seccomp filter hides the call (containers: --cap-add SYS_NICE): leave memory at local"
+            "the kernel was built without NUMA, or a seccomp filter hides the call (containers: --cap-add SYS_NICE): use memory=local"
         }
         Some(libc::EINVAL) => "a node is offline or outside of the cpuset: name other nodes",
-        _ => "leave memory at local",
+        _ => "use memory=local",
     }
 }
 

@@ -1,8 +1,8 @@
-//! Arms of a study on the machine: what has to be switched for each, and putting everything back.
+//! Arms of a study on the machine: the switches for each, and restoring everything.
 //!
-//! The machine is written down before the first block and put back after the last one, by the watchdog where this
-//! process is killed (`threadwise_smt`, docs/SMT.md). Going back to the state that was found gives every thread its
-//! logical CPUs back, those of parked workers and of servers too; blocks read them back before they go on.
+//! The machine's state is recorded before the first block and restored after the last one, by the watchdog if this
+//! process is killed (`threadwise_smt`, docs/SMT.md). Restoring gives every thread its
+//! logical CPUs back, including those of parked workers and of servers; blocks check them before they continue.
 
 use crate::RunnerError;
 use crate::settings::Settings;
@@ -13,7 +13,7 @@ use threadwise_machine::{CpuSet, Topology};
 use threadwise_smt::{Arm as State, Facts, Held, Kernel, Roots, Smt, SmtError, Start, online_now, refuse};
 use threadwise_study::{Arm, BlockPlan, Reading, SmtWay, Study, plan_block};
 
-/// Sampler under which a run has what was switched for it.
+/// Sampler of the readings about a run's switches.
 const SAMPLER: &str = "switch";
 
 /// A machine that is switched from phase to phase.
@@ -24,10 +24,10 @@ pub struct Switch<'k> {
     now: Arm,
 }
 
-/// What a switch took and gave.
+/// Result of a switch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Switched {
-    /// Nanoseconds; 0 where nothing had to be done.
+    /// Nanoseconds; 0 if nothing had to be done.
     pub took_ns: u64,
     /// Whether anything had to be done.
     pub is_new: bool,
@@ -36,10 +36,10 @@ pub struct Switched {
 }
 
 impl<'k> Switch<'k> {
-    /// Writes the machine down. `None` where a study switches nothing.
+    /// Records the machine's state. `None` if a study switches nothing.
     ///
     /// # Errors
-    /// Another process holds the machine, or it cannot be written down; nothing was changed.
+    /// Another process holds the machine, or its state cannot be recorded; nothing was changed.
     pub fn begin(
         study: &Study,
         settings: &Settings,
@@ -50,7 +50,7 @@ impl<'k> Switch<'k> {
         }
         let switching = settings.switching.as_ref();
         let Some(switching) = switching else {
-            let why = "this program has no watchdog that could put the machine back".to_owned();
+            let why = "this program has no watchdog that could restore the machine".to_owned();
             return Err(RunnerError::Switch(SmtError::Refused(why)));
         };
         let watchdog =
@@ -62,7 +62,7 @@ impl<'k> Switch<'k> {
     /// Brings the machine into an arm of a block.
     ///
     /// # Errors
-    /// It is not the arm's, in one line; then it is as it was found, or the line names what is not.
+    /// It cannot reach the arm, in one line; then it is restored, or the line names what is not.
     pub fn to(&mut self, arm: &Arm, plan: &BlockPlan, study: &Study) -> Result<Switched, Failure> {
         let began = Instant::now();
         let is_new = self.now != *arm;
@@ -76,7 +76,7 @@ impl<'k> Switch<'k> {
         Ok(Switched { took_ns: if is_new { took_ns } else { 0 }, is_new, online })
     }
 
-    /// Puts everything back and reads it back.
+    /// Restores everything and reads it back.
     ///
     /// # Errors
     /// Not everything could be; each is named.
@@ -93,7 +93,7 @@ fn args(args: &[String]) -> Vec<std::ffi::OsString> {
     args.iter().map(std::ffi::OsString::from).collect()
 }
 
-/// What an arm of a block means here: of logical CPUs those stay that its treatments and their service threads use.
+/// An arm of a block here: the logical CPUs that its treatments and their service threads use stay online.
 fn state(arm: &Arm, plan: &BlockPlan, study: &Study) -> State {
     let smt = match arm.smt {
         SmtWay::Mask => None,
@@ -111,7 +111,7 @@ fn state(arm: &Arm, plan: &BlockPlan, study: &Study) -> State {
     State { smt, turbo: arm.turbo, governor: arm.governor.clone() }
 }
 
-/// Whether a study's arms can be had on a machine, as its first block has them. Nothing is changed.
+/// Whether a study's arms are possible on a machine, as its first block has them. Changes nothing.
 ///
 /// # Errors
 /// Why not, in one line, with the arm.
@@ -129,13 +129,13 @@ pub fn check(
     for arm in study.arms().into_iter().filter(|arm| !arm.is_as_found()) {
         refuse::check(roots, &facts, &state(arm, &plan, study)).map_err(|why| {
             let why = why.trim_start_matches("not here: ");
-            SmtError::Refused(format!("{arm} cannot be had here: {why}"))
+            SmtError::Refused(format!("{arm} is not possible here: {why}"))
         })?;
     }
     Ok(())
 }
 
-/// Adds a switch to a run's readings: `switch_ns` and `switches` are sums, `online_logical_cpus` is what was seen last.
+/// Adds a switch to a run's readings: `switch_ns` and `switches` are sums, `online_logical_cpus` is the last value.
 pub fn add(readings: &mut Vec<Reading>, switched: &Switched, now_ns: u64) {
     let seen = BTreeMap::from([
         ("switch_ns", switched.took_ns as f64),

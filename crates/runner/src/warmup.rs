@@ -1,19 +1,19 @@
-//! How long a treatment has to run before its rate is that of the rest of a slice. Pure.
+//! How long a treatment must run before its rate is that of the rest of a slice. Pure.
 //!
-//! Before the rounds of its first block every treatment works in some windows, each after another treatment, so that
-//! its caches are as they will be in rounds. The rows of each window are counted in short pieces from the moment in
-//! which its sessions are released (docs/METHODOLOGY.md, "Warm-up and halves of slices").
+//! Before the rounds of its first block every treatment runs in some windows, each after another treatment, so that
+//! its caches are as in rounds. The rows of each window are counted in short pieces from the release of its sessions
+//! (docs/METHODOLOGY.md, "Warm-up and halves of slices").
 
 use threadwise_study::warmup::{LIMIT_NS, WINDOW_NS, WINDOWS, Warmup};
 
 /// Length of the pieces that are counted.
 pub const PIECE_NS: u64 = 2_000_000;
-/// Pieces may be put together to so many times their length, so that they have steps enough.
+/// Pieces may be merged up to so many times their length, so that they have steps enough.
 const LENGTHS: [usize; 3] = [1, 2, 4];
-/// Fewest steps of a piece, on average: with fewer the rate of a piece says little.
+/// Fewest steps of a piece, on average: with fewer the rate of a piece means little.
 const LEAST_STEPS: f64 = 50.0;
 
-/// What a treatment did in one window.
+/// A treatment's result in one window.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Window {
     /// Steps of all sessions.
@@ -22,16 +22,16 @@ pub struct Window {
     pub rows: Vec<u64>,
 }
 
-/// The warm-up: the end of the earliest two consecutive pieces of which the first is not slower than the second, and both
-/// together not slower than the rest of the window, each by more than the margin (a fraction), or than two standard
-/// deviations of what noise makes of them where that is more. Faster pieces are warm: a scheduler that has others to
-/// run gives who slept its time first, and no warm-up would end before that is over. A piece is the median over the windows of its share of its window, since windows differ by more than what is
-/// looked for. The rest are the pieces behind the two, by their mean. The noise of a piece is taken from differences of
-/// neighbours (von Neumann, Ann. Math. Stat. 12, 1941) among those behind the limit, which no warm-up reaches.
+/// The warm-up: the end of the earliest two consecutive pieces of which the first is not slower than the second, and
+/// both together not slower than the rest of the window, each by more than the margin (a fraction), or than two
+/// standard deviations of the noise if that is more. Faster pieces are warm: a scheduler that has others to run first
+/// gives their time to threads that slept, and no warm-up would end before that is over. A piece is the median over
+/// the windows of its share of its window, since windows differ by more than the effect. The rest are the pieces
+/// behind the two, by their mean. The noise of a piece is taken from differences of neighbours (von Neumann, Ann.
+/// Math. Stat. 12, 1941) among those behind the limit, which no warm-up reaches.
 ///
-/// Degenerate cases: 5 ms, with the reason, where the engine does not count pieces. The limit, with the reason, where there
-/// is no window, where one has no
-/// row, where pieces have too few steps, and where the rate still rises at it.
+/// Degenerate cases: 5 ms, with the reason, if the engine does not count pieces. The limit, with the reason, without
+/// a window, if one has no row, if pieces have too few steps, and if the rate still rises at it.
 pub fn choose(windows: &[Window], margin: f64) -> Warmup {
     let pieces = (WINDOW_NS / PIECE_NS) as usize;
     if windows.is_empty() {
@@ -64,7 +64,7 @@ pub fn choose(windows: &[Window], margin: f64) -> Warmup {
     }
 }
 
-/// Whether of the two pieces before `end` the first is as fast as the second, and both as the mean of what follows, by
+/// Whether of the two pieces before `end` the first is as fast as the second, and both as the mean of the rest, by
 /// logarithms, given the standard deviation of a piece.
 fn is_settled(shares: &[f64], end: usize, margin: f64, noise: f64) -> bool {
     let [one, other] = [shares[end - 2], shares[end - 1]];
@@ -78,14 +78,14 @@ fn is_settled(shares: &[f64], end: usize, margin: f64, noise: f64) -> bool {
         && slower((one + other) / 2.0, of_rest) <= within(0.5 + 1.0 / rest.len() as f64)
 }
 
-/// Standard deviation of the logarithm of a piece, from neighbours; 0 where a piece has no row.
+/// Standard deviation of the logarithm of a piece, from neighbours; 0 if a piece has no row.
 fn noise(shares: &[f64]) -> f64 {
     let differences: Vec<f64> = shares.windows(2).map(|pair| (pair[1] / pair[0]).ln().powi(2)).collect();
     let variance = differences.iter().sum::<f64>() / (2.0 * differences.len().max(1) as f64);
     if variance.is_finite() { variance.sqrt() } else { 0.0 }
 }
 
-/// For each piece of so many counted ones the median over the windows of its share of its window.
+/// For each merged piece the median over the windows of its share of its window.
 fn shares(windows: &[Window], length: usize) -> Option<Vec<f64>> {
     let of_window = |window: &Window| {
         let all: u64 = window.rows.iter().sum();
@@ -107,8 +107,8 @@ fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
-/// For the windows the order of treatments in each: rounds of a plan, each turned by one place where it would begin
-/// with the treatment that ended the one before, so that every window comes after another treatment.
+/// For each window the order of its treatments: rounds of a plan, each rotated by one place if it would begin
+/// with the last treatment of the one before, so that every window comes after another treatment.
 pub fn orders(rounds: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut last = None;
     let turned = |round: &Vec<usize>| {

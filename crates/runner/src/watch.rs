@@ -1,4 +1,4 @@
-//! What is read around a slice and around the rounds of a block: CPU times, samplers, waits.
+//! Readings around a slice and around the rounds of a block: CPU times, samplers, waits.
 
 use crate::clock::Clock;
 use crate::guard::{BlockUse, ThreadTimes};
@@ -12,7 +12,7 @@ use threadwise_telemetry::proc_stat::{self, CpuTicks, ProcStat};
 use threadwise_telemetry::samplers::{self, pressure::Pressure, schedstat};
 use threadwise_telemetry::{Moment, Sampler, Status};
 
-/// Everything that is read while treatments run.
+/// All readings while treatments run.
 pub struct Watch {
     stat: Option<ProcStat>,
     before: Vec<CpuTicks>,
@@ -28,7 +28,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Opens what can be read on this system, and says in one line each what cannot.
+    /// Opens what this system allows, and lists the rest, one line each.
     pub fn new(topology: &Topology) -> (Self, Vec<String>) {
         let root = Path::new("/");
         let (ready, mut notes) = ready(root, topology);
@@ -48,7 +48,7 @@ impl Watch {
         (watch, notes)
     }
 
-    /// Opens the samplers again after logical CPUs went offline or came online: what was open of these counts no more.
+    /// Opens the samplers again after logical CPUs went offline or came online, which invalidates them.
     pub fn reopen(&mut self, topology: &Topology) {
         self.samplers = ready(Path::new("/"), topology).0;
     }
@@ -75,9 +75,9 @@ impl Watch {
         self.own_cpu_ns += thread_cpu_ns().saturating_sub(began_ns);
     }
 
-    /// After a slice: CPU times (empty where they cannot be read), and the samplers' readings and
-    /// `window_ns` of each sampler added to those of the run's earlier slices. What all this cost is
-    /// there as readings of a sampler `telemetry`: `own_cpu_ns` in `window_ns`.
+    /// After a slice: CPU times (empty if they cannot be read), and the samplers' readings and
+    /// `window_ns` of each sampler added to those of the run's earlier slices. The cost of all this is
+    /// in readings of a sampler `telemetry`: `own_cpu_ns` in `window_ns`.
     pub fn finish(
         &mut self,
         clock: Clock,
@@ -100,8 +100,8 @@ impl Watch {
         times
     }
 
-    /// What was used and waited for until now. `None` where that of our own threads is not known:
-    /// what others did could not be told from it.
+    /// What was used and waited for until now. `None` if that of the study's own threads is unknown:
+    /// the others' share cannot be computed without it.
     pub fn mark(&mut self, pids: &[u32]) -> Option<Mark> {
         let root = Path::new("/");
         let mut ours = process_times(root, std::process::id())?;
@@ -116,7 +116,7 @@ impl Watch {
     }
 }
 
-/// The samplers that can be read, and one line each for those that cannot.
+/// The readable samplers, and one line for each of the others.
 fn ready(root: &Path, topology: &Topology) -> (Vec<Box<dyn Sampler>>, Vec<String>) {
     let (mut ready, mut notes) = (Vec::new(), Vec::new());
     for sampler in samplers::all(root, topology) {
@@ -131,14 +131,14 @@ fn ready(root: &Path, topology: &Topology) -> (Vec<Box<dyn Sampler>>, Vec<String
     (ready, notes)
 }
 
-/// Sums since ever, at one moment.
+/// Cumulative sums at one moment.
 #[derive(Debug, Clone)]
 pub struct Mark {
-    /// Time with waiters on the whole system, where it is counted.
+    /// Time with waiters on the whole system, if it is counted.
     some_ns: Option<u64>,
-    /// All our own threads.
+    /// All threads of the study.
     ours: ThreadTimes,
-    /// All logical CPUs; empty where they cannot be read.
+    /// All logical CPUs; empty if they cannot be read.
     ticks: Vec<CpuTicks>,
 }
 
@@ -149,7 +149,7 @@ fn thread_cpu_ns() -> u64 {
     u64::try_from(ns).unwrap_or(0)
 }
 
-/// What looking cost, as a reading.
+/// The cost of looking, as a reading.
 fn cost(own_cpu_ns: u64, start_ns: u64, end_ns: u64) -> [Reading; 1] {
     [Reading {
         sampler: "telemetry".to_owned(),
@@ -170,8 +170,8 @@ fn read_ticks(stat: &mut Option<ProcStat>, ticks: &mut Vec<CpuTicks>) {
 
 /// Times of all present threads of a process together, since each began: `/proc/PID/task/*/schedstat`
 /// (kernel `Documentation/scheduler/sched-stats.rst`), and the CPU time of children that it has waited
-/// for: a server's parallel workers live for one query. `None` where the kernel does not keep them or
-/// the process is gone.
+/// for: a server's parallel workers live for one query. `None` if the kernel does not keep them or
+/// the process has ended.
 fn process_times(root: &Path, pid: u32) -> Option<ThreadTimes> {
     let tasks = fs::read_dir(root.join(format!("proc/{pid}/task"))).ok()?;
     // A thread may end between the listing and the read.
@@ -186,13 +186,13 @@ fn process_times(root: &Path, pid: u32) -> Option<ThreadTimes> {
 }
 
 /// CPU time of a process's ended children, user and system, in ticks of 10 ms: `cutime` and `cstime` of
-/// `proc_pid_stat(5)`. 0 where it cannot be read.
+/// `proc_pid_stat(5)`. 0 if it cannot be read.
 fn ended_children_ns(root: &Path, pid: u32) -> u64 {
     let text = fs::read_to_string(root.join(format!("proc/{pid}/stat"))).unwrap_or_default();
     proc::ended_children_ticks(&text).unwrap_or(0).saturating_mul(proc_stat::TICK_NS)
 }
 
-/// What happened between two marks. `None` where one is missing, or our threads were not the same.
+/// The difference of two marks. `None` if one is missing, or the study's threads were not the same.
 pub fn block_use(before: Option<Mark>, after: Option<Mark>, block_ns: u64) -> Option<BlockUse> {
     let (before, after) = (before?, after?);
     let some_ns = after.some_ns.zip(before.some_ns).and_then(|(after, before)| after.checked_sub(before));
@@ -208,12 +208,12 @@ pub fn block_use(before: Option<Mark>, after: Option<Mark>, block_ns: u64) -> Op
 }
 
 /// For each sampler in a slice's readings the length of its acquisition window, as a reading
-/// `window_ns`. Added up like the others, it is what a run's sums are shares of: `start_ns` to
+/// `window_ns`. Summed like the others, it is the denominator of a run's sums: `start_ns` to
 /// `end_ns` of a sum also covers the slices of other treatments in between.
 fn windows(readings: &[Reading]) -> Vec<Reading> {
     let mut windows: Vec<Reading> = Vec::new();
     for reading in readings {
-        // The present sampler is the last one: backwards, since large machines give thousands of readings.
+        // The present sampler is the last one: search backwards, since large machines give thousands of readings.
         if windows.iter().rev().all(|window| window.sampler != reading.sampler) {
             windows.push(Reading {
                 metric: "window_ns".to_owned(),
@@ -230,7 +230,7 @@ fn windows(readings: &[Reading]) -> Vec<Reading> {
 /// Adds the readings of a slice to the sums of their kinds, which go from the start of the first slice
 /// to the end of the last. One gap makes a sum a gap.
 fn add_all<'a>(totals: &mut Vec<Reading>, readings: impl Iterator<Item = &'a Reading>) {
-    // They come in the same order in every slice, so that the next sum is mostly the right one.
+    // They come in the same order in every slice, so the next sum is usually the right one.
     let mut next = 0;
     for reading in readings {
         let same = |total: &Reading| {
@@ -254,7 +254,7 @@ fn add(total: &mut Reading, reading: &Reading) {
     total.gap = total.gap.take().or_else(|| reading.gap.clone());
 }
 
-/// Periods in which a CPU quota stopped us during a run's slices.
+/// Periods in which a CPU quota throttled the study during a run's slices.
 pub fn throttled_periods(totals: &[Reading]) -> f64 {
     totals
         .iter()

@@ -1,9 +1,9 @@
 //! The private folder that holds a study's data and logs, and its removal in every case: at the
 //! end, on an error, after Ctrl-C, and (by the janitor and the next start) after a kill.
 //!
-//! A folder counts as ours only by the marker file inside, made by the same user; symbolic links
+//! A folder counts as threadwise's only by the marker file inside, made by the same user; symbolic links
 //! are never followed. Source: `flock(2)` (a lock lives as long as its owner's open file, also
-//! across PID namespaces, where process numbers say nothing), `proc_pid_stat(5)`.
+//! across PID namespaces, where process numbers mean nothing), `proc_pid_stat(5)`.
 
 use crate::RunnerError;
 use crate::settings::Settings;
@@ -20,37 +20,36 @@ use threadwise_process::{journal, living, marked, removal, segments};
 
 /// Name of the marker file.
 const MARKER: &str = ".threadwise-folder";
-/// Name of the marker file until it is whole.
+/// Name of the marker file until it is complete.
 const UNFINISHED: &str = ".unfinished";
 /// First line of the marker file.
 const MARKER_LINE: &str = "threadwise work folder: removed by threadwise when its process has ended";
 /// Name of the folder for data, in which servers work.
 pub(crate) const DATA_FOLDER: &str = "data";
-/// Ourselves, as a program that may be at work there.
+/// This program, as one that may work there.
 const OURSELVES: &str = "threadwise";
-/// How long servers may take to go when they are killed.
+/// How long killed servers may take to end.
 const END_OF_SERVERS: Duration = Duration::from_secs(10);
-/// Name of the link to the journal of masks, which lies in the user's state folder.
+/// Name of the link to the journal of masks, which is in the user's state folder.
 const JOURNAL: &str = "journal";
-/// What every folder's name begins with.
+/// Prefix of every folder's name.
 const PREFIX: &str = "threadwise-";
 
 /// A private folder, removed when dropped.
 #[derive(Debug)]
 pub struct Workdir {
     path: PathBuf,
-    /// Open and locked as long as we live.
+    /// Open and locked while this process lives.
     _marker: File,
     /// The study's journal of masks, if it has one.
     journal: Option<PathBuf>,
     janitor: Option<Child>,
-    /// Programs that may be at work there and are ended with the folder; whoever else looks around in it
-    /// is none of ours.
+    /// Programs that may work there and end with the folder; others in it are left alone.
     programs: Vec<String>,
 }
 
 impl Workdir {
-    /// Makes the folder where the settings say, watched by their janitor.
+    /// Makes the folder in the settings' root, watched by their janitor.
     ///
     /// # Errors
     /// Those of [`Workdir::create`].
@@ -58,7 +57,7 @@ impl Workdir {
         Self::below(&settings.data_root, settings)
     }
 
-    /// Makes the folder below another root than the settings say, watched by their janitor.
+    /// Makes the folder below another root than the settings', watched by their janitor.
     ///
     /// # Errors
     /// Those of [`Workdir::create`].
@@ -72,7 +71,7 @@ impl Workdir {
     /// at which a kill leaves the folder behind; it must call [`janitor`].
     ///
     /// `root` may be relative or have links in it; the folder's path is absolute and without links, since
-    /// the janitor works elsewhere, and processes are found by the path that the kernel gives. `programs` are
+    /// the janitor works elsewhere, and processes are found by the kernel's path. `programs` are
     /// those that engines start there, which end with the folder.
     ///
     /// # Errors
@@ -85,9 +84,9 @@ impl Workdir {
         let pid = std::process::id();
         let root = fs::canonicalize(root).map_err(|error| RunnerError::Workdir {
             path: root.to_owned(),
-            why: format!("{error}; give another data folder"),
+            why: format!("{error}; choose another data folder"),
         })?;
-        // Nobody else has this name: the janitor, who is reported it beforehand, may trust it.
+        // The name is unique: the janitor, which gets it beforehand, may trust it.
         let path = root.join(format!("{PREFIX}{pid}-{:016x}", RandomState::new().build_hasher().finish()));
         let mut janitor = janitor.map(|(program, args)| start_janitor(program, args, &path)).transpose()?;
         match make_folder(&path, pid) {
@@ -96,7 +95,7 @@ impl Workdir {
             }
             Err(error) => {
                 end_janitor(&mut janitor);
-                Err(RunnerError::Workdir { path, why: format!("{error}; give another data folder") })
+                Err(RunnerError::Workdir { path, why: format!("{error}; choose another data folder") })
             }
         }
     }
@@ -106,7 +105,7 @@ impl Workdir {
         &self.path
     }
 
-    /// Makes a folder inside, if it is not there, and gives its path.
+    /// Makes a folder inside if it does not exist, and returns its path.
     ///
     /// # Errors
     /// It cannot be made.
@@ -122,9 +121,9 @@ impl Workdir {
 }
 
 impl Workdir {
-    /// The file for masks of foreign processes, in the user's state folder; `None` where there is no place
-    /// for one, and no such mask may be changed. A link to it is made here, so that the janitor finds it;
-    /// the file itself is made by the first worker that changes a mask.
+    /// The file for masks of foreign processes, in the user's state folder; `None` if there is no place
+    /// for one, and then no such mask may be changed. A link to it is made here, so that the janitor finds it;
+    /// the first worker that changes a mask makes the file itself.
     ///
     /// # Errors
     /// The link cannot be made.
@@ -137,10 +136,10 @@ impl Workdir {
         }
     }
 
-    /// Puts masks of other processes back, ends processes that are left, and removes the folder.
+    /// Restores masks of other processes, ends remaining processes, and removes the folder.
     ///
     /// # Errors
-    /// Something could not be put back, or the folder is still there when the janitor has tried as well.
+    /// Something could not be restored, or the folder still exists after the janitor has tried as well.
     /// The next start with the same data folder tries again.
     pub fn close(mut self) -> Result<(), RunnerError> {
         self.end()
@@ -148,7 +147,7 @@ impl Workdir {
 
     fn end(&mut self) -> Result<(), RunnerError> {
         let removed = remove(&self.path, &self.programs);
-        // Without the link, where others removed the folder meanwhile.
+        // Without the link, if others removed the folder meanwhile.
         let restored = self.journal.take().map_or(Ok(()), |journal| put_masks_back(&journal));
         end_janitor(&mut self.janitor);
         let path = self.path.clone();
@@ -162,7 +161,7 @@ impl Workdir {
         }
     }
 
-    /// Lets other users go through this folder and one inside, without seeing what is there.
+    /// Lets other users pass through this folder and one inside, without listing them.
     ///
     /// # Errors
     /// The modes cannot be changed.
@@ -177,7 +176,7 @@ impl Workdir {
 
 impl Drop for Workdir {
     fn drop(&mut self) {
-        // Without `close` something else has failed, which is what is reported; the next start tries again.
+        // Without `close` another error is being reported; the next start tries again.
         let _ = self.end();
     }
 }
@@ -200,27 +199,27 @@ fn end_janitor(janitor: &mut Option<Child>) {
 fn make_folder(path: &Path, pid: u32) -> io::Result<File> {
     DirBuilder::new().mode(0o700).create(path)?;
     write_marker(path, pid, start_time(pid).unwrap_or(0)).inspect_err(|_| {
-        // Nothing of anybody can be inside yet but our own marker.
+        // Nothing but this process's marker can be inside yet.
         let _ = fs::remove_dir_all(path);
     })
 }
 
-/// Makes the marker so that it is locked from the moment it can be seen under its name.
+/// Makes the marker so that it is locked from the moment it appears under its name.
 fn write_marker(folder: &Path, pid: u32, start: u64) -> io::Result<File> {
     let unfinished = folder.join(UNFINISHED);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
     writeln!(file, "{MARKER_LINE}\npid {pid}\nstart {start}")?;
-    // A file system without locks only costs us the sweeping after a kill.
+    // A file system without locks only prevents the cleanup after a kill.
     let _ = file.try_lock();
     fs::rename(&unfinished, folder.join(MARKER))?;
     Ok(file)
 }
 
-/// Removes a folder of ours, and ends which of the `programs` are at work in its data. `false` when it was
-/// not there.
+/// Removes one of threadwise's folders, and ends those `programs` that work in its data. `false` if it did
+/// not exist.
 ///
 /// # Errors
-/// The path is a symbolic link or no folder, belongs to another user, or has no marker of ours; or
+/// The path is a symbolic link or not a folder, belongs to another user, or has no marker; or
 /// something inside cannot be removed.
 pub fn remove(folder: &Path, programs: &[String]) -> Result<bool, RunnerError> {
     let refuse = |why: &str| RunnerError::Workdir { path: folder.to_owned(), why: why.to_owned() };
@@ -230,28 +229,28 @@ pub fn remove(folder: &Path, programs: &[String]) -> Result<bool, RunnerError> {
         Err(error) => return Err(refuse(&error.to_string())),
     };
     if !entry.is_dir() {
-        return Err(refuse("is no folder; nothing was removed"));
+        return Err(refuse("is not a folder; nothing was removed"));
     }
     if entry.uid() != rustix::process::getuid().as_raw() {
         return Err(refuse("belongs to another user; nothing was removed"));
     }
     if read_marker(folder).is_none() {
-        return Err(refuse("does not carry threadwise's marker; nothing was removed"));
+        return Err(refuse("does not have threadwise's marker; nothing was removed"));
     }
     settle(folder, programs).map_err(|why| refuse(&why))?;
-    // The marker goes last, so that what is left of an interrupted removal is still ours.
+    // The marker goes last, so that the rest of an interrupted removal is still recognised.
     let clear = || -> io::Result<()> {
         removal::clear(folder, &[MARKER])?;
         fs::remove_file(folder.join(MARKER))?;
         fs::remove_dir(folder)
     };
-    clear().map(|()| true).map_err(|error| refuse(&format!("could not be removed whole: {error}")))
+    clear().map(|()| true).map_err(|error| refuse(&format!("could not be removed completely: {error}")))
 }
 
-/// What has to be in order before a folder goes: masks of foreign processes are as they were, and no
-/// server that was started in it, no command and nothing that a worker started lives on.
+/// Conditions for removing a folder: masks of foreign processes are restored, and no
+/// server that was started in it, no command and nothing that a worker started still lives.
 fn settle(folder: &Path, programs: &[String]) -> Result<(), String> {
-    // Whatever comes of the rest; it is tried again below.
+    // Errors are ignored here; it is tried again below.
     let _ = journal_of(folder).map(|journal| journal::restore(&journal));
     let data = folder.join(DATA_FOLDER);
     if data.exists() {
@@ -260,29 +259,29 @@ fn settle(folder: &Path, programs: &[String]) -> Result<(), String> {
             .map_err(|error| error.to_string())?;
     }
     marked::end(folder, END_OF_SERVERS)
-        .map_err(|left| format!("processes of commands or workers live on: {left:?}; end them by hand"))?;
+        .map_err(|left| format!("processes of commands or workers still live: {left:?}; end them by hand"))?;
     if data.exists() {
         remove_stale_groups();
         segments::remove_in_folder(&data);
     }
-    // A worker that lived on may have bound something meanwhile; now there is none any more.
+    // A worker that still lived may have bound something meanwhile; now there is none.
     journal_of(folder).map_or(Ok(()), |journal| put_masks_back(&journal))
 }
 
 fn put_masks_back(journal: &Path) -> Result<(), String> {
     let restored = journal::close(journal, END_OF_SERVERS).map_err(|error| error.to_string())?;
     match restored.failed.first() {
-        Some(why) => Err(format!("masks of other processes were not all put back: {why}")),
+        Some(why) => Err(format!("not all masks of other processes were restored: {why}")),
         None => Ok(()),
     }
 }
 
-/// The journal that a folder's study has, if it has one.
+/// The journal of a folder's study, if it has one.
 fn journal_of(folder: &Path) -> Option<PathBuf> {
     fs::read_link(folder.join(JOURNAL)).ok()
 }
 
-/// Who made the folder: process number and start time. `None` without a marker of ours.
+/// The maker of the folder: process number and start time. `None` without a marker.
 fn read_marker(folder: &Path) -> Option<(u32, u64)> {
     let path = folder.join(MARKER);
     if !fs::symlink_metadata(&path).ok()?.is_file() {
@@ -297,10 +296,10 @@ fn read_marker(folder: &Path) -> Option<(u32, u64)> {
     Some((pid, start))
 }
 
-/// Removes what killed processes of this user left below `root`; gives how many folders went, and why others
-/// could not be removed, which are left for another time. `programs`: see [`remove`].
+/// Removes leftovers of killed processes of this user below `root`; returns how many folders were removed, and why
+/// others could not be, which are left for another time. `programs`: see [`remove`].
 pub fn sweep(root: &Path, programs: &[String]) -> (usize, Vec<RunnerError>) {
-    // As in `create`. A folder that is not there has nothing in it.
+    // As in `create`. A folder that does not exist has nothing in it.
     let Ok(root) = fs::canonicalize(root) else { return (0, Vec::new()) };
     let Ok(entries) = fs::read_dir(root) else { return (0, Vec::new()) };
     let (mut removed, mut failed) = (0, Vec::new());
@@ -340,16 +339,16 @@ fn start_time(pid: u32) -> Option<u64> {
 }
 
 fn start_time_in(stat: &str) -> Option<u64> {
-    // The name of the program stands in brackets and may itself hold brackets and spaces.
+    // The name of the program is in brackets and may itself hold brackets and spaces.
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(19)?.parse().ok()
 }
 
-/// What the hidden process `threadwise janitor FOLDER` does: waits until its stdin ends, which is
-/// when the process that measures is gone, however it went, and removes the folder. `programs`: see [`remove`].
+/// The hidden process `threadwise janitor FOLDER`: waits until its stdin ends, which is
+/// when the measuring process has ended in any way, and removes the folder. `programs`: see [`remove`].
 ///
 /// # Errors
-/// The folder is not ours, or could not be removed within ten seconds.
+/// The folder is not threadwise's, or could not be removed within ten seconds.
 pub fn janitor(folder: &Path, programs: &[String], stdin: &mut dyn Read) -> Result<(), RunnerError> {
     let mut buffer = [0; 64];
     loop {
@@ -369,15 +368,15 @@ pub fn janitor(folder: &Path, programs: &[String], stdin: &mut dyn Read) -> Resu
     remove(folder, programs).map(|_| ())
 }
 
-/// Kills the workers of this process's studies, which then see a crash and go on to their end; gives how many.
+/// Kills the workers of this process's studies, which then see a crash and continue to their end; returns how many.
 pub fn kill_workers() -> usize {
     let ours = format!("{PREFIX}{}-", std::process::id());
     let is_folder = |step: std::path::Component<'_>| step.as_os_str().to_string_lossy().starts_with(&ours);
     marked::kill_children(&|mark| mark.components().any(is_folder))
 }
 
-/// Removes a folder of ours whose maker was killed before its marker was whole, or after it was
-/// gone: by its name, and only when nothing else is inside.
+/// Removes a folder whose maker was killed before its marker was complete, or after it was
+/// gone: by its name, and only if nothing else is inside.
 fn remove_unmarked(folder: &Path) -> io::Result<()> {
     let named = folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX));
     let entry = fs::symlink_metadata(folder)?;

@@ -1,8 +1,8 @@
-//! One worker: its process, what is said to it and what it answers, each with a deadline.
+//! One worker: its process, requests and replies, each with a deadline.
 //!
 //! One thread suffices: stdin and the reply pipe do not block and are waited for with `poll(2)`,
-//! so that nothing of ours wakes up while a slice runs. Source of the order in [`end`]:
-//! `waitid(2)` with WNOWAIT keeps the process number ours until the whole group was killed.
+//! so that this process does not wake up while a slice runs. Source of the order in [`end`]:
+//! `waitid(2)` with WNOWAIT keeps the process number reserved until the whole group was killed.
 //!
 //! [`end`]: WorkerProcess::end
 
@@ -28,20 +28,20 @@ use threadwise_machine::{CpuSet, MemoryBinding};
 pub use hello::Hello;
 pub use interim::Interim;
 
-/// How long a wait lasts before the request to stop is looked at again.
+/// Interval of checks for a request to stop.
 const STOP_CHECK: Duration = Duration::from_millis(100);
 
-/// Most bytes of a worker's log. A worker that writes more disturbs what it measures, and would fill the
-/// disk; it is found at the next look, so that some more may be written until then.
+/// Most bytes of a worker's log. A worker that writes more disturbs the measurement, and would fill the
+/// disk; it is found at the next check, so it may write somewhat more.
 const LOG_BYTES: u64 = 64 << 20;
 
 /// Most characters of a note of a worker.
 const NOTE_CHARS: usize = 1000;
 
-/// How long the end of a worker may take whose pipe has ended.
+/// How long a worker may take to end after its pipe has ended.
 const EXIT_LIMIT: Duration = Duration::from_secs(2);
 
-/// Kind of a failure that is none of the worker's: we were asked to stop.
+/// Kind of a failure that is not the worker's: the study was stopped.
 pub const STOPPED: &str = "stopped";
 
 /// Why a worker's run failed.
@@ -64,7 +64,7 @@ impl Failure {
         Self::new("protocol", error.to_string())
     }
 
-    /// Whether the worker did nothing wrong and we were asked to stop.
+    /// Whether the study was stopped, and the worker did nothing wrong.
     pub fn is_stop(&self) -> bool {
         self.kind == STOPPED
     }
@@ -81,9 +81,9 @@ impl fmt::Display for Failure {
 pub struct WorkerProcess {
     child: Child,
     replies: PipeReader,
-    /// What came over the reply pipe and is no whole line yet.
+    /// Bytes from the reply pipe that are not a complete line yet.
     pending: Vec<u8>,
-    /// How much of `pending` is known to hold no line end.
+    /// Length of the part of `pending` that is known to hold no line end.
     scanned: usize,
     log: PathBuf,
     log_file: File,
@@ -96,28 +96,28 @@ pub struct WorkerProcess {
 /// How to wait for an answer.
 #[derive(Debug, Clone, Copy)]
 pub struct Wait<'a> {
-    /// What the worker does, for messages.
+    /// The worker's phase, for messages.
     pub phase: &'a str,
     /// The worker is killed after this time.
     pub deadline: Duration,
     /// Ends the wait.
     pub stop: Option<&'a AtomicBool>,
-    /// How long neither `stop` nor the log is looked at, since it is measured in the meantime.
+    /// How long to check neither `stop` nor the log, because a measurement is under way.
     pub quiet: Duration,
 }
 
-/// Where and on what a worker runs.
+/// Where a worker runs.
 #[derive(Debug, Clone, Copy)]
 pub struct Place<'a> {
-    /// Logical CPUs of the whole process; empty for all that we have.
+    /// Logical CPUs of the whole process; empty for all that are allowed.
     pub cpus: &'a CpuSet,
     /// Its memory policy.
     pub memory: &'a MemoryBinding,
-    /// Folder that it works in.
+    /// Its current folder.
     pub folder: &'a Path,
     /// Its log file.
     pub log: &'a Path,
-    /// What it and all that it starts is marked with, see [`threadwise_process::marked`].
+    /// The mark of it and all its descendants, see [`threadwise_process::marked`].
     pub mark: &'a Path,
 }
 
@@ -169,10 +169,10 @@ impl WorkerProcess {
         self.child.id()
     }
 
-    /// Waits for `hello` and gives what it says of the engine.
+    /// Waits for `hello` and returns its description of the engine.
     ///
     /// # Errors
-    /// No `hello` in time, one of another protocol version or with properties that cannot be, or the
+    /// No `hello` in time, one of another protocol version or with impossible properties, or the
     /// worker's end.
     pub fn hello(&mut self, stop: &AtomicBool) -> Result<Hello, Failure> {
         match self.receive("hello", self.deadlines.hello, Some(stop))? {
@@ -208,7 +208,7 @@ impl WorkerProcess {
                     }
                     wait_for(PollFd::new(stdin, PollFlags::OUT), remaining.min(STOP_CHECK));
                 }
-                // The pipe is broken: it ended, perhaps after a last word that is still unread.
+                // The pipe is broken: it ended, perhaps after a last line that is still unread.
                 Err(_) => return Err(self.last_word(stop)),
             }
         }
@@ -218,8 +218,7 @@ impl WorkerProcess {
     /// Waits for the answer to a request.
     ///
     /// # Errors
-    /// `timeout` (the worker is killed), `crash`, `protocol`, `stopped`, or what the worker says of
-    /// itself.
+    /// `timeout` (the worker is killed), `crash`, `protocol`, `stopped`, or the worker's own failure.
     pub fn receive(
         &mut self,
         phase: &str,
@@ -229,7 +228,7 @@ impl WorkerProcess {
         self.receive_meanwhile(Wait { phase, deadline, stop, quiet: Duration::ZERO }, None)
     }
 
-    /// As [`Self::receive`]; does something meanwhile. Without it nothing of this process wakes up in the
+    /// As [`Self::receive`]; does something meanwhile. Without it this process does not wake up in the
     /// wait's quiet time, unless the worker writes.
     ///
     /// # Errors
@@ -259,7 +258,7 @@ impl WorkerProcess {
                 step = step.min(next);
             }
             wait_for(PollFd::new(&self.replies, PollFlags::IN), step);
-            // A worker that says why it fails ends at once: its last line and the pipe's end may
+            // A worker that reports a failure ends at once: its last line and the pipe's end may
             // come together, and the line counts.
             if !self.fill() && !self.pending[self.scanned..].contains(&b'\n') {
                 return Err(self.crash(wait.stop));
@@ -292,7 +291,7 @@ impl WorkerProcess {
         }
     }
 
-    /// Reads what is there. `false` at the end of the pipe.
+    /// Reads what is available. `false` at the end of the pipe.
     fn fill(&mut self) -> bool {
         let mut chunk = [0_u8; 16 << 10];
         loop {
@@ -309,7 +308,7 @@ impl WorkerProcess {
         }
     }
 
-    /// The next whole line, without its end.
+    /// The next complete line, without its end.
     fn take_line(&mut self) -> Result<Option<String>, ProtocolError> {
         let Some(at) = self.pending[self.scanned..].iter().position(|&byte| byte == b'\n') else {
             self.scanned = self.pending.len();
@@ -324,11 +323,11 @@ impl WorkerProcess {
         protocol::read_line(&mut bytes.as_slice())
     }
 
-    /// A reply that is in order and not the one that was asked for.
+    /// A valid reply of another type than requested.
     pub fn unexpected(&mut self, wanted: &str, reply: &Reply) -> Failure {
         self.end();
         let got = format!("{reply:?}");
-        Failure::new("protocol", one_line(&format!("the worker answered {got} and not '{wanted}'"), 200))
+        Failure::new("protocol", one_line(&format!("the worker answered {got} instead of '{wanted}'"), 200))
     }
 
     fn refuse(&mut self, error: &ProtocolError) -> Failure {
@@ -339,13 +338,13 @@ impl WorkerProcess {
     }
 
     fn hang(&mut self, what: &str, deadline: Duration) -> Failure {
-        // What it does in a server of the user's would go on there.
+        // Its work in the user's server would continue there.
         self.interrupt();
         let message = format!("the worker did not {what} within {} s and was killed", deadline.as_secs_f64());
         Failure::new("timeout", self.with_log(message))
     }
 
-    /// After a broken stdin: what the worker said before it ended, or its crash.
+    /// After a broken stdin: the worker's last message, or its crash.
     fn last_word(&mut self, stop: &AtomicBool) -> Failure {
         match self.receive("its end", EXIT_LIMIT, Some(stop)) {
             Err(failure) => failure,
@@ -353,9 +352,9 @@ impl WorkerProcess {
         }
     }
 
-    /// The reply pipe has ended without a word.
+    /// The reply pipe has ended without a message.
     fn crash(&mut self, stop: Option<&AtomicBool>) -> Failure {
-        // It may still be on its way out; its own end says more than our kill would.
+        // It may still be ending; its own exit status explains more than a kill would.
         self.wait_for_exit(EXIT_LIMIT, stop);
         let how = match self.end() {
             Some(status) => match (status.signal(), status.code()) {
@@ -375,7 +374,7 @@ impl WorkerProcess {
         }
     }
 
-    /// Waits until the process has ended, without reaping it; not beyond `stop`, where that is given.
+    /// Waits until the process has ended, without reaping it; not beyond `stop`, if given.
     fn wait_for_exit(&self, limit: Duration, stop: Option<&AtomicBool>) -> bool {
         let Some(pid) = Pid::from_raw(self.child.id() as i32) else { return true };
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
@@ -393,7 +392,7 @@ impl WorkerProcess {
         }
     }
 
-    /// Kills what is left of the process group and reaps the worker.
+    /// Kills the rest of the process group and reaps the worker.
     pub fn end(&mut self) -> Option<ExitStatus> {
         if self.ended.is_none() {
             if let Some(group) = Pid::from_raw(self.child.id() as i32) {
@@ -405,7 +404,7 @@ impl WorkerProcess {
         self.ended
     }
 
-    /// Ends a worker that is at work: one that cleans up after itself first, as that of commands does,
+    /// Ends a busy worker: one that cleans up first, as that of commands does,
     /// has [`Deadlines::interrupt`] for it.
     pub fn interrupt(&mut self) {
         if self.ended.is_none()
@@ -421,7 +420,7 @@ impl WorkerProcess {
         self.end();
     }
 
-    /// Has a worker that SIGSTOP suspended go on (`signal(7)`): suspended, it can neither clean up nor
+    /// Resumes a worker that SIGSTOP suspended (`signal(7)`): suspended, it can neither clean up nor
     /// answer. SIGCONT does nothing to others.
     fn awaken(&self) {
         if let Some(group) = Pid::from_raw(self.child.id() as i32) {
@@ -432,18 +431,18 @@ impl WorkerProcess {
     /// Asks for the end; awaited by [`WorkerProcess::stopped`].
     pub fn ask_to_stop(&mut self) {
         // Shorter than PIPE_BUF, so that it is written whole or not at all (`pipe(7)`). A worker that
-        // reads nothing is killed when its deadline is over.
+        // does not read is killed after its deadline.
         if let (Ok(line), Some(mut stdin)) = (protocol::encode(&Request::Stop), self.child.stdin.as_ref()) {
             let _ = stdin.write(line.as_bytes());
         }
         self.asked = Some(Instant::now());
     }
 
-    /// Waits for the end that was asked for. A worker that does not go by itself is killed. When the study
-    /// is to stop, a suspended one is awakened, and all have [`Deadlines::interrupt`] at the most.
+    /// Waits for the requested end. A worker that does not end by itself is killed. If the study
+    /// must stop, a suspended one is resumed, and each has at most [`Deadlines::interrupt`].
     ///
     /// # Errors
-    /// It did not end in order, which takes nothing from slices that it finished before.
+    /// It did not end in order, which does not affect slices that it finished before.
     pub fn stopped(mut self, stop: &AtomicBool) -> Result<(), Failure> {
         let asked = self.asked.unwrap_or_else(Instant::now);
         let limit = self.deadlines.stop;
@@ -480,13 +479,13 @@ impl Drop for WorkerProcess {
 }
 
 /// Waits until a descriptor is ready or the time is over. An interrupted wait ends early, and the
-/// caller looks again.
+/// caller checks again.
 fn wait_for(descriptor: PollFd<'_>, limit: Duration) {
     let limit = Timespec::try_from(limit).ok();
     let _ = poll(&mut [descriptor], limit.as_ref());
 }
 
-/// A reply without anything that would act on a terminal, in what is shown or stored of it as it is.
+/// A reply whose texts are sanitised for a terminal where they are shown or stored as they are.
 fn cleaned(reply: Reply) -> Reply {
     let lines =
         |notes: Vec<String>| -> Vec<String> { notes.iter().map(|note| one_line(note, NOTE_CHARS)).collect() };
@@ -506,7 +505,7 @@ fn cleaned(reply: Reply) -> Reply {
     }
 }
 
-/// The failure of what is not awaited any more, since the study is to stop.
+/// The failure of what is no longer awaited, since the study stops.
 fn given_up() -> Failure {
     Failure::new(STOPPED, "the study was stopped")
 }
@@ -522,7 +521,7 @@ fn last_line(log: &Path) -> Option<String> {
     tail.lines().map(str::trim).rfind(|line| !line.is_empty()).map(|line| one_line(line, 200))
 }
 
-/// Names of the signals by which programs end; numbers are those of x86, ARM and POWER alike.
+/// Names of the signals by which programs end; the numbers are the same on x86, ARM and POWER.
 fn signal_name(signal: i32) -> &'static str {
     match signal {
         2 => " (SIGINT)",
@@ -530,7 +529,7 @@ fn signal_name(signal: i32) -> &'static str {
         6 => " (SIGABRT)",
         7 => " (SIGBUS)",
         8 => " (SIGFPE)",
-        9 => " (SIGKILL: killed, perhaps for want of memory)",
+        9 => " (SIGKILL: killed, possibly out of memory)",
         11 => " (SIGSEGV)",
         15 => " (SIGTERM)",
         _ => "",

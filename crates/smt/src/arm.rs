@@ -1,4 +1,4 @@
-//! What a treatment wants of the machine, and the state that follows from it.
+//! The machine state that a treatment requests, and the settings that follow from it.
 
 use crate::facts::Facts;
 use crate::setting::Setting;
@@ -7,21 +7,21 @@ use crate::state::State;
 use std::fmt;
 use threadwise_machine::CpuSet;
 
-/// How SMT is taken away or given.
+/// How SMT is switched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Smt {
     /// `smt/control` on: all of the machine.
     On,
     /// `smt/control` off: all of the machine.
     Off,
-    /// The siblings of these logical CPUs offline, one by one; these stay.
+    /// The siblings of these logical CPUs offline, one by one; these stay online.
     Offline {
-        /// Those that stay.
+        /// The logical CPUs that stay online.
         keep: CpuSet,
     },
 }
 
-/// What a treatment wants. What it does not name is as it was found.
+/// A treatment's request. What it does not name is restored.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Arm {
     /// SMT.
@@ -33,14 +33,14 @@ pub struct Arm {
 }
 
 impl Arm {
-    /// SMT alone.
+    /// Only SMT.
     pub fn smt(smt: Smt) -> Self {
         Self { smt: Some(smt), ..Self::default() }
     }
 }
 
 impl fmt::Display for Arm {
-    /// In few words: `SMT off`.
+    /// Short text: `SMT off`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let smt = self.smt.as_ref().map(|smt| match smt {
             Smt::On => "SMT on".to_owned(),
@@ -59,7 +59,7 @@ pub(crate) fn as_found(first: &State) -> Target {
     Target { state: first.clone(), online_by_control: false }
 }
 
-/// What `arm` means, from what was found. [`crate::refuse::check`] comes first.
+/// The target state of `arm`, from what was found. Call [`crate::refuse::check`] first.
 pub(crate) fn target(facts: &Facts, arm: &Arm) -> Target {
     let mut target = as_found(&facts.first);
     let settings = &mut target.state.settings;

@@ -1,7 +1,7 @@
-//! What is known of a machine before it is changed.
+//! The state of a machine before it is changed.
 //!
-//! Source: kernel `Documentation/admin-guide/cputopology.rst` (`topology/thread_siblings_list`, which has logical CPUs
-//! that are online alone), `Documentation/ABI/stable/sysfs-devices-node` (`cpulist`).
+//! Source: kernel `Documentation/admin-guide/cputopology.rst` (`topology/thread_siblings_list`, which has only online
+//! logical CPUs), `Documentation/ABI/stable/sysfs-devices-node` (`cpulist`).
 
 use crate::roots::{self, Roots};
 use crate::setting::{CPUS, Setting};
@@ -10,25 +10,25 @@ use std::collections::BTreeMap;
 use std::io;
 use threadwise_machine::CpuSet;
 
-/// What is known of a machine before it is changed.
+/// Facts of a machine before it is changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     /// Its state.
     pub first: State,
-    /// Text of `smt/control`; `None` where the kernel has none.
+    /// Text of `smt/control`; `None` if the kernel has none.
     pub control: Option<String>,
     /// Logical CPUs that are online.
     pub online: CpuSet,
-    /// Cores: their logical CPUs that are online.
+    /// Cores: their online logical CPUs.
     pub cores: Vec<CpuSet>,
     /// Logical CPUs of NUMA nodes.
     pub nodes: BTreeMap<u32, CpuSet>,
-    /// Logical CPUs that our control group leaves us; `None` for all.
+    /// Logical CPUs that this control group allows; `None` for all.
     pub cpuset: Option<CpuSet>,
 }
 
 impl Facts {
-    /// Reads them. `cpuset`: what our control group leaves us.
+    /// Reads them. `cpuset`: the logical CPUs that this control group allows.
     ///
     /// # Errors
     /// See [`State::read`].
@@ -59,7 +59,7 @@ impl Facts {
     }
 
     /// Logical CPUs that are alone on their cores and may be second threads whose first ones are offline: sysfs does
-    /// not say of which core an offline one is, and `smt/control` off takes each second thread.
+    /// not show the core of an offline one, and `smt/control` off takes each second thread.
     pub fn perhaps_second(&self) -> CpuSet {
         let is_any_offline =
             self.first.settings.iter().any(|(key, value)| matches!(key, Setting::Online(_)) && value == "0");
@@ -73,7 +73,7 @@ impl Facts {
     }
 }
 
-/// Siblings of a logical CPU that are online, itself included; itself alone where the kernel does not say.
+/// Online siblings of a logical CPU, including itself; only itself if the kernel shows none.
 fn core_of(roots: &Roots, cpu: u32) -> CpuSet {
     let file = |name| roots::read(&roots.sys, &format!("{CPUS}/cpu{cpu}/topology/{name}"));
     let list = file("thread_siblings_list").or_else(|_| file("core_cpus_list")).unwrap_or_default();

@@ -1,8 +1,8 @@
-//! A machine whose state is written down, and that may therefore be switched, any number of times.
+//! A machine whose state is recorded, and which may therefore be switched, any number of times.
 //!
 //! A study holds it from before its first block until after its last one, and applies the arm of each slice or run.
-//! What is journalled is what was found first; control groups, interrupts and tasks that begin later are added while
-//! all logical CPUs are there.
+//! The journal has the state that was found first; control groups, interrupts and tasks that begin later are added
+//! while all logical CPUs are online.
 
 use crate::arm::{self, Arm, Smt};
 use crate::error::SmtError;
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use threadwise_machine::CpuSet;
 use threadwise_process::journal::{Here, Locked, Other};
 
-/// The machine. Dropping this puts everything back; [`Held::restore`] says what could not be.
+/// The machine. Dropping this restores everything; [`Held::restore`] returns what could not be.
 pub struct Held<'k> {
     kernel: &'k dyn Kernel,
     journal: PathBuf,
@@ -30,11 +30,11 @@ pub struct Held<'k> {
 }
 
 impl<'k> Held<'k> {
-    /// Writes the state of the machine down, durably, in a new journal in `folder`, and starts a watchdog for it.
-    /// `cpuset`: what our control group leaves us. Nothing is changed yet.
+    /// Records the state of the machine, durably, in a new journal in `folder`, and starts a watchdog for it.
+    /// `cpuset`: the logical CPUs that this control group allows. Changes nothing yet.
     ///
     /// # Errors
-    /// Somebody holds the machine already, or what was left has to be put back first; the journal cannot be
+    /// Another process holds the machine, or leftovers must be restored first; the journal cannot be
     /// written, or the watchdog cannot be started.
     pub fn begin(
         kernel: &'k dyn Kernel,
@@ -44,7 +44,7 @@ impl<'k> Held<'k> {
     ) -> Result<Self, SmtError> {
         if !Here::now().is_known() {
             let why =
-                "/proc/sys/kernel/random/boot_id cannot be read, without which nothing could be put back";
+                "/proc/sys/kernel/random/boot_id cannot be read, without which nothing could be restored";
             return Err(SmtError::Refused(why.to_owned()));
         }
         let mut journal = match Locked::create(folder, KIND)? {
@@ -75,11 +75,11 @@ impl<'k> Held<'k> {
         }
     }
 
-    /// Takes over a change that was to last: everything is put back as it was found, and may be switched again.
-    /// `cpuset` is asked when that is done, since logical CPUs that are offline are missing in it.
+    /// Takes over a lasting change: everything is restored, and may be switched again.
+    /// `cpuset` is called when that is done, since it lacks offline logical CPUs.
     ///
     /// # Errors
-    /// The journal's owner lives, it cannot be read or written, or not everything can be put back.
+    /// The journal's owner lives, it cannot be read or written, or not everything can be restored.
     pub fn take_over(
         kernel: &'k dyn Kernel,
         path: &Path,
@@ -111,7 +111,7 @@ impl<'k> Held<'k> {
         Self { kernel, journal: path.to_owned(), facts, arm: Arm::default(), watchdog, is_done: false }
     }
 
-    /// What was found.
+    /// The facts that were found.
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
@@ -121,12 +121,12 @@ impl<'k> Held<'k> {
         &self.journal
     }
 
-    /// Switches the machine and reads it back. What the arm does not name becomes what was found. Whoever had bound
-    /// threads to logical CPUs that were offline has to bind them again.
+    /// Switches the machine and reads it back. What the arm does not name is restored. Callers that had bound
+    /// threads to logical CPUs that were offline must bind them again.
     ///
     /// # Errors
-    /// [`SmtError::Refused`], and nothing was changed; [`SmtError::Switch`], and the machine is as it was found, but
-    /// for what is named; the journal cannot be written, and nothing was changed.
+    /// [`SmtError::Refused`], and nothing was changed; [`SmtError::Switch`], and the machine is restored except
+    /// what is listed; the journal cannot be written, and nothing was changed.
     pub fn apply(&mut self, arm: &Arm) -> Result<Settled, SmtError> {
         if *arm == self.arm {
             return Ok(Settled::default());
@@ -135,7 +135,7 @@ impl<'k> Held<'k> {
         if self.arm.smt.is_none() {
             self.record()?;
         } else if matches!(arm.smt, Some(Smt::On | Smt::Off)) {
-            // Control only decides over what is online, which is for both the same after this.
+            // Control only decides which CPUs are online, which is the same for both after this.
             self.switch(&Arm::default())?;
         }
         self.switch(arm)
@@ -147,7 +147,7 @@ impl<'k> Held<'k> {
         if arm.smt == Some(Smt::Off) && active.as_deref().is_ok_and(|active| active != "0") {
             settled
                 .failed
-                .push("smt/control is off and smt/active is not 0; look for messages in dmesg".to_owned());
+                .push("smt/control is off but smt/active is not 0; check the messages in dmesg".to_owned());
         }
         self.arm = arm.clone();
         if settled.failed.is_empty() {
@@ -158,7 +158,7 @@ impl<'k> Held<'k> {
         Err(SmtError::Switch { arm: arm.to_string(), why: settled.failed, not_restored: back.failed })
     }
 
-    /// Writes down what has begun since, while everything is as it was found.
+    /// Records what has begun since, while everything is restored.
     fn record(&mut self) -> Result<(), SmtError> {
         let now = State::read(self.kernel.roots())?;
         let lines = now.lines_beyond(&self.facts.first);
@@ -174,8 +174,8 @@ impl<'k> Held<'k> {
         Ok(())
     }
 
-    /// Puts everything back and reads it back. The journal stays where something is named in
-    /// [`Settled::failed`], and `threadwise smt restore` tries again.
+    /// Restores everything and reads it back. If [`Settled::failed`] is not empty, the journal stays, and
+    /// `threadwise smt restore` tries again.
     ///
     /// # Errors
     /// The journal cannot be read.
@@ -184,10 +184,10 @@ impl<'k> Held<'k> {
         left::put_back(self.kernel, &self.journal)
     }
 
-    /// Lets the change last after this process has ended, until it is asked back.
+    /// Lets the change last after this process has ended, until it is restored by request.
     ///
     /// # Errors
-    /// The journal cannot be written; everything is put back.
+    /// The journal cannot be written; everything is restored.
     pub fn keep(mut self) -> Result<(), SmtError> {
         let gone = || SmtError::Refused("the journal was removed by another process".to_owned());
         Locked::open(&self.journal)?.ok_or_else(gone)?.append(&kept_line(true))?;
@@ -199,7 +199,7 @@ impl<'k> Held<'k> {
 impl Drop for Held<'_> {
     fn drop(&mut self) {
         if !self.is_done {
-            // Without `restore` something else has failed, which is what is reported; the watchdog tries again.
+            // Without `restore` another error is being reported; the watchdog tries again.
             let _ = left::put_back(self.kernel, &self.journal);
         }
         drop(self.watchdog.take());

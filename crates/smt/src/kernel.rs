@@ -6,9 +6,9 @@ use std::io;
 use std::time::Duration;
 use threadwise_machine::{CpuSet, pin};
 
-/// The kernel of a machine, as far as it is changed. What is read lies below its roots.
+/// The calls that change a machine's kernel state. Files are read below its roots.
 pub trait Kernel {
-    /// Where its files lie.
+    /// The roots of its files.
     fn roots(&self) -> &Roots;
 
     /// Writes a value into the file of a setting.
@@ -23,7 +23,7 @@ pub trait Kernel {
     /// Those of `sched_setaffinity(2)`.
     fn set_affinity(&self, tid: u32, cpus: &CpuSet) -> io::Result<()>;
 
-    /// Waits until what the kernel does later may be done: it gives control groups their logical CPUs from a
+    /// Waits for what the kernel may do later: it gives control groups their logical CPUs from a
     /// work queue (`kernel/cgroup/cpuset.c`, `cpuset_hotplug_workfn`).
     fn pause(&self);
 }
@@ -35,7 +35,7 @@ pub struct Live {
 }
 
 impl Live {
-    /// It.
+    /// The running kernel.
     pub fn new() -> Self {
         Self { roots: Roots::live() }
     }

@@ -1,7 +1,7 @@
-//! Journals that are there: of processes that live, of those that were killed, and of changes that were to last.
+//! Existing journals: of live processes, of killed ones, and of lasting changes.
 //!
-//! The rules are those of masks ([`threadwise_process::journal`]): only a journal of this start of the machine and of
-//! this PID namespace is looked into, and only when its owners have ended.
+//! The rules are those of masks ([`threadwise_process::journal`]): only a journal of this boot and
+//! this PID namespace is read, and only when its owners have ended.
 
 use crate::arm;
 use crate::error::SmtError;
@@ -11,32 +11,32 @@ use crate::state::{Recorded, State};
 use std::path::{Path, PathBuf};
 use threadwise_process::journal::{Here, JournalError, Locked};
 
-/// What names of journals begin with.
+/// Prefix of journals' names.
 pub(crate) const KIND: &str = "smt";
 
-/// Whose a journal is.
+/// The owner of a journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holder {
-    /// A process that lives and puts it back by itself.
+    /// A live process, which will restore it.
     Living(u32),
     /// A process that was killed, with its watchdog.
     Killed,
-    /// Nobody: the change was to last until it is asked back.
+    /// None: the change lasts until it is restored by request.
     Kept,
 }
 
-/// A journal of here.
+/// A journal of this boot and namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     /// The file.
     pub path: PathBuf,
-    /// Whose it is.
+    /// Its owner.
     pub holder: Holder,
-    /// What was before the first change.
+    /// The state before the first change.
     pub first: State,
 }
 
-/// What is journalled here. Changes nothing.
+/// The journals here. Changes nothing.
 ///
 /// # Errors
 /// The folder or a journal in it cannot be read, or could have been written by others.
@@ -44,7 +44,7 @@ pub fn found(folder: &Path) -> Result<Vec<Found>, JournalError> {
     let here = Here::now();
     let mut found = Vec::new();
     for written in Locked::written(folder, KIND)?.into_iter().filter(|written| written.here == here) {
-        // Put back and removed in this moment.
+        // Just restored and removed.
         let Some(journal) = Locked::open(&written.path)? else { continue };
         let recorded = Recorded::parse(journal.whole());
         let holder = match (journal.living_owner(KIND), recorded.is_kept) {
@@ -57,8 +57,8 @@ pub fn found(folder: &Path) -> Result<Vec<Found>, JournalError> {
     Ok(found)
 }
 
-/// Journals of this start of the machine that were written in other PID namespaces (containers), where alone they
-/// can be put back.
+/// Journals of this boot that were written in other PID namespaces (containers), where alone they
+/// can be restored.
 ///
 /// # Errors
 /// The folder cannot be read.
@@ -68,17 +68,18 @@ pub fn elsewhere(folder: &Path) -> Result<Vec<PathBuf>, JournalError> {
     Ok(written.map(|written| written.path).collect())
 }
 
-/// Puts everything back that a journal has, reads it back, and removes the journal where nothing is left of it. May
+/// Restores everything that a journal has, reads it back, and removes the journal if nothing of it is left. May
 /// be repeated.
 ///
 /// # Errors
-/// The journal is not one of here, could have been written by others, or its owner lives; nothing has been changed.
+/// The journal is not of this boot and namespace, could have been written by others, or its owner lives; nothing has
+/// been changed.
 pub fn put_back(kernel: &dyn Kernel, path: &Path) -> Result<Settled, SmtError> {
     let Some(journal) = open(path)? else { return Ok(Settled::default()) };
     finish(kernel, journal)
 }
 
-/// As [`put_back`], and leaves alone what was to last.
+/// As [`put_back`], but leaves lasting changes.
 pub(crate) fn put_back_unless_kept(kernel: &dyn Kernel, path: &Path) -> Result<Settled, SmtError> {
     match open(path)? {
         Some(journal) if !Recorded::parse(journal.whole()).is_kept => finish(kernel, journal),
@@ -86,13 +87,13 @@ pub(crate) fn put_back_unless_kept(kernel: &dyn Kernel, path: &Path) -> Result<S
     }
 }
 
-/// A journal of here whose owners have ended, locked; `None` where it is not there any more.
+/// A journal whose owners have ended, locked; `None` if it does not exist any more.
 pub(crate) fn open(path: &Path) -> Result<Option<Locked>, SmtError> {
     let Some(journal) = Locked::open(path)? else { return Ok(None) };
     let here = Here::now();
     let written = Locked::written(path.parent().unwrap_or(Path::new("/")), KIND)?;
     if !written.iter().any(|written| written.path == path && written.here == here) {
-        let why = "it is of another start of the machine, or of another PID namespace".to_owned();
+        let why = "it is of another boot, or of another PID namespace".to_owned();
         return Err(JournalError::Unsafe { path: path.to_owned(), why }.into());
     }
     match journal.living_owner(KIND) {
@@ -105,7 +106,7 @@ fn finish(kernel: &dyn Kernel, journal: Locked) -> Result<Settled, SmtError> {
     let recorded = Recorded::parse(journal.whole());
     let mut settled = settle(kernel, &arm::as_found(&recorded.first));
     let damaged = recorded.failed.into_iter().map(|why| {
-        format!("journal {}, {why}; remove it when all is as it should be", journal.path().display())
+        format!("journal {}, {why}; remove it when everything is restored", journal.path().display())
     });
     settled.failed.extend(damaged);
     if settled.failed.is_empty() {

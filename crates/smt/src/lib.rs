@@ -1,11 +1,11 @@
-//! SMT, logical CPUs and clocks of the machine: what can be switched here, switching it, and always putting back
+//! SMT, logical CPUs and clocks of the machine: what can be switched here, switching it, and restoring
 //! exactly what was.
 //!
-//! [`refuse::check`] says what is not done here. [`Held`] writes the state of the machine into a journal of the form,
-//! folder and rules of those of masks (`threadwise_process::journal`), starts a watchdog and switches; [`left`] puts
-//! back what the journal of a killed process has. Everything that is read and written lies below [`Roots`], everything
-//! that changes goes through [`Kernel`], and only files and values that [`Setting`] lists are ever written. docs/SMT.md
-//! says what is changed and put back, and in which order.
+//! [`refuse::check`] lists what is not possible here. [`Held`] records the state of the machine in a journal with the
+//! form, folder and rules of those of masks (`threadwise_process::journal`), starts a watchdog and switches; [`left`]
+//! restores the journals of killed processes. All files that are read and written are below [`Roots`], all
+//! changes go through [`Kernel`], and only files and values that [`Setting`] lists are ever written. docs/SMT.md
+//! describes what is changed and restored, and in which order.
 //!
 //! Sources: kernel `Documentation/ABI/testing/sysfs-devices-system-cpu`, `Documentation/admin-guide/cputopology.rst`,
 //! `Documentation/core-api/cpu_hotplug.rst`, `kernel/cpu.c`, `kernel/cgroup/cpuset.c`; each module names its own.

@@ -1,4 +1,4 @@
-//! What can be switched here, and what is never done.
+//! What can be switched here, and what is always refused.
 //!
 //! Source: kernel `Documentation/ABI/testing/sysfs-devices-system-cpu` (`smt/control`: `notsupported`, `notimplemented`,
 //! `forceoff`), `kernel/cpu.c`, `Documentation/core-api/cpu_hotplug.rst` (logical CPU 0), `pid_namespaces(7)`,
@@ -16,7 +16,7 @@ use threadwise_machine::CpuSet;
 /// The link `/proc/self/ns/pid` outside of all containers.
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 
-/// What can be done here, or why not, each in one line.
+/// What is possible here, or why not, each in one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Abilities {
     /// `smt/control`.
@@ -29,7 +29,7 @@ pub struct Abilities {
     pub governor: Result<(), String>,
 }
 
-/// What can be done here.
+/// What is possible here.
 pub fn abilities(roots: &Roots, facts: &Facts) -> Abilities {
     let common = in_first_namespace(roots);
     let with = |why: Result<(), String>| common.clone().and(why);
@@ -44,7 +44,7 @@ pub fn abilities(roots: &Roots, facts: &Facts) -> Abilities {
 fn in_first_namespace(roots: &Roots) -> Result<(), String> {
     match fs::read_link(roots.proc.join("self/ns/pid")) {
         Ok(link) if link.as_os_str() != FIRST_PID_NAMESPACE => Err(
-            "this is a container: the affinity of tasks outside of it could not be put back; run it on the host"
+            "this is a container: the affinity of tasks outside of it could not be restored; run it on the host"
                 .to_owned(),
         ),
         _ => Ok(()),
@@ -55,8 +55,8 @@ fn control(roots: &Roots, facts: &Facts) -> Result<(), String> {
     match facts.control.as_deref() {
         Some("on" | "off") => writable(roots, &Setting::Control),
         Some("forceoff") => Err(
-            "SMT was switched off at the start of the machine (forceoff): take nosmt=force out of the kernel's \
-             command line and start the machine again"
+            "SMT was switched off at boot (forceoff): remove nosmt=force from the kernel's command line and \
+             reboot"
                 .to_owned(),
         ),
         Some("notsupported") => Err(
@@ -68,7 +68,7 @@ fn control(roots: &Roots, facts: &Facts) -> Result<(), String> {
             Err("smt/control is notimplemented: this kernel cannot switch SMT on this architecture".to_owned())
         }
         Some(other) => Err(format!(
-            "smt/control is '{other}', neither on nor off: a part of each core's threads cannot be put back"
+            "smt/control is '{other}', neither on nor off: a part of each core's threads cannot be restored"
         )),
         None => {
             Err("the kernel has no smt/control: it is older than 4.19, or has no CONFIG_HOTPLUG_SMT".to_owned())
@@ -79,11 +79,9 @@ fn control(roots: &Roots, facts: &Facts) -> Result<(), String> {
 fn offline(roots: &Roots, facts: &Facts) -> Result<(), String> {
     let Some(core) = facts.cores.iter().find(|core| core.len() > 1) else {
         if matches!(facts.control.as_deref(), Some("off" | "forceoff")) {
-            return Err("SMT is off, so that no sibling is online".to_owned());
+            return Err("SMT is off, so no sibling is online".to_owned());
         }
-        return Err(
-            "no core has two logical CPUs online, so that there is no sibling to take offline".to_owned()
-        );
+        return Err("no core has two logical CPUs online, so there is no sibling to take offline".to_owned());
     };
     let setting = core.iter().skip(1).map(Setting::Online).find(|one| facts.first.settings.contains_key(one));
     match setting {
@@ -121,7 +119,7 @@ fn writable(roots: &Roots, setting: &Setting) -> Result<(), String> {
     }
 }
 
-/// Whether `arm` may be done here.
+/// Whether `arm` is possible here.
 ///
 /// # Errors
 /// Why not, in one line; nothing has been changed.
@@ -166,9 +164,7 @@ fn check_smt(roots: &Roots, facts: &Facts, abilities: &Abilities, smt: &Smt) -> 
         }
     };
     if gone.contains(0) {
-        return Err(
-            "logical CPU 0 is never taken offline: let it be the one that stays of its core".to_owned()
-        );
+        return Err("logical CPU 0 is never taken offline: keep it, and not its sibling".to_owned());
     }
     match smt {
         Smt::Offline { keep } if gone.is_empty() => {
@@ -199,13 +195,13 @@ fn inside_cpuset(facts: &Facts, cpus: &CpuSet) -> Result<(), String> {
     match outside.is_empty() {
         true => Ok(()),
         false => Err(format!(
-            "logical CPUs {outside} are outside of our cpuset ({cpuset}), and others may use them: run it outside of \
+            "logical CPUs {outside} are outside of this process's cpuset ({cpuset}), and others may use them: run it outside of \
              that control group"
         )),
     }
 }
 
-/// A node whose last logical CPU goes while something is bound to it.
+/// A node whose last logical CPU would go offline while something is bound to it.
 fn nodes_stay(facts: &Facts, gone: &CpuSet) -> Result<(), String> {
     for (node, cpus) in facts.nodes.iter().filter(|(_, cpus)| !cpus.is_empty() && cpus.is_subset(gone)) {
         let bound =
@@ -221,7 +217,7 @@ fn nodes_stay(facts: &Facts, gone: &CpuSet) -> Result<(), String> {
     Ok(())
 }
 
-/// A control group of version 1 that would have no logical CPU: the kernel would move its tasks out.
+/// A control group of version 1 that would be left without logical CPUs: the kernel would move its tasks out.
 fn groups_stay(roots: &Roots, facts: &Facts, gone: &CpuSet) -> Result<(), String> {
     for (setting, list) in &facts.first.settings {
         let Setting::Cpuset(group) = setting else { continue };
@@ -229,7 +225,7 @@ fn groups_stay(roots: &Roots, facts: &Facts, gone: &CpuSet) -> Result<(), String
         let tasks = roots::read(&roots.cgroup, &format!("{CPUSETS}/{group}/tasks")).unwrap_or_default();
         if is_emptied && !tasks.is_empty() {
             return Err(format!(
-                "the control group {group} has logical CPUs {list} alone, and the kernel would move its tasks out of \
+                "the control group {group} has only logical CPUs {list}, and the kernel would move its tasks out of \
                  it"
             ));
         }

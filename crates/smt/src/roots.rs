@@ -1,14 +1,14 @@
-//! Where the machine's files lie, and opening them without following links.
+//! Locations of the machine's files, and opening them without following links.
 //!
 //! Source: kernel `Documentation/ABI/testing/sysfs-devices-system-cpu`, `Documentation/admin-guide/cputopology.rst`;
-//! `open(2)` (`O_NOFOLLOW` only looks at the last step, so each step is opened by itself).
+//! `open(2)` (`O_NOFOLLOW` only checks the last step, so each step is opened separately).
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
-/// No file that is read here is longer.
+/// Longest file that is read here.
 const MAX_BYTES: u64 = 1 << 16;
 
 /// Folders below which everything is read and written.
@@ -23,25 +23,28 @@ pub struct Roots {
 }
 
 impl Roots {
-    /// Those of the machine that this process runs on.
+    /// The roots of the machine that this process runs on.
     pub fn live() -> Self {
         Self::below(Path::new("/"))
     }
 
-    /// Those of a machine that lies in a folder.
+    /// Those of a machine in a folder.
     pub fn below(root: &Path) -> Self {
         Self { sys: root.join("sys"), proc: root.join("proc"), cgroup: root.join("sys/fs/cgroup") }
     }
 }
 
-/// Opens a file that is no link, and to which no link leads below `root`.
+/// Opens a file that is not a link, and to which no link leads below `root`.
 pub(crate) fn open(root: &Path, path: &str, flags: OFlags) -> io::Result<File> {
     let folder_flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let mut at = openat(CWD, root, folder_flags, Mode::empty())?;
     let mut steps = Path::new(path).components().peekable();
     while let Some(step) = steps.next() {
         let Component::Normal(name) = step else {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the path has a step that is no name"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "the path has a step that is not a name",
+            ));
         };
         let flags = match steps.peek() {
             Some(_) => folder_flags,
@@ -53,7 +56,7 @@ pub(crate) fn open(root: &Path, path: &str, flags: OFlags) -> io::Result<File> {
     let file = File::from(at);
     match file.metadata()?.is_file() {
         true => Ok(file),
-        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file")),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a plain file")),
     }
 }
 
@@ -64,7 +67,7 @@ pub(crate) fn read(root: &Path, path: &str) -> io::Result<String> {
     Ok(text.trim().to_owned())
 }
 
-/// Writes a value into a file that is there, by one call, as the files of a kernel want it.
+/// Writes a value into an existing file, by one call, as the kernel's files require.
 pub(crate) fn write(root: &Path, path: &str, value: &str) -> io::Result<()> {
     let mut file = open(root, path, OFlags::WRONLY)?;
     let length = file.metadata()?.len();
@@ -72,14 +75,14 @@ pub(crate) fn write(root: &Path, path: &str, value: &str) -> io::Result<()> {
     if written != value.len() {
         return Err(io::Error::new(io::ErrorKind::WriteZero, "the kernel took a part of the value"));
     }
-    // A file of a recorded tree keeps what is longer; one of the kernel has no length of its own.
+    // A file of a recorded tree keeps a longer rest; one of the kernel has no length.
     if length > written as u64 {
         let _ = file.set_len(written as u64);
     }
     Ok(())
 }
 
-/// Numbers N of the entries `PREFIXN` of a folder, in order; none where it is not there.
+/// Numbers N of the entries `PREFIXN` of a folder, in order; empty if it does not exist.
 pub(crate) fn numbered(folder: &Path, prefix: &str) -> Vec<u32> {
     let number = |entry: fs::DirEntry| entry.file_name().to_str()?.strip_prefix(prefix)?.parse().ok();
     let mut found: Vec<u32> =

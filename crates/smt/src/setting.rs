@@ -1,4 +1,4 @@
-//! What may be written, and with which values: nothing else ever is.
+//! The only settings and values that may be written.
 //!
 //! Source: kernel `Documentation/ABI/testing/sysfs-devices-system-cpu` (`online`, `smt/control`), `kernel/cpu.c`
 //! (`control_store`), `Documentation/admin-guide/pm/cpufreq.rst` (`boost`, `scaling_governor`),
@@ -16,15 +16,15 @@ use threadwise_machine::cpuset::MAX_CPUS;
 const WORD: &str = "set";
 /// Longest name of a governor (`CPUFREQ_NAME_LEN`).
 const MAX_GOVERNOR: usize = 16;
-/// Folder of version 1's controller below where control groups are mounted.
+/// Folder of version 1's controller below the mount of control groups.
 pub(crate) const CPUSETS: &str = "cpuset";
 /// In sysfs.
 pub(crate) const CPUS: &str = "devices/system/cpu";
 
-/// A file that may be written. Its order is the one in which files are put back.
+/// A file that may be written. Files are restored in this order.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Setting {
-    /// `smt/control`: `on` or `off`, never `forceoff`, which only a restart takes back.
+    /// `smt/control`: `on` or `off`, never `forceoff`, which only a reboot undoes.
     Control,
     /// `cpuN/online`.
     Online(u32),
@@ -43,7 +43,7 @@ pub enum Setting {
 }
 
 impl Setting {
-    /// Its kind and its name, which are two words of a line.
+    /// Its kind and its name, two words of a line.
     fn words(&self) -> (&'static str, String) {
         match self {
             Self::Control => ("control", "-".to_owned()),
@@ -58,7 +58,7 @@ impl Setting {
     }
 
     fn of_words(kind: &str, name: &str) -> Option<Self> {
-        // Without a sign or leading zeros, so that there is one way to write it.
+        // Without a sign or leading zeros, so that its form is unique.
         let number =
             |most: u32| name.parse().ok().filter(|number: &u32| *number < most && number.to_string() == name);
         match (kind, name) {
@@ -95,7 +95,7 @@ impl Setting {
         root.join(path)
     }
 
-    /// The value as it is compared and written; `None` for one that is not of this kind.
+    /// The value in the form that is compared and written; `None` for one that is not of this kind.
     pub fn canonical(&self, text: &str) -> Option<String> {
         let plain = || Some(text.to_owned());
         match self {
@@ -111,10 +111,10 @@ impl Setting {
         }
     }
 
-    /// What the file has now; `None` where that is no value which could be put back.
+    /// The file's value; `None` if it could not be restored.
     ///
     /// # Errors
-    /// It is not there or cannot be read.
+    /// It does not exist or cannot be read.
     pub fn read(&self, roots: &Roots) -> io::Result<Option<String>> {
         let (root, path) = self.place(roots);
         Ok(self.canonical(&roots::read(root, &path)?))
@@ -123,29 +123,29 @@ impl Setting {
     /// Writes it into the file.
     ///
     /// # Errors
-    /// The value is not one of this kind, a governor is not one that the policy has, or the kernel refuses.
+    /// The value is not of this kind, the policy lacks the governor, or the kernel refuses.
     pub fn write(&self, roots: &Roots, value: &str) -> io::Result<()> {
         let refuse = |why: String| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         let Some(value) = self.canonical(value) else {
-            return refuse(format!("'{value}' is no value of {self}"));
+            return refuse(format!("'{value}' is not a value of {self}"));
         };
         if let Self::Governor(policy) = self {
             let there = governors(roots, *policy);
             if !there.contains(&value) {
-                return refuse(format!("the governor {value} is not there; there are: {}", there.join(" ")));
+                return refuse(format!("there is no governor {value}; there are: {}", there.join(" ")));
             }
         }
         let (root, path) = self.place(roots);
         roots::write(root, &path, &value)
     }
 
-    /// Its line in a journal, which was written at that place (boot and PID namespace).
+    /// Its line in a journal, written at that place (boot and PID namespace).
     pub(crate) fn line(&self, place: &str, value: &str) -> String {
         let (kind, name) = self.words();
         format!("{WORD} {place} {kind} {name} {value}\n")
     }
 
-    /// Whether a line is one of a setting; its place, and what it says.
+    /// The place and contents of a line, if it is one of a setting.
     #[allow(clippy::type_complexity)]
     pub(crate) fn parse(line: &str) -> Option<Result<(String, Self, String), String>> {
         let rest = line.strip_prefix(WORD)?.strip_prefix(' ')?;

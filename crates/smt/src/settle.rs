@@ -1,9 +1,9 @@
-//! Bringing the machine to a wanted state, in an order in which each step can be taken: logical CPUs online, then
-//! those that were offline, control groups, interrupts, tasks, governors, boost. Each step looks at what is there and
-//! writes what differs, so that it may begin anywhere, be cut off anywhere and be done again.
+//! Bringing the machine to a target state, in an order in which each step is possible: logical CPUs online, then
+//! those that were offline, control groups, interrupts, tasks, governors, boost. Each step reads the present state and
+//! writes what differs, so that it may begin anywhere, be interrupted anywhere and be repeated.
 //!
 //! Source: kernel `kernel/cpu.c` (`cpu_smt_allowed`: with `smt/control` off no sibling can be brought online, so that
-//! control comes first), `kernel/cgroup/cpuset.c` (a group's logical CPUs have to be online and its parent's).
+//! control comes first), `kernel/cgroup/cpuset.c` (a group's logical CPUs must be online and its parent's).
 
 use crate::kernel::Kernel;
 use crate::roots::Roots;
@@ -16,10 +16,10 @@ use std::io;
 use threadwise_machine::CpuSet;
 use threadwise_process::journal::Thread;
 
-/// How often the machine is looked at until nothing differs.
+/// Number of passes until nothing differs.
 const PASSES: u32 = 10;
 
-/// What is wanted.
+/// The target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) state: State,
@@ -27,18 +27,18 @@ pub(crate) struct Target {
     pub(crate) online_by_control: bool,
 }
 
-/// What became of it.
+/// Result of settling.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Settled {
     /// Settings that were written.
     pub settings: usize,
     /// Threads that were bound.
     pub threads: usize,
-    /// One line for whatever still differs, with what to do.
+    /// One line for each remaining difference, with what to do.
     pub failed: Vec<String>,
 }
 
-/// A part of the work; what differs in one is looked for when those before it are done.
+/// A part of the work; each is checked when those before it are done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Control,
@@ -60,14 +60,14 @@ const STAGES: [Stage; 7] = [
     Stage::Clocks,
 ];
 
-/// Something that differs and what is written for it.
+/// A difference and what is written for it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Difference {
     File { setting: Setting, wanted: String, found: String },
     Mask { thread: Thread, wanted: CpuSetText, found: CpuSetText },
 }
 
-/// A set in its list form, which can be ordered.
+/// A set in its list form, which can be sorted.
 type CpuSetText = String;
 
 /// Brings the machine to `target`, and reads everything back.
@@ -95,7 +95,7 @@ pub(crate) fn settle(kernel: &dyn Kernel, target: &Target) -> Settled {
             return settled;
         }
         kernel.pause();
-        // What the kernel refuses for good stays so, and what others write back, too.
+        // What the kernel refuses permanently stays, and what others write again, too.
         if written == 0 && errors.values().all(|why| !why.contains("busy")) {
             break;
         }
@@ -128,7 +128,7 @@ fn difference(roots: &Roots, setting: &Setting, wanted: &str, online: &CpuSet) -
     let found = match setting.read(roots) {
         Ok(Some(found)) => found,
         Ok(None) => "another value".to_owned(),
-        // A group or an interrupt that has gone meanwhile has nothing to put back.
+        // A group or an interrupt that has gone meanwhile has nothing to restore.
         Err(error) if error.kind() == io::ErrorKind::NotFound && is_passing(setting) => return None,
         Err(error) => error.to_string(),
     };
@@ -141,7 +141,7 @@ fn difference(roots: &Roots, setting: &Setting, wanted: &str, online: &CpuSet) -
                 return None;
             }
             match setting {
-                // The kernel takes no logical CPU that is offline.
+                // The kernel accepts no offline logical CPU.
                 Setting::Cpuset(_) => possible.to_string(),
                 _ => wanted.to_owned(),
             }
@@ -153,18 +153,18 @@ fn difference(roots: &Roots, setting: &Setting, wanted: &str, online: &CpuSet) -
     (wanted != found).then(|| Difference::File { setting: setting.clone(), wanted, found })
 }
 
-/// Whether it may go without anybody's doing.
+/// Whether it may disappear by itself.
 fn is_passing(setting: &Setting) -> bool {
     matches!(setting, Setting::Cpuset(_) | Setting::Irq(_))
 }
 
-/// Logical CPUs that are offline do not count: the kernel leaves them out where it will.
+/// Offline logical CPUs do not count: the kernel leaves them out at will.
 fn agrees(wanted: &CpuSet, now: &CpuSet, online: &CpuSet) -> bool {
     wanted == now || now.is_subset(wanted) && wanted.intersection(online) == now.intersection(online)
 }
 
-/// Threads whose logical CPUs differ. First come those that nobody wrote down, since they began later: one that has
-/// just what its process's first thread has, or its parent's, inherited that, where that is to be put back.
+/// Threads whose logical CPUs differ. First come those without a record, since they began later: one that has
+/// exactly the mask of its process's first thread, or its parent's, inherited that, if that is to be restored.
 fn masks(roots: &Roots, target: &Target) -> Vec<Difference> {
     let (now, online) = (tasks::read(roots), online_now(roots));
     let astray = |thread: &Thread| {
@@ -195,7 +195,7 @@ fn masks(roots: &Roots, target: &Target) -> Vec<Difference> {
     unknown.filter_map(inherited).chain(known).collect()
 }
 
-/// The first thread of the nearest process above that was written down, beginning with `pid`.
+/// The first thread of the nearest recorded ancestor process, beginning with `pid`.
 fn known_ancestor(
     pid: u32,
     leaders: &BTreeMap<u32, Thread>,
@@ -203,7 +203,7 @@ fn known_ancestor(
     target: &Target,
 ) -> Option<Thread> {
     let mut at = pid;
-    // A circle would need numbers that were given again while they were read.
+    // A loop would need numbers that were reused while they were read.
     for _ in 0..leaders.len() {
         let leader = leaders.get(&at)?;
         if target.state.tasks.contains_key(leader) {
@@ -226,7 +226,7 @@ impl Difference {
         match self {
             Self::File { setting, wanted, .. } => kernel.write(setting, wanted),
             Self::Mask { thread, wanted, .. } => {
-                // Still the one that was written down; its number may have been given again.
+                // Still the recorded thread; its number may have been reused.
                 match tasks::look(&kernel.roots().proc, thread.pid, thread.tid) {
                     Some((now, _)) if now == *thread => {}
                     _ => return Ok(()),
@@ -237,19 +237,19 @@ impl Difference {
         }
     }
 
-    /// What differs and what to do, in one line.
+    /// A difference and what to do, in one line.
     fn line(&self, roots: &Roots, error: Option<&String>) -> String {
         let why = error.map(|error| format!(" ({error})")).unwrap_or_default();
         match self {
             Self::File { setting, wanted, found } => {
                 let path = setting.path(roots);
                 format!(
-                    "{setting} is {found} and has to be {wanted}{why}; as root: echo {wanted} > '{}'",
+                    "{setting} is {found} and must be {wanted}{why}; as root: echo {wanted} > '{}'",
                     path.display()
                 )
             }
             Self::Mask { thread: Thread { pid, tid, .. }, wanted, found } => format!(
-                "thread {tid} of process {pid} may use logical CPUs {found} and has to have {wanted}{why}; as root: \
+                "thread {tid} of process {pid} may use logical CPUs {found} and must have {wanted}{why}; as root: \
                  taskset -pc {wanted} {tid}"
             ),
         }

@@ -1,6 +1,6 @@
-//! State of the machine that is written down before anything is changed, and what a journal says it was.
+//! State of the machine that is recorded before any change, and the state in a journal.
 //!
-//! Why each part: taking a logical CPU offline takes it from `cpuset.cpus` of control groups of version 1 for good
+//! Why each part: taking a logical CPU offline removes it from `cpuset.cpus` of control groups of version 1 permanently
 //! (kernel `kernel/cgroup/cpuset.c`, `hotplug_update_tasks_legacy`), from the affinity of tasks in control groups
 //! (there, `update_tasks_cpumask`; kernels before 6.2 do not keep what a task had asked for) and of tasks and
 //! interrupts that had no other (`kernel/sched/core.c`, `select_fallback_rq`; `kernel/irq/cpuhotplug.c`). Writing `on`
@@ -16,11 +16,11 @@ use std::path::Path;
 use threadwise_machine::CpuSet;
 use threadwise_process::journal::{Entry, Here, Locked, Thread};
 
-/// Deepest control group that is looked at.
+/// Deepest control group that is read.
 const MAX_DEPTH: u32 = 32;
-/// First word of a line that says that the change is to last.
+/// First word of a line that makes the change last.
 const KEPT: &str = "kept";
-/// First word of a line that takes that back.
+/// First word of a line that undoes that.
 const TAKEN: &str = "taken";
 
 /// Settings and affinities.
@@ -28,25 +28,25 @@ const TAKEN: &str = "taken";
 pub struct State {
     /// Files and their values.
     pub settings: BTreeMap<Setting, String>,
-    /// Threads that can be bound and their logical CPUs.
+    /// Threads that can be bound, and their logical CPUs.
     pub tasks: BTreeMap<Thread, CpuSet>,
 }
 
-/// What a journal says.
+/// Contents of a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Recorded {
     pub(crate) first: State,
-    /// Whether the change is to last until it is asked back.
+    /// Whether the change lasts until it is restored by request.
     pub(crate) is_kept: bool,
-    /// Lines that cannot be acted on.
+    /// Lines that cannot be used.
     pub(crate) failed: Vec<String>,
 }
 
 impl State {
-    /// The machine as it is.
+    /// The present state of the machine.
     ///
     /// # Errors
-    /// There is a control group of version 1 whose name cannot be written down.
+    /// There is a control group of version 1 whose name cannot be recorded.
     pub fn read(roots: &Roots) -> io::Result<Self> {
         let mut settings = BTreeMap::new();
         for setting in present(roots)? {
@@ -58,7 +58,7 @@ impl State {
         Ok(Self { settings, tasks })
     }
 
-    /// Lines of a journal with what `known` has not.
+    /// Lines of a journal that `known` lacks.
     pub(crate) fn lines_beyond(&self, known: &Self) -> String {
         let (here, mut lines) = (Here::now(), String::new());
         let place = here.to_string();
@@ -71,7 +71,7 @@ impl State {
         lines
     }
 
-    /// Adds what `newer` has and this has not.
+    /// Adds what `newer` has and this lacks.
     pub(crate) fn extend(&mut self, newer: Self) {
         newer.settings.into_iter().for_each(|(key, value)| {
             self.settings.entry(key).or_insert(value);
@@ -89,8 +89,7 @@ impl State {
 }
 
 impl Recorded {
-    /// Reads whole lines. The first value of a setting or thread counts; lines of another start of the machine say
-    /// nothing of this one.
+    /// Reads complete lines. The first value of a setting or thread counts; lines of another boot are ignored.
     pub(crate) fn parse(lines: &str) -> Self {
         let (here, mut recorded) = (Here::now(), Self::default());
         for (index, line) in lines.lines().enumerate() {
@@ -127,7 +126,7 @@ impl Recorded {
     }
 }
 
-/// A line that says that the change lasts, or no longer does.
+/// A line that makes the change last, or no longer last.
 pub(crate) fn kept_line(is_kept: bool) -> String {
     format!("{} {}\n", if is_kept { KEPT } else { TAKEN }, Here::now())
 }
@@ -136,16 +135,16 @@ fn is_here(place: &str, here: &Here) -> Result<bool, String> {
     match place.split_once(' ') {
         Some((boot, _)) if boot != here.boot => Ok(false),
         Some((_, namespace)) if namespace == here.pid_namespace => Ok(true),
-        _ => Err("it was written down in another PID namespace (container); put it back there".to_owned()),
+        _ => Err("it was recorded in another PID namespace (container); restore it there".to_owned()),
     }
 }
 
-/// Logical CPUs that are there.
+/// Logical CPUs that exist.
 pub(crate) fn present_cpus(roots: &Roots) -> CpuSet {
     roots::numbered(&roots.sys.join(CPUS), "cpu").into_iter().collect()
 }
 
-/// Files that may be written and are there.
+/// Existing files that may be written.
 fn present(roots: &Roots) -> io::Result<Vec<Setting>> {
     let mut found = vec![Setting::Control, Setting::Boost, Setting::NoTurbo];
     found.extend(present_cpus(roots).iter().map(Setting::Online));
@@ -173,7 +172,7 @@ fn add_groups(mount: &Path, path: &str, depth: u32, found: &mut Vec<String>) -> 
             continue;
         }
         if name.to_str().is_none() || !is_group(&below) || depth == MAX_DEPTH {
-            let why = format!("the control group {below} cannot be written down: rename it");
+            let why = format!("the control group {below} cannot be recorded: rename it");
             return Err(io::Error::new(io::ErrorKind::InvalidData, why));
         }
         found.push(below.clone());

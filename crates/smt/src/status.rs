@@ -1,4 +1,4 @@
-//! What SMT, logical CPUs and clocks are now, and what can be done with them here.
+//! The present state of SMT, logical CPUs and clocks, and what can be done with them here.
 
 use crate::facts::Facts;
 use crate::left::{Found, Holder};
@@ -10,21 +10,21 @@ use std::collections::BTreeMap;
 use std::io;
 use threadwise_machine::CpuSet;
 
-/// Who took a logical CPU offline, as far as is known.
+/// What took a logical CPU offline, as far as known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OfflineBy {
     /// It was online before threadwise switched it.
     Threadwise,
     /// It was offline before threadwise switched something.
     Before,
-    /// `smt/control` is off, so that it may be a sibling.
+    /// `smt/control` is off, so it may be a sibling.
     ControlOrOthers,
-    /// An administrator, or the start of the machine.
+    /// An administrator, or boot.
     Others,
 }
 
 impl OfflineBy {
-    /// The word for it in JSON.
+    /// Its word in JSON.
     pub fn word(self) -> &'static str {
         match self {
             Self::Threadwise => "threadwise",
@@ -34,13 +34,13 @@ impl OfflineBy {
         }
     }
 
-    /// The words for it in a text.
+    /// Its words in a text.
     pub fn text(self) -> &'static str {
         match self {
             Self::Threadwise => "by threadwise",
-            Self::Before => "before threadwise switched something",
+            Self::Before => "before threadwise switched anything",
             Self::ControlOrOthers => "by smt/control, or an administrator",
-            Self::Others => "by an administrator or the start of the machine",
+            Self::Others => "by an administrator or at boot",
         }
     }
 }
@@ -50,33 +50,33 @@ impl OfflineBy {
 pub struct Turbo {
     /// Whether they may.
     pub is_on: bool,
-    /// Where that was read, below sysfs.
+    /// The file, below sysfs.
     pub file: &'static str,
 }
 
-/// What it is.
+/// The present state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
-    /// `smt/control`; `None` where the kernel has none.
+    /// `smt/control`; `None` if the kernel has none.
     pub control: Option<String>,
     /// `smt/active`: whether a core has two logical CPUs online.
     pub is_active: Option<bool>,
-    /// Cores: their logical CPUs that are online.
+    /// Cores: their online logical CPUs.
     pub cores: Vec<CpuSet>,
     /// Logical CPUs that are offline.
     pub offline: BTreeMap<u32, OfflineBy>,
-    /// `None` where the kernel does not say.
+    /// `None` if unknown.
     pub turbo: Option<Turbo>,
     /// Governors and the policies that have them.
     pub governors: BTreeMap<String, CpuSet>,
-    /// What can be done.
+    /// What is possible here.
     pub abilities: Abilities,
-    /// Whose the present state is; `None` where nothing is switched.
+    /// The owner of the present change; `None` if nothing is switched.
     pub holder: Option<Holder>,
 }
 
 impl Status {
-    /// Reads it. `journals`: those of here, where they can be read.
+    /// Reads it. `journals`: those of this boot and namespace, if they can be read.
     ///
     /// # Errors
     /// See [`crate::State::read`].

@@ -1,8 +1,8 @@
 //! Threads of the machine and the logical CPUs that they may use.
 //!
 //! Source: `proc_pid_stat(5)` (fields 4, 9 and 22), `proc_pid_status(5)` (`Cpus_allowed_list`), kernel
-//! `include/linux/sched.h` (`PF_NO_SETAFFINITY`: threads of the kernel that nobody may bind, which it binds again by
-//! itself when their logical CPU comes back).
+//! `include/linux/sched.h` (`PF_NO_SETAFFINITY`: kernel threads that cannot be bound, which the kernel binds again
+//! when their logical CPU comes online).
 
 use crate::roots::{self, Roots};
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use threadwise_process::journal::Thread;
 /// Flag of a thread that cannot be bound.
 const PF_NO_SETAFFINITY: u64 = 0x0400_0000;
 
-/// A thread as it is now.
+/// A thread's present state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Task {
     pub(crate) mask: CpuSet,
@@ -31,7 +31,7 @@ pub(crate) fn read(roots: &Roots) -> BTreeMap<Thread, Task> {
     roots::numbered(&roots.proc, "").into_iter().flat_map(threads).collect()
 }
 
-/// One thread; `None` where it has ended or cannot be bound.
+/// One thread; `None` if it has ended or cannot be bound.
 pub(crate) fn look(proc: &Path, pid: u32, tid: u32) -> Option<(Thread, Task)> {
     let folder = format!("{pid}/task/{tid}");
     let (start, parent) = identity(proc, &folder)?;
@@ -43,10 +43,10 @@ pub(crate) fn look(proc: &Path, pid: u32, tid: u32) -> Option<(Thread, Task)> {
         .then_some((Thread { pid, tid, start }, Task { mask, parent }))
 }
 
-/// Start and parent.
+/// Start time and parent.
 fn identity(proc: &Path, folder: &str) -> Option<(u64, u32)> {
     let stat = fs::read_to_string(proc.join(folder).join("stat")).ok()?;
-    // The name of the program stands in brackets and may itself hold brackets and spaces.
+    // The name of the program is in brackets and may itself hold brackets and spaces.
     let (_, rest) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_whitespace().collect();
     let flags: u64 = fields.get(6)?.parse().ok()?;

@@ -1,6 +1,6 @@
-//! A process that outlives the one that switches, and puts everything back when that was killed.
+//! A process that outlives the one that switches, and restores everything if that is killed.
 //!
-//! The end of its stdin is the end of the other process, however it came (`pipe(7)`).
+//! The end of its stdin means the end of the other process in any way (`pipe(7)`).
 
 use crate::error::SmtError;
 use crate::kernel::Kernel;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// How often putting back is tried.
+/// Number of tries to restore.
 const TRIES: u32 = 25;
 /// Time between two tries.
 const BETWEEN: Duration = Duration::from_millis(200);
@@ -26,12 +26,12 @@ pub struct Start {
     pub args: Vec<OsString>,
 }
 
-/// A watchdog at work; it ends when this is dropped.
+/// A running watchdog; it ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Watchdog(Child);
 
 impl Watchdog {
-    /// In a process group of its own, so that a Ctrl-C for us is none for it.
+    /// In its own process group, so that a Ctrl-C does not reach it.
     pub(crate) fn start(start: &Start, journal: &Path) -> Result<Self, SmtError> {
         Command::new(&start.program)
             .args(&start.args)
@@ -54,11 +54,10 @@ impl Drop for Watchdog {
     }
 }
 
-/// What the watchdog does: waits for the end of stdin, then puts back what the journal has. A change that was to last
-/// stays.
+/// The watchdog: waits for the end of stdin, then restores what the journal has. A lasting change stays.
 ///
 /// # Errors
-/// Something could not be put back; `threadwise smt restore` tries again.
+/// Something could not be restored; `threadwise smt restore` tries again.
 pub fn watch(kernel: &dyn Kernel, journal: &Path, stdin: &mut dyn Read) -> Result<(), SmtError> {
     let mut buffer = [0; 64];
     loop {

@@ -1,4 +1,4 @@
-//! Cost of storing a run, against a bare durable SQLite transaction of the same bytes as one blob.
+//! Cost of storing a run, compared with a bare durable SQLite transaction of the same bytes as one blob.
 //!
 //! Pairs are interleaved in one process on one disk, in alternating order, since a disk's flush
 //! time drifts; the ratio is the mean of ln(append / yardstick) over the pairs with its 95%
@@ -23,7 +23,7 @@ const PAIRS: usize = 400;
 const SLICES: u32 = 20;
 const SESSIONS: u32 = 2;
 
-/// Beside the build's other output: /tmp is memory on many machines, where a flush costs nothing.
+/// Beside the build output: /tmp is memory on many machines, where a flush costs nothing.
 fn folder() -> TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
@@ -35,7 +35,7 @@ fn store(folder: &Path) -> Store {
     store
 }
 
-/// What a run holds: 8 bytes a number, and its histograms. Names are not counted.
+/// Size of a run: 8 bytes a number, and its histograms. Names are not counted.
 fn payload(run: &Run) -> usize {
     let slice = |slice: &threadwise_study::Slice| {
         let sessions = slice.sessions.iter().map(|one| 8 * (8 + one.counters.len()) + one.latency.len());
@@ -44,7 +44,7 @@ fn payload(run: &Run) -> usize {
     64 + run.slices.iter().map(slice).sum::<usize>() + 40 * run.readings.len()
 }
 
-/// A durable transaction at its barest, with the store's own settings.
+/// A minimal durable transaction, with the store's own settings.
 fn yardstick(folder: &Path) -> Connection {
     let connection = Connection::open(folder.join("yardstick.db")).unwrap();
     connection
@@ -130,7 +130,7 @@ fn open_and_read_1000_runs(bencher: divan::Bencher) {
     bencher.bench_local(|| Store::open(&path).unwrap().runs().unwrap().len());
 }
 
-/// A file of 10,010 executions of 22 queries, each in a slice of its own.
+/// A file of 10,010 executions of 22 queries, each in its own slice.
 fn executions(folder: &Path) -> PathBuf {
     let mut store = store(folder);
     for seed in 0..455 {

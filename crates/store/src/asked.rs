@@ -1,4 +1,4 @@
-//! What was asked of a study's report, as marks in `meta`: none in a file from before they were kept.
+//! What the user requested of a study's report, as marks in `meta`; absent from older files.
 
 use crate::error::{Fault, one_line};
 use crate::studies;
@@ -11,11 +11,11 @@ const MACHINE: &str = "asked_machine_per_h";
 const LICENCE: &str = "asked_licence_per_h";
 const PER: &str = "asked_licence_per";
 
-/// Stores what is asked; what is not asked stays as it is.
+/// Stores the requests; what is not requested stays as it is.
 pub(crate) fn write(connection: &Connection, asked: &Asked) -> Result<(), Fault> {
     let put = |key: &str, value: f64| match (0.0..=MEASURE_MAX).contains(&value) {
         true => studies::set_meta(connection, key, &value.to_string()),
-        false => Err(Fault::Unstorable(format!("{key} is {value}, and from 0 to {MEASURE_MAX} can be"))),
+        false => Err(Fault::Unstorable(format!("{key} is {value}, outside of 0 to {MEASURE_MAX}"))),
     };
     if let Some(p99_ns) = asked.p99_ns {
         put(P99, p99_ns)?;
@@ -29,7 +29,7 @@ pub(crate) fn write(connection: &Connection, asked: &Asked) -> Result<(), Fault>
     Ok(())
 }
 
-/// Reads what was asked.
+/// Reads the requests.
 pub(crate) fn read(connection: &Connection) -> Result<Asked, Fault> {
     let damaged = |key: &str, text: &str| Fault::Damaged(format!("meta.{key} is '{}'", one_line(text)));
     let number = |key: &str| -> Result<Option<f64>, Fault> {
@@ -54,9 +54,7 @@ pub(crate) fn read(connection: &Connection) -> Result<Asked, Fault> {
         }
         (None, None, None) => None,
         _ => {
-            return Err(Fault::Damaged(
-                "meta has some of the prices that were asked for, and not all".into(),
-            ));
+            return Err(Fault::Damaged("meta has only some of the requested prices".into()));
         }
     };
     Ok(Asked { prices, p99_ns })

@@ -1,4 +1,4 @@
-//! Boots: which there were, on which each block was measured, and the hash that stands for a machine.
+//! Boots, the boot of each block, and the hash of the machine's id.
 
 use crate::error::Fault;
 use crate::value::{self, Ascending, Fields, NAME_BYTES, all};
@@ -15,7 +15,7 @@ const SALT: &str = "salt";
 /// Most boots that a file may have.
 const MOST: usize = 1000;
 
-/// Draws the file's salt where it has none.
+/// Draws the file's salt if it has none.
 pub(crate) fn draw_salt(connection: &Connection) -> Result<(), Fault> {
     if studies::meta(connection, SALT)?.is_some() {
         return Ok(());
@@ -26,8 +26,8 @@ pub(crate) fn draw_salt(connection: &Connection) -> Result<(), Fault> {
 
 /// The hash of a machine's id in this file.
 ///
-/// Source: FIPS 180-4. An id has 122 random bits, so that no one finds it from its hash; the salt keeps hashes of two
-/// files from being compared.
+/// Source: FIPS 180-4. An id has 122 random bits, so it cannot be found from its hash; the salt prevents
+/// comparing the hashes of two files.
 fn machine_hash(connection: &Connection, id: &str) -> Result<String, Fault> {
     let salt =
         studies::meta(connection, SALT)?.ok_or_else(|| Fault::Damaged(format!("meta lacks '{SALT}'")))?;
@@ -38,7 +38,7 @@ fn machine_hash(connection: &Connection, id: &str) -> Result<String, Fault> {
     }))
 }
 
-/// What is stored of a boot that was read; its number is the next one.
+/// The record of a boot that was read, with the next number.
 pub(crate) fn of_facts(
     connection: &Connection,
     facts: &BootFacts,
@@ -74,7 +74,7 @@ pub(crate) fn add(connection: &Connection, boot: &Boot) -> Result<(), Fault> {
     text(boot.parameters.as_deref().unwrap_or(""), "kernel parameters")?;
     text(&boot.engine_version, "engine version")?;
     if let Some(count) = boot.online_cpus.filter(|count| !(1..=MAX_CPUS).contains(count)) {
-        return Err(Fault::Unstorable(format!("{count} online logical CPUs, and {MAX_CPUS} is the limit")));
+        return Err(Fault::Unstorable(format!("{count} online logical CPUs, more than {MAX_CPUS}")));
     }
     connection.execute(
         "INSERT INTO boots (id, boot_id, machine_hash, started_utc, arm, kernel, microcode, smt_active, smt_control,
@@ -134,7 +134,7 @@ fn cpus(row: &Fields<'_, '_>) -> Result<Option<u32>, Fault> {
     }
 }
 
-/// Says on which boot an attempt at a block is made.
+/// Records the boot of an attempt at a block.
 pub(crate) fn block_started(
     connection: &Connection,
     block: u32,
@@ -146,7 +146,7 @@ pub(crate) fn block_started(
     Ok(())
 }
 
-/// Of each complete block whose boot is known its number and its boot's, ascending.
+/// The number and boot of each complete block whose boot is known, ascending.
 pub(crate) fn of_blocks(connection: &Connection, boots: &[Boot]) -> Result<Vec<(u32, u32)>, Fault> {
     let complete = read::complete_attempts(connection)?;
     let sql = "SELECT block, attempt, boot FROM block_boots ORDER BY block, attempt";

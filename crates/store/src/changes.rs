@@ -1,8 +1,8 @@
-//! What is no longer the same when a study is to go on: the first difference, in words.
+//! The first change that prevents resuming a study, as text.
 //!
 //! Numbers from two machines, engines or versions of this program must not end up in one estimate.
 //! Memory sizes and the kernel's release are left out: they change with every update and ballooning
-//! guest, and what they do to the numbers the A/A comparison of every block shows.
+//! guest, and the A/A comparison of every block shows their effect on the numbers.
 
 use crate::error::one_line;
 use crate::{Expectation, Versions};
@@ -24,8 +24,8 @@ pub(crate) fn first(
         .or_else(|| machine_change(topology, now.topology))
 }
 
-/// The first thing that keeps parts on several boots or machines from being compared, or `None`: another engine or
-/// major version of it, another version of this program. What else changed is for the report.
+/// The first change that prevents comparing parts on several boots or machines, or `None`: another engine or
+/// major version of it, another version of this program. Other changes are for the report.
 pub(crate) fn first_across_boots(versions: &Versions, now: &Expectation<'_>) -> Option<String> {
     let major = |version: &str| {
         let number = version.split(|c: char| !c.is_ascii_digit()).find(|part| !part.is_empty());
@@ -75,7 +75,7 @@ fn study_change(then: &Study, now: &Study) -> Option<String> {
         .or_else(|| (then != now).then(|| "the study has changed".to_owned()))
 }
 
-/// The parts of a topology that count, memory sizes and kernel release left out.
+/// The relevant parts of a topology, without memory sizes and kernel release.
 fn lasting(topology: &Topology) -> Topology {
     let mut lasting = topology.clone();
     lasting.identity.kernel = None;

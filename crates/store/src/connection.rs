@@ -1,4 +1,4 @@
-//! Connections to a result file: hardened, bounded, and for writers alone with the file.
+//! Connections to a result file: hardened, bounded, and exclusive for writers.
 //!
 //! Source of the settings: <https://www.sqlite.org/security.html>, section "Untrusted SQLite
 //! Database Files", and <https://www.sqlite.org/pragma.html>.
@@ -20,17 +20,17 @@ pub(crate) struct Allowance(Arc<AtomicU64>);
 
 /// Steps between two calls of the progress handler.
 const STEPS: i32 = 10_000;
-/// Steps for a file of no size at all: about half a second.
+/// Steps for an empty file: about half a second.
 const STEPS_ANYWAY: u64 = 50_000_000;
 /// Steps per byte of the file. Reading everything takes about 1, since no row has fewer than about
 /// 10 bytes.
 const STEPS_PER_BYTE: u64 = 8;
 /// Steps for `quick_check`; after that it is left unfinished (every value is checked when it is
-/// read, so the check only finds damage earlier and in fewer words).
+/// read, so the check only finds damage earlier and with a shorter message).
 const STEPS_QUICK_CHECK: u64 = 20_000_000;
 
 impl Allowance {
-    /// Starts the count anew for a file of this size, as every public function does.
+    /// Restarts the count for a file of this size, as every public function does.
     pub fn refill(&self, file_bytes: u64) {
         let steps = STEPS_ANYWAY.saturating_add(file_bytes.saturating_mul(STEPS_PER_BYTE));
         self.0.store(steps, Ordering::Relaxed);
@@ -47,7 +47,7 @@ impl Allowance {
     }
 }
 
-/// A new connection to an empty file that we just made, alone with it.
+/// A new exclusive connection to an empty file that was just made.
 pub(crate) fn for_creation(path: &Path) -> Result<Connection, Fault> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
@@ -88,7 +88,7 @@ pub(crate) fn for_existing(
     Ok((connection, allowance, version))
 }
 
-/// Nothing that a file says may make SQLite run code, take much memory or write elsewhere.
+/// No content of a file may make SQLite run code, take much memory or write elsewhere.
 fn harden(connection: &Connection) -> Result<(), Fault> {
     use DbConfig::*;
     for (setting, value) in [
@@ -128,12 +128,12 @@ fn harden(connection: &Connection) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Takes the file for this process alone and makes commits durable. Undoes a transaction that a
+/// Locks the file for this process and makes commits durable. Undoes a transaction that a
 /// killed writer left.
 ///
-/// `locking_mode=EXCLUSIVE` keeps the lock until the connection closes, also when the process is
-/// killed: two runs can never append to one study, and no reader can hold up a commit in the
-/// middle of a measurement. It also spares making and deleting a journal per run.
+/// `locking_mode=EXCLUSIVE` keeps the lock until the connection closes, even if the process is
+/// killed: two runs can never append to one study, and no reader can delay a commit
+/// during a measurement. It also avoids making and deleting a journal per run.
 fn settle_for_writing(connection: &Connection) -> Result<(), Fault> {
     connection.query_row("PRAGMA locking_mode=EXCLUSIVE", [], |_| Ok(()))?;
     connection.query_row("PRAGMA journal_mode=DELETE", [], |_| Ok(()))?;
@@ -142,13 +142,13 @@ fn settle_for_writing(connection: &Connection) -> Result<(), Fault> {
 }
 
 /// Makes SQLite delete, when the connection closes, the journal of a writer that was killed between
-/// two transactions. It does so only for a journal that it wrote to, so this writes something: the
-/// schema version that is there already. (A changed row will not do: SQLite leaves out equal ones.)
+/// two transactions. It does so only for a journal that it wrote to, so this writes the schema version
+/// again. (A changed row will not do: SQLite leaves out equal ones.)
 pub(crate) fn sweep(connection: &Connection, version: Version) -> Result<(), Fault> {
     Ok(connection.pragma_update(None, "user_version", version as i32)?)
 }
 
-/// The header's marks once more, through SQLite: a journal that was undone may have changed them. Gives
+/// Checks the header's marks again, through SQLite: an undone journal may have changed them. Returns
 /// the version.
 fn check_identity(connection: &Connection, path: &Path) -> Result<Version, StoreError> {
     let pragma = |name: &str| -> Result<i64, StoreError> {
@@ -167,7 +167,7 @@ fn check_identity(connection: &Connection, path: &Path) -> Result<Version, Store
     Version::of(found).ok_or(StoreError::Newer { path, found, known: schema::VERSION })
 }
 
-/// SQLite's own look at the structure, up to the first fault or [`STEPS_QUICK_CHECK`].
+/// SQLite's own check of the structure, up to the first fault or [`STEPS_QUICK_CHECK`].
 fn quick_check(connection: &Connection, allowance: &Allowance) -> Result<(), Fault> {
     allowance.0.store(STEPS_QUICK_CHECK, Ordering::Relaxed);
     let result = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));

@@ -1,4 +1,4 @@
-//! Why a result file could not be used, in one line for a person, and how SQLite's codes become that.
+//! Errors of a result file, one line each, and the mapping of SQLite's codes to them.
 //!
 //! Source of the codes: <https://www.sqlite.org/rescode.html>.
 
@@ -10,42 +10,42 @@ use std::path::{Path, PathBuf};
 /// failed, on which file, and what to do next.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// A new file was asked for, and there is one of this name.
+    /// A new file was requested, but the name exists.
     #[error(
-        "{path} exists and is never overwritten: give another --output, or go on with it by `threadwise run --resume {path}`"
+        "{path} exists and is never overwritten: use another --output, or continue it with `threadwise run --resume {path}`"
     )]
     Exists {
         /// The file.
         path: PathBuf,
     },
-    /// A new file was asked for, and SQLite's side file of a former one would be taken for its own.
-    #[error("{path} is left over from another file: move it away or give another --output")]
+    /// A new file was requested, but SQLite would take the side file of an earlier one for its own.
+    #[error("{path} is left over from another file: move it away or use another --output")]
     LeftOver {
         /// The side file.
         path: PathBuf,
     },
-    /// There is no such file.
+    /// The file does not exist.
     #[error("there is no file {path}: check its name and folder")]
     Missing {
         /// The file.
         path: PathBuf,
     },
-    /// The path names something else than a file.
-    #[error("{path} is {what}, not a file: give the result file itself")]
+    /// The path is not a file.
+    #[error("{path} is {what}, not a file: name the result file itself")]
     NotAFile {
         /// The path.
         path: PathBuf,
         /// `a folder`, `a device or pipe`.
         what: &'static str,
     },
-    /// A file of no bytes, such as a study that was killed before it began.
-    #[error("{path} is empty and holds no study: remove it and run the study again")]
+    /// A file of 0 bytes, such as a study that was killed before it began.
+    #[error("{path} is empty: remove it and run the study again")]
     Empty {
         /// The file.
         path: PathBuf,
     },
     /// Not an SQLite file.
-    #[error("{path} is not a result file ({why}): give a file that `threadwise run` wrote")]
+    #[error("{path} is not a result file ({why}): name a file that `threadwise run` wrote")]
     NotSqlite {
         /// The file.
         path: PathBuf,
@@ -54,12 +54,12 @@ pub enum StoreError {
     },
     /// An SQLite file of another program.
     #[error(
-        "{path} is an SQLite file of another program (application id {application_id:#010x}): give a file that `threadwise run` wrote"
+        "{path} is an SQLite file of another program (application id {application_id:#010x}): name a file that `threadwise run` wrote"
     )]
     Foreign {
         /// The file.
         path: PathBuf,
-        /// The id that it has.
+        /// Its id.
         application_id: u32,
     },
     /// Written by a later version of this program.
@@ -74,16 +74,16 @@ pub enum StoreError {
         /// The newest version that this program knows.
         known: i32,
     },
-    /// Has our marks, and something in it that this program does not make.
-    #[error("{path} is not as threadwise writes it ({what}): use the original file")]
+    /// Has threadwise's marks, but content that threadwise does not write.
+    #[error("{path} differs from what threadwise writes ({what}): use the original file")]
     NotOurs {
         /// The file.
         path: PathBuf,
         /// What differs.
         what: String,
     },
-    /// Cut short, or with values that cannot be.
-    #[error("{path} is damaged ({why}): use a whole copy of it, or run the study again")]
+    /// Truncated, or with impossible values.
+    #[error("{path} is damaged ({why}): use a complete copy of it, or run the study again")]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -92,7 +92,7 @@ pub enum StoreError {
     },
     /// A writer was killed inside a transaction, and undoing it needs to write.
     #[error(
-        "{path} was interrupted while a run was being stored: `threadwise run --resume {path}` repairs it and goes on (if its folder is read-only, copy it there together with {path}-journal to one that is not)"
+        "{path} was interrupted while a run was being stored: `threadwise run --resume {path}` repairs it and continues (if its folder is read-only, first copy it and {path}-journal to a writable one)"
     )]
     Interrupted {
         /// The file.
@@ -104,40 +104,39 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// The disk, or the user's part of it, is full.
+    /// The disk, or the user's quota, is full.
     #[error(
-        "no space left for {path}: free {needed_mib} MiB or give --output on another disk; what was stored stays"
+        "no space left for {path}: free {needed_mib} MiB or use --output on another disk; what was stored is kept"
     )]
     NoSpace {
         /// The file.
         path: PathBuf,
-        /// Space that lets the study go on for a while, in MiB.
+        /// Space for continuing a while, in MiB.
         needed_mib: u64,
     },
     /// The file or its folder cannot be written.
-    #[error("{path} or its folder is read-only: give --output elsewhere, or make both writable")]
+    #[error("{path} or its folder is read-only: use --output elsewhere, or make both writable")]
     ReadOnly {
         /// The file.
         path: PathBuf,
     },
-    /// The file system says no.
-    #[error("no permission to {action} {path}: ask its owner, or give a file and folder that are your own")]
+    /// The file system refuses.
+    #[error("no permission to {action} {path}: ask its owner, or use a file and folder of your own")]
     Denied {
         /// The file.
         path: PathBuf,
         /// `read`, `write`, `make`.
         action: &'static str,
     },
-    /// A study is to go on, and its surroundings are no longer the same.
+    /// The study cannot be resumed, since its environment has changed.
     #[error("{path} cannot be resumed: {what}; its numbers would not compare, so start a new study")]
     Changed {
         /// The file.
         path: PathBuf,
-        /// What changed, from what to what.
+        /// The old and the new value.
         what: String,
     },
-    /// A value that the file cannot hold. Nothing was stored; a run with such a value is to be
-    /// stored as a failed one, without it.
+    /// A value that the file cannot hold. Nothing was stored; store a run with such a value as failed, without it.
     #[error("cannot store this in {path}: {what}")]
     Unstorable {
         /// The file.
@@ -145,19 +144,19 @@ pub enum StoreError {
         /// The value and the limit.
         what: String,
     },
-    /// Anything else that the system or SQLite says.
+    /// Any other error of the system or SQLite.
     #[error("cannot {action} {path}: {why}; check the disk")]
     Io {
         /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// The operation.
         action: &'static str,
-        /// The system's words.
+        /// The system's message.
         why: String,
     },
 }
 
-/// What can go wrong below, before it is known with which file.
+/// Errors before the file is known.
 #[derive(Debug)]
 pub(crate) enum Fault {
     Sql(rusqlite::Error),
@@ -187,7 +186,7 @@ impl Fault {
     }
 }
 
-/// Space asked for when nothing is known about the size of what is to come.
+/// Requested space if the size of what follows is unknown.
 pub(crate) const SPARE_MIB: u64 = 16;
 
 fn from_sqlite(error: rusqlite::Error, path: PathBuf, action: &'static str, needed_mib: u64) -> StoreError {
@@ -195,7 +194,7 @@ fn from_sqlite(error: rusqlite::Error, path: PathBuf, action: &'static str, need
         return StoreError::Damaged { path, why: one_line(&error.to_string()) };
     };
     match (failure.code, failure.extended_code) {
-        // A hot journal, and we may not write: the pager's way of saying that it must be undone first.
+        // A hot journal without write permission: it must be undone first.
         (_, ffi::SQLITE_READONLY_ROLLBACK | ffi::SQLITE_READONLY_RECOVERY) => {
             StoreError::Interrupted { path }
         }
@@ -205,11 +204,11 @@ fn from_sqlite(error: rusqlite::Error, path: PathBuf, action: &'static str, need
         (ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied, _) => {
             StoreError::Denied { path, action }
         }
-        // The journal could not be made beside a file that could be opened: the folder is read-only.
+        // The journal could not be made although the file could be opened: the folder is read-only.
         (ErrorCode::CannotOpen, _) if action != "open" => StoreError::ReadOnly { path },
         (ErrorCode::NotADatabase, _) => StoreError::NotSqlite { path, why: "no SQLite file".into() },
         (ErrorCode::OperationInterrupted, _) => {
-            StoreError::Damaged { path, why: "reading it takes far longer than its size explains".into() }
+            StoreError::Damaged { path, why: "reading it takes far longer than its size allows".into() }
         }
         (ErrorCode::TooBig | ErrorCode::ConstraintViolation, _) if action != "read" => {
             StoreError::Unstorable { path, what: one_line(&error.to_string()) }
@@ -231,7 +230,7 @@ pub(crate) fn from_io(error: &io::Error, path: &Path, action: &'static str) -> S
     let path = path.to_owned();
     match error.kind() {
         io::ErrorKind::NotFound if action == "make" => {
-            StoreError::Io { path, action, why: "its folder does not exist; make the folder first".into() }
+            StoreError::Io { path, action, why: "its folder does not exist; create it first".into() }
         }
         io::ErrorKind::NotFound => StoreError::Missing { path },
         io::ErrorKind::AlreadyExists => StoreError::Exists { path },
@@ -245,7 +244,7 @@ pub(crate) fn from_io(error: &io::Error, path: &Path, action: &'static str) -> S
     }
 }
 
-/// Text of a file or a library as part of a message: one line that cannot steer a terminal, and not long.
+/// Text of a file or a library for a message: one line, sanitised, and short.
 pub(crate) fn one_line(text: &str) -> String {
     threadwise_machine::text::one_line(text, 200)
 }
@@ -263,7 +262,7 @@ mod tests {
     fn codes_become_advice() {
         assert_eq!(
             message(ffi::SQLITE_FULL, "write"),
-            "no space left for a.tw: free 40 MiB or give --output on another disk; what was stored stays"
+            "no space left for a.tw: free 40 MiB or use --output on another disk; what was stored is kept"
         );
         for (code, action, word) in [
             (ffi::SQLITE_READONLY_ROLLBACK, "read", "--resume"),

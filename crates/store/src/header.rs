@@ -1,7 +1,7 @@
-//! What a file is, from its first 100 bytes and its surroundings, before SQLite touches it.
+//! Identifying a file by its first 100 bytes and its surroundings, before SQLite touches it.
 //!
-//! SQLite would create side files next to a foreign file in WAL mode, and would carry out a
-//! journal that lies beside it; so whose file it is is decided first.
+//! SQLite would create side files next to a foreign file in WAL mode, and would execute a
+//! journal that is beside it; so the file is identified first.
 //! Source of the layout: <https://www.sqlite.org/fileformat2.html>, section 1.3 (header) and 3
 //! (rollback journal).
 
@@ -22,7 +22,7 @@ const SUPER_JOURNAL_MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 
 /// Files that this process has open for writing, by device and inode.
 static WRITERS: Mutex<BTreeSet<(u64, u64)>> = Mutex::new(BTreeSet::new());
 
-/// Keeps this process from opening a file that it is writing. SQLite's own lock keeps others away,
+/// Keeps this process from opening a file that it is writing. SQLite's own lock keeps other processes away,
 /// but POSIX drops a process's locks on a file as soon as it closes *any* descriptor of that file
 /// (fcntl(2)), so that merely reading the header here would unlock the writer.
 #[derive(Debug)]
@@ -51,17 +51,17 @@ fn identity(path: &Path) -> Result<(u64, u64), StoreError> {
     Ok((metadata.dev(), metadata.ino()))
 }
 
-/// The name of SQLite's side file: the file's own name with an ending.
+/// The name of SQLite's side file: the file's own name with a suffix.
 fn side_file(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     PathBuf::from(name)
 }
 
-/// Makes the file, empty, if there is none and no side file that SQLite would take for its own.
+/// Makes the empty file, if neither it nor a side file exists that SQLite would take for its own.
 ///
 /// # Errors
-/// The file or a side file exists, or the folder does not let us.
+/// The file or a side file exists, or the folder is not writable.
 pub(crate) fn create_exclusively(path: &Path) -> Result<(), StoreError> {
     for ending in ["-journal", "-wal", "-shm"] {
         let side = side_file(path, ending);
@@ -73,11 +73,11 @@ pub(crate) fn create_exclusively(path: &Path) -> Result<(), StoreError> {
     made.map(drop).map_err(|error| from_io(&error, path, "make"))
 }
 
-/// Checks the file from outside and gives its size and its name without links (SQLite puts the
+/// Checks the file from outside and returns its size and its name without links (SQLite puts the
 /// journal beside the file that a link points to).
 ///
 /// # Errors
-/// Not a file, empty, not SQLite, not ours, newer, cut short, in WAL mode.
+/// Not a file, empty, not SQLite, not threadwise's, newer, truncated, in WAL mode.
 pub(crate) fn probe(path: &Path) -> Result<(PathBuf, u64), StoreError> {
     let metadata = path.metadata().map_err(|error| from_io(&error, path, "read"))?;
     if let Some(what) = given::instead(metadata.file_type()) {
@@ -89,7 +89,7 @@ pub(crate) fn probe(path: &Path) -> Result<(PathBuf, u64), StoreError> {
     }
     let real = path.canonicalize().map_err(|error| from_io(&error, path, "read"))?;
     let journal = side_file(&real, "-journal").metadata();
-    // SQLite opens what has this name, and a pipe would wait for ever.
+    // SQLite opens whatever has this name, and a pipe would block for ever.
     if let Some(what) = journal.as_ref().ok().and_then(|journal| given::instead(journal.file_type())) {
         return Err(StoreError::NotAFile { path: side_file(&real, "-journal"), what });
     }
@@ -108,7 +108,7 @@ fn check(header: &[u8], len: u64, has_journal: bool, path: &Path) -> Result<(), 
         return Err(StoreError::Empty { path });
     }
     if !header.starts_with(MAGIC) {
-        return Err(StoreError::NotSqlite { path, why: "it is no SQLite file".into() });
+        return Err(StoreError::NotSqlite { path, why: "it is not an SQLite file".into() });
     }
     let Some(header) = header.first_chunk::<100>() else {
         return Err(StoreError::Damaged { path, why: format!("it ends after {len} bytes") });
@@ -136,7 +136,7 @@ fn check(header: &[u8], len: u64, has_journal: bool, path: &Path) -> Result<(), 
         bytes => bytes,
     };
     let due = page_bytes * u64::from(word(28));
-    // While a journal waits to be undone, header and length may belong to different moments.
+    // While a journal waits to be undone, header and length may be of different moments.
     if len < due && !has_journal {
         return Err(StoreError::Damaged { path, why: format!("it has {len} of its {due} bytes") });
     }

@@ -1,7 +1,7 @@
-//! The result file: one SQLite file that holds a study, its machine and everything that was seen.
+//! The result file: one SQLite file that holds a study, its machine and all results.
 //!
-//! A writer appends one durable transaction per run, so that whatever was stored stays, at whatever
-//! moment the program is killed. A reader trusts nothing in a file, because result files are mailed
+//! A writer appends one durable transaction per run, so that whatever was stored survives a kill at any
+//! moment. A reader trusts nothing in a file, because result files are mailed
 //! and attached to tickets. The tables are described in docs/STORE.md.
 
 // The hand-made studies of tests/ name the crate as any other user does.
@@ -46,8 +46,8 @@ use threadwise_study::{Boot, Run, Study};
 
 /// An open result file.
 ///
-/// From [`Store::create`] and [`Store::resume`] it can be written, and no other process can open
-/// the file until the `Store` is dropped; from [`Store::open`] it can only be read.
+/// From [`Store::create`] and [`Store::resume`] it is writable, and no other process can open
+/// the file until the `Store` is dropped; from [`Store::open`] it is read-only.
 #[derive(Debug)]
 pub struct Store {
     // Dropped in this order: SQLite closes the file before the process may open it again.
@@ -63,18 +63,18 @@ pub struct Store {
     versions: Versions,
     /// Of the file's schema.
     schema: schema::Version,
-    /// Bytes of plan text in the file; known to writers only.
+    /// Bytes of plan text in the file; only for writers.
     plan_bytes: u64,
-    /// The boot that blocks are measured on, where it was said.
+    /// The boot of the following blocks, if recorded.
     boot: Option<u32>,
 }
 
 impl Store {
-    /// Makes a new result file and takes it for this process.
+    /// Makes a new result file and locks it for this process.
     ///
     /// # Errors
     /// The file exists, its folder does not or cannot be written, there is no space, or the study
-    /// or the machine has something that cannot be stored. Nothing is left behind then.
+    /// or the machine has a value that cannot be stored. Then no file is left behind.
     pub fn create(
         path: &Path,
         study: &Study,
@@ -85,7 +85,7 @@ impl Store {
         header::create_exclusively(path)?;
         let made = Self::fill(path, study, topology, versions);
         if made.is_err() {
-            // Ours since a moment ago; when it cannot be removed, the error to tell is the first.
+            // Just made; if it cannot be removed, the first error is the one to report.
             let _ = std::fs::remove_file(path);
         }
         made
@@ -130,23 +130,23 @@ impl Store {
         })
     }
 
-    /// Opens a result file for reading, wherever it comes from. Nothing beside it is written, and
-    /// nothing in it can make this program crash, hang, or use memory out of proportion to its size.
+    /// Opens a result file of any origin for reading. Writes nothing beside it, and
+    /// its contents cannot make this program crash, hang, or use memory out of proportion to its size.
     ///
     /// # Errors
-    /// Each with its next step: not there, no file, empty, not ours, newer, cut short, damaged,
+    /// Each with its next step: missing, not a file, empty, not threadwise's, newer, truncated, damaged,
     /// in use, or interrupted while a run was stored (undoing that needs [`Store::resume`]).
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let (real, bytes) = header::probe(path)?;
         Self::load(path, real, bytes, None)
     }
 
-    /// Opens a study of one's own to go on with it, and takes it for this process. A run that was
-    /// being stored when its writer was killed is undone.
+    /// Opens the user's own study to continue it, and locks it for this process. Undoes a run that was
+    /// being stored when its writer was killed.
     ///
     /// # Errors
     /// As [`Store::open`]; the file or its folder cannot be written; or the machine, the engine,
-    /// threadwise or the study is another one.
+    /// threadwise or the study has changed.
     pub fn resume(path: &Path, expected: &Expectation<'_>) -> Result<Self, StoreError> {
         let (real, bytes) = header::probe(path)?;
         header::check_journal(&real)?;
@@ -172,8 +172,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Undoes a run that was being stored when its writer was killed, and nothing else: for a
-    /// study of one's own that is to be read ([`StoreError::Interrupted`]) and not gone on with.
+    /// Only undoes a run that was being stored when its writer was killed: for the user's own
+    /// study that is to be read ([`StoreError::Interrupted`]) and not continued.
     ///
     /// # Errors
     /// As [`Store::open`]; the file or its folder cannot be written.
@@ -215,8 +215,7 @@ impl Store {
         &self.study
     }
 
-    /// Says what the study's engine is like, for a file from before engines said so of themselves. Nothing
-    /// is written.
+    /// Sets the properties of the study's engine, for a file from before engines reported them. Writes nothing.
     pub fn assume_engine(&mut self, properties: Properties) {
         self.study.engine_properties.get_or_insert(properties);
     }
@@ -236,21 +235,21 @@ impl Store {
         &self.path
     }
 
-    /// All runs of slices in the order in which they were stored, superseded ones too. Those of long windows are
+    /// All runs of slices in the order in which they were stored, including superseded ones. Those of long windows are
     /// [`Store::long_runs`].
     ///
     /// # Errors
-    /// A file that cannot be read, or values in it that cannot be.
+    /// A file that cannot be read, or impossible values in it.
     pub fn runs(&self) -> Result<Vec<Run>, StoreError> {
         self.runs_of(Which::Slices)
     }
 
-    /// The same of long windows: one slice each, in blocks from [`threadwise_study::plan::long::FIRST_BLOCK`] on.
+    /// The same for long windows: one slice each, in blocks from [`threadwise_study::plan::long::FIRST_BLOCK`] on.
     ///
     /// # Errors
     /// As [`Store::runs`].
     pub fn long_runs(&self) -> Result<Vec<Run>, StoreError> {
-        // Nothing is read twice where there are none.
+        // Nothing is read twice if there are none.
         match self.study.design.long_windows.is_some() {
             true => self.runs_of(Which::LongWindows),
             false => Ok(Vec::new()),
@@ -272,8 +271,8 @@ impl Store {
         self.reading(probes::probes)
     }
 
-    /// Boots and machines on which the study was started, in order; none in a file from before version 6, of which
-    /// they are not known.
+    /// Boots and machines on which the study was started, in order; none in a file from before version 6, where they
+    /// are unknown.
     ///
     /// # Errors
     /// As [`Store::runs`].
@@ -284,7 +283,7 @@ impl Store {
         }
     }
 
-    /// Of each complete block whose boot is known its number and its boot's, ascending; those of long windows too.
+    /// The number and boot of each complete block whose boot is known, ascending, including those of long windows.
     ///
     /// # Errors
     /// As [`Store::runs`].
@@ -296,7 +295,7 @@ impl Store {
         }
     }
 
-    /// What the file says, or would say, of the boot that was read: the next number, the machine as its hash. A file
+    /// The present or future record of the boot that was read: the next number, the machine as its hash. A file
     /// from before version 6 has no salt, and no hash of the machine.
     ///
     /// # Errors
@@ -321,9 +320,9 @@ impl Store {
         })
     }
 
-    /// Says on which boot, and in which arm, blocks are measured from now on. A boot that differs from the last one, by
-    /// its id or its arm, is stored with the next number; one without an id is the last one's only if that has none
-    /// either. Gives its number.
+    /// Sets the boot and the arm of the following blocks. A boot that differs from the last one, by
+    /// its id or its arm, is stored with the next number; one without an id equals the last one only if that has none
+    /// either. Returns its number.
     ///
     /// # Errors
     /// As [`Store::append_run`].
@@ -362,7 +361,7 @@ impl Store {
         self.complete_blocks_of(Which::Slices)
     }
 
-    /// The same of long windows.
+    /// The same for long windows.
     ///
     /// # Errors
     /// As [`Store::runs`].
@@ -375,7 +374,7 @@ impl Store {
         Ok(all.into_iter().filter(|block| which.has(*block)).collect())
     }
 
-    /// The number that the next attempt at a block has: 0 for a block that was never begun.
+    /// The number of the next attempt at a block: 0 for a block that was never begun.
     ///
     /// # Errors
     /// As [`Store::runs`].
@@ -391,7 +390,7 @@ impl Store {
         self.reading(studies::read_state)
     }
 
-    /// The number of blocks that the study is to have, once it is decided.
+    /// The planned number of blocks of the study, once it is decided.
     ///
     /// # Errors
     /// As [`Store::runs`].
@@ -399,17 +398,17 @@ impl Store {
         self.reading(studies::read_planned_blocks)
     }
 
-    /// Stores one run, whole and durable when this returns. `run.id` is not looked at.
+    /// Stores one run, completely and durably when this returns. `run.id` is ignored.
     ///
-    /// What logical CPUs outside of the run's cores did is to be added up before
-    /// ([`Run::add_up_other_cpus`]): times of theirs in a slice are stored, and added up when they are read.
-    /// A reading that is no finite number is stored as a gap, a message is cut at 64 KiB, and answers
+    /// Times of logical CPUs outside of the run's cores must be summed before
+    /// ([`Run::add_up_other_cpus`]): those in a slice are stored, and summed when they are read.
+    /// A reading that is not a finite number is stored as a gap, a message is cut at 64 KiB, and answers
     /// of queries are left out.
     ///
     /// # Errors
-    /// No space, a block that was not started or is over, a treatment that the study does not have,
+    /// No space, a block that was not started or is over, a treatment that is not in the study,
     /// or a value that the file cannot hold ([`StoreError::Unstorable`]; the limits are in
-    /// docs/STORE.md). Nothing of the run is stored then, and everything before it stays.
+    /// docs/STORE.md). Then nothing of the run is stored, and everything before it stays.
     pub fn append_run(&mut self, run: &Run) -> Result<u64, StoreError> {
         let needed_mib = SPARE_MIB.max(write::bytes_of(run) >> 19);
         let stored = self.plan_bytes;
@@ -421,11 +420,11 @@ impl Store {
         Ok(id)
     }
 
-    /// Stores the runs of an attempt at a block and that it is complete, `complete_s` seconds after the study's start: all
-    /// of it durable when this returns, in one transaction, since each takes tens of milliseconds on common disks.
+    /// Stores the runs of an attempt at a block and its completion, `complete_s` seconds after the study's start,
+    /// durably in one transaction, since each takes tens of milliseconds on common disks.
     ///
     /// # Errors
-    /// As [`Store::append_run`] and [`Store::block_complete`]; nothing of the block is stored then.
+    /// As [`Store::append_run`] and [`Store::block_complete`]; then nothing of the block is stored.
     pub fn append_block(
         &mut self,
         runs: &[Run],
@@ -447,23 +446,23 @@ impl Store {
         Ok(())
     }
 
-    /// Stores a probe of the hardware that began `started_s` seconds after the study's start, whole and
-    /// durable when this returns.
+    /// Stores a probe of the hardware that began `started_s` seconds after the study's start, completely and
+    /// durably when this returns.
     ///
-    /// Texts are cut at 64 KiB, and a share that passes 0 or 1 by up to 0.01 (its two clocks are
+    /// Texts are cut at 64 KiB, and a share that exceeds 0 or 1 by up to 0.01 (its two clocks are
     /// read a moment apart) is stored as 0 or 1.
     ///
     /// # Errors
-    /// As [`Store::append_run`]; nothing of the probe is stored then.
+    /// As [`Store::append_run`]; then nothing of the probe is stored.
     pub fn add_probe(&mut self, started_s: f64, probe: &Probe) -> Result<(), StoreError> {
         let needed_mib = SPARE_MIB.max(probes::bytes_of(probe) >> 19);
         self.writing(needed_mib, |connection, _| probes::add(connection, started_s, probe))
     }
 
-    /// Says that an attempt at a block begins, `started_s` seconds after the study's start.
+    /// Records that an attempt at a block begins, `started_s` seconds after the study's start.
     ///
     /// # Errors
-    /// The block is complete, or an attempt at it is not yet superseded; else as [`Store::append_run`].
+    /// The block is complete, or an attempt at it is not superseded yet; else as [`Store::append_run`].
     pub fn block_started(&mut self, block: u32, attempt: u32, started_s: f64) -> Result<(), StoreError> {
         let boot = self.boot;
         self.writing(SPARE_MIB, |connection, _| {
@@ -472,7 +471,7 @@ impl Store {
         })
     }
 
-    /// Says that an attempt at a block is complete, `complete_s` seconds after the study's start.
+    /// Records that an attempt at a block is complete, `complete_s` seconds after the study's start.
     ///
     /// # Errors
     /// The attempt was not started or is over; else as [`Store::append_run`].
@@ -480,8 +479,8 @@ impl Store {
         self.writing(SPARE_MIB, |connection, _| write::block_complete(connection, block, attempt, complete_s))
     }
 
-    /// Marks the blocks that were begun and never completed, and their runs, as superseded. Returns
-    /// their numbers, ascending. Nothing is deleted.
+    /// Marks the blocks that were begun but not completed, and their runs, as superseded. Returns
+    /// their numbers, ascending. Deletes nothing.
     ///
     /// # Errors
     /// As [`Store::append_run`].
@@ -489,7 +488,7 @@ impl Store {
         self.writing(SPARE_MIB, |connection, _| write::supersede_incomplete_blocks(connection))
     }
 
-    /// Stores a remark for whoever reads the report.
+    /// Stores a remark for the reader of the report.
     ///
     /// # Errors
     /// As [`Store::append_run`].
@@ -497,7 +496,7 @@ impl Store {
         self.writing(SPARE_MIB, |connection, _| write::note(connection, text))
     }
 
-    /// Stores how many blocks the study is to have, so that a resumed study ends with the same plan.
+    /// Stores the planned number of blocks, so that a resumed study ends with the same plan.
     ///
     /// # Errors
     /// As [`Store::append_run`].
@@ -507,7 +506,7 @@ impl Store {
         })
     }
 
-    /// Stores what is asked of the study's report; what is not asked now stays as it was asked before.
+    /// Stores the requests to the study's report; other requests stay.
     ///
     /// # Errors
     /// As [`Store::append_run`].
@@ -515,7 +514,7 @@ impl Store {
         self.writing(SPARE_MIB, |connection, _| asked::write(connection, asked))
     }
 
-    /// What was asked of the study's report; nothing in a file from before this was kept.
+    /// The requests to the study's report; empty in older files.
     ///
     /// # Errors
     /// As [`Store::runs`].

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use threadwise_study::plan::long::is_long;
 use threadwise_study::{Run, SessionSlice};
 
-/// Which runs.
+/// The kind of runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Which {
     /// Those of slices.
@@ -28,7 +28,7 @@ impl Which {
     }
 }
 
-/// Says of a block that begins that it is one of long windows, where it is.
+/// Records that a block is one of long windows, if it is.
 pub(crate) fn block_started(connection: &Connection, block: u32) -> Result<(), Fault> {
     if is_long(block) {
         connection
@@ -38,7 +38,7 @@ pub(crate) fn block_started(connection: &Connection, block: u32) -> Result<(), F
     Ok(())
 }
 
-/// Checks that blocks have the numbers that they may have: the list has all long ones, and no other.
+/// Checks the numbers of blocks: the list has all long ones, and no other.
 pub(crate) fn check_blocks(
     connection: &Connection,
     version: Version,
@@ -51,7 +51,7 @@ pub(crate) fn check_blocks(
         false => Vec::new(),
     };
     if let Some(block) = listed.iter().find(|block| !is_long(**block)) {
-        return Err(Fault::Damaged(format!("long_blocks has the block {block}, which is none")));
+        return Err(Fault::Damaged(format!("long_blocks has the block {block}, which is not one")));
     }
     match begun.filter(|block| is_long(*block)).find(|block| listed.binary_search(block).is_err()) {
         Some(block) => Err(Fault::Damaged(format!("long_blocks lacks the block {block}"))),

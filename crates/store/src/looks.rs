@@ -6,12 +6,12 @@ use crate::value::{Ascending, COUNT_MAX, Fields, MOMENT_MAX, all, bounded, logic
 use rusqlite::{Connection, params};
 use threadwise_study::{Alone, CpuLook, Look, Moment, PairLook, Run, Slice, SliceLook};
 
-/// What a number is stored as a multiple of.
+/// Unit of stored numbers.
 const UNIT: f64 = 1000.0;
 
 const MOMENTS: [Moment; 3] = [Moment::Before, Moment::During, Moment::After];
 
-/// About how many bytes a run's looks take in the file.
+/// Estimated bytes of a run's looks in the file.
 pub(crate) fn bytes_of(run: &Run) -> usize {
     let looks = run.slices.iter().flat_map(|slice| &slice.looks);
     looks.map(|one| 30 + 14 * (one.look.cpus.len() + one.look.pairs.len())).sum()
@@ -101,7 +101,7 @@ fn read(row: &Fields<'_, '_>, at: usize) -> Result<Option<f64>, Fault> {
     Ok(row.optional(at, COUNT_MAX)?.map(|value| value as f64 / UNIT))
 }
 
-/// Gives the slices, in the order of their numbers, their looks.
+/// Adds the looks to the slices, which are in the order of their numbers.
 pub(crate) fn add(
     connection: &Connection,
     slices: &mut [(usize, Slice)],

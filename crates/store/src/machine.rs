@@ -1,4 +1,4 @@
-//! The machine as rows: every field of a topology, so that it comes back exactly.
+//! The machine as rows: every field of a topology, so that it is restored exactly.
 
 use crate::error::Fault;
 use crate::value::{self, BYTES_MAX, Fields, NAME_BYTES, SET_BUDGET, SetBudget, TEXT_BYTES, all};
@@ -11,7 +11,7 @@ use threadwise_machine::cpuset::MAX_CPUS;
 use threadwise_machine::topology::{Cache, Core, CoreKind, Group, Identity, Limits, LogicalCpu, NumaNode};
 use threadwise_machine::{CpuSet, Topology};
 
-/// Refuses a topology whose parts do not belong together, before a file is made for it.
+/// Refuses an inconsistent topology before a file is made for it.
 pub(crate) fn check(topology: &Topology) -> Result<(), Fault> {
     let fail = |what: String| Err(Fault::Unstorable(format!("the machine's {what}")));
     let dangling = |index: Option<u32>, len: usize| index.is_some_and(|index| index as usize >= len);
@@ -60,7 +60,7 @@ fn set_text(set: &Option<CpuSet>) -> Option<String> {
     set.as_ref().map(CpuSet::to_string)
 }
 
-/// Text where the path is UTF-8, which it nearly always is, else its bytes.
+/// Text if the path is UTF-8, which is usual, else its bytes.
 fn path_value(path: &Path) -> Value {
     match path.to_str() {
         Some(text) => Value::Text(text.to_owned()),

@@ -1,8 +1,8 @@
-//! Executions of queries: stored with their session's part of a slice, each canonical plan once.
+//! Executions of queries: stored with their session's part of a slice, each distinct plan once.
 //!
-//! A plan comes back with every execution that had it, so that a file of a few MiB could name one
+//! A plan is read with every execution that had it, so that a file of a few MiB could name one
 //! large plan often enough to fill a reader's memory. Their text together has a limit for that
-//! ([`PLANS_BYTES`]), which a writer keeps too: what was stored can be read.
+//! ([`PLANS_BYTES`]), which a writer also keeps: what was stored can be read.
 
 use crate::error::Fault;
 use crate::value::{BYTES_MAX, COUNT_MAX, Fields, ORDINAL_MAX, all, bounded, fits};
@@ -13,14 +13,14 @@ use threadwise_study::{Counters, QueryExecution, Run, SessionSlice};
 
 /// Longest plan in bytes. One of 60 operators, with lines of 200 characters, has 12 KB.
 const PLAN_BYTES: usize = 1 << 20;
-/// Most bytes of plan text that all executions of a study have together, each with its own copy:
+/// Most bytes of plan text of all executions of a study together, each with its own copy:
 /// 90,000 executions of 3 KB. 40 treatments of 22 queries in 8 blocks are 7,040.
 const PLANS_BYTES: u64 = 256 << 20;
 
 /// Ids of the names that a run uses.
 pub(crate) type Ids<'r, K> = BTreeMap<K, i64>;
 
-/// What a run names, and the ids of it.
+/// Names in a run, and their ids.
 pub(crate) struct Names<'r> {
     /// Counters.
     pub counters: Ids<'r, &'r str>,
@@ -33,12 +33,12 @@ pub(crate) fn of_run(run: &Run) -> impl Iterator<Item = &QueryExecution> {
     run.slices.iter().flat_map(|slice| &slice.sessions).flat_map(|session| &session.queries)
 }
 
-/// Bytes of plan text that executions have, each with its own copy.
+/// Bytes of plan text of executions, each with its own copy.
 fn plan_bytes<'q>(executions: impl Iterator<Item = &'q QueryExecution>) -> u64 {
     executions.filter_map(|one| one.plan.as_ref()).map(|plan| plan.len() as u64).sum()
 }
 
-/// About how many bytes a run's executions take in the file; plans are thought to be new ones.
+/// Estimated bytes of a run's executions in the file, if all plans are new.
 pub(crate) fn bytes_of(run: &Run) -> usize {
     let numbers = |one: &QueryExecution| 60 + 16 * one.counters.len();
     let plans: BTreeMap<&str, usize> =
@@ -54,7 +54,7 @@ pub(crate) fn stored_plan_bytes(connection: &Connection) -> Result<u64, Fault> {
     connection.query_row(sql, [], |row| Ok(Fields { row, table: "plans" }.number(0, BYTES_MAX)))?
 }
 
-/// The bytes of plan text after a run is added to so many.
+/// The bytes of plan text after adding a run to `stored`.
 pub(crate) fn add_plan_bytes(stored: u64, run: &Run) -> Result<u64, Fault> {
     let bytes = stored.saturating_add(plan_bytes(of_run(run)));
     bounded(bytes, PLANS_BYTES, "text of the plans of all executions, in bytes,")?;
@@ -81,7 +81,7 @@ pub(crate) fn plan_ids<'r>(connection: &Connection, run: &'r Run) -> Result<BTre
     Ok(ids)
 }
 
-/// Line ends are what a plan is made of; any other control character would act on a terminal.
+/// A plan may have line ends; any other control character would act on a terminal.
 fn check_plan(plan: &str, fault: fn(String) -> Fault) -> Result<(), Fault> {
     match plan.chars().find(|&c| c.is_control() && c != '\n') {
         Some(c) => Err(fault(format!("a plan has the control character U+{:04X}", u32::from(c)))),
@@ -127,7 +127,7 @@ pub(crate) fn insert(
 
 fn from_one(value: u64, max: u64, what: &str) -> Result<i64, Fault> {
     match value {
-        0 => Err(Fault::Unstorable(format!("{what} is 0, and at least 1 has to be"))),
+        0 => Err(Fault::Unstorable(format!("{what} is 0; at least 1 is needed"))),
         _ => bounded(value, max, what),
     }
 }

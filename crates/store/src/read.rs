@@ -1,8 +1,8 @@
-//! Reading runs back: one scan per table in the order of its key, put together by number.
+//! Reading runs: one scan per table in the order of its key, joined by number.
 //!
 //! Nothing is sorted or joined by SQLite, every id must be the next of its series, and every
 //! reference must point to something that was read before: time and memory stay in proportion to
-//! the file's size, whatever its pages say.
+//! the file's size for any contents.
 
 use crate::error::Fault;
 use crate::schema::Version;
@@ -180,7 +180,7 @@ fn add_counters(
 }
 
 /// Times of the runs' logical CPUs and of their siblings. A file of version 1 has those of all others
-/// here too, by slice: they are added up while they are read, since they may be nearly all of the file.
+/// here too, by slice: they are summed while they are read, since they may be nearly all of the file.
 fn add_cpu_times(
     connection: &Connection,
     topology: &Topology,
@@ -196,7 +196,7 @@ fn add_cpu_times(
         let times = read_times(row, 1)?;
         rows.next("cpu_times", slice, times.cpu as usize)?;
         let (run, slice) = &mut slices[slice];
-        // A slice of a run that is missing is refused later.
+        // A slice of a missing run is refused later.
         let run = run.wrapping_sub(1);
         if near.get(run).is_none_or(|near| near.contains(times.cpu)) {
             slice.cpu_times.push(times);
@@ -223,8 +223,8 @@ fn read_times(row: &Fields<'_, '_>, at: usize) -> Result<CpuTimes, Fault> {
     })
 }
 
-/// Times of all other logical CPUs: together by slice, and each by run. What a run has of a file's first
-/// part, written by version 1, has been added up already.
+/// Times of all other logical CPUs: together by slice, and each by run. Those in the part of a file that
+/// version 1 wrote have been summed already.
 fn add_other_cpus(
     connection: &Connection,
     slices: &mut [(usize, Slice)],
@@ -288,12 +288,12 @@ pub(crate) fn notes(connection: &Connection) -> Result<Vec<String>, Fault> {
     })
 }
 
-/// Complete blocks, ascending, those of long windows too.
+/// Complete blocks, ascending, including those of long windows.
 pub(crate) fn complete_blocks(connection: &Connection) -> Result<Vec<u32>, Fault> {
     Ok(complete_attempts(connection)?.into_iter().map(|(block, _)| block).collect())
 }
 
-/// The same with the attempt that is complete.
+/// The same with the complete attempt.
 pub(crate) fn complete_attempts(connection: &Connection) -> Result<Vec<(u32, u32)>, Fault> {
     let sql = "SELECT block, attempt, complete_s, superseded FROM blocks ORDER BY block, attempt";
     let mut rows = Ascending::default();

@@ -5,32 +5,32 @@ use rusqlite::Connection;
 
 /// The tables of version 1.
 const FIRST: &str = include_str!("schema.sql");
-/// What version 2 has more. No table of an older version is changed, so that a file of it becomes one of
-/// the present when a study goes on.
+/// Additions of version 2. No table of an older version is changed, so that an older file becomes a present one
+/// when its study is resumed.
 const SECOND: &str = include_str!("schema_2.sql");
-/// What version 3 has more.
+/// Additions of version 3.
 const THIRD: &str = include_str!("schema_3.sql");
-/// What version 4 has more.
+/// Additions of version 4.
 const FOURTH: &str = include_str!("schema_4.sql");
-/// What version 5 has more.
+/// Additions of version 5.
 const FIFTH: &str = include_str!("schema_5.sql");
-/// What version 6 has more.
+/// Additions of version 6.
 const SIXTH: &str = include_str!("schema_6.sql");
-/// Marks the file as ours in SQLite's header: `thwi`.
+/// Marks the file as threadwise's in SQLite's header: `thwi`.
 pub(crate) const APPLICATION_ID: u32 = 0x7468_7769;
-/// Version of the schema that is written, in SQLite's header as `user_version`.
+/// Current version of the schema, in SQLite's header as `user_version`.
 pub const VERSION: i32 = 6;
 
-/// A version that was ever written.
+/// A version that some release wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Version {
     /// Times of every logical CPU by slice.
     One = 1,
-    /// Of those that a run does not use, sums.
+    /// Sums for those that a run does not use.
     Two = 2,
     /// Looks.
     Three = 3,
-    /// Of looks, two logical CPUs without each other.
+    /// Tests of looks: two logical CPUs without each other.
     Four = 4,
     /// Long windows.
     Five = 5,
@@ -39,17 +39,17 @@ pub(crate) enum Version {
 }
 
 impl Version {
-    /// The one that is written.
+    /// The current one.
     pub const LAST: Self = Self::Six;
 
-    /// The version of this number; `None` where there never was one.
+    /// The version of this number; `None` if there was none.
     pub fn of(number: i32) -> Option<Self> {
         let all = [Self::One, Self::Two, Self::Three, Self::Four, Self::Five, Self::Six];
         all.into_iter().find(|version| *version as i32 == number)
     }
 }
 
-/// Makes the tables in a file that is empty.
+/// Makes the tables in an empty file.
 pub(crate) fn make(connection: &Connection) -> Result<(), Fault> {
     connection.execute_batch(FIRST)?;
     bring_up_to_date(connection, Version::One)
@@ -60,7 +60,7 @@ pub(crate) fn bring_up_to_date(connection: &Connection, version: Version) -> Res
     Ok(connection.execute_batch(&since(version, Version::LAST))?)
 }
 
-/// What the tables of a version have more than those of an older one.
+/// The tables of a version that older ones lack.
 fn since(old: Version, new: Version) -> String {
     let added = [
         (Version::Two, SECOND),
@@ -75,8 +75,8 @@ fn since(old: Version, new: Version) -> String {
 /// One entry of `sqlite_schema`: type, name, table, SQL text.
 type Entry = (String, String, String, Option<String>);
 
-/// Checks that the file's tables and indexes are exactly ours, to the letter: a view, a trigger, a
-/// generated column or a CHECK of somebody else's would be run by our own queries.
+/// Checks that the file's tables and indexes are exactly the expected ones: a foreign view, trigger,
+/// generated column or CHECK would be run by threadwise's queries.
 pub(crate) fn verify(connection: &Connection, version: Version) -> Result<(), Fault> {
     let ours = Connection::open_in_memory()?;
     ours.execute_batch(FIRST)?;
@@ -86,7 +86,7 @@ pub(crate) fn verify(connection: &Connection, version: Version) -> Result<(), Fa
     if let Some(entry) = found.iter().find(|entry| !expected.contains(entry)) {
         let (kind, name) = (one_line(&entry.0), one_line(&entry.1));
         let known = expected.iter().any(|ours| ours.1 == entry.1);
-        let what = if known { "is not as it should be" } else { "is not one of ours" };
+        let what = if known { "differs" } else { "is unknown" };
         return Err(Fault::NotOurs(format!("its {kind} {name} {what}")));
     }
     match expected.iter().find(|entry| !found.contains(entry)) {
@@ -96,7 +96,7 @@ pub(crate) fn verify(connection: &Connection, version: Version) -> Result<(), Fa
 }
 
 fn entries(connection: &Connection) -> Result<Vec<Entry>, Fault> {
-    // Ours has fewer than 50; more than 100 need not be read to know that it is not ours.
+    // The schema has fewer than 50; more than 100 need not be read to refuse it.
     let mut statement =
         connection.prepare("SELECT type, name, tbl_name, sql FROM sqlite_schema LIMIT 100")?;
     let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;

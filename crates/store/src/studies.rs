@@ -1,5 +1,5 @@
-//! The study as its resolved TOML text, which counts, and as rows for people who query the file;
-//! the program's own marks beside it.
+//! The study as its resolved TOML text, which is authoritative, and as rows for people who query the file;
+//! and the program's own marks.
 
 use crate::error::{Fault, one_line};
 use crate::value::{self, COUNT_MAX, Fields, NAME_BYTES, ORDINAL_MAX, TEXT_BYTES, TOML_BYTES, all};
@@ -24,7 +24,7 @@ fn word<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> &'static str {
     words.iter().find(|(_, known)| known == value).map_or("", |(word, _)| word)
 }
 
-/// Stores the study; an error if it would not come back as it is.
+/// Stores the study; an error if it would not be read back unchanged.
 pub(crate) fn write(connection: &Connection, study: &Study) -> Result<(), Fault> {
     if let Some(what) = unsound(study) {
         return Err(Fault::Unstorable(format!("the study's {what}")));
@@ -72,7 +72,7 @@ fn write_treatment(connection: &Connection, id: i64, treatment: &Treatment) -> R
     Ok(())
 }
 
-/// What of a study would make its readers compute with absurd numbers or names that lead nowhere.
+/// A value that would make readers compute with impossible numbers or names.
 fn unsound(study: &Study) -> Option<&'static str> {
     let design = &study.design;
     let number = |value: f64| value.is_finite() && value >= 0.0;
@@ -91,11 +91,11 @@ fn unsound(study: &Study) -> Option<&'static str> {
     [
         (!(design.level > 0.0 && design.level < 1.0), "confidence level is not between 0 and 1"),
         (!(design.margin > 0.0 && design.margin < 1.0), "margin is not between 0 and 1"),
-        (u64::from(design.rounds) > ORDINAL_MAX, "number of rounds is absurd"),
-        (design.slice_ns.max(design.rewarm_ns.unwrap_or(0)) > COUNT_MAX, "slices are absurdly long"),
-        (design.long_windows.is_some_and(is_absurd), "long windows are absurd"),
-        (!stopping, "stopping rule is absurd"),
-        (sessions, "number of sessions is absurd"),
+        (u64::from(design.rounds) > ORDINAL_MAX, "number of rounds is too large"),
+        (design.slice_ns.max(design.rewarm_ns.unwrap_or(0)) > COUNT_MAX, "slices are too long"),
+        (design.long_windows.is_some_and(is_absurd), "long windows are out of range"),
+        (!stopping, "stopping rule is out of range"),
+        (sessions, "number of sessions is out of range"),
         (twice, "treatments do not have different names"),
         (study.comparisons.iter().any(leads_nowhere), "comparisons name treatments that it does not have"),
     ]
@@ -148,7 +148,7 @@ pub(crate) fn set_meta(connection: &Connection, key: &str, value: &str) -> Resul
     Ok(())
 }
 
-/// One of the marks; `None` where it is not set.
+/// One of the marks; `None` if it is not set.
 pub(crate) fn meta(connection: &Connection, key: &str) -> Result<Option<String>, Fault> {
     let mut statement = connection.prepare_cached("SELECT value FROM meta WHERE key = ?")?;
     let text =
@@ -160,7 +160,7 @@ fn required(connection: &Connection, key: &str) -> Result<String, Fault> {
     meta(connection, key)?.ok_or_else(|| Fault::Damaged(format!("meta lacks '{key}'")))
 }
 
-/// Stores which programs measured.
+/// Stores the programs that measured.
 pub(crate) fn write_versions(connection: &Connection, versions: &Versions) -> Result<(), Fault> {
     set_meta(connection, "program", &versions.program)?;
     set_meta(connection, "engine", &versions.engine)?;
@@ -168,7 +168,7 @@ pub(crate) fn write_versions(connection: &Connection, versions: &Versions) -> Re
     set_meta(connection, "created_utc", &versions.created_utc)
 }
 
-/// Reads which programs measured.
+/// Reads the programs that measured.
 pub(crate) fn read_versions(connection: &Connection) -> Result<Versions, Fault> {
     Ok(Versions {
         program: required(connection, "program")?,
@@ -190,7 +190,7 @@ pub(crate) fn read_state(connection: &Connection) -> Result<EndState, Fault> {
     state.ok_or_else(|| Fault::Damaged(format!("meta.state is '{}'", one_line(&text))))
 }
 
-/// Reads the number of blocks that the study is to have, once it is decided.
+/// Reads the planned number of blocks, once it is decided.
 pub(crate) fn read_planned_blocks(connection: &Connection) -> Result<Option<u32>, Fault> {
     let Some(text) = meta(connection, "planned_blocks")? else { return Ok(None) };
     match text.parse::<u32>() {

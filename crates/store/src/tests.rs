@@ -17,7 +17,7 @@ fn a_full_disk_keeps_what_was_stored() {
     store.connection.query_row(&format!("PRAGMA max_page_count = {}", pages + 3), [], |_| Ok(())).unwrap();
     let error = store.append_run(&made::run(1, 0, 0, 20, 2, 2)).unwrap_err();
     let expected = format!(
-        "no space left for {}: free 16 MiB or give --output on another disk; what was stored stays",
+        "no space left for {}: free 16 MiB or use --output on another disk; what was stored is kept",
         path.display()
     );
     assert_eq!(error.to_string(), expected);

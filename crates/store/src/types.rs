@@ -1,10 +1,10 @@
-//! What a result file says beside its study and runs.
+//! Contents of a result file beside its study and runs.
 
 use threadwise_machine::Topology;
 use threadwise_study::Study;
 use threadwise_study::probe::Probe;
 
-/// Which programs measured, and when they began.
+/// The programs that measured, and when they began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Versions {
     /// Version of threadwise.
@@ -22,9 +22,9 @@ pub struct Versions {
 pub enum EndState {
     /// It has not: it is running, or it was killed.
     Running,
-    /// Everything that was planned is there.
+    /// All planned blocks are complete.
     Complete,
-    /// Its user stopped it.
+    /// The user stopped it.
     Stopped,
     /// It gave up.
     Failed,
@@ -35,11 +35,11 @@ pub enum EndState {
 pub struct StoredProbe {
     /// Seconds since the study's start at which it began.
     pub started_s: f64,
-    /// What was measured.
+    /// The results.
     pub probe: Probe,
 }
 
-/// What has to be unchanged for a study to go on.
+/// What must be unchanged for resuming a study.
 #[derive(Debug, Clone, Copy)]
 pub struct Expectation<'a> {
     /// The machine as it is now. Memory sizes and the kernel's release may differ.
@@ -50,6 +50,6 @@ pub struct Expectation<'a> {
     pub engine: &'a str,
     /// Version of the engine.
     pub engine_version: &'a str,
-    /// The study as asked for now; `None` to go on with whatever the file holds.
+    /// The study as requested now; `None` to continue the file's.
     pub study: Option<&'a Study>,
 }

@@ -1,4 +1,4 @@
-//! Values between Rust and SQLite: limits on the way in, the same limits on the way out.
+//! Values between Rust and SQLite, with the same limits for writing and reading.
 //!
 //! SQLite's integers are signed 64-bit, and a file from elsewhere may hold anything in them, so
 //! every number is checked against the bound that the schema states, and every text and blob
@@ -16,47 +16,47 @@ pub(crate) const COUNT_MAX: u64 = (1 << 50) - 1;
 pub(crate) const MOMENT_MAX: u64 = (1 << 60) - 1;
 /// Blocks, attempts, rounds and sessions: below 2^20. Readers make tables from them.
 pub(crate) const ORDINAL_MAX: u64 = (1 << 20) - 1;
-/// Bytes of memory and caches: anything that an INTEGER holds.
+/// Bytes of memory and caches: any INTEGER.
 pub(crate) const BYTES_MAX: u64 = i64::MAX as u64;
 /// Ratios, times in nanoseconds, clocks and the like: from 0 to this.
 pub(crate) const MEASURE_MAX: f64 = COUNT_MAX as f64;
 /// Longest name (treatment, counter, sampler, metric, option, level) in bytes.
 pub(crate) const NAME_BYTES: usize = 256;
-/// Longest message, note or reason in bytes; longer ones are cut when stored.
+/// Longest message, note or reason in bytes; longer ones are cut.
 pub(crate) const TEXT_BYTES: usize = 64 << 10;
 /// Longest histogram in bytes. HdrHistogram V2 of 3 digits from 1 ns to an hour is below 300 KB.
 pub(crate) const BLOB_BYTES: usize = 1 << 20;
 /// Longest resolved study and longest list of CPUs in bytes.
 pub(crate) const TOML_BYTES: usize = 4 << 20;
 
-/// A number on its way into the file.
+/// A number to store.
 pub(crate) fn bounded(value: u64, max: u64, what: &str) -> Result<i64, Fault> {
     match i64::try_from(value) {
         Ok(signed) if value <= max => Ok(signed),
-        _ => Err(Fault::Unstorable(format!("{what} is {value}, and at most {max} can be"))),
+        _ => Err(Fault::Unstorable(format!("{what} is {value}, more than {max}"))),
     }
 }
 
-/// A name on its way into the file.
+/// A name to store.
 pub(crate) fn name<'t>(text: &'t str, what: &str) -> Result<&'t str, Fault> {
     fits(text.len(), NAME_BYTES, what)?;
     Ok(text)
 }
 
-/// A length on its way into the file.
+/// A length to store.
 pub(crate) fn fits(bytes: usize, max: usize, what: &str) -> Result<(), Fault> {
     if bytes > max {
-        return Err(Fault::Unstorable(format!("{what} has {bytes} bytes, and at most {max} can be")));
+        return Err(Fault::Unstorable(format!("{what} has {bytes} bytes, more than {max}")));
     }
     Ok(())
 }
 
-/// Seconds on their way into the file.
+/// Seconds to store.
 pub(crate) fn seconds(value: f64, what: &str) -> Result<f64, Fault> {
     if value.is_finite() { Ok(value) } else { Err(Fault::Unstorable(format!("{what} is {value}"))) }
 }
 
-/// A measure on its way into the file.
+/// A measure to store.
 pub(crate) fn measure(value: f64, what: &str) -> Result<f64, Fault> {
     match (0.0..=MEASURE_MAX).contains(&value) {
         true => Ok(value),
@@ -64,8 +64,8 @@ pub(crate) fn measure(value: f64, what: &str) -> Result<f64, Fault> {
     }
 }
 
-/// A share on its way into the file. CPU time and wall-clock time are read a moment apart, so that
-/// their ratio may pass 0 and 1 by a little; that little is cut.
+/// A share to store. CPU time and wall-clock time are read a moment apart, so that
+/// their ratio may slightly exceed 0 and 1; the excess is cut.
 pub(crate) fn share(value: f64, what: &str) -> Result<f64, Fault> {
     match (-0.01..=1.01).contains(&value) {
         true => Ok(value.clamp(0.0, 1.0)),
@@ -73,16 +73,16 @@ pub(crate) fn share(value: f64, what: &str) -> Result<f64, Fault> {
     }
 }
 
-/// The number of a logical CPU on its way into the file.
+/// The number of a logical CPU to store.
 pub(crate) fn logical_cpu(cpu: u32) -> Result<u32, Fault> {
     if cpu < MAX_CPUS {
         Ok(cpu)
     } else {
-        Err(Fault::Unstorable(format!("logical CPU {cpu}, and {MAX_CPUS} is the limit")))
+        Err(Fault::Unstorable(format!("logical CPU {cpu} is above the limit of {MAX_CPUS}")))
     }
 }
 
-/// A message for people, cut at [`TEXT_BYTES`]: a long message is no reason to lose a run.
+/// A message, cut at [`TEXT_BYTES`], so that a long one does not lose its run.
 pub(crate) fn message(text: &str) -> &str {
     let mut end = text.len().min(TEXT_BYTES);
     while !text.is_char_boundary(end) {
@@ -91,7 +91,7 @@ pub(crate) fn message(text: &str) -> &str {
     &text[..end]
 }
 
-/// One row on its way out, with its table's name for messages.
+/// A row being read, with its table's name for messages.
 pub(crate) struct Fields<'r, 's> {
     pub row: &'r Row<'s>,
     pub table: &'static str,
@@ -148,12 +148,12 @@ impl<'r> Fields<'r, '_> {
         self.number(at, ORDINAL_MAX).map(|value| value as u32)
     }
 
-    /// The next id of a dense series: `expected` and nothing else. It also ends a file whose pages
-    /// are linked in a circle, which would give rows without end.
+    /// The next id of a dense series: exactly `expected`. This also ends a file whose pages
+    /// form a loop, which would give rows without end.
     pub fn next_id(&self, at: usize, expected: u64) -> Result<(), Fault> {
         let found = self.number(at, BYTES_MAX)?;
         if found != expected {
-            return Err(self.damaged(at, &format!("is {found} where {expected} is due")));
+            return Err(self.damaged(at, &format!("is {found} instead of {expected}")));
         }
         Ok(())
     }
@@ -163,7 +163,7 @@ impl<'r> Fields<'r, '_> {
         match self.optional(at, BYTES_MAX)? {
             None => Ok(None),
             Some(index) if index < len as u64 => Ok(Some(index as u32)),
-            Some(index) => Err(self.damaged(at, &format!("is {index}, and there are {len}"))),
+            Some(index) => Err(self.damaged(at, &format!("is {index} of {len}"))),
         }
     }
 
@@ -172,7 +172,7 @@ impl<'r> Fields<'r, '_> {
         let id = self.number(at, BYTES_MAX)?;
         match id.checked_sub(first) {
             Some(index) if index < len as u64 => Ok(index as usize),
-            _ => Err(self.damaged(at, &format!("is {id}, and there are {len}"))),
+            _ => Err(self.damaged(at, &format!("is {id} of {len}"))),
         }
     }
 
@@ -300,15 +300,15 @@ pub(crate) fn all<T>(
     Ok(values)
 }
 
-/// What all CPU sets of a file may cost together, in members and 64-bit words: 7 bytes of text
-/// (`0-65535`) are 8 KiB of set, so that the size of the file is no bound by itself. A machine of
+/// Limit for all CPU sets of a file together, in members and 64-bit words: 7 bytes of text
+/// (`0-65535`) are 8 KiB of set, so that the size of the file is not a bound. A machine of
 /// 8,192 logical CPUs, the most that Linux can be built for, needs 3 million.
 pub(crate) struct SetBudget(pub u64);
 
 /// The budget for one machine.
 pub(crate) const SET_BUDGET: u64 = 16 << 20;
 
-/// Reads the form that `CpuSet` prints, ascending and without overlaps, and nothing else.
+/// Reads only the form that `CpuSet` prints, ascending and without overlaps.
 fn set(text: &str, budget: &mut SetBudget) -> Option<CpuSet> {
     let mut set = CpuSet::new();
     let mut next = 0;
@@ -350,7 +350,7 @@ pub(crate) fn cpus_text(cpus: &[u32]) -> String {
     cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// Checks that pairs come strictly ascending.
+/// Checks that pairs are strictly ascending.
 #[derive(Default)]
 pub(crate) struct Ascending(Option<(usize, usize)>);
 

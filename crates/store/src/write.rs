@@ -1,4 +1,4 @@
-//! Appending: runs with everything that belongs to them, blocks, notes.
+//! Appending runs with their parts, blocks, notes.
 //!
 //! Each function runs inside the caller's transaction and leaves the checks of values to the
 //! limits in `value`, so that a refused value is named instead of reported as a failed CHECK.
@@ -15,7 +15,7 @@ use threadwise_study::{
     Counters, CpuTimes, CpuTimesSum, Reading, Run, RunStatus, SessionSlice, Slice, Study,
 };
 
-/// About how many bytes a run takes in the file, for the advice when the disk is full.
+/// Estimated bytes of a run in the file, for the advice when the disk is full.
 pub(crate) fn bytes_of(run: &Run) -> u64 {
     let session =
         |one: &SessionSlice| 100 + one.latency.len() + 16 * (one.counters.len() + one.rows_by_piece.len());
@@ -48,7 +48,7 @@ fn insert_run(connection: &Connection, study: &Study, run: &Run) -> Result<i64, 
         return Err(Fault::Unstorable(format!("the study has no treatment '{name}'")));
     };
     if let Some(cpu) = run.cpus.iter().find(|&&cpu| cpu >= MAX_CPUS) {
-        return Err(Fault::Unstorable(format!("logical CPU {cpu}, and {MAX_CPUS} is the limit")));
+        return Err(Fault::Unstorable(format!("logical CPU {cpu} is above the limit of {MAX_CPUS}")));
     }
     let (status, kind, message) = match &run.status {
         RunStatus::Valid | RunStatus::Superseded => ("valid", None, None),
@@ -168,7 +168,7 @@ fn insert_session(
     queries::insert(connection, id, &session.queries, names)
 }
 
-/// Times of logical CPUs, of a slice or of a run as `sql` says.
+/// Times of logical CPUs, of a slice or of a run according to `sql`.
 fn insert_cpu_times(
     connection: &Connection,
     sql: &str,
@@ -253,7 +253,7 @@ fn metric_id(connection: &Connection, (sampler, metric): (&str, &str)) -> Result
     Ok(id)
 }
 
-/// Refuses to add to an attempt that was not started, or is complete or superseded.
+/// Refuses additions to an attempt that was not started, or is complete or superseded.
 fn check_live(connection: &Connection, block: u32, attempt: u32) -> Result<(), Fault> {
     let over: Option<bool> = connection
         .prepare_cached(
@@ -281,7 +281,7 @@ pub(crate) fn block_started(
         .optional()?;
     if let Some(live) = live {
         let what =
-            format!("block {block} was started as attempt {live}, which is not superseded or is this one");
+            format!("block {block} was started as attempt {live}, which is not superseded or is the same");
         return Err(Fault::Unstorable(what));
     }
     connection.prepare_cached("INSERT INTO blocks (block, attempt, started_s) VALUES (?, ?, ?)")?.execute(
@@ -308,7 +308,7 @@ pub(crate) fn block_complete(
     Ok(())
 }
 
-/// Marks what was begun and never completed.
+/// Marks attempts that were begun but not completed.
 pub(crate) fn supersede_incomplete_blocks(connection: &Connection) -> Result<Vec<u32>, Fault> {
     let open = "FROM blocks WHERE complete_s IS NULL AND superseded = 0";
     let mut statement = connection.prepare(&format!("SELECT block {open} ORDER BY block"))?;

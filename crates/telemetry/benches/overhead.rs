@@ -1,13 +1,13 @@
 //! CPU time of all samplers and of /proc/stat at 10 readings a second, as a share of one CPU: on this
-//! machine with this very process as the worker, and on a recorded machine of 512 logical CPUs with a worker
-//! of 512 threads. Fails when the first is not below 0.2% or the second not below 1%.
+//! machine with this process as the worker, and on a recorded machine of 512 logical CPUs with a worker
+//! of 512 threads. Fails if the first is not below 0.2% or the second not below 1%.
 //!
-//! A reading is a start and a finish, as around a slice; ticks, which take the place of the slices in
-//! long windows, must keep the same limit. The recorded machine is plain files: what parsing and opening cost is
-//! measured there, and not what it costs a kernel to write them.
+//! A reading is a start and a finish, as around a slice; ticks, which replace slices in
+//! long windows, must keep the same limit. The recorded machine is plain files: it shows the cost of parsing and
+//! opening, not the kernel's cost of writing them.
 //!
 //! CPU time is that of this thread from /proc/thread-self/schedstat (its first number), so that
-//! other load does not count, but for the caches that it empties.
+//! other load does not count, except for its effect on caches.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used)]
 
 use std::fmt::Write;
@@ -25,14 +25,14 @@ const WORKER: u32 = 4000;
 /// Threads of the worker on this machine: two sessions and what runs beside them.
 const PARKED: usize = 4;
 
-/// The scheduler writes the time down when it is called, hence the yield.
+/// The scheduler updates the time when it is called, hence the yield.
 fn cpu_ns() -> Option<u64> {
     std::thread::yield_now();
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     samplers::schedstat::parse(&text).map(|times| times.cpu_ns)
 }
 
-/// Nanoseconds of CPU time that each of `reads` calls took; `look` is told the number of the call.
+/// Nanoseconds of CPU time that each of `reads` calls took; `look` gets the number of the call.
 fn cost(reads: u32, mut look: impl FnMut(u32) -> Option<()>) -> Option<f64> {
     let started_ns = cpu_ns()?;
     for read in 0..reads {
@@ -192,7 +192,7 @@ fn write_worker(root: &Path) {
     }
 }
 
-/// Says what it costs; `false` above the limit.
+/// Prints the cost; `false` above the limit.
 fn judge(what: &str, costs: Option<(f64, f64)>, most: f64) -> bool {
     let Some((reading_ns, tick_ns)) = costs else {
         eprintln!("telemetry: {what}: /proc/stat or /proc/thread-self/schedstat cannot be read");

@@ -1,6 +1,6 @@
 //! What the machine did while a treatment ran. One sampler is one file in `samplers/` and one
-//! line in [`samplers::all`]; [`proc_stat`] is read by the runner around every slice and is no
-//! sampler of its own, since its numbers belong to the slice.
+//! line in [`samplers::all`]; the runner reads [`proc_stat`] around every slice, which is not a
+//! sampler, since its numbers belong to the slice.
 
 pub mod perf;
 pub mod proc_pid;
@@ -21,7 +21,7 @@ pub enum Status {
         /// Why, in one line.
         why: String,
     },
-    /// It exists, and this user may not read it.
+    /// It exists, but this user may not read it.
     Denied {
         /// Why, in one line.
         why: String,
@@ -30,36 +30,36 @@ pub enum Status {
     },
 }
 
-/// A moment at which samplers are asked.
+/// A moment of a reading.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment<'a> {
     /// Nanoseconds since the study's start (CLOCK_MONOTONIC).
     pub now_ns: u64,
-    /// Logical CPUs of the placement that is measured.
+    /// Logical CPUs of the measured placement.
     pub cpus: &'a CpuSet,
-    /// The processes that do the measured work.
+    /// The measured processes.
     pub pids: &'a [u32],
 }
 
 /// Takes readings between two moments. Cheap: a few reads of pseudo-files, no thread.
 ///
 /// A value is an amount that grew over the acquisition window (a time, a count, an energy), so that the
-/// values of two windows may be added and a share of the window taken; what is no amount is stored
-/// multiplied by the window (`mhz_ns`, say), and its name says so.
+/// values of two windows can be added and a share of the window taken; other quantities are stored
+/// multiplied by the window (for example `mhz_ns`), and their name shows it.
 pub trait Sampler: Send {
     /// Name, as stored with its readings.
     fn name(&self) -> &'static str;
 
-    /// Whether it can work here; asked once.
+    /// Whether it can work here; called once.
     fn status(&self) -> Status;
 
-    /// Notes the state at the start of an acquisition window.
+    /// Records the state at the start of an acquisition window.
     fn start(&mut self, at: &Moment<'_>);
 
-    /// Looks about ten times a second inside of longer windows: for counters that wrap, and for what
-    /// only happens between two looks. Most samplers need none.
+    /// Reads about ten times a second inside of longer windows: for counters that wrap, and for events
+    /// between two readings. Most samplers need none.
     fn tick(&mut self, _at: &Moment<'_>) {}
 
-    /// Appends what happened since `start`; a value that cannot be had is a gap with its reason.
+    /// Appends the values since `start`; a missing value is a gap with its reason.
     fn finish(&mut self, at: &Moment<'_>, readings: &mut Vec<Reading>);
 }

@@ -1,4 +1,4 @@
-//! What /proc says of one process and of its threads and children.
+//! /proc of one process and of its threads and children.
 //!
 //! Source: `proc_pid_stat(5)`, `proc_pid_status(5)`, `proc_tid_children(5)`; kernel
 //! `Documentation/scheduler/sched-stats.rst` (`/proc/PID/task/TID/schedstat`) and
@@ -14,8 +14,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// Text of an open file of a process, or of one of its threads. The kernel gives such a file whole or
-/// its first part, and a part less than what was asked for is its end (`single_open` in kernel
-/// `fs/seq_file.c`), so that one call suffices for most of them: it matters where there are many threads.
+/// its first part, and a shorter part than requested is its end (`single_open` in kernel
+/// `fs/seq_file.c`), so that one call suffices for most of them, which matters with many threads.
 fn text_of(file: &File) -> Option<String> {
     let mut bytes = vec![0; 4096];
     let mut length = 0;
@@ -33,8 +33,8 @@ fn read(root: &Path, file: Arguments<'_>) -> Option<String> {
     text_of(&File::open(root.join(file.to_string())).ok()?)
 }
 
-/// Sums over all threads of a process since it began, those that have ended and the children that have
-/// ended and were waited for included.
+/// Sums over all threads of a process since it began, including those that have ended and the children that have
+/// ended and were waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Process {
     /// Time in user space.
@@ -45,13 +45,13 @@ pub struct Process {
     pub minor_faults: u64,
     /// Page faults with I/O.
     pub major_faults: u64,
-    /// Threads now.
+    /// Present number of threads.
     pub threads: u64,
-    /// When it began, in ticks since the start of the machine.
+    /// When it began, in ticks since boot.
     pub began_ticks: u64,
 }
 
-/// Reads `proc/PID/stat` below `root`; `None` where the process is gone.
+/// Reads `proc/PID/stat` below `root`; `None` if the process has ended.
 pub fn process(root: &Path, pid: u32) -> Option<Process> {
     parse_stat(&read(root, format_args!("proc/{pid}/stat"))?)
 }
@@ -77,18 +77,18 @@ fn parse_stat(text: &str) -> Option<Process> {
     })
 }
 
-/// What one thread did since it began.
+/// Counts of one thread since it began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Thread {
     /// Context switches because it waited for something.
     pub voluntary: u64,
-    /// Context switches because its time was over or another was more urgent.
+    /// Context switches because its time was over or another thread was more urgent.
     pub involuntary: u64,
     /// Time on a run queue, waiting for a CPU.
     pub wait_ns: u64,
 }
 
-/// The two open files that tell of a thread.
+/// The two open files of a thread.
 #[derive(Debug)]
 pub struct ThreadFiles {
     status: File,
@@ -96,14 +96,14 @@ pub struct ThreadFiles {
 }
 
 impl ThreadFiles {
-    /// Opens `status` and `schedstat` of a thread below `root`; `None` where it has ended.
+    /// Opens `status` and `schedstat` of a thread below `root`; `None` if it has ended.
     pub fn open(root: &Path, pid: u32, tid: u32) -> Option<Self> {
         let folder = root.join(format!("proc/{pid}/task/{tid}"));
         let open = |name: &str| File::open(folder.join(name)).ok();
         Some(Self { status: open("status")?, schedstat: open("schedstat")? })
     }
 
-    /// What the thread did; `None` where it has ended, also when another has its number now.
+    /// The thread's counts; `None` if it has ended, even if its number was reused.
     pub fn read(&self) -> Option<Thread> {
         let status = text_of(&self.status)?;
         // They are the last lines; the text before them is long.
@@ -115,14 +115,14 @@ impl ThreadFiles {
     }
 }
 
-/// Resident memory of a process in bytes, from `proc/PID/status` below `root`; 0 for one that has ended
-/// and was not waited for yet, `None` for one that is gone.
+/// Resident memory of a process in bytes, from `proc/PID/status` below `root`; 0 for a zombie, `None` for one that
+/// does not exist.
 pub fn resident_bytes(root: &Path, pid: u32) -> Option<u64> {
     let status = read(root, format_args!("proc/{pid}/status"))?;
     Some(number_of(&status, "VmRSS").unwrap_or(0).saturating_mul(1024))
 }
 
-/// Threads of a process, ascending; empty where it is gone.
+/// Threads of a process, ascending; empty if it has ended.
 pub fn threads(root: &Path, pid: u32) -> Vec<u32> {
     let entries = fs::read_dir(root.join(format!("proc/{pid}/task"))).into_iter().flatten().flatten();
     let mut tids: Vec<u32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
@@ -130,7 +130,7 @@ pub fn threads(root: &Path, pid: u32) -> Vec<u32> {
     tids
 }
 
-/// The processes themselves, their children, and the children's children, parents first.
+/// The processes, their children, and so on, parents first.
 pub fn tree(root: &Path, pids: &[u32]) -> Vec<u32> {
     let mut seen: BTreeSet<u32> = BTreeSet::new();
     let mut tree: Vec<u32> = pids.iter().copied().filter(|&pid| seen.insert(pid)).collect();

@@ -9,10 +9,10 @@ use std::path::Path;
 use threadwise_study::CpuTimes;
 
 /// Length of one tick of /proc/stat. `USER_HZ` is 100 on every Linux ABI but Alpha
-/// (`include/asm-generic/param.h`), which this program does not run on.
+/// (`include/asm-generic/param.h`), which this program does not support.
 pub const TICK_NS: u64 = 10_000_000;
 
-/// What one line `cpuN` says, in ticks since the start of the machine.
+/// A line `cpuN`, in ticks since boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CpuTicks {
     /// OS number of the logical CPU.
@@ -25,7 +25,7 @@ pub struct CpuTicks {
     pub iowait: u64,
     /// irq + softirq, which are inside busy too.
     pub irq: u64,
-    /// steal; 0 where the kernel does not give the column.
+    /// steal; 0 if the kernel lacks the column.
     pub steal: u64,
 }
 
@@ -44,11 +44,10 @@ impl ProcStat {
         Ok(Self { counter: Counter::open(&root.join("proc/stat"))? })
     }
 
-    /// Reads the file again and puts one entry per online logical CPU into `ticks`, replacing what
-    /// was there.
+    /// Reads the file again and replaces `ticks` with one entry per online logical CPU.
     ///
     /// # Errors
-    /// The file cannot be read or has no line that makes sense.
+    /// The file cannot be read or has no valid line.
     pub fn read(&mut self, ticks: &mut Vec<CpuTicks>) -> io::Result<()> {
         parse(self.counter.read_bytes()?, ticks);
         if ticks.is_empty() {
@@ -59,7 +58,7 @@ impl ProcStat {
     }
 }
 
-/// Puts the lines `cpuN …` of a /proc/stat text into `ticks`; lines that are damaged are left out.
+/// Puts the lines `cpuN …` of a /proc/stat text into `ticks`; leaves out damaged ones.
 /// Large machines have thousands of numbers there, read many times a second: one pass over the bytes.
 pub fn parse(text: &[u8], ticks: &mut Vec<CpuTicks>) {
     ticks.clear();
@@ -71,7 +70,7 @@ pub fn parse(text: &[u8], ticks: &mut Vec<CpuTicks>) {
                 rest = behind;
             }
         } else if !ticks.is_empty() {
-            // The lines of CPUs stand together at the top; the interrupt line below them is long.
+            // The lines of CPUs are together at the top; the interrupt line below them is long.
             break;
         }
         let end = rest.iter().position(|&byte| byte == b'\n').map_or(rest.len(), |at| at + 1);
@@ -79,8 +78,8 @@ pub fn parse(text: &[u8], ticks: &mut Vec<CpuTicks>) {
     }
 }
 
-/// One line `cpuN user nice system idle iowait irq softirq steal guest guest_nice`, and the text behind
-/// the columns that matter. Old kernels end earlier; at least the first four must be there.
+/// One line `cpuN user nice system idle iowait irq softirq steal guest guest_nice`, and the text after
+/// the needed columns. Old kernels end earlier; at least the first four must exist.
 fn parse_line(text: &[u8]) -> Option<(CpuTicks, &[u8])> {
     let (cpu, mut rest) = number(text.strip_prefix(b"cpu")?)?;
     let cpu = u32::try_from(cpu).ok()?;
@@ -101,10 +100,10 @@ fn parse_line(text: &[u8]) -> Option<(CpuTicks, &[u8])> {
     (seen >= 4).then_some((CpuTicks { cpu, busy, idle, iowait, irq, steal }, rest))
 }
 
-/// The decimal number at the start of a text and what follows it; `None` where there is none or it is
+/// The decimal number at the start of a text and the rest; `None` if there is none or it is
 /// too large.
 fn number(text: &[u8]) -> Option<(u64, &[u8])> {
-    /// So many digits fit for sure.
+    /// Number of digits that always fit.
     const SAFE: usize = 19;
     let mut value = 0_u64;
     let mut digits = 0;
@@ -140,13 +139,13 @@ impl Grown {
     }
 }
 
-/// Idle and iowait are taken from two clocks in the kernel (`get_idle_time`, `fs/proc/stat.c`) and run backwards by a
-/// tick or two now and then; more than this is a new count, after a suspend or a time offline.
+/// Idle and iowait come from two clocks in the kernel (`get_idle_time`, `fs/proc/stat.c`) and run backwards by a
+/// tick or two now and then; more than this is a restart of the count, after a suspend or a time offline.
 const LITTLE_TICKS: u64 = 5;
 
-/// How much the columns grew between two readings of one logical CPU. `None` where one ran backwards
-/// (it went offline in between, or the machine slept). Idle and iowait are known to run backwards by a little, which
-/// counts as no time.
+/// Growth of the columns between two readings of one logical CPU. `None` if one ran backwards
+/// (it went offline in between, or the machine slept). A small step of idle or iowait backwards is known and counts
+/// as no time.
 pub fn grown(early: &CpuTicks, late: &CpuTicks) -> Option<Grown> {
     let fell = |early: u64, late: u64| early.saturating_sub(late) > LITTLE_TICKS;
     if fell(early.idle, late.idle) || fell(early.iowait, late.iowait) {
@@ -161,7 +160,7 @@ pub fn grown(early: &CpuTicks, late: &CpuTicks) -> Option<Grown> {
 }
 
 /// Times between two readings, one entry per logical CPU that is in both. One that ran backwards (see
-/// [`grown`]) is a gap: it is left out.
+/// [`grown`]) is left out.
 pub fn difference(before: &[CpuTicks], after: &[CpuTicks]) -> Vec<CpuTimes> {
     let mut times = Vec::with_capacity(after.len());
     let mut earlier = before.iter().peekable();

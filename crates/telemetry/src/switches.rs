@@ -1,12 +1,12 @@
-//! Switches of tasks on whole logical CPUs: when each went to the idle task and when it left it.
+//! Task switches on whole logical CPUs: when each went to the idle task and when it left it.
 //!
 //! Source: `perf_event_open(2)` (`context_switch`, PERF_RECORD_SWITCH_CPU_WIDE, PERF_RECORD_LOST, `sample_id_all`);
-//! kernel `kernel/events/core.c` (`perf_event_switch_output`). These records say the same of the idle task as the
+//! kernel `kernel/events/core.c` (`perf_event_switch_output`). These records give the same for the idle task as the
 //! tracepoint `sched:sched_switch`, are a third as long, and need no tracefs. The idle task has PID 0 on every logical
-//! CPU; in a PID namespace every process outside of it has too, so that there they are of no use.
+//! CPU; in a PID namespace every process outside of it has PID 0 too, so that they are useless there.
 //!
 //! A switch has two records, one of the task that leaves and one of the task that comes. Both are read: on Linux 6.18
-//! the idle task of all logical CPUs but the first was seen to write none, so that only the other task's is there.
+//! the idle task of all logical CPUs but the first was seen to write none, so that only the other task's exists.
 
 use crate::perf::open::{OpenError, refusal};
 use perf_event::events::Software;
@@ -21,13 +21,13 @@ const LOST: u32 = 2;
 const SWITCH_CPU_WIDE: u32 = 15;
 /// PERF_RECORD_MISC_SWITCH_OUT: the record is of the task that leaves.
 const SWITCH_OUT: u16 = 1 << 13;
-/// Bytes of records that a logical CPU can hold until they are read. A switch has two of 40 bytes, so that 10,000
+/// Bytes of records that a logical CPU can hold until they are read. A switch has two of 40 bytes, so 10,000
 /// switches a second fill it in 160 ms.
 const RING_BYTES: usize = 128 << 10;
-/// What /proc/self/ns/pid says outside of containers (PROC_PID_INIT_INO in `include/linux/proc_ns.h`).
+/// The link /proc/self/ns/pid outside of containers (PROC_PID_INIT_INO in `include/linux/proc_ns.h`).
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 
-/// A switch of tasks.
+/// A task switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaskSwitch {
     /// CLOCK_MONOTONIC, in nanoseconds.
@@ -47,7 +47,7 @@ impl Switches {
     /// Begins on all of `cpus`, in their order.
     ///
     /// # Errors
-    /// This user may not, the kernel cannot, or the process has a PID namespace of its own.
+    /// This user may not, the kernel cannot, or the process is in a PID namespace.
     pub fn open(cpus: &CpuSet) -> Result<Self, OpenError> {
         let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
         if namespace != Path::new(FIRST_PID_NAMESPACE) {
@@ -61,8 +61,8 @@ impl Switches {
         Ok(Self { rings: cpus.iter().map(ring).collect::<Result<_, _>>()? })
     }
 
-    /// Appends the switches of the logical CPU with this place in the order, since the last call; whether all of them
-    /// are there. It has to be called several times a second.
+    /// Appends the switches of the logical CPU at `place` in the order since the last call; returns whether none are
+    /// missing. Call it several times a second.
     pub fn read(&mut self, place: usize, switches: &mut Vec<TaskSwitch>) -> bool {
         let Some(ring) = self.rings.get_mut(place) else { return false };
         let mut is_complete = true;
@@ -93,8 +93,8 @@ fn ring(cpu: u32) -> io::Result<Sampler> {
     counter.sampled(RING_BYTES)
 }
 
-/// `other_pid other_tid pid tid time`: the record's own task, which leaves where `is_out`, and the other one; `None`
-/// where it is shorter.
+/// `other_pid other_tid pid tid time`: the record's own task, which leaves if `is_out`, and the other one; `None`
+/// if it is shorter.
 fn task_switch(bytes: &[u8], is_out: bool) -> Option<TaskSwitch> {
     let is_idle = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?) == 0);
     let at_ns = u64::from_ne_bytes(bytes.get(16..24)?.try_into().ok()?);

@@ -1,9 +1,9 @@
-//! TPC-H: the 22 queries in the dialects of the engines, their parameters, the data sets and where they are kept,
-//! and whether an answer is right.
+//! TPC-H: the 22 queries in the dialects of the engines, their parameters, the data sets and their folders,
+//! and checking answers.
 //!
 //! Source: *TPC Benchmark H, Standard Specification*, revision 3.0.1; clause numbers in this crate
-//! are its. Nothing here runs an engine: a worker does, and the runner asks this crate what to run on
-//! what data, and whether what came back is right.
+//! refer to it. Nothing here runs an engine: a worker does, and the runner asks this crate for the queries and
+//! the data, and whether the answers are right.
 
 pub mod answers;
 pub mod dataset;

@@ -1,7 +1,6 @@
 //! The options of the workload `tpch`, checked before anything is made or started.
 //!
-//! Which of them an engine can follow is its own affair: it refuses the others by name. Here stands
-//! what each may be.
+//! Each engine refuses the options that it does not support, by name. This module checks the values.
 
 use crate::dataset::{Cluster, Key, has_distinct_suppliers};
 use std::collections::BTreeMap;
@@ -30,7 +29,7 @@ const MAX_BATCH_ROWS: i64 = 1 << 30;
 /// Most megabytes of memory or disk: 1 EB.
 const MAX_MB: i64 = 1 << 40;
 
-/// Where parameters come from.
+/// Source of parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// The specification's validation parameters, the same for every stream.
@@ -39,16 +38,16 @@ pub enum Source {
     Seeded,
 }
 
-/// What is in the page cache when a query starts.
+/// State of the page cache when a query starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cache {
-    /// The files, read before.
+    /// The files are cached.
     Warm,
-    /// Nothing of them.
+    /// The files are not cached.
     Cold,
 }
 
-/// What an embedded engine reads.
+/// The data that an embedded engine reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Storage {
     /// The Parquet files.
@@ -57,16 +56,16 @@ pub enum Storage {
     Memory,
 }
 
-/// The options, read and checked. `None`: not given, so that the engine decides.
+/// The parsed and checked options. `None`: not given, so the engine decides.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TpchOptions {
     /// Scale factor.
     pub scale: f64,
-    /// Which test.
+    /// The test.
     pub test: Test,
     /// Queries, ascending, each once.
     pub queries: Vec<u8>,
-    /// Where parameters come from; validation for the power test and seeded for throughput unless given.
+    /// Source of parameters; validation for the power test and seeded for throughput unless given.
     pub parameters: Source,
     /// Order of `lineitem`.
     pub cluster: Cluster,
@@ -74,27 +73,27 @@ pub struct TpchOptions {
     pub dop: Option<u32>,
     /// Page cache.
     pub cache: Cache,
-    /// What is read.
+    /// The data source.
     pub storage: Option<Storage>,
-    /// Sessions beside the streams, which execute short queries.
+    /// Sessions beside the streams that execute short queries.
     pub short: u32,
     /// Rows in a batch.
     pub batch_rows: Option<u32>,
     /// The engine's memory limit, MB.
     pub memory_limit_mb: Option<u64>,
-    /// Folder for what does not fit into it.
+    /// Folder for spilled data.
     pub spill_dir: Option<PathBuf>,
-    /// Most that may lie there, MB.
+    /// Largest amount of spilled data, MB.
     pub spill_limit_mb: Option<u64>,
     /// Whether expressions are compiled (PostgreSQL).
     pub jit: Option<bool>,
-    /// Whether plans are held parallel whatever they cost (PostgreSQL).
+    /// Whether plans stay parallel regardless of their cost (PostgreSQL).
     pub hold_plan: Option<bool>,
-    /// Settings of the engine by name, `settings.` left out.
+    /// Settings of the engine by name, without `settings.`.
     pub settings: BTreeMap<String, OptionValue>,
 }
 
-/// What is wrong with an option.
+/// An invalid option.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("option {option} = {value}: {allowed}")]
 pub struct OptionFault {
@@ -102,7 +101,7 @@ pub struct OptionFault {
     pub option: String,
     /// Its value.
     pub value: String,
-    /// What is allowed.
+    /// The allowed values.
     pub allowed: String,
 }
 
@@ -129,7 +128,7 @@ impl TpchOptions {
     /// Reads the workload's options.
     ///
     /// # Errors
-    /// The first option that is unknown or has a value that is not allowed, with what is.
+    /// The first option that is unknown or has an invalid value, with the allowed ones.
     pub fn read(options: &Options) -> Result<Self, OptionFault> {
         let reader = Reader(options);
         reader.refuse_unknown()?;
@@ -161,13 +160,13 @@ impl TpchOptions {
         })
     }
 
-    /// The data that they ask for.
+    /// The requested data.
     pub fn key(&self) -> Key {
         Key { scale: self.scale, cluster: self.cluster }
     }
 }
 
-/// Why no data can be made for a scale factor, and what is allowed; `None` where data can be made.
+/// Why no data can be made for a scale factor, and what is allowed; `None` if it can be made.
 ///
 /// In small data the four suppliers of a part need not differ, though part and supplier are the key of
 /// `partsupp`: from 100 suppliers on that is so for some multiples of 3 up to 240 (`dataset/rows.rs`).
@@ -183,7 +182,7 @@ pub fn scale_fault(scale: f64) -> Option<String> {
     let next = larger.take_while(|next| *next < ALWAYS_DISTINCT).find(|next| has_distinct_suppliers(*next));
     let next = next.unwrap_or(ALWAYS_DISTINCT);
     Some(format!(
-        "with {suppliers} suppliers some part has one of them twice, and part and supplier are a key: take \
+        "with {suppliers} suppliers some part has one of them twice, but part and supplier are a key: use \
          {next} or any number from {ALWAYS_DISTINCT} on"
     ))
 }
@@ -247,11 +246,11 @@ impl Reader<'_> {
         }
     }
 
-    /// They work beside whole streams: beside one query of `power` there are too few of them for a percentile.
+    /// They run beside whole streams: beside one query of `power` there are too few of them for a percentile.
     fn short(&self, test: Test) -> Result<u32, OptionFault> {
         let short = self.whole("short", 0, i64::from(MAX_SHORT))?.unwrap_or(0) as u32;
         match test {
-            Test::Power if short > 0 => Err(self.fault("short", "test=power has none; give test=throughput")),
+            Test::Power if short > 0 => Err(self.fault("short", "test=power has none; use test=throughput")),
             _ => Ok(short),
         }
     }
@@ -287,7 +286,7 @@ impl Reader<'_> {
 
 const SETTINGS: &str = "settings.";
 
-/// A name that stands in a SET without quotes, so that none can end it: `datafusion.execution.x` too.
+/// A name without quotes in a SET, so that none can end it: including `datafusion.execution.x`.
 fn is_setting_name(name: &str) -> bool {
     let is_word = |word: &str| {
         word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')

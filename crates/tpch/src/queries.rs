@@ -1,17 +1,17 @@
 //! The text of the 22 queries in each dialect, with parameters filled in.
 //!
 //! Source: TPC-H specification, clauses 2.4.1 to 2.4.22; query 15 is its permitted variant without a
-//! view (appendix of variants, 15a). The texts lie in `queries/`; a text in `queries/DIALECT/` stands
-//! in for the common one where the dialect needs it.
+//! view (appendix of variants, 15a). The texts are in `queries/`; a text in `queries/DIALECT/` replaces
+//! the common one if the dialect needs it.
 //!
 //! SQLite has no types for dates and decimals. Its texts assume dates as TEXT such as `1995-03-15` and
-//! decimals as REAL with an affinity that keeps them so; sums are then doubles, within the tolerances
+//! decimals as REAL with an affinity that keeps them; sums are then doubles, within the tolerances
 //! of [`crate::answers`]. Text with trailing blanks (`char(n)` of PostgreSQL) is compared without them.
 //!
 //! T-SQL gives quotients of decimals six decimals, too few for the ratios of queries 8, 14 and 17, which are
 //! doubles there. Sums and products of the columns' decimals (clause 1.4.1) lose no digit; averages have six
-//! decimals, which the tolerance covers, and so has the limit of query 11, whose sums have two. Counts and
-//! sums of whole numbers are `int`, which only those of queries 1 and 13 outgrow up to the largest scale
+//! decimals, which the tolerance covers, and so does the limit of query 11, whose sums have two. Counts and
+//! sums of whole numbers are `int`, which only those of queries 1 and 13 exceed up to the largest scale
 //! factor (clause 4.1.3.1). An `OPTION` may follow each text. Source: *Transact-SQL reference*, "Precision,
 //! scale, and length", AVG, SUM, COUNT, COUNT_BIG.
 
@@ -54,7 +54,7 @@ pub fn sql(dialect: Dialect, query: u8, parameters: &Parameters) -> Result<Strin
     }
 }
 
-/// A value as the dialect writes it.
+/// A value as a literal of the dialect.
 fn literal(dialect: Dialect, value: &Value) -> String {
     match value {
         Value::Text(text) => format!("'{}'", text.replace('\'', "''")),

@@ -1,4 +1,4 @@
-//! Queries by their numbers, dialects, and why a text cannot be had.
+//! Queries by their numbers, dialects, and errors.
 
 use std::fmt;
 
@@ -49,7 +49,7 @@ impl Dialect {
         }
     }
 
-    /// The dialect of this name, as an engine says it (`Properties::dialect` of the crate `study`).
+    /// The dialect of this name, as an engine reports it (`Properties::dialect` of the crate `study`).
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|dialect| dialect.name() == name)
     }
@@ -61,14 +61,14 @@ impl fmt::Display for Dialect {
     }
 }
 
-/// Why a query's text cannot be had.
+/// Why a query's text is not available.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum QueryError {
     /// No such query.
     #[error("there is no query {0}: TPC-H has 1 to {QUERIES}")]
     Unknown(u8),
     /// Parameters of another query.
-    #[error("query {query} was given the parameters of query {given}")]
+    #[error("query {query} got the parameters of query {given}")]
     OtherQuery {
         /// The query.
         query: u8,
@@ -97,7 +97,7 @@ pub enum QueryError {
     },
 }
 
-/// Refuses numbers that no query has.
+/// Refuses numbers without a query.
 pub(crate) fn check_query(query: u8) -> Result<(), QueryError> {
     if (1..=QUERIES).contains(&query) { Ok(()) } else { Err(QueryError::Unknown(query)) }
 }

@@ -1,27 +1,27 @@
-//! Small text files that tell when they are damaged: their last line is the SHA-256 of all before it.
+//! Small text files that detect damage: their last line is the SHA-256 of all before it.
 //! Written to another name first, flushed to the disk and renamed, so that a file under its own name is
-//! whole.
+//! complete.
 
 use sha2::{Digest, Sha256};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::Path;
 
-/// Most bytes that such a file may have: far more than the longest answer.
+/// Largest size of such a file, bytes: far above the longest answer.
 const MAX_BYTES: u64 = 256 << 20;
 
 /// Writes a file of these lines.
 ///
 /// # Errors
-/// The kernel's; no file of this name was made or changed then.
+/// The kernel's; then no file of this name was made or changed.
 pub fn write(path: &Path, text: &str) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    // Two processes may write the same answer: each to a name of its own.
+    // Two processes may write the same answer: each to a separate name.
     name.push(format!(".{}.new", std::process::id()));
     let temporary = path.with_file_name(name);
     let written = write_to(&temporary, text).and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
-        // What is left must not fill the disk; the first error is the one to tell.
+        // A leftover must not fill the disk; the first error is the one to report.
         let _ = fs::remove_file(&temporary);
     }
     written?;
@@ -35,7 +35,7 @@ fn write_to(path: &Path, text: &str) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Makes renames in a folder last.
+/// Makes renames in a folder durable.
 ///
 /// # Errors
 /// The kernel's.
@@ -43,10 +43,10 @@ pub fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// The lines of a file without its last; `None` where there is no such file or it is damaged.
+/// The lines of a file without its last; `None` if the file does not exist or is damaged.
 ///
 /// # Errors
-/// The kernel's, other than that the file is not there.
+/// The kernel's, except that the file does not exist.
 pub fn read(path: &Path) -> io::Result<Option<String>> {
     let length = match fs::metadata(path) {
         Ok(entry) => entry.len(),

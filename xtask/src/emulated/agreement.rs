@@ -1,23 +1,23 @@
-//! Whether looks say what the schedule was.
+//! Whether looks agree with the schedule.
 //!
-//! What counts as agreement. While the threads of two logical CPUs are *stacked* on one of the host's, never both run
-//! at once, so at least one did not come to the look: a look agrees where at least one is `away`. While they are
-//! *apart*, both run, each on a core that it does not share with the other: a look agrees where each of them was seen
-//! (neither `away` nor `unknown`) and none is said to be on `one-core`; the host has others to run, so that
+//! Agreement. While the threads of two logical CPUs are *stacked* on one of the host's, both never run
+//! at once, so at least one was not in the look: a look agrees if at least one is `away`. While they are
+//! *apart*, both run, each on a core that it does not share with the other: a look agrees if each of them was seen
+//! (neither `away` nor `unknown`) and none is on `one-core`; the host runs other work, so
 //! `co-runner` and `slowed` agree as `alone` does.
 //!
-//! What is left out, and counted: looks around a move, since a look may lie on either side of it; looks whose line
-//! came late, since when they were taken is not known; and, while apart, looks before which the host let one of the
-//! two threads, or QEMU's first one, through which interrupts go, wait in its run queue for as long as a looker waits
-//! for the others: it was away then, by the host's own account, and not where the schedule had put it. Where the host
-//! is a guest too, its kernel does not know of all such times, so that looks of the host itself count as well: a look
-//! while apart is left out where one of the host's in the tenth of a second around it did not find its logical CPUs
-//! apart, or where there is none.
+//! Left out, and counted: looks around a move, since a look may be on either side of it; looks whose line
+//! came late, since their time is unknown; and, while apart, looks before which the host let one of the
+//! two threads, or QEMU's first one, which passes interrupts on, wait in its run queue for as long as a looker waits
+//! for the others: it was away then, according to the host, and not where the schedule had put it. If the host
+//! is a guest too, its kernel does not know all such times, so looks of the host itself count as well: a look
+//! while apart is left out if one of the host's in the tenth of a second around it did not find its logical CPUs
+//! apart, or if there is none.
 //!
-//! What is concluded. A share below 99% is a fault where chance does not explain it; otherwise it is printed and not
-//! judged. Agreement is asked of the guest's looks while apart only where the host's own are known to agree
-//! as much, by the lower end of their interval: a host whose looks agree in 99.1% was not apart about as often as a guest
-//! may differ. Elsewhere the schedule was not what was done, and a study on another host has to show it.
+//! Conclusion. A share below 99% is a fault if chance does not explain it; otherwise it is printed and not
+//! judged. The guest's looks while apart must agree only if the host's own are known to agree
+//! as much, by the lower end of their interval: a host whose looks agree in 99.1% was not apart about as often as a
+//! guest may differ. Otherwise the schedule was not executed, and a run on another host has to decide.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -26,20 +26,20 @@ use std::time::Duration;
 /// came 51 ms later after its look than the quickest of its run.
 pub const MARGIN: Duration = Duration::from_millis(150);
 
-/// A thread that the host let wait for so long came too late: lookers wait 0.4 ms for each other
+/// A thread that waited so long on the host came too late: lookers wait 0.4 ms for each other
 /// (`ARRIVAL_LIMIT` in `crates/probe/src/look/meet.rs`).
 pub const LATE_NS: u64 = 400_000;
 
-/// Looks of the host that speak for one of the guest are this near. They come every 40 ms.
+/// Largest distance of the host's looks that count for one of the guest. They come every 40 ms.
 pub const HOST_NEAR: Duration = Duration::from_millis(100);
 
-/// Share of looks that have to agree.
+/// Required share of agreeing looks.
 pub const WANTED: f64 = 0.99;
 
-/// Fewer looks than this say nothing of a share of 99%.
+/// With fewer looks a share of 99% cannot be judged.
 pub const FEWEST: usize = 100;
 
-/// Looks that may agree or differ together: a thread of QEMU that does not run in time is away for some tenths of a
+/// Looks that may agree or differ together: a delayed thread of QEMU is away for some tenths of a
 /// second, and looks come every 40 ms.
 const TOGETHER: usize = 10;
 
@@ -50,20 +50,20 @@ const ALARM: f64 = 1e-6;
 /// Standard normal quantile of a two-sided interval of 95%.
 const Z: f64 = 1.959_964;
 
-/// A look, as its line says.
+/// A look from its line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Look {
     /// When its line arrived, since the first move began.
     pub arrived: Duration,
-    /// How much longer after the look than the quickest line of all it arrived.
+    /// Delay of its arrival, compared with the quickest line.
     pub lag: Duration,
-    /// How each logical CPU had its core, in words of docs/JSON.md.
+    /// State of each logical CPU, in words of docs/JSON.md.
     pub states: Vec<String>,
     /// Longest time that one of those threads waited in the host's run queue since the line before, nanoseconds.
     pub waited_ns: u64,
 }
 
-/// A look of the host at the logical CPUs that the guest's threads are put on.
+/// A look of the host at the logical CPUs of the guest's threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostLook {
     /// When its line arrived, since the first move began.
@@ -72,12 +72,12 @@ pub struct HostLook {
     pub is_apart: bool,
 }
 
-/// What is concluded from agreement.
+/// Conclusion from agreement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// Looks agree with the schedule.
     Holds,
-    /// They do not, or are too few, and the host was not what the schedule takes it for; why.
+    /// They do not, or are too few, and the host was not as the schedule assumes; why.
     Unclear(String),
     /// They do not; why.
     Fails(String),
@@ -97,11 +97,11 @@ pub struct Move {
 /// Looks of one kind of phase.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Looks that were judged.
+    /// Number of judged looks.
     pub looks: usize,
     /// Those that agree.
     pub agree: usize,
-    /// States of those that differ, and how often.
+    /// States of the others, and how often.
     pub others: BTreeMap<String, usize>,
 }
 
@@ -156,7 +156,7 @@ impl Agreement {
         }
     }
 
-    /// What follows. Too little agreement is a fault only where it is more than chance ([`ALARM`]).
+    /// The verdict. Too little agreement is a fault only if chance does not explain it ([`ALARM`]).
     pub fn verdict(&self) -> Verdict {
         // Threads on one logical CPU are never apart, whatever a hypervisor does.
         match (self.stacked.finding("stacked"), self.apart.finding("apart")) {
@@ -165,8 +165,8 @@ impl Agreement {
             (Finding::Agrees, Finding::Differs(why)) if self.is_host_apart() => Verdict::Fails(why),
             (Finding::Unknown(why), _) | (_, Finding::Unknown(why)) => Verdict::Unclear(why),
             (_, Finding::Differs(why)) => Verdict::Unclear(format!(
-                "{why}; but {} of {} looks of the host itself found its logical CPUs apart, so that a hypervisor did \
-                 not leave them where the schedule took them to be",
+                "{why}; but {} of {} looks of the host itself found its logical CPUs apart, so a hypervisor did \
+                 not leave them as the schedule assumes",
                 self.host.agree, self.host.looks
             )),
         }
@@ -177,17 +177,17 @@ impl Agreement {
     }
 }
 
-/// What the looks of one kind of phase say.
+/// Result of the looks of one kind of phase.
 #[derive(Debug, PartialEq, Eq)]
 enum Finding {
     Agrees,
-    /// Too few, or less agreement than is wanted, but no more than chance.
+    /// Too few, or less agreement than required, but explained by chance.
     Unknown(String),
     /// Less agreement than chance explains.
     Differs(String),
 }
 
-/// Whether the looks of the host around that time found its logical CPUs apart, and there is one.
+/// Whether there are looks of the host around that time and all found its logical CPUs apart.
 fn host_was_apart(at: Duration, host: &[HostLook]) -> bool {
     let first = host.partition_point(|look| look.arrived + HOST_NEAR < at);
     let mut near = host[first..].iter().take_while(|look| look.arrived <= at + HOST_NEAR).peekable();

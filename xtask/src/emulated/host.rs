@@ -1,4 +1,4 @@
-//! The host's side: two of its logical CPUs, threads that are put on them, and how long they waited there.
+//! The host's side: two of its logical CPUs, threads bound to them, and how long they waited there.
 //!
 //! Source: sched_setaffinity(2); sched(7) and chrt(1) for SCHED_FIFO; `/proc/PID/task/TID/schedstat`
 //! (Documentation/scheduler/sched-stats.rst: nanoseconds on a CPU, nanoseconds in a run queue, time slices).
@@ -8,18 +8,18 @@ use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::fs;
 
-/// Two logical CPUs that this process may use, of different cores as far as the host says.
+/// Two logical CPUs that this process may use, of different cores as far as the host shows.
 ///
 /// # Errors
 /// There are no two.
 pub fn two_cpus() -> Result<[usize; 2], String> {
     let allowed =
-        sched_getaffinity(None).map_err(|cause| format!("the affinity mask cannot be read: {cause}"))?;
+        sched_getaffinity(None).map_err(|cause| format!("cannot read the affinity mask: {cause}"))?;
     let cpus: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu)).collect();
     apart(&cpus, core)
 }
 
-/// The first logical CPU and the next one that is of another core.
+/// The first logical CPU and the next one of another core.
 fn apart(cpus: &[usize], core: impl Fn(usize) -> String) -> Result<[usize; 2], String> {
     let found = cpus.split_first().and_then(|(&first, others)| {
         let first_core = core(first);
@@ -27,12 +27,12 @@ fn apart(cpus: &[usize], core: impl Fn(usize) -> String) -> Result<[usize; 2], S
     });
     found.ok_or_else(|| {
         format!(
-            "two threads cannot be put apart: this process may use logical CPUs {cpus:?}, which are one core"
+            "cannot bind two threads apart: this process may use logical CPUs {cpus:?}, which are one core"
         )
     })
 }
 
-/// The logical CPUs of its core, or itself where the host does not say.
+/// The logical CPUs of its core, or itself if the host shows none.
 fn core(cpu: usize) -> String {
     let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
     fs::read_to_string(path).unwrap_or_else(|_| cpu.to_string())
@@ -45,7 +45,7 @@ fn core(cpu: usize) -> String {
 pub fn place(threads: &[u32], cpus: [usize; 2]) -> Result<(), String> {
     for (&thread, cpu) in threads.iter().zip(cpus) {
         let said =
-            |cause: &dyn std::fmt::Display| format!("thread {thread} cannot be put on CPU {cpu}: {cause}");
+            |cause: &dyn std::fmt::Display| format!("cannot bind thread {thread} to CPU {cpu}: {cause}");
         let number =
             i32::try_from(thread).ok().and_then(Pid::from_raw).ok_or_else(|| said(&"no such thread"))?;
         let mut wanted = CpuSet::new();
@@ -58,14 +58,14 @@ pub fn place(threads: &[u32], cpus: [usize; 2]) -> Result<(), String> {
     Ok(())
 }
 
-/// Lets all threads of a process run before all ordinary ones of the host, and its first one before the others;
-/// whether that is permitted.
+/// Gives all threads of a process priority over all ordinary ones of the host, and its first one over the others;
+/// returns whether that is permitted.
 pub fn prefer(process: u32) -> bool {
     let first = process.to_string();
     prefer_at(process, "1") && Task::new("chrt", &["--fifo", "--pid", "2", &first]).output().is_ok()
 }
 
-/// Gives all threads of a process this real-time priority; whether that is permitted.
+/// Gives all threads of a process this real-time priority; returns whether that is permitted.
 pub fn prefer_at(process: u32, priority: &str) -> bool {
     let process = process.to_string();
     Task::new("chrt", &["--all-tasks", "--fifo", "--pid", priority, &process]).output().is_ok()
@@ -74,11 +74,11 @@ pub fn prefer_at(process: u32, priority: &str) -> bool {
 /// How long each thread has waited in a run queue since it began, nanoseconds.
 ///
 /// # Errors
-/// A thread has ended, or the kernel does not say.
+/// A thread has ended, or the kernel does not show it.
 pub fn waited_ns(process: u32, threads: &[u32]) -> Result<Vec<u64>, String> {
     let of_thread = |thread: &u32| {
         let path = format!("/proc/{process}/task/{thread}/schedstat");
-        let text = fs::read_to_string(&path).map_err(|cause| format!("{path} cannot be read: {cause}"))?;
+        let text = fs::read_to_string(&path).map_err(|cause| format!("cannot read {path}: {cause}"))?;
         wait(&text).ok_or_else(|| format!("{path} has no time in a run queue: {text}"))
     };
     threads.iter().map(of_thread).collect()

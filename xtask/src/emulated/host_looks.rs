@@ -1,8 +1,8 @@
-//! What looks of the host itself say of the two logical CPUs that the guest's threads are put on.
+//! Looks of the host itself at the two logical CPUs of the guest's threads.
 //!
-//! The schedule puts threads apart on logical CPUs of this machine. Where it is a guest too, a hypervisor may take
-//! them away or put both on one core, of which no count of this kernel knows; then the schedule is not what was done.
-//! `threadwise watch` looks at both while the guest does, before all threads of QEMU.
+//! The schedule binds threads apart to logical CPUs of this machine. If it is a guest too, a hypervisor may take
+//! them away or put both on one core, which this kernel cannot count; then the schedule is not executed.
+//! `threadwise watch` looks at both while the guest does, with priority over all threads of QEMU.
 
 use super::agreement::HostLook;
 use super::{agreement, host, lines};
@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 /// QEMU's threads have 1 and 2 ([`host::prefer`]); looks take 0.1 ms, less than lookers of the guest wait.
 const PRIORITY: &str = "3";
 
-/// From the start to the first look; a tenth of a second where the host is not busy.
+/// From the start to the first look; a tenth of a second if the host is not busy.
 const FIRST_WITHIN: Duration = Duration::from_secs(20);
 
-/// `threadwise watch` at work. It is killed when this is dropped.
+/// A running `threadwise watch`. It is killed when this is dropped.
 #[derive(Debug)]
 pub struct HostLooks {
     watch: Child,
@@ -38,8 +38,7 @@ impl HostLooks {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn();
-        let mut watch =
-            started.map_err(|cause| format!("setpriv (util-linux) cannot be started: {cause}"))?;
+        let mut watch = started.map_err(|cause| format!("cannot start setpriv (util-linux): {cause}"))?;
         let (line, lines) = channel();
         if let Some(output) = watch.stdout.take() {
             std::thread::spawn(move || pass_on(output, &line));
@@ -47,8 +46,8 @@ impl HostLooks {
         Ok(Self { watch, lines })
     }
 
-    /// Gives all its threads the highest priority of all that run here; whether that is permitted. Its lookers are
-    /// there, with the priority that they give themselves, from the first look on, which is waited for.
+    /// Gives all its threads the highest priority of all that run here; returns whether that is permitted. Waits for
+    /// the first look, from which on its lookers exist with the priority that they give themselves.
     pub fn prefer(&self) -> bool {
         self.lines.recv_timeout(FIRST_WITHIN).is_ok() && host::prefer_at(self.watch.id(), PRIORITY)
     }

@@ -1,4 +1,4 @@
-//! Lines of `threadwise watch --json` (docs/JSON.md), and when the looks of them were taken.
+//! Lines of `threadwise watch --json` (docs/JSON.md), and the times of their looks.
 
 use super::agreement::Look;
 use serde_json::Value;
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 const SECONDS_OF_DAY: f64 = 86_400.0;
 
-/// What a line says.
+/// A parsed line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Read {
-    /// How each logical CPU had its core.
+    /// State of each logical CPU.
     pub states: Vec<String>,
     /// When the line was written by the guest's clock, seconds since midnight.
     written_s: f64,
@@ -20,7 +20,7 @@ pub fn is_look(line: &str) -> bool {
     read(line).is_some()
 }
 
-/// Reads a line; `None` where it is not one of a look, or not whole.
+/// Reads a line; `None` if it is not one of a look, or incomplete.
 pub fn read(line: &str) -> Option<Read> {
     let value: Value = serde_json::from_str(line).ok()?;
     let state = |cpu: &Value| cpu.get("state")?.as_str().map(str::to_owned);
@@ -30,9 +30,9 @@ pub fn read(line: &str) -> Option<Read> {
 }
 
 /// Looks of lines with the time of their arrival and the longest wait in the run queue (nanoseconds). The guest's
-/// clock is set by the least time from writing to arriving.
+/// clock is aligned by the least time from writing to arriving.
 pub fn dated(lines: Vec<(Duration, Read, u64)>) -> Vec<Look> {
-    // Both clocks run on, and a day may end between two lines.
+    // Both clocks run on, and midnight may come between two lines.
     let ahead =
         |arrived: &Duration, read: &Read| (arrived.as_secs_f64() - read.written_s).rem_euclid(SECONDS_OF_DAY);
     let first = lines.first().map_or(0.0, |(arrived, read, _)| ahead(arrived, read));

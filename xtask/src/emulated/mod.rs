@@ -1,7 +1,7 @@
-//! `cargo xtask emulated [--seed N] [--seconds S]`: looks against a schedule that is known.
+//! `cargo xtask emulated [--seed N] [--seconds S]`: looks compared with a known schedule.
 //!
-//! `threadwise watch` runs in an emulated guest with two logical CPUs, each a thread of QEMU. They are put on one
-//! logical CPU of the host and on two, in turns of drawn lengths, unknown to the guest; what it says on its serial
+//! `threadwise watch` runs in an emulated guest with two logical CPUs, each a thread of QEMU. They are bound by turns
+//! of random lengths to one logical CPU of the host and to two, unknown to the guest; the guest's output on its serial
 //! console is compared with that ([`agreement`]).
 
 mod agreement;
@@ -17,8 +17,8 @@ use agreement::{Agreement, Counts, HOST_NEAR, HostLook, LATE_NS, Look, MARGIN, M
 use host_looks::HostLooks;
 use std::time::{Duration, Instant};
 
-/// Two cores without SMT, which looks without an end. The thread that wakes those that look may be on any logical CPU;
-/// left to the guest's scheduler it is on the same one for many seconds, so that it is put on each in turn.
+/// Two cores without SMT, which look endlessly. The thread that wakes the lookers may be on any logical CPU;
+/// the guest's scheduler would leave it on the same one for many seconds, so it is bound to each in turn.
 const GUEST: Guest<'_> = Guest {
     smp: [1, 2, 1],
     commands: &[
@@ -29,20 +29,20 @@ const GUEST: Guest<'_> = Guest {
     ..SMALLEST
 };
 
-/// From the start to the first look that is shown; 3 to 5 s where the host is not busy.
+/// From the start to the first shown look; 3 to 5 s if the host is not busy.
 const BOOTED_WITHIN: Duration = Duration::from_secs(120);
 
 /// Time from look to look, of the guest and of the host.
 const EVERY: &str = "40ms";
 
-/// How often it is tried on a host that is not what the schedule takes it for.
+/// Number of tries on a host that is not as the schedule assumes.
 const ATTEMPTS: u64 = 3;
 
-/// What the command line says.
+/// The command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Options {
     seed: u64,
-    /// How long the schedule lasts.
+    /// Duration of the schedule.
     seconds: u64,
 }
 
@@ -55,7 +55,7 @@ impl Options {
                 ["--seconds", value] => (&mut options.seconds, value),
                 _ => return Err(format!("emulated [--seed N] [--seconds S], not '{}'", words.join(" "))),
             };
-            *place = value.parse().map_err(|_| format!("'{value}' is no number"))?;
+            *place = value.parse().map_err(|_| format!("'{value}' is not a number"))?;
         }
         match options.seconds {
             10..=3600 => Ok(options),
@@ -71,13 +71,13 @@ pub fn run(words: &[&str]) -> Result<(), String> {
     attempts(options, &parts, cpus)
 }
 
-/// What it takes: the guest's parts, and two logical CPUs of the host.
+/// Requirements: the guest's parts, and two logical CPUs of the host.
 fn ready() -> Result<(Parts, [usize; 2]), String> {
     let cpus = host::two_cpus()?;
     Ok((parts::ready(&X86_64)?, cpus))
 }
 
-/// Compares until it is clear, each time with the next seed.
+/// Compares until the verdict is clear, each time with the next seed.
 fn attempts(options: Options, parts: &Parts, cpus: [usize; 2]) -> Result<(), String> {
     for seed in options.seed..options.seed + ATTEMPTS {
         match compare(Options { seed, ..options }, parts, cpus)? {
@@ -87,7 +87,7 @@ fn attempts(options: Options, parts: &Parts, cpus: [usize; 2]) -> Result<(), Str
         }
     }
     println!(
-        "NOT JUDGED in {ATTEMPTS} attempts, for the reasons above; 'cargo xtask emulated' where it is quieter tries again"
+        "NOT JUDGED in {ATTEMPTS} attempts, for the reasons above; repeat 'cargo xtask emulated' on a quieter machine"
     );
     Ok(())
 }
@@ -112,7 +112,7 @@ fn compare(options: Options, parts: &Parts, cpus: [usize; 2]) -> Result<Verdict,
     Ok(found.verdict())
 }
 
-/// The next line, however long it takes within the guest's time.
+/// The next line, within the guest's time.
 fn next(running: &mut Running) -> Result<Line, String> {
     loop {
         if let Some(line) = running.line(Instant::now() + BOOTED_WITHIN)? {
@@ -121,7 +121,7 @@ fn next(running: &mut Running) -> Result<Line, String> {
     }
 }
 
-/// Looks while the threads are moved, the moves, and how many lines could not be read.
+/// Looks while the threads are moved, the moves, and the number of unreadable lines.
 fn watched(
     options: Options,
     start: Instant,
@@ -129,7 +129,7 @@ fn watched(
     threads: &[u32],
     cpus: [usize; 2],
 ) -> Result<(Vec<Look>, Vec<Move>, usize), String> {
-    // QEMU's first thread passes interrupts and the console on.
+    // QEMU's first thread passes on interrupts and the console.
     let needed = [threads, &[running.process()]].concat();
     let mut waited_ns = host::waited_ns(running.process(), &needed)?;
     let (mut seen, mut moves, mut unreadable) = (Vec::new(), Vec::new(), 0);
@@ -158,7 +158,7 @@ fn watched(
 
 fn print(options: Options, is_preferred: bool, found: &Agreement, moves: &[Move], unreadable: usize) {
     let Options { seed, seconds } = options;
-    let how = if is_preferred { "SCHED_FIFO" } else { "with the priority of others" };
+    let how = if is_preferred { "SCHED_FIFO" } else { "with normal priority" };
     println!("seed {seed}, {seconds} s; the guest's threads ran on the host {how}\n");
     println!("            phases    looks   agree    share   95% interval");
     for (word, counts, is_stacked) in [("apart", &found.apart, false), ("stacked", &found.stacked, true)] {

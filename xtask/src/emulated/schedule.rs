@@ -11,7 +11,7 @@ const PHASE_MS: (u64, u64) = (1000, 3000);
 /// A time without a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Phase {
-    /// Which of the host's two logical CPUs each thread is on: the same is stacked, else apart.
+    /// The host's logical CPU (of two) of each thread: the same is stacked, else apart.
     pub places: [usize; 2],
     /// How long it lasts.
     pub length: Duration,
@@ -24,7 +24,7 @@ impl Phase {
     }
 }
 
-/// Phases that last `total` together, apart and stacked in turns; how long, and where, is drawn. The last one may be
+/// Phases that last `total` together, apart and stacked by turns, with random lengths and places. The last one may be
 /// shorter than others.
 pub fn drawn(seed: u64, total: Duration) -> Vec<Phase> {
     let mut random = SplitMix(seed);

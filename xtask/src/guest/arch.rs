@@ -1,7 +1,7 @@
 //! Kinds of processors that QEMU emulates, and Debian's packages for each.
 //!
 //! Source: qemu-system-x86_64(1), qemu-system-aarch64(1); apt.conf(5) for packages of another architecture than the
-//! system's, which are looked up in lists of their own below `target/`, so that the system's apt is left as it is.
+//! system's, which are looked up in separate lists below `target/`, so that the system's apt is unchanged.
 
 use crate::command::Task;
 use crate::packages::{self, Package};
@@ -9,11 +9,11 @@ use crate::packages::{self, Package};
 /// A kind of processor.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Arch {
-    /// As in the names of our programs.
+    /// As in the names of the released programs.
     pub name: &'static str,
     /// Debian's name for it.
     pub debian: &'static str,
-    /// QEMU's program and the package that has it.
+    /// QEMU's program and its package.
     pub emulator: Package,
     /// Debian's package that depends on the newest kernel for virtual machines.
     pub newest_kernel: &'static str,
@@ -23,7 +23,7 @@ pub struct Arch {
     pub console: &'static str,
 }
 
-/// All that QEMU can emulate. As an AMD processor, which it is otherwise, it has no SMT siblings, since software
+/// All that QEMU can emulate. As an AMD processor, its default, it has no SMT siblings, since software
 /// emulation lacks CPUID's topology extensions.
 pub const X86_64: Arch = Arch {
     name: "x86_64",
@@ -44,7 +44,7 @@ pub const AARCH64: Arch = Arch {
     console: "ttyAMA0",
 };
 
-/// Where apt keeps what it knows of another architecture, from the workspace's folder.
+/// Where apt keeps its lists of another architecture, relative to the workspace.
 const LISTS: &str = "target/test-kernel/apt";
 
 impl Arch {
@@ -66,11 +66,11 @@ impl Arch {
             return Ok(Vec::new());
         }
         let folder =
-            std::env::current_dir().map_err(|cause| format!("the current folder is gone: {cause}"))?;
+            std::env::current_dir().map_err(|cause| format!("the current folder does not exist: {cause}"))?;
         let folder = folder.join(format!("{LISTS}-{}", self.debian));
         for part in ["lists/partial", "cache/archives/partial"] {
             std::fs::create_dir_all(folder.join(part))
-                .map_err(|cause| format!("{} cannot be made: {cause}", folder.display()))?;
+                .map_err(|cause| format!("cannot make {}: {cause}", folder.display()))?;
         }
         let shown = folder.display();
         let (debian, lists, cache) = (self.debian, format!("{shown}/lists"), format!("{shown}/cache"));
@@ -83,12 +83,12 @@ impl Arch {
         Ok(settings.into_iter().flat_map(|setting| ["-o".to_owned(), setting]).collect())
     }
 
-    /// Whether apt's lists may be brought up to date unasked: the system's in CI, those below `target/` always.
+    /// Whether apt's lists may be updated unasked: the system's in CI, those below `target/` always.
     pub fn may_update(&self) -> bool {
         !self.is_host() || (packages::is_ci() && packages::is_root())
     }
 
-    /// Brings apt's lists up to date.
+    /// Updates apt's lists.
     ///
     /// # Errors
     /// apt's own.

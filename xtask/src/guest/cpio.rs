@@ -1,8 +1,8 @@
 //! An initial file system for a kernel: a cpio archive of the form `newc`.
 //!
 //! Source: the kernel's Documentation/driver-api/early-userspace/buffer-format.rst: a header of 110 characters, the
-//! path with a zero, the contents; path and contents are filled up to multiples of 4 bytes; the last entry is
-//! `TRAILER!!!`. An uncompressed archive may be given to a kernel as it is.
+//! path with a zero, the contents; path and contents are padded to multiples of 4 bytes; the last entry is
+//! `TRAILER!!!`. A kernel accepts an uncompressed archive.
 
 /// Type bits of a mode (stat(2)).
 const FOLDER: u32 = 0o040_000;
@@ -10,7 +10,7 @@ const FILE: u32 = 0o100_000;
 /// Path of the last entry.
 const LAST: &str = "TRAILER!!!";
 
-/// An archive under way.
+/// An unfinished archive.
 #[derive(Debug, Default)]
 pub struct Archive {
     bytes: Vec<u8>,
@@ -18,12 +18,12 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// Adds a folder; the folders above it have to be there.
+    /// Adds a folder, whose parents must exist.
     pub fn folder(&mut self, path: &str) {
         self.entry(path, FOLDER | 0o755, &[]);
     }
 
-    /// Adds a program, which everybody may run.
+    /// Adds a program that every user may run.
     pub fn program(&mut self, path: &str, contents: &[u8]) {
         self.entry(path, FILE | 0o755, contents);
     }

@@ -1,8 +1,8 @@
 //! A guest that QEMU emulates in software: each of its logical CPUs is a thread of QEMU, which can be moved.
 //!
-//! Source: qemu-system-x86_64(1): `-accel tcg,thread=multi`, `-smp`, `-numa`, `-name debug-threads=on`, with which the
-//! threads are called `CPU 0/TCG` and so on. `setpriv --pdeathsig` (setpriv(1), PR_SET_PDEATHSIG(2const)) ends QEMU
-//! when the thread that started it does, also by a signal: a guest is booted from the main thread.
+//! Source: qemu-system-x86_64(1): `-accel tcg,thread=multi`, `-smp`, `-numa`, `-name debug-threads=on`, which
+//! names the threads `CPU 0/TCG` and so on. `setpriv --pdeathsig` (setpriv(1), PR_SET_PDEATHSIG(2const)) ends QEMU
+//! when the thread that started it ends, including by a signal: a guest is booted from the main thread.
 
 pub mod arch;
 pub mod cpio;
@@ -18,30 +18,30 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// How long QEMU may take until all threads of logical CPUs are there.
+/// Time limit until all of QEMU's threads of logical CPUs exist.
 const THREADS_WITHIN: Duration = Duration::from_secs(10);
 /// Lines that an error repeats.
 const LAST_LINES: usize = 3;
-/// Kernel messages would fall into lines of the console. An emulated guest counts its TSC against timers that are late
-/// where the host is busy, and would then give it up for a clock that takes microseconds to read.
+/// Kernel messages would get into lines of the console. An emulated guest counts its TSC against timers that are late
+/// on a busy host, and would then replace it by a clock that takes microseconds to read.
 const KERNEL_ARGUMENTS: &str = "quiet loglevel=0 panic=-1 mitigations=off tsc=reliable no_timer_check";
 
-/// A machine and what it does.
+/// A machine and its commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guest<'a> {
     /// Its processor.
     pub arch: &'static Arch,
     /// Sockets, cores of each, threads of each core.
     pub smp: [u32; 3],
-    /// Memory, MiB, where there are no nodes.
+    /// Memory, MiB, if there are no nodes.
     pub memory_mib: u32,
-    /// Clusters of a socket, between which its cores are divided; 0 where the processor has none.
+    /// Clusters of a socket, among which its cores are divided; 0 if the processor has none.
     pub clusters: u32,
     /// NUMA nodes; empty for a machine without them.
     pub numa: &'a [Node<'a>],
-    /// Distances between nodes that are not those of the same node (10) and of two (20).
+    /// Distances between nodes other than those of the same node (10) and of two (20).
     pub distances: &'a [[u32; 3]],
-    /// What is added to the kernel's command line.
+    /// Addition to the kernel's command line.
     pub kernel: &'a str,
     /// Commands of a shell, after which the guest powers off.
     pub commands: &'a [&'a str],
@@ -62,7 +62,7 @@ pub const SMALLEST: Guest<'_> = Guest {
 /// A NUMA node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node<'a> {
-    /// Logical CPUs, such as `0-1`; none where it is of memory alone.
+    /// Logical CPUs, such as `0-1`; empty for a memory-only node.
     pub cpus: &'a str,
     /// Memory, MiB.
     pub memory_mib: u32,
@@ -71,38 +71,38 @@ pub struct Node<'a> {
 /// A line of the serial console.
 #[derive(Debug, Clone)]
 pub struct Line {
-    /// When its end came.
+    /// When its end arrived.
     pub arrived: Instant,
     /// Without its end.
     pub text: String,
 }
 
-/// A guest that has been started. It is killed when this is dropped.
+/// A running guest. It is killed when this is dropped.
 #[derive(Debug)]
 pub struct Running {
     qemu: Child,
     lines: Receiver<Line>,
-    /// The last ones, for an error.
+    /// The last lines, for an error.
     last: VecDeque<String>,
     until: Instant,
-    /// Removed as soon as the guest has it.
+    /// Removed as soon as the guest has read it.
     initial_files: Option<PathBuf>,
 }
 
 impl Guest<'_> {
-    /// How many logical CPUs it has.
+    /// Number of its logical CPUs.
     pub fn cpus(&self) -> u32 {
         self.smp.iter().product()
     }
 
-    /// Starts it; it is over after `limit` at the latest.
+    /// Starts it; it ends after `limit` at the latest.
     ///
     /// # Errors
     /// A file cannot be written, or QEMU cannot be started.
     pub fn boot(&self, parts: &Parts, limit: Duration) -> Result<Running, String> {
         let initial_files = Path::new("target").join(format!("emulated-{}.cpio", std::process::id()));
         fs::write(&initial_files, parts.initial_files(self.commands))
-            .map_err(|cause| format!("{} cannot be written: {cause}", initial_files.display()))?;
+            .map_err(|cause| format!("cannot write {}: {cause}", initial_files.display()))?;
         let started = Command::new("setpriv")
             .args(["--pdeathsig", "KILL", self.arch.qemu()])
             .args(self.arguments())
@@ -113,7 +113,7 @@ impl Guest<'_> {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn();
-        let mut qemu = started.map_err(|cause| format!("setpriv (util-linux) cannot be started: {cause}"))?;
+        let mut qemu = started.map_err(|cause| format!("cannot start setpriv (util-linux): {cause}"))?;
         let (line, lines) = channel();
         if let Some(console) = qemu.stdout.take() {
             std::thread::spawn(move || pass_on(console, &line));
@@ -172,7 +172,7 @@ impl Running {
         self.qemu.id()
     }
 
-    /// The next line of the console; `None` where there is none before `wake_at`.
+    /// The next line of the console; `None` if there is none before `wake_at`.
     ///
     /// # Errors
     /// The guest has ended, or its time is over.
@@ -203,10 +203,10 @@ impl Running {
         format!("the emulated guest {how}; it said last: {}", last.join(" / "))
     }
 
-    /// A guest that has said something has read them, and a kill leaves none.
+    /// A guest that has printed a line has read them, and a kill leaves none.
     fn remove_initial_files(&mut self) {
         if let Some(path) = self.initial_files.take() {
-            // One that is gone already needs no removal.
+            // One that does not exist needs no removal.
             let _ = fs::remove_file(path);
         }
     }
@@ -214,7 +214,7 @@ impl Running {
     /// Threads of its logical CPUs, in their order.
     ///
     /// # Errors
-    /// They are not there in time.
+    /// They do not exist in time.
     pub fn cpu_threads(&self, guest: &Guest<'_>) -> Result<Vec<u32>, String> {
         let until = Instant::now() + THREADS_WITHIN;
         loop {
@@ -225,7 +225,7 @@ impl Running {
             }
             if Instant::now() > until {
                 return Err(format!(
-                    "QEMU has {} threads of logical CPUs, not {}",
+                    "QEMU has {} threads of logical CPUs instead of {}",
                     threads.len(),
                     guest.cpus()
                 ));
@@ -255,7 +255,7 @@ fn cpu_threads(tasks: &Path) -> Vec<(u32, u32)> {
     folders.filter_map(of_thread).collect()
 }
 
-/// Sends the lines of a program's output until nobody takes them.
+/// Sends the lines of a program's output until the receiver is gone.
 pub fn pass_on(console: ChildStdout, line: &Sender<Line>) {
     for bytes in BufReader::new(console).split(b'\n').map_while(Result::ok) {
         let text = String::from_utf8_lossy(&bytes).trim_end_matches('\r').to_owned();

@@ -1,7 +1,7 @@
-//! What an emulated guest is made of: QEMU, a kernel, busybox and the program that `cargo xtask dist` made.
+//! The parts of an emulated guest: QEMU, a kernel, busybox and the program that `cargo xtask dist` made.
 //!
-//! The kernel is the newest one of Debian for virtual machines, found through apt, fetched by `apt-get download` and
-//! unpacked below `target/`: nothing is installed into `/boot`, and no version is written down here.
+//! The kernel is Debian's newest one for virtual machines, found through apt, fetched by `apt-get download` and
+//! unpacked below `target/`: nothing is installed into `/boot`, and no version is fixed here.
 
 use super::arch::Arch;
 use super::cpio::Archive;
@@ -11,9 +11,9 @@ use crate::{dist, elf};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where kernels are unpacked, from the workspace's folder.
+/// Where kernels are unpacked, relative to the workspace.
 const KERNELS: &str = "target/test-kernel";
-/// All of them, where this machine can have them: packages are installed in CI, the rest is fetched.
+/// Makes all of them available: packages are installed in CI, the rest is fetched.
 ///
 /// # Errors
 /// What is missing and how to get it, in one line.
@@ -25,12 +25,12 @@ pub fn ready(arch: &'static Arch) -> Result<Parts, String> {
     Parts::find(arch)
 }
 
-/// Files that a guest is booted from.
+/// Files of a guest.
 #[derive(Debug)]
 pub struct Parts {
-    /// Kernel, as QEMU takes it.
+    /// Kernel, as QEMU needs it.
     pub kernel: PathBuf,
-    /// The program, which runs on the host too where the processor is the same.
+    /// The program, which also runs on the host if the processor is the same.
     pub program: PathBuf,
     busybox: Vec<u8>,
     threadwise: Vec<u8>,
@@ -38,7 +38,7 @@ pub struct Parts {
 
 impl Parts {
     /// Finds the program, by default the one that `cargo xtask dist` made (for this machine's processor
-    /// `THREADWISE_TEST_PROGRAM`), and fetches kernel and busybox where they are not there.
+    /// `THREADWISE_TEST_PROGRAM`), and fetches kernel and busybox if missing.
     fn find(arch: &Arch) -> Result<Self, String> {
         let (program, how) = dist::for_guest(arch.name)?;
         let threadwise = static_program(&program, &how)?;
@@ -103,14 +103,14 @@ fn dependency(said: &str) -> Option<String> {
     (name.starts_with("linux-image-") && name.chars().all(is_plain)).then(|| name.to_owned())
 }
 
-/// A package, unpacked in a folder of its own and not installed.
+/// A package, unpacked in a separate folder and not installed.
 fn fetched(arch: &Arch, package: &str) -> Result<PathBuf, String> {
     let folder = Path::new(KERNELS).join(format!("{package}_{}", arch.debian));
     if folder.exists() {
         return Ok(folder);
     }
-    let said = |cause: std::io::Error| format!("{} cannot be written: {cause}", folder.display());
-    // What an attempt that was cut short left would be taken for whole.
+    let said = |cause: std::io::Error| format!("cannot write {}: {cause}", folder.display());
+    // The rest of an interrupted attempt would count as complete.
     let part = folder.with_extension("part");
     if part.exists() {
         fs::remove_dir_all(&part).map_err(said)?;
@@ -130,17 +130,16 @@ fn fetched(arch: &Arch, package: &str) -> Result<PathBuf, String> {
     Ok(folder)
 }
 
-/// The kernel in a package that was unpacked.
+/// The kernel in an unpacked package.
 fn image(folder: &Path) -> Option<PathBuf> {
     let mut entries = fs::read_dir(folder.join("boot")).ok()?.flatten().map(|entry| entry.path());
     entries.find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("vmlinuz-")))
 }
 
-/// A program that needs no library, which a guest has not.
+/// A program that needs no library, since the guest has none.
 fn static_program(path: &Path, command: &str) -> Result<Vec<u8>, String> {
     let shown = path.display();
-    let file =
-        fs::read(path).map_err(|cause| format!("{shown} cannot be read: {cause}; {command} makes it"))?;
+    let file = fs::read(path).map_err(|cause| format!("cannot read {shown}: {cause}; {command} makes it"))?;
     match elf::read(&file).map_err(|why| format!("{shown}: {why}"))?.has_loader {
         true => Err(format!("{shown} is not static: {command} makes one that is")),
         false => Ok(file),
@@ -165,7 +164,7 @@ mod tests {
         let why = static_program(Path::new("/proc/self/exe"), "make one").unwrap_err();
         assert!(why.ends_with("is not static: make one makes one that is"), "{why}");
         let why = static_program(Path::new("/nowhere/program"), "make one").unwrap_err();
-        assert!(why.contains("cannot be read") && why.ends_with("make one makes it"), "{why}");
+        assert!(why.contains("cannot read") && why.ends_with("make one makes it"), "{why}");
     }
 
     #[test]

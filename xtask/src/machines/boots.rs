@@ -1,6 +1,6 @@
 //! A study over four real boots of one machine: SMT on, off (`nosmt` on the kernel's command line), off, on.
 //!
-//! A guest keeps nothing: its result file goes out over the serial console in base64, and comes back with the next
+//! A guest keeps nothing: its result file is sent over the serial console in base64, and returns with the next
 //! boot's commands.
 
 use super::console::{Output, outputs};
@@ -10,16 +10,16 @@ use crate::guest::parts::Parts;
 use serde_json::Value;
 use std::time::Duration;
 
-/// The preset, made small by [`definition`].
+/// The preset, reduced by [`definition`].
 const PRESET: &str = include_str!("../../../studies/smt-boots.toml");
-/// What is made smaller, and to what: an emulator is slow, and its times mean nothing.
+/// The reductions: an emulator is slow, and its times mean nothing.
 const SMALLER: [(&str, &str); 4] = [
     ("data = [\"l2\", \"memory\"]", "data = [\"l2\"]"),
     ("rounds = 10", "rounds = 2"),
     ("slice_ms = 50", "slice_ms = 200"),
     ("\nblocks = 8", "\nblocks = 2"),
 ];
-/// Arms in the order of their boots, where the first is one with SMT and no seed was given.
+/// Arms in the order of their boots: the first is one with SMT and there was no seed.
 const ORDER: [&str; 4] = ["on", "off", "off", "on"];
 /// A machine that is booted again is the same one.
 const IDENTITY: &str = "mkdir -p /etc; echo 0123456789abcdef0123456789abcdef > /etc/machine-id";
@@ -30,7 +30,7 @@ const OPTIONS: &str = "--no-probe --allow-busy --no-html";
 const REFUSED: i32 = 3;
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// A command of a boot and what has to come of it.
+/// A command of a boot and its expected result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Step {
     name: &'static str,
@@ -50,7 +50,7 @@ impl Step {
     }
 }
 
-/// Boots the machine for each part, and once more with the wrong arm; says what was wrong.
+/// Boots the machine for each part, and once more with the wrong arm; returns the faults.
 ///
 /// # Errors
 /// QEMU cannot be started.
@@ -80,12 +80,12 @@ fn part(number: usize) -> String {
     format!("{begun} --arm smt-{} {OPTIONS}", ORDER[number - 1])
 }
 
-/// What is done on a boot; the last two are the file and the report.
+/// Steps of a boot; the last two are the file and the report.
 fn steps(number: usize) -> Vec<Step> {
     let mut steps =
         vec![Step::done("part", format!("{} > log 2>&1 || {{ tail -n 3 log; false; }}", part(number)))];
     if number == 2 {
-        // The next part is of the same arm, and yet needs a boot.
+        // The next part has the same arm but still needs a boot.
         steps.push(Step::refused("twice", part(3), "every part needs a boot of its own"));
     }
     steps.push(Step::done("file", "gzip -9 < s.threadwise | base64".to_owned()));
@@ -93,7 +93,7 @@ fn steps(number: usize) -> Vec<Step> {
     steps
 }
 
-/// Boots with an arm and does the steps; gives the output of each, or what was wrong.
+/// Boots with an arm and does the steps; returns the output of each, or the fault.
 fn boot(
     machine: &Machine,
     parts: &Parts,
@@ -112,7 +112,7 @@ fn boot(
         match output.status == step.status && output.text.contains(step.says) {
             true => Ok(output.text),
             false => Err(format!(
-                "{}: exit status {}, not {} with '{}': {}",
+                "{}: exit status {} instead of {} with '{}': {}",
                 step.name,
                 output.status,
                 step.status,
@@ -138,7 +138,7 @@ fn definition() -> String {
     SMALLER.iter().fold(PRESET.to_owned(), |text, (from, to)| text.replacen(from, to, 1))
 }
 
-/// What is wrong with the last report.
+/// Faults of the last report.
 fn judged(machine: &Machine, report: &str) -> Vec<String> {
     let Ok(report) = serde_json::from_str::<Value>(report) else {
         return vec![format!("the report is not JSON: {}", report.trim())];

@@ -1,4 +1,4 @@
-//! What is tried on a machine, as commands of a shell in the guest, and what has to come of each.
+//! The checks on a machine, as commands of a shell in the guest, and their expected results.
 
 use super::boots;
 use super::console::{Output, outputs};
@@ -12,14 +12,14 @@ use std::time::Duration;
 
 const CHECK_LIMIT: Duration = Duration::from_secs(360);
 
-/// Something that is tried.
+/// A check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Check {
-    /// `topology --json` says what was built.
+    /// `topology --json` describes the machine as built.
     Topology,
-    /// Every placement is what it has to be, or cannot be had for the right reason.
+    /// Every placement is as expected, or is not possible for the expected reason.
     Placements,
-    /// SMT switched off, on, off by single logical CPUs, and put back.
+    /// SMT switched off, on, off by single logical CPUs, and restored.
     Smt,
     /// A study whose arms are SMT on and off.
     Arms,
@@ -31,11 +31,11 @@ pub enum Check {
     InsertNative,
     /// A log writer near and far on the native engine; by `--all`.
     LogWriter,
-    /// What `threadwise run` measures by itself; by `--all`.
+    /// What `threadwise run` measures by default; by `--all`.
     Main,
     /// A study over four boots of the machine, with SMT and without; by `--all`.
     Boots,
-    /// Processes that switch SMT are killed; all moments and ways by `--all`. It takes logical CPUs from the machine, and
+    /// Processes that switch SMT are killed; all moments and ways by `--all`. It takes logical CPUs offline, and
     /// comes last.
     Kills,
 }
@@ -55,17 +55,17 @@ pub const CHECKS: [Check; 11] = [
     Check::Kills,
 ];
 
-/// How a check ended.
+/// Outcome of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// What was tried.
+    /// The check.
     pub check: Check,
-    /// What was wrong; `None` where it was not tried here.
+    /// The faults; `None` if it was not done here.
     pub found: Option<Vec<String>>,
 }
 
 impl Outcome {
-    /// What was wrong.
+    /// The faults.
     pub fn faults(&self) -> &[String] {
         self.found.as_deref().unwrap_or_default()
     }
@@ -89,7 +89,7 @@ impl Check {
         }
     }
 
-    /// The study that it is.
+    /// Its study.
     fn study(self) -> Option<Study> {
         match self {
             Self::Topology | Self::Placements | Self::Smt | Self::Boots | Self::Kills => None,
@@ -111,7 +111,7 @@ impl Check {
         !matches!(self, Self::InsertSqlite | Self::InsertNative | Self::LogWriter | Self::Main | Self::Boots)
     }
 
-    /// The command, or `None` where it is not for this machine, or not one command of one boot.
+    /// The command, or `None` if it is not for this machine, or not one command of one boot.
     fn command(self, machine: &Machine, is_all: bool) -> Option<String> {
         match self {
             _ if !is_all && !self.is_quick() => None,
@@ -127,7 +127,7 @@ impl Check {
         }
     }
 
-    /// What is wrong with the output of its command.
+    /// Faults of the output of its command.
     fn judged(self, machine: &Machine, is_all: bool, output: &Output) -> Vec<String> {
         if let Some(study) = self.study() {
             return study.judged(machine, &output.text);
@@ -153,13 +153,13 @@ impl Check {
     }
 }
 
-/// What there is of a machine on which nothing was tried.
+/// Outcome of a machine without any check.
 pub fn none() -> Vec<Outcome> {
     CHECKS.into_iter().map(|check| Outcome { check, found: None }).collect()
 }
 
-/// Boots the machine, does its checks, and says how each ended. A guest that ends early leaves the rest of its checks
-/// with that as their fault.
+/// Boots the machine, does its checks, and returns their outcomes. A guest that ends early is the fault of the rest of
+/// its checks.
 ///
 /// # Errors
 /// QEMU cannot be started.

@@ -1,6 +1,6 @@
-//! Commands of a shell on a machine, and what each wrote.
+//! Commands of a shell on a machine, and their output.
 //!
-//! Each command's output stands between two lines on the serial console, the second with its exit status.
+//! Each command's output is between two lines on the serial console, the second with its exit status.
 
 use super::machine::Machine;
 use crate::guest::Guest;
@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 const BEGIN: &str = "@begin ";
 const END: &str = "@end ";
 
-/// Most time that a guest may take; on a quiet host it boots in 5 to 11 s, and what is done on it takes 40 to 120 s.
+/// Time limit of a guest; on a quiet host it boots in 5 to 11 s, and its commands take 40 to 120 s.
 const BOOT_LIMIT: Duration = Duration::from_secs(60);
 const SECOND: Duration = Duration::from_secs(1);
-/// What a command wrote and its exit status.
+/// Output of a command and its exit status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
     /// Standard output and standard error.
@@ -24,7 +24,7 @@ pub struct Output {
 }
 
 /// Boots the machine and runs commands of a shell, each under a name, in at most `limit` besides the time to boot. A
-/// guest that ends early leaves the rest with that as their error.
+/// guest that ends early is the error of the rest.
 ///
 /// # Errors
 /// QEMU cannot be started.
@@ -47,7 +47,7 @@ pub fn outputs(
     Ok(commands.iter().map(|(name, _)| output(&mut next, name)).collect())
 }
 
-/// The next command's output, which has to be that of the check of this name.
+/// The next command's output, which must be that of the check of this name.
 fn output(line: &mut dyn FnMut() -> Result<Option<String>, String>, name: &str) -> Result<Output, String> {
     let mut text: Option<String> = None;
     loop {

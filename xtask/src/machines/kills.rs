@@ -1,13 +1,13 @@
-//! Processes that switch SMT and are ended on the way, and whether all of the machine's state is as it was before.
+//! Ending processes that switch SMT midway, and checking that all of the machine's state is restored.
 //!
-//! What is compared: the logical CPUs that are online, `smt/control`, cpusets of control groups of version 1, masks of
+//! Compared: the online logical CPUs, `smt/control`, cpusets of control groups of version 1, masks of
 //! tasks, affinities of interrupts, an administrator's own offline logical CPU, and that no journal is left. The shell
-//! looks for the moment, stops the process there (SIGSTOP) and then ends it, so that it is where it was seen.
+//! waits for the moment, stops the process there (SIGSTOP) and then ends it, so that it is at that point.
 
 /// Shell functions.
 const FUNCTIONS: &str = include_str!("kills.sh");
 
-/// What is compared at the least, in lines: without groups, interrupts or tasks it would be fewer.
+/// Fewest compared lines: without groups, interrupts or tasks there would be fewer.
 const LEAST_LINES: usize = 20;
 
 /// Commands that switch, each ended at every moment.
@@ -16,12 +16,12 @@ const SWITCHING: [(&str, &str); 2] =
 /// A study whose arms take siblings offline.
 const STUDY: &str = "threadwise run smt-off --smt mask,offline --placement no-smt --yes --allow-busy --no-probe --no-html \
      --blocks 1 --rounds 2 --slice 200ms --output killed.threadwise";
-/// The journal and the watchdog are there; the first logical CPU has gone; all have.
+/// The journal and the watchdog exist; the first logical CPU is offline; all are.
 const MOMENTS: [&str; 3] = ["journalled", "begun", "switched"];
-/// Who is killed; after the second nobody is left, and `threadwise smt restore` has to do it.
+/// What is killed; after the second, no process is left, and `threadwise smt restore` must do it.
 const KILLED: [&str; 2] = ["runner", "both"];
 
-/// What is done, a line of the shell for each: the kill of runner and watchdog, and with `--all` every one.
+/// The cases, a line of the shell for each: the kill of runner and watchdog, and with `--all` every one.
 fn cases(is_all: bool) -> Vec<String> {
     let case = |(name, command): (&str, &str), moment: &str, what: &str| {
         format!("ended '{name}, {what} at {moment}' {moment} {what} {command}")
@@ -41,12 +41,12 @@ fn cases(is_all: bool) -> Vec<String> {
     cases
 }
 
-/// Commands of a shell: what has to come back is made, and each case says how it was after it.
+/// Commands of a shell: sets up the state to restore, and each case prints the state after it.
 pub fn command(is_all: bool) -> String {
     format!("{FUNCTIONS}\nprepare\n{}", cases(is_all).join("\n"))
 }
 
-/// What is wrong with the output of [`command`].
+/// Faults of the output of [`command`].
 pub fn judged(is_all: bool, output: &str) -> Vec<String> {
     let said: Vec<&str> = output.lines().filter_map(|line| line.strip_prefix("case ")).collect();
     let differing = said.iter().filter(|case| !case.ends_with(": as before"));
@@ -54,11 +54,11 @@ pub fn judged(is_all: bool, output: &str) -> Vec<String> {
     let wanted = cases(is_all).len();
     if said.len() != wanted {
         let last = output.lines().last().unwrap_or_default();
-        found.push(format!("{} of {wanted} cases said how they ended; last: {last}", said.len()));
+        found.push(format!("{} of {wanted} cases reported their end; last: {last}", said.len()));
     }
     let compared = output.lines().find_map(|line| line.strip_prefix("lines ")?.trim().parse::<usize>().ok());
     if compared.is_none_or(|lines| lines < LEAST_LINES) {
-        found.push(format!("{compared:?} lines of state are compared, not {LEAST_LINES} at the least"));
+        found.push(format!("{compared:?} lines of state are compared, fewer than {LEAST_LINES}"));
     }
     found
 }

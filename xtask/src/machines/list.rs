@@ -1,7 +1,7 @@
-//! The machines that are built, and what placements are on them.
+//! The machines that are built, and their placements.
 //!
 //! QEMU numbers logical CPUs with the threads of a core next to each other, then cores, then sockets; the placements
-//! here were worked out by hand from that, and not by the program that is tested.
+//! here were worked out by hand from that, not by the tested program.
 
 use super::machine::Machine;
 use super::machine::Wanted::{Cpus, Lacks};
@@ -11,7 +11,7 @@ use crate::guest::{Guest, Node, SMALLEST};
 /// 2 packages of 2 cores of 2 threads, each package a node, unequally far apart.
 const TWO_NODES: [Node<'_>; 2] =
     [Node { cpus: "0-3", memory_mib: 2048 }, Node { cpus: "4-7", memory_mib: 2048 }];
-/// A node with all logical CPUs, and one of memory alone, as of CXL or persistent memory.
+/// A node with all logical CPUs, and a memory-only one, as with CXL or persistent memory.
 const MEMORY_ONLY: [Node<'_>; 2] =
     [Node { cpus: "0-3", memory_mib: 384 }, Node { cpus: "", memory_mib: 128 }];
 const FOUR_NODES: [Node<'_>; 4] = [
@@ -21,7 +21,7 @@ const FOUR_NODES: [Node<'_>; 4] = [
     Node { cpus: "6-7", memory_mib: 256 },
 ];
 
-/// One that is quick, with nothing special, which others differ from.
+/// A fast, ordinary one, which others differ from.
 pub const PLAIN: Machine = Machine {
     name: "",
     about: "",
@@ -35,7 +35,7 @@ pub const PLAIN: Machine = Machine {
     placements: &[],
 };
 
-/// All of them. A part of a few is `quick`, which CI boots; `--all` boots each.
+/// All of them. Some are `quick`, which CI boots; `--all` boots each.
 pub static MACHINES: [Machine; 11] = [
     Machine {
         name: "two-packages-smt",
@@ -143,7 +143,7 @@ pub static MACHINES: [Machine; 11] = [
     },
     Machine {
         name: "memory-only-node",
-        about: "1 package of 2 cores of 2 threads, and a NUMA node of memory alone",
+        about: "1 package of 2 cores of 2 threads, and a memory-only NUMA node",
         guest: Guest { smp: [1, 2, 2], numa: &MEMORY_ONLY, ..SMALLEST },
         placements: &[
             ("same-core", Cpus("0-1")),

@@ -1,44 +1,44 @@
-//! What a machine is built as, and how what the program says of it is held against that.
+//! A machine as built, and the comparison of the program's output with it.
 
 use crate::guest::Guest;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// A machine to build, and what has to be found on it.
+/// A machine to build, and the expected output on it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Machine {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it is, for a person.
+    /// Its description.
     pub about: &'static str,
     /// Whether CI boots it.
     pub is_quick: bool,
-    /// How it is built.
+    /// Its hardware.
     pub guest: Guest<'static>,
     /// Logical CPUs that are present and offline.
     pub offline: &'static [u32],
-    /// The logical CPUs that the program may use, where these are not all that are online.
+    /// The logical CPUs that the program may use, if not all online ones.
     pub allowed: Option<&'static str>,
-    /// CPU quota of the group that the program is in.
+    /// CPU quota of the program's group.
     pub quota_cpus: Option<f64>,
     /// Commands of a shell before all others.
     pub before: &'static [&'static str],
     /// Checks that are not done on every machine, by their names.
     pub checks: &'static [&'static str],
-    /// Placements and what they are here.
+    /// Placements and their expected results.
     pub placements: &'static [(&'static str, Wanted)],
 }
 
-/// What a placement has to be.
+/// Expected result of a placement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
     /// These logical CPUs, as a list of OS numbers.
     Cpus(&'static str),
-    /// Not to be had: the reason has this word.
+    /// Not possible: the reason has this word.
     Lacks(&'static str),
 }
 
-/// Where a logical CPU is.
+/// Position of a logical CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     package: u32,
@@ -53,7 +53,7 @@ impl Machine {
         Place { package: cpu / (cores * threads), core: cpu / threads }
     }
 
-    /// On how many cores and packages logical CPUs are.
+    /// The number of cores and packages of logical CPUs.
     pub fn spread(&self, cpus: &[u32]) -> (usize, usize) {
         let places: Vec<Place> = cpus.iter().map(|&cpu| self.place(cpu)).collect();
         let cores: BTreeSet<u32> = places.iter().map(|place| place.core).collect();
@@ -91,7 +91,7 @@ impl Machine {
         (0..self.guest.cpus()).filter(|&cpu| self.is_allowed(cpu)).collect()
     }
 
-    /// How `topology --json` differs from what was built, a line for each difference.
+    /// Differences of `topology --json` from what was built, one line each.
     pub fn topology_differs(&self, said: &Value) -> Vec<String> {
         let mut found = self.counts_differ(&said["counts"]);
         for cpu in 0..self.guest.cpus() {
@@ -150,7 +150,7 @@ impl Machine {
         .collect()
     }
 
-    /// How the placements that `topology --json --placement …` gives differ from what they are here.
+    /// Differences of the placements in `topology --json --placement …` from the expected ones.
     pub fn placements_differ(&self, said: &Value) -> Vec<String> {
         let mut found = Vec::new();
         for (at, (text, wanted)) in self.placements.iter().enumerate() {
@@ -160,7 +160,7 @@ impl Machine {
                 Wanted::Cpus(cpus) => found.extend(differs(text, &one["os_cpus"], &Value::from(*cpus))),
                 Wanted::Lacks(word) => match one["lacks"].as_str() {
                     Some(lacks) if lacks.contains(word) => {}
-                    _ => found.push(format!("{text}: {one}, where it cannot be had for want of '{word}'")),
+                    _ => found.push(format!("{text}: {one}, but it is not possible for lack of '{word}'")),
                 },
             }
         }

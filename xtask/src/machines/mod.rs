@@ -1,8 +1,8 @@
-//! `cargo xtask machines [--all] [NAME…]`: our program on machines that we do not have.
+//! `cargo xtask machines [--all] [NAME…]`: the program on emulated machines.
 //!
 //! Each is a guest that QEMU emulates in software, with Debian's kernel, busybox and the program of `cargo xtask
-//! dist`. Its topology, and each placement, is held against what it was built as ([`machine`]). Timings in an emulator
-//! mean nothing, and none is looked at.
+//! dist`. Its topology, and each placement, is compared with what was built ([`machine`]). Timings in an emulator
+//! mean nothing and are ignored.
 
 mod boots;
 mod checks;
@@ -20,12 +20,12 @@ use list::MACHINES;
 use machine::Machine;
 use std::time::Instant;
 
-/// What the command line says.
+/// The command line.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Options {
     /// All machines and checks, not only the quick ones.
     is_all: bool,
-    /// Only these machines; all that are asked for where it is empty.
+    /// Only these machines; if empty, all requested ones.
     names: Vec<String>,
 }
 
@@ -79,7 +79,7 @@ pub fn run(words: &[&str]) -> Result<(), String> {
     println!("{:.1} minutes", begun.elapsed().as_secs_f64() / 60.0);
     if are_all && std::env::var_os(WRITE_DOCS).is_some() {
         std::fs::write(DOCUMENT, table::document(&rows))
-            .map_err(|cause| format!("{DOCUMENT} cannot be written: {cause}"))?;
+            .map_err(|cause| format!("cannot write {DOCUMENT}: {cause}"))?;
     }
     let failed = |(machine, outcomes): &Row| {
         outcomes.iter().any(|outcome| !outcome.faults().is_empty()).then_some(machine.name)
@@ -87,7 +87,7 @@ pub fn run(words: &[&str]) -> Result<(), String> {
     let failed: Vec<&str> = rows.iter().filter_map(failed).collect();
     match failed.is_empty() {
         true => Ok(()),
-        false => Err(format!("machines on which a check failed: {}", failed.join(", "))),
+        false => Err(format!("machines with a failed check: {}", failed.join(", "))),
     }
 }
 

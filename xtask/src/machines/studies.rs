@@ -1,19 +1,19 @@
-//! Small studies on a machine, and whether their runs were on the logical CPUs that the placement names.
+//! Small studies on a machine, and whether their runs were on the logical CPUs of their placements.
 //!
-//! A run counts where every thread's mask was read back by the runner; which logical CPUs of a core, a package or two
-//! packages these are is asked of the machine as it was built.
+//! A run counts if the runner has read back every thread's mask; the built machine gives the logical CPUs of a core, a
+//! package or two packages.
 
 use super::machine::Machine;
 use crate::guest::arch::X86_64;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// A study and what it is run with.
+/// A study and its options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Study {
     /// Preset and options of `threadwise run`.
     pub words: &'static str,
-    /// How many runs count at the end.
+    /// Number of valid runs at the end.
     pub runs: usize,
 }
 
@@ -23,7 +23,7 @@ pub const LOGICAL_IO: Study =
 /// The log writer of the native engine near and far, with memory of its own node and of the other one.
 pub const LOG_WRITER: Study = Study { words: "log-buffer --blocks 2 --rounds 2 --slice 50ms", runs: 28 };
 
-/// Inserts of every session into a file of its own, with ascending and random keys, on less memory than the usual tables
+/// Inserts of every session into a separate file, with ascending and random keys, on less memory than the usual tables
 /// need: A, A', two sessions on one logical CPU, one core and two cores, both threads of one package, one of each
 /// core, and both.
 pub const INSERT_SQLITE: Study =
@@ -32,16 +32,16 @@ pub const INSERT_SQLITE: Study =
 pub const INSERT_NATIVE: Study =
     Study { words: "concurrent-inserts --blocks 2 --rounds 2 --slice 50ms", runs: 32 };
 
-/// One thread of every core, its sibling idle and gone, and both threads, in the arms of one study: A, A', one core, one
-/// thread of every core and both with SMT; A, A' and one thread of every core without; two blocks.
+/// One thread of every core, its sibling idle or offline, and both threads, in the arms of one study: A, A', one core,
+/// one thread of every core and both with SMT; A, A' and one thread of every core without; two blocks.
 pub const ARMS: Study = Study { words: "smt-off --yes --blocks 2 --rounds 2 --slice 200ms", runs: 16 };
 
-/// What `threadwise run` does by itself, in little time: of four cores without siblings, with little data and with much, A,
-/// A', two sessions on one logical CPU and on two cores; and with much data four and six sessions; two blocks.
+/// What `threadwise run` does by default, in little time: of four cores without siblings, with little data and with
+/// much, A, A', two sessions on one logical CPU and on two cores; and with much data four and six sessions; two blocks.
 pub const MAIN: Study = Study { words: "--blocks 2 --rounds 2 --slice 200ms", runs: 20 };
 
 impl Study {
-    /// Commands of a shell: runs it, writes its runs without their readings, and what its report begins with.
+    /// Commands of a shell: runs it, writes its runs without their readings, and the beginning of its report.
     pub fn command(self) -> String {
         format!(
             "rm -f s.threadwise; threadwise run {} --no-probe --allow-busy --no-html --output s.threadwise > log 2>&1 \
@@ -51,7 +51,7 @@ impl Study {
         )
     }
 
-    /// What is wrong with the output of [`Study::command`].
+    /// Faults of the output of [`Study::command`].
     pub fn judged(self, machine: &Machine, output: &str) -> Vec<String> {
         let runs: Vec<Value> = output.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         let valid = runs.iter().filter(|run| run["status"] == "valid").count();
@@ -61,13 +61,13 @@ impl Study {
             let treatments: BTreeSet<String> = runs.iter().map(|run| run["treatment"].to_string()).collect();
             let treatments: Vec<String> = treatments.into_iter().collect();
             found.push(format!(
-                "{valid} of {} runs ({}) are valid, not {}: {others}",
+                "{valid} of {} runs ({}) are valid instead of {}: {others}",
                 runs.len(),
                 treatments.join(", "),
                 self.runs
             ));
         }
-        // On other processors nothing shows that they are emulated.
+        // Other processors do not show that they are emulated.
         let is_seen = machine.guest.arch == &X86_64;
         if is_seen && !output.lines().any(|line| line.contains("EMULATED")) {
             found.push("its report does not say that the machine is emulated".to_owned());
@@ -76,14 +76,14 @@ impl Study {
     }
 }
 
-/// How a run was elsewhere than its treatment's name says.
+/// How a run was not where its treatment's name says.
 fn misplaced(machine: &Machine, run: &Value) -> Option<String> {
     let cpus: Vec<u32> =
         run["cpus"].as_array()?.iter().filter_map(|cpu| cpu.as_u64()?.try_into().ok()).collect();
     let (cores, packages) = machine.spread(&cpus);
     let [packages_here, cores_here, threads_here] = machine.guest.smp.map(|number| number as usize);
     let cores_here = packages_here * cores_here;
-    // Behind a stroke are levels of factors.
+    // After a slash are levels of factors.
     let wanted = match run["treatment"].as_str()?.split('/').next()? {
         "one-cpu" => (1, 1, 1),
         "same-core" => (2, 1, 1),
@@ -143,10 +143,13 @@ mod tests {
         let study = Study { words: "", runs: 1 };
         let failed = study.judged(&MACHINES[0], &output("A", "[0]", "failed"));
         assert!(
-            failed.len() == 2 && failed[0].contains("0 of 1 runs (\"A\") are valid, not 1"),
+            failed.len() == 2 && failed[0].contains("0 of 1 runs (\"A\") are valid instead of 1"),
             "{failed:?}"
         );
         let none = study.judged(&MACHINES[0], "threadwise: no room\n");
-        assert!(none[0].ends_with("not 1: threadwise: no room") && none[1].contains("emulated"), "{none:?}");
+        assert!(
+            none[0].ends_with("instead of 1: threadwise: no room") && none[1].contains("emulated"),
+            "{none:?}"
+        );
     }
 }

@@ -12,10 +12,10 @@ Written by `THREADWISE_WRITE_DOCS=1 cargo xtask machines --all`; not edited by h
 Each machine is a guest that QEMU emulates in software, with Debian's kernel for virtual machines and the program of \
 `cargo xtask dist`. *topology*: `threadwise topology --json` says what the machine was built as: packages, cores, \
 siblings, NUMA nodes and clusters of every logical CPU, what is offline, what is allowed, the quota. *placements*: every \
-placement is the logical CPUs that were worked out by hand, or cannot be had for the right reason. *smt*: what is online after \
+placement is the logical CPUs that were worked out by hand, or is not possible, for the expected reason. *smt*: what is online after \
 `threadwise smt off`, `on`, `off --offline` and `restore`. *kills*: `smt off` and `smt off --offline` are ended when their \
 journal and their watchdog are there, when the first logical CPU has gone and when all have: by SIGKILL of the process, by SIGKILL of the \
-process and its watchdog, after which `smt restore` puts back, by Ctrl-C, and by an error; after each, what is online, \
+process and its watchdog, after which `smt restore` restores it, by Ctrl-C, and by an error; after each, what is online, \
 `smt/control`, cpusets of control groups of version 1, masks of tasks, affinities of interrupts and a logical CPU that an \
 administrator has taken offline are as before. A study with arms is ended in the \
 same way, in the arm that takes siblings offline. The others are small \

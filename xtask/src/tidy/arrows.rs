@@ -1,17 +1,16 @@
-//! Which crate may depend on which: the table "Crates" of ARCHITECTURE.md, which is the only copy. Tests may use
-//! what they like.
+//! Which crate may depend on which: the table "Crates" of ARCHITECTURE.md, the only copy. Tests are exempt.
 
 use super::Violation;
 use super::graph::{Graph, circles};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Where the table stands.
+/// The table's file.
 const TABLE: &str = "ARCHITECTURE.md";
 
 /// The heading above it.
 const HEADING: &str = "## Crates";
 
-/// Lines of a manifest, and what they depend on.
+/// Lines of a manifest, and their dependencies.
 type Arrows = Vec<(usize, String)>;
 
 /// A crate of the table.
@@ -39,13 +38,13 @@ impl Allowed {
     fn words(&self) -> String {
         match self {
             Self::All => "all".to_owned(),
-            Self::These(names) if names.is_empty() => "no crate of ours".to_owned(),
+            Self::These(names) if names.is_empty() => "no crate of the project".to_owned(),
             Self::These(names) => names.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
         }
     }
 }
 
-/// Where the table and the manifests differ, and circles; `texts` are paths with their contents.
+/// Differences of the table and the manifests, and circles; `texts` are paths with their contents.
 pub fn check(texts: &[(&str, &str)]) -> Vec<Violation> {
     let (rows, mut found) = rows(texts.iter().find(|(path, _)| *path == TABLE).map_or("", |(_, text)| text));
     let crates: BTreeMap<&str, (&str, Arrows)> = texts
@@ -81,7 +80,7 @@ fn differences(row: &Row, path: &str, arrows: &[(usize, String)]) -> Vec<Violati
         Violation::new(
             path,
             *line,
-            format!("{} may not depend on {to}; it may on: {may} ({TABLE})", row.name),
+            format!("{} may not depend on {to}; allowed are: {may} ({TABLE})", row.name),
         )
     });
     let names = match &row.allowed {
@@ -89,7 +88,7 @@ fn differences(row: &Row, path: &str, arrows: &[(usize, String)]) -> Vec<Violati
         Allowed::These(names) => names.clone(),
     };
     let unused = names.into_iter().filter(|name| arrows.iter().all(|(_, to)| to != name)).map(|name| {
-        let what = format!("{} does not depend on {name}: take the arrow out of the table", row.name);
+        let what = format!("{} does not depend on {name}: remove it from the table", row.name);
         Violation::new(TABLE, row.line, what)
     });
     forbidden.chain(unused).collect()
@@ -148,7 +147,7 @@ fn list(cell: &str) -> impl Iterator<Item = String> {
     cell.split(',').map(|name| name.trim().trim_matches('`').to_owned())
 }
 
-/// Our own crates under `[dependencies]` and `[build-dependencies]`, for all targets, with lines.
+/// The project's crates under `[dependencies]` and `[build-dependencies]`, for all targets, with lines.
 fn dependencies(manifest: &str) -> Arrows {
     let mut found = Vec::new();
     let mut inside = false;
@@ -212,14 +211,16 @@ mod tests {
         let all = found(&[("`a`", "–"), ("`b`", "–")], &[("a", &[]), ("b", &["a"])]);
         assert_eq!(
             all,
-            ["crates/b/Cargo.toml:2: b may not depend on a; it may on: no crate of ours (ARCHITECTURE.md)"]
+            [
+                "crates/b/Cargo.toml:2: b may not depend on a; allowed are: no crate of the project (ARCHITECTURE.md)"
+            ]
         );
     }
 
     #[test]
     fn an_arrow_that_no_manifest_has_is_found() {
         let all = found(&[("`a`", "–"), ("`b`, `c`", "a")], &[("a", &[]), ("b", &["a"]), ("c", &[])]);
-        assert_eq!(all, ["ARCHITECTURE.md:4: c does not depend on a: take the arrow out of the table"]);
+        assert_eq!(all, ["ARCHITECTURE.md:4: c does not depend on a: remove it from the table"]);
     }
 
     #[test]

@@ -1,18 +1,18 @@
-//! A variable is called what it is: not `own`, `of`, `told` or `work`, which stood for a treatment here and for a
+//! A variable is named after its contents: not `own`, `of`, `told` or `work`, which meant a treatment here and a
 //! ratio there.
 //!
 //! Source: The Rust Reference, chapters "Patterns", "Functions" and "Closure expressions". A name counts where `let`,
-//! `for`, a function or a closure binds it; arms of `match` are not looked at.
+//! `for`, a function or a closure binds it; arms of `match` are not checked.
 
 use super::Violation;
 use super::source::{SourceFile, in_word, line_of, words};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Names that say nothing of what they hold.
+/// Meaningless names.
 const NAMES: [&str; 4] = ["of", "own", "told", "work"];
 
-/// Crates that have such variables still, and how many: it may only fall.
+/// Crates that still have such variables, and how many: the number may only fall.
 const NAMES_LEFT: [(&str, usize); 1] = [("tpch", 6)];
 
 /// A variable with such a name: its file, line and name.
@@ -72,7 +72,7 @@ fn bindings<'a>(file: &SourceFile<'a>) -> Vec<Binding<'a>> {
     found
 }
 
-/// Whether the word at a place is a variable of one of the patterns, and no field, path or call.
+/// Whether the word at a place is a variable of one of the patterns, not a field, path or call.
 fn is_bound(code: &str, patterns: &[Range<usize>], at: usize, name: &str) -> bool {
     let (before, after) = (code[..at].trim_end(), code[at + name.len()..].trim_start());
     let is_other = before.ends_with(['.', '\'']) || before.ends_with("::");
@@ -83,12 +83,12 @@ fn is_bound(code: &str, patterns: &[Range<usize>], at: usize, name: &str) -> boo
         let count = |brace: char| code[pattern.start..at].matches(brace).count();
         after.starts_with(':') && count('{') > count('}')
     };
-    // Patterns of closures lie inside of those around them.
+    // Patterns of closures are inside of those around them.
     let innermost = patterns.iter().filter(holds).min_by_key(|pattern| pattern.len());
     !is_other && !is_path && innermost.is_some_and(|pattern| !is_field(pattern))
 }
 
-/// What stands between `let` and `=`, `for` and `in`, in brackets of a function, between bars of a closure.
+/// The text between `let` and `=`, `for` and `in`, in brackets of a function, between bars of a closure.
 fn patterns(code: &str) -> Vec<Range<usize>> {
     let lets = words(code, "let").map(|at| at + 3..end(code, at + 3, is_equals));
     let loops = words(code, "for").filter_map(|at| {
@@ -128,7 +128,7 @@ fn is_in(code: &str, at: usize) -> bool {
     is_whole && code[at..].strip_prefix("in").is_some_and(|rest| rest.starts_with(char::is_whitespace))
 }
 
-/// The bracket that opens a function's parameters, behind its name and generics; none of a type `fn(…)`.
+/// The bracket that opens a function's parameters, after its name and generics; none for a type `fn(…)`.
 fn parameters(code: &str, from: usize) -> Option<usize> {
     let rest = &code[from..];
     if rest.trim_start().starts_with('(') {
@@ -147,7 +147,7 @@ fn parameters(code: &str, from: usize) -> Option<usize> {
     None
 }
 
-/// Whether a bar opens a closure: nothing stands before it that it could join.
+/// Whether a bar opens a closure: nothing before it could be its left operand.
 fn is_closure(code: &str, at: usize) -> bool {
     let before = code[..at].trim_end();
     let is_start = before.ends_with(['(', '[', '{', ',', ';', '=', '&']) || before.ends_with("=>");

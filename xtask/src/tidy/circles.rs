@@ -1,8 +1,8 @@
-//! Files of a crate do not need each other in a circle: what two of them share lies below both.
+//! Files of a crate do not need each other in a circle: what two of them share is below both.
 //!
-//! An arrow goes from the file that names something to the file that defines it, whatever it is re-exported by. To
-//! declare modules and to re-export from them is no arrow. A type that is defined in `mod.rs` beside functions that
-//! call modules which use that type is the common fault: the type belongs into a file of its own.
+//! An arrow goes from the file that names something to the file that defines it, through any re-exports.
+//! Declaring modules and re-exporting from them is not an arrow. The common fault is a type in `mod.rs` beside
+//! functions that call modules which use that type: the type belongs into a separate file.
 
 use super::Violation;
 use super::graph::{Graph, circles};
@@ -48,7 +48,7 @@ fn words(circle: &BTreeSet<String>, arrows: &Arrows) -> String {
     format!("{} files in a circle:{}", circle.len(), lines.collect::<String>())
 }
 
-/// Who names what of whom; not of itself.
+/// The names that each file takes from others.
 fn arrows(modules: &Modules) -> Arrows {
     let mut arrows = Arrows::new();
     for (at, module) in &modules.0 {
@@ -65,7 +65,7 @@ fn arrows(modules: &Modules) -> Arrows {
 fn taken(modules: &Modules, at: &Place, module: &Module) -> Vec<(Place, String)> {
     let is_below = |place: &Place| place.starts_with(at);
     let by_use = module.uses.iter().filter_map(|one| match modules.resolve(at, &one.path)? {
-        // A parent that hands on what its children have.
+        // A parent that re-exports its children's items.
         Found::Module(place) | Found::Item(place) if one.is_public && is_below(&place) => None,
         Found::Item(place) => Some((place, one.name.clone())),
         Found::Module(place) => (one.name == "*").then(|| (place, one.name.clone())),

@@ -1,4 +1,4 @@
-//! Engines answer for themselves: nobody else's code has the name of one in a string.
+//! Only an engine's own code has its name in a string.
 //!
 //! An engine is a crate `engine-NAME`, a module of `engine::engines`, or a worker program in `workers/`; the
 //! names come from the tree, so that a new engine is covered from its first file on.
@@ -7,18 +7,18 @@ use super::Violation;
 use super::source::{SourceFile, line_of};
 use std::collections::BTreeSet;
 
-/// Names that are words of their own, or names of workloads too.
+/// Names that are also ordinary words or names of workloads.
 const PLAIN_WORDS: [&str; 2] = ["command", "simulated"];
 
-/// Where engines are named on purpose, beside files and folders of their own name.
+/// Places that name engines on purpose, beside files and folders of their own name.
 const NAMED: [(&str, &str); 7] = [
     ("crates/python/src/engine.rs", "the table of engines on Python packages"),
     ("crates/tpch/src/query.rs", "dialects of SQL, which are called after engines"),
     ("crates/reload/src/", "engines of its own, one folder each"),
-    ("crates/study/src/worklist.rs", "the chain that is meant where none is named"),
+    ("crates/study/src/worklist.rs", "the default chain"),
     ("crates/worklist/src/", "chains and their items, which are called after engines"),
     ("crates/fuzz/src/", "inputs"),
-    ("crates/runner/src/guard.rs", "servers of others, also of products that are an engine as a library"),
+    ("crates/runner/src/guard.rs", "other servers, including products that are an engine as a library"),
 ];
 
 /// The engines' names, from the paths of the tree.

@@ -2,13 +2,13 @@
 
 use super::Violation;
 
-/// Largest file that is tracked; larger data belongs into a release or is made by a program.
+/// Largest tracked file; larger data belongs into a release or is made by a program.
 pub const MAX_BYTES: usize = 1_000_000;
 
-/// Users that stand for anybody, in tests and examples.
+/// Placeholder users in tests and examples.
 const EXAMPLE_USERS: [&str; 2] = ["alice", "bob"];
 
-/// Objects to a large file.
+/// Refuses a large file.
 pub fn size(path: &str, bytes: usize) -> Vec<Violation> {
     if bytes <= MAX_BYTES {
         return Vec::new();
@@ -16,7 +16,7 @@ pub fn size(path: &str, bytes: usize) -> Vec<Violation> {
     vec![Violation::new(path, 0, format!("{bytes} bytes, more than {MAX_BYTES}"))]
 }
 
-/// Objects to absolute paths that exist on one person's machine only.
+/// Refuses absolute paths that exist only on one person's machine.
 pub fn machine_paths(path: &str, text: &str) -> Vec<Violation> {
     let mut found = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -27,14 +27,14 @@ pub fn machine_paths(path: &str, text: &str) -> Vec<Violation> {
     found
 }
 
-/// First absolute path below a folder of one machine in the line, as far as it gives it away.
+/// First absolute path below a folder of one machine in the line, as far as it identifies it.
 fn machine_path(line: &str) -> Option<String> {
     // Written without their slashes: this file is checked too.
     ["work", "root", "home"].iter().find_map(|folder| {
         let start = format!("/{folder}/");
         line.match_indices(&start).find_map(|(at, _)| {
             let before = line[..at].chars().next_back();
-            // `docs/home/page` and `example.org/work/` are no absolute paths.
+            // `docs/home/page` and `example.org/work/` are not absolute paths.
             let absolute = !before.is_some_and(|c| c.is_alphanumeric() || "._-~/})]".contains(c));
             let word = |c: &char| c.is_alphanumeric() || *c == '_';
             let name: String = line[at + start.len()..].chars().take_while(word).collect();

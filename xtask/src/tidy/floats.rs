@@ -10,7 +10,7 @@ use super::source::{SourceFile, is_place, line_of};
 const PLACES: [&str; 4] =
     ["crates/analysis/src/", "crates/document/src/", "crates/report/src/", "crates/threadwise/src/"];
 
-/// Where numbers become text, and why there.
+/// Places where numbers become text, with the reason.
 const ALLOWED: [(&str, &str); 3] = [
     ("crates/document/src/numbers.rs", "the module that all others use"),
     ("crates/report/src/csv.rs", "columns for programs, whose decimals are part of a contract"),
@@ -44,7 +44,7 @@ fn placeholders(text: &str) -> Vec<(usize, String)> {
     let mut from = 0;
     while let Some(at) = text[from..].find('{').map(|at| from + at) {
         let rest = &text[at + 1..];
-        // Two braces are written as one.
+        // Two braces are an escaped one.
         from = at + if rest.starts_with('{') { 2 } else { 1 };
         let end = rest.find(['{', '}', '"', '\n']);
         if let Some(end) = end.filter(|end| rest[*end..].starts_with('}')) {

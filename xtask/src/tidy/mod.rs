@@ -1,7 +1,7 @@
-//! `cargo xtask tidy`: rules that the compiler does not know. A rule is a pure function over text.
+//! `cargo xtask tidy`: rules beyond the compiler's. A rule is a pure function over text.
 //!
-//! Everything that git tracks or would track is looked at, so that a new file is seen before it is
-//! committed; without git, everything but the build folder.
+//! Checks everything that git tracks or would track, so that a new file is checked before it is
+//! committed; without git, everything except the build folder.
 
 mod arrows;
 mod bindings;
@@ -24,13 +24,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use violation::Violation;
 
-/// Reads the tree, applies all rules, prints what they say.
+/// Reads the tree, applies all rules, prints the violations.
 pub fn run() -> Result<(), String> {
     let paths = project_files()?;
     let names = Names::new(&paths);
     let mut tree = Vec::new();
     for path in paths {
-        let bytes = std::fs::read(&path).map_err(|cause| format!("{path} cannot be read: {cause}"))?;
+        let bytes = std::fs::read(&path).map_err(|cause| format!("cannot read {path}: {cause}"))?;
         tree.push((path, bytes));
     }
     let mut found: Vec<Violation> =
@@ -106,11 +106,11 @@ pub fn project_files() -> Result<Vec<String>, String> {
         Ok(list) => list.split('\0').map(str::to_owned).collect(),
         Err(_) => {
             let mut paths = Vec::new();
-            walk(Path::new(""), &mut paths).map_err(|cause| format!("the tree cannot be listed: {cause}"))?;
+            walk(Path::new(""), &mut paths).map_err(|cause| format!("cannot list the tree: {cause}"))?;
             paths
         }
     };
-    // Also drops what is still in git's index but no longer in the tree.
+    // Also drops files in git's index that are no longer in the tree.
     paths.retain(|path| !path.is_empty() && Path::new(path).is_file());
     paths.sort();
     Ok(paths)

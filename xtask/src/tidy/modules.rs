@@ -38,8 +38,8 @@ const SERDE: [&str; 19] = [
     "xtask/src/licences.rs",
 ];
 
-/// Folders of values that say by serde's derives how they are written; reading and writing is for others, so that
-/// `serde_json` is not for them.
+/// Folders of values whose form serde's derives define; other modules read and write them, so they may not use
+/// `serde_json`.
 const SERDE_DERIVES: [&str; 6] = [
     "crates/headroom/src/",
     "crates/machine/src/",
@@ -58,7 +58,7 @@ fn header(file: &SourceFile) -> Vec<Violation> {
     if file.text.starts_with("//! ") {
         return Vec::new();
     }
-    vec![Violation::new(file.path, 1, "the first line has to say what the module is for: '//! …'")]
+    vec![Violation::new(file.path, 1, "the first line must describe the module: '//! …'")]
 }
 
 /// Tests of the laboratory, and no others, are ignored: `cargo xtask lab PART` finds them by their module `lab_PART`.
@@ -90,7 +90,7 @@ fn laboratory(file: &SourceFile) -> Vec<Violation> {
     found
 }
 
-/// Code that is not there yet, and examples that are never built.
+/// Unfinished code, and examples that are never built.
 fn unfinished(file: &SourceFile) -> Vec<Violation> {
     let mut found = Vec::new();
     for name in ["todo", "unimplemented", "dbg"] {
@@ -124,7 +124,7 @@ fn serde_modules(file: &SourceFile) -> Vec<Violation> {
     restricted(file, &SERDE, at, "serde")
 }
 
-/// Entries of the lists that no file needs: they would let in what nobody looks at any more.
+/// Unused entries of the lists, which would permit unchecked uses.
 pub fn unneeded(files: &[SourceFile]) -> Vec<Violation> {
     let has = |file: &SourceFile, word: &str| words(&file.code, word).next().is_some();
     let mut found = Vec::new();
@@ -134,7 +134,7 @@ pub fn unneeded(files: &[SourceFile]) -> Vec<Violation> {
         };
         let unneeded = list.iter().filter(|module| !files.iter().any(|file| needs(file, module)));
         found.extend(unneeded.map(|module| {
-            let why = format!("has no {}: take it out of the list in xtask/src/tidy/modules.rs", what[0]);
+            let why = format!("has no {}: remove it from the list in xtask/src/tidy/modules.rs", what[0]);
             Violation::new(module, 0, why)
         }));
     }

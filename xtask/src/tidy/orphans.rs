@@ -1,10 +1,10 @@
-//! Every Rust file belongs to a module: one that no `mod` names is compiled by nobody, and its tests never run.
+//! Every Rust file belongs to a module: one that no `mod` names is not compiled, and its tests never run.
 
 use super::Violation;
 use super::source::{SourceFile, in_word, words};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Files that no root reaches. Modules that are declared inside of an inline module are looked for beside those of the
+/// Files that no root reaches. Modules that are declared inside of an inline module are searched beside those of the
 /// file itself.
 pub fn check(files: &[SourceFile<'_>]) -> Vec<Violation> {
     let by_path: BTreeMap<&str, &SourceFile<'_>> = files.iter().map(|file| (file.path, file)).collect();
@@ -18,7 +18,7 @@ pub fn check(files: &[SourceFile<'_>]) -> Vec<Violation> {
     }
     let orphans = by_path.keys().filter(|path| !reached.contains(**path));
     orphans
-        .map(|path| Violation::new(path, 0, "no module declares this file, so that nothing compiles it"))
+        .map(|path| Violation::new(path, 0, "no module declares this file, so it is not compiled"))
         .collect()
 }
 
@@ -27,7 +27,7 @@ fn is_root(path: &str) -> bool {
     let mut parts = path.rsplit('/');
     let (name, folder, above) = (parts.next(), parts.next(), parts.next());
     let is_target = |folder: Option<&str>| matches!(folder, Some("tests" | "benches" | "examples" | "bin"));
-    // Folders of a crate's targets lie beside `src`; modules of that name lie below it.
+    // Folders of a crate's targets are beside `src`; modules of that name are below it.
     let is_source = path.contains("/src/") && !path.contains("/src/bin/");
     match name {
         Some("lib.rs" | "main.rs") if folder == Some("src") => true,
@@ -37,7 +37,7 @@ fn is_root(path: &str) -> bool {
     }
 }
 
-/// Where the files may be that a file's `mod NAME;` stand for.
+/// Possible files of a file's `mod NAME;`.
 fn declared(file: &SourceFile<'_>) -> Vec<String> {
     let parent = file.path.rsplit_once('/').map_or("", |(parent, _)| parent);
     let is_mod = file.path.ends_with("/mod.rs");
@@ -52,7 +52,7 @@ fn declared(file: &SourceFile<'_>) -> Vec<String> {
     by_name.chain(by_path.map(|(path, _)| resolved(parent, path))).collect()
 }
 
-/// A path below a folder, with its `..` gone.
+/// A path below a folder, with its `..` resolved.
 fn resolved(parent: &str, path: &str) -> String {
     let mut parts: Vec<&str> = parent.split('/').collect();
     for part in path.split('/') {

@@ -1,8 +1,8 @@
-//! What a crate's modules define and name: items, `use` declarations and paths, read from shipped code without
+//! The items, `use` declarations and paths of a crate's modules, read from shipped code without
 //! types, and where a path leads.
 //!
 //! Source: The Rust Reference, chapters "Use declarations" and "Paths". Names that only a macro makes, and methods,
-//! are not seen.
+//! are not found.
 
 use super::source::{SourceFile, body, closing_brace, in_word, words};
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Place of a module below its crate: `crate::a::b` is `["a", "b"]`.
 pub type Place = Vec<String>;
 
-/// Re-exports of re-exports that are followed.
+/// Limit for following re-exports of re-exports.
 const MAX_STEPS: usize = 8;
 
-/// A module, inline ones too.
+/// A module, including inline ones.
 #[derive(Debug, Default)]
 pub struct Module {
     /// File that holds it.
@@ -22,20 +22,20 @@ pub struct Module {
     children: BTreeSet<String>,
     /// Other items.
     items: BTreeSet<String>,
-    /// What it brings in.
+    /// What it imports.
     pub uses: Vec<Use>,
     /// Paths of two names or more elsewhere in its code.
     pub paths: BTreeSet<Vec<String>>,
 }
 
-/// One name that a `use` declaration brings in.
+/// One name that a `use` declaration imports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Use {
     /// Names between the colons; without the `*` of a glob.
     pub path: Vec<String>,
-    /// What it is called here; `*` for a glob, `_` for none.
+    /// Its name here; `*` for a glob, `_` for none.
     pub name: String,
-    /// Whether it is handed on.
+    /// Whether it is re-exported.
     pub is_public: bool,
 }
 
@@ -59,7 +59,7 @@ impl Modules {
         for (path, file) in files {
             add(&mut all, &file.shipped, place(path), file.path);
         }
-        // What only tests declare is no part of the crate.
+        // What only tests declare is not part of the crate.
         let is_declared = |place: &Place| {
             (0..place.len()).all(|at| {
                 all.get(&place[..at]).is_some_and(|parent: &Module| parent.children.contains(&place[at]))
@@ -70,7 +70,7 @@ impl Modules {
         Self(all)
     }
 
-    /// Where a path that is written in module `at` leads; nothing outside of the crate.
+    /// Where a path in module `at` leads; `None` outside of the crate.
     pub fn resolve(&self, at: &[String], path: &[String]) -> Option<Found> {
         self.resolve_within(at, path, MAX_STEPS)
     }
@@ -94,7 +94,7 @@ impl Modules {
             match self.lookup(&at, name, others.is_empty(), steps) {
                 Some(Found::Module(place)) => at = place,
                 Some(item) => return Some(item),
-                // A name that cannot be seen, such as a macro's.
+                // An unknown name, such as a macro's.
                 None => return is_here.then_some(Found::Item(at)),
             }
             (rest, is_here) = (others, true);
@@ -160,7 +160,7 @@ fn add(all: &mut BTreeMap<Place, Module>, code: &str, place: Place, file: &str) 
     let mut without_uses = rest.clone().into_bytes();
     for at in words(&rest, "use") {
         let Some(end) = rest[at..].find(';').map(|end| at + end) else { continue };
-        // `impl Trait + use<'a>` is no declaration.
+        // `impl Trait + use<'a>` is not a declaration.
         if rest[at + 3..end].trim_start().starts_with('<') {
             continue;
         }

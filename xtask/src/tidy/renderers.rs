@@ -1,4 +1,4 @@
-//! The terminal and the page show documents: they know neither a kind of workload nor an engine. JSON and CSV are
+//! The terminal and the page show documents: they know neither kinds of workloads nor engines. JSON and CSV are
 //! the contract for programs, and name both.
 
 use super::Violation;
@@ -9,16 +9,16 @@ use std::collections::BTreeSet;
 const RENDERERS: [&str; 3] =
     ["crates/report/src/terminal.rs", "crates/report/src/terminal/", "crates/report/src/html/"];
 
-/// What the kinds lie in.
+/// The folder of the kinds.
 const KINDS: &str = "crates/analysis/src/kinds/";
 
 /// Modules and workloads that belong to kinds, beside the kinds' names.
 const OF_KINDS: [&str; 4] = ["activity", "commands", MODULE, "tpch"];
 
-/// The module of all kinds; by this name machines have kinds of cores, so that only paths count.
+/// The module of all kinds; machines also have "kinds" of cores, so only paths count.
 const MODULE: &str = "kinds";
 
-/// A kind whose name is a word of reports, too: it is looked for in code, not in texts.
+/// A kind whose name is also a word in reports: it is searched in code, not in texts.
 const PLAIN_WORD: &str = "command";
 
 /// Names of the kinds, from the paths of the tree, and of what belongs to them.

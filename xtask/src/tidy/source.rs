@@ -1,4 +1,4 @@
-//! Rust text with everything that is not code blanked out: a lexer for comments and literals only.
+//! Rust text with everything but code blanked out: a lexer for comments and literals only.
 //!
 //! Source: The Rust Reference, chapters "Comments" and "Tokens".
 
@@ -22,7 +22,7 @@ impl<'a> SourceFile<'a> {
         Self { path, text, code, shipped }
     }
 
-    /// What is written, without comments and without items of tests; empty for a file of tests.
+    /// The text without comments and without items of tests; empty for a file of tests.
     pub fn shipped_strings(&self) -> String {
         if is_test_file(self.path) {
             return String::new();
@@ -38,13 +38,13 @@ impl<'a> SourceFile<'a> {
         String::from_utf8(prose).unwrap_or_default()
     }
 
-    /// What is written, without comments.
+    /// The text without comments.
     pub fn without_comments(&self) -> String {
         blanked(self.text, &|start| start.first() == Some(&b'/'))
     }
 }
 
-/// Whether a path is a place of a list: the file itself, or in the folder, which ends in a slash.
+/// Whether a path matches an entry of a list: the file itself, or in the folder, which ends in a slash.
 pub fn is_place(path: &str, place: &str) -> bool {
     path == place || (place.ends_with('/') && path.starts_with(place))
 }
@@ -126,7 +126,7 @@ fn code_only(text: &str) -> String {
     blanked(text, &|_| true)
 }
 
-/// The text with those comments and literals blanked whose first bytes are so.
+/// The text with those comments and literals blanked that have such first bytes.
 fn blanked(text: &str, is_so: &dyn Fn(&[u8]) -> bool) -> String {
     let bytes = text.as_bytes();
     let mut out = bytes.to_vec();
@@ -143,7 +143,7 @@ fn blanked(text: &str, is_so: &dyn Fn(&[u8]) -> bool) -> String {
             None => at + 1,
         };
     }
-    // Blanks start and end between characters, so this is UTF-8 still.
+    // Blanks start and end between characters, so this is still UTF-8.
     String::from_utf8_lossy(&out).into_owned()
 }
 

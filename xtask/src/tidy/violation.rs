@@ -1,6 +1,6 @@
-//! What rules say.
+//! Violations of rules.
 
-/// Something that a rule objects to.
+/// A violation of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
     /// File, relative to the workspace.
@@ -19,7 +19,7 @@ impl Violation {
         Self { path: path.to_owned(), line, what: what.into(), warning: false }
     }
 
-    /// Something that is allowed still.
+    /// Something that is still allowed.
     pub fn warning(path: &str, line: usize, what: impl Into<String>) -> Self {
         Self { warning: true, ..Self::new(path, line, what) }
     }

@@ -1,12 +1,12 @@
-//! Words and forms that the project's English does without, in comments, messages and documents.
+//! Words and forms that the project's English avoids, in comments, messages and documents.
 //!
-//! The list grows whenever a form has been replaced everywhere (CONTRIBUTING.md, "English"). Code is not looked at, nor
+//! The list grows when a form has been replaced everywhere (CONTRIBUTING.md, "English"). Code is not checked, nor
 //! what belongs to the past (`CHANGELOG.md`, `evidence/`).
 
 use super::Violation;
 use super::source::SourceFile;
 
-/// A form, and what stands for it. `*` at its end takes the rest of the word.
+/// A form, and its replacement. A `*` at its end matches the rest of the word.
 const FORMS: [(&str, &str); 1] = [("somebody", "name what acts: another process, a user")];
 
 /// Such forms in a file of Rust, of a document or of data.

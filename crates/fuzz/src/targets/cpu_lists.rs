@@ -48,7 +48,7 @@ impl Target for CpuLists {
         let (list, ordered, mask) =
             (CpuSet::parse_list(text), CpuSet::parse_ordered(text), CpuSet::parse_mask(text));
         hold(list.is_ok() == ordered.is_ok(), || {
-            "one reading of a list takes what the other refuses".to_owned()
+            "one reading of a list accepts what the other refuses".to_owned()
         })?;
         for error in [list.as_ref().err(), mask.as_ref().err()].into_iter().flatten() {
             hold(!error.why.is_empty(), || "an error without a reason".to_owned())?;

@@ -1,5 +1,5 @@
-//! Fleets: fleet.toml and plan.json up to the files and commands of an engine, and what comes back from machines:
-//! records, journals and lists of what runs.
+//! Fleets: fleet.toml and plan.json up to the files and commands of an engine, and what machines return:
+//! records, journals and lists of running cells.
 
 use super::{Target, hold, space};
 use crate::random::Random;
@@ -35,7 +35,7 @@ const FLEETS: [&str; 3] = [
      machines = 2\nselector = { \"node.kubernetes.io/instance-type\" = \"m7i.2xlarge\" }\n",
 ];
 
-/// What is shown has no character that deceives. (Errors may: they are escaped where they are printed.)
+/// A shown text has no deceptive character. (Errors may: they are escaped where they are printed.)
 fn is_plain(what: &str, text: &str) -> Result<(), String> {
     hold(!text.chars().any(is_deceptive), || format!("{what} that deceives: {text:?}"))
 }
@@ -70,21 +70,21 @@ fn is_inside(file: &GeneratedFile) -> bool {
     !file.path.is_empty() && !is_result && parts.all(|part| matches!(part, Component::Normal(_)))
 }
 
-/// A plan comes back from its text, and its engine refuses it before anything is made or makes all of it.
+/// A plan is read back from its text, and its engine refuses it before anything is made or makes all of it.
 fn judge_plan(plan: &Plan) -> Result<(), String> {
     let text = plan.text().map_err(|error| error.to_string())?;
     let (again, _) = Plan::parse(&text, Path::new("plan.json"))
-        .map_err(|error| format!("a plan does not come back: {error}"))?;
-    hold(again == *plan, || "a plan comes back as another one".to_owned())?;
+        .map_err(|error| format!("a plan is not read back: {error}"))?;
+    hold(again == *plan, || "a plan is read back as another one".to_owned())?;
     let Some(engine) = engines::find(&plan.engine) else { return Ok(()) };
     let place = Place::new(Path::new("/srv/a fleet")).map_err(|error| error.to_string())?;
     if engine.check(plan, &place).is_err() {
         return Ok(());
     }
-    let made = |error: threadwise_fleet::FleetError| format!("checked, and not made: {error}");
+    let made = |error: threadwise_fleet::FleetError| format!("checked but not made: {error}");
     let mut files = engine.files(plan, &place).map_err(made)?;
     for batch in engine.batches(plan, &place, &plan.order, 1).map_err(made)? {
-        hold(!batch.cells.is_empty(), || format!("a batch of nothing: {}", batch.label))?;
+        hold(!batch.cells.is_empty(), || format!("an empty batch: {}", batch.label))?;
         is_plain("a command", &batch.start.shown())?;
         files.extend(batch.files);
     }
@@ -128,7 +128,7 @@ struct Returns {
     hash: String,
 }
 
-/// The target of what comes back.
+/// The target of returned files.
 pub fn returned() -> Result<Box<dyn Target>, String> {
     Ok(Box::new(Returns { space: space()?, plans: plans()?, hash: sha256(b"plan") }))
 }
@@ -180,14 +180,14 @@ fn cluster() -> Value {
 }
 
 impl Returns {
-    /// What runs, and what a reader is shown of it.
+    /// The running cells, and the reader's view of them.
     fn running(&self, engine: &dyn FleetEngine, printed: &str) -> Result<bool, String> {
         let Some(plan) = self.plans.iter().find(|plan| plan.engine == engine.name()) else {
             return Err("no plan of this engine".to_owned());
         };
         let Ok(seen) = engine.read_running(plan, printed) else { return Ok(false) };
         let unplanned = seen.iter().find(|seen| !plan.order.contains(&seen.cell));
-        unplanned.map_or(Ok(()), |seen| Err(format!("a cell that is not planned: {}", seen.cell)))?;
+        unplanned.map_or(Ok(()), |seen| Err(format!("an unplanned cell: {}", seen.cell)))?;
         let states = seen.iter().map(|seen| (seen.cell.clone(), State::Seen(seen.clone()))).collect();
         let text = Standing { states, unknown: None }.json(plan);
         let lines = text.replace('\n', "");

@@ -1,9 +1,9 @@
-//! The journal of masks (`process::journal`): read to restore, read to add to it, and looked for in a state
+//! The journal of masks (`process::journal`): read to restore, read to extend, and found in a state
 //! folder under any name.
 //!
-//! Every line names a start of the machine that never was, so that no thread can be meant by any mutant. A
-//! name may say this start, since otherwise nobody would look into the file; its process has a number
-//! that no process gets (`proc_sys_kernel(5)`: `pid_max` is 2^22 at the most).
+//! Every line names a boot that never was, so that no mutant can mean a thread. A
+//! name may have this boot, since otherwise the file would not be read; its process has a number
+//! that no process gets (`proc_sys_kernel(5)`: `pid_max` is 2^22 at most).
 
 use super::{Target, hold, space};
 use crate::mutate;
@@ -16,12 +16,12 @@ use std::time::Duration;
 use tempfile::TempDir;
 use threadwise_process::journal::{self, Journal, close, left, put_left_back, restore};
 
-/// In a name: this start of the machine and this PID namespace, which differ from machine to machine.
+/// In a name: this boot and this PID namespace, which differ from machine to machine.
 const HERE: &str = "@HERE@";
 
 struct Journals {
     space: TempDir,
-    /// What [`HERE`] stands for.
+    /// The value of [`HERE`].
     here: String,
 }
 
@@ -30,11 +30,11 @@ pub fn make() -> Result<Box<dyn Target>, String> {
     let space = space()?;
     let path = journal::new_path()?;
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    // A part that the kernel does not say is `-`, which a mutant may name too.
+    // A part that the kernel does not show is `-`, which a mutant may have too.
     let [_, boot, pid_namespace, ..] = name.split('.').collect::<Vec<_>>()[..] else {
         return Err(format!("{name} names no owner"));
     };
-    hold(boot.len() == 36, || format!("'{boot}' is no name of this start of the machine"))?;
+    hold(boot.len() == 36, || format!("'{boot}' is not an id of this boot"))?;
     let here = format!("{boot}.{pid_namespace}");
     fs::DirBuilder::new()
         .mode(0o700)
@@ -57,7 +57,7 @@ fn line(random: &mut Random) -> String {
     }
 }
 
-/// A file's name, mostly one in which a killed study of here left its journal.
+/// A file's name, usually one under which a killed study of this boot left its journal.
 fn name(random: &mut Random) -> String {
     let here = if random.percent(75) { HERE } else { "0-fuzz-0.4026531836" };
     let name = format!("masks.{here}.{}.{}.00c0ffee00c0ffee", (1 << 22) + 1, random.below(1 << 20));
@@ -70,37 +70,36 @@ fn name(random: &mut Random) -> String {
     String::from_utf8_lossy(&bytes).chars().take(60).collect()
 }
 
-/// Writes a new file that the journal believes.
+/// Writes a new file that the journal trusts.
 fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let _ = fs::remove_file(path);
     fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?.write_all(bytes)
 }
 
 impl Journals {
-    /// As the study whose journal it is, and as a worker that adds to it.
+    /// As the journal's own study, and as a worker that extends it.
     fn judge_own(&self, input: &[u8]) -> Result<bool, String> {
         let path = self.space.path().join("journal");
         put(&path, input).map_err(|error| error.to_string())?;
-        let restored =
-            restore(&path).map_err(|error| format!("a journal that is believed is refused: {error}"))?;
+        let restored = restore(&path).map_err(|error| format!("a trusted journal is refused: {error}"))?;
         hold(restored.put_back == 0, || format!("{} threads were given a mask", restored.put_back))?;
         restored.failed.iter().try_for_each(|why| is_one_line(why))?;
         let (pid, whole) =
             (std::process::id(), input.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1));
         let journal = Journal::open(&path).map_err(|error| error.to_string())?;
         let added =
-            journal.record_all(&[(pid, pid)]).map_err(|error| format!("it cannot be added to: {error}"))?;
+            journal.record_all(&[(pid, pid)]).map_err(|error| format!("it cannot be extended: {error}"))?;
         hold(added == [(pid, pid)], || "a thread that lives was taken for one that has ended".to_owned())?;
         let after = fs::read(&path).map_err(|error| error.to_string())?;
-        hold(after.starts_with(&input[..whole]), || "a whole line was lost".to_owned())?;
-        hold(after.ends_with(b"\n") && after.len() > whole, || "no whole line was added".to_owned())?;
+        hold(after.starts_with(&input[..whole]), || "a complete line was lost".to_owned())?;
+        hold(after.ends_with(b"\n") && after.len() > whole, || "no complete line was added".to_owned())?;
         let added = String::from_utf8_lossy(&after[whole..]).into_owned();
         hold(added.starts_with("owner "), || format!("its writer is not named: {added:?}"))?;
         let known = |word: &[u8]| input.windows(word.len()).any(|found| found == word);
         Ok(restored.gone > 0 || known(b"server ") || known(b"owner "))
     }
 
-    /// As the next command, which looks through the state folder.
+    /// As the next command, which searches the state folder.
     fn judge_left(&self, name: &str, input: &[u8]) -> Result<(), String> {
         let folder = self.space.path().join("state");
         let is_name = !name.is_empty() && !matches!(name, "." | "..") && !name.contains(['/', '\0']);
@@ -112,7 +111,7 @@ impl Journals {
         let is_same = || fs::read(&path).is_ok_and(|after| after == input);
         let found = left(&folder).map_err(|error| format!("the folder is refused: {error}"))?;
         hold(found.is_empty(), || format!("{found} are taken for bound"))?;
-        hold(is_same(), || "looking changed the journal".to_owned())?;
+        hold(is_same(), || "reading changed the journal".to_owned())?;
         let done = put_left_back(&folder).map_err(|error| format!("the folder is refused: {error}"))?;
         hold(done.bound.is_empty(), || format!("{} were given a mask", done.bound))?;
         done.failed.iter().try_for_each(|why| is_one_line(why))?;
@@ -121,7 +120,7 @@ impl Journals {
         })?;
         let is_foreign = !name.starts_with(&format!("masks.{}.", self.here));
         hold(is_same() || !is_foreign, || format!("{name} of another machine is gone"))?;
-        // What was not put back is there for the study that made it.
+        // What was not restored remains for its study.
         close(&path, Duration::ZERO).map_err(|error| format!("it is not closed: {error}"))?;
         let _ = fs::remove_file(&path);
         Ok(())

@@ -1,9 +1,9 @@
-//! The machines that targets share: the small ones that the tests of `machine` write as trees.
+//! The targets' machines: the small ones that the tests of `machine` write as trees.
 
 use std::path::Path;
 use threadwise_machine::Topology;
 
-// One description of these machines for tests and fuzzing.
+// Shared machines for tests and fuzzing.
 #[allow(missing_docs)]
 #[path = "../../../machine/tests/it/fixtures/mod.rs"]
 mod fixtures;
@@ -16,7 +16,7 @@ pub fn all() -> Vec<Machine> {
     fixtures::all()
 }
 
-/// Topologies of some that differ most.
+/// Topologies of the most different ones.
 ///
 /// # Errors
 /// One of them cannot be read.

@@ -119,7 +119,7 @@ fn replies() -> Result<Vec<Reply>, String> {
     ])
 }
 
-/// What the runner makes of a reply.
+/// The runner's reading of a reply.
 fn used(reply: Reply) -> Result<(), String> {
     match reply {
         Reply::Slice { sessions, .. } => {
@@ -127,15 +127,15 @@ fn used(reply: Reply) -> Result<(), String> {
                 let Ok(slice) = SessionSlice::try_from(session) else { continue };
                 let sent = WireSessionSlice::from(slice.clone());
                 let again = SessionSlice::try_from(sent)
-                    .map_err(|error| format!("refused when it is sent on: {error}"))?;
-                hold(again == slice, || "a session's slice is another one when it is sent on".to_owned())?;
+                    .map_err(|error| format!("refused when it is forwarded: {error}"))?;
+                hold(again == slice, || "a session's slice changes when it is forwarded".to_owned())?;
             }
         }
         Reply::Ready { placed, .. } => {
             for placed in placed.into_iter().filter_map(|wire| Placed::try_from(wire).ok()) {
                 let again = Placed::try_from(WirePlaced::from(placed.clone()));
                 hold(again.as_ref() == Ok(&placed), || {
-                    format!("{placed:?} is {again:?} when it is sent on")
+                    format!("{placed:?} is {again:?} when it is forwarded")
                 })?;
                 hold(!placed.name.contains(is_deceptive), || {
                     format!("a thread's name deceives: {:?}", placed.name)
@@ -146,10 +146,10 @@ fn used(reply: Reply) -> Result<(), String> {
             if let Some(cpus) = cpus.and_then(|wire| ServerCpus::try_from(wire).ok()) {
                 let said = cpus.who.iter().chain(&cpus.why_not);
                 hold(said.into_iter().all(|text| !text.contains(is_deceptive)), || {
-                    format!("what is said of logical CPUs deceives: {cpus:?}")
+                    format!("a text about logical CPUs deceives: {cpus:?}")
                 })?;
                 let again = ServerCpus::try_from(WireServerCpus::from(cpus.clone()));
-                hold(again.as_ref() == Ok(&cpus), || format!("{cpus:?} is {again:?} when it is sent on"))?;
+                hold(again.as_ref() == Ok(&cpus), || format!("{cpus:?} is {again:?} when it is forwarded"))?;
             }
             for point in points.into_iter().map(Point::from) {
                 hold(!point.says.contains(is_deceptive) && !point.name.contains(is_deceptive), || {
@@ -167,7 +167,7 @@ fn same<M: Serialize + DeserializeOwned + PartialEq + Debug>(message: &M) -> Res
     let line =
         protocol::encode(message).map_err(|error| format!("what was read cannot be written: {error}"))?;
     let again: M = protocol::decode(&line).map_err(|error| format!("it refuses what it wrote: {error}"))?;
-    hold(again == *message, || format!("{message:?} is another message when it is sent on"))
+    hold(again == *message, || format!("{message:?} changes when it is forwarded"))
 }
 
 impl Target for Messages {
@@ -198,7 +198,7 @@ impl Target for Messages {
                 // The runner shows it so (`runner::worker_process`).
                 Err(error) => {
                     let shown = one_line(&error.to_string(), 500);
-                    hold(!shown.is_empty(), || "an error without a word".to_owned())?;
+                    hold(!shown.is_empty(), || "an empty error".to_owned())?;
                     hold(!shown.contains(is_deceptive), || format!("an error deceives: {shown:?}"))?;
                 }
             }

@@ -1,4 +1,4 @@
-//! What is fuzzed: for each target how inputs are made, and what the program has to hold with any of them.
+//! The fuzzing targets: how each makes inputs, and what the program must satisfy with any of them.
 
 mod cpu_lists;
 mod fleets;
@@ -26,7 +26,7 @@ pub struct Kind {
     pub name: &'static str,
     /// What it reads.
     pub about: &'static str,
-    /// Gets it ready.
+    /// Prepares it.
     pub make: fn() -> Result<Box<dyn Target>, String>,
 }
 
@@ -41,10 +41,10 @@ pub const TARGETS: [Kind; 17] = [
     Kind { name: "sysfs", about: "topology, drawings and placements of a sysfs tree", make: trees::sysfs },
     Kind { name: "proc", about: "doctor and samplers on a tree of /proc and /sys", make: trees::proc },
     Kind { name: "worker-message", about: "lines of the worker protocol", make: messages::make },
-    Kind { name: "mask-journal", about: "the journal of masks that were changed", make: journal::make },
+    Kind { name: "mask-journal", about: "the journal of changed masks", make: journal::make },
     Kind {
         name: "smt-journal",
-        about: "the journal of SMT, logical CPUs and clocks that were switched",
+        about: "the journal of switched SMT, logical CPUs and clocks",
         make: smt_journal::make,
     },
     Kind { name: "reload-state", about: "state and marker of a killed reload", make: reload::state },
@@ -61,7 +61,7 @@ pub const TARGETS: [Kind; 17] = [
         about: "a file of SQL statements, as each engine quotes",
         make: transactions::make,
     },
-    Kind { name: "tool-output", about: "what known tools print", make: tool_output::make },
+    Kind { name: "tool-output", about: "output of known tools", make: tool_output::make },
     Kind { name: "fleet", about: "fleet.toml and plan.json, up to an engine's files", make: fleets::plan },
     Kind { name: "fleet-cell", about: "records, journals and queues of a fleet", make: fleets::returned },
     Kind { name: "plan", about: "PostgreSQL's EXPLAIN", make: plans::make },

@@ -20,7 +20,7 @@ pub fn make() -> Result<Box<dyn Target>, String> {
     Ok(Box::new(Placements { machines: drawn.collect() }))
 }
 
-/// Texts that stand where a placement may, beside the names of [`placement::NAMES`].
+/// Texts in place of a placement, beside the names of [`placement::NAMES`].
 const OTHERS: [&str; 13] = [
     "near",
     "far",
@@ -63,7 +63,7 @@ fn valid(random: &mut Random) -> String {
     }
 }
 
-/// What has to be so of a placement that could be had.
+/// Properties of a possible placement.
 fn resolved(
     placement: &Placement,
     topology: &Topology,
@@ -77,14 +77,14 @@ fn resolved(
     })?;
     let found = match first {
         Ok(found) => found,
-        Err(error) => return hold(!error.to_string().is_empty(), || "an error without a word".to_owned()),
+        Err(error) => return hold(!error.to_string().is_empty(), || "an empty error".to_owned()),
     };
     let set = found.set();
     hold(set.is_subset(&topology.allowed()), || format!("{set} is not all allowed"))?;
     hold(set.len() == found.cpus.len(), || format!("{:?} has a logical CPU twice", found.cpus))?;
     hold(found.sessions.len() == sessions as usize, || format!("{} seats", found.sessions.len()))?;
     let seated = found.sessions.iter().all(|seat| !seat.is_empty() && seat.is_subset(&set));
-    hold(seated, || "a session without a place".to_owned())
+    hold(seated, || "a session without a logical CPU".to_owned())
 }
 
 impl Target for Placements {
@@ -102,7 +102,7 @@ impl Target for Placements {
         let (placement, service, policy) =
             (text.parse::<Placement>(), text.parse::<Service>(), text.parse::<Memory>());
         let past = placement.is_ok() || service.is_ok() || policy.is_ok();
-        let all: Placement = "all".parse().map_err(|_| "'all' is no placement".to_owned())?;
+        let all: Placement = "all".parse().map_err(|_| "'all' is not a placement".to_owned())?;
         for (topology, draw) in &self.machines {
             if let Ok(placement) = &placement {
                 for (sessions, pin) in [(1, Pin::Each), (5, Pin::Each), (3, Pin::Set)] {

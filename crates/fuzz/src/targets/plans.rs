@@ -1,4 +1,4 @@
-//! Plans as PostgreSQL's EXPLAIN tells them (`FORMAT JSON`).
+//! Plans from PostgreSQL's EXPLAIN (`FORMAT JSON`).
 
 use super::{Target, hold};
 use crate::random::Random;

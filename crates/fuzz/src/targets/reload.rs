@@ -1,4 +1,4 @@
-//! What a killed reload left, and what a reload is given: state, marker, headers of databases, lists.
+//! Leftovers of a killed reload, and input of a reload: state, marker, headers of databases, lists.
 
 use super::{Target, hold, space};
 use crate::mutate;
@@ -14,7 +14,7 @@ use threadwise_reload::driver::Settings;
 use threadwise_reload::recover::{Recovered, recover};
 use threadwise_reload::{list, run};
 
-/// What parts an input's marker from its state.
+/// Separates an input's marker from its state.
 const PART: &[u8] = b"\n%%\n";
 const MARKER: &str =
     "threadwise reload work folder: see `threadwise reload --recover`\npid 4194999\nstart 77\n";
@@ -25,7 +25,7 @@ struct States {
     new: Vec<u8>,
 }
 
-/// Nobody is waited for, and no program of an engine is found.
+/// Does not wait, and finds no program of an engine.
 fn settings() -> Settings {
     let engine = BTreeMap::from([("bin".to_owned(), "/proc/nonexistent".to_owned())]);
     Settings { wait: Duration::ZERO, engine, ..Settings::default() }
@@ -54,7 +54,7 @@ pub fn state() -> Result<Box<dyn Target>, String> {
     Ok(Box::new(States { space, old, new }))
 }
 
-/// A state as a reload writes it; `@OLD@`, `@NEW@`, `@SIZE@` and `@TIME@` stand for what the files have then.
+/// A state as a reload writes it; `@OLD@`, `@NEW@`, `@SIZE@` and `@TIME@` are replaced by the files' values.
 fn valid_state(random: &mut Random) -> String {
     let engine = if random.percent(90) { "sqlite" } else { "firebird" };
     let originals = random.pick(&["keep", "remove"]);
@@ -67,7 +67,7 @@ fn valid_state(random: &mut Random) -> String {
     format!("{head}phase ready\noriginals {originals}\noriginal @OLD@\nnew @NEW@\n{expected}{notes}end\n")
 }
 
-/// Where the two files are: before the swap, after it, both at once, or the original gone from its name.
+/// Places of the two files: before the swap, after it, both at once, or the original's name missing.
 #[derive(Clone, Copy)]
 enum Scene {
     Before,
@@ -76,7 +76,7 @@ enum Scene {
 }
 
 impl States {
-    /// Writes the scene and gives the inodes as the state has them, size and time of the new file.
+    /// Makes the scene and returns the inodes as in the state, size and time of the new file.
     fn set(&self, scene: Scene) -> std::io::Result<[String; 4]> {
         let at = |name: &str| self.space.path().join(name);
         for name in ["db", "db.before-reload", "db-wal", "db-shm", "db-journal"] {
@@ -103,13 +103,13 @@ impl States {
     }
 
     fn is_whole(&self, name: &str, wanted: &[u8]) -> bool {
-        // A seal may be taken off, which changes the header alone.
+        // A seal may be removed, which changes only the header.
         let read = fs::read(self.space.path().join(name));
         read.is_ok_and(|bytes| bytes.len() == wanted.len() && bytes[100..] == wanted[100..])
     }
 }
 
-/// The text with what the files have in the place of its words, in one pass: a mutant may have thousands.
+/// The text with the files' values for its placeholders, in one pass: a mutant may have thousands.
 fn replaced(text: &[u8], said: &[String; 4]) -> Vec<u8> {
     const WORDS: [&[u8]; 4] = [b"@OLD@", b"@NEW@", b"@SIZE@", b"@TIME@"];
     let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text);
@@ -156,14 +156,14 @@ impl Target for States {
             fs::write(folder.join("marker"), replaced(marker, &said))?;
             fs::write(folder.join("state"), replaced(state, &said))
         });
-        set.map_err(|error| format!("the scene cannot be set: {error}"))?;
+        set.map_err(|error| format!("cannot make the scene: {error}"))?;
         let found = recover(&self.space.path().join("db"), &settings());
         let (old, new) = (self.is_whole("db", &self.old), self.is_whole("db", &self.new));
         let kept = self.is_whole("db.before-reload", &self.old);
         match scene {
             Scene::Before => hold(old, || format!("the original is gone: {found:?}"))?,
             Scene::After => {
-                hold(new || old, || format!("the name leads to neither file: {found:?}"))?;
+                hold(new || old, || format!("the name is neither file: {found:?}"))?;
                 hold(kept || old || matches!(found, Ok(Recovered::Finished)), || {
                     format!("the original is lost: {found:?}")
                 })?;
@@ -189,8 +189,8 @@ pub fn header() -> Result<Box<dyn Target>, String> {
     Ok(Box::new(Headers { space, sqlite, firebird: firebird() }))
 }
 
-/// The pages of a database of Firebird that are looked at (`src/jrd/ods.h`): the header, and a pointer page
-/// of the table RDB$FILES. Nothing else is in it.
+/// The pages of a Firebird database that are read (`src/jrd/ods.h`): the header, and a pointer page
+/// of the table RDB$FILES, and nothing else.
 fn firebird() -> Vec<u8> {
     const PAGE: usize = 4096;
     let mut bytes = vec![0; 4 * PAGE];
@@ -248,9 +248,9 @@ impl Target for Headers {
         let driver = threadwise_reload::driver(engine, &settings()).ok_or("no such driver")?;
         let looked = run::look(&path, driver.as_ref(), &settings());
         let after = fs::read(&path).map_err(|error| error.to_string())?;
-        hold(after == bytes, || format!("looking changed the file: {looked:?}"))?;
+        hold(after == bytes, || format!("the check changed the file: {looked:?}"))?;
         let left = fs::read_dir(self.space.path()).map_err(|error| error.to_string())?.count();
-        hold(left == 1, || format!("looking left {left} files: {looked:?}"))?;
+        hold(left == 1, || format!("the check left {left} files: {looked:?}"))?;
         let refused = looked.err().map(|error| error.to_string()).unwrap_or_default();
         hold(!refused.contains('\n'), || format!("an error of two lines: {refused:?}"))?;
         Ok(!refused.contains("not a database"))

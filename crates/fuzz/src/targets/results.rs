@@ -1,7 +1,7 @@
 //! Result files, read through the whole path of `report`: store, analysis, terminal, HTML, JSON, CSV.
 //!
-//! The corpus has a file for each study that comes with the program, filled with made-up runs of its plan.
-//! Mutants change values of rows by SQL, past the checks of the schema, and bytes of pages.
+//! The corpus has a file for each built-in study, filled with made-up runs of its plan.
+//! Mutants change values of rows by SQL, bypassing the checks of the schema, and bytes of pages.
 
 use super::{Target, hold, machines, space};
 use crate::random::Random;
@@ -29,7 +29,7 @@ type Column = (String, String);
 
 struct Results {
     space: TempDir,
-    /// Whole files, and the columns that have rows.
+    /// Complete files, and the columns that have rows.
     files: Vec<(Vec<u8>, Vec<Column>)>,
 }
 
@@ -62,7 +62,7 @@ fn columns(path: &Path) -> rusqlite::Result<Vec<(String, String)>> {
     Ok(all.into_iter().filter(|(table, _)| has_rows(table)).collect())
 }
 
-/// Another value in the place of one.
+/// Another value to replace one.
 fn changed(random: &mut Random, value: Value) -> Value {
     const ENDS: [i64; 12] =
         [0, 1, -1, 2, 255, 1 << 16, 1 << 31, (1 << 32) - 1, 1 << 53, i64::MAX, i64::MIN, 3_600_000_000_000];
@@ -103,7 +103,7 @@ fn changed_text(random: &mut Random, text: String, times: usize) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Changes a value, takes one from another row, or removes rows. What the types of the columns or a unique
+/// Changes a value, copies one from another row, or removes rows. Values that the columns' types or a unique
 /// index refuse cannot be in a file.
 fn change_rows(
     random: &mut Random,
@@ -147,7 +147,7 @@ impl Results {
                             PRAGMA journal_mode=MEMORY;";
             connection.execute_batch(settings).map_err(|error| error.to_string())?;
             for _ in 0..random.times(5) {
-                // A change that the file cannot hold is no change.
+                // A change that the file cannot hold is ignored.
                 let _ = change_rows(random, &connection, columns);
             }
         }
@@ -178,13 +178,13 @@ impl Target for Results {
     }
 }
 
-/// The form in which an input is shown: to write all of them takes several times as long as to read a file.
+/// The form in which an input is shown: writing all of them takes several times as long as reading a file.
 fn turn(input: &[u8]) -> usize {
     let sum = input.iter().fold(0_usize, |sum, byte| sum.wrapping_add(usize::from(*byte)));
     sum % FORMS.len()
 }
 
-/// What `threadwise::opened` has of a file, read and analysed in the same way.
+/// A file as `threadwise::opened` has it, read and analysed in the same way.
 struct Opened {
     study: Study,
     topology: Topology,
@@ -265,7 +265,7 @@ fn judge_file(path: &Path, forms: &[Form]) -> Result<bool, String> {
     }
 }
 
-/// A form in which a study is shown, and what has to be so of it.
+/// A form of showing a study, and its required properties.
 type Form = fn(&Facts<'_>, Style) -> Result<(), String>;
 /// Those of `report`, `compare` and `export`.
 const FORMS: [Form; 7] =
@@ -282,9 +282,9 @@ fn shown(facts: &Facts<'_>, forms: &[Form]) -> Result<(), String> {
     for finding in findings {
         let text = finding.text();
         let wrong = ["NaN", "inf"].into_iter().find(|word| has_word(text.as_bytes(), word));
-        // A text of the file may have the word itself, right before the next text; its numbers are binary.
+        // A text of the file may have the word itself, before the next text; its numbers are binary.
         let is_number = |word: &str| fs::read(facts.source).is_ok_and(|file| !has_start(&file, word));
-        hold(!wrong.is_some_and(is_number), || format!("a number that is none: {}", escaped(&text)))?;
+        hold(!wrong.is_some_and(is_number), || format!("not a number: {}", escaped(&text)))?;
     }
     forms.iter().try_for_each(|form| form(facts, style))
 }
@@ -293,7 +293,7 @@ fn has_word(bytes: &[u8], word: &str) -> bool {
     bytes.split(|byte| !byte.is_ascii_alphanumeric()).any(|found| found == word.as_bytes())
 }
 
-/// Whether a word begins so.
+/// Whether a word has such a beginning.
 fn has_start(bytes: &[u8], start: &str) -> bool {
     let mut words = bytes.split(|byte| !byte.is_ascii_alphanumeric());
     words.any(|found| found.starts_with(start.as_bytes()))
@@ -305,8 +305,8 @@ fn on_terminal(document: &Document, style: Style) -> String {
 
 fn in_terminal(facts: &Facts<'_>, style: Style) -> Result<(), String> {
     let text = on_terminal(&document(facts), style);
-    hold(!text.trim().is_empty(), || "a report without a word".to_owned())?;
-    hold(style.unicode || text.is_ascii(), || "a report in ASCII that is none".to_owned())?;
+    hold(!text.trim().is_empty(), || "an empty report".to_owned())?;
+    hold(style.unicode || text.is_ascii(), || "an ASCII report with other characters".to_owned())?;
     is_clean("a terminal", &text)
 }
 
@@ -351,7 +351,7 @@ fn exported_as_tables(facts: &Facts<'_>, _: Style) -> Result<(), String> {
 fn exported(facts: &Facts<'_>, export: Export) -> Result<String, String> {
     let mut out = Vec::new();
     export(facts, &mut out).map_err(|error| error.to_string())?;
-    String::from_utf8(out).map_err(|error| format!("an export is no text: {error}"))
+    String::from_utf8(out).map_err(|error| format!("an export is not text: {error}"))
 }
 
 fn is_json(what: &str, text: &str) -> Result<(), String> {
@@ -363,7 +363,7 @@ fn is_json(what: &str, text: &str) -> Result<(), String> {
 fn is_page(page: &str) -> Result<(), String> {
     let (open, closed) = (page.matches("<script").count(), page.matches("</script").count());
     hold(open == closed, || format!("{open} scripts begin and {closed} end"))?;
-    // The libraries of the charts are one line each, and know such characters.
+    // The chart libraries are one line each, and contain such characters.
     page.lines().filter(|line| !line.starts_with("!function(t,")).try_for_each(|line| is_clean("HTML", line))
 }
 

@@ -1,8 +1,8 @@
-//! The journal of SMT, logical CPUs and clocks (`smt`): looked for in a state folder, put back, and taken over.
+//! The journal of SMT, logical CPUs and clocks (`smt`): found in a state folder, restored, and taken over.
 //!
-//! The machine lies in a folder, and its kernel takes what it is given. Lines mostly name this start of the machine,
-//! since others say nothing of it; threads are those of the folder, and the process of a name has a number that no
-//! process gets (`proc_sys_kernel(5)`: `pid_max` is 2^22 at the most).
+//! The machine is a folder, and its kernel accepts any value. Lines usually name this boot,
+//! since others are ignored; threads are those of the folder, and the process of a name has a number that no
+//! process gets (`proc_sys_kernel(5)`: `pid_max` is 2^22 at most).
 
 use super::{Target, hold, space};
 use crate::mutate;
@@ -19,11 +19,11 @@ use threadwise_process::journal::Here;
 use threadwise_smt::left::{self, Found, Holder};
 use threadwise_smt::{Arm, Held, Kernel, Roots, Setting, Smt, Status};
 
-/// This start of the machine and this PID namespace, which differ from machine to machine.
+/// This boot and this PID namespace, which differ from machine to machine.
 const HERE: &str = "@HERE@";
 const CPU: &str = "machine/sys/devices/system/cpu";
 const GROUPS: &str = "machine/sys/fs/cgroup/cpuset";
-/// A process of the machine in the folder, its start, and how many threads it has.
+/// A process of the machine in the folder, its start, and its number of threads.
 const PID: u32 = 50;
 const START: u64 = 1050;
 const THREADS: u32 = 2;
@@ -33,17 +33,17 @@ const OUTSIDE: [&str; 2] = ["passwd", "elsewhere/cpuset.cpus"];
 /// Files by their paths below the folder.
 type Files = BTreeMap<String, String>;
 
-/// The machine in a folder: what is written is what a file has.
+/// The machine in a folder: a written value is a file's value.
 struct Folder {
     space: TempDir,
     roots: Roots,
     first: Files,
-    /// What was written since it was last asked.
+    /// What was written since the last query.
     written: RefCell<Vec<(Setting, String)>>,
     bound: RefCell<Vec<u32>>,
 }
 
-/// All that journals are about.
+/// The subjects of journals.
 fn machine() -> Files {
     let mut files = Files::new();
     let mut put = |path: String, text: &str| drop(files.insert(path, text.to_owned()));
@@ -108,7 +108,7 @@ impl Folder {
         self.space.path().join("state")
     }
 
-    /// What differs from the machine as it was made.
+    /// The difference from the original machine.
     fn changed(&self) -> Vec<&String> {
         let differs = |(path, text): &(&String, &String)| {
             !fs::read_to_string(self.space.path().join(path)).is_ok_and(|now| now == **text)
@@ -116,7 +116,7 @@ impl Folder {
         self.first.iter().filter(differs).map(|(path, _)| path).collect()
     }
 
-    /// Makes it as it was.
+    /// Restores the original machine.
     fn reset(&self) -> Result<(), String> {
         self.written.take();
         self.bound.take();
@@ -144,7 +144,7 @@ impl Kernel for Folder {
     fn set_affinity(&self, tid: u32, cpus: &CpuSet) -> io::Result<()> {
         let status = self.roots.proc.join(format!("{PID}/task/{tid}/status"));
         self.bound.borrow_mut().push(tid);
-        // Nothing is made that is not there.
+        // Nothing that does not exist is made.
         fs::OpenOptions::new()
             .write(true)
             .truncate(true)
@@ -183,7 +183,7 @@ fn line(random: &mut Random) -> String {
     }
 }
 
-/// A file's name, mostly that of a journal which a killed process of here left.
+/// A file's name, usually that of a journal which a killed process of this boot left.
 fn name(random: &mut Random) -> String {
     let here = if random.percent(95) { HERE } else { "0-fuzz-0.4026531836" };
     let name = format!("smt.{here}.{}.{}.00c0ffee00c0ffee", (1 << 22) + 1, random.below(1 << 20));
@@ -196,7 +196,7 @@ fn name(random: &mut Random) -> String {
     String::from_utf8_lossy(&bytes).chars().take(60).collect()
 }
 
-/// Places become those of here, in a name with a dot and in lines with a space.
+/// Replaces places by this one, in a name with a dot and in lines with a space.
 fn placed(bytes: &[u8], here: &Here, between: &str) -> Vec<u8> {
     let place = format!("{}{between}{}", here.boot, here.pid_namespace);
     let mut rest = bytes;
@@ -217,16 +217,16 @@ fn placed(bytes: &[u8], here: &Here, between: &str) -> Vec<u8> {
     placed
 }
 
-/// Everything that was written is what a journal said, and lies where it may.
+/// Every written value was in a journal, and its file may be written.
 fn only_what_was_said(folder: &Folder, found: &Found) -> Result<(), String> {
     for (setting, value) in folder.written.borrow().iter() {
         let said = found.first.settings.get(setting);
         let is_said = match setting {
-            // Without those that are offline.
+            // Without offline ones.
             Setting::Cpuset(_) => said.is_some_and(|said| is_part(value, said)),
             _ => said == Some(value),
         };
-        hold(is_said, || format!("{setting} was made {value}, and the journal says {said:?}"))?;
+        hold(is_said, || format!("{setting} was made {value}, but the journal has {said:?}"))?;
         hold(setting.canonical(value).as_ref() == Some(value), || format!("{setting} was made {value}"))?;
     }
     Ok(())
@@ -247,16 +247,16 @@ impl Folder {
     fn judge_put_back(&self, found: &Found, input: &[u8]) -> Result<(), String> {
         let settled = match left::put_back(self, &found.path) {
             Ok(settled) => settled,
-            Err(error) => return Err(format!("a journal of a process that has ended is refused: {error}")),
+            Err(error) => return Err(format!("the journal of an ended process is refused: {error}")),
         };
         are_lines(&settled.failed)?;
         only_what_was_said(self, found)?;
         let is_there = found.path.exists();
         hold(is_there != settled.failed.is_empty(), || format!("there: {is_there}, {:?}", settled.failed))?;
         let is_same = || fs::read(&found.path).is_ok_and(|after| after == input);
-        hold(!is_there || is_same(), || "putting back changed the journal".to_owned())?;
+        hold(!is_there || is_same(), || "restoring changed the journal".to_owned())?;
         hold(settled.settings == self.written.borrow().len(), || format!("{settled} were counted"))?;
-        // What is left stays left, and nothing is written twice.
+        // What is left stays, and nothing is written twice.
         self.written.take();
         if is_there {
             let again = left::put_back(self, &found.path).map_err(|error| error.to_string())?;
@@ -265,11 +265,11 @@ impl Folder {
         Ok(())
     }
 
-    /// As `smt off` does with what `smt on` has left.
+    /// As `smt off` does with the leftovers of `smt on`.
     fn judge_take_over(&self, found: &Found) -> Result<(), String> {
         let is_one_line = |error: threadwise_smt::SmtError| {
             let text = error.to_string();
-            hold(!text.is_empty(), || "an error without words".to_owned())
+            hold(!text.is_empty(), || "an empty error".to_owned())
         };
         let mut held = match Held::take_over(self, &found.path, &|| None, None) {
             Ok(held) => held,
@@ -280,7 +280,7 @@ impl Folder {
         if let Err(error) = held.apply(&Arm::smt(Smt::Offline { keep })) {
             is_one_line(error)?;
         }
-        let settled = held.restore().map_err(|error| format!("it is not put back: {error}"))?;
+        let settled = held.restore().map_err(|error| format!("it is not restored: {error}"))?;
         are_lines(&settled.failed)
     }
 }
@@ -294,11 +294,11 @@ struct Journals {
 /// The target.
 pub fn make() -> Result<Box<dyn Target>, String> {
     let here = Here::now();
-    hold(here.is_known(), || "this start of the machine has no name".to_owned())?;
+    hold(here.is_known(), || "this boot has no id".to_owned())?;
     Ok(Box::new(Journals { folder: Folder::new()?, here }))
 }
 
-/// Writes a new file that the journal believes.
+/// Writes a new file that the journal trusts.
 fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?.write_all(bytes)
 }
@@ -329,10 +329,10 @@ impl Target for Journals {
         put(&path, &lines).map_err(|error| error.to_string())?;
         let found =
             left::found(&folder.state()).map_err(|error| format!("the folder is refused: {error}"))?;
-        hold(fs::read(&path).is_ok_and(|after| after == lines), || "looking changed it".to_owned())?;
+        hold(fs::read(&path).is_ok_and(|after| after == lines), || "reading changed it".to_owned())?;
         Status::read(&folder.roots, None, &found).map_err(|error| error.to_string())?;
         let [found] = &found[..] else { return Ok(false) };
-        hold(!matches!(found.holder, Holder::Living(_)), || format!("{:?} is said to live", found.holder))?;
+        hold(!matches!(found.holder, Holder::Living(_)), || format!("{:?} counts as alive", found.holder))?;
         match lines.len() % 3 {
             0 => folder.judge_take_over(found)?,
             _ => folder.judge_put_back(found, &lines)?,

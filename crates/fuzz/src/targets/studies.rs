@@ -1,4 +1,4 @@
-//! Study definitions: TOML that is read, spelled out for several machines, planned, and written again.
+//! Study definitions: TOML that is read, resolved for several machines, planned, and written again.
 
 use super::{Target, hold, machines};
 use crate::random::Random;
@@ -29,7 +29,7 @@ impl Target for Studies {
         if random.percent(70) {
             let mut value = self.values[at].clone();
             json::mutate(random, &mut value, times, &self.values);
-            // TOML has no null and wants a table outside: such a mutant is made of the text below.
+            // TOML has no null and requires an outer table: such a mutant is made from the text below.
             if let Ok(text) = toml::to_string(&value) {
                 return text.into_bytes();
             }
@@ -51,9 +51,9 @@ impl Target for Studies {
         for topology in &self.topologies {
             let Ok(study) = file.resolve(topology, &Overrides::default()) else { continue };
             let again =
-                from_toml(&to_toml(&study)).map_err(|error| format!("what it writes it refuses: {error}"))?;
-            // NaN is unlike itself; no study has one.
-            hold(again == study, || "a study is another one when it is read again".to_owned())?;
+                from_toml(&to_toml(&study)).map_err(|error| format!("it refuses its own output: {error}"))?;
+            // NaN differs from itself; no study has one.
+            hold(again == study, || "a study changes when it is read again".to_owned())?;
             let Ok(plan) = plan_block(&study, topology, 1) else { continue };
             hold(Ok(&plan) == plan_block(&again, topology, 1).as_ref(), || {
                 "two plans of one study".to_owned()

@@ -7,10 +7,10 @@ use threadwise_analysis::Interval;
 use threadwise_analysis::scaling_law::table::{self, TableError};
 use threadwise_analysis::scaling_law::{Draws, Outcome, ScalingLaw, SeriesLaw, Shape, laws};
 
-/// Fits of resampled data: enough for ends of intervals, few enough for thousands of inputs.
+/// Number of resamplings: enough for interval ends, few enough for thousands of inputs.
 const REPLICATES: usize = 20;
 
-/// Longer tables than this are read, and not fitted.
+/// Longer tables are read but not fitted.
 const MOST_FITTED: usize = 60;
 
 struct Sweeps;
@@ -20,7 +20,7 @@ pub fn make() -> Result<Box<dyn Target>, String> {
     Ok(Box::new(Sweeps))
 }
 
-/// A number as people and programs write it, odd ones among them.
+/// A number as people and programs write it, including odd ones.
 fn number(random: &mut Random) -> String {
     let value = random.below(1_000_000) as f64 / 997.0 + 0.001;
     match random.below(120) {
@@ -74,7 +74,7 @@ impl Target for Sweeps {
             Ok(series) => series,
             Err(error) => {
                 hold(!error.to_string().contains('\n'), || format!("an error of several lines: {error}"))?;
-                // The line of names was understood.
+                // The header line was parsed.
                 return Ok(matches!(error, TableError::Number { .. } | TableError::Empty | TableError::Long));
             }
         };
@@ -83,13 +83,13 @@ impl Target for Sweeps {
         }
         let shapes = [[2, 16], [1, 32]].map(|[packages, cores]| Shape { packages, cores, threads: 2 });
         let found = laws(&series, &shapes, Draws { count: REPLICATES, ..Draws::usual(1) });
-        hold(found.len() == series.len(), || "a series without an answer".to_owned())?;
+        hold(found.len() == series.len(), || "a series without a result".to_owned())?;
         found.iter().try_for_each(answered)?;
         Ok(true)
     }
 }
 
-/// A law whose figures are in order, or a reason.
+/// A law with consistent figures, or a reason.
 fn answered(one: &SeriesLaw) -> Result<(), String> {
     match &one.outcome {
         Outcome::Gap(why) => hold(!why.is_empty(), || "no law and no reason".to_owned()),
@@ -114,7 +114,9 @@ fn in_order(law: &ScalingLaw) -> Result<(), String> {
         ordered("knee", &turns.knee)?;
         ordered("peak", &turns.peak)?;
         let most = turns.logical_cpus.map_or(f64::INFINITY, f64::from);
-        hold(turns.peak.high <= most && turns.knee.low >= 1.0, || "a turn off the curve".to_owned())?;
+        hold(turns.peak.high <= most && turns.knee.low >= 1.0, || {
+            "a turning point off the curve".to_owned()
+        })?;
     }
     for one in &law.predictions {
         hold(one.rate_per_s.is_some() != one.gap.is_some(), || {

@@ -1,6 +1,6 @@
-//! What known tools print, through the metrics of `studies/parsers/*.toml`, and a user's own metrics.
+//! Output of known tools, through the metrics of `studies/parsers/*.toml`, and users' own metrics.
 //!
-//! An input is a line with the parser's name, or `= SPEC` for a metric of the user's, and the output.
+//! An input is a line with the parser's name, or `= SPEC` for a user's metric, and the output.
 
 use super::{Target, hold};
 use crate::mutate;
@@ -8,7 +8,7 @@ use crate::random::Random;
 use threadwise_engine::engines::command::extract;
 use threadwise_study::command::{self, MetricSpec, parsers};
 
-/// Outputs by the parser that reads them: `### NAME` before each. Written after the tools' documentation.
+/// Outputs by their parser: `### NAME` before each. Written after the tools' documentation.
 const OUTPUTS: &str = include_str!("../../corpus/tool_outputs.txt");
 const SPECS: [&str; 5] = [
     "tx/s higher regex:^tps = ([0-9.]+)",
@@ -54,7 +54,7 @@ impl Target for ToolOutput {
     }
 
     fn judge(&mut self, input: &[u8]) -> Result<bool, String> {
-        // As the program does with a file: what is no UTF-8 is replaced.
+        // As the program does with a file: invalid UTF-8 is replaced.
         let text = String::from_utf8_lossy(input);
         let (head, output) = text.split_once('\n').unwrap_or((&text, ""));
         let specs = match head.strip_prefix("= ") {

@@ -62,7 +62,7 @@ const STATEMENTS: [&str; 11] = [
 fn valid(random: &mut Random) -> String {
     let head = "-- a page\n-- :id 1..150000\n-- :low -5..5\n".to_owned();
     let statements = (0..1 + random.below(4)).map(|_| *random.pick(&STATEMENTS));
-    // Each parameter has to be used.
+    // Each parameter must be used.
     let both = std::iter::once("VALUES (:low, :id)");
     statements.chain(both).fold(head, |text, statement| format!("{text}{statement};\n"))
 }
@@ -83,11 +83,11 @@ fn texts(transaction: &Transaction) -> Vec<String> {
 
 fn look(text: &str, quoting: Quoting) -> Result<bool, String> {
     let (reads, writes) = (parsed(text, false, quoting), parsed(text, true, quoting));
-    hold(writes.is_ok() || reads.is_err(), || "leave to write makes a file worse".to_owned())?;
+    hold(writes.is_ok() || reads.is_err(), || "permission to write makes a file invalid".to_owned())?;
     let transaction = match writes {
         Ok(transaction) => transaction,
         Err(why) => {
-            hold(!why.is_empty(), || "an error without a word".to_owned())?;
+            hold(!why.is_empty(), || "an empty error".to_owned())?;
             return Ok(false);
         }
     };
@@ -95,14 +95,14 @@ fn look(text: &str, quoting: Quoting) -> Result<bool, String> {
     let are_inside = transaction.parameters.iter().zip(&values);
     let mut inside = are_inside.map(|(one, value)| (one.low..=one.high).contains(value));
     hold(inside.all(|is| is), || format!("{values:?} is out of range"))?;
-    // Written out, the same statements mean the same.
+    // Written again, the same statements mean the same.
     let head: String = transaction
         .parameters
         .iter()
         .map(|one| format!("-- :{} {}..{}\n", one.name, one.low, one.high))
         .collect();
     let again = parsed(&format!("{head}{};", texts(&transaction).join(";\n")), true, quoting);
-    let again = again.map_err(|why| format!("written out it is refused: {why}"))?;
+    let again = again.map_err(|why| format!("written again it is refused: {why}"))?;
     hold(texts(&again) == texts(&transaction), || {
         format!("{:?} becomes {:?}", texts(&transaction), texts(&again))
     })?;

@@ -1,8 +1,8 @@
 //! Trees of sysfs and /proc below a folder: small recorded shapes with some files changed.
 //!
 //! An input is a text: the machine's name, then for each change a line `== PATH` and the file's new bytes,
-//! `-- PATH` for one that is gone, `dd PATH` for a folder in its place, `ll PATH TARGET` for a link. The
-//! trees stay where they are, and changes are undone, since writing a whole tree takes milliseconds.
+//! `-- PATH` for a removed one, `dd PATH` for a folder in its place, `ll PATH TARGET` for a link. The
+//! trees stay in place, and changes are undone, since writing a whole tree takes milliseconds.
 
 use super::machines::Machine;
 use super::{Target, hold, machines};
@@ -73,7 +73,7 @@ fn read_below(root: &Path, folder: &Path, files: &mut BTreeMap<String, Vec<u8>>)
     Ok(())
 }
 
-/// What is put in the place of a file.
+/// Replacement of a file.
 #[derive(Debug, PartialEq)]
 enum Put {
     Bytes(Vec<u8>),
@@ -88,7 +88,7 @@ struct Change {
     put: Put,
 }
 
-/// The changes that a text tells; lines that are none belong to the file before them.
+/// The changes in a text; other lines belong to the file before them.
 fn changes(input: &[u8]) -> Vec<Change> {
     let mut found: Vec<Change> = Vec::new();
     for line in input.split_inclusive(|byte| *byte == b'\n') {
@@ -113,7 +113,7 @@ fn changes(input: &[u8]) -> Vec<Change> {
             _ => {}
         }
     }
-    // Paths are ours; a mutant of a saved input must not leave the tree.
+    // Paths are made here; a mutant of a saved input must not leave the tree.
     found.retain(|change| {
         Path::new(&change.path).components().all(|part| matches!(part, Component::Normal(_)))
     });
@@ -121,7 +121,7 @@ fn changes(input: &[u8]) -> Vec<Change> {
 }
 
 fn remove(path: &Path) {
-    // What is not there need not go.
+    // A missing file need not be removed.
     let _ = match fs::symlink_metadata(path).is_ok_and(|found| found.is_dir()) {
         true => fs::remove_dir_all(path),
         false => fs::remove_file(path),
@@ -215,7 +215,7 @@ fn judge_topology(root: &Path, topology: &Topology) -> Result<(), String> {
         let parsed: Placement = text.parse().map_err(|error| format!("{text}: {error}"))?;
         match placement::resolve(&parsed, topology, &draw, 2, Pin::Each) {
             Ok(found) => hold(found.set().is_subset(&allowed), || format!("{text} is {}", found.set()))?,
-            Err(error) => hold(text != "all", || format!("'all' cannot be had: {error}"))?,
+            Err(error) => hold(text != "all", || format!("'all' is not possible: {error}"))?,
         }
     }
     drawing::topology_line(topology);

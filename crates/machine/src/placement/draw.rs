@@ -1,11 +1,10 @@
 //! A block's permutation of the machine.
 //!
-//! Two rules shape it. What a small treatment uses, a larger one must use too, so what can serve
-//! more treatments comes first: the fastest kind, then the packages with more allowed logical CPUs,
-//! then the cores with more allowed siblings; only equals are permuted. And first positions are
-//! balanced over blocks as a Latin square balances them (Montgomery, *Design and Analysis of
-//! Experiments*, ch. 4): one base permutation a study, rotated by the block number; what stands
-//! behind the first position is shuffled anew in every block.
+//! Two rules. A larger treatment must use all that a smaller one uses, so what can serve more treatments comes
+//! first: the fastest kind, then the packages with more allowed logical CPUs, then the cores with more allowed
+//! siblings; only equals are permuted. And first positions are balanced over blocks as in a Latin square
+//! (Montgomery, *Design and Analysis of Experiments*, ch. 4): one base permutation a study, rotated by the block
+//! number; the other positions are shuffled in every block.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -14,7 +13,7 @@ use rand_chacha::ChaCha8Rng;
 use super::Draw;
 use crate::Topology;
 
-/// Where the randomness of one block comes from.
+/// Source of one block's randomness.
 struct Turn {
     base: ChaCha8Rng,
     rest: ChaCha8Rng,
@@ -22,7 +21,7 @@ struct Turn {
 }
 
 impl Draw {
-    /// The machine in the order of its ids, without any permutation among equals.
+    /// The machine in the order of its ids; equals are not permuted.
     pub fn identity(topology: &Topology) -> Self {
         arrange(topology, None)
     }
@@ -31,7 +30,7 @@ impl Draw {
     pub fn for_block(topology: &Topology, seed: u64, block: u32) -> Self {
         let base = ChaCha8Rng::seed_from_u64(seed);
         let mut rest = base.clone();
-        // A ChaCha stream a block, away from stream 0, which gives the base permutation.
+        // One ChaCha stream a block, other than stream 0, which gives the base permutation.
         rest.set_stream(1 << 32 | u64::from(block));
         arrange(topology, Some(Turn { base, rest, block: block as usize }))
     }
@@ -42,7 +41,7 @@ pub(super) fn package_of(topology: &Topology, core: u32) -> u32 {
     topology.cores[core as usize].package.unwrap_or(0)
 }
 
-/// The packages that can be first in a draw: those that can do as much as any other.
+/// The packages that can be first in a draw: none has more allowed logical CPUs of any kind.
 pub(super) fn first_packages(topology: &Topology) -> Vec<u32> {
     let packages = packages(topology);
     let alike = classes(packages, |&package| std::cmp::Reverse(capability(topology, package)));
@@ -76,7 +75,7 @@ fn arrange(topology: &Topology, mut turn: Option<Turn>) -> Draw {
     draw
 }
 
-/// The cores of one package in order; fills in the order of their siblings.
+/// The cores of one package in order; stores the order of their siblings.
 fn permute_cores(
     topology: &Topology,
     cores: Vec<u32>,
@@ -88,7 +87,7 @@ fn permute_cores(
     let rank = |&index: &u32| (core_of(index).kind, std::cmp::Reverse(core_of(index).cpus.len()));
     let mut order = Vec::with_capacity(cores.len());
     for peers in classes(cores, rank) {
-        // The core of this class that stands first recurs after this many blocks.
+        // The class's first core recurs after this many blocks.
         let core_period = package_peers * peers.len();
         for &core in &peers {
             siblings[core as usize] = permute(core_of(core).cpus.iter().collect(), core_period, turn);
@@ -99,7 +98,7 @@ fn permute_cores(
 }
 
 /// Allowed logical CPUs of each kind on a package, with its cores' counts, most first: packages
-/// with equal values can stand for each other.
+/// with equal values are interchangeable.
 fn capability(topology: &Topology, package: u32) -> Vec<(usize, Vec<usize>)> {
     let of_kind = |kind: usize| {
         let mut counts: Vec<usize> = (0..topology.cores.len() as u32)
@@ -115,7 +114,7 @@ fn capability(topology: &Topology, package: u32) -> Vec<(usize, Vec<usize>)> {
     (0..kinds).map(of_kind).collect()
 }
 
-/// Items with equal keys together, lowest key first, otherwise in the given order.
+/// Groups items with equal keys, lowest key first, otherwise in the given order.
 fn classes<K: Ord>(items: Vec<u32>, key: impl Fn(&u32) -> K) -> Vec<Vec<u32>> {
     let mut keyed: Vec<(K, u32)> = items.into_iter().map(|item| (key(&item), item)).collect();
     keyed.sort_by(|a, b| a.0.cmp(&b.0));
@@ -123,7 +122,7 @@ fn classes<K: Ord>(items: Vec<u32>, key: impl Fn(&u32) -> K) -> Vec<Vec<u32>> {
     same_key.map(|class| class.iter().map(|(_, item)| *item).collect()).collect()
 }
 
-/// Base permutation, rotated so that each item is first equally often, the rest shuffled.
+/// Base permutation, rotated so that each item is first equally often; the rest is shuffled.
 fn permute(mut items: Vec<u32>, outer: usize, turn: &mut Option<Turn>) -> Vec<u32> {
     if let Some(turn) = turn
         && !items.is_empty()
@@ -136,9 +135,9 @@ fn permute(mut items: Vec<u32>, outer: usize, turn: &mut Option<Turn>) -> Vec<u3
     items
 }
 
-/// Which of `inner` items is first in this block, when the thing that holds them is first in every
-/// `outer`-th block: over `outer * inner` blocks each pair occurs once (the Chinese remainder
-/// theorem gives the pairs of one period; a step of one after each period gives the others).
+/// Which of `inner` items is first in this block, when its container is first in every `outer`-th block: over
+/// `outer * inner` blocks each pair occurs once (the Chinese remainder theorem gives the pairs of one period; a
+/// step of one after each period gives the others).
 fn rotation(block: usize, outer: usize, inner: usize) -> usize {
     let within = block % (outer * inner);
     (within + within / lcm(outer, inner)) % inner

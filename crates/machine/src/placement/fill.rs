@@ -1,15 +1,15 @@
 //! Placements that take a whole part of the machine: all of it, one package, one NUMA node or a named group, with
 //! every sibling, one of each core, or all siblings of half of the cores; and all logical CPUs but some.
 //!
-//! "One package" is the first of a block's draw, for every placement that names it, so that the treatments of a
-//! block share it. One package of six cores is what the published insert measurement compared: 3c2t, 6c1t, 6c2t.
+//! "One package" is the first of a block's draw for every placement that names it, so that the treatments of a
+//! block share it. The published insert measurement compared parts of one package of six cores: 3c2t, 6c1t, 6c2t.
 
 use super::draw::package_of;
 use super::view::{Machine, absent_group, plural};
 use super::{Draw, Level, Placement};
 use crate::{CpuSet, Topology};
 
-/// How much of a part of the machine a placement takes.
+/// The share of a part of the machine that a placement takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fill {
     /// Every allowed logical CPU, cores first.
@@ -18,7 +18,7 @@ pub enum Fill {
     NoSmt,
     /// All siblings of half of the cores that have siblings, rounded down, one package after the other.
     HalfCores,
-    /// First sibling of every allowed core but one, which stays free for service threads; of one core, that one.
+    /// First sibling of every allowed core but one, which stays free for service threads; a single core is taken.
     ButOneCore,
 }
 
@@ -29,7 +29,7 @@ pub enum Part {
     Machine,
     /// One package, the first of the block's draw.
     Package,
-    /// One NUMA node: of those with the most cores and logical CPUs the one whose core comes first in the draw.
+    /// One NUMA node: the first in the draw among those with the most cores and logical CPUs.
     Node,
     /// This group (`@p0`, `@n1`, `@l0`, `@k0`).
     Group(Level, u32),
@@ -52,7 +52,7 @@ pub(super) fn logical_cpus(fill: Fill, part: Part, machine: &Machine) -> Result<
     }
 }
 
-/// Every core with what we may use of it, in the draw's order.
+/// Every core with its usable logical CPUs, in the draw's order.
 fn every_core(machine: &Machine) -> Vec<PartCore> {
     let siblings = |&core: &u32| (core, machine.draw.siblings[core as usize].clone());
     machine.draw.cores.iter().map(siblings).collect()
@@ -92,13 +92,13 @@ fn cores(part: Part, machine: &Machine) -> Result<Vec<PartCore>, String> {
     })
 }
 
-/// The cores of a package, none without one; a machine that declares no packages counts as one.
+/// The cores of a package, none if it does not exist; a machine that declares no packages counts as one.
 fn on_package(package: Option<u32>, machine: &Machine) -> Vec<PartCore> {
     let is_there = |&(core, _): &PartCore| Some(package_of(machine.topology, core)) == package;
     every_core(machine).into_iter().filter(is_there).collect()
 }
 
-/// The logical CPUs of a group, forbidden ones too.
+/// All logical CPUs of a group, including those that are not allowed.
 fn group(level: Level, index: u32, machine: &Machine) -> CpuSet {
     let at = index as usize;
     let topology = machine.topology;
@@ -114,7 +114,7 @@ fn group(level: Level, index: u32, machine: &Machine) -> CpuSet {
     found.cloned().unwrap_or_default()
 }
 
-/// The NUMA nodes with the most allowed cores and, among these, logical CPUs; none on a machine that declares none.
+/// The NUMA nodes with the most allowed cores and, among these, logical CPUs; none if the machine declares none.
 fn nodes_that_can(topology: &Topology) -> Vec<&CpuSet> {
     let size = |cpus: &&CpuSet| node_size(cpus, topology);
     let sets = || topology.numa_nodes.iter().map(|node| &node.cpus);
@@ -129,7 +129,7 @@ fn node_size(cpus: &CpuSet, topology: &Topology) -> (usize, usize) {
     inside.fold((0, 0), |(cores, logical), count| (cores + 1, logical + count))
 }
 
-/// Cores first, in the given order; the next siblings only when every core has one.
+/// Cores first, in the given order; the next siblings only after every core has one.
 fn spread(cores: &[PartCore]) -> Vec<u32> {
     let threads = cores.iter().map(|(_, siblings)| siblings.len()).max().unwrap_or(0);
     let at = |thread: usize| cores.iter().filter_map(move |(_, siblings)| siblings.get(thread).copied());
@@ -140,7 +140,7 @@ fn firsts(cores: &[PartCore]) -> Vec<u32> {
     cores.iter().filter_map(|(_, siblings)| siblings.first().copied()).collect()
 }
 
-/// As many sessions as one thread of every core has, doubled up on half of the cores: the published 3c2t beside 6c1t.
+/// As many sessions as one thread of every core gives, two on each of half of the cores: published as 3c2t and 6c1t.
 fn half(cores: &[PartCore], machine: &Machine) -> Result<Vec<u32>, String> {
     let place = |core: u32| {
         let package = package_of(machine.topology, core);
@@ -150,16 +150,16 @@ fn half(cores: &[PartCore], machine: &Machine) -> Result<Vec<u32>, String> {
     // A stable sort: package after package, each in the draw's order.
     doubled.sort_by_key(|(core, _)| place(*core));
     match doubled.len() / 2 {
-        0 => Err(format!("it needs 2 cores with allowed SMT siblings, and {} have them", doubled.len())),
+        0 => Err(format!("it needs 2 cores with allowed SMT siblings; this machine has {}", doubled.len())),
         half => Ok(doubled[..half].iter().flat_map(|(_, siblings)| siblings.iter().copied()).collect()),
     }
 }
 
-/// All allowed logical CPUs but so many: from the end of the draw whole cores are left free as far as they fit, and
-/// last siblings make up the rest.
+/// All allowed logical CPUs but `free`: whole cores at the end of the draw stay free as far as they fit, then last
+/// siblings.
 ///
 /// # Errors
-/// None would be left.
+/// No logical CPU would be left.
 pub(super) fn all_but(free: u32, machine: &Machine) -> Result<Vec<u32>, String> {
     let mut cores = every_core(machine);
     let there = spread(&cores).len();
@@ -183,8 +183,8 @@ pub(super) fn all_but(free: u32, machine: &Machine) -> Result<Vec<u32>, String> 
     Ok(spread(&cores))
 }
 
-/// What a reader has to know of a placement on this machine, beside its logical CPUs: which package or node is taken
-/// where they are not alike, and how many logical CPUs are left free, and how. `None` where there is nothing to say.
+/// A note on a placement on this machine: which package or node is taken if they are not alike, and how many logical
+/// CPUs stay free, and which. `None` if there is nothing to note.
 pub fn remark(placement: &Placement, topology: &Topology) -> Option<String> {
     use super::Expression::{AllBut, Fill as Filled};
     match placement.expression {
@@ -198,7 +198,7 @@ pub fn remark(placement: &Placement, topology: &Topology) -> Option<String> {
     }
 }
 
-/// Which packages a block may draw first, where not every one may.
+/// Which packages a block may draw first, if not every one may.
 fn unlike_packages(topology: &Topology) -> Option<String> {
     let packages = Draw::identity(topology).packages;
     let alike = super::draw::first_packages(topology);
@@ -209,7 +209,7 @@ fn unlike_packages(topology: &Topology) -> Option<String> {
     (alike.len() < packages.len()).then(|| taken("package", &packages, &alike, count))
 }
 
-/// The same of NUMA nodes.
+/// The same for NUMA nodes.
 fn unlike_nodes(topology: &Topology) -> Option<String> {
     let sets: Vec<(u32, &CpuSet)> =
         (0_u32..).zip(topology.numa_nodes.iter().map(|node| &node.cpus)).collect();

@@ -1,4 +1,4 @@
-//! Placement: which logical CPUs a treatment uses and who sits on each; the grammar and its
+//! Placement: which logical CPUs a treatment uses and which session runs on each; the grammar and its
 //! pure resolver.
 //!
 //! The grammar is the project's own (docs/GLOSSARY.md); shapes follow the `NcNt` shorthand of the
@@ -21,7 +21,7 @@ pub use service::{Service, resolve_service};
 /// A parsed placement, not yet bound to a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
-    /// The text as the user wrote it.
+    /// The user's text.
     pub text: String,
     /// Its meaning.
     pub expression: Expression,
@@ -110,7 +110,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// What it is called in messages.
+    /// Its name in messages.
     pub(crate) fn noun(self) -> &'static str {
         match self {
             Self::Package => "package",
@@ -134,8 +134,7 @@ pub enum Pin {
     Set,
 }
 
-/// One block's permutation of the machine. Every treatment of the block takes a prefix of it, so
-/// that a treatment and its baseline share cores.
+/// One block's permutation of the machine. Every treatment takes a prefix, so that it and its baseline share cores.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Draw {
     /// Indices into `Topology::packages` (or a single 0 where the machine declares none), in order.
@@ -154,14 +153,14 @@ pub struct Resolved {
     pub cpus: Vec<u32>,
     /// For each session the logical CPUs that it may use (one for `Pin::Each`).
     pub sessions: Vec<CpuSet>,
-    /// Online siblings of the used cores that no session uses: none of our threads run there.
+    /// Online siblings of the used cores that no session uses: no thread of threadwise runs there.
     pub left_over: CpuSet,
 }
 
-/// Why a placement cannot be read or cannot be had on this machine.
+/// Why a placement cannot be read or is not possible on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlacementError {
-    /// The text is no placement.
+    /// The text is not a placement.
     #[error(
         "'{text}' is not a placement: {why}; examples: same-core, 2s8c2t, 3c1t+1c2t, 6c1t@n0, 0-3,8, package:0.core:1-3.pu:0"
     )]
@@ -171,7 +170,7 @@ pub enum PlacementError {
         /// What is wrong.
         why: String,
     },
-    /// The text of a placement's part (`memory`, `service`) means nothing.
+    /// The text of a placement's part (`memory`, `service`) has no meaning.
     #[error("{part} is '{text}': {why}; allowed are {allowed}")]
     Part {
         /// The part, such as `memory`.
@@ -180,18 +179,18 @@ pub enum PlacementError {
         text: String,
         /// What is wrong.
         why: String,
-        /// What may stand there.
+        /// The allowed values.
         allowed: &'static str,
     },
     /// The machine lacks what the placement, or a part of it such as `memory=remote`, needs.
-    #[error("placement '{text}' cannot be had here: {lacks}")]
+    #[error("placement '{text}' is not possible here: {lacks}")]
     Lacking {
         /// The text.
         text: String,
-        /// What the machine lacks, for a person (`this machine has 1 package`).
+        /// What the machine lacks, as text (`this machine has 1 package`).
         lacks: String,
     },
-    /// No session was asked for.
+    /// No session was requested.
     #[error("placement '{text}' with 0 sessions: at least 1 session is needed")]
     NoSessions {
         /// The text.
@@ -200,7 +199,7 @@ pub enum PlacementError {
 }
 
 impl Resolved {
-    /// The set of logical CPUs that sessions use.
+    /// The logical CPUs that sessions use.
     pub fn set(&self) -> CpuSet {
         self.cpus.iter().copied().collect()
     }

@@ -1,4 +1,4 @@
-//! Placement texts to their meaning. The grammar: docs/PLACEMENTS.md.
+//! Parsing placements. The grammar: docs/PLACEMENTS.md.
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,14 +25,14 @@ const NAMES: [(&str, Expression); 14] = [
     ("node-half-cores", Expression::Fill(Fill::HalfCores, Part::Node)),
 ];
 
-/// What a name means with the number that follows it.
+/// The meaning of a name with the number after it.
 type Counted = fn(u32) -> Expression;
 
-/// Names with a number behind a colon.
+/// Names with a number after a colon.
 const COUNTED: [(&str, Counted); 3] =
     [("spread:", Expression::Spread), ("packed:", Expression::Packed), ("all-but:", Expression::AllBut)];
 
-/// Level names that a path accepts; hwloc's own come first.
+/// Level names in a path; hwloc's own come first.
 const PATH_LEVELS: [(&str, Level); 7] = [
     ("package", Level::Package),
     ("socket", Level::Package),
@@ -88,7 +88,7 @@ fn no_such_name() -> String {
     format!("no such name; names are {}, all-but:N, spread:N, packed:N", names.join(", "))
 }
 
-/// `all@p0`: a name that takes the whole machine, in one group of it.
+/// `all@p0`: a name of the whole machine, restricted to one group.
 fn restricted(word: &str, restriction: &str, text: &str) -> Result<Expression, String> {
     let named = NAMES.iter().find(|(name, _)| *name == word).map(|(_, meaning)| meaning);
     match named {
@@ -151,20 +151,20 @@ fn path(text: &str) -> Result<Vec<(Level, Vec<u32>)>, String> {
         let (word, list) =
             part.split_once(':').ok_or_else(|| format!("'{part}' is not of the form LEVEL:INDEX"))?;
         let Some((_, level)) = PATH_LEVELS.iter().find(|(name, _)| *name == word) else {
-            return Err(format!("no such level '{word}'; levels are package, numanode, l3, core, pu"));
+            return Err(format!("there is no level '{word}'; levels are package, numanode, l3, core, pu"));
         };
         if levels.iter().any(|(earlier, _)| earlier == level) {
             return Err(format!("level '{word}' appears twice"));
         }
         if levels.last().is_some_and(|(earlier, _)| depth(*earlier) > depth(*level)) {
-            return Err(format!("'{word}' stands behind a smaller level; the outermost comes first"));
+            return Err(format!("'{word}' follows a smaller level; write the outermost first"));
         }
         levels.push((*level, indices(list, word)?));
     }
     Ok(levels)
 }
 
-/// Packages, nodes and LLC domains nest differently from machine to machine, so their order is free.
+/// Packages, nodes and LLC domains nest differently from machine to machine, so they may come in any order.
 fn depth(level: Level) -> u32 {
     match level {
         Level::Package | Level::Node | Level::Llc | Level::Kind => 0,
@@ -181,7 +181,7 @@ pub(crate) fn indices(list: &str, what: &str) -> Result<Vec<u32>, String> {
         }
         match part.split_once(':') {
             Some((range, _)) if !range.contains('-') => {
-                return Err(format!("'{part}' has a step and no range, such as 0-6:2"));
+                return Err(format!("'{part}' has a step but no range; write 0-6:2"));
             }
             Some((_, step)) if step.trim_matches('0').is_empty() => {
                 return Err(format!("the step of '{part}' is not a number above 0"));
@@ -217,7 +217,7 @@ fn number(digits: &str, what: &str) -> Result<u32, String> {
     }
 }
 
-/// As it is written: `2s8c2t@n0`.
+/// As the user writes it: `2s8c2t@n0`.
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.packages > 1 {
@@ -326,13 +326,13 @@ mod tests {
             ("99999c1t", "the number of cores in '99999c1t' is 99999, above 65535"),
             ("99999999999c1t", "the number of cores in '99999999999c1t' is 99999999999, above 65535"),
             ("0-3,2", "logical CPU 2 appears twice"),
-            ("3-1", "range 3-1 runs backwards"),
+            ("3-1", "range 3-1 is descending"),
             ("0,,1", "there is no number where a logical CPU is expected"),
-            ("4:2", "'4:2' has a step and no range, such as 0-6:2"),
+            ("4:2", "'4:2' has a step but no range; write 0-6:2"),
             ("0-6:0", "the step of '0-6:0' is not a number above 0"),
             ("70000", "70000 is above 65536"),
-            ("package:0.chip:1", "no such level 'chip'; levels are package, numanode, l3, core, pu"),
-            ("core:0.package:0", "'package' stands behind a smaller level; the outermost comes first"),
+            ("package:0.chip:1", "there is no level 'chip'; levels are package, numanode, l3, core, pu"),
+            ("core:0.package:0", "'package' follows a smaller level; write the outermost first"),
             ("core:0.core:1", "level 'core' appears twice"),
             ("core:1,1", "core 1 appears twice"),
             ("core:", "there is no number where a core is expected"),

@@ -1,12 +1,12 @@
-//! hwloc paths (`package:0.core:1-3.pu:0`) to logical CPUs.
+//! Resolving hwloc paths (`package:0.core:1-3.pu:0`).
 //!
-//! Indices are logical ones: the dense ids of the topology for the outermost level, and positions
-//! within the parent for the levels inside it, as hwloc(7) counts them.
+//! Indices are logical: the dense ids of the topology for the outermost level, and positions
+//! within the parent for the inner levels, as in hwloc(7).
 
 use super::Level;
 use crate::{CpuSet, Topology};
 
-/// The logical CPUs of a path, in the order in which the path names them.
+/// The logical CPUs of a path, in the path's order.
 ///
 /// # Errors
 /// What the machine lacks.
@@ -41,7 +41,7 @@ pub(super) fn logical_cpus(levels: &[(Level, Vec<u32>)], topology: &Topology) ->
     Ok(cpus)
 }
 
-/// The groups of a level inside a parent; empty ones (memory-only nodes) count only at the top.
+/// The groups of a level inside a parent; empty ones (memory-only nodes) count only at the outermost level.
 fn groups(level: Level, parent: &CpuSet, outermost: bool, topology: &Topology) -> Vec<CpuSet> {
     let sets: Vec<CpuSet> = match level {
         Level::Package if topology.packages.is_empty() => vec![topology.allowed()],

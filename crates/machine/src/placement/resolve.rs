@@ -1,7 +1,6 @@
-//! Placements to logical CPUs: a pure function of placement, topology, draw and sessions.
+//! Resolving placements: a pure function of placement, topology, draw and sessions.
 //!
-//! Only logical CPUs that are online and allowed are ever used. What the machine cannot do is an
-//! error that says what it lacks.
+//! Only online, allowed logical CPUs are used. If the machine cannot do it, the error says what it lacks.
 
 use super::draw::package_of;
 use super::view::{Machine, absent_group, plural};
@@ -13,7 +12,7 @@ use crate::{CpuSet, Topology};
 /// Binds a placement to a machine and a block's draw.
 ///
 /// # Errors
-/// What the machine lacks, or no session at all.
+/// What the machine lacks, or zero sessions.
 pub fn resolve(
     placement: &Placement,
     topology: &Topology,
@@ -41,7 +40,7 @@ pub fn resolve(
     Ok(Resolved { cpus, sessions: seats, left_over })
 }
 
-/// A core with the logical CPUs of it that a term may use, in the draw's order.
+/// A core and its logical CPUs that a term may use, in the draw's order.
 struct Seat<'a> {
     core: u32,
     package: u32,
@@ -77,7 +76,7 @@ fn named(name: Name, machine: &Machine) -> Result<Vec<u32>, String> {
             if machine.topology.packages.is_empty() {
                 "this machine declares no packages, so it counts as one".to_owned()
             } else if machine.draw.packages.len() == 1 {
-                // Packages may be declared whose logical CPUs are all forbidden to us.
+                // All logical CPUs of a declared package may be disallowed.
                 "this machine has 1 package with allowed logical CPUs".to_owned()
             } else {
                 "no 2 packages here have allowed cores of one kind".to_owned()
@@ -86,7 +85,7 @@ fn named(name: Name, machine: &Machine) -> Result<Vec<u32>, String> {
     }
 }
 
-/// Cores first, over all packages in turn; the next siblings only when every core has one.
+/// Cores first, over all packages in turn; the next siblings only after every core has one.
 fn spread(machine: &Machine) -> Result<Vec<u32>, String> {
     fill::logical_cpus(Fill::All, Part::Machine, machine)
 }
@@ -106,7 +105,7 @@ fn packed(machine: &Machine) -> Vec<u32> {
 
 fn prefix(mut cpus: Vec<u32>, count: u32) -> Result<Vec<u32>, String> {
     if cpus.len() < count as usize {
-        return Err(format!("it needs {count} logical CPUs, and {} are allowed", cpus.len()));
+        return Err(format!("it needs {count} logical CPUs; {} are allowed", cpus.len()));
     }
     cpus.truncate(count as usize);
     Ok(cpus)
@@ -116,15 +115,14 @@ fn usable(cpu: u32, topology: &Topology) -> Result<(), String> {
     match topology.cpu(cpu) {
         None => Err(format!("there is no logical CPU {cpu}")),
         Some(found) if !found.online => Err(format!("logical CPU {cpu} is offline")),
-        Some(found) if !found.allowed => Err(format!(
-            "logical CPU {cpu} is not allowed to this process, which may use {}",
-            topology.allowed()
-        )),
+        Some(found) if !found.allowed => {
+            Err(format!("logical CPU {cpu} is not allowed; this process may use {}", topology.allowed()))
+        }
         Some(_) => Ok(()),
     }
 }
 
-/// All terms on one core kind, the fastest that can supply them all, unless a term names its own.
+/// All terms on one core kind, the fastest that can supply them all, unless a term names one.
 fn sum(terms: &[Shape], machine: &Machine) -> Result<Vec<u32>, String> {
     let kinds = machine.topology.kinds.len().max(1) as u32;
     let mut first_failure = None;
@@ -140,7 +138,7 @@ fn sum(terms: &[Shape], machine: &Machine) -> Result<Vec<u32>, String> {
 
 /// The terms' logical CPUs in the order written, or the index of the term that found no cores.
 fn on_kind(terms: &[Shape], kind: u32, machine: &Machine) -> Result<Vec<u32>, usize> {
-    // Hard terms choose first, so that `1c1t+2c2t` does not waste a core that has two siblings.
+    // Demanding terms choose first, so that `1c1t+2c2t` does not waste a core that has two siblings.
     let mut order: Vec<usize> = (0..terms.len()).collect();
     order.sort_by_key(|&index| {
         let term = &terms[index];
@@ -189,8 +187,8 @@ fn in_group(group: Option<&CpuSet>, cpu: u32) -> bool {
     group.is_some_and(|cpus| cpus.contains(cpu))
 }
 
-/// The first packages that have enough seats; logical CPUs come cores first, packages in turn, so
-/// that a smaller shape is a prefix of a larger one and few sessions do not share a core.
+/// The first packages that have enough cores; logical CPUs come cores first, packages by turns, so that a smaller
+/// shape is a prefix of a larger one and few sessions do not share a core.
 fn take(shape: &Shape, seats: &[Seat], packages: &[u32]) -> Option<(Vec<u32>, Vec<u32>)> {
     let (cores, threads) = (shape.cores as usize, shape.threads as usize);
     let columns: Vec<Vec<&Seat>> = packages
@@ -211,7 +209,7 @@ fn take(shape: &Shape, seats: &[Seat], packages: &[u32]) -> Option<(Vec<u32>, Ve
     Some((cpus, columns.concat().iter().map(|seat| seat.core).collect()))
 }
 
-/// What keeps a shape from being had, for a person.
+/// Why a shape is not possible, as text.
 fn lacks(shape: &Shape, terms: usize, machine: &Machine) -> String {
     let absent = shape.within.and_then(|(level, index)| absent_group(level, index, machine.topology));
     if let Some(absent) = absent {
@@ -248,7 +246,7 @@ fn lacks(shape: &Shape, terms: usize, machine: &Machine) -> String {
     }
 }
 
-/// Online siblings of the cores that sessions sit on, less the logical CPUs of the sessions.
+/// Online siblings of the sessions' cores, without the sessions' logical CPUs.
 fn left_over(topology: &Topology, seats: &[CpuSet]) -> CpuSet {
     let mut used = CpuSet::new();
     for seat in seats {

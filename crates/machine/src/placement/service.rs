@@ -1,7 +1,7 @@
-//! Where an engine's service threads go, relative to the sessions: `near`, `far`, or a placement.
+//! Where an engine's service threads run, relative to the sessions: `near`, `far`, or a placement.
 //!
-//! A pure function, like the placement's own resolver. Where it can be had, service threads stay off
-//! the logical CPUs of sessions, so that `near` and `far` differ in distance and not in contention.
+//! A pure function. Where possible, service threads stay off the logical CPUs of sessions, so that `near` and
+//! `far` differ in distance and not in contention.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ use crate::{CpuSet, Topology};
 /// Where service threads should run, not yet bound to a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Service {
-    /// On the package on which most sessions sit.
+    /// On the package with most sessions.
     Near,
     /// On another package.
     Far,
@@ -47,7 +47,7 @@ impl FromStr for Service {
     }
 }
 
-/// As it is written.
+/// As the user writes it.
 impl fmt::Display for Service {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -58,20 +58,19 @@ impl fmt::Display for Service {
     }
 }
 
-/// The logical CPUs of service threads beside sessions that are placed already.
+/// The logical CPUs of service threads beside sessions that are already placed.
 ///
-/// - `near`: the allowed logical CPUs of the package on which most sessions sit, the first in the
-///   draw among equals; a session that floats counts on every package in proportion to its logical
-///   CPUs there. A machine that declares no packages counts as one.
-/// - `far`: those of another package, the one with the fewest sessions, the first in the draw among
-///   equals.
-/// - A placement: all of its logical CPUs, as they stand.
+/// - `near`: the allowed logical CPUs of the package with most sessions, the first in the draw among equals; a
+///   session that floats counts on every package in proportion to its logical CPUs there. A machine that
+///   declares no packages counts as one.
+/// - `far`: those of another package, the one with the fewest sessions, the first in the draw among equals.
+/// - A placement: all of its logical CPUs.
 ///
-/// `near` and `far` leave out the logical CPUs that sessions use; where none would be left (the
-/// package is full of sessions), they are the whole package.
+/// `near` and `far` leave out the logical CPUs that sessions use; if the package is full of sessions, they are the
+/// whole package.
 ///
 /// # Errors
-/// [`PlacementError::Lacking`]: `far` with one package, or a placement that cannot be had.
+/// [`PlacementError::Lacking`]: `far` with one package, or an impossible placement.
 pub fn resolve_service(
     service: &Service,
     topology: &Topology,
@@ -115,14 +114,13 @@ fn cpus_of(package: u32, topology: &Topology) -> CpuSet {
     inside.flat_map(|(_, core)| core.cpus.iter()).collect()
 }
 
-/// Logical CPUs that some session may use. With `Pin::Each` and few sessions that is not all of the
-/// placement.
+/// Logical CPUs that a session may use. With `Pin::Each` and few sessions these are not all of the placement.
 fn seated(sessions: &Resolved) -> CpuSet {
     sessions.sessions.iter().flat_map(CpuSet::iter).collect()
 }
 
-/// Pairs of a session and a logical CPU of the package that it may use. Sessions of one placement
-/// have equally many logical CPUs, so that pairs compare as sessions do.
+/// Pairs of a session and a logical CPU of the package that it may use. All sessions of a placement have
+/// equally many logical CPUs, so the pairs compare as the sessions do.
 fn seats_on(package: u32, topology: &Topology, sessions: &Resolved) -> usize {
     let cpus = cpus_of(package, topology);
     sessions.sessions.iter().map(|seat| seat.iter().filter(|&cpu| cpus.contains(cpu)).count()).sum()

@@ -1,9 +1,9 @@
-//! What resolvers of placements look at, and their words for what is not there.
+//! Input of the resolvers, and their wording for what is missing.
 
 use super::{Draw, Level};
 use crate::Topology;
 
-/// A machine and the draw of a block.
+/// A machine and a block's draw.
 pub(super) struct Machine<'a> {
     pub(super) topology: &'a Topology,
     pub(super) draw: &'a Draw,
@@ -14,7 +14,7 @@ pub(super) fn plural(count: usize, thing: &str) -> String {
     if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
 }
 
-/// Why a group that a text names is not there, for a person; `None` where it is.
+/// Why a named group does not exist, as text; `None` if it does.
 pub(super) fn absent_group(level: Level, index: u32, topology: &Topology) -> Option<String> {
     let there = match level {
         Level::Package => topology.packages.len().max(1),
@@ -25,6 +25,6 @@ pub(super) fn absent_group(level: Level, index: u32, topology: &Topology) -> Opt
     };
     (index as usize >= there).then(|| {
         let noun = level.noun();
-        format!("it names {noun} {index}, and this machine has {}, counted from 0", plural(there, noun))
+        format!("it names {noun} {index}; this machine has {}, counted from 0", plural(there, noun))
     })
 }

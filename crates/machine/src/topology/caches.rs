@@ -1,7 +1,7 @@
 //! Data and unified caches, and the domains that share a last-level cache.
 //!
 //! Source: kernel `Documentation/ABI/testing/sysfs-devices-system-cpu` (`cache/index*`). sysfs
-//! describes a shared cache once for each CPU that shares it; here it is read once.
+//! repeats a shared cache for each CPU that shares it; here it is read once.
 
 use super::cpus::Cpus;
 use super::sets::{Groups, SetForm, and, and_not, partition};
@@ -14,13 +14,13 @@ use std::collections::HashMap;
 const SHARED_FILES: [(&str, SetForm); 2] =
     [("shared_cpu_list", SetForm::List), ("shared_cpu_map", SetForm::Mask)];
 
-/// What was found for one `indexN`.
+/// One `indexN`.
 #[derive(Clone)]
 struct Found {
     level: u32,
     kind: String,
     size_bytes: Option<u64>,
-    /// Online CPUs that share it, also those that are not allowed.
+    /// Online CPUs that share it, including those that are not allowed.
     cpus: CpuSet,
 }
 
@@ -30,8 +30,8 @@ pub(super) fn read(
     cores: &Groups,
     allowed: &CpuSet,
 ) -> Result<(Vec<Cache>, Groups), TopologyError> {
-    // A cache is known again by its index and by the list of indexes that its CPUs have: cores of
-    // another kind may lack a level, and then the same index means another one.
+    // A cache is identified by its index and by the list of indexes that its CPUs have: cores of
+    // another kind may lack a level, and then the same index means another cache.
     let mut layouts: Vec<Vec<u32>> = Vec::new();
     let mut known: HashMap<(usize, u32, u32), usize> = HashMap::new();
     let mut found: Vec<Found> = Vec::new();
@@ -41,7 +41,7 @@ pub(super) fn read(
     let mut left = allowed.clone();
     for cpu in allowed.iter() {
         let core = cores.of(cpu).map(|core| core as usize);
-        // A sibling whose core's caches all name it has no other ones.
+        // If all caches of a core list a sibling, the sibling has no others.
         let siblings_caches = core.map_or(&[][..], |core| &by_core[core]);
         if !siblings_caches.is_empty() && siblings_caches.iter().all(|&at| found[at].cpus.contains(cpu)) {
             continue;

@@ -1,9 +1,8 @@
-//! Records a machine as a folder that can be read as a root, for a bug report.
+//! Records a machine, for a bug report, as a folder that can be read as a root.
 //!
-//! Only the files named here are copied, and of those that hold more than topology only the lines
-//! that are needed: no serial number, host name, hardware address or UUID. Control groups keep
-//! their nesting and their limits; their names, which tell services, users and containers, are
-//! replaced.
+//! Only the files named here are copied, and of those that hold more than topology only the needed lines: no
+//! serial number, host name, hardware address or UUID. Control groups keep their nesting and their limits; their
+//! names, which show services, users and containers, are replaced.
 
 use super::groups::{Membership, Place};
 use super::identity::{DEVICE_TREES, PARTITION_NAME};
@@ -48,7 +47,7 @@ const CACHE: [&str; 8] = [
     "ways_of_associativity",
 ];
 const NODE_FOLDER: [&str; 5] = ["online", "possible", "has_cpu", "has_memory", "has_normal_memory"];
-/// Keys of /proc/cpuinfo that describe the kind of processor and its place, on any architecture.
+/// Keys of /proc/cpuinfo for the kind of processor and its place, on any architecture.
 const CPUINFO_KEYS: [&str; 28] = [
     "processor",
     "vendor_id",
@@ -80,7 +79,7 @@ const CPUINFO_KEYS: [&str; 28] = [
     "CPU revision",
 ];
 const CONTROLLERS: [&str; 4] = ["cpuset", "cpu", "memory", "cpuacct"];
-/// Group names that every system of a kind has, so that they tell nothing and help the reader.
+/// Group names that every system of a kind has: they reveal nothing and help the reader.
 const COMMON_GROUPS: [&str; 14] = [
     "system.slice",
     "user.slice",
@@ -98,20 +97,20 @@ const COMMON_GROUPS: [&str; 14] = [
     "slurm",
 ];
 
-/// What a recording holds.
+/// Summary of a recording.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CaptureSummary {
-    /// Files written.
+    /// Number of files.
     pub files: u64,
-    /// Bytes written.
+    /// Number of bytes.
     pub bytes: u64,
     /// Control groups and mount points that got a neutral name.
     pub renamed: u64,
 }
 
-/// Records the machine below `root` in the folder `to`, which must be new or empty. Reading the
-/// recording gives the same topology, limits and identity, less the affinity of a live process;
-/// the path of a quota's file has neutral names.
+/// Records the machine below `root` in the folder `to`, which must be new or empty. Reading the recording gives
+/// the same topology, limits and identity, except the affinity of a live process; the path of a quota's file has
+/// neutral names.
 ///
 /// # Errors
 /// [`TopologyError::NoSys`] when the root has no CPU description, [`TopologyError::Record`] when
@@ -137,14 +136,14 @@ struct Recorder {
 }
 
 impl Recorder {
-    /// Makes the target, or takes it if it is an empty folder.
+    /// Creates the target, or accepts an empty folder.
     fn claim(&self) -> Result<(), TopologyError> {
         let refuse = |why: String| TopologyError::Record { path: self.to.clone(), why };
         fs::create_dir_all(&self.to).map_err(|error| refuse(error.to_string()))?;
         let mut entries = fs::read_dir(&self.to).map_err(|error| refuse(error.to_string()))?;
         match entries.next() {
             None => Ok(()),
-            Some(_) => Err(refuse("it is not empty; name a new or an empty folder".to_owned())),
+            Some(_) => Err(refuse("it is not empty; name a new or empty folder".to_owned())),
         }
     }
 
@@ -169,7 +168,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Copies the named files of a folder, those that there are.
+    /// Copies the named files of a folder, if they exist.
     fn copy(&mut self, from: Option<Dir<'_>>, folder: &str, names: &[&str]) -> Result<(), TopologyError> {
         let Some(from) = from else { return Ok(()) };
         self.folder(folder)?;
@@ -229,7 +228,7 @@ impl Recorder {
             let hypervisor = tree.dir(&format!("{folder}/hypervisor"));
             self.copy(hypervisor, &format!("{to}/hypervisor"), &["compatible"])?;
             if tree.text(folder, PARTITION_NAME)?.is_some_and(|name| !name.is_empty()) {
-                // That it has one tells of the hypervisor; the name is its owner's.
+                // Its presence shows the hypervisor; its name is private.
                 self.write(to, PARTITION_NAME, "partition\0")?;
             }
         }
@@ -315,7 +314,7 @@ impl Recorder {
     }
 }
 
-/// Neutral names, the same one each time the same name is met.
+/// Neutral names, the same one for the same name.
 #[derive(Default)]
 struct Neutral {
     groups: BTreeMap<String, String>,
@@ -349,7 +348,7 @@ impl Neutral {
     }
 }
 
-/// The lines that are kept, without deceptive characters other than the tab.
+/// The kept lines, without deceptive characters other than the tab.
 fn lines(text: &str, keep: impl Fn(&str) -> bool) -> String {
     text.lines()
         .filter(|line| keep(line))

@@ -1,23 +1,22 @@
-//! /proc/cpuinfo: `key : value` lines, a record for each logical CPU (`proc_cpuinfo(5)`).
+//! /proc/cpuinfo: `key : value` lines, one record for each logical CPU (`proc_cpuinfo(5)`).
 //!
-//! Its keys differ from one architecture to the next, so it serves for names, for the one
-//! processor family whose sibling masks need it, and where sysfs has no `topology` folder.
+//! Its keys differ between architectures, so it is used for names, for the one processor family whose sibling
+//! masks need it, and if sysfs has no `topology` folder.
 
 use super::TopologyError;
 use super::tree::{LARGE_BYTES, Tree};
 use std::collections::BTreeMap;
 
-/// No kernel can be built for more (`CONFIG_NR_CPUS`); a longer list is damage and would only
-/// cost time.
+/// More than any kernel can be built for (`CONFIG_NR_CPUS`); a longer list is damage and would only cost time.
 pub(super) const MOST_CPUS: usize = 8192;
 
-/// Enough for the first records; some kernels take long to make the whole text.
+/// Enough for the first records; some kernels take long to write the whole text.
 const HEAD_BYTES: usize = 64 * 1024;
 
 /// One record's keys and values.
 pub(super) type Record = BTreeMap<String, String>;
 
-/// The first record, and what stands before it where an architecture has such lines.
+/// The first record, and any lines before it, which some architectures have.
 pub(super) fn first_record(tree: &Tree) -> Result<Record, TopologyError> {
     let head = match tree.dir("proc") {
         Some(proc) => proc.head("cpuinfo", HEAD_BYTES)?,
@@ -34,25 +33,24 @@ pub(super) fn first_record(tree: &Tree) -> Result<Record, TopologyError> {
     Ok(record)
 }
 
-/// Where a logical CPU is, by its record.
+/// Position of a logical CPU, by its record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) package: i64,
     /// The core's number within the package, or within a die of it.
     pub(super) core: i64,
-    /// `siblings` (logical CPUs of the package) over `cpu cores`, where the record has both.
+    /// `siblings` (logical CPUs of the package) over `cpu cores`, if the record has both.
     pub(super) threads_per_core: Option<usize>,
 }
 
 impl Place {
-    /// The number of its core, where others may have the same one since they share it.
+    /// The number of its core, if others may have the same one because they share it.
     pub(super) fn shared_core(&self) -> Option<i64> {
         Some(self.core).filter(|_| self.threads_per_core != Some(1))
     }
 }
 
-/// Those of all logical CPUs whose records have `physical id` and `core id`; records of numbers that no kernel has
-/// are left out.
+/// Of all logical CPUs whose records have `physical id` and `core id`, except numbers that no kernel has.
 pub(super) fn core_ids(tree: &Tree) -> Result<BTreeMap<u32, Place>, TopologyError> {
     let text = match tree.dir("proc") {
         Some(proc) => proc.text_within("cpuinfo", LARGE_BYTES)?.unwrap_or_default(),

@@ -34,31 +34,31 @@ const CLUSTER_FILES: [(&str, SetForm); 2] = [("cluster_cpus_list", List), ("clus
 /// What x86 kernels write as `cluster_id` of a CPU without one (`BAD_APICID`, 16 bits).
 const NO_CLUSTER: i64 = 0xffff;
 
-/// The folders of the logical CPUs, and which CPUs are there.
+/// The folders of the logical CPUs, and which CPUs are present.
 pub(super) struct Cpus<'t> {
     /// CPUs that are present.
     pub(super) present: CpuSet,
     /// CPUs that are online.
     pub(super) online: CpuSet,
     dirs: BTreeMap<u32, CpuDir<'t>>,
-    /// The names of sibling and package sets, those first that this kernel uses.
+    /// The names of sibling and package sets, this kernel's first.
     core_files: Vec<(&'static str, SetForm)>,
     package_files: Vec<(&'static str, SetForm)>,
 }
 
 struct CpuDir<'t> {
     dir: Dir<'t>,
-    /// Looked for when it is first needed: in a group only the first CPU's is.
+    /// Read on first use: in a group only the first CPU's is needed.
     topology: OnceCell<Option<Dir<'t>>>,
 }
 
-/// Everything that groups logical CPUs into cores, packages, dies and clusters.
+/// All groups of logical CPUs: cores, packages, dies and clusters.
 pub(super) struct Structure {
     pub(super) cores: Groups,
     pub(super) packages: Groups,
     pub(super) dies: Groups,
     pub(super) clusters: Groups,
-    /// Online sibling sets of all cores, also of those without an allowed CPU.
+    /// Online sibling sets of all cores, including those without an allowed CPU.
     pub(super) siblings: Vec<CpuSet>,
     pub(super) core_ids: Vec<Option<i64>>,
     pub(super) package_ids: Vec<Option<i64>>,
@@ -80,7 +80,7 @@ impl<'t> Cpus<'t> {
             None => online_by_folder(&found)?,
         };
         if online.is_empty() {
-            let why = "it is missing, and no cpu0, cpu1 … beside it is online; give a complete root";
+            let why = "it is missing, and no cpu0, cpu1 … beside it is online; use a complete root";
             return Err(system.damage("online", why));
         }
         within_kernel(&system, "online", &online)?;
@@ -131,7 +131,7 @@ impl<'t> Cpus<'t> {
         self.online.iter().find_map(|cpu| self.topology(cpu))
     }
 
-    /// A number of the topology folder; negative means that the kernel does not know.
+    /// A number of the topology folder; `None` if it is negative, which means unknown.
     fn id(&self, cpu: u32, name: &str) -> Result<Option<i64>, TopologyError> {
         let number = self.topology(cpu).map_or(Ok(None), |topology| topology.number(name))?;
         Ok(number.filter(|&number| number >= 0))
@@ -143,7 +143,7 @@ impl<'t> Cpus<'t> {
     }
 
     /// All groups, numbered for the allowed CPUs. A package without an allowed CPU still counts
-    /// when the process was given memory in it (`picked` are the CPUs of such nodes).
+    /// if the process may use memory in it (`picked` are the CPUs of such nodes).
     pub(super) fn structure(
         &self,
         tree: &Tree,
@@ -160,7 +160,7 @@ impl<'t> Cpus<'t> {
         let packages = Groups::with(self.package_sets(&siblings, &ids)?, allowed, picked);
         let dies = Groups::new(self.sets_where("die_id", &DIE_FILES, |_| true)?, allowed);
         let clusters = self.sets_where("cluster_id", &CLUSTER_FILES, |id| id != NO_CLUSTER)?;
-        // x86 kernels derive clusters from the L2 cache; where each is one core they say nothing.
+        // x86 kernels derive clusters from the L2 cache; if each is one core they are of no use.
         let clusters = if clusters == siblings { Vec::new() } else { clusters };
         let clusters = Groups::new(clusters, allowed);
         let cores = Groups::new(siblings.clone(), allowed);
@@ -207,8 +207,8 @@ impl<'t> Cpus<'t> {
             .map_or(Ok(None), |cpu| self.id(cpu, name))
     }
 
-    /// All cores. A set that was read while siblings came or went lacks some of them: sets of one package and number of
-    /// which one names a CPU of the other are one core.
+    /// All cores. A set that was read while siblings went on- or offline lacks some of them: two sets of one package
+    /// and number are one core if either names a CPU of the other.
     fn core_sets(&self, module_pairs: bool, ids: &Ids) -> Result<Vec<CpuSet>, TopologyError> {
         let cores = partition(&self.online, |cpu| self.core_set(cpu, module_pairs, ids))?;
         let is_one = |a: &CpuSet, b: &CpuSet| -> Result<bool, TopologyError> {
@@ -226,7 +226,7 @@ impl<'t> Cpus<'t> {
         joined(cores, |cpu| ids.core_key(cpu), is_one)
     }
 
-    /// The siblings of a CPU; where nothing declares them, those of its number, or the CPU alone.
+    /// The siblings of a CPU; if nothing declares them, those with its number, or the CPU alone.
     fn core_set(&self, cpu: u32, module_pairs: bool, ids: &Ids) -> Result<Option<CpuSet>, TopologyError> {
         let set = self.topology(cpu).map_or(Ok(None), |topology| topology.set(&self.core_files))?;
         let Some(set) = set else { return Ok(Some(ids.core_of(cpu))) };
@@ -243,23 +243,23 @@ impl<'t> Cpus<'t> {
         Ok(Some(same))
     }
 
-    /// Packages by their sets, or by their numbers where the sets say less: some kernels write a package set of one CPU
-    /// or of one core beside the same `physical_package_id`, and a set that was read while CPUs came or went lacks some.
-    /// Where the kernel knows no number, a set still declares a package, unless every set is one core: that is its
-    /// default for "I do not know" (`include/linux/topology.h`).
+    /// Packages by their sets, or by their numbers if the sets show less: some kernels write a package set of one CPU
+    /// or of one core beside the same `physical_package_id`, and a set that was read while CPUs went on- or offline
+    /// lacks some. If the kernel knows no number, a set still declares a package, unless every set is one core: that is
+    /// its default for "unknown" (`include/linux/topology.h`).
     fn package_sets(&self, cores: &[CpuSet], ids: &Ids) -> Result<Vec<CpuSet>, TopologyError> {
         let sets = partition(&self.online, |cpu| {
             let Some(topology) = self.topology(cpu) else { return Ok(None) };
             Ok(topology.set(&self.package_files)?.or_else(|| ids.package_of(cpu)))
         })?;
-        // Numbers that repeat in groups of several cores are numbers within something larger.
+        // Numbers that repeat in groups of several cores are numbers within a larger unit.
         let is_core = |set: &CpuSet| cores.iter().any(|core| and_not(set, core).is_empty());
         let sets = joined(sets, |cpu| ids.package_key(cpu), |a, b| Ok(is_core(a) || is_core(b)))?;
         let is_known = sets.iter().filter_map(CpuSet::first).any(|cpu| ids.package_key(cpu).is_some());
         Ok(if is_known || sets.iter().any(|set| !is_core(set)) { sets } else { Vec::new() })
     }
 
-    /// Groups that count only where the id beside the set is one. A kernel that declares none for
+    /// Groups that count only if the kernel also has an id for them. A kernel that declares none for
     /// the first CPU declares none at all.
     fn sets_where(
         &self,
@@ -278,7 +278,7 @@ impl<'t> Cpus<'t> {
         })
     }
 
-    /// No `topology` folder anywhere: each CPU is a core, unless /proc/cpuinfo says more.
+    /// No `topology` folder anywhere: each CPU is a core, unless /proc/cpuinfo gives more.
     fn structure_without_sysfs(
         &self,
         found: &BTreeMap<u32, cpuinfo::Place>,
@@ -290,7 +290,7 @@ impl<'t> Cpus<'t> {
             ids.insert(cpu, Some([None, None, Some(place.package)]), None, place.shared_core());
         }
         // More CPUs of one number than a core has threads: numbers repeat, as on the dies of one package, and which of
-        // these CPUs share a core is not told.
+        // these CPUs share a core is unknown.
         let core_of = |cpu: u32| {
             let core = ids.core_of(cpu);
             let most = found.get(&cpu).and_then(|place| place.threads_per_core);
@@ -319,7 +319,7 @@ impl<'t> Cpus<'t> {
     }
 }
 
-/// The number of a package within those of what is above it: drawer, book, package.
+/// The number of a package within its parents: drawer, book, package.
 type PackageKey = [Option<i64>; 3];
 /// The number of a core within its package and die.
 type CoreKey = (Option<PackageKey>, Option<i64>, i64);
@@ -352,7 +352,7 @@ impl Ids {
         self.by_cpu.get(&cpu)?.0
     }
 
-    /// The CPUs of the same core; empty where the CPU's core number is not known.
+    /// The CPUs of the same core; empty if the CPU's core number is unknown.
     fn core_of(&self, cpu: u32) -> CpuSet {
         self.core_key(cpu).and_then(|key| self.cores.get(&key)).cloned().unwrap_or_default()
     }
@@ -362,7 +362,7 @@ impl Ids {
     }
 }
 
-/// Joins groups of the same number where `is_one` says so of two of them; in the order of their lowest CPUs.
+/// Joins groups of the same number if `is_one` holds for two of them; in the order of their lowest CPUs.
 fn joined<K: Ord>(
     groups: Vec<CpuSet>,
     key: impl Fn(u32) -> Option<K>,
@@ -388,11 +388,10 @@ fn within_kernel(folder: &Dir<'_>, name: &str, cpus: &CpuSet) -> Result<(), Topo
     if cpus.words().len() * 64 <= MOST_CPUS {
         return Ok(());
     }
-    Err(folder.damage(name, &format!("it names CPUs from {MOST_CPUS} on, which no kernel has")))
+    Err(folder.damage(name, &format!("it names CPUs from {MOST_CPUS} on; no kernel has that many")))
 }
 
-/// Older kernels have no list of the online CPUs, but a file `online` in the folder of each CPU
-/// that can be taken offline.
+/// Older kernels have no list of the online CPUs, but a file `online` for each CPU that can be taken offline.
 fn online_by_folder(folders: &[(u32, Dir<'_>)]) -> Result<CpuSet, TopologyError> {
     let mut online = CpuSet::new();
     for (cpu, dir) in folders {

@@ -1,8 +1,8 @@
-//! Control groups: where the process's group of a controller lies below the root.
+//! Control groups: the folder of the process's group of a controller below the root.
 //!
 //! Sources: `cgroups(7)`, `cpuset(7)`, kernel `Documentation/admin-guide/cgroup-v2.rst`,
 //! `Documentation/admin-guide/cgroup-v1/`. /proc/self/cgroup names the group, /proc/self/mountinfo
-//! (proc_pid_mountinfo(5)) the folders where groups are shown, and for each the group that is its
+//! (proc_pid_mountinfo(5)) the folders where groups are mounted, and for each the group that is its
 //! root; a hierarchy may be mounted several times: the host's, the container's own, an inner one.
 
 use super::TopologyError;
@@ -11,33 +11,33 @@ use super::tree::{Dir, LARGE_BYTES, Tree};
 /// Deeper nesting than this is damage.
 const MAX_DEPTH: usize = 64;
 
-/// What a mount line says about a control group file system.
+/// A mount line of a control group file system.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Mount {
     pub(super) point: String,
     /// `cgroup`, `cgroup2`, `cpuset` (the file system before control groups) or `fuse.lxcfs`, which imitates `cgroup`.
     pub(super) kind: String,
-    /// Mount options, among which version 1 has its controllers; lxcfs has them in the name of the mount point.
+    /// Mount options, among which version 1 lists its controllers; lxcfs has them in the name of the mount point.
     pub(super) options: Vec<String>,
-    /// The group that the mount point shows; `None` where only /proc/mounts is there, which does not say.
+    /// The group at the mount point; `None` if there is only /proc/mounts, which does not show it.
     root: Option<String>,
 }
 
-/// A process's place in control groups, as far as files say it.
+/// A process's place in control groups, as files show it.
 pub(super) struct Membership {
     mounts: Vec<Mount>,
     /// Controllers and path of each line of /proc/self/cgroup.
     groups: Vec<(Vec<String>, String)>,
-    /// /proc/self/cpuset, which older kernels have alone.
+    /// /proc/self/cpuset, the only file of older kernels.
     cpuset: Option<String>,
 }
 
 /// The process's group for a controller.
 pub(super) struct Place<'t> {
     pub(super) mount: Mount,
-    /// The folders from the mount point down to the group, the mount point's first.
+    /// The folders from the mount point down to the group.
     pub(super) levels: Vec<Dir<'t>>,
-    /// The names of those below the mount point.
+    /// The names below the mount point.
     pub(super) names: Vec<String>,
 }
 
@@ -57,7 +57,7 @@ impl Membership {
             };
             mounts = text.lines().filter_map(mount_line).collect();
         }
-        // A root nearer to the hierarchy's own shows more of the groups above, whose limits count too.
+        // A root nearer to the hierarchy's own shows more parent groups, whose limits count too.
         mounts.sort_by_key(|mount| mount.root.as_deref().map_or(0, |root| steps(root).len()));
         Ok(Self {
             mounts,
@@ -66,8 +66,8 @@ impl Membership {
         })
     }
 
-    /// Where the process is for `cpuset`, `cpu` or `memory`. A controller that has a hierarchy of
-    /// its own (version 1) is not in the unified one. `None` where no mount is known to show the group.
+    /// The process's place for `cpuset`, `cpu` or `memory`. A controller with its own hierarchy (version 1) is not in
+    /// the unified one. `None` if no known mount shows the group.
     pub(super) fn place<'t>(&self, tree: &'t Tree, controller: &str) -> Option<Place<'t>> {
         let is_wanted = |mount: &&Mount| match mount.kind.as_str() {
             "cgroup" | "fuse.lxcfs" => mount.options.iter().any(|option| option == controller),
@@ -84,7 +84,7 @@ impl Membership {
                 None => descend(base, path),
                 Some(root) => {
                     let below = steps(path).strip_prefix(steps(root).as_slice())?.to_vec();
-                    // A group that was moved out of what the process may see.
+                    // A group that was moved out of the visible part.
                     if below.contains(&"..") || below.len() > MAX_DEPTH {
                         return None;
                     }
@@ -97,7 +97,7 @@ impl Membership {
         })
     }
 
-    /// Whether the process is in a group for a controller, and no mount is known to show it.
+    /// Whether the process is in a group for a controller, and no known mount shows it.
     pub(super) fn is_hidden(&self, tree: &Tree, controller: &str) -> bool {
         let is_its = |names: &[String]| names.is_empty() || names.iter().any(|name| name == controller);
         self.groups.iter().any(|(names, _)| is_its(names)) && self.place(tree, controller).is_none()
@@ -108,7 +108,7 @@ impl Membership {
             "cgroup2" => controllers.is_empty(),
             _ => controllers.iter().any(|name| name == controller),
         });
-        // Kernels that have /proc/self/cpuset alone are asked for all of the unified hierarchy.
+        // Kernels that have only /proc/self/cpuset need all of the unified hierarchy.
         let unified = mount.kind == "cgroup2" && self.groups.is_empty();
         let only_cpuset = || self.cpuset.as_deref().filter(|_| controller == "cpuset" || unified);
         line.map(|(_, path)| path.as_str()).or_else(only_cpuset)
@@ -120,7 +120,7 @@ fn steps(path: &str) -> Vec<&str> {
     path.split('/').filter(|step| !step.is_empty() && *step != ".").collect()
 }
 
-/// The folders on a path, as many of them as there are; the first is where it begins.
+/// The existing folders on a path, from its start.
 fn walk<'t>(base: &Dir<'t>, steps: &[&str]) -> Vec<Dir<'t>> {
     let mut levels = vec![base.clone()];
     for step in steps {
@@ -130,13 +130,13 @@ fn walk<'t>(base: &Dir<'t>, steps: &[&str]) -> Vec<Dir<'t>> {
     levels
 }
 
-/// The folders of a group's path below a mount point whose own group is not known. In a container without a name space of its
-/// own the path counts from the host's root while the mount point is already the container's
-/// group; then the longest tail of the path that exists is taken. Where no tail exists, it is as
-/// much of the path as there is, and at least the mount point.
+/// The folders of a group's path below a mount point whose own group is unknown. In a container without its own
+/// name space the path counts from the host's root while the mount point is already the container's group; then
+/// the longest tail of the path that exists is taken. If no tail exists, it is as much of the path as exists,
+/// and at least the mount point.
 fn descend<'t>(base: Dir<'t>, path: &str) -> (Vec<Dir<'t>>, Vec<String>) {
     let steps = steps(path);
-    // `..` means that the group lies outside of what is mounted here.
+    // `..` means that the group is outside of what is mounted here.
     if steps.contains(&"..") || steps.len() > MAX_DEPTH {
         return (vec![base], Vec::new());
     }
@@ -155,8 +155,8 @@ fn mount_line(line: &str) -> Option<Mount> {
     Mount::new(point, kind, options, None)
 }
 
-/// `35 30 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup rw`: the root and the point are the fourth and the
-/// fifth field, and after the hyphen come the kind, the source and the file system's own options.
+/// `35 30 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup rw`: the root and the point are fields four and
+/// five; after the hyphen come the kind, the source and the file system's own options.
 fn mountinfo_line(line: &str) -> Option<Mount> {
     let (mount, system) = line.split_once(" - ")?;
     let mut mount = mount.split_whitespace().skip(3);
@@ -190,7 +190,7 @@ fn group_line(line: &str) -> Option<(Vec<String>, String)> {
     Some((controllers, path.to_owned()))
 }
 
-/// Space, tab, newline and backslash stand as `\040`, `\011`, `\012` and `\134` (`getmntent(3)`).
+/// Space, tab, newline and backslash are written as `\040`, `\011`, `\012` and `\134` (`getmntent(3)`).
 fn unescaped(field: &str) -> String {
     [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
         .iter()

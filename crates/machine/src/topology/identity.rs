@@ -1,4 +1,4 @@
-//! What kind of machine it is; nothing here tells one machine of a kind from another.
+//! The kind of the machine; nothing here identifies one machine of a kind.
 //!
 //! Sources: `proc_cpuinfo(5)`, `proc_meminfo(5)`, kernel `Documentation/ABI/stable/sysfs-hypervisor-xen`
 //! and `Documentation/ABI/testing/sysfs-firmware-dmi-entries`; the vendors' DMI texts are those
@@ -8,16 +8,16 @@ use super::tree::Tree;
 use super::{Identity, TopologyError, cpuinfo};
 use crate::text::one_line;
 
-/// Where a name that stands for the processor is found, by architecture.
+/// Keys of the processor's name, by architecture.
 const MODEL_KEYS: [&str; 7] =
     ["model name", "Model Name", "cpu model", "cpu", "uarch", "Processor", "family"];
-/// Where a guest is one, and of whom is not told.
+/// For a guest of an unknown host.
 const UNKNOWN: &str = "unknown hypervisor";
 /// Where the kernel shows the device tree; the first is a link to the second.
 pub(super) const DEVICE_TREES: [&str; 2] = ["proc/device-tree", "sys/firmware/devicetree/base"];
-/// What a partition of PowerVM has in its device tree, and bare metal has not.
+/// In the device tree of a partition of PowerVM, and not on bare metal.
 pub(super) const PARTITION_NAME: &str = "ibm,partition-name";
-/// Vendor and product texts of virtual machines, and the hypervisor that they stand for.
+/// Vendor and product texts of virtual machines, and their hypervisor.
 const VIRTUAL_MACHINES: [(&str, &str); 16] = [
     ("Apple Virtualization", "Apple Virtualization"),
     ("KVM", "KVM"),
@@ -37,7 +37,7 @@ const VIRTUAL_MACHINES: [(&str, &str); 16] = [
     ("OpenStack", "OpenStack"),
 ];
 
-/// Reads all of it; whatever is missing is `None`.
+/// Reads all of it; a missing fact is `None`.
 pub(super) fn read(tree: &Tree, about: &cpuinfo::Record) -> Result<Identity, TopologyError> {
     Ok(Identity {
         cpu_model: cpu_model(about),
@@ -49,7 +49,7 @@ pub(super) fn read(tree: &Tree, about: &cpuinfo::Record) -> Result<Identity, Top
     })
 }
 
-/// The first line of a file, fit for a terminal.
+/// The first line of a file, sanitised for a terminal.
 fn word(tree: &Tree, dir: &str, name: &str) -> Result<Option<String>, TopologyError> {
     let text = tree.text(dir, name)?;
     Ok(text.and_then(|text| shown(text.lines().next().unwrap_or(""))))
@@ -92,9 +92,8 @@ fn cpu_vendor(about: &cpuinfo::Record) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// On x86 the processor itself says whether there is a hypervisor (the flag `hypervisor`), and
-/// DMI texts only name it: bare-metal machines of a cloud carry the cloud's texts too. Elsewhere
-/// the texts are all there is.
+/// On x86 the processor has a flag for a hypervisor (`hypervisor`), and DMI texts only name it: bare-metal machines
+/// of a cloud carry the cloud's texts too. Elsewhere there are only the texts.
 fn hypervisor(tree: &Tree, about: &cpuinfo::Record) -> Result<Option<String>, TopologyError> {
     let kind = word(tree, "sys/hypervisor", "type")?;
     if let Some(kind) = kind {
@@ -118,7 +117,7 @@ fn hypervisor(tree: &Tree, about: &cpuinfo::Record) -> Result<Option<String>, To
     })
 }
 
-/// The hypervisor that the device tree or an IBM Z machine tells of: what has no flag of the processor for it.
+/// The hypervisor according to the device tree or IBM Z, whose processors have no flag for it.
 ///
 /// Sources: the Devicetree bindings of hypervisors (`/hypervisor/compatible`: `linux,kvm`, `xen,xen`, `vmware`), the
 /// machines of guests (`linux,dummy-virt` of QEMU, crosvm and Firecracker; `qemu,pseries`), Linux on Power Architecture

@@ -1,4 +1,4 @@
-//! Core kinds of a hybrid machine, with what told them apart.
+//! Core kinds of a hybrid machine, with the evidence for them.
 //!
 //! Sources: the kernel's performance-counter devices `cpu_core`, `cpu_atom` and `cpu_lowpower`
 //! (`arch/x86/events/intel/core.c`), `cpu_capacity` (`drivers/base/arch_topology.c`), and
@@ -14,12 +14,11 @@ use crate::CpuSet;
 const COUNTERS: [(&str, &str); 3] =
     [("cpu_core", "P-core"), ("cpu_atom", "E-core"), ("cpu_lowpower", "LP-E-core")];
 
-/// Two values next to each other in order belong to the same kind when the lower one is at least
-/// this part of the higher one. Favoured cores of one kind differ by some percent (5.2 and
-/// 5.0 GHz), kinds by a fifth and more (5.0 and 3.9 GHz).
+/// Two adjacent values belong to the same kind if the lower one is at least this part of the higher one.
+/// Favoured cores of one kind differ by some percent (5.2 and 5.0 GHz), kinds by a fifth and more (5.0 and 3.9 GHz).
 const SAME_KIND: f64 = 0.9;
 
-/// The kinds that allowed CPUs have, and the online CPUs of each in the same order.
+/// The kinds of allowed CPUs, and the online CPUs of each in the same order.
 pub(super) struct Kinds {
     pub(super) kinds: Vec<CoreKind>,
     pub(super) online: Vec<CpuSet>,
@@ -32,7 +31,7 @@ struct Step {
     high: i64,
 }
 
-/// `cores` are the online siblings of every core, `allowed` must not be empty.
+/// `cores` are the online siblings of every core, `allowed` is not empty.
 pub(super) fn read(
     tree: &Tree,
     cpus: &Cpus<'_>,
@@ -54,7 +53,7 @@ pub(super) fn read(
         });
     }
     if all.len() < 2 {
-        let evidence = "no counter device, capacity or frequency tells cores apart".to_owned();
+        let evidence = "no counter device, capacity or frequency distinguishes cores".to_owned();
         all = vec![CoreKind { name: "core".to_owned(), evidence, cpus: cpus.online.clone() }];
     }
     let mut found = Kinds { kinds: Vec::new(), online: Vec::new() };
@@ -87,7 +86,7 @@ fn by_counters(tree: &Tree, online: &CpuSet) -> Result<Vec<CoreKind>, TopologyEr
     Ok(if left.is_empty() { kinds } else { Vec::new() })
 }
 
-/// Splits low-power cores from the E-cores that one counter device holds with them: on Meteor Lake (Intel, "Performance
+/// Splits low-power cores from the E-cores that share a counter device with them: on Meteor Lake (Intel, "Performance
 /// hybrid architecture") those of the SoC tile have no L3 cache, and reach lower frequencies.
 fn low_power_apart(
     mut kinds: Vec<CoreKind>,
@@ -127,8 +126,8 @@ fn low_power_apart(
     Ok(kinds)
 }
 
-/// Sorts the cores by a value and splits them where it drops; fastest first. Empty when a core has
-/// no value, since then the value is no evidence.
+/// Sorts the cores by a value and splits them where it drops; fastest first. Empty if a core lacks the value, which
+/// then is not evidence.
 fn steps(
     cores: &[CpuSet],
     value_of: impl Fn(u32) -> Result<Option<i64>, TopologyError>,

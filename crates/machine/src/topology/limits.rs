@@ -1,4 +1,4 @@
-//! What keeps the process from some of the machine: cpuset, CPU quota, memory limit.
+//! What restricts the process to some of the machine: cpuset, CPU quota, memory limit.
 //!
 //! Sources: kernel `Documentation/admin-guide/cgroup-v2.rst` (`cpu.max`, `memory.max`,
 //! `cpuset.cpus.effective`), `Documentation/scheduler/sched-bwc.rst` (`cpu.cfs_quota_us`),
@@ -23,16 +23,16 @@ pub(super) const NODE_FILES: [(&str, SetForm); 4] =
 /// Version 1 writes "no limit" as the largest number of whole pages.
 const NO_LIMIT: u64 = 1 << 62;
 
-/// What names the groups that the process is in.
+/// The process's groups.
 const OWN_GROUPS: &str = "proc/self/cgroup";
 
-/// Those of [`CPU_FILES`] that hold online CPUs alone.
+/// Those of [`CPU_FILES`] that hold only online CPUs.
 const EFFECTIVE_FILES: [(&str, SetForm); 2] = [CPU_FILES[0], CPU_FILES[1]];
 
 /// The limits, and the NUMA nodes that the process may have memory on.
 pub(super) struct Bounds {
     pub(super) limits: Limits,
-    /// The effective cpuset, in which no CPU is offline.
+    /// The effective cpuset, which holds no offline CPU.
     pub(super) effective: Option<CpuSet>,
     pub(super) mems: Option<CpuSet>,
 }
@@ -60,8 +60,8 @@ pub(super) fn read(tree: &Tree, affinity: Option<&CpuSet>) -> Result<Bounds, Top
     Ok(Bounds { limits, effective, mems })
 }
 
-/// The set of the group itself or, where it has none or an empty one, of the nearest group above:
-/// a group takes what it does not set from its parent.
+/// The set of the group itself or, if it has none or an empty one, of the nearest parent:
+/// a group inherits what it does not set.
 fn nearest(place: &Place<'_>, files: &[(&str, SetForm)]) -> Result<Option<CpuSet>, TopologyError> {
     for level in place.levels.iter().rev() {
         if let Some(set) = level.set(files)? {
@@ -71,7 +71,7 @@ fn nearest(place: &Place<'_>, files: &[(&str, SetForm)]) -> Result<Option<CpuSet
     Ok(None)
 }
 
-/// The quota of the group with the fewest CPUs between the process's own and the root, and its file.
+/// The lowest quota, in CPUs, of the groups between the process's own and the root, and its file.
 pub(super) fn tightest(
     tree: &Tree,
     membership: &Membership,
@@ -87,9 +87,9 @@ pub(super) fn tightest(
     Ok(tightest)
 }
 
-/// The quota of one group, and the file that says it.
+/// The quota of one group, and its file.
 fn quota(group: &Dir<'_>) -> Result<Option<(Quota, PathBuf)>, TopologyError> {
-    // What the kernel lets a group save up, 0 by default; older kernels have no file for it.
+    // What a group may save up, 0 by default; older kernels have no file for it.
     let burst = |name: &str| {
         group.number(name).map(|found| found.and_then(|burst| u64::try_from(burst).ok()).unwrap_or(0))
     };
@@ -125,7 +125,7 @@ impl Quota {
     /// The tightest quota of the process, read below `root`; `None` without any.
     ///
     /// # Errors
-    /// A control group's file that cannot be read or understood.
+    /// A control group's file that cannot be read or parsed.
     pub fn read(root: &Path) -> Result<Option<Self>, TopologyError> {
         let tree = Tree::open(root)?;
         let membership = Membership::read(&tree)?;

@@ -22,8 +22,8 @@ use crate::CpuSet;
 use serde::{Serialize, Serializer};
 use std::path::{Path, PathBuf};
 
-/// A machine as declared below a root. All ids are dense, machine-wide and ordered by the lowest
-/// logical CPU of the thing; the number that the system gave stands beside as `os_id`.
+/// A machine as declared below a root. All ids are dense, machine-wide and ordered by their lowest logical CPU; the
+/// system's number is in `os_id`.
 /// Counts and lists of cores, packages and so on cover the allowed and online logical CPUs;
 /// `logical_cpus` covers every CPU that is present.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -36,11 +36,11 @@ pub struct Topology {
     /// package sets). Last come packages without an allowed CPU in which a cpuset gives the process
     /// memory; their `cpus` are empty.
     pub packages: Vec<Group>,
-    /// Dies, where there is more than one in a package or the system declares them.
+    /// Dies, if a package has more than one or the system declares them.
     pub dies: Vec<Group>,
     /// Clusters of cores (kernel `cluster_id`), where declared.
     pub clusters: Vec<Group>,
-    /// NUMA nodes, memory-only ones included (with empty `cpus`).
+    /// NUMA nodes, including memory-only ones (empty `cpus`).
     pub numa_nodes: Vec<NumaNode>,
     /// Groups of CPUs that share a last-level cache.
     pub llc_domains: Vec<Group>,
@@ -48,9 +48,9 @@ pub struct Topology {
     pub caches: Vec<Cache>,
     /// Core kinds, fastest first; exactly one on a machine that is not hybrid.
     pub kinds: Vec<CoreKind>,
-    /// Limits put on the recorded or live process.
+    /// Limits of the recorded or live process.
     pub limits: Limits,
-    /// What kind of machine it is.
+    /// The kind of machine.
     pub identity: Identity,
 }
 
@@ -59,7 +59,7 @@ pub struct Topology {
 pub struct LogicalCpu {
     /// The operating system's number.
     pub os_id: u32,
-    /// Index into [`Topology::cores`]; `None` for a CPU that is offline or not allowed.
+    /// Index into [`Topology::cores`]; `None` if it is offline or not allowed.
     pub core: Option<u32>,
     /// Index into [`Topology::packages`].
     pub package: Option<u32>,
@@ -71,8 +71,8 @@ pub struct LogicalCpu {
     pub numa_node: Option<u32>,
     /// Index into [`Topology::llc_domains`].
     pub llc: Option<u32>,
-    /// OS numbers of all online logical CPUs of the same core, itself included, also those that
-    /// are not allowed (a left-over sibling matters even where we may not run).
+    /// OS numbers of all online logical CPUs of the same core, including itself and those that are not allowed (a
+    /// left-over sibling matters even if threadwise may not use it).
     pub siblings: CpuSet,
     /// Index into [`Topology::kinds`].
     pub kind: Option<u32>,
@@ -99,7 +99,7 @@ pub struct Core {
 /// A package, die, cluster or LLC domain.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Group {
-    /// The system's number for it, where it has one.
+    /// The system's number, if it has one.
     pub os_id: Option<i64>,
     /// Its allowed, online logical CPUs.
     #[serde(rename = "os_cpus")]
@@ -111,10 +111,10 @@ pub struct Group {
 pub struct NumaNode {
     /// The system's node number.
     pub os_id: Option<i64>,
-    /// Its allowed, online logical CPUs; empty for memory alone.
+    /// Its allowed, online logical CPUs; empty for a memory-only node.
     #[serde(rename = "os_cpus")]
     pub cpus: CpuSet,
-    /// Its memory in bytes, where known.
+    /// Its memory in bytes, if known.
     pub memory_bytes: Option<u64>,
 }
 
@@ -125,7 +125,7 @@ pub struct Cache {
     pub level: u32,
     /// `Data` or `Unified` (instruction caches are left out).
     pub kind: String,
-    /// Size in bytes, where known.
+    /// Size in bytes, if known.
     pub size_bytes: Option<u64>,
     /// The allowed, online logical CPUs that share it.
     #[serde(rename = "os_cpus")]
@@ -135,40 +135,40 @@ pub struct Cache {
 /// Cores of the same kind on a hybrid machine.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct CoreKind {
-    /// `P-core`, `E-core`, … or `core` where there is one kind.
+    /// `P-core`, `E-core`, … or `core` if there is one kind.
     pub name: String,
-    /// What told the kinds apart (`cpu_core`/`cpu_atom` PMU, `cpu_capacity`, highest frequency).
+    /// The evidence (`cpu_core`/`cpu_atom` PMU, `cpu_capacity`, highest frequency).
     pub evidence: String,
     /// Its allowed, online logical CPUs.
     #[serde(rename = "os_cpus")]
     pub cpus: CpuSet,
 }
 
-/// What keeps the process from some of the machine.
+/// What restricts the process to some of the machine.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Limits {
-    /// CPUs of the cpuset (cgroup v1 or v2) that the process is in, where there is one.
+    /// CPUs of the process's cpuset (cgroup v1 or v2), if it has one.
     pub cpuset: Option<CpuSet>,
     /// The affinity mask of the live process; `None` for a recorded machine.
     pub affinity: Option<CpuSet>,
     /// CPU quota in CPUs (1.5 = 150 ms a period of 100 ms), the tightest on the path to the root.
     pub quota_cpus: Option<f64>,
-    /// The file that set the quota, relative to the root. Without a quota: the file that names a group which no mount
-    /// shows, so that its quota is not known.
+    /// The file that sets the quota, relative to the root. Without a known quota: the file that names a group which
+    /// no mount shows.
     #[serde(serialize_with = "as_text")]
     pub quota_source: Option<PathBuf>,
     /// Memory limit of the cgroup in bytes.
     pub memory_bytes: Option<u64>,
 }
 
-/// What kind of machine it is, without anything that names the individual machine.
+/// The kind of machine, without anything that identifies the individual machine.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Identity {
     /// Processor model from /proc/cpuinfo.
     pub cpu_model: Option<String>,
     /// Vendor id from /proc/cpuinfo.
     pub cpu_vendor: Option<String>,
-    /// Hypervisor, where one shows itself (`KVM`, `VMware`, … or `unknown hypervisor`).
+    /// Hypervisor, if it can be detected (`KVM`, `VMware`, … or `unknown hypervisor`).
     pub hypervisor: Option<String>,
     /// `on`, `off`, `forceoff`, `notsupported`, … from `smt/control`.
     pub smt_control: Option<String>,
@@ -179,14 +179,14 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Whether a program computes what the processor does (QEMU without a hypervisor of the host), so that no time
-    /// that is measured there says anything of a machine. On processors other than x86-64 nothing shows it.
+    /// Whether the processor is emulated (QEMU without a hypervisor of the host), so that times measured there mean
+    /// nothing for a real machine. On processors other than x86-64 this cannot be detected.
     pub fn is_emulated(&self) -> bool {
         self.hypervisor.as_deref() == Some(crate::hypervisor::EMULATOR)
     }
 }
 
-/// A path as text, since it need not be UTF-8.
+/// A path as text, which need not be UTF-8.
 fn as_text<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
     path.as_deref().map(Path::to_string_lossy).serialize(to)
 }
@@ -199,10 +199,10 @@ pub enum TopologyError {
         "{root} has no sys/devices/system/cpu: it is not a recorded machine or a Linux root; give --root a folder that has one"
     )]
     NoSys {
-        /// The root that was given.
+        /// The given root.
         root: PathBuf,
     },
-    /// A file exists and cannot be used.
+    /// A file that exists but cannot be used.
     #[error("cannot read {path}: {why}")]
     File {
         /// The file.
@@ -210,7 +210,7 @@ pub enum TopologyError {
         /// What is wrong.
         why: String,
     },
-    /// A machine cannot be recorded in the folder that was named.
+    /// The target folder for a recording cannot be used.
     #[error("cannot record the machine in {path}: {why}")]
     Record {
         /// The folder or file.
@@ -237,7 +237,7 @@ impl Topology {
         self.logical_cpus.binary_search_by_key(&os_id, |cpu| cpu.os_id).ok().map(|at| &self.logical_cpus[at])
     }
 
-    /// These logical CPUs and all that share a core with one of them.
+    /// These logical CPUs and their siblings.
     pub fn with_siblings(&self, cpus: impl IntoIterator<Item = u32>) -> CpuSet {
         let mut all = CpuSet::new();
         for cpu in cpus {

@@ -1,4 +1,4 @@
-//! NUMA nodes, sparse numbers and memory-only ones included.
+//! NUMA nodes, including sparse numbers and memory-only nodes.
 //!
 //! Sources: kernel `Documentation/ABI/stable/sysfs-devices-node`, `Documentation/mm/numa.rst`.
 
@@ -13,13 +13,12 @@ const CPU_FILES: [(&str, SetForm); 2] = [("cpulist", SetForm::List), ("cpumap", 
 pub(super) struct Nodes {
     pub(super) nodes: Vec<NumaNode>,
     pub(super) online: Vec<CpuSet>,
-    /// CPUs of the nodes that a cpuset picked out for the process's memory.
+    /// CPUs of the nodes that a cpuset allows for the process's memory.
     pub(super) picked: CpuSet,
 }
 
-/// Nodes that have memory which the process may use, those with allowed CPUs first, by the lowest
-/// of them. A node whose memory is all disabled or missing is no place to put data, so its CPUs
-/// have none. A kernel without NUMA has one node, which has everything.
+/// Nodes with memory that the process may use, those with allowed CPUs first, by the lowest of them. A node whose
+/// memory is all disabled or missing cannot hold data, so its CPUs have none. A kernel without NUMA has one node.
 pub(super) fn read(
     tree: &Tree,
     online: &CpuSet,

@@ -1,4 +1,4 @@
-//! Puts a topology together from what the other modules read below the root.
+//! Assembles a topology from the other modules' readings below the root.
 
 use super::cpus::{Cpus, Structure};
 use super::kinds::Kinds;
@@ -13,11 +13,10 @@ use std::path::Path;
 
 impl Topology {
     /// Reads the machine that the files below `root` describe: `/` for this one, or the folder of
-    /// a recorded machine. No other file is read, whatever links say. `affinity` is the mask of
-    /// the live process, where the machine is the live one.
+    /// a recorded machine. Reads no other file, whatever links point to. `affinity` is the mask of
+    /// the live process, for the live machine.
     ///
-    /// A missing or empty file is a gap, and the topology says less. A file that cannot be
-    /// understood is an error that names it.
+    /// A missing or empty file is a gap in the topology. A file that cannot be parsed is an error that names it.
     ///
     /// # Errors
     /// [`TopologyError::NoSys`] when the root has no CPU description, [`TopologyError::File`] for
@@ -105,7 +104,7 @@ fn logical_cpus(
     cpus.present.iter().map(one).collect()
 }
 
-/// For each CPU, by its number, the position of the set that holds it.
+/// For each CPU number, the position of the set that holds it.
 fn by_cpu(sets: &[CpuSet]) -> Vec<Option<u32>> {
     let mut positions = Vec::new();
     for (position, set) in sets.iter().enumerate() {

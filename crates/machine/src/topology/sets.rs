@@ -1,4 +1,4 @@
-//! Partitions of the online logical CPUs, as sysfs declares them: a set of companions per CPU.
+//! Partitions of the online logical CPUs from sysfs: a set of companions per CPU.
 
 use crate::CpuSet;
 use crate::cpuset::CpuSetError;
@@ -21,22 +21,22 @@ impl SetForm {
     }
 }
 
-/// What is in both sets, word by word: a machine of 1,500 logical CPUs has thousands of sets.
+/// The intersection, word by word: a machine of 1,500 logical CPUs has thousands of sets.
 pub(super) fn and(a: &CpuSet, b: &CpuSet) -> CpuSet {
     let words: Vec<u64> = a.words().iter().zip(b.words()).map(|(a, b)| a & b).collect();
     CpuSet::from_words(&words)
 }
 
-/// What is in the first set alone.
+/// The first set without the second.
 pub(super) fn and_not(a: &CpuSet, b: &CpuSet) -> CpuSet {
     let others = b.words().iter().copied().chain(std::iter::repeat(0));
     let words: Vec<u64> = a.words().iter().zip(others).map(|(a, b)| a & !b).collect();
     CpuSet::from_words(&words)
 }
 
-/// Splits `cpus` into groups. `companions` is asked only for the lowest CPU of each group, so a
-/// set that many CPUs share is read once; whatever the files say, no CPU is in two groups.
-/// A CPU without an answer is in no group.
+/// Splits `cpus` into groups. `companions` is called only for the lowest CPU of each group, so a set that many
+/// CPUs share is read once; whatever the files hold, no CPU is in two groups. A CPU for which it gives nothing is in
+/// no group.
 pub(super) fn partition<E>(
     cpus: &CpuSet,
     mut companions: impl FnMut(u32) -> Result<Option<CpuSet>, E>,
@@ -56,11 +56,10 @@ pub(super) fn partition<E>(
     Ok(groups)
 }
 
-/// Groups that hold an allowed CPU, ordered by their lowest allowed one, and after them groups
-/// that count for another reason.
+/// Groups that hold an allowed CPU, ordered by their lowest allowed one, then groups that count for another reason.
 #[derive(Default)]
 pub(super) struct Groups {
-    /// All online CPUs of each group, also those that are not allowed.
+    /// All online CPUs of each group, including those that are not allowed.
     pub(super) online: Vec<CpuSet>,
     /// The allowed CPUs of each group.
     pub(super) allowed: Vec<CpuSet>,

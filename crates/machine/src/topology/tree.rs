@@ -1,5 +1,4 @@
-//! Bounded reading of small files below a root, and of nothing else: see [`crate::below`]. Every read
-//! has a limit, since files of a recorded machine may be of any size.
+//! Bounded reading of small files below a root (see [`crate::below`]): files of a recorded machine may have any size.
 
 use super::TopologyError;
 use super::sets::SetForm;
@@ -9,7 +8,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Limit for a file of sysfs; the longest is a CPU mask or list of a very large machine.
+/// Limit for a file of sysfs, bytes; the longest is a CPU mask or list of a very large machine.
 const SMALL_BYTES: usize = 256 * 1024;
 /// Limit for /proc/cpuinfo and /proc/mounts, which grow with CPUs and containers.
 pub(super) const LARGE_BYTES: usize = 32 * 1024 * 1024;
@@ -19,7 +18,7 @@ pub(super) struct Tree {
     root: PathBuf,
 }
 
-/// A folder that is known to lie below the root.
+/// A folder that is known to be below the root.
 #[derive(Clone)]
 pub(super) struct Dir<'t> {
     tree: &'t Tree,
@@ -27,7 +26,7 @@ pub(super) struct Dir<'t> {
 }
 
 impl Tree {
-    /// Takes the root; the links on the way to it are the caller's own and are followed.
+    /// Takes the root; links on the way to it are followed, since the caller named it.
     pub(super) fn open(root: &Path) -> Result<Self, TopologyError> {
         let root = root.canonicalize().map_err(|_| TopologyError::NoSys { root: root.to_owned() })?;
         Ok(Self { root })
@@ -72,7 +71,7 @@ impl<'t> Dir<'t> {
             else {
                 continue;
             };
-            // The kind of entry comes with the listing, so a true folder costs no further call.
+            // The listing shows the kind of entry, so a real folder needs no further call.
             let dir = match entry.file_type() {
                 Ok(kind) if kind.is_dir() => Some(Self { tree: self.tree, path: entry.path() }),
                 _ => name.to_str().and_then(|name| self.sub(name)),
@@ -83,7 +82,7 @@ impl<'t> Dir<'t> {
         found
     }
 
-    /// A whole small file, `None` if there is none; a file that is too large is an error.
+    /// A whole small file, `None` if it does not exist; a file that is too large is an error.
     pub(super) fn text(&self, name: &str) -> Result<Option<String>, TopologyError> {
         // sysfs and small proc files come in one read; a second one that only finds the end would
         // be a third of all calls on a large machine.
@@ -103,7 +102,7 @@ impl<'t> Dir<'t> {
         Ok(Some(text))
     }
 
-    /// The first `limit` bytes of a file, `None` if there is none.
+    /// The first `limit` bytes of a file, `None` if it does not exist.
     pub(super) fn head(&self, name: &str, limit: usize) -> Result<Option<String>, TopologyError> {
         self.decoded(name, limit, false)
     }
@@ -116,7 +115,7 @@ impl<'t> Dir<'t> {
         }
     }
 
-    /// Up to `limit` bytes; `in_one_read` takes a read that does not fill the buffer for the end.
+    /// Up to `limit` bytes; with `in_one_read` a read that does not fill the buffer is the end.
     fn bytes(&self, name: &str, limit: usize, in_one_read: bool) -> io::Result<Vec<u8>> {
         let mut file = match below::open(&self.path.join(name)) {
             Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {
@@ -143,7 +142,7 @@ impl<'t> Dir<'t> {
         Ok(bytes)
     }
 
-    /// A decimal number in a file of its own; `None` if the file is not there or empty.
+    /// A file with one decimal number; `None` if it does not exist or is empty.
     pub(super) fn number(&self, name: &str) -> Result<Option<i64>, TopologyError> {
         let Some(text) = self.text(name)? else { return Ok(None) };
         let text = trimmed(&text);
@@ -155,8 +154,8 @@ impl<'t> Dir<'t> {
             .map_err(|_| self.damage(name, &format!("'{}' is not a number", one_line(text, 40))))
     }
 
-    /// The first of these files that holds a set; `None` if none is there or all are empty. A file
-    /// that cannot be understood is an error only if no other one tells the same.
+    /// The first of these files that holds a set; `None` if none exists or all are empty. A file
+    /// that cannot be parsed is an error only if no other one has a set.
     pub(super) fn set(&self, files: &[(&str, SetForm)]) -> Result<Option<CpuSet>, TopologyError> {
         let mut damage = None;
         for &(name, form) in files {
@@ -175,8 +174,8 @@ impl<'t> Dir<'t> {
         }
     }
 
-    /// The same files, those first that this folder has. Kernels differ in which names they use,
-    /// and on one machine it is the same for all CPUs.
+    /// The same files, those that this folder has first. Kernels use different names, which are the same for all CPUs
+    /// of a machine.
     pub(super) fn in_order_here<'f>(&self, files: &[(&'f str, SetForm)]) -> Vec<(&'f str, SetForm)> {
         let mut files = files.to_vec();
         files.sort_by_cached_key(|(name, _)| fs::symlink_metadata(self.path.join(name)).is_err());
@@ -194,7 +193,7 @@ impl<'t> Dir<'t> {
     }
 }
 
-/// Whether the system merely has no such file, or does not give it to us or for this CPU.
+/// Whether the file merely does not exist, or cannot be read by this process or for this CPU.
 fn is_gap(error: &io::Error) -> bool {
     use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
     let gaps = [libc::ENODEV, libc::ENXIO, libc::EINVAL, libc::EOPNOTSUPP];
@@ -202,13 +201,13 @@ fn is_gap(error: &io::Error) -> bool {
         || error.raw_os_error().is_some_and(|code| gaps.contains(&code))
 }
 
-/// A number as the kernel writes it in a name: no sign, no leading zero, not absurd.
+/// A number as the kernel writes it in a name: no sign, no leading zero, not too long.
 fn plain_number(text: &str) -> Option<u32> {
     let number: u32 = text.parse().ok()?;
     (number < crate::cpuset::MAX_CPUS && number.to_string() == text).then_some(number)
 }
 
-/// Without the NUL bytes and white space around it.
+/// Without NUL bytes and white space at its ends.
 pub(super) fn trimmed(text: &str) -> &str {
     text.trim_matches(|c: char| c == '\0' || c.is_whitespace())
 }

@@ -67,7 +67,7 @@ fn what_a_server_lacks() {
     );
     assert_eq!(
         lacks("1c1t@p2", &topology),
-        "it names package 2, and this machine has 2 packages, counted from 0"
+        "it names package 2; this machine has 2 packages, counted from 0"
     );
     assert_eq!(lacks("4c1t+4c1t+1c1t", &topology), "the 3 terms together need more cores than are allowed");
     assert_eq!(lacks("0,99", &topology), "there is no logical CPU 99");
@@ -82,7 +82,7 @@ fn a_machine_without_smt_or_second_package_names_what_is_missing() {
     assert_eq!(lacks("same-package", &even(2, 1, 2)), "no package here has 2 allowed cores of one kind");
     assert_eq!(
         cpus("same-core", &topology).unwrap_err(),
-        "placement 'same-core' cannot be had here: no core here has 2 allowed SMT siblings"
+        "placement 'same-core' is not possible here: no core here has 2 allowed SMT siblings"
     );
 }
 
@@ -163,7 +163,7 @@ fn uneven_cores_are_passed_over_where_they_are_too_small() {
     assert_eq!(cpus("1c1t+2c2t", &topology).unwrap(), [0, 2, 4, 3, 5]);
     let found = resolve("3c1t", &topology, &Draw::identity(&topology)).unwrap();
     assert_eq!(found.left_over.to_string(), "1,3,5", "a sibling that we may not use is left over too");
-    assert_eq!(lacks("1", &topology), "logical CPU 1 is not allowed to this process, which may use 0,2-5");
+    assert_eq!(lacks("1", &topology), "logical CPU 1 is not allowed; this process may use 0,2-5");
 }
 
 #[test]

@@ -73,9 +73,9 @@ fn what_a_part_lacks_is_named() {
     assert!(why("node-half-cores", &even(2, 1, 2)).contains(needs), "two nodes of one core each");
     assert_eq!(
         why("all@p2", &even(2, 2, 2)),
-        "placement 'all@p2' cannot be had here: it names package 2, and this machine has 2 packages, counted from 0"
+        "placement 'all@p2' is not possible here: it names package 2; this machine has 2 packages, counted from 0"
     );
-    assert!(why("no-smt@k1", &even(1, 2, 2)).contains("core kind 1, and this machine has 1 core kind"));
+    assert!(why("no-smt@k1", &even(1, 2, 2)).contains("core kind 1; this machine has 1 core kind"));
     assert!(why("all-but:4", &even(1, 2, 2)).contains("4 logical CPUs free, and 4 are allowed"));
 }
 
@@ -88,9 +88,7 @@ fn a_machine_that_declares_no_packages_or_nodes_counts_as_one() {
     for text in ["package", "node", "all@p0"] {
         assert_eq!(set(text, &topology).unwrap(), "0-7", "{text}");
     }
-    assert!(
-        cpus("all@n0", &topology).unwrap_err().contains("NUMA node 0, and this machine has 0 NUMA nodes")
-    );
+    assert!(cpus("all@n0", &topology).unwrap_err().contains("NUMA node 0; this machine has 0 NUMA nodes"));
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn a_placement_is_taken_as_it_stands() {
     assert_eq!(beside("0,6", &topology, "0", 1).as_deref(), Ok("0,6"));
     assert_eq!(
         beside("9", &topology, "0", 1).unwrap_err(),
-        "placement '9' cannot be had here: there is no logical CPU 9"
+        "placement '9' is not possible here: there is no logical CPU 9"
     );
 }
 
@@ -77,7 +77,7 @@ fn far_needs_two_packages() {
     let one = even(1, 4, 1);
     assert_eq!(
         beside("far", &one, "0", 1).unwrap_err(),
-        "placement 'service=far' cannot be had here: this machine has 1 package with allowed logical CPUs"
+        "placement 'service=far' is not possible here: this machine has 1 package with allowed logical CPUs"
     );
     let mut undeclared = one;
     undeclared.packages.clear();
@@ -85,7 +85,7 @@ fn far_needs_two_packages() {
     assert_eq!(beside("near", &undeclared, "0", 1).as_deref(), Ok("1-3"));
     assert_eq!(
         beside("far", &undeclared, "0", 1).unwrap_err(),
-        "placement 'service=far' cannot be had here: this machine declares no packages, so it counts as one"
+        "placement 'service=far' is not possible here: this machine declares no packages, so it counts as one"
     );
 }
 

@@ -12,7 +12,7 @@ use std::arch::asm;
 ///
 /// Limit: the pipelines that can add integers: 3 a cycle on Neoverse N1, 4 on V1, 6 on V2; never
 /// more than 8, since each of the 8 registers takes one add a cycle. Few AArch64 server cores have
-/// SMT; then this is limited by whoever else the hypervisor puts on the core. A turn is 128 adds
+/// SMT; then this is limited by other guests that the hypervisor puts on the core. A turn is 128 adds
 /// and a subtract and a branch, 1.5% of it.
 pub fn wide(turns: u64, scratch: &mut Scratch) -> u64 {
     let [mut a, mut b, mut c, mut d] = [1, 2, 3, 4].map(|index| scratch.word(index));
@@ -83,7 +83,7 @@ pub fn chain(turns: u64, scratch: &mut Scratch) -> u64 {
 pub fn load_store(turns: u64, scratch: &mut Scratch) -> u64 {
     let (a, b): (u64, u64);
     // SAFETY: offsets 0 to 127 of `loaded` are read and of `stored` are written, both 2048 bytes
-    // long; `scratch` is borrowed mutably, so nobody else has them. No stack is touched.
+    // long; `scratch` is borrowed mutably, so there is no other reference. No stack is touched.
     unsafe {
         asm!(
             ".p2align 6",
@@ -108,7 +108,7 @@ pub fn load_store(turns: u64, scratch: &mut Scratch) -> u64 {
     a.wrapping_add(b)
 }
 
-/// What [`load_store`] gives: the two words of its last step.
+/// The result of [`load_store`]: the two words of its last step.
 #[cfg(test)]
 pub fn loaded(scratch: &Scratch, _turns: u64) -> u64 {
     scratch.word(15).wrapping_add(scratch.word(0))

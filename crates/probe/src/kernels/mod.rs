@@ -1,11 +1,11 @@
-//! The loops that are timed. What limits each stands with its assembly.
+//! The timed loops. The limit of each is explained with its assembly.
 //!
-//! Three versions of the same loops: assembly for x86-64 and AArch64, so that no compiler can
-//! shorten them, and plain Rust for the rest (and for `--cfg threadwise_portable`, to test it).
+//! Three versions of the same loops: assembly for x86-64 and AArch64, which no compiler can shorten, and
+//! plain Rust for the rest (and for `--cfg threadwise_portable`, to test it).
 
 #[cfg(all(target_arch = "aarch64", not(threadwise_portable)))]
 mod aarch64;
-// Also built for the tests of every machine, so that it cannot rot.
+// Also built for the tests of every machine, so that it keeps compiling.
 #[cfg(any(test, threadwise_portable, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod portable;
 mod scratch;
@@ -36,7 +36,7 @@ pub enum Kernel {
 /// Adds in one step of [`Kernel::Wide`].
 pub const WIDE_ADDS_PER_STEP: f64 = 8.0;
 
-/// Steps in one turn of any kernel's loop: enough that counting the turns costs below 5%.
+/// Steps in one turn of any kernel's loop: enough that counting turns costs below 5%.
 pub const TURN_STEPS: u64 = 16;
 
 /// Which version of the loops this build runs, for reports: `x86-64`, `AArch64` or `portable`.
@@ -48,11 +48,11 @@ pub const VERSION: &str = if cfg!(all(target_arch = "x86_64", not(threadwise_por
     "portable"
 };
 
-/// Runs `turns` turns (at least one) of a kernel's loop, [`TURN_STEPS`] steps each, and gives what
-/// its registers hold in the end, summed up.
+/// Runs `turns` turns (at least one) of a kernel's loop, [`TURN_STEPS`] steps each, and returns the sum of
+/// its registers at the end.
 pub fn run(kernel: Kernel, turns: u64, scratch: &mut Scratch) -> u64 {
     let turns = turns.max(1);
-    // Callers that only time it drop the result: a compiler would drop the portable loops with it.
+    // Callers that only time it drop the result: without this a compiler would drop the portable loops too.
     std::hint::black_box(match kernel {
         Kernel::Wide => native::wide(turns, scratch),
         Kernel::Chain => native::chain(turns, scratch),

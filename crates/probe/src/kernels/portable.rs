@@ -1,15 +1,15 @@
-//! The kernels in plain Rust, for targets without assembly here and for `--cfg threadwise_portable`.
+//! The kernels in plain Rust, for targets without assembly and for `--cfg threadwise_portable`.
 //!
 //! A compiler folds a chain of equal adds into one multiplication, and [`std::hint::black_box`] on a
 //! running value sends it through memory, which costs 4 to 5 cycles. So every second add is an
-//! exclusive or, which no algebra joins with its neighbours, and which takes one cycle on the ports
-//! of an add. What "add" means in figures is here "add or exclusive or".
+//! exclusive or, which cannot be combined with its neighbours, and which takes one cycle on the ports
+//! of an add. In figures, "add" here means "add or exclusive or".
 
 use super::{Scratch, TURN_STEPS};
 use std::hint::black_box;
 use std::sync::atomic::Ordering;
 
-/// Independent adds; limited as the assembly is.
+/// Independent adds; same limit as the assembly.
 ///
 /// Each value takes its neighbour as the second operand: a compiler may join independent equal
 /// operations into vector instructions, and would have to shuffle the vector at every step here. Only
@@ -32,7 +32,7 @@ pub fn wide(turns: u64, scratch: &mut Scratch) -> u64 {
     [a, b, c, d, e, f, g, h].into_iter().fold(0, u64::wrapping_add)
 }
 
-/// One chain of adds; limited as the assembly is.
+/// One chain of adds; same limit as the assembly.
 pub fn chain(turns: u64, scratch: &mut Scratch) -> u64 {
     let (add, flip) = black_box((scratch.word(0), scratch.word(2)));
     let mut a = scratch.word(1);
@@ -45,9 +45,9 @@ pub fn chain(turns: u64, scratch: &mut Scratch) -> u64 {
     a
 }
 
-/// Two loads and one store a step; limited as the assembly is, with an add a load on top.
+/// Two loads and one store a step; same limit as the assembly, plus an add a load.
 ///
-/// Relaxed atomic accesses are plain loads and stores on all targets, and compilers neither join nor
+/// Relaxed atomic accesses are plain loads and stores on all targets, and compilers neither merge nor
 /// drop them.
 pub fn load_store(turns: u64, scratch: &mut Scratch) -> u64 {
     let (mut a, mut b) = (0_u64, 0_u64);
@@ -61,7 +61,7 @@ pub fn load_store(turns: u64, scratch: &mut Scratch) -> u64 {
     a.wrapping_add(b)
 }
 
-/// What [`load_store`] gives: all words that it loads, twice in each turn.
+/// The result of [`load_store`]: all words that it loads, twice in each turn.
 #[cfg(all(test, any(threadwise_portable, not(any(target_arch = "x86_64", target_arch = "aarch64")))))]
 pub fn loaded(scratch: &Scratch, turns: u64) -> u64 {
     let words = (0..16).map(|index| scratch.word(index)).fold(0, u64::wrapping_add);

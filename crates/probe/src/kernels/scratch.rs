@@ -1,19 +1,19 @@
-//! What kernels work on: a page of memory of each thread.
+//! Memory for the kernels: one page of each thread.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Words in each half of a scratch.
 pub(super) const WORDS: usize = 256;
 
-/// What a kernel reads and writes: one page of its thread's own, so it stays in the first-level cache.
+/// Memory that a kernel reads and writes: one page of its thread, so it stays in the first-level cache.
 ///
-/// What is loaded and what is stored lie in different halves of the same page, since a load whose
+/// Loads and stores use different halves of the page, since a load whose
 /// low 12 address bits equal those of an earlier store waits for it ("4K aliasing", Intel 64 and
 /// IA-32 Architectures Optimization Reference Manual, section on store forwarding).
 #[derive(Debug)]
 #[repr(C, align(4096))]
 pub struct Scratch {
-    /// Only read. The first word is what the adds add, the words after it are what they start from.
+    /// Only read. The first word is the operand of the adds, the words after it are their initial values.
     pub(super) loaded: [AtomicU64; WORDS],
     /// Only written.
     pub(super) stored: [AtomicU64; WORDS],

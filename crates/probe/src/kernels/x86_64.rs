@@ -11,11 +11,11 @@ use std::arch::asm;
 /// Independent adds.
 ///
 /// Limit: the execution ports that can add integers, shared by the threads of a core: 4 a cycle on
-/// Intel from Haswell to Tiger Lake and on AMD Zen 1 to 4, 5 on Golden Cove and its server kin
+/// Intel from Haswell to Tiger Lake and on AMD Zen 1 to 4, 5 on Golden Cove and its server versions
 /// (Sapphire Rapids to Granite Rapids), 6 on Lion Cove and Zen 5; never more than 8, since each of
 /// the 8 registers takes one add a cycle. A turn is 128 adds and one fused decrement-and-branch,
 /// 0.8% of it. It is 394 bytes long and stays in the cache of decoded instructions; the alignment
-/// keeps the branch from crossing a 32-byte line, which Skylake's microcode would punish (Intel,
+/// keeps the branch from crossing a 32-byte line, which Skylake's microcode would slow down (Intel,
 /// "Mitigations for Jump Conditional Code Erratum").
 pub fn wide(turns: u64, scratch: &mut Scratch) -> u64 {
     let [mut a, mut b, mut c, mut d] = [1, 2, 3, 4].map(|index| scratch.word(index));
@@ -92,7 +92,7 @@ pub fn chain(turns: u64, scratch: &mut Scratch) -> u64 {
 pub fn load_store(turns: u64, scratch: &mut Scratch) -> u64 {
     let (a, b): (u64, u64);
     // SAFETY: offsets 0 to 127 of `loaded` are read and of `stored` are written, both 2048 bytes
-    // long; `scratch` is borrowed mutably, so nobody else has them. No stack is touched.
+    // long; `scratch` is borrowed mutably, so there is no other reference. No stack is touched.
     unsafe {
         asm!(
             ".p2align 6",
@@ -117,7 +117,7 @@ pub fn load_store(turns: u64, scratch: &mut Scratch) -> u64 {
     a.wrapping_add(b)
 }
 
-/// What [`load_store`] gives: the two words of its last step.
+/// The result of [`load_store`]: the two words of its last step.
 #[cfg(test)]
 pub fn loaded(scratch: &Scratch, _turns: u64) -> u64 {
     scratch.word(15).wrapping_add(scratch.word(0))

@@ -1,14 +1,14 @@
-//! Whether the two methods see the same machine: the same clusters, and minima near each other.
+//! Whether the two methods agree: the same clusters, and similar minima.
 
 use super::levels::{Edge, Hierarchy, cpu_groups};
 use super::{Request, declared::Declared};
 use threadwise_machine::CpuSet;
 use threadwise_study::probe::{LatencyFigures, PairLatency, ProbeForm};
 
-/// Interleaved minima of the two methods should not be further apart than this, either way.
+/// Interleaved minima of the two methods should not differ by more, either way.
 pub const MOST_RATIO: f64 = 1.25;
 
-/// How the two methods compare.
+/// Comparison of the two methods.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Agreement {
     /// Both put the logical CPUs into the same groups at every level.
@@ -19,12 +19,12 @@ pub struct Agreement {
     pub ratio_median: f64,
     /// Largest of any pair.
     pub ratio_high: f64,
-    /// Pairs that were compared.
+    /// Number of compared pairs.
     pub pairs: usize,
 }
 
 impl Agreement {
-    /// A line for the reader where the methods do not agree.
+    /// A line for the reader if the methods do not agree.
     pub fn doubt(&self) -> Option<String> {
         let near = (1.0 / MOST_RATIO..=MOST_RATIO).contains(&self.ratio_median);
         let ratio = format!(
@@ -37,13 +37,13 @@ impl Agreement {
                 "the two latency methods give different levels ({ratio}): the levels are in doubt; probe again on a quiet machine"
             )),
             (true, false) => Some(format!(
-                "the two latency methods give the same levels and different times ({ratio}): compare times of one method only"
+                "the two latency methods give the same levels but different times ({ratio}): compare times of one method only"
             )),
         }
     }
 }
 
-/// Compares the methods over pairs; `None` where there are none.
+/// Compares the methods over pairs; `None` without pairs.
 pub fn methods_agree(pairs: &[PairLatency]) -> Option<Agreement> {
     let mut ratios: Vec<f64> = pairs.iter().map(|pair| pair.two_lines.min_ns / pair.cas.min_ns).collect();
     ratios.sort_by(f64::total_cmp);
@@ -57,7 +57,7 @@ pub fn methods_agree(pairs: &[PairLatency]) -> Option<Agreement> {
     })
 }
 
-/// The groups of every level, by one method alone and without a declaration.
+/// The groups of every level, by one method only and without a declaration.
 fn clusters(pairs: &[PairLatency], figures: impl Fn(&PairLatency) -> &LatencyFigures) -> Vec<Vec<CpuSet>> {
     let cpus: Vec<u32> = pairs.iter().flat_map(|pair| [pair.a, pair.b]).collect();
     let declared = Declared::new(&Request {

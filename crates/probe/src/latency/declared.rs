@@ -1,7 +1,7 @@
-//! What the operating system says about the logical CPUs of a request, by position.
+//! The operating system's declarations for the logical CPUs of a request, by position.
 //!
-//! All of this module's relatives work on positions 0, 1, 2… in the ascending list of logical CPUs, so
-//! that tables are dense whatever the OS numbers are.
+//! The modules of this folder use positions 0, 1, 2… in the ascending list of logical CPUs, so
+//! that tables are dense for any OS numbers.
 
 use super::Request;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use threadwise_machine::CpuSet;
 pub(super) struct Declared {
     /// OS numbers, ascending, without duplicates.
     pub(super) cpus: Vec<u32>,
-    /// Core of each position. A CPU that no core declares is a core of its own.
+    /// Core of each position. A CPU in no declared core is its own core.
     pub(super) core: Vec<u32>,
     /// LLC domain of each position.
     pub(super) llc: Vec<Option<u32>>,
@@ -39,7 +39,7 @@ impl Declared {
         self.cpus.len()
     }
 
-    /// What the declaration calls a pair of positions; `None` where it says nothing.
+    /// The declared relation of a pair of positions; `None` if there is none.
     pub(super) fn name(&self, a: usize, b: usize) -> Option<&'static str> {
         let both = |groups: &[Option<u32>]| groups[a].zip(groups[b]).map(|(a, b)| a == b);
         if self.core[a] == self.core[b] {
@@ -51,7 +51,7 @@ impl Declared {
         both(&self.package).map(|same| if same { "same package" } else { "other package" })
     }
 
-    /// How many different cores are declared.
+    /// Number of different declared cores.
     pub(super) fn cores(&self) -> usize {
         self.by_core().len()
     }
@@ -61,8 +61,8 @@ impl Declared {
         grouped(self.len(), |at| self.core[at])
     }
 
-    /// The positions of each LLC domain of each package; of each package alone where there are more
-    /// domains than `most` (some machines call the private cache of each core its last level).
+    /// The positions of each LLC domain of each package; of each package only if there are more
+    /// domains than `most` (some machines declare each core's private cache as its last level).
     pub(super) fn by_domain(&self, most: usize) -> Vec<Vec<usize>> {
         let domains = grouped(self.len(), |at| (self.package[at], self.llc[at]));
         if domains.len() <= most { domains } else { grouped(self.len(), |at| self.package[at]) }

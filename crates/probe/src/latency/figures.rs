@@ -1,23 +1,23 @@
 //! Samples of a pair to figures.
 //!
-//! What a pair is classified by is the median over calls of each call's minimum: a minimum shuts out
-//! interruptions, which only add time, and the median shuts out a minority of calls in which the
+//! A pair is classified by the median over calls of each call's minimum: a minimum excludes
+//! interruptions, which only add time, and the median excludes a minority of calls in which the
 //! hypervisor had moved the two. Such calls are another state of the pair: its figures are of the state that
-//! most calls saw, and the mixture is named with its shares, since a minimum over both would be of neither.
+//! most calls saw, and the states are listed with their shares, since a minimum over both would be of neither.
 
 use threadwise_study::probe::LatencyFigures;
 
-/// Fewer samples than this are no answer.
+/// Fewer samples than this give no result.
 const LEAST_SAMPLES: usize = 5;
 /// Calls' minima this ratio apart, with none between them, are of two states.
 const MOVED_RATIO: f64 = 1.5;
-/// Calls that are needed to say so.
+/// Fewest calls for that.
 const LEAST_CALLS: usize = 4;
-/// Slower calls are a state from this share of them on: other work may be in the way of fewer. Nothing makes a
-/// line faster than it is, so a single faster call is one.
+/// Slower calls are a state from this share of them on: other work may explain fewer. Nothing makes a
+/// line faster than it is, so a single faster call is a state.
 const SLOWER_SHARE: f64 = 0.1;
 
-/// Samples of one method that are being gathered, call by call.
+/// Samples of one method, call by call.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Series {
     calls: Vec<Vec<f64>>,
@@ -32,7 +32,7 @@ impl Series {
         self.calls.extend((!call.is_empty()).then_some(call));
     }
 
-    /// Whether any call gave an answer.
+    /// Whether any call gave a result.
     pub(super) fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }
@@ -68,7 +68,7 @@ impl Series {
     }
 }
 
-/// Ascending minima of calls by state: cut where two are [`MOVED_RATIO`] apart, without a cut that would leave
+/// Ascending minima of calls by state: split where two are [`MOVED_RATIO`] apart, without a split that would leave
 /// too few slower ones.
 fn parts(minima: &[f64]) -> Vec<&[f64]> {
     if minima.len() < LEAST_CALLS {
@@ -94,7 +94,7 @@ fn parts(minima: &[f64]) -> Vec<&[f64]> {
 pub(super) struct State {
     /// Median of those calls' minima.
     pub(super) ns: f64,
-    /// How many calls.
+    /// Number of calls.
     pub(super) calls: usize,
 }
 
@@ -103,7 +103,7 @@ pub(super) struct State {
 struct Finished {
     figures: LatencyFigures,
     typical_ns: f64,
-    /// Fastest first; one where its calls agree.
+    /// Fastest first; one if all calls agree.
     states: Vec<State>,
 }
 
@@ -115,7 +115,7 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    /// Figures, where both methods gave an answer.
+    /// Figures, if both methods gave a result.
     pub(super) fn finish(self) -> Option<Measured> {
         let (cas, two_lines) = (self.cas.finish()?, self.two_lines.finish()?);
         let is_faster =
@@ -137,9 +137,9 @@ impl Gathered {
 pub(super) struct Measured {
     pub(super) cas: LatencyFigures,
     pub(super) two_lines: LatencyFigures,
-    /// What it is classified by.
+    /// The value that classifies it.
     pub(super) typical_ns: f64,
-    /// The states in which the calls of one method saw it, fastest first; empty where calls agree.
+    /// The states in which the calls of one method saw it, fastest first; empty if the calls agree.
     pub(super) states: Vec<State>,
 }
 
@@ -149,7 +149,7 @@ impl Measured {
         self.cas.min_ns.min(self.two_lines.min_ns)
     }
 
-    /// Whether its calls disagree.
+    /// Whether its calls differ.
     pub(super) fn moved(&self) -> bool {
         !self.states.is_empty()
     }

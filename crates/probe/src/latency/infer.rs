@@ -1,9 +1,9 @@
-//! What need not be measured: pairs of a large machine whose level follows from others.
+//! Pairs of a large machine that need no measurement: their level follows from others.
 //!
 //! Caches and packages nest, so latencies are nearly an ultrametric: two logical CPUs are as far apart
 //! as the farthest step on the best way between them (Jardine and Sibson, *Mathematical Taxonomy*,
-//! 1971). Measured are pairs that span every declared group; a drawn sample of the inferred pairs
-//! checks them. With m drawn pairs and no contradiction, at most 3/m of the inferred pairs are wrong at
+//! 1971). Pairs that span every declared group are measured; a random sample of the inferred pairs
+//! checks them. With m sampled pairs and no contradiction, at most 3/m of the inferred pairs are wrong at
 //! 95% (the rule of three; Hanley and Lippman-Hand, JAMA 1983).
 
 use super::declared::Declared;
@@ -16,11 +16,11 @@ use threadwise_study::look::valleys::level_of;
 
 /// Most LLC domains that have a representative each.
 const MOST_DOMAINS: usize = 64;
-/// Least number of drawn pairs.
+/// Fewest sampled pairs.
 const LEAST_SAMPLE: usize = 256;
 
 /// Pairs that connect everything: siblings of a core with each other, each logical CPU with two
-/// representatives of its LLC domain (so that one that is misplaced does no harm), and representatives of
+/// representatives of its LLC domain (so that a misplaced one does no harm), and representatives of
 /// domains with each other.
 pub(super) fn spanning(declared: &Declared) -> Vec<Pair> {
     let mut pairs = BTreeSet::new();
@@ -45,14 +45,14 @@ pub(super) fn spanning(declared: &Declared) -> Vec<Pair> {
     pairs.into_iter().collect()
 }
 
-/// Draws pairs that are not known: two for each logical CPU, as far as there are enough.
+/// Samples unmeasured pairs: two for each logical CPU, if there are enough.
 pub(super) fn sample(len: usize, known: &BTreeSet<Pair>, seed: u64, attempt: u32) -> Vec<Pair> {
     let left = (len * len.saturating_sub(1) / 2).saturating_sub(known.len());
     let wanted = (2 * len).max(LEAST_SAMPLE).min(left);
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     random.set_stream(2 << 32 | u64::from(attempt));
     if wanted * 2 > left {
-        // Drawing at random would take long to find the last ones.
+        // Random sampling would take long to find the last ones.
         return unknown(len, known).collect();
     }
     let mut drawn = BTreeSet::new();
@@ -67,13 +67,13 @@ pub(super) fn sample(len: usize, known: &BTreeSet<Pair>, seed: u64, attempt: u32
     drawn.into_iter().collect()
 }
 
-/// Every pair that is not known.
+/// Every unmeasured pair.
 pub(super) fn unknown(len: usize, known: &BTreeSet<Pair>) -> impl Iterator<Item = Pair> {
     let all = (0..len).flat_map(move |a| (a + 1..len).map(move |b| (a, b)));
     all.filter(move |pair| !known.contains(pair))
 }
 
-/// Drawn pairs whose own latency is on another level than what follows from the others.
+/// Sampled pairs whose own latency is on another level than the inferred one.
 pub(super) fn contradictions(declared: &Declared, edges: &[Edge], drawn: &BTreeSet<Pair>) -> Vec<Pair> {
     let cuts = Hierarchy::find(declared, edges).cuts;
     let (drawn, others): (Vec<Edge>, Vec<Edge>) =
@@ -87,8 +87,8 @@ pub(super) fn contradictions(declared: &Declared, edges: &[Edge], drawn: &BTreeS
 }
 
 /// Pairs that contradict the declaration: siblings and members of an LLC domain that are farther apart
-/// than most of their kind, and all declared siblings where they are no nearer than others of their
-/// LLC domain. The inferred pairs rest on those groups.
+/// than most of their kind, and all declared siblings if they are no nearer than others of their
+/// LLC domain. The inferred pairs depend on those groups.
 pub(super) fn misfits(declared: &Declared, edges: &[Edge]) -> Vec<Pair> {
     let cuts = Hierarchy::find(declared, edges).cuts;
     let mut levels: BTreeMap<&str, Vec<(usize, Pair)>> = BTreeMap::new();
@@ -116,8 +116,8 @@ fn most_common(pairs: &[(usize, Pair)]) -> usize {
     counts.into_iter().max_by_key(|(_, count)| *count).map_or(0, |(level, _)| level)
 }
 
-/// The logical CPUs that explain doubtful pairs: again and again the one that is in most of those
-/// left, and both where no one is in more than one.
+/// The logical CPUs that explain doubtful pairs: repeatedly the one that is in most of the remaining
+/// pairs, and both if none is in more than one.
 pub(super) fn suspects(doubtful: &[Pair]) -> BTreeSet<usize> {
     let mut left = doubtful.to_vec();
     let mut suspects = BTreeSet::new();
@@ -133,9 +133,9 @@ pub(super) fn suspects(doubtful: &[Pair]) -> BTreeSet<usize> {
     suspects
 }
 
-/// Where doubtful pairs showed a level that nobody had declared (siblings that a hypervisor hides, say),
-/// some logical CPUs have found their companions at that level, and others may have ones that were not
-/// looked for: the pairs, inside the groups of the next level, of those that the level did not join.
+/// Where doubtful pairs showed an undeclared level (siblings that a hypervisor hides, for example),
+/// some logical CPUs have found their companions at that level, and others may have companions that were not
+/// measured: the pairs, inside the groups of the next level, of those that the level did not join.
 pub(super) fn beside(declared: &Declared, edges: &[Edge], doubtful: &[Pair]) -> Vec<Pair> {
     let found = Hierarchy::find(declared, edges);
     let measured: BTreeMap<Pair, f64> = edges.iter().map(|edge| ((edge.a, edge.b), edge.ns)).collect();

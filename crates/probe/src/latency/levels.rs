@@ -1,8 +1,8 @@
-//! Latencies to levels: which logical CPUs each level joins. Pure.
+//! Latencies to levels: the logical CPUs that each level joins. Pure.
 //!
 //! Valleys of the latencies' density lie between levels (`threadwise_study::look::valleys`). A level must also
 //! join logical CPUs that the levels below do not join: a hierarchy of caches and packages is an ultrametric, and
-//! what adds no join is noise, not structure.
+//! what joins nothing is noise, not structure.
 
 use super::declared::Declared;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +10,7 @@ use threadwise_machine::CpuSet;
 use threadwise_study::look::valleys::{cuts, level_of};
 
 /// A level that concerns fewer logical CPUs than this share, beside one of the same declared name, is
-/// that level's tail.
+/// the tail of that level.
 const TAIL_SHARE: f64 = 0.05;
 
 /// A measured pair of positions, `a` below `b`.
@@ -18,7 +18,7 @@ const TAIL_SHARE: f64 = 0.05;
 pub(super) struct Edge {
     pub(super) a: usize,
     pub(super) b: usize,
-    /// What it is classified by, in nanoseconds.
+    /// The value that classifies it, in nanoseconds.
     pub(super) ns: f64,
 }
 
@@ -61,12 +61,12 @@ impl Hierarchy {
         Self { cuts, groups }
     }
 
-    /// The nearest level at which two positions are in one group; `None` where no level joins them.
+    /// The nearest level at which two positions are in one group; `None` if no level joins them.
     pub(super) fn level_between(&self, a: usize, b: usize) -> Option<usize> {
         self.groups.iter().position(|groups| groups[a] == groups[b])
     }
 
-    /// For each position whether a level joined it to nobody new.
+    /// For each position whether a level joined it to no new one.
     pub(super) fn not_joined(&self, level: usize) -> Vec<bool> {
         let size = |level: usize, at: usize| {
             let groups = &self.groups[level];
@@ -76,7 +76,7 @@ impl Hierarchy {
         (0..self.groups[level].len()).map(|at| size(level, at) == before(at)).collect()
     }
 
-    /// A boundary above or below a level that is none.
+    /// A boundary of a level that is not one.
     fn needless(&self, declared: &Declared, edges: &[Edge]) -> Option<usize> {
         let joins_nothing =
             (1..self.groups.len()).find(|&level| self.groups[level] == self.groups[level - 1]);
@@ -111,7 +111,7 @@ pub(super) fn by_level<'a>(cuts: &[f64], edges: &'a [Edge]) -> Vec<Vec<&'a Edge>
     levels
 }
 
-/// What the declaration calls most of these pairs.
+/// The declared name of most of these pairs.
 pub(super) fn majority_name(declared: &Declared, edges: &[&Edge]) -> Option<&'static str> {
     let mut counts: BTreeMap<Option<&'static str>, usize> = BTreeMap::new();
     for edge in edges {
@@ -129,10 +129,10 @@ pub(super) fn cpu_groups(cpus: &[u32], group_of: &[usize]) -> Vec<CpuSet> {
     groups.into_values().filter(|group| group.len() > 1).collect()
 }
 
-/// Whether third parties agree that two positions are near. One pair that looked too near for a while
+/// Whether third logical CPUs confirm that two positions are near. One pair that looked too near for a while
 /// (the hypervisor put both on one core) must not join two whole groups: where both were measured
-/// against others, more of those must be near to both than to one of them. Representatives that share
-/// no third party are believed.
+/// against others, more of those must be near to both than to one of them. Representatives without a
+/// common third CPU are accepted.
 fn supported(edge: &Edge, near: &Bits, seen: &Bits) -> bool {
     let (mut agree, mut disagree) = (0, 0);
     let nears = near.row(edge.a).iter().zip(near.row(edge.b));

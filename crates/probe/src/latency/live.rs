@@ -1,6 +1,6 @@
-//! Pinned threads that pass cache lines, one for each logical CPU, asleep between calls.
+//! Pinned threads that pass cache lines, one for each logical CPU; they sleep between calls.
 //!
-//! Where lines lie and how they are passed: `pass`.
+//! Where lines are and how they are passed: `pass`.
 
 use super::pass::{Line, Meeting, PLACES, moves, new_lines};
 use super::{LineBench, Method};
@@ -15,21 +15,21 @@ use std::time::{Duration, Instant};
 use threadwise_machine::CpuSet;
 use threadwise_machine::pin::pin_current_thread;
 
-/// Round trips on each place in a batch, more where the clock's steps ask for it.
+/// Round trips on each place in a batch, more if the clock's step needs it.
 const ROUND_TRIPS: u64 = 13;
 /// Batches before the first sample: both threads run, and their clocks have risen.
 const WARM_UP_BATCHES: u32 = 3;
-/// Clocks with longer steps are refused, in nanoseconds.
+/// Longest accepted step of the clock, nanoseconds.
 const COARSE_STEP_NS: u64 = 2000;
-/// A batch that takes longer is given up: threads that take turns on one CPU pass a line once in a
+/// Timeout of a batch: threads that take turns on one CPU pass a line once in a
 /// scheduler's slice (about 3 ms), and would need a second.
 const BATCH_LIMIT: Duration = Duration::from_millis(30);
-/// A call takes no longer than this and [`SAMPLE_LIMIT`] for each sample.
+/// Time limit of a call, plus [`SAMPLE_LIMIT`] for each sample.
 const CALL_LIMIT: Duration = Duration::from_millis(60);
 const SAMPLE_LIMIT: Duration = Duration::from_millis(1);
 const STACK_BYTES: usize = 128 << 10;
 
-/// Threads that pass lines, one for each logical CPU that was used so far; asleep between calls.
+/// Threads that pass lines, one for each logical CPU used so far; they sleep between calls.
 #[derive(Debug)]
 pub struct LiveLines {
     seats: BTreeMap<u32, Seat>,
@@ -49,7 +49,7 @@ impl LiveLines {
     /// within milliseconds, with [`ProbeError::Stopped`].
     ///
     /// # Errors
-    /// The clock's steps are too long.
+    /// The clock's step is too long.
     pub fn new(stop: Arc<AtomicBool>) -> Result<Self, ProbeError> {
         let round_trips = round_trips(clock_step_ns())?;
         Ok(Self { seats: BTreeMap::new(), stop, round_trips, calls: 0 })
@@ -77,7 +77,7 @@ impl LineBench for LiveLines {
         let mut failed = None;
         for (pair, &(a, b)) in pairs.iter().enumerate() {
             let meeting = Arc::new(Meeting::new(Arc::clone(&self.stop)));
-            // Who touches the page first alternates from call to call.
+            // The thread that touches the page first alternates from call to call.
             let first_is_a = self.calls % 2 == 1;
             for (cpu, leads) in [(a, true), (b, false)] {
                 let job = Job {
@@ -109,16 +109,16 @@ impl LineBench for LiveLines {
 
 impl Drop for LiveLines {
     fn drop(&mut self) {
-        // All channels first, so that the threads end side by side.
+        // All channels first, so that the threads end at the same time.
         self.seats.values_mut().for_each(|seat| seat.jobs = None);
         for thread in self.seats.values_mut().filter_map(|seat| seat.thread.take()) {
-            // A thread that panicked has said so already, and there is nobody to tell.
+            // A thread that panicked has reported it already.
             let _ = thread.join();
         }
     }
 }
 
-/// All threads' answers; the first error ends it once all are in.
+/// All threads' answers; waits for all, then returns the first error.
 fn collect(
     answers: &Receiver<(usize, Result<Vec<f64>, ProbeError>)>,
     pairs: usize,
@@ -127,7 +127,7 @@ fn collect(
     let mut failed = None;
     for (pair, answer) in answers {
         match answer {
-            // The one that does not lead has no samples to tell.
+            // The other one has no samples.
             Ok(samples) if !samples.is_empty() => all[pair] = Some(samples),
             Ok(_) => {}
             Err(error) => {
@@ -151,7 +151,7 @@ impl Seat {
                 if result.is_err() {
                     job.meeting.end();
                 }
-                // The receiver is gone only where the caller has failed.
+                // The receiver is gone only if the caller has failed.
                 let _ = job.answer.send((job.pair, result));
             }
         };
@@ -165,7 +165,7 @@ impl Seat {
 struct Job {
     cpu: u32,
     pair: usize,
-    /// Passes first and takes the time.
+    /// Whether it passes first and takes the time.
     leads: bool,
     /// Allocates the lines and touches them first.
     touches: bool,
@@ -179,7 +179,7 @@ struct Job {
 impl Job {
     fn run(&self) -> Result<Vec<f64>, ProbeError> {
         let cpus: CpuSet = [self.cpu].into_iter().collect();
-        // Read back before every call: a cpuset may have changed since the last one.
+        // Read back before every call: a cpuset may have changed.
         pin_current_thread(&cpus).map_err(|source| ProbeError::Pin { cpu: self.cpu, source })?;
         let until = Instant::now() + CALL_LIMIT + SAMPLE_LIMIT * self.samples;
         if self.touches {
@@ -196,11 +196,11 @@ impl Job {
         Ok(times_ns)
     }
 
-    /// One batch through all places; its time in nanoseconds, `None` where it did not finish.
+    /// One batch through all places; its time in nanoseconds, `None` if it did not finish.
     fn batch(&self, lines: &[Line], batch: u32, until: Instant) -> Option<u64> {
         let started = Instant::now();
         let until = if self.leads { until.min(started + BATCH_LIMIT) } else { until };
-        // Numbers of passes go on from the last batch.
+        // Numbers of passes continue from the last batch.
         let begin = u64::from(batch) * self.round_trips;
         let pass = |place: &[Line]| match place {
             [one, other] => self.meeting.pass(
@@ -216,7 +216,7 @@ impl Job {
     }
 
     fn one_way_ns(&self, time_ns: u64) -> Result<f64, ProbeError> {
-        // A clock that stood still is no latency of 0.
+        // A stopped clock is not a latency of 0.
         let stood = ProbeError::CoarseClock { step_ns: COARSE_STEP_NS };
         if time_ns == 0 {
             Err(stood)
@@ -226,8 +226,8 @@ impl Job {
     }
 }
 
-/// Round trips on each place for which the clock's steps change a batch's time by at most 2% where a line
-/// takes 4 ns, which is less than between the siblings of a core.
+/// Round trips on each place with which the clock's step changes a batch's time by at most 2% at 4 ns a
+/// line, which is less than between the siblings of a core.
 fn round_trips(step_ns: u64) -> Result<u64, ProbeError> {
     if step_ns > COARSE_STEP_NS {
         return Err(ProbeError::CoarseClock { step_ns });
@@ -235,7 +235,7 @@ fn round_trips(step_ns: u64) -> Result<u64, ProbeError> {
     Ok(ROUND_TRIPS.max(step_ns * 50 / (8 * PLACES as u64)))
 }
 
-/// The smallest step that the clock was seen to make, its reading included, in nanoseconds.
+/// The smallest step of the clock that was seen, its reading included, in nanoseconds.
 fn clock_step_ns() -> u64 {
     let mut smallest = u64::MAX;
     let begin = Instant::now();

@@ -1,8 +1,8 @@
-//! Cache-line latency between logical CPUs: how far a line has to go.
+//! Cache-line latency between logical CPUs.
 //!
-//! Two threads pass a line to and fro. Two methods are interleaved, since each has its own faults, and
+//! Two threads pass a line back and forth. Two methods are interleaved, since each has its own faults, and
 //! should find the same levels. Method, reasons and figures: docs/PROBE.md; what moves in each method:
-//! [`Method`]. On large machines most pairs are inferred and checked with a drawn sample.
+//! [`Method`]. On large machines most pairs are inferred and checked with a random sample.
 
 mod agree;
 mod declared;
@@ -25,7 +25,7 @@ use crate::bench::ProbeError;
 use declared::Declared;
 use survey::Survey;
 
-/// Measures, infers and checks. `progress` is told the share that is done, 0 to 1, ascending.
+/// Measures, infers and checks. `progress` gets the finished share, 0 to 1, ascending.
 ///
 /// # Errors
 /// Those of the bench, except [`ProbeError::Stopped`], which keeps what was measured.
@@ -36,7 +36,7 @@ pub fn measure(
 ) -> Result<Latencies, ProbeError> {
     let declared = Declared::new(request);
     if declared.len() < 2 {
-        let gap = "cache-line latency needs two logical CPUs and there is one: nothing to measure";
+        let gap = "cache-line latency needs two logical CPUs; there is one";
         return Ok(Latencies { gaps: vec![gap.to_owned()], ..Latencies::default() });
     }
     let mut survey = Survey::new(bench, &declared, request, progress);

@@ -1,16 +1,16 @@
-//! Lines, and how two threads pass them.
+//! Lines, and how two threads pass them to each other.
 //!
-//! What limits a batch is the coherence protocol: a store or an atomic operation needs the line alone,
+//! The coherence protocol limits a batch: a store or an atomic operation needs exclusive ownership of the line,
 //! and a read of a line that another core has written needs it from there (Nagarajan, Sorin, Hill and
 //! Wood, *A Primer on Memory Consistency and Cache Coherence*, 2nd edition, 2020, chapters 6 to 8). With
-//! compare-and-swap the waiting side asks for the line alone again and again, so that it arrives ready
+//! compare-and-swap the waiting side keeps asking for exclusive ownership, so that the line arrives ready
 //! to be written: one move each way. On two lines the reader polls a copy, which the writer has to take
 //! back before it can store, and which the reader then fetches again: two moves each way.
 //!
-//! Which part of a mesh keeps the directory of a line depends on the line's address. With one line a
+//! The part of a mesh that keeps the directory of a line depends on the line's address. With one line a
 //! batch, the best placed one made minima up to 15% lower, and differently for the two methods. So a
 //! batch goes through the lines of a whole page, and a sample is a mean over places. The waiting loops
-//! have no pause instruction, whose length differs between processors by more than a line takes.
+//! have no pause instruction: its length differs between processors by more than a line takes.
 
 use super::Method;
 use crate::bench::ProbeError;
@@ -22,25 +22,24 @@ use std::time::Instant;
 /// Places that a batch goes through, each of two lines. Together a page.
 pub(super) const PLACES: usize = 16;
 const LINES: usize = 2 * PLACES;
-/// Looks at a line between two looks at the clock, which stand in the way of the next one. At most about
-/// 100 ns each.
+/// Checks of a line between two checks of the clock, which delay the next one. At most about 100 ns each.
 const LOOKS: u32 = 8192;
-/// The C library maps allocations of this size on their own (mallopt(3): M_MMAP_THRESHOLD is never above
-/// 32 MiB), so their pages are new and lie on the node of the thread that touches them first. Only the
-/// page that is used takes memory.
+/// The C library gives allocations of this size their own mapping (mallopt(3): M_MMAP_THRESHOLD is never above
+/// 32 MiB), so their pages are new and on the node of the thread that touches them first. Only the
+/// used page takes memory.
 const MAPPED_BYTES: usize = 33 << 20;
 
-/// A line of its own: two times 64 bytes, since prefetchers fetch neighbours in pairs.
+/// Its own line: two times 64 bytes, since prefetchers fetch neighbours in pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Line(pub(crate) AtomicU64);
 
 /// Swaps `turn` for `turn` + 1, then `turn` + 2 for `turn` + 3 and so on, `times` times, whenever the line
-/// gets there; every `TRIES` tries it asks whether to give up. Whether all was done.
+/// arrives; every `TRIES` tries it asks whether to give up. Returns whether all was done.
 ///
-/// One loop of its own without a branch on the outcome. What runs between a success and the next request
-/// for the line is part of what is measured: with a loop for each wait, whose end was mispredicted, a move
-/// took 65 to 90 ns here, depending on how the code was laid out.
+/// One loop without a branch on the outcome. What runs between a success and the next request
+/// for the line is part of the measured time: with a loop for each wait, whose end was mispredicted, a move
+/// took 65 to 90 ns here, depending on the layout of the code.
 #[inline(never)]
 pub(crate) fn swaps<const TRIES: u32>(
     line: &Line,
@@ -61,7 +60,7 @@ pub(crate) fn swaps<const TRIES: u32>(
     true
 }
 
-/// Where two threads meet for one call.
+/// The shared state of two threads for one call.
 pub(super) struct Meeting {
     lines: OnceLock<Vec<Line>>,
     over: AtomicBool,
@@ -81,7 +80,7 @@ impl Meeting {
         swaps::<LOOKS>(line, turn, times, &|| self.is_over(until))
     }
 
-    /// Takes the line again and again until it has the value.
+    /// Retries until it has the line and the line has the value.
     fn takes(&self, line: &Line, value: u64, until: Instant) -> bool {
         let mut looks = 0_u32;
         while line.0.compare_exchange(value, value, Ordering::AcqRel, Ordering::Relaxed).is_err() {
@@ -106,12 +105,12 @@ impl Meeting {
         true
     }
 
-    /// Gives lines to both; only one of the two does.
+    /// Gives the lines to both; only one of the two calls it.
     pub(super) fn provide(&self, lines: Vec<Line>) {
         let _ = self.lines.set(lines);
     }
 
-    /// Waits for the lines, whoever allocates them.
+    /// Waits for the lines from the other thread.
     pub(super) fn lines(&self, until: Instant) -> Option<&[Line]> {
         loop {
             if let Some(lines) = self.lines.get() {
@@ -123,7 +122,7 @@ impl Meeting {
         }
     }
 
-    /// Whether somebody ended the meeting or time is up; ends it then, for both.
+    /// Whether the call was ended or its time is over; then ends it for both.
     #[cold]
     #[inline(never)]
     fn is_over(&self, until: Instant) -> bool {
@@ -134,8 +133,8 @@ impl Meeting {
         self.over.load(Ordering::Relaxed)
     }
 
-    /// Passes the lines of one place to and fro; whether that was done in time. Each trip has a number of
-    /// its own, which goes on from the last pass on the same lines.
+    /// Passes the lines of one place back and forth; returns whether that finished in time. Each trip has its own
+    /// number, which continues from the last pass on the same lines.
     pub(super) fn pass(
         &self,
         (method, leads): (Method, bool),
@@ -156,7 +155,7 @@ impl Meeting {
         }
     }
 
-    /// Writes the own line and waits for the other's. A plain store: the request for the line of an
+    /// Writes its own line and waits for the other's. A plain store: the request for the line of an
     /// atomic exchange was at times sent before the wait had ended, and moves overlapped.
     fn call(&self, mine: &Line, other: &Line, trips: Range<u64>, until: Instant) -> bool {
         trips.into_iter().all(|trip| {
@@ -165,7 +164,7 @@ impl Meeting {
         })
     }
 
-    /// Waits for the other's line and writes the own one.
+    /// Waits for the other's line and writes its own.
     fn reply(&self, other: &Line, mine: &Line, trips: Range<u64>, until: Instant) -> bool {
         trips.into_iter().all(|trip| {
             let called = self.sees(other, trip + 1, until);
@@ -185,7 +184,7 @@ pub(super) fn moves(method: Method, round_trips: u64) -> u64 {
     PLACES as u64 * (trips + last)
 }
 
-/// Lines on a page that nobody has touched, where memory for a mapping of its own can be had; else any.
+/// Lines on an untouched page, if memory for its own mapping is available; else any.
 pub(super) fn new_lines() -> Result<Vec<Line>, ProbeError> {
     let mut lines: Vec<Line> = Vec::new();
     let mapped = lines.try_reserve_exact(MAPPED_BYTES / size_of::<Line>());

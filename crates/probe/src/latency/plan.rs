@@ -1,14 +1,14 @@
-//! Which pairs are measured, and which of them at the same time.
+//! Which pairs are measured, and which at the same time.
 //!
 //! All pairs are a round-robin tournament by the circle method (Kirkman 1847; one player stays, the
 //! others turn by one seat a round), so that every round is disjoint. On large machines a spanning set
-//! of pairs is measured instead, with a drawn sample that checks what is inferred from it.
+//! of pairs is measured instead, with a random sample that checks what is inferred from it.
 //!
-//! How many pairs run at once is limited for three reasons: a busy sibling slows a core's loop, many
+//! The number of pairs at once is limited for three reasons: a busy sibling slows a core's loop, many
 //! busy cores lower each other's clock, and lines in flight share an interconnect. So no declared core
-//! takes part in two pairs at once, at most half of the cores are busy, and never more than
-//! [`MOST_AT_ONCE`] pairs: at one line per 100 ns each, 16 pairs move about 10 GB/s, below what one
-//! link between packages carries today. The limit is reasoned, not measured.
+//! takes part in two pairs at once, at most half of the cores are busy, and at most [`MOST_AT_ONCE`] pairs run:
+//! at one line per 100 ns each, 16 pairs move about 10 GB/s, below the capacity of one link between packages today.
+//! The limit is reasoned, not measured.
 
 use super::declared::Declared;
 use super::types::Pair;
@@ -21,19 +21,19 @@ use threadwise_study::probe::ProbeForm;
 
 /// Most pairs that run at the same time.
 pub const MOST_AT_ONCE: usize = 16;
-/// Up to this many logical CPUs all pairs are measured in any form.
+/// Up to this many logical CPUs every form measures all pairs.
 pub const ALL_PAIRS_UP_TO: usize = 32;
 /// Samples of one call for one pair.
 pub const SAMPLES: u32 = 20;
 /// Above this many pairs, a pair's calls follow each other instead of being spread over the probe:
-/// samples of pairs that are not finished are kept in memory.
+/// samples of unfinished pairs are kept in memory.
 const MOST_SPREAD: usize = 20_000;
 /// Most calls for one pair and method.
 const MOST_REPEATS: f64 = 1000.0;
-/// Batches that are looked at when a pair is placed; bounds the time of planning.
+/// Batches that are examined for a place for a pair; bounds the time of planning.
 const OPEN_BATCHES: usize = 256;
 
-/// What will be measured.
+/// The planned measurements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// Disjoint pairs of logical CPUs that run at the same time.
@@ -44,11 +44,11 @@ pub struct Plan {
     pub inferred: usize,
     /// How often each pair runs with each method, interleaved.
     pub repeats: u32,
-    /// Estimated time in seconds, where nothing contradicts what is inferred.
+    /// Estimated time in seconds, if nothing contradicts the inferred pairs.
     pub estimated_s: f64,
 }
 
-/// Plans a request; what contradicts the inferred pairs is measured beyond it.
+/// Plans a request; pairs that contradict the inferred ones are measured in addition.
 pub fn plan(request: &Request<'_>) -> Plan {
     let declared = Declared::new(request);
     let all = declared.len() * declared.len().saturating_sub(1) / 2;
@@ -65,7 +65,7 @@ pub fn plan(request: &Request<'_>) -> Plan {
     }
 }
 
-/// What the first part of a request measures.
+/// Pairs of the first part of a request.
 pub(super) fn work(declared: &Declared, request: &Request<'_>) -> Work {
     if request.form == ProbeForm::Full || declared.len() <= ALL_PAIRS_UP_TO {
         return Work::All;
@@ -86,8 +86,8 @@ pub(super) enum Work {
 }
 
 impl Work {
-    /// Disjoint batches, in an order and with a company that differ from pass to pass, so that pairs
-    /// that disturb each other (undeclared siblings) do not meet every time.
+    /// Disjoint batches, in an order and with a grouping that differ from pass to pass, so that pairs
+    /// that disturb each other (undeclared siblings) do not always run together.
     pub(super) fn batches(&self, declared: &Declared, seed: u64, pass: u32) -> Vec<Vec<Pair>> {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         random.set_stream(1 << 32 | u64::from(pass));
@@ -110,7 +110,7 @@ impl Work {
     }
 }
 
-/// A round-robin tournament: every two of `players` meet in exactly one round, and nobody plays twice
+/// A round-robin tournament: every two of `players` meet in exactly one round, and each plays at most once
 /// in a round. With an odd number one rests in each round.
 pub fn tournament(players: usize) -> Vec<Vec<(usize, usize)>> {
     if players < 2 {
@@ -127,7 +127,7 @@ pub fn tournament(players: usize) -> Vec<Vec<(usize, usize)>> {
     (0..turning).map(round).collect()
 }
 
-/// Puts pairs into batches: no core twice, and not more at once than [`at_once`].
+/// Packs pairs into batches: no core twice, and not more at once than [`at_once`].
 fn pack(declared: &Declared, pairs: impl Iterator<Item = Pair>) -> Vec<Vec<Pair>> {
     let limit = at_once(declared.cores());
     let mut full: Vec<Vec<Pair>> = Vec::new();
@@ -151,7 +151,7 @@ fn pack(declared: &Declared, pairs: impl Iterator<Item = Pair>) -> Vec<Vec<Pair>
     full
 }
 
-/// How many pairs run at once on so many cores.
+/// Number of pairs that run at once on so many cores.
 fn at_once(cores: usize) -> usize {
     (cores / 4).clamp(1, MOST_AT_ONCE)
 }
@@ -161,7 +161,7 @@ fn at_once(cores: usize) -> usize {
 pub(super) struct Effort {
     /// Passes over all batches.
     pub(super) passes: u32,
-    /// Passes that are made however long they take.
+    /// Passes that are made regardless of the time.
     pub(super) least: u32,
     /// Calls for each method in a batch of a pass.
     pub(super) repeats: u32,
@@ -170,7 +170,7 @@ pub(super) struct Effort {
 }
 
 impl Effort {
-    /// As often as the form's time allows, and never less than a median over calls needs.
+    /// As often as the form's time allows, but at least as often as a median over calls needs.
     pub(super) fn of(batches: &[Vec<Pair>], form: ProbeForm) -> Self {
         let (time_s, least) = match form {
             ProbeForm::Short => (1.0, 3.0),

@@ -1,5 +1,5 @@
-//! The course of a measurement: pairs in interleaved calls of both methods, what is inferred from them,
-//! the check of it, and what is reported.
+//! The course of a measurement: pairs in interleaved calls of both methods, the inferred pairs and their check,
+//! and the report.
 
 use super::declared::Declared;
 use super::figures::{Gathered, Measured, State};
@@ -13,16 +13,16 @@ use std::time::{Duration, Instant};
 use threadwise_study::look::valleys::level_of;
 use threadwise_study::probe::{LatencyLevel, PairLatency, ProbeForm};
 
-/// Calls without any answer after which a pair is given up.
+/// Calls without any result after which a pair is given up.
 const PATIENCE: u32 = 3;
-/// Samples drawn to check the inferred pairs before all pairs are measured.
+/// Sampled pairs to check the inferred ones before all pairs are measured.
 const ATTEMPTS: u32 = 3;
 /// With contradictions around more logical CPUs than this share, all pairs are measured; else only
 /// those logical CPUs against all others.
 const MOST_SUSPECTS: f64 = 0.125;
-/// The short form measures no more than this beyond its plan, in seconds.
+/// Limit, seconds, of the short form's additions to its plan.
 const SHORT_EXTRA_S: f64 = 5.0;
-/// After this many times the estimated time, passes beyond the least number are left out.
+/// After this multiple of the estimated time, passes beyond the minimum are left out.
 const LATENESS: f64 = 1.5;
 
 struct Progress<'a> {
@@ -33,7 +33,7 @@ struct Progress<'a> {
 }
 
 impl Progress<'_> {
-    /// Notes work that is done; more work may have been found meanwhile, so the share never falls.
+    /// Records finished work; new work may have been added, so the share never falls.
     fn add(&mut self, done: f64) {
         self.done += done;
         self.reported = self.reported.max((self.done / self.planned).min(1.0));
@@ -48,7 +48,7 @@ pub(super) struct Survey<'a> {
     request: &'a Request<'a>,
     progress: Progress<'a>,
     found: BTreeMap<Pair, Measured>,
-    /// Calls without an answer of pairs that never gave one.
+    /// Calls without a result of pairs that never gave one.
     silent: BTreeMap<Pair, u32>,
     gaps: Vec<String>,
 }
@@ -65,7 +65,7 @@ impl<'a> Survey<'a> {
         Self { bench, declared, request, progress, found, silent, gaps: Vec::new() }
     }
 
-    /// Measures what the plan has, checks what is inferred, and measures more where that is in doubt.
+    /// Measures the plan, checks the inferred pairs, and measures more if they are in doubt.
     pub(super) fn take(&mut self) -> Result<(), ProbeError> {
         match plan::work(self.declared, self.request) {
             Work::All => self.gather(&Work::All),
@@ -78,7 +78,7 @@ impl<'a> Survey<'a> {
         }
     }
 
-    /// Measures pairs and notes their figures. What is there when the user stops it is kept.
+    /// Measures pairs and records their figures. Keeps them if the user stops it.
     fn gather(&mut self, wanted: &Work) -> Result<(), ProbeError> {
         let mut gathered: BTreeMap<Pair, Gathered> = BTreeMap::new();
         let result = self.run_batches(wanted, &mut gathered);
@@ -94,12 +94,12 @@ impl<'a> Survey<'a> {
         let seed = self.request.seed;
         let mut batches = wanted.batches(self.declared, seed, 0);
         let effort = Effort::of(&batches, self.request.form);
-        // Each pass counts what the first one was estimated to take.
+        // Each pass counts with the first one's estimate.
         let planned = effort.estimated_s / f64::from(effort.passes.max(1));
         self.progress.planned += effort.estimated_s;
         let until = Instant::now() + Duration::from_secs_f64(LATENESS * effort.estimated_s);
         for pass in 0..effort.passes {
-            // On a busy machine a call takes several times as long: fewer of them then.
+            // On a busy machine a call takes several times as long: then fewer of them.
             let last = pass + 1 == effort.passes || (pass + 1 >= effort.least && Instant::now() > until);
             if pass > 0 {
                 batches = wanted.batches(self.declared, seed, pass);
@@ -160,7 +160,7 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
-    /// Keeps a pair's figures; of two measurements the nearer one, since others' work only adds time.
+    /// Keeps a pair's figures; of two measurements the faster one, since other work only adds time.
     fn note(&mut self, pair: Pair, gathered: Gathered) {
         let Some(new) = gathered.finish() else {
             self.silent.entry(pair).or_default();
@@ -173,10 +173,10 @@ impl<'a> Survey<'a> {
         }
     }
 
-    /// Compares drawn pairs with what the others say, and measures more where they differ.
+    /// Compares sampled pairs with the inferred levels, and measures more if they differ.
     fn check(&mut self, mut drawn: BTreeSet<Pair>) -> Result<(), ProbeError> {
         for attempt in 0..=ATTEMPTS {
-            // What seems to contradict is measured once more before it is believed.
+            // A seeming contradiction is measured again first.
             self.gather(&Work::Some(self.doubtful(&drawn, attempt == 0)))?;
             let doubtful = self.doubtful(&drawn, attempt == 0);
             if doubtful.is_empty() {
@@ -209,7 +209,7 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
-    /// Pairs that contradict what is inferred, and on the first look what is declared.
+    /// Pairs that contradict the inferred levels, and on the first check the declaration.
     fn doubtful(&self, drawn: &BTreeSet<Pair>, first: bool) -> Vec<Pair> {
         let edges = self.edges();
         let mut doubtful: BTreeSet<Pair> =
@@ -220,7 +220,7 @@ impl<'a> Survey<'a> {
         doubtful.into_iter().collect()
     }
 
-    /// Whether the form has time for more pairs; a gap says so where it has not.
+    /// Whether the form has time for more pairs; a gap reports it if not.
     fn affordable(&mut self, more: &[Pair], contradictions: usize, drawn: usize) -> bool {
         let batches = Work::Some(more.to_vec()).batches(self.declared, self.request.seed, 0);
         let effort = Effort::of(&batches, self.request.form);
@@ -228,7 +228,7 @@ impl<'a> Survey<'a> {
             return true;
         }
         self.gaps.push(format!(
-            "the latency levels that were inferred are in doubt: {contradictions} pairs do not fit the declared groups ({drawn} were drawn to check them), and the short form has no time for {} more pairs; run `threadwise probe`",
+            "the inferred latency levels are in doubt: {contradictions} pairs do not fit the declared groups ({drawn} were sampled to check them), and the short form has no time for {} more pairs; run `threadwise probe`",
             more.len()
         ));
         false
@@ -278,7 +278,7 @@ impl<'a> Survey<'a> {
         if let Some(first) = silent.first() {
             let (a, b) = self.declared.os(*first);
             self.gaps.push(format!(
-                "no cache-line latency for {} (first: logical CPUs {a} and {b}): the two hardly ran at the same time; they take turns on one CPU, or other work keeps one of them busy",
+                "no cache-line latency for {} (first: logical CPUs {a} and {b}): the two hardly ran at the same time: they take turns on one CPU, or other work keeps one of them busy",
                 count(silent.len())
             ));
         }
@@ -290,7 +290,7 @@ impl<'a> Survey<'a> {
         if let Some(first) = moved.first() {
             let (a, b) = self.declared.os(**first);
             self.gaps.push(format!(
-                "the latency of {} changed while it was measured: the hypervisor moves us, or other work is in the way; figures are of the state that most calls saw (first: logical CPUs {a} and {b}, {})",
+                "the latency of {} changed while it was measured: the hypervisor moves the threads, or other work disturbs them; figures are of the state that most calls saw (first: logical CPUs {a} and {b}, {})",
                 count(moved.len()),
                 mixture(&self.found[*first].states)
             ));

@@ -1,4 +1,4 @@
-//! What is asked of a bench of lines, and what is found.
+//! Requests to a latency bench, and its results.
 
 use crate::bench::ProbeError;
 use threadwise_machine::CpuSet;
@@ -32,7 +32,7 @@ pub trait LineBench {
     /// divided by the moves in a round trip. Fewer, or none, where batches did not finish in time.
     ///
     /// # Errors
-    /// A logical CPU cannot be had, the clock is too coarse, or the user asked to stop.
+    /// A logical CPU is not available, the clock is too coarse, or the user asked to stop.
     fn run(
         &mut self,
         method: Method,
@@ -41,12 +41,12 @@ pub trait LineBench {
     ) -> Result<Vec<Vec<f64>>, ProbeError>;
 }
 
-/// What is asked.
+/// A request.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
     /// Logical CPUs.
     pub cpus: &'a [u32],
-    /// Declared cores; a logical CPU in none is taken for a core of its own.
+    /// Declared cores; a logical CPU in none counts as its own core.
     pub cores: &'a [CpuSet],
     /// Declared LLC domains.
     pub llcs: &'a [CpuSet],
@@ -54,18 +54,18 @@ pub struct Request<'a> {
     pub packages: &'a [CpuSet],
     /// How much is measured.
     pub form: ProbeForm,
-    /// Of order and of the drawn pairs.
+    /// Seed of the order and of the sampled pairs.
     pub seed: u64,
 }
 
-/// What was measured.
+/// The result.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Latencies {
     /// Measured pairs, ascending.
     pub pairs: Vec<PairLatency>,
     /// Levels, nearest first.
     pub levels: Vec<LatencyLevel>,
-    /// What could not be had or is in doubt, one line each.
+    /// What is missing or in doubt, one line each.
     pub gaps: Vec<String>,
     /// Whether the user stopped it.
     pub interrupted: bool,

@@ -3,19 +3,19 @@
 use crate::bench::ProbeError;
 use std::time::Instant;
 
-/// Shortest chunk: what takes a CPU away lasts longer. A timer tick takes one or two microseconds on
+/// Shortest chunk: interruptions last longer. A timer tick takes one or two microseconds on
 /// hardware and, with the hypervisor's exits, some tens in a virtual machine; a time slice takes
 /// milliseconds.
 const CHUNK_NS: u64 = 5_000;
 
-/// A chunk lasts this many steps of the clock or readings of it, so that either is 2.5% of it.
+/// A chunk lasts this many clock steps or readings, so that either is 2.5% of it.
 const CLOCKS_PER_CHUNK: u64 = 40;
 
-/// Chunks of a window at most, which bounds the memory of long windows.
+/// Most chunks of a window, which bounds the memory of long windows.
 const MOST_CHUNKS: u64 = 4_096;
 
-/// Coarser clocks are refused. The time stamp counter gives 25 to 60 ns by way of the vDSO, Xen's
-/// clock read by a system call some hundreds; HPET and the ACPI timer take longer than this.
+/// Coarser clocks are refused. The time stamp counter takes 25 to 60 ns through the vDSO, Xen's
+/// clock through a system call some hundreds; HPET and the ACPI timer take longer than this.
 const COARSEST_NS: u64 = 1_000;
 
 /// The clock of all threads of a bench.
@@ -24,13 +24,13 @@ pub struct Clock {
     zero: Instant,
     /// Time that one reading takes.
     pub read_ns: f64,
-    /// Smallest difference of two readings that is not 0: the clock's step or, if that is
-    /// smaller, the time of a reading.
+    /// Smallest difference of two readings that is not 0: the clock's step or, if smaller, the time of a
+    /// reading.
     pub step_ns: u64,
 }
 
 impl Clock {
-    /// A clock that was found fine enough.
+    /// A clock that is fine enough.
     ///
     /// # Errors
     /// [`ProbeError::CoarseClock`].
@@ -39,7 +39,7 @@ impl Clock {
         Self::read(zero, &mut || since(zero))
     }
 
-    /// The clock that these are the readings of.
+    /// The clock with these readings.
     fn read(zero: Instant, now_ns: &mut impl FnMut() -> u64) -> Result<Self, ProbeError> {
         let step_ns = smallest_step(now_ns);
         if step_ns > COARSEST_NS {
@@ -48,12 +48,12 @@ impl Clock {
         Ok(Self { zero, read_ns: reading_time(now_ns), step_ns })
     }
 
-    /// Nanoseconds since the clock was made; never 0 for a caller, since checking it took time.
+    /// Nanoseconds since the clock was made; never 0, since its check took time.
     pub fn now_ns(&self) -> u64 {
         since(self.zero)
     }
 
-    /// How long a chunk of a window should be.
+    /// Length of a chunk of a window.
     pub fn chunk_ns(&self, window_ns: u64) -> u64 {
         CHUNK_NS.max(CLOCKS_PER_CHUNK * self.step_ns).max(window_ns / MOST_CHUNKS)
     }
@@ -78,7 +78,7 @@ fn smallest_step(now_ns: &mut impl FnMut() -> u64) -> u64 {
     smallest
 }
 
-/// Time of one reading: the best of some batches, so that an interruption does not count.
+/// Time of one reading: the best of some batches, to exclude interruptions.
 fn reading_time(now_ns: &mut impl FnMut() -> u64) -> f64 {
     const READS: u32 = 200;
     let mut batch = || {

@@ -2,9 +2,9 @@
 //!
 //! Source: kernel `Documentation/scheduler/sched-stats.rst` for `/proc/PID/task/TID/schedstat`: time on
 //! the CPU, time waiting on a run queue, number of times it was put on a CPU. A thread that never
-//! waits is put on a CPU again only after it was taken off by force, so the third number counts that
-//! here, and costs about a microsecond to read. `status` (`proc_pid_status(5)`) says it by name and
-//! takes some tens of microseconds; it is used where the kernel keeps no schedstat.
+//! waits is put on a CPU again only after preemption, so the third number counts preemptions
+//! here, and costs about a microsecond to read. `status` (`proc_pid_status(5)`) has them by name but
+//! takes some tens of microseconds; it is used if the kernel has no schedstat.
 
 use std::fs::File;
 use std::io;
@@ -39,7 +39,7 @@ impl Switches {
     /// # Errors
     /// The file cannot be read or has no count.
     pub fn read(&self) -> io::Result<u64> {
-        // `status` has about 1,500 bytes, and more where CPU masks are long; its line is the last.
+        // `status` has about 1,500 bytes, and more with long CPU masks; its line is the last.
         let mut buffer = [0_u8; 8192];
         let (file, count): (_, fn(&str) -> Option<u64>) = match self {
             Self::Schedstat(file) => (file, schedstat_count),
@@ -51,7 +51,7 @@ impl Switches {
     }
 }
 
-/// Times on a CPU. A running thread has been put on one, so 0 means that nobody counts.
+/// Times on a CPU. A running thread has been put on one, so 0 means that the kernel does not count.
 fn schedstat_count(text: &str) -> Option<u64> {
     text.split_ascii_whitespace().nth(2)?.parse().ok().filter(|count| *count > 0)
 }

@@ -1,22 +1,22 @@
-//! What one thread recorded in a window, and the figures that follow from it. Pure.
+//! A thread's record of a window, and its figures. Pure.
 
 use crate::bench::Timing;
 
 /// A chunk that took longer than the median by this many medians was interrupted. A busy sibling
-/// slows the kernels two- to threefold and must not count. What takes a CPU away lasts from tens of
+/// slows the kernels two- to threefold and must not count. Interruptions last from tens of
 /// microseconds (a timer tick in a virtual machine) to milliseconds (a time slice): many chunks.
 const INTERRUPTED: f64 = 3.0;
 
-/// What one thread recorded.
+/// A thread's record of a window.
 #[derive(Debug)]
 pub struct Record<'a> {
     /// Time of each chunk, at least one; reordered here.
     pub chunks_ns: &'a mut [u64],
     /// Steps in a chunk.
     pub steps_per_chunk: u64,
-    /// When all should have begun.
+    /// When all should have started.
     pub start_ns: u64,
-    /// When the first chunk began.
+    /// When the first chunk started.
     pub begun_ns: u64,
     /// When the last chunk ended.
     pub finish_ns: u64,
@@ -34,13 +34,13 @@ pub fn timing(cpu: u32, record: Record<'_>) -> Timing {
     let steps = record.steps_per_chunk as f64;
     let wall_ns = record.finish_ns.saturating_sub(record.start_ns).max(1) as f64;
 
-    // A late begin is off the CPU as well: the thread was ready and was not run.
+    // A late start is off the CPU as well: the thread was ready but not run.
     let late_ns = record.begun_ns.saturating_sub(record.start_ns) as f64;
     let late_ns = if late_ns > INTERRUPTED * median_ns { late_ns } else { 0.0 };
     let over = record.chunks_ns.iter().map(|chunk| *chunk as f64 - median_ns);
     let off_ns = late_ns + over.filter(|over_ns| *over_ns > INTERRUPTED * median_ns).sum::<f64>();
 
-    // Readings of the clock are ours, not the kernel's; a coarse step may make a median shorter
+    // Readings of the clock take our time, not the kernel's; a coarse step may make a median shorter
     // than a reading.
     let in_kernel = |time_ns: f64, reads: f64| (time_ns - reads * record.read_ns).max(time_ns / 2.0);
     Timing {

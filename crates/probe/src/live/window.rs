@@ -1,4 +1,4 @@
-//! One window: how its threads wake each other, start together and end together.
+//! One window: its threads wake each other, start together and end together.
 
 use super::clock::Clock;
 use super::switches::Switches;
@@ -14,17 +14,17 @@ use threadwise_machine::pin::{PinError, current_affinity};
 
 /// How long a thread runs the latency-limited kernel before it is ready: deep idle states take up to
 /// 100 us to leave, and KVM polls on a CPU that went idle for up to 200 us (kernel
-/// `Documentation/virt/kvm/halt-polling.rst`), which may be our sibling after its last window.
+/// `Documentation/virt/kvm/halt-polling.rst`), possibly the sibling after its last window.
 const PREHEAT_NS: u64 = 100_000;
 
 /// Turns of a chunk while preheating, about 3 us.
 const PREHEAT_TURNS: u64 = 512;
 
-/// Chunks of a preheating at least: a time slice of somebody else may fill the time above with one,
-/// and chunks of the window that follow from it would be as short as a reading of the clock.
+/// Fewest chunks of a preheating: another process's time slice may fill the time above with one,
+/// and the window's chunks that follow from it would be as short as a reading of the clock.
 const PREHEAT_CHUNKS: u32 = 10;
 
-/// Turns between two looks while waiting for the start, about 0.1 us.
+/// Turns between two checks while waiting for the start, about 0.1 us.
 const WAIT_TURNS: u64 = 16;
 
 /// From the last arrival to the start: enough for all to see it and to read their switches.
@@ -33,11 +33,11 @@ const LEAD_NS: u64 = 20_000;
 /// Bounds the length of a chunk if the preheating was misled.
 const MOST_TURNS: u64 = 1 << 20;
 
-/// Chunks of a window at least, also where the thread came too late for it: a median of fewer would
+/// Fewest chunks of a window, even if the thread came too late for it: a median of fewer would
 /// be that of an interruption.
 const FEWEST_CHUNKS: usize = 5;
 
-/// Start that is not set yet.
+/// A start that is not set yet.
 const UNSET: u64 = 0;
 
 /// A thread's part in a window.
@@ -66,7 +66,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// A window for the threads behind `seats`, which the calling thread waits for.
+    /// A window for the threads of `seats`, for which the calling thread waits.
     pub fn new(
         kernel: Kernel,
         window_ns: u64,
@@ -93,22 +93,22 @@ impl Window {
     /// Wakes the thread at `position`, which wakes the others.
     pub fn wake(self: &Arc<Self>, position: usize) {
         if let Some(seat) = self.seats.get(position) {
-            // Fails only if the thread is gone; then its result stays away, and the caller says so.
+            // Fails only if the thread has ended; then its result is missing, and the caller reports it.
             let _ = seat.send(Order { window: Arc::clone(self), position });
         }
     }
 
-    /// Whether all threads are through.
+    /// Whether all threads are done.
     pub fn done(&self) -> bool {
         self.left.load(Ordering::Acquire) == 0
     }
 
-    /// Makes those that still run or wait leave.
+    /// Makes all running and waiting threads leave.
     pub fn give_up(&self) {
         self.given_up.store(true, Ordering::Relaxed);
     }
 
-    /// The result of the thread at `position`; `None` if it left early or is not through.
+    /// The result of the thread at `position`; `None` if it left early or is not done.
     pub fn take(&self, position: usize) -> Option<Result<Timing, ProbeError>> {
         self.results.get(position)?.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -117,7 +117,7 @@ impl Window {
         self.stop.load(Ordering::Relaxed) || self.given_up.load(Ordering::Relaxed)
     }
 
-    /// Reports to be ready and runs on until the common start is set; `None` when leaving.
+    /// Reports ready and continues until the common start is set; `None` when leaving.
     fn meet(&self, scratch: &mut Scratch) -> Option<u64> {
         if self.arrived.fetch_add(1, Ordering::Relaxed) + 1 == self.seats.len() {
             self.start_ns.store(self.clock.now_ns() + LEAD_NS, Ordering::Relaxed);
@@ -152,7 +152,7 @@ pub struct Worker {
     pub switches: Switches,
     /// What its kernels read and write.
     pub scratch: Box<Scratch>,
-    /// Room for the times of chunks.
+    /// Space for the times of chunks.
     pub chunks_ns: Vec<u64>,
 }
 
@@ -167,7 +167,7 @@ impl Worker {
         window.leave(*position, result);
     }
 
-    /// Preheats, meets the others and runs the window; `None` when leaving.
+    /// Preheats, waits for the others and runs the window; `None` when leaving.
     fn measure(&mut self, window: &Window) -> Option<Result<Timing, ProbeError>> {
         let turns = turns(window.kernel, self.preheat(window), window.chunk_ns);
         let start_ns = window.meet(&mut self.scratch)?;
@@ -193,8 +193,8 @@ impl Worker {
         Some(Ok(timing(self.cpu, record)))
     }
 
-    /// Runs chunks until the end, and a few if that has passed, and notes their times; gives when the first began and
-    /// the last ended. `None` when leaving.
+    /// Runs chunks until the end, and a few if that has passed, and records their times; returns the start of the
+    /// first and the end of the last. `None` when leaving.
     fn chunks(&mut self, window: &Window, turns: u64, end_ns: u64) -> Option<(u64, u64)> {
         self.chunks_ns.clear();
         let begun_ns = self.clock.now_ns();
@@ -226,7 +226,7 @@ impl Worker {
     }
 
     /// The timing, if the thread's mask is still its own CPU: another process may change it, and
-    /// the kernel does when the CPU goes offline.
+    /// so does the kernel when the CPU goes offline.
     fn still_bound(&self, timing: Timing) -> Result<Timing, ProbeError> {
         let wanted = self.pinned.clone();
         let failed = |source| ProbeError::Pin { cpu: self.cpu, source };
@@ -244,19 +244,19 @@ pub fn uncounted(cpu: u32, cause: &std::io::Error) -> ProbeError {
         return ProbeError::Start(format!("too many open files for logical CPU {cpu}"));
     }
     ProbeError::Cpus(format!(
-        "cannot probe logical CPU {cpu}: the kernel does not tell context switches in /proc/thread-self/schedstat or status ({cause}); run it where /proc is a Linux kernel's"
+        "cannot probe logical CPU {cpu}: the kernel shows no context switches in /proc/thread-self/schedstat or status ({cause}); run it with a Linux kernel's /proc"
     ))
 }
 
-/// Turns that take about `chunk_ns` where a step of the chain takes `cycle_ns`. A step of the wide
-/// kernel takes about two cycles on a core of its own (8 adds, 4 to 5 a cycle), one of loads and
+/// Turns that take about `chunk_ns` if a step of the chain takes `cycle_ns`. A step of the wide
+/// kernel takes about two cycles on a free core (8 adds, 4 to 5 a cycle), one of loads and
 /// stores about one.
 fn turns(kernel: Kernel, cycle_ns: f64, chunk_ns: u64) -> u64 {
     let cycles = match kernel {
         Kernel::Wide => 2.0,
         Kernel::Chain | Kernel::LoadStore => 1.0,
     };
-    // A clock that stood still or a division by 0 ends at the bounds.
+    // A stopped clock or a division by 0 gives the limits.
     ((chunk_ns as f64 / (cycle_ns * cycles * TURN_STEPS as f64)) as u64).clamp(1, MOST_TURNS)
 }
 

@@ -15,9 +15,9 @@ use threadwise_machine::pin::{current_cpu, current_thread_id, pin_current_thread
 use threadwise_study::look::thousandths;
 use threadwise_study::{Alone, CpuLook, Look, PairLook};
 
-/// Enough for what a thread calls.
+/// Enough for a thread.
 const STACK_BYTES: usize = 64 * 1024;
-/// A look that is not over by then is given up by who asked for it; its threads end it by themselves.
+/// Timeout of the caller for a look; its threads end it by themselves.
 const LOOK_LIMIT: Duration = Duration::from_millis(3);
 
 /// Threads that look.
@@ -35,7 +35,7 @@ struct Hand {
     tid: u32,
 }
 
-/// A thread's part in a look.
+/// A thread's input for a look.
 struct Order {
     place: Place,
     at: usize,
@@ -83,8 +83,8 @@ impl Lookers {
         self.hands.iter().map(|(&cpu, hand)| (cpu, hand.tid)).collect()
     }
 
-    /// One look at these logical CPUs, each once, of which the pairs (each of them in one at most) pass a
-    /// line, and the two of one pair are seen without each other. The calling thread sleeps meanwhile.
+    /// One look at these logical CPUs, each once. Each pair passes a line (a CPU is in one pair at most), and the
+    /// two of one pair are also seen without each other. The calling thread sleeps meanwhile.
     ///
     /// # Errors
     /// A logical CPU that has no thread here.
@@ -94,7 +94,7 @@ impl Lookers {
         pairs: &[(u32, u32)],
         test: Option<(u32, u32)>,
     ) -> Result<Look, ProbeError> {
-        // Without known widths a test says nothing.
+        // Without known widths a test shows nothing.
         let test = test.filter(|_| FREE_ADDS.is_some());
         let began = Instant::now();
         let look = Arc::new(Shared {
@@ -137,10 +137,10 @@ impl Lookers {
 impl Drop for Lookers {
     fn drop(&mut self) {
         let hands = std::mem::take(&mut self.hands).into_values();
-        // All channels first, so that the threads end side by side.
+        // All channels first, so that the threads end at the same time.
         let threads: Vec<JoinHandle<()>> = hands.map(|hand| hand.thread).collect();
         for thread in threads {
-            // A thread that panicked has said so, and there is nobody to tell.
+            // A thread that panicked has reported it already.
             let _ = thread.join();
         }
     }
@@ -155,7 +155,7 @@ fn cpu_look(cpu: u32, seen: &Seen) -> CpuLook {
     CpuLook { cpu, chain_ns: seen.chain_ns.map(thousandths), adds_per_step }
 }
 
-/// The logical CPUs with their places, the one that the caller is on last: its thread runs at once, before the caller,
+/// The logical CPUs with their places, the caller's own last: its thread runs at once, before the caller,
 /// and would wait for those that the caller has not woken yet.
 fn here_last(cpus: &[u32], here: Option<u32>) -> impl Iterator<Item = (usize, u32)> + '_ {
     let places = move |is_here: bool| {
@@ -178,22 +178,21 @@ fn alone((a, seen_a): (u32, &Seen), (b, seen_b): (u32, &Seen)) -> Option<Alone> 
     Some(Alone { a, b, a_adds_per_step: adds_of(seen_a)?, b_adds_per_step: adds_of(seen_b)? })
 }
 
-/// Adds of the wide kernel per step of the latency-limited one; `None` where the architecture's widths are not
-/// known.
+/// Adds of the wide kernel per step of the latency-limited one; `None` if the architecture's widths are unknown.
 fn adds(chain_ns: Option<f64>, wide_ns: Option<f64>) -> Option<f64> {
     let (chain_ns, wide_ns) = (chain_ns?, wide_ns.filter(|wide_ns| *wide_ns > 0.0)?);
     FREE_ADDS.map(|_| thousandths(WIDE_ADDS_PER_STEP * chain_ns / wide_ns))
 }
 
-/// Life of a thread: bind, say so, then look until the orders end.
+/// A thread: binds itself, reports, then looks until the orders end.
 fn work(cpu: u32, ready: &Sender<Result<u32, ProbeError>>, orders: &Receiver<Order>) {
     let pinned: CpuSet = [cpu].into_iter().collect();
     let bound = pin_current_thread(&pinned).map_err(|source| ProbeError::Pin { cpu, source });
     let failed = bound.is_err();
-    // A look must not wait for others' turns. Without the right to this it does, and is unknown where that
-    // takes too long.
+    // A look must not wait for other threads' turns. Without this right it does, and its result is unknown
+    // if that takes too long.
     prefer_current_thread();
-    // Nobody listens any more if the lookers are being dropped; then the orders end too.
+    // If the lookers are being dropped, the report has no reader and the orders end too.
     let _ = ready.send(bound.map(|()| current_thread_id().unwrap_or(0)));
     if failed {
         return;

@@ -1,11 +1,11 @@
 //! One look, as its threads go through it together.
 //!
-//! A line is passed as in `latency::pass`, by compare-and-swap. There is one line and not a page of them: a look asks how far two CPUs are apart now,
-//! and compares only with other looks of the same line.
+//! A line is passed as in `latency::pass`, by compare-and-swap. There is one line instead of a page of them: a look
+//! asks how far apart two CPUs are now, and is compared only with other looks of the same line.
 //!
-//! The threads meet five times. At each time the first to arrive waits 0.4 ms at most for the others; then those that
-//! are there go on, and whoever comes later leaves at once. Who is there is one word ([`Arrivals`]), so that all of
-//! them go on with the same number.
+//! The threads meet five times. Each time the first to arrive waits 0.4 ms at most for the others; then those that
+//! have arrived continue, and later ones leave at once. The arrivals are one word ([`Arrivals`]), so that all of
+//! them continue with the same number.
 
 mod arrivals;
 
@@ -17,29 +17,29 @@ use std::time::{Duration, Instant};
 
 /// Round trips in a batch.
 const ROUND_TRIPS: u64 = 32;
-/// Batches of a look at most; they end when three agree.
+/// Most batches of a look; they end when three agree.
 const MOST_BATCHES: u64 = 8;
-/// How near to each other the best three batches are when no more is needed.
+/// Largest difference of the best three batches that ends them.
 const AGREED: f64 = 1.05;
-/// All batches together take no longer. Three take 1.3 µs at 7 ns a move, and 29 µs at 150 ns.
+/// Time limit of all batches. Three take 1.3 µs at 7 ns a move, and 29 µs at 150 ns.
 const LINE_LIMIT: Duration = Duration::from_micros(60);
 /// How long the first waits for the others.
 const ARRIVAL_LIMIT: Duration = Duration::from_micros(400);
-/// Tries between two looks at the clock.
+/// Tries between two checks of the clock.
 const TRIES: u32 = 64;
 /// Pieces of the wide kernel, 1.1 µs each on a free core of 3.6 GHz. Shorter ones show the clock: with
 /// 0.3 µs, of which reading it takes a tenth, a free core had 4 to 7 adds a step.
 const WIDE_PIECES: usize = 11;
 const WIDE_TURNS: u64 = 130;
-/// Divisions between two looks at whether the others are through; each takes a dozen cycles.
+/// Divisions between two checks whether the others are done; each takes a dozen cycles.
 const DIVISIONS: u32 = 32;
 /// Pieces of the latency-limited kernel, 1 µs each, for the clock.
 const CHAIN_PIECES: usize = 5;
 const CHAIN_TURNS: u64 = 225;
 
-/// Moves of a line between two readings of the clock: what a reading takes is so many times smaller in one move.
+/// Moves of a line between two readings of the clock: the time of a reading is divided by this in one move.
 pub const MOVES_PER_READING: u64 = 2 * ROUND_TRIPS;
-/// Longest that a thread is busy in a look beside its kernels: it waits five times for the others, passes a line,
+/// Longest time that a thread is busy in a look beside its kernels: it waits five times for the others, passes a line,
 /// and stands still.
 pub const WAIT_AT_MOST: Duration = Duration::from_micros(5 * 400 + 2 * 60);
 const _: () = assert!(WAIT_AT_MOST.as_micros() == 5 * ARRIVAL_LIMIT.as_micros() + 2 * LINE_LIMIT.as_micros());
@@ -48,7 +48,7 @@ pub const CHAIN_STEPS: u64 = CHAIN_PIECES as u64 * CHAIN_TURNS * TURN_STEPS;
 /// Steps of the wide kernel in a look: with all twice, and once without each of two.
 pub const WIDE_STEPS: u64 = 4 * WIDE_PIECES as u64 * WIDE_TURNS * TURN_STEPS;
 
-/// What a pair passes, and whether the side that leads has seen enough.
+/// The line of a pair, and whether the leading side has seen enough.
 #[derive(Debug, Default)]
 struct Pair {
     line: Line,
@@ -62,20 +62,20 @@ pub struct Meeting {
     all: Present,
     pairs: Vec<Pair>,
     finished: AtomicU32,
-    /// All that went on to the end are through.
+    /// All that continued to the end are done.
     done: AtomicBool,
-    /// How many have seen what they wanted while the second stood still, and while the first did.
+    /// How many have seen enough while the second stood still, and while the first did.
     seen_alone: [AtomicU32; 2],
-    /// Who asked for the look waits no longer.
+    /// The caller of the look waits no longer.
     over: AtomicBool,
 }
 
 /// A thread's place in a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Place {
-    /// Its pair and whether it leads, where it has one.
+    /// Its pair and whether it leads, if it has one.
     pub pair: Option<(usize, bool)>,
-    /// Whether it is the first or the second of the tested pair, where it is of it.
+    /// Whether it is the first or the second of the tested pair, if it is in it.
     pub tested: Option<Side>,
 }
 
@@ -88,14 +88,14 @@ pub enum Side {
     Second,
 }
 
-/// What a thread saw.
+/// A thread's results.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Seen {
     /// One move of the line; of the thread that leads.
     pub line_ns: Option<f64>,
     /// A step of the latency-limited kernel.
     pub chain_ns: Option<f64>,
-    /// A step of the wide kernel while all ran it: the least, where they did so before and after a test.
+    /// A step of the wide kernel while all ran it: the minimum, if they did so before and after a test.
     pub wide_ns: Option<f64>,
     /// A step of it while the other of the tested pair stood still.
     pub alone_ns: Option<f64>,
@@ -115,12 +115,12 @@ impl Meeting {
         }
     }
 
-    /// A thread's whole part: what it saw, and with whom it went on to the end; `None` for one that came too late.
+    /// A thread's whole part: its results, and the threads that continued with it to the end; `None` if it was late.
     pub fn attend(&self, place: Place, scratch: &mut Scratch) -> (Seen, Option<Present>) {
         let mut seen = Seen::default();
         let Some(present) = self.gather(0, self.all, place) else { return (seen, None) };
-        // One whose other did not come finds nobody there until the line's limit; that may be a wait for nothing, but
-        // who is in which pair need not be known to all.
+        // A thread whose partner did not arrive waits until the line's limit; that may be for nothing, but the pairs
+        // of others need not be known to all.
         match place.pair.and_then(|(pair, leads)| Some((self.pairs.get(pair)?, leads))) {
             Some((pair, true)) => seen.line_ns = pair.lead(),
             Some((pair, false)) => pair.follow(),
@@ -134,8 +134,8 @@ impl Meeting {
         (seen, stayed)
     }
 
-    /// Each of the two without the other, and all once more: a co-runner that goes away meanwhile comes back for
-    /// neither. It ends where one more is missing, since the width that another has then may come from that.
+    /// Each of the two without the other, and all once more: a co-runner that leaves meanwhile returns for
+    /// neither. It ends if one more is missing, since another's width may then come from that.
     fn test(&self, place: Place, all: Present, seen: &mut Seen, scratch: &mut Scratch) -> Option<Present> {
         let mut alone_ns = None;
         for (at, standing) in [(2, Side::Second), (3, Side::First)] {
@@ -158,11 +158,11 @@ impl Meeting {
         Some(present)
     }
 
-    /// The pieces in which one stands still; what a step takes the others meanwhile.
+    /// The pieces in which one stands still; returns the time of a step of the others meanwhile.
     ///
-    /// It may not sleep: the load of a slice would run in its place, and it takes microseconds to. Neither may it
-    /// pause in a loop, since a hypervisor takes that for waiting and steps in. Divisions that depend on each other
-    /// leave nearly all of a core to its sibling.
+    /// It may not sleep: the load of a slice would run in its place, and waking takes microseconds. Neither may it
+    /// pause in a loop, since a hypervisor takes that for waiting and intercepts it. Divisions that depend on each
+    /// other leave nearly all of a core to its sibling.
     fn go_on(
         &self,
         seen_alone: &AtomicU32,
@@ -185,8 +185,8 @@ impl Meeting {
         None
     }
 
-    /// Says that a thread is through, and with whom it went on to the end; true for the last of these. One that came
-    /// too late is not waited for.
+    /// Records that a thread is done, and with whom it continued to the end; true for the last of these. Late
+    /// threads are not waited for.
     pub fn leave(&self, stayed: Option<Present>) -> bool {
         let Some(present) = stayed else { return false };
         let is_last = self.finished.fetch_add(1, Ordering::AcqRel) + 1 == present.threads;
@@ -196,17 +196,17 @@ impl Meeting {
         is_last
     }
 
-    /// Whether all that went on to the end are through.
+    /// Whether all that continued to the end are done.
     pub fn done(&self) -> bool {
         self.done.load(Ordering::Acquire)
     }
 
-    /// Ends it for those that are still in it or to come: nobody waits for them.
+    /// Ends it for those that are still in it or to come.
     pub fn give_up(&self) {
         self.over.store(true, Ordering::Release);
     }
 
-    /// Waits for the others that are still in the look; who goes on. `None` where they went on before.
+    /// Waits for the others that are still in the look; returns those that continue. `None` if they continued before.
     fn gather(&self, at: usize, all: Present, place: Place) -> Option<Present> {
         let arrivals = &self.arrivals[at];
         if !arrivals.arrive(place.tested.is_some()) {
@@ -230,7 +230,7 @@ impl Meeting {
 }
 
 impl Pair {
-    /// Passes the line to and fro; the least time of a move over batches.
+    /// Passes the line back and forth; returns the shortest time of a move over batches.
     fn lead(&self) -> Option<f64> {
         let until = Instant::now() + LINE_LIMIT;
         let mut times: Vec<f64> = Vec::with_capacity(MOST_BATCHES as usize);
@@ -256,14 +256,14 @@ impl Pair {
         }
     }
 
-    /// A batch; whether it was done in time.
+    /// A batch; returns whether it finished in time.
     fn batch(&self, turn: u64, until: Instant) -> bool {
         let is_over = || self.enough.0.load(Ordering::Acquire) > 0 || Instant::now() > until;
         swaps::<TRIES>(&self.line, turn, ROUND_TRIPS, &is_over)
     }
 }
 
-/// Whether the least three are near to each other.
+/// Whether the lowest three are near each other.
 fn agree(times: &[f64]) -> bool {
     let mut sorted = times.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! What the rounds of a pair show, counted; what it means is `judge`'s.
+//! Counts over the rounds of a pair; `judge` interprets them.
 //!
 //! Frequency cancels out: the width that a CPU got is counted in adds of the wide kernel per step
 //! of the latency-limited one, measured in the same round and in the same company.
@@ -10,16 +10,16 @@ use crate::kernels::WIDE_ADDS_PER_STEP;
 use threadwise_study::look::best_level;
 use threadwise_study::probe::Slowdown;
 
-/// At this share of the best level and below somebody else used the core: slowed 1.4 times.
+/// At this share of the best level and below other work used the core: slowed 1.4 times.
 const SLOWED: f64 = 1.0 / 1.4;
 
-/// Shares of a joint window that add up to this or more were had at the same time for half of it.
+/// If the shares of a joint window add up to this or more, both were on a CPU at the same time for half of it.
 const OVERLAP: f64 = 1.5;
 
-/// Up to this the two may have taken turns; above 1 since a share is seen from inside, in chunks.
+/// Up to this the two may have taken turns; above 1 since each thread sees its own share, in chunks.
 pub(super) const TURNS: f64 = 1.3;
 
-/// The longest time off a CPU that still counts as interrupted.
+/// The longest time off a CPU that does not count as interrupted.
 const OFF: f64 = 0.75;
 
 /// Counts over all rounds of a pair. Pairs of figures are in the order of the pair's CPUs.
@@ -56,14 +56,14 @@ pub(super) struct Evidence {
     pub load_store: Option<Slowdown>,
     /// Mean share of the joint windows on a CPU.
     pub on_cpu_share: Option<f64>,
-    /// Who was on a CPU when.
+    /// When each was on a CPU.
     pub turns: Turns,
 }
 
-/// Whether two take turns on one logical CPU.
+/// Evidence that two take turns on one logical CPU.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Turns {
-    /// Joint windows, of any kernel, that our own system did not interrupt.
+    /// Joint windows, of any kernel, that this system did not interrupt.
     pub joint: u32,
     /// Of these, both were on a CPU for half of it at the same time.
     pub overlapping: u32,
@@ -78,14 +78,14 @@ pub(super) struct Turns {
 
 /// The width of one CPU over the rounds.
 struct Side {
-    /// Adds per chain step; `None` where the thread hardly ran.
+    /// Adds per chain step; `None` if the thread hardly ran.
     alone: Vec<Option<f64>>,
     together: Vec<Option<f64>>,
     best: Option<f64>,
 }
 
 impl Evidence {
-    /// Counts. `free` is the least width of a free core, where it is known.
+    /// Counts. `free` is the least width of a free core, if known.
     pub fn of(rounds: &[Round], free: Option<f64>) -> Self {
         let sides = [Side::of(rounds, 0), Side::of(rounds, 1)];
         let mut seen = Self {
@@ -101,7 +101,7 @@ impl Evidence {
     }
 
     fn count_levels(&mut self, rounds: &[Round], sides: &[Side; 2], free: Option<f64>) {
-        // Where widths are not known, one that is far behind the other may have a co-runner all the time.
+        // Without known widths, one that is far behind the other may have a co-runner all the time.
         let most = self.best.iter().flatten().copied().fold(0.0, f64::max);
         let least = free.unwrap_or(ALIKE * most);
         let (mut apart_run, mut same_run, mut hidden_run) = (0, 0, 0);
@@ -242,7 +242,7 @@ fn whole(timing: &Timing) -> bool {
     timing.on_cpu_share >= WHOLE
 }
 
-/// Time of a step, where the thread ran for long enough to have one.
+/// Time of a step, if the thread ran for long enough.
 pub(super) fn step(timing: &Timing) -> Option<f64> {
     (timing.on_cpu_share >= RAN && timing.step_ns > 0.0).then_some(timing.step_ns)
 }
@@ -251,7 +251,7 @@ fn step_ratio(windows: &Windows, side: usize) -> Option<f64> {
     Some(step(&windows.together[side])? / step(&windows.alone[side])?)
 }
 
-/// Geometric mean of those that are there.
+/// Geometric mean of the values that exist.
 fn mean_ratio(sides: [Option<f64>; 2]) -> Option<f64> {
     match sides {
         [Some(one), Some(other)] => Some((one * other).sqrt()),

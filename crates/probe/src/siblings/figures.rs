@@ -1,20 +1,20 @@
-//! Figures that the decisions rest on: quantiles, the level of a free core, exact binomial tails.
+//! Figures behind the decisions: quantiles, the level of a free core, exact binomial tails.
 //!
-//! The sign test is that of Conover, *Practical Nonparametric Statistics*, ch. 3: under the null,
+//! The sign test is from Conover, *Practical Nonparametric Statistics*, ch. 3: under the null,
 //! labels of a discordant pair are as likely one way as the other.
 
-/// Share of a window in which a thread must have been on a CPU for the window to tell anything
-/// about two threads running at the same time.
+/// Share of a window in which a thread must have been on a CPU for the window to count for
+/// two threads running at the same time.
 pub(crate) const WHOLE: f64 = 0.9;
 
 /// Share of a window in which a thread must have been on a CPU for its median step to be used.
 pub(crate) const RAN: f64 = 0.3;
 
-/// At this share of the best level and above a core was to itself. Half the core is 0.5; noise of a
+/// At this share of the best level and above a core was free. Half the core is 0.5; noise of a
 /// window's median is a few hundredths.
 pub(crate) const FULL: f64 = 0.85;
 
-/// Where the width of a free core is not known, one reaches this share of the best core at least.
+/// If the width of a free core is unknown, one reaches at least this share of the best core.
 pub(crate) const ALIKE: f64 = 0.7;
 
 /// The median; `None` of nothing.
@@ -32,8 +32,8 @@ pub(crate) fn quantile(values: &[f64], share: f64) -> Option<f64> {
     Some(sorted[low] + (sorted[high] - sorted[low]) * (at - low as f64))
 }
 
-/// Each value as the median of itself and its two neighbours that are there, since one disturbed window
-/// of the latency-limited kernel would pass for a wider core.
+/// Each value as the median of itself and its existing two neighbours, since one disturbed window
+/// of the latency-limited kernel would look like a wider core.
 pub(crate) fn smoothed(values: &[Option<f64>]) -> Vec<Option<f64>> {
     let near = |at: usize| {
         let around = &values[at.saturating_sub(1)..(at + 2).min(values.len())];
@@ -42,7 +42,7 @@ pub(crate) fn smoothed(values: &[Option<f64>]) -> Vec<Option<f64>> {
     (0..values.len()).map(near).collect()
 }
 
-/// Probability of `hits` or more among `tries` where each has probability `chance`.
+/// Probability of `hits` or more in `tries`, each with probability `chance`.
 pub(crate) fn binomial_tail(tries: u32, hits: u32, chance: f64) -> f64 {
     if hits == 0 {
         return 1.0;

@@ -1,13 +1,13 @@
 //! From the evidence of a pair to an answer.
 //!
-//! *Same core* needs, on each of the two CPUs, a sign test against "different cores, and co-runners
-//! who come and go as they like": within a round the windows alone and together were drawn in random
+//! *Same core* needs, on each of the two CPUs, a sign test against "different cores, and arbitrary
+//! co-runners": within a round the windows alone and together were drawn in random
 //! order, so under that null a window at full width and a slowed one are as likely to be the one
 //! alone as the one together, whatever the co-runners' time scale. [`CHANCE`] is the bound for one
-//! look. Looks are at most 50, so all together stay below 1e-6. The null says nothing of co-runners that
-//! follow our own windows, as a scheduler that moves them onto whatever we leave idle might; against
-//! these stands that two wide kernels on one core share exactly its width, that never both have it,
-//! and that the latency-limited kernel does not notice.
+//! look. There are at most 50 looks, so all together stay below 1e-6. The null excludes co-runners that
+//! follow our windows, such as a scheduler that moves them onto idle CPUs; against
+//! these: two wide kernels on one core share exactly its width, both never have it at once,
+//! and the latency-limited kernel does not notice.
 //!
 //! *Different cores* needs joint windows in which one had the width of a free core while the other
 //! ran too: more than flukes of [`FLUKE`] would give, and in both halves of the time.
@@ -16,55 +16,55 @@ use super::evidence::{Evidence, TURNS};
 use super::figures::binomial_tail;
 use threadwise_study::probe::{PairSharing, Sharing};
 
-/// Largest probability, under what an answer denies, of what was seen; for one look.
+/// Largest probability of the observations under what an answer denies; for one look.
 const CHANCE: f64 = 1e-8;
 
-/// Below this the other answer is not given any more.
+/// Below this the other answer is no longer given.
 const SUSPICION: f64 = 1e-4;
 
 /// Probability of a window that shows a free core by mistake; far above what noise gives.
 const FLUKE: f64 = 0.02;
 
-/// Share of windows against an answer that is still put down to flukes.
+/// Share of windows against an answer that still counts as flukes.
 const FEW: f64 = 0.03;
 
-/// Rounds in a row that tell of an episode: 3^-16 each start with different cores, since of three
+/// Rounds in a row that prove an episode: 3^-16 each start with different cores, since of three
 /// windows in random order the joint one must be the slowed one.
 const SAME_RUN: u32 = 16;
 
-/// Windows in a row that tell of an episode: 0.02^5 each start.
+/// Windows in a row that prove an episode: 0.02^5 each start.
 const APART_RUN: u32 = 5;
 
-/// Rounds in a row that tell of taking turns for an episode.
+/// Rounds in a row that prove an episode of taking turns.
 const TURNS_RUN: u32 = 24;
 
-/// Rounds that "same core" rests on at least.
+/// Fewest rounds for "same core".
 const SAME_ROUNDS: u32 = 60;
 
 /// Share of these that must be usable.
 const USABLE: f64 = 0.15;
 
-/// Longest stretch of rounds that others' work may hide, as a share of all: what was there might be
-/// different from what was seen.
+/// Longest stretch of rounds that other work may hide, as a share of all: the hidden rounds might
+/// differ from the seen ones.
 const HIDDEN: f64 = 0.25;
 
-/// Below this many rounds the probe was stopped before it could tell.
+/// With fewer rounds the probe was stopped too early to answer.
 const FEW_ROUNDS: u32 = 16;
 
-/// Slowdown of the wide kernel on one core at least, of the latency-limited one at most.
+/// On one core: smallest slowdown of the wide kernel, largest of the latency-limited one.
 const WIDE_SLOWED: f64 = 1.4;
 const CHAIN_KEPT: f64 = 1.1;
 
-/// Two that share a core have one core's width: slowed 2 times. Below this, it was somebody else.
+/// Two that share a core have one core's width: slowed 2 times. Below this, the cause was other work.
 const WIDTH_SHARED: f64 = 1.6;
 
 /// A pair that takes turns is not slowed while it runs.
 const NOT_SLOWED: f64 = 1.15;
 
-/// Two that were on a CPU at the same time in this share of the windows are not taking turns.
+/// Two that were on a CPU at the same time in this share of the windows do not take turns.
 const MOSTLY: f64 = 0.85;
 
-/// Where fewer joint windows than this share are whole, what the interrupted ones hid is not known.
+/// If a smaller share of joint windows is whole, the interrupted ones may hide the answer.
 const JOINT: f64 = 0.25;
 
 /// Share of rounds with both at full width alone, below which co-runners hid the answer.
@@ -82,12 +82,12 @@ pub(super) struct Judgement {
 struct Tests {
     /// Chance of the slowed joint windows with different cores, the larger of the two CPUs'.
     slowed: f64,
-    /// The smaller of the two: one CPU that is slowed whenever the other runs speaks against different
-    /// cores already.
+    /// The smaller of the two: one CPU that is slowed whenever the other runs is evidence against different
+    /// cores.
     slowed_one: f64,
     /// Chance of the joint windows at full width by flukes.
     apart: f64,
-    /// Chance of the interruptions of joint windows by somebody else, larger and smaller.
+    /// Chance of the interruptions of joint windows by other work, larger and smaller.
     turns: f64,
     turns_one: f64,
 }
@@ -111,7 +111,7 @@ pub(super) fn judge(seen: &Evidence, free: Option<f64>) -> Judgement {
     }
     let overlapping = f64::from(seen.turns.overlapping) >= MOSTLY * f64::from(seen.turns.joint);
     let often_joint = f64::from(seen.joint) >= JOINT * f64::from(seen.rounds);
-    // Where the width of a free core is not known, flickering co-runners on a shared core could pass for
+    // If the width of a free core is unknown, flickering co-runners on a shared core could look like
     // two cores that are free at times.
     let often_apart = free.is_some() || 2 * (seen.apart[0] + seen.apart[1]) >= seen.joint;
     if apart
@@ -125,7 +125,7 @@ pub(super) fn judge(seen: &Evidence, free: Option<f64>) -> Judgement {
     undecided(seen, free)
 }
 
-/// The answer as it stands in a probe.
+/// The answer so far.
 pub(super) fn answer(cpus: [u32; 2], seen: &Evidence, judgement: Judgement) -> PairSharing {
     PairSharing {
         a: cpus[0],
@@ -182,7 +182,7 @@ fn undecided(seen: &Evidence, free: Option<f64>) -> Judgement {
     if let (Some(free), Some(_)) = (below(seen.best[0]), below(seen.best[1])) {
         let best = |side: usize| seen.best[side].map_or("nothing".to_owned(), |best| format!("{best:.1}"));
         let why = format!(
-            "neither had its core to itself: {} and {} adds per chain step at best, a free core gives {free:.1} or more",
+            "neither had its core to itself: {} and {} adds per chain step at best, but a free core gives {free:.1} or more",
             best(0),
             best(1)
         );
@@ -190,13 +190,13 @@ fn undecided(seen: &Evidence, free: Option<f64>) -> Judgement {
     }
     if f64::from(seen.full_alone) < RARELY_FREE * f64::from(seen.rounds) {
         let why = format!(
-            "both had their cores to themselves in {} of {} rounds only; others' work hides the answer",
+            "both had their cores to themselves in only {} of {} rounds; other work hides the answer",
             seen.full_alone, seen.rounds
         );
         return open(Sharing::Masked, why);
     }
     if seen.rounds < FEW_ROUNDS {
-        return open(Sharing::Unclear, format!("{} rounds are too few to tell", seen.rounds));
+        return open(Sharing::Unclear, format!("{} rounds are too few to decide", seen.rounds));
     }
     let why = format!(
         "{}; together at full width in {} of {} windows: neither one core nor two",

@@ -1,12 +1,12 @@
-//! Counts what windows cost, for progress and for budgets, without reading a clock.
+//! Estimates the time of windows, for progress and for budgets, without reading a clock.
 
 use crate::bench::{Bench, ProbeError, Timing};
 use crate::kernels::Kernel;
 
-/// What a window takes beside its own length: waking, preheating, joining.
+/// A window's overhead: waking, preheating, joining.
 const WINDOW_OVERHEAD_S: f64 = 0.3e-3;
 
-/// What each logical CPU adds to that.
+/// Addition for each logical CPU.
 const PER_CPU_S: f64 = 4e-6;
 
 /// Seconds that a window of this length with so many logical CPUs takes.
@@ -14,7 +14,7 @@ pub(super) fn window_s(cpus: usize, window_ns: u64) -> f64 {
     window_ns as f64 * 1e-9 + WINDOW_OVERHEAD_S + PER_CPU_S * cpus as f64
 }
 
-/// A bench that tells how far the probe is.
+/// A bench that reports the probe's progress.
 pub(super) struct Meter<'a> {
     bench: &'a mut dyn Bench,
     progress: &'a mut dyn FnMut(f64),
@@ -36,7 +36,7 @@ impl<'a> Meter<'a> {
         Ok(timings)
     }
 
-    /// Tells that all is done.
+    /// Reports that all is done.
     pub fn done(&mut self) {
         (self.progress)(1.0);
     }

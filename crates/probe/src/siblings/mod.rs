@@ -1,12 +1,10 @@
-//! Which logical CPUs share a core, decided from how they disturb each other and not from what is
-//! declared.
+//! Which logical CPUs share a core, decided by how they disturb each other and not by declaration.
 //!
-//! A kernel limited by issue width halves where two threads of one core run it, one limited by the
-//! latency of an add does not; on two names of one logical CPU both keep their speed while they run
+//! A kernel limited by issue width halves if two threads of one core run it, one limited by the
+//! latency of an add does not; two names of one logical CPU keep their speed while they run
 //! and take turns; on different cores nothing changes. Few CPUs are tested pair by pair (`rounds`,
-//! `evidence`, `judge`); of many, sets that run at once clear most pairs first (`sets`), and pairs
-//! that stay open or are declared siblings are tested after (`pairs`). Method and figures:
-//! docs/PROBE.md.
+//! `evidence`, `judge`); of many, sets that run at once clear most pairs first (`sets`), and open pairs
+//! and declared siblings are tested after (`pairs`). Method and figures: docs/PROBE.md.
 
 mod evidence;
 pub(crate) mod figures;
@@ -33,13 +31,13 @@ use threadwise_study::probe::ProbeForm;
 pub use plan::estimate_s;
 pub use types::{Found, Request};
 
-/// Stream of the seed's generator that is this module's.
+/// This module's stream of the seed's generator.
 const STREAM: u64 = 16 << 32;
 
-/// Finds out who shares a core. `progress` is called with the share that is done, 0 to 1.
+/// Finds the CPUs that share a core. `progress` gets the finished share, 0 to 1.
 ///
 /// # Errors
-/// Those of the bench, but for [`ProbeError::Stopped`], which ends it with what is there.
+/// Those of the bench, except [`ProbeError::Stopped`], which keeps what was measured.
 pub fn measure(
     bench: &mut dyn Bench,
     request: &Request<'_>,
@@ -48,7 +46,7 @@ pub fn measure(
     let cpus: Vec<u32> = request.cpus.iter().copied().collect::<BTreeSet<u32>>().into_iter().collect();
     let mut found = Found::default();
     if cpus.len() < 2 {
-        found.gaps.push("one logical CPU only: there is nothing to share a core with".to_owned());
+        found.gaps.push("only one logical CPU: no other one could share its core".to_owned());
         return Ok(found);
     }
     if FREE_ADDS.is_none() {

@@ -14,7 +14,7 @@ use threadwise_study::probe::{PairSharing, ProbeForm, Sharing};
 /// Rounds between looks.
 const LOOK_EVERY: usize = 16;
 
-/// More masked pairs than this are one line and not one each.
+/// From this many masked pairs on, one line instead of one each.
 const MOST_MASKED: usize = 2000;
 
 /// Two logical CPUs by their index in the request, the lower OS number first.
@@ -23,15 +23,15 @@ type Pair = [usize; 2];
 /// The pair tests of one probe.
 pub(super) struct Pairs<'a> {
     pub cpus: &'a [u32],
-    /// `None` on a machine so small that no sets were run.
+    /// `None` on a machine too small for sets.
     pub sets: Option<&'a Sets>,
     pub plan: Plan,
-    /// Least width of a free core, where known.
+    /// Least width of a free core, if known.
     pub free: Option<f64>,
 }
 
 impl Pairs<'_> {
-    /// Tests what has to be tested pair by pair.
+    /// Tests the pairs that need it.
     pub fn run(
         &self,
         meter: &mut Meter<'_>,
@@ -59,7 +59,7 @@ impl Pairs<'_> {
     }
 
     /// Two that never had their cores to themselves, in any set, would not have them in a pair test
-    /// either. What is declared is tested all the same.
+    /// either. Declared siblings are tested anyway.
     fn set_masked_aside(&self, pending: &mut Vec<Pair>, request: &Request<'_>, found: &mut Found) {
         let Some(sets) = self.sets else { return };
         let hidden: Vec<bool> = (0..self.cpus.len()).map(|one| sets.never_free(one)).collect();
@@ -75,7 +75,7 @@ impl Pairs<'_> {
             ));
             return;
         }
-        let why = "neither had its core to itself in any window of the sets; others' work hides the answer";
+        let why = "neither had its core to itself in any window of the sets; other work hides the answer";
         let answer = |pair: &Pair| unmeasured(pair.map(|at| self.cpus[at]), Sharing::Masked, why.to_owned());
         found.pairs.extend(aside.iter().map(answer));
     }
@@ -97,8 +97,8 @@ impl Pairs<'_> {
         });
     }
 
-    /// Declared siblings first, then what the sets did not clear, likely siblings first: who is open
-    /// with many was hidden by co-runners.
+    /// Declared siblings first, then the pairs that the sets did not clear, likely siblings first: a CPU with many
+    /// open pairs was hidden by co-runners.
     fn wanted(&self, request: &Request<'_>) -> Vec<Pair> {
         let count = self.cpus.len();
         let every = count <= ONE_BY_ONE || (request.form == ProbeForm::Full && count <= FULL_CPUS);
@@ -128,8 +128,8 @@ impl Pairs<'_> {
         pairs
     }
 
-    /// Takes out pairs that can run at the same time: all CPUs of one were seen to share no core with
-    /// those of the others. Otherwise one pair could pass for the sibling of another.
+    /// Takes out pairs that can run at the same time: no CPU of one may share a core with those of the others.
+    /// Otherwise one pair could look like the sibling of another.
     fn next_batch(&self, pending: &mut Vec<Pair>) -> Vec<Pair> {
         let mut batch: Vec<Pair> = Vec::new();
         let apart = |one: &Pair, other: &Pair| {
@@ -175,7 +175,7 @@ impl Pairs<'_> {
         Ok(())
     }
 
-    /// Writes the answer of a pair if it is decided, or if there will be no more rounds.
+    /// Records the answer of a pair if it is decided, or if there will be no more rounds.
     fn close(&self, pair: Pair, rounds: &[Round], last: bool, answers: &mut Vec<PairSharing>) -> bool {
         let seen = Evidence::of(rounds, self.free);
         let judgement = judge(&seen, self.free);
@@ -203,7 +203,7 @@ impl Pairs<'_> {
         let unanswered = pending.iter().filter(open).count();
         let cpus: BTreeSet<usize> = pending.iter().filter(open).flatten().copied().collect();
         format!(
-            "sharing of {unanswered} pairs is not known: among their {} logical CPUs co-runners or many siblings hid it, and time for pair by pair was up ({} more that sets had cleared were left out)",
+            "sharing of {unanswered} pairs is not known: among their {} logical CPUs co-runners or many siblings hid it, and the time for pair tests ran out ({} more that sets had cleared were left out)",
             cpus.len(),
             pending.len() - unanswered
         )
@@ -224,7 +224,7 @@ fn cores(answers: &[PairSharing]) -> BTreeMap<u32, u32> {
 }
 
 fn inferred(cpus: [u32; 2], core: u32) -> PairSharing {
-    let why = format!("not measured as a pair: each was found to share the core of logical CPU {core}");
+    let why = format!("not measured as a pair: each shares the core of logical CPU {core}");
     unmeasured(cpus, Sharing::SameCore, why)
 }
 

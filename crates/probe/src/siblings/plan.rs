@@ -1,4 +1,4 @@
-//! How much is measured, and how long that takes.
+//! How much is measured, and the time that takes.
 
 use super::meter::window_s;
 use super::rounds::{WINDOW_NS, WINDOWS_PER_ROUND};
@@ -6,22 +6,22 @@ use crate::co_runner::FREE_ADDS;
 use threadwise_machine::CpuSet;
 use threadwise_study::probe::ProbeForm;
 
-/// Up to so many logical CPUs every pair is tested on its own at once.
+/// Up to so many logical CPUs every pair is tested separately at once.
 pub(super) const ONE_BY_ONE: usize = 3;
 
-/// Up to so many logical CPUs the full form tests every pair on its own.
+/// Up to so many logical CPUs the full form tests every pair separately.
 pub(super) const FULL_CPUS: usize = 64;
 
-/// Windows of each kernel that a set runs.
+/// Windows of each kernel in a set.
 pub(super) const SET_REPEATS: usize = 6;
 
-/// Pairs tested at the same time. More would save little time, and load the machine for more.
+/// Pairs tested at the same time. More would save little time and load more of the machine.
 pub(super) const BATCH: usize = 64;
 
 /// How much is measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Plan {
-    /// Rounds of a pair before any answer but "same core", which needs more by itself.
+    /// Rounds of a pair before any answer but "same core", which needs more anyway.
     pub least_rounds: usize,
     /// Rounds of a pair after which it stays open.
     pub most_rounds: usize,
@@ -34,7 +34,7 @@ pub(super) struct Plan {
 impl Plan {
     pub fn of(cpus: usize, form: ProbeForm) -> Self {
         let few = cpus <= ONE_BY_ONE;
-        // A pair alone gets the time to see the hypervisor move it. Of three CPUs there are three pairs.
+        // A single pair gets the time to see the hypervisor move it. Of three CPUs there are three pairs.
         let (least_rounds, most_rounds) = match (form, few) {
             (ProbeForm::Short, true) => (60, 240),
             (ProbeForm::Short, false) => (32, 96),
@@ -42,7 +42,7 @@ impl Plan {
             (_, false) => (48, 160),
         };
         let pairs_at_once = if cpus == 3 { 3 } else { 1 };
-        // Where co-runners hide answers, this is what ends it.
+        // If co-runners hide answers, this ends it.
         let size = cpus as f64;
         let (sets_s, pairs_s): (f64, f64) = match form {
             ProbeForm::Short => (8.0 + size / 100.0, (6.0 + size / 16.0).min(30.0)),
@@ -54,8 +54,8 @@ impl Plan {
     }
 }
 
-/// Seconds that [`super::measure`] takes on so many logical CPUs. For up to 3 the most it takes, for
-/// more what it takes where co-runners hide no answers and cores are as declared; never much over a
+/// Seconds that [`super::measure`] takes on so many logical CPUs. For up to 3 the maximum, for
+/// more the time if co-runners hide no answers and cores are as declared; never much over a
 /// minute for the short and the standard form.
 pub fn estimate_s(cpus: usize, declared_cores: &[CpuSet], form: ProbeForm) -> f64 {
     let plan = Plan::of(cpus, form);
@@ -67,26 +67,26 @@ pub fn estimate_s(cpus: usize, declared_cores: &[CpuSet], form: ProbeForm) -> f6
         return (cpus * (cpus - 1) / 2 * plan.most_rounds) as f64 * round_s(2);
     }
     let threads = declared_cores.iter().map(CpuSet::len).max().unwrap_or(1).clamp(2, 16).next_power_of_two();
-    // Generous against what the model needs, as tests/siblings.rs checks.
+    // Generous compared with the model's need, as tests/siblings.rs checks.
     let deals = 1.6 * threads as f64 * ((cpus * cpus) as f64).ln() / 1.3;
     let set_s = 2.0 * SET_REPEATS as f64 * window_s(cpus / threads, WINDOW_NS);
-    // Where the width of a free core is not known, each CPU runs alone first.
+    // If the width of a free core is unknown, each CPU runs alone first.
     let alone = if FREE_ADDS.is_none() { cpus * deals_alone(cpus) } else { 0 };
     let alone_s = (alone * 2 * SET_REPEATS) as f64 * window_s(1, WINDOW_NS);
     let sets_s = (deals * threads as f64 * set_s).min(plan.sets_s) + alone_s;
-    // A core of four threads needs three pair tests; the others follow.
+    // A core of four threads needs three pair tests; the other pairs follow from them.
     let siblings: usize = declared_cores.iter().map(|core| core.len().saturating_sub(1)).sum();
     let every = form == ProbeForm::Full && cpus <= FULL_CPUS;
     let pairs = if every { cpus * (cpus - 1) / 2 } else { siblings.max(1) };
     let at_once = (cpus / threads / if every { 2 } else { 1 }).clamp(1, BATCH);
     let rounds = if every { plan.least_rounds } else { plan.most_rounds.min(72) };
-    // Two more for what the sets leave open by chance.
+    // Two more for pairs that the sets leave open by chance.
     let batches = pairs.div_ceil(at_once) + 2;
     let pairs_s = batches as f64 * rounds as f64 * round_s(at_once * 2);
     sets_s + pairs_s.min(plan.pairs_s)
 }
 
-/// How often each CPU runs alone, where the width of a free core is not known.
+/// How often each CPU runs alone, if the width of a free core is unknown.
 pub(super) fn deals_alone(cpus: usize) -> usize {
     if cpus <= FULL_CPUS { 2 } else { 1 }
 }

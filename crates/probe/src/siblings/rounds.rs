@@ -1,7 +1,7 @@
-//! Rounds: what a pair does alone and together, in an order that is drawn anew for each round.
+//! Rounds: windows of a pair alone and together, in a new random order for each round.
 //!
-//! The drawn order is what the sign test of `judge` stands on: whatever co-runners do, they do it
-//! without knowing whether the next window is one alone or one together.
+//! The sign test of `judge` depends on the random order: co-runners cannot know whether the next window is one
+//! alone or one together.
 
 use super::Meter;
 use crate::bench::{ProbeError, Timing};
@@ -10,11 +10,11 @@ use rand::RngExt;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-/// One window. Short beside a scheduler's slice of 3 ms and more, so that most windows are whole; long
-/// beside the few microseconds of a chunk.
+/// One window. Short compared with a scheduler's slice of 3 ms and more, so that most windows are whole; long
+/// compared with the few microseconds of a chunk.
 pub(super) const WINDOW_NS: u64 = 1_000_000;
 
-/// The kernel of loads and stores stands beside the others and decides nothing: one round in four.
+/// The kernel of loads and stores accompanies the others and decides nothing: one round in four.
 const LOAD_STORE_EVERY: usize = 4;
 
 /// Mean number of windows in a round.
@@ -35,7 +35,7 @@ pub(super) struct Round {
     pub load_store: Option<Windows>,
 }
 
-/// Who runs in a window of several pairs: of each pair one, the other, or both.
+/// Which CPUs run in a window of several pairs: of each pair one, the other, or both.
 #[derive(Clone, Copy)]
 enum Who {
     One,
@@ -55,7 +55,7 @@ pub(super) fn round(
     if number.is_multiple_of(LOAD_STORE_EVERY) {
         kernels.push(Kernel::LoadStore);
     }
-    // Which of a pair counts as the one is drawn too: all ones of a batch run at the same time.
+    // Which of a pair counts as the one is random too: all ones of a batch run at the same time.
     let swapped: Vec<bool> = pairs.iter().map(|_| random.random_range(0..2) == 1).collect();
     let mut windows: Vec<(usize, Who)> = (0..kernels.len())
         .flat_map(|kernel| [Who::One, Who::Other, Who::Both].map(|who| (kernel, who)))
@@ -89,6 +89,6 @@ pub(super) fn round(
     Ok((0..pairs.len()).map(of_pair).collect())
 }
 
-/// Stands in until a window has run; no share of it counts as run.
+/// Placeholder until a window has run; its share is 0.
 const NOT_RUN: Timing =
     Timing { cpu: 0, step_ns: f64::NAN, steps_per_ns: 0.0, on_cpu_share: 0.0, involuntary_switches: 0 };

@@ -1,12 +1,12 @@
-//! Set tests: many logical CPUs run the wide kernel at once, and whoever is as fast as alone shares
-//! its core with none of the others. What clears most pairs of a large machine in a few seconds.
+//! Set tests: many logical CPUs run the wide kernel at once, and a CPU that is as fast as alone shares
+//! its core with none of the others. This clears most pairs of a large machine in a few seconds.
 //!
-//! The CPUs are dealt out at random into parts, again and again, and each part runs as a set: group
+//! The CPUs are repeatedly dealt at random into parts, and each part runs as a set: group
 //! testing with random pools, where an item that a clean pool held is cleared (Du and Hwang,
-//! *Combinatorial Group Testing and Its Applications*, ch. 2). Nothing is concluded from a slowed CPU,
-//! since a co-runner slows as well as a sibling does; what is never cleared is tested pair by pair.
+//! *Combinatorial Group Testing and Its Applications*, ch. 2). A slowed CPU proves nothing,
+//! since a co-runner slows as well as a sibling does; pairs that are never cleared are tested pair by pair.
 //! With two threads a core and random halves, 3 of 8 pairs that share nothing are cleared each time;
-//! every second deal keeps likely siblings apart and clears more.
+//! every second deal separates likely siblings and clears more.
 
 use super::Meter;
 use super::evidence::step;
@@ -27,10 +27,10 @@ const RAN_WINDOWS: usize = 5;
 /// saw the two at the same time.
 const FULL_WINDOWS: usize = 4;
 
-/// Deals before it is looked who is cleared.
+/// Deals between two checks of what is cleared.
 const DEALS: usize = 4;
 
-/// Fewest threads of a core are 1 in 16 parts.
+/// Fewest threads of a core with 1 in 16 parts.
 const MOST_PARTS: usize = 16;
 
 /// Below this share of CPUs at full width, parts hold too many siblings.
@@ -39,13 +39,13 @@ const TOO_FEW_FULL: f64 = 0.25;
 /// The set tests of a probe. CPUs are known by their index in the request.
 pub(super) struct Sets {
     cpus: Vec<u32>,
-    /// Least width of a free core, where known.
+    /// Least width of a free core, if known.
     free: Option<f64>,
-    /// All widths seen of each CPU, and those in sets of its own.
+    /// All widths seen of each CPU, and those in its own sets.
     widths: Vec<Vec<f64>>,
     alone: Vec<Vec<f64>>,
     measured: Vec<Measured>,
-    /// Row `i` holds those that `i` shares no core with.
+    /// Row `i` holds those that share no core with `i`.
     cleared: Vec<Vec<u64>>,
     /// Row `i` holds those that ran beside `i` without interruption.
     together: Vec<Vec<u64>>,
@@ -83,7 +83,7 @@ impl Sets {
     ) -> Result<(), ProbeError> {
         let mut active: Vec<usize> = (0..self.cpus.len()).collect();
         if self.free.is_none() {
-            // Nothing else tells a free core's width from half of it.
+            // Nothing else distinguishes a free core's width from half of it.
             self.deal(meter, random, &mut active, self.cpus.len(), deals_alone(self.cpus.len()))?;
         }
         let start_s = meter.spent_s;
@@ -106,7 +106,7 @@ impl Sets {
         Ok(())
     }
 
-    /// Deals `active` out into `parts` so many times, and measures all the sets in mixed order. Gives
+    /// Deals `active` into `parts` so many times, and measures all the sets in mixed order. Returns
     /// the share of CPUs at full width.
     fn deal(
         &mut self,
@@ -148,8 +148,8 @@ impl Sets {
         Ok(full_share)
     }
 
-    /// Deals out so that likely siblings are in different parts, and pairs that were in no set yet in
-    /// the same. A heuristic that saves time; what clears a pair does not depend on it.
+    /// Deals so that likely siblings are in different parts, and pairs that were in no set yet in
+    /// the same. A heuristic that saves time; clearing does not depend on it.
     fn guided(&self, active: &[usize], size: usize, suspicion: &[Vec<u16>]) -> Vec<Vec<usize>> {
         let mut parts: Vec<Vec<usize>> = vec![Vec::new(); active.len().div_ceil(size)];
         for &one in active {
@@ -206,8 +206,8 @@ impl Sets {
         Ok(measured.collect())
     }
 
-    /// Works out anew from all sets who is cleared, since best levels rise with more figures. Gives the
-    /// share of CPUs at full width in the last sets, so many.
+    /// Recomputes from all sets which CPUs are cleared, since best levels rise with more figures. Returns the
+    /// share of CPUs at full width in the `last` sets.
     fn clear(&mut self, last: usize) -> f64 {
         let best = self.free_widths();
         let words = self.cpus.len().div_ceil(64);
@@ -242,11 +242,11 @@ impl Sets {
         bit(&self.cleared[one], other)
     }
 
-    /// Width of each CPU's core when free; `None` where it was never seen free.
+    /// Width of each CPU's core when free; `None` if it was never seen free.
     fn free_widths(&self) -> Vec<Option<f64>> {
         let best = |widths: &Vec<f64>| best_level(widths);
         let Some(free) = self.free else {
-            // A CPU that is far behind the best has a co-runner, or is of a narrower kind: no answer.
+            // A CPU far behind the best has a co-runner, or is of a narrower kind: no answer.
             let alone: Vec<Option<f64>> = self.alone.iter().map(best).collect();
             let most = alone.iter().flatten().copied().fold(0.0, f64::max);
             let pooled = self.widths.iter().map(|widths| best(widths).unwrap_or(0.0));
@@ -263,7 +263,7 @@ impl Sets {
         self.free.is_some_and(|free| best_level(&self.widths[one]).is_none_or(|best| best < free))
     }
 
-    /// Whether two were on a CPU at the same time, one by one and not in turns.
+    /// Whether two were on a CPU at the same time, not in turns.
     pub fn ran_together(&self, one: usize, other: usize) -> bool {
         bit(&self.together[one], other)
     }
@@ -271,7 +271,7 @@ impl Sets {
     /// How many others a CPU may share a core with.
     pub fn open_with(&self, one: usize) -> usize {
         let cleared: u32 = self.cleared[one].iter().map(|word| word.count_ones()).sum();
-        // Its own bit is set where it was cleared of anybody.
+        // Its own bit is set if it was cleared of any other.
         let itself = usize::from(bit(&self.cleared[one], one));
         self.cpus.len() - 1 - (cleared as usize - itself)
     }
@@ -281,7 +281,7 @@ impl Sets {
         (0..self.cpus.len()).map(|one| self.open_with(one)).sum()
     }
 
-    /// The sets that cleared something that none before them did.
+    /// The sets that cleared something that no earlier one did.
     pub fn tests(&self) -> Vec<SetTest> {
         let best = self.free_widths();
         let mut known = vec![vec![0_u64; self.cpus.len().div_ceil(64)]; self.cpus.len()];
@@ -306,7 +306,7 @@ impl Sets {
 }
 
 impl Measured {
-    /// Who ran in the set, and who of these was at full width.
+    /// The CPUs of the set, and those of them at full width.
     fn verdict(&self, best: &[Option<f64>]) -> (Vec<usize>, Vec<usize>) {
         let (mut ran, mut full) = (Vec::new(), Vec::new());
         for (&member, widths) in self.members.iter().zip(&self.widths) {
@@ -324,7 +324,7 @@ impl Measured {
     }
 }
 
-/// Whether a CPU may share a core with some other.
+/// Whether a CPU may share a core with another.
 fn active_with(one: usize, cleared: &[Vec<u64>], count: usize) -> bool {
     (0..count).any(|other| other != one && !bit(&cleared[one], other))
 }
@@ -333,8 +333,8 @@ fn bit(row: &[u64], at: usize) -> bool {
     row[at / 64] & (1 << (at % 64)) != 0
 }
 
-/// Width in each window of one seat; the latency-limited window that follows gives the clock. One that is
-/// disturbed makes one window of a set too wide or too narrow, and no verdict rests on one.
+/// Width in each window of one seat; the latency-limited window that follows gives the clock. A disturbed
+/// one makes one window of a set too wide or too narrow, and no verdict depends on one.
 fn widths(wide: &[Vec<Timing>], chain: &[Vec<Timing>], seat: usize) -> Vec<Option<f64>> {
     let width = |(wide, chain): (&Vec<Timing>, &Vec<Timing>)| {
         let whole = wide[seat].on_cpu_share >= WHOLE;

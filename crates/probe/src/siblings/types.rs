@@ -1,31 +1,31 @@
-//! What is asked about cores, and what is found.
+//! Requests about cores, and their results.
 
 use threadwise_machine::CpuSet;
 use threadwise_study::probe::{PairSharing, ProbeForm, SetTest};
 
-/// What to find out.
+/// A request.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
-    /// Logical CPUs by OS number, each once; those given twice count once.
+    /// Logical CPUs by OS number; duplicates count once.
     pub cpus: &'a [u32],
-    /// What is declared: the logical CPUs of each core. Declared siblings are always tested pair by
-    /// pair; nothing else is taken from it.
+    /// The declared logical CPUs of each core. Declared siblings are always tested pair by
+    /// pair; the declaration has no other use.
     pub declared_cores: &'a [CpuSet],
     /// How much is measured.
     pub form: ProbeForm,
-    /// Seed of every order that is drawn.
+    /// Seed of every random order.
     pub seed: u64,
 }
 
-/// What was found out.
+/// The result.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Found {
-    /// Pairs that were tested on their own, in order of their numbers.
+    /// Pairs that were tested separately, in order of their numbers.
     pub pairs: Vec<PairSharing>,
     /// Sets that clear the other pairs.
     pub sets: Vec<SetTest>,
-    /// What could not be had, one line each.
+    /// What is missing, one line each.
     pub gaps: Vec<String>,
-    /// The user stopped it; what is there was measured.
+    /// The user stopped it; the rest was measured.
     pub interrupted: bool,
 }

@@ -98,7 +98,7 @@ fn a_cpu_that_is_not_there_is_an_error_that_names_it() {
     assert!(matches!(error, ProbeError::Cpus(_)));
     let text = error.to_string();
     assert!(
-        text.contains("logical CPUs 9999:") && text.contains(&format!("may use {allowed} only")),
+        text.contains("logical CPUs 9999:") && text.contains(&format!("may use only {allowed}")),
         "{text}"
     );
 }
@@ -109,7 +109,7 @@ fn a_window_takes_only_cpus_of_the_bench_and_each_once() {
     let first = some()[0];
     let mut bench = bench_of(&set(&[first]));
     let error = bench.run(Kernel::Wide, &[first, 9999], WINDOW_NS).unwrap_err().to_string();
-    assert!(error.contains("CPU 9999 is not among") && error.contains(&format!("({first})")), "{error}");
+    assert!(error.contains("CPU 9999 is not one of") && error.contains(&format!("({first})")), "{error}");
     let error = bench.run(Kernel::Wide, &[first, first], WINDOW_NS).unwrap_err().to_string();
     assert!(error.contains("twice"), "{error}");
     assert!(bench.run(Kernel::Wide, &[first], WINDOW_NS).is_ok(), "errors leave it usable");

@@ -1,4 +1,4 @@
-//! Which logical CPUs the control groups of a process leave to it, whatever its mask is.
+//! The logical CPUs that a process's control groups allow, whatever its mask is.
 //!
 //! Source: kernel `Documentation/admin-guide/cgroup-v2.rst` (`cpuset.cpus.effective`), `cpuset(7)`
 //! (`cpuset.effective_cpus` of version 1), `proc_pid_cgroup(5)`.
@@ -7,8 +7,7 @@ use std::fs;
 use std::path::Path;
 use threadwise_machine::CpuSet;
 
-/// Logical CPUs that a process can be bound to; `None` where nothing restricts it, as far as can be
-/// seen.
+/// Logical CPUs that a process can be bound to; `None` if no visible group restricts it.
 pub fn allowed_cpus(pid: u32) -> Option<CpuSet> {
     let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
     in_groups(Path::new("/sys/fs/cgroup"), &groups)
@@ -30,7 +29,7 @@ fn in_groups(mount: &Path, groups: &str) -> Option<CpuSet> {
     })
 }
 
-/// A group without the controller has what the nearest one above it has.
+/// A group without the controller inherits from the nearest one above it.
 fn read_above(mount: &Path, path: &Path, file: &str) -> Option<CpuSet> {
     let cpus = path.ancestors().find_map(|group| fs::read_to_string(mount.join(group).join(file)).ok())?;
     CpuSet::parse_list(&cpus).ok().filter(|cpus| !cpus.is_empty())

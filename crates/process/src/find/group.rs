@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Processes of a group and of those below it. One of another PID namespace has no number here.
+/// Processes of a group and of its descendants. One of another PID namespace has no number here.
 pub(super) fn processes(group: &Path) -> BTreeSet<u32> {
     let mut found = BTreeSet::new();
     let mut open = vec![group.to_owned()];
@@ -22,7 +22,7 @@ pub(super) fn folders(folder: &Path) -> Vec<PathBuf> {
     entries.flatten().filter(is_folder).map(|entry| entry.path()).collect()
 }
 
-/// Whether a process is in a control group or in one below it.
+/// Whether a process is in a control group or a descendant of it.
 pub(crate) fn is_in_group(pid: u32, group: &Path) -> bool {
     processes(group).contains(&pid)
 }

@@ -1,8 +1,8 @@
-//! Who listens on a port or on a socket's path.
+//! Finding the process that listens on a port or on a socket's path.
 //!
-//! The kernel's tables name a socket by its inode number, and its holder has it among its open files.
-//! A server whose processes all hold it (they were forked with it) is the one that the others come
-//! from. Source: `proc_net_tcp(5)`, `proc_net_unix(5)`, `proc_pid_fd(5)`.
+//! The kernel's tables name a socket by its inode number, and its owner has it among its open files.
+//! If several processes hold it (they were forked with it), the server is their common ancestor.
+//! Source: `proc_net_tcp(5)`, `proc_net_unix(5)`, `proc_pid_fd(5)`.
 
 use super::{FindError, Identity, Server, ancestors, table, user};
 use crate::as_owner;
@@ -17,7 +17,7 @@ const LISTENS: &str = "0A";
 /// Flag of a listening socket in /proc/net/unix (`__SO_ACCEPTCON`).
 const ACCEPTS: u64 = 0x1_0000;
 
-/// Programs that listen for a server elsewhere, by their names in /proc/PID/comm: forwarders of ports into
+/// Programs that listen on behalf of a server elsewhere, by their names in /proc/PID/comm: forwarders of ports into
 /// containers, of sockets of units, and tunnels.
 const PROXIES: [&str; 8] = [
     "docker-proxy",
@@ -34,21 +34,21 @@ const PROXIES: [&str; 8] = [
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Socket {
     inode: u64,
-    /// User who made it, where the table says so.
+    /// User who made it, if the table has it.
     uid: Option<u32>,
 }
 
 /// The server that listens on a TCP port of this machine, on any address.
 ///
 /// # Errors
-/// None does, several do, or its processes cannot be seen.
+/// None listens, several do, or its processes are not visible.
 pub fn by_port(port: u16) -> Result<Server, FindError> {
     let read = |name: &str| fs::read_to_string(format!("/proc/net/{name}")).unwrap_or_default();
     let sockets: Vec<Socket> = ["tcp", "tcp6"].iter().flat_map(|name| tcp(&read(name), port)).collect();
     holder(&format!("TCP port {port}"), &sockets)
 }
 
-/// The server that listens on the socket of that path.
+/// The server that listens on the socket with that path.
 ///
 /// # Errors
 /// As [`by_port`].
@@ -58,7 +58,7 @@ pub fn by_socket(path: &Path) -> Result<Server, FindError> {
     holder(&format!("socket {}", path.display()), &unix(&table, is_meant))
 }
 
-/// Whether two paths lead to one file, since a link such as /var/run may be in one of them.
+/// Whether two paths lead to one file: one of them may have a link such as /var/run.
 fn is_same(bound: &Path, path: &Path) -> bool {
     bound.file_name() == path.file_name()
         && matches!((fs::canonicalize(bound), fs::canonicalize(path)), (Ok(one), Ok(other)) if one == other)
@@ -80,7 +80,7 @@ fn unix(table: &str, is_meant: impl Fn(&Path) -> bool) -> Vec<Socket> {
         let mut words = line.split_whitespace();
         let flags = u64::from_str_radix(words.nth(3)?, 16).ok()?;
         let inode = words.nth(2)?.parse().ok()?;
-        // The rest of the line is the path, spaces and all.
+        // The rest of the line is the path, including spaces.
         let at = line.find('/')?;
         (flags & ACCEPTS != 0 && is_meant(Path::new(&line[at..]))).then_some(Socket { inode, uid: None })
     };
@@ -91,14 +91,14 @@ fn holder(what: &str, sockets: &[Socket]) -> Result<Server, FindError> {
     if sockets.is_empty() {
         return Err(FindError::Absent {
             what: format!("nothing listens on {what} here"),
-            next: "start the server first; one in a container is named by its process number",
+            next: "start the server first; for one in a container, use its process number",
         });
     }
     let inodes: BTreeSet<u64> = sockets.iter().map(|socket| socket.inode).collect();
     let mut holders: BTreeSet<u32> =
         proc::processes().into_iter().filter(|&pid| holds(pid, &inodes)).collect();
     if holders.len() > 1 {
-        // It holds sockets for units that it starts when somebody connects (`systemd.socket(5)`).
+        // It holds sockets for units that it starts on connection (`systemd.socket(5)`).
         holders.remove(&1);
     }
     let tops = without_descendants(&holders);
@@ -120,7 +120,7 @@ fn holder(what: &str, sockets: &[Socket]) -> Result<Server, FindError> {
     }
 }
 
-/// Processes of a set that descend from no other of it.
+/// Processes of a set without an ancestor in it.
 fn without_descendants(holders: &BTreeSet<u32>) -> Vec<Identity> {
     let table = table();
     let is_top = |pid: u32| !ancestors(&table, pid).skip(1).any(|(above, _)| holders.contains(&above));
@@ -128,7 +128,7 @@ fn without_descendants(holders: &BTreeSet<u32>) -> Vec<Identity> {
     holders.iter().copied().filter(|&pid| is_top(pid)).filter_map(identity).collect()
 }
 
-/// Whether a process has one of the sockets among its open files.
+/// Whether a process has one of the sockets open.
 fn holds(pid: u32, inodes: &BTreeSet<u64>) -> bool {
     let look = || -> io::Result<bool> {
         let entries = fs::read_dir(format!("/proc/{pid}/fd"))?;

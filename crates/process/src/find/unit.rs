@@ -1,21 +1,21 @@
-//! The control group of a systemd unit, and the processes in it.
+//! The control group of a systemd unit, and its processes.
 
 use super::group::{folders, processes};
 use super::{FindError, Server};
 use crate::proc;
 use std::path::{Path, PathBuf};
 
-/// Where systemd keeps its groups: version 2 alone, beside version 1, and version 1.
+/// Where systemd keeps its groups: version 2 only, beside version 1, and version 1.
 const MOUNTS: [&str; 3] = ["/sys/fs/cgroup", "/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified"];
-/// Groups are nested no deeper than this.
+/// Groups are not nested deeper.
 const DEPTH: usize = 16;
 
 /// The server of a unit such as `mariadb.service`.
 ///
 /// # Errors
-/// There is no such unit here, several have its name, or it has no process.
+/// No such unit is running, several have its name, or it has no process.
 pub fn by_unit(name: &str) -> Result<Server, FindError> {
-    // Version 2 alone has its files at the top; otherwise there are only other mounts.
+    // With only version 2 its files are at the top; otherwise there are other mounts.
     let is_systemds = |mount: &&Path| mount.join("cgroup.procs").exists();
     let mut mounts = MOUNTS.iter().map(Path::new).filter(is_systemds);
     let groups = mounts.find_map(|mount| Some(named(mount, name)).filter(|found| !found.is_empty()));
@@ -46,7 +46,7 @@ fn of_groups(name: &str, groups: &[PathBuf]) -> Result<Server, FindError> {
     }
 }
 
-/// All groups of that name.
+/// All groups with that name.
 fn named(mount: &Path, name: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![(mount.to_owned(), 0)];

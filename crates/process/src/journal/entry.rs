@@ -1,27 +1,27 @@
-//! One line of a journal: a thread, beyond doubt, and the mask that it had.
+//! One line of a journal: a uniquely identified thread, and the mask that it had.
 //!
 //! Source: `proc_pid_stat(5)`, `random(4)` (boot_id), `pid_namespaces(7)`.
 
 use std::fs;
 use threadwise_machine::CpuSet;
 
-/// What stands for a part that the kernel does not say.
+/// Replaces a part that the kernel does not show.
 pub(super) const UNKNOWN: &str = "-";
 
-/// What every line begins with.
+/// Start of every line.
 pub(super) const VERSION: &str = "v1";
 
-/// Where numbers of threads mean what they say.
+/// Boot and PID namespace, in which thread numbers are valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Here {
-    /// The kernel's name of this start of the machine.
+    /// The kernel's id of this boot.
     pub boot: String,
     /// Inode number of the PID namespace.
     pub pid_namespace: String,
 }
 
 impl Here {
-    /// This place. A part that the kernel does not say is `-`.
+    /// This boot and namespace. A part that the kernel does not show is `-`.
     pub fn now() -> Self {
         let word =
             |text: Option<String>| text.filter(|text| is_word(text)).unwrap_or_else(|| UNKNOWN.to_owned());
@@ -32,7 +32,7 @@ impl Here {
         Self { boot: word(boot.map(|boot| boot.trim().to_owned())), pid_namespace: word(number) }
     }
 
-    /// Whether the kernel says which start of the machine this is, without which no journal can be put back.
+    /// Whether the kernel shows the boot id, without which no journal can be restored.
     pub fn is_known(&self) -> bool {
         self.boot != UNKNOWN
     }
@@ -49,21 +49,21 @@ fn is_word(text: &str) -> bool {
     (1..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
-/// A thread, beyond doubt: its numbers may be given again.
+/// A uniquely identified thread: its numbers may be reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Thread {
     /// Number of the process.
     pub pid: u32,
     /// Number of the thread.
     pub tid: u32,
-    /// When it started, clock ticks since the start of the machine.
+    /// When it started, clock ticks since boot.
     pub start: u64,
 }
 
 /// A thread and the mask that it had.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Where the numbers count.
+    /// Where the numbers are valid.
     pub here: Here,
     /// Which thread.
     pub thread: Thread,
@@ -72,7 +72,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Its line, with the end.
+    /// Its line, with the line end.
     pub fn line(&self) -> String {
         let Thread { pid, tid, start } = self.thread;
         format!("{VERSION} {} {pid} {tid} {start} {}\n", self.here, self.mask)
@@ -88,17 +88,17 @@ impl Entry {
             return Err(format!("it is not '{VERSION}' and six words"));
         };
         if !is_word(boot) || !is_word(pid_namespace) {
-            return Err("its boot or its PID namespace is no word".into());
+            return Err("its boot or its PID namespace is not a word".into());
         }
         let number = |word: &str| match word.parse::<u32>() {
             // A server may be process 1 of its container.
             Ok(number) if number > 0 && i32::try_from(number).is_ok() => Ok(number),
-            _ => Err("a process or thread number is none".to_owned()),
+            _ => Err("a process or thread number is not a number".to_owned()),
         };
         let thread = Thread {
             pid: number(pid)?,
             tid: number(tid)?,
-            start: start.parse().map_err(|_| "its start time is no number".to_owned())?,
+            start: start.parse().map_err(|_| "its start time is not a number".to_owned())?,
         };
         let mask = CpuSet::parse_list(mask).map_err(|error| error.to_string())?;
         if mask.is_empty() {

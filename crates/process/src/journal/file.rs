@@ -13,9 +13,9 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// No journal is longer; a longer file is damage.
+/// Longest journal; a longer file is damage.
 const MAX_BYTES: u64 = 16 << 20;
-/// How long a lock is waited for: until a restoration of some thousand threads is over.
+/// Timeout for a lock: long enough for a restoration of some thousand threads.
 const LOCK_LIMIT: Duration = Duration::from_secs(20);
 /// Pause before trying again.
 const STEP: Duration = Duration::from_millis(5);
@@ -24,7 +24,7 @@ pub(super) fn file_error(action: &'static str, path: &Path, source: io::Error) -
     JournalError::File { action, path: path.to_owned(), source }
 }
 
-/// Makes the folder of a journal, if it is not there.
+/// Makes the folder of a journal if it does not exist.
 pub(super) fn make_folder(path: &Path) -> Result<(), JournalError> {
     let Some(folder) = path.parent().filter(|folder| folder.is_absolute()) else { return Ok(()) };
     let made = DirBuilder::new().mode(0o700).recursive(true).create(folder);
@@ -35,11 +35,11 @@ pub(super) fn make_folder(path: &Path) -> Result<(), JournalError> {
 pub(super) fn open_folder(path: &Path) -> Result<(OwnedFd, &OsStr), JournalError> {
     let refuse = |why: String| JournalError::Unsafe { path: path.to_owned(), why };
     let (Some(parent), Some(name), true) = (path.parent(), path.file_name(), path.is_absolute()) else {
-        return Err(refuse("its path is not an absolute one of a file".into()));
+        return Err(refuse("its path is not an absolute file path".into()));
     };
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let folder = openat(CWD, parent, flags, Mode::empty()).map_err(|error| match error {
-        Errno::LOOP | Errno::NOTDIR => refuse("its folder is a link or no folder".into()),
+        Errno::LOOP | Errno::NOTDIR => refuse("its folder is a link or not a folder".into()),
         error => file_error("open", path, error.into()),
     })?;
     let entry = fstat(&folder).map_err(|error| file_error("open", path, error.into()))?;
@@ -49,7 +49,7 @@ pub(super) fn open_folder(path: &Path) -> Result<(OwnedFd, &OsStr), JournalError
     }
     let mode = entry.st_mode & 0o777;
     if mode & 0o077 != 0 {
-        return Err(refuse(format!("its folder has mode {mode:04o} and others may look in; 0700 is wanted")));
+        return Err(refuse(format!("its folder has mode {mode:04o}, so others may read it; set mode 0700")));
     }
     Ok((folder, name))
 }
@@ -69,20 +69,20 @@ pub(super) fn open_file(
     })?;
     let entry = fstat(&file).map_err(|error| file_error("open", path, error.into()))?;
     if FileType::from_raw_mode(entry.st_mode) != FileType::RegularFile {
-        return Err(refuse("it is no plain file"));
+        return Err(refuse("it is not a plain file"));
     }
-    // Without a name: removed in this moment, see `lock`.
+    // Without a name: just removed, see `lock`.
     if entry.st_uid != rustix::process::geteuid().as_raw() || entry.st_mode & 0o022 != 0 || entry.st_nlink > 1
     {
-        return Err(refuse("others may write it: it has to be ours, with mode 0600 and one name"));
+        return Err(refuse("others may write it: it must belong to this user, with mode 0600 and one name"));
     }
     Ok(File::from(file))
 }
 
-/// Locks the file until it is closed. `false` where it was removed meanwhile, and is nobody's any more.
+/// Locks the file until it is closed. `false` if it was removed meanwhile.
 ///
 /// # Errors
-/// Another process, a stopped one for instance, does not give it back.
+/// Another process, for instance a stopped one, holds the lock.
 pub(super) fn lock(file: &File, path: &Path) -> Result<bool, JournalError> {
     let until = Instant::now() + LOCK_LIMIT;
     loop {
@@ -103,15 +103,15 @@ pub(super) fn read(file: &mut File, path: &Path) -> Result<String, JournalError>
         let why = format!("it is longer than {} MiB", MAX_BYTES >> 20);
         return Err(JournalError::Unsafe { path: path.to_owned(), why });
     }
-    // Damage must not keep the whole lines from being put back; what replaces it parses as nothing.
+    // Damage must not keep the whole lines from being restored; its replacement parses as nothing.
     // Only its own bytes count as positions in the file, see `append`.
     Ok(bytes.iter().map(|&byte| if byte.is_ascii() { char::from(byte) } else { '?' }).collect())
 }
 
-/// Adds lines behind the last whole one, durably or not at all.
+/// Adds lines after the last whole one, durably or not at all.
 pub(super) fn append(file: &mut File, whole: u64, lines: &str) -> io::Result<()> {
     if whole + lines.len() as u64 > MAX_BYTES {
-        // Nobody would read it any more, and what is in it could not be put back.
+        // No process would read it any more, and its contents could not be restored.
         return Err(io::ErrorKind::FileTooLarge.into());
     }
     file.set_len(whole)?;

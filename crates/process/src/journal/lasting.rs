@@ -1,8 +1,8 @@
-//! Journals of what a start of the machine does not undo, such as a setting of a server that may run elsewhere.
+//! Journals of changes that outlast a reboot, such as a setting of a server that may run elsewhere.
 //!
-//! They have the form of the others ([`Locked`]) and lie in [`crate::state::lasting_folder`]. What they are about is
-//! not of this boot or PID namespace, so all of them are found; whether their owners live is known of those of here
-//! alone, and whoever puts the others back has to look for himself whether they are in use.
+//! They have the form of the others ([`Locked`]) and are in [`crate::state::lasting_folder`]. Their subject is
+//! not of this boot or PID namespace, so all of them are found; whether their owners live is known only for those
+//! of this boot and namespace, and the caller has to check whether the others are in use before it restores them.
 
 use super::error::JournalError;
 use super::file::file_error;
@@ -13,15 +13,15 @@ use std::io;
 use std::path::Path;
 use threadwise_machine::text::one_line;
 
-/// How the kinds of such journals begin.
+/// Prefix of the kinds of such journals.
 pub const LASTING: &str = "server-";
 
-/// First word of a line that says to people what is to be done.
+/// First word of a line that tells the user what to do.
 const SAYS: &str = "says ";
-/// Longest of those that is shown, characters.
+/// Longest such text that is shown, characters.
 const SHOWN: usize = 500;
 
-/// A line that says what is to be done where nobody is left to do it.
+/// A line that tells the user what to do if no process is left to do it.
 pub fn says_line(text: &str) -> String {
     format!("{SAYS}{}\n", one_line(text, SHOWN))
 }
@@ -51,19 +51,19 @@ fn all(folder: &Path, is_meant: impl Fn(&str) -> bool) -> Result<Vec<Written>, J
     Ok(found)
 }
 
-/// Whether there is any such journal, so far as can be seen.
+/// Whether there is any such journal, as far as visible.
 pub fn has_lasting(folder: &Path) -> bool {
     all(folder, |kind| kind.starts_with(LASTING)).is_ok_and(|found| !found.is_empty())
 }
 
-/// What such journals say whose owners have ended, or are of another boot or PID namespace.
+/// The contents of such journals whose owners have ended, or are of another boot or PID namespace.
 ///
 /// # Errors
 /// The folder or a journal in it cannot be read, or could have been written by others.
 pub fn left_lasting(folder: &Path) -> Result<Vec<String>, JournalError> {
     let mut said = Vec::new();
     for written in all(folder, |kind| kind.starts_with(LASTING))? {
-        // Put back and removed in this moment.
+        // Just restored and removed.
         let Some(journal) = Locked::open(&written.path)? else { continue };
         if journal.living_owner(&kind_of(&written.path)).is_none() {
             said.extend(
@@ -74,7 +74,7 @@ pub fn left_lasting(folder: &Path) -> Result<Vec<String>, JournalError> {
     Ok(said)
 }
 
-/// The kind that a journal's name has.
+/// The kind in a journal's name.
 pub fn kind_of(path: &Path) -> String {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     name.split('.').next().unwrap_or_default().to_owned()

@@ -1,8 +1,7 @@
-//! What studies that were killed together with their janitors have left in a state folder.
+//! Leftovers in a state folder of studies that were killed together with their janitors.
 //!
-//! Only files of this start of the machine and of this PID namespace are looked into, and only when the
-//! process in their name has ended: the folder may be shared by machines and containers, and those of
-//! another boot may be another machine's, so that they stay.
+//! Only files of this boot and PID namespace are read, and only if the process in their name has ended: machines
+//! and containers may share the folder, and those of another boot may be another machine's, so they stay.
 
 use super::entry::{Here, UNKNOWN};
 use super::error::JournalError;
@@ -19,15 +18,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use threadwise_machine::text::one_line;
 
-/// How long the workers of a study may take to end when that was killed.
+/// How long the workers of a killed study may take to end.
 const WORKERS: Duration = Duration::from_secs(5);
-/// How many processes are named.
+/// How many processes are listed.
 const NAMED: usize = 3;
 
-/// Processes with threads that are not where they were before a study bound them.
+/// Processes with threads that do not have their masks from before a study.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Bound {
-    /// By process: how many threads, and the program's name.
+    /// By process: number of threads, and the program's name.
     processes: BTreeMap<u32, (usize, String)>,
 }
 
@@ -72,16 +71,16 @@ impl fmt::Display for Bound {
     }
 }
 
-/// What [`put_left_back`] did.
+/// Result of [`put_left_back`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PutBack {
-    /// Who had a mask of a killed study before.
+    /// Processes that had a mask of a killed study before.
     pub bound: Bound,
-    /// One sentence for whatever could not be put back; it is tried again the next time.
+    /// One sentence for each that could not be restored; the next call tries again.
     pub failed: Vec<String>,
 }
 
-/// Who still has a mask that a killed study gave. Changes nothing.
+/// Threads that still have a mask of a killed study. Changes nothing.
 ///
 /// # Errors
 /// The folder or a journal in it cannot be read, or could have been written by others.
@@ -93,8 +92,8 @@ pub fn left(folder: &Path) -> Result<Bound, JournalError> {
     Ok(bound)
 }
 
-/// Gives what killed studies have bound its own masks again, and removes their journals. Journals of
-/// studies that run, of other machines and of other PID namespaces are left alone.
+/// Restores the masks that killed studies changed, and removes their journals. Journals of
+/// running studies, of other machines and of other PID namespaces are left alone.
 ///
 /// # Errors
 /// The folder cannot be read, or could have been written by others.
@@ -117,7 +116,7 @@ pub fn put_left_back(folder: &Path) -> Result<PutBack, JournalError> {
     Ok(done)
 }
 
-/// Journals whose study has ended without putting back, in order.
+/// Journals whose study has ended without restoring, in order.
 fn journals(folder: &Path) -> Result<Vec<PathBuf>, JournalError> {
     let names = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -141,7 +140,7 @@ fn journals(folder: &Path) -> Result<Vec<PathBuf>, JournalError> {
 fn look_into(path: &Path, bound: &mut Bound) -> Result<(), JournalError> {
     let (folder, name) = open_folder(path)?;
     let mut file = match open_file(&folder, name, OFlags::RDONLY, path) {
-        // Put back and removed in this moment.
+        // Just restored and removed.
         Err(JournalError::File { source, .. }) if source.kind() == io::ErrorKind::NotFound => return Ok(()),
         other => other?,
     };

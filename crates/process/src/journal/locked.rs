@@ -1,4 +1,4 @@
-//! A journal as a file: made, found, locked, read, extended and removed, whatever its lines say.
+//! A journal as a file: made, found, locked, read, extended and removed, whatever its lines hold.
 //!
 //! Source: `flock(2)` (which also locks a folder), `open(2)` (`O_EXCL`), `fsync(2)`.
 
@@ -13,7 +13,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A journal that is there, locked until this is dropped.
+/// An existing journal, locked until this is dropped.
 #[derive(Debug)]
 pub struct Locked {
     path: PathBuf,
@@ -34,12 +34,12 @@ pub struct Written {
     pub pid: u32,
 }
 
-/// Another journal of the kind stands in the way of a new one.
+/// Another journal of the kind prevents a new one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Other(pub Written);
 
 impl Locked {
-    /// `None` for one that is not there, or was removed meanwhile.
+    /// `None` if it does not exist, or was removed meanwhile.
     ///
     /// # Errors
     /// It could have been written by others, or cannot be read.
@@ -48,7 +48,7 @@ impl Locked {
             return Ok(None);
         }
         let (folder, name) = open_folder(path)?;
-        // For writing too, which some network file systems want of who locks.
+        // For writing too, which some network file systems require for a lock.
         match open_file(&folder, name, OFlags::RDWR | OFlags::APPEND, path) {
             Err(JournalError::File { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
             Ok(file) => Self::of(path, folder, name, file),
@@ -56,15 +56,15 @@ impl Locked {
         }
     }
 
-    /// A new journal of this process, the only one of its kind on this start of the machine.
+    /// A new journal of this process, the only one of its kind on this boot.
     ///
     /// # Errors
-    /// The folder is not a 0700 folder of ours, or cannot be written. [`Other`] where there is one already.
+    /// The folder is not a 0700 folder of this user, or cannot be written. [`Other`] if one already exists.
     pub fn create(folder: &Path, kind: &str) -> Result<Result<Self, Other>, JournalError> {
         let path = folder.join(Owner::this().new_name(kind));
         make_folder(&path)?;
         let (handle, name) = open_folder(&path)?;
-        // Whoever else makes one waits here, so that there are never two.
+        // Other processes that make one wait here, so that there are never two.
         let guard = File::from(handle.try_clone().map_err(|source| file_error("open", &path, source))?);
         lock(&guard, &path)?;
         if let Some(other) = Self::written(folder, kind)?.into_iter().next() {
@@ -82,7 +82,7 @@ impl Locked {
     }
 
     fn of(path: &Path, folder: OwnedFd, name: &OsStr, mut file: File) -> Result<Option<Self>, JournalError> {
-        // Whoever is writing a line has not changed what it is about yet.
+        // A process that is writing a line has not changed its subject yet.
         if !lock(&file, path)? {
             return Ok(None);
         }
@@ -90,7 +90,7 @@ impl Locked {
         Ok(Some(Self { path: path.to_owned(), folder, name: name.to_owned(), file, text }))
     }
 
-    /// Journals of a kind that were made on this start of the machine, in order of their names.
+    /// Journals of a kind that were made on this boot, in order of their names.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -114,22 +114,22 @@ impl Locked {
         &self.path
     }
 
-    /// All of the text, with a line that was cut off.
+    /// All of the text, including a line that was cut off.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The whole lines. What follows them was cut off before anything was changed.
+    /// The whole lines. The rest was cut off before anything was changed.
     pub fn whole(&self) -> &str {
         &self.text[..self.text.rfind('\n').map_or(0, |at| at + 1)]
     }
 
-    /// Whether a line names an owner; such lines are of every kind of journal.
+    /// Whether a line names an owner; every kind of journal has such lines.
     pub fn is_owner(line: &str) -> bool {
         matches!(Owner::parse(line), Some(Ok(_)))
     }
 
-    /// Names this process as an owner.
+    /// Records this process as an owner.
     ///
     /// # Errors
     /// It cannot be written.
@@ -137,7 +137,7 @@ impl Locked {
         self.append(&Owner::this().line())
     }
 
-    /// An owner that lives and is another process: the one of the file's name, or of a line.
+    /// Another live process that is an owner: the one of the file's name, or of a line.
     pub fn living_owner(&self, kind: &str) -> Option<u32> {
         let (this, here) = (Owner::this(), Here::now());
         let named = self.name.to_str().and_then(|name| Owner::of_name(kind, name));
@@ -149,7 +149,7 @@ impl Locked {
     /// Adds lines, durably or not at all.
     ///
     /// # Errors
-    /// They cannot be written, and what they are about must not be changed.
+    /// They cannot be written, and their subject must not be changed.
     pub fn append(&mut self, lines: &str) -> Result<(), JournalError> {
         let whole = self.whole().len();
         append(&mut self.file, whole as u64, lines)
@@ -159,7 +159,7 @@ impl Locked {
         Ok(())
     }
 
-    /// Removes the file: nobody needs it any more.
+    /// Removes the file, which is no longer needed.
     ///
     /// # Errors
     /// It cannot be removed.

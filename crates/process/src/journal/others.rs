@@ -1,4 +1,4 @@
-//! What studies that run at the same time have written down: the mask that a thread has may be one that such a study gave.
+//! Records of other running studies: a thread's present mask may be one that such a study set.
 //!
 //! Two studies of one user know each other by the folder of their journals. Those of different users do not.
 
@@ -15,7 +15,7 @@ use std::io;
 use std::path::Path;
 use threadwise_machine::CpuSet;
 
-/// The journal of another study that runs.
+/// The journal of another running study.
 #[derive(Debug)]
 pub(super) struct Other {
     /// The process that measures.
@@ -33,19 +33,19 @@ impl Other {
     }
 }
 
-/// A thread's own mask, whose present one another study may have given.
+/// A thread's own mask, if another study may have set its present one.
 pub(super) fn own_mask(others: &[Other], thread: Thread, present: CpuSet) -> CpuSet {
     let mut entries = others.iter().flat_map(|other| &other.entries);
     entries.find(|entry| entry.thread == thread).map_or(present, |entry| entry.mask.clone())
 }
 
-/// Keeps other studies of this user from writing masks down until it is dropped.
+/// Keeps other studies of this user from recording masks until it is dropped.
 #[derive(Debug)]
 pub(super) struct Turn(#[expect(dead_code, reason = "its lock is what counts")] File);
 
-/// Waits for the turn to look at masks and write them down.
+/// Waits for the turn to read masks and record them.
 pub(super) fn turn(path: &Path, folder: &OwnedFd) -> Result<Turn, JournalError> {
-    // Opened anew: a lock belongs to the open file.
+    // Opened again: a lock belongs to the open file.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let opened = rustix::fs::openat(folder, ".", flags, rustix::fs::Mode::empty());
     let file = File::from(opened.map_err(|error| file_error("open", path, error.into()))?);
@@ -53,7 +53,7 @@ pub(super) fn turn(path: &Path, folder: &OwnedFd) -> Result<Turn, JournalError> 
     Ok(Turn(file))
 }
 
-/// The journals of other studies that run now, in the folder of the journal at `path`.
+/// The journals of other running studies, in the folder of the journal at `path`.
 pub(super) fn running(path: &Path) -> Result<Vec<Other>, JournalError> {
     let (Some(parent), this) = (path.parent(), path.file_name()) else { return Ok(Vec::new()) };
     let names = match fs::read_dir(parent) {
@@ -68,7 +68,7 @@ pub(super) fn running(path: &Path) -> Result<Vec<Other>, JournalError> {
         let other = parent.join(&name);
         let (folder, name) = open_folder(&other)?;
         let mut file = match open_file(&folder, name, OFlags::RDONLY, &other) {
-            // Its study has ended in this moment.
+            // Its study has just ended.
             Err(JournalError::File { source, .. }) if source.kind() == io::ErrorKind::NotFound => continue,
             opened => opened?,
         };
@@ -78,8 +78,8 @@ pub(super) fn running(path: &Path) -> Result<Vec<Other>, JournalError> {
     Ok(found)
 }
 
-/// Refuses a server that another study of this user binds, whose masks are not the server's own now. `path` is that of a
-/// journal, which need not be there.
+/// Refuses a server that another study of this user binds, whose present masks are not its own. `path` is that of
+/// a journal, which need not exist.
 ///
 /// # Errors
 /// [`JournalError::Bound`]; or a journal cannot be read.

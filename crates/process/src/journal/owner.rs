@@ -1,21 +1,20 @@
-//! Whose journal a file is: the process that its name says (the one that measures), and those that its
-//! lines name (workers, which write to it).
+//! Owners of a journal: the process in its name (the one that measures), and those in its
+//! lines (workers, which write to it).
 //!
-//! A state folder may be shared by machines and by containers, so that a number says nothing without the
-//! start of the machine and the PID namespace that it belongs to. Source: `proc_pid_stat(5)`, `random(4)`
-//! (boot_id), `pid_namespaces(7)`.
+//! Machines and containers may share a state folder, so a number means nothing without its
+//! boot and PID namespace. Source: `proc_pid_stat(5)`, `random(4)` (boot_id), `pid_namespaces(7)`.
 
 use super::entry::{Entry, Here, VERSION};
 use crate::proc;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// What the name of a journal of masks begins with; boot, PID namespace, process, start time and a random
+/// Start of the name of a journal of masks; boot, PID namespace, process, start time and a random
 /// number follow.
 pub(super) const MASKS: &str = "masks";
 /// First word of a line that names an owner.
 const WORD: &str = "owner";
 
-/// A process, beyond doubt.
+/// A uniquely identified process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Owner {
     pub(super) here: Here,
@@ -30,7 +29,7 @@ impl Owner {
         Self { here: Here::now(), pid, start: proc::start_time(pid, pid).unwrap_or(0) }
     }
 
-    /// Whether it lives. One that has ended and that nobody has waited for does not.
+    /// Whether it lives. A zombie does not.
     pub(super) fn is_alive(&self) -> bool {
         !proc::has_ended(self.pid) && proc::start_time(self.pid, self.pid) == Some(self.start)
     }
@@ -40,14 +39,14 @@ impl Owner {
         format!("{WORD} {boot} {pid_namespace} {pid} {start}\n")
     }
 
-    /// Whether a line names an owner, and whom.
+    /// The owner that a line names, if it names one.
     pub(super) fn parse(line: &str) -> Option<Result<Self, String>> {
         let rest = line.strip_prefix(WORD)?.strip_prefix(' ')?;
         let words: Vec<&str> = rest.split(' ').collect();
         let [boot, pid_namespace, pid, start] = words[..] else {
             return Some(Err(format!("it is not '{WORD}' and four words")));
         };
-        // Its words have the form of those of a thread.
+        // Its words have the form of a thread's.
         let entry = Entry::parse(&format!("{VERSION} {boot} {pid_namespace} {pid} {pid} {start} 0"));
         Some(entry.map(|Entry { here, thread, .. }| Self { here, pid: thread.pid, start: thread.start }))
     }
@@ -59,7 +58,7 @@ impl Owner {
         format!("{kind}.{boot}.{pid_namespace}.{pid}.{start}.{random:016x}")
     }
 
-    /// The owner that the name of a journal of that kind says; `None` for another file.
+    /// The owner in the name of a journal of that kind; `None` for another file.
     pub(super) fn of_name(kind: &str, name: &str) -> Option<Self> {
         let words: Vec<&str> = name.split('.').collect();
         let [first, boot, pid_namespace, pid, start, _] = words[..] else { return None };

@@ -1,4 +1,4 @@
-//! Giving a thread the mask of its line again.
+//! Restoring a thread's mask from its line.
 
 use super::entry::{Entry, Thread};
 use crate::masks::{self, MaskError};
@@ -6,7 +6,7 @@ use crate::{proc, users};
 use std::fs;
 use threadwise_machine::CpuSet;
 
-/// What [`super::restore()`] did.
+/// Result of [`super::restore()`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Restored {
     /// Threads that have their first mask again.
@@ -17,7 +17,7 @@ pub struct Restored {
     pub failed: Vec<String>,
 }
 
-/// `false` when the thread has ended.
+/// `false` if the thread has ended.
 pub(super) fn put_back(entry: &Entry) -> Result<bool, String> {
     let Thread { pid, tid, start } = entry.thread;
     if proc::start_time(pid, tid) != Some(start) {
@@ -25,7 +25,7 @@ pub(super) fn put_back(entry: &Entry) -> Result<bool, String> {
     }
     let uid = rustix::process::geteuid().as_raw();
     if !users::is_root() && proc::owner(pid).is_some_and(|owner| owner.uid != uid) {
-        return Err(format!("process {pid} belongs to another user; put it back as that user or as root"));
+        return Err(format!("process {pid} belongs to another user; restore it as that user or as root"));
     }
     match masks::set_and_read(tid, &entry.mask) {
         Ok(actual) if agrees(&entry.mask, &actual, online().as_ref()) => Ok(true),
@@ -35,7 +35,7 @@ pub(super) fn put_back(entry: &Entry) -> Result<bool, String> {
     }
 }
 
-/// A mask that nobody ever set also names logical CPUs that are not there, which the kernel leaves out
+/// A mask that was never set also names logical CPUs that do not exist, which the kernel leaves out
 /// when it is set.
 pub(super) fn agrees(wanted: &CpuSet, actual: &CpuSet, online: Option<&CpuSet>) -> bool {
     wanted == actual

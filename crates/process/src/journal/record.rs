@@ -1,4 +1,4 @@
-//! Writing masks down, in turn with other studies of this user, whose journals say which masks are a thread's own.
+//! Recording masks, in turn with other studies of this user, whose journals show a thread's own masks.
 
 use super::entry::{Entry, Here, Thread};
 use super::error::JournalError;
@@ -12,9 +12,9 @@ use std::collections::BTreeSet;
 use threadwise_machine::CpuSet;
 
 impl Journal {
-    /// Writes down the present masks of threads (process, thread), durably, where they are not there already.
-    /// Gives those that are in the journal now, whose masks the caller may change; the others have ended. A mask that another
-    /// study gave meanwhile is not the thread's own: that study's journal has the first one.
+    /// Records the present masks of threads (process, thread), durably, unless they are recorded already.
+    /// Returns those that are now in the journal, whose masks the caller may change; the others have ended. A mask that
+    /// another study set meanwhile is not the thread's own: that study's journal has the first one.
     ///
     /// # Errors
     /// The journal cannot be written, and no mask may be changed.
@@ -39,7 +39,7 @@ impl Journal {
         for &(pid, tid) in threads {
             let Some((thread, mask)) = look(pid, tid) else { continue };
             match first_mask(&entries, pid) {
-                // Started since then, perhaps by a thread that is bound: its own mask says nothing.
+                // Started since, perhaps by a bound thread: its present mask means nothing.
                 Some(first) => write(thread, first),
                 None => {
                     write(thread, others::own_mask(&others, thread, mask));
@@ -57,10 +57,10 @@ impl Journal {
         Ok(recorded)
     }
 
-    /// Writes down, durably, that all of a server is about to be bound to `given`, and the present masks
-    /// of some of its threads (process, thread). Gives those that are in the journal now; the others
-    /// have ended. At its first call for a server nothing of it may have been bound yet. A process whose
-    /// parents are gone is taken for one that came of the server's first process.
+    /// Records, durably, that all of a server is about to be bound to `given`, and the present masks
+    /// of some of its threads (process, thread). Returns those that are now in the journal; the others
+    /// have ended. Before the first call for a server nothing of it may be bound. A process whose
+    /// parents have ended counts as a descendant of the server's first process.
     ///
     /// # Errors
     /// The journal cannot be written, or another study binds the server: no mask may be changed.
@@ -71,7 +71,7 @@ impl Journal {
         threads: &[(u32, u32)],
     ) -> Result<Vec<(u32, u32)>, JournalError> {
         if let Some(group) = server.group.as_deref().filter(|group| !is_group(group)) {
-            let why = format!("the control group {} cannot be written down", group.display());
+            let why = format!("the control group {} cannot be recorded", group.display());
             return Err(JournalError::Unsafe { path: self.path.clone(), why });
         }
         let _turn = others::turn(&self.path, &self.folder)?;

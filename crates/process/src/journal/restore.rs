@@ -1,4 +1,4 @@
-//! Putting masks back, and removing a journal that nobody needs any more.
+//! Restoring masks, and removing a journal that is no longer needed.
 
 use super::entry::{Entry, Here, Thread};
 use super::error::JournalError;
@@ -11,21 +11,21 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Pause before looking again whether those who write have ended.
+/// Pause between two checks whether the writers have ended.
 const STEP: Duration = Duration::from_millis(5);
 
-/// Gives every thread of the journal at `path` that still lives the mask that it had at first, and
-/// reads it back. A journal that is not there has nothing to put back. May be repeated. Meant for the
-/// study whose journal it is; for others' see [`super::put_left_back`].
+/// Restores the first mask of every live thread of the journal at `path`, and reads it back. A journal that does not
+/// exist has nothing to restore. May be repeated. For the study whose journal it is; for others' see
+/// [`super::put_left_back`].
 ///
 /// # Errors
-/// The journal cannot be read, or could have been written by others; nothing has been changed then.
+/// The journal cannot be read, or could have been written by others; then nothing has been changed.
 pub fn restore(path: &Path) -> Result<Restored, JournalError> {
     Ok(Locked::open(path)?.map_or_else(Restored::default, |journal| put_all_back(journal.text())))
 }
 
-/// As [`restore`], and removes the journal where nothing failed. Waits for at most `limit` until every
-/// process that writes to it has ended, the calling one left out.
+/// As [`restore`], and removes the journal if nothing failed. Waits for at most `limit` until every other
+/// process that writes to it has ended.
 ///
 /// # Errors
 /// As [`restore`]; or [`JournalError::InUse`], and nothing has been changed.
@@ -71,7 +71,7 @@ fn put_all_back(text: &str) -> Restored {
         match Entry::parse(line) {
             Ok(entry) if entry.here.boot != here.boot => restored.gone += 1,
             Ok(entry) if entry.here.pid_namespace != here.pid_namespace => restored.failed.push(format!(
-                "line {}: thread {} was written down in another PID namespace (container); put it back there",
+                "line {}: thread {} was recorded in another PID namespace (container); restore it there",
                 index + 1,
                 entry.thread.tid
             )),
@@ -96,8 +96,8 @@ fn put_all_back(text: &str) -> Restored {
     restored
 }
 
-/// Threads without a line began after their process was written down, and may have inherited a mask of
-/// ours; they get that of the process's first thread. Twice, since one may start another meanwhile.
+/// Threads without a line started after their process was recorded, and may have inherited a changed mask;
+/// they get that of the process's first thread. Twice, since one may start another meanwhile.
 fn put_back_heirs(entries: &[Entry], restored: &mut Restored) {
     for entry in (0..2).flat_map(|_| heirs(entries)) {
         let Thread { pid, tid, .. } = entry.thread;
@@ -125,7 +125,7 @@ fn heirs(entries: &[Entry]) -> Vec<Entry> {
     found
 }
 
-/// Threads that live and have not the mask that they had at first.
+/// Live threads that do not have their first mask.
 pub(super) fn astray(text: &str) -> Vec<Thread> {
     let whole = text.rfind('\n').map_or(0, |at| at + 1);
     let (entries, servers) = server::of_here(&text[..whole], &Here::now());

@@ -1,10 +1,10 @@
-//! A server whose processes are all bound, those that it starts later too.
+//! A server that is bound with all its processes, including later ones.
 //!
-//! Such processes have no line of their own, and there may be thousands in the time of a study. One line
+//! Such processes have no line of their own, and there may be thousands during a study. One line
 //! for the server and each mask that it is given covers them: `server BOOT PIDNS PID START FIRST GIVEN
-//! GROUP`. Who belongs to the server, has no line and has just a mask that was given inherited that, and
-//! gets the first mask of its nearest ancestor with a line (of the first process in the same control
-//! group, where none has one). Whoever has another mask set it himself and keeps it.
+//! GROUP`. A process of the server that has no line and exactly a mask that was given has inherited that, and
+//! gets the first mask of its nearest ancestor with a line (if there is none, of the first process in the same control
+//! group). A process with another mask set it itself and keeps it.
 
 use super::entry::{self, Entry, Here, Thread};
 use super::error::JournalError;
@@ -20,7 +20,7 @@ use threadwise_machine::CpuSet;
 
 /// First word of such a line.
 const WORD: &str = "server";
-/// Looks after which a server counts as one that starts processes faster than they can be put back.
+/// Passes after which a server counts as starting processes faster than they can be restored.
 const LOOKS: u32 = 200;
 
 /// One line.
@@ -34,7 +34,7 @@ pub(super) struct ServerEntry {
     pub(super) given: CpuSet,
 }
 
-/// Whether a line is one of a server, and what it says.
+/// The contents of a line, if it is one of a server.
 pub(super) fn parse(line: &str) -> Option<Result<ServerEntry, String>> {
     let rest = line.strip_prefix(WORD)?.strip_prefix(' ')?;
     Some(ServerEntry::parse(rest))
@@ -53,20 +53,20 @@ impl ServerEntry {
         let [boot, pid_namespace, pid, start, first, given, group] = words[..] else {
             return Err(format!("it is not '{WORD}' and seven words"));
         };
-        // Its numbers and its first mask have the form of those of a thread.
+        // Its numbers and its first mask have the form of a thread's.
         let of_thread = format!("{} {boot} {pid_namespace} {pid} {pid} {start}", entry::VERSION);
         let Entry { here, thread, mask: first } = Entry::parse(&format!("{of_thread} {first}"))?;
         let given = Entry::parse(&format!("{of_thread} {given}"))?.mask;
         let group = match group {
             "-" => None,
             path if is_group(Path::new(path)) => Some(PathBuf::from(path)),
-            _ => return Err("its control group is none".into()),
+            _ => return Err("its control group is not a path".into()),
         };
         Ok(Self { here, server: Server { root: (thread.pid, thread.start), group }, first, given })
     }
 }
 
-/// Whether a path can be that of a group, and be written in one word.
+/// Whether a path can be that of a group, and be written as one word.
 pub(super) fn is_group(path: &Path) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_graphic();
     path.starts_with("/sys/fs/cgroup")
@@ -74,7 +74,7 @@ pub(super) fn is_group(path: &Path) -> bool {
         && path.to_str().is_some_and(|text| text.bytes().all(is_plain))
 }
 
-/// What the lines of a journal say of a place.
+/// A journal's records for a boot and namespace.
 pub(super) struct Known<'a> {
     pub(super) threads: BTreeSet<Thread>,
     /// First masks of processes: those of their first threads.
@@ -96,7 +96,7 @@ impl<'a> Known<'a> {
         self.servers.iter().any(|entry| entry.given == *mask)
     }
 
-    /// The mask that a process without a line would have had without us.
+    /// The mask that a process without a line would have had without threadwise.
     pub(super) fn inherited(&self, families: &Families, pid: u32) -> Option<CpuSet> {
         let of_ancestor = || families.nearest(pid, |process| self.processes.get(&process).copied().cloned());
         let of_group = || {
@@ -110,7 +110,7 @@ impl<'a> Known<'a> {
 }
 
 impl Journal {
-    /// Start time of the process of that number that a line is about, if any is.
+    /// Start time of the process of that number in any line.
     ///
     /// # Errors
     /// The journal cannot be read.
@@ -122,7 +122,7 @@ impl Journal {
     }
 }
 
-/// Lines of threads and of servers that were written in this place.
+/// Lines of threads and of servers that were written on this boot, in this namespace.
 pub(super) fn of_here(text: &str, here: &Here) -> (Vec<Entry>, Vec<ServerEntry>) {
     let entries = text.lines().filter_map(|line| Entry::parse(line).ok());
     let servers = text.lines().filter_map(|line| parse(line)?.ok());
@@ -132,8 +132,8 @@ pub(super) fn of_here(text: &str, here: &Here) -> (Vec<Entry>, Vec<ServerEntry>)
     )
 }
 
-/// Puts back what has no line, again and again until two looks find nothing: a process that is not put
-/// back yet may start another meanwhile, and whoever was put back starts only such as are in order.
+/// Restores what has no line, repeatedly until two passes find nothing: a process that is not
+/// restored yet may start another meanwhile, and a restored one starts only correct ones.
 pub(super) fn put_back_heirs(entries: &[Entry], servers: &[ServerEntry], restored: &mut Restored) {
     let known = Known::of(entries, servers);
     let mut in_vain = BTreeSet::new();
@@ -156,15 +156,15 @@ pub(super) fn put_back_heirs(entries: &[Entry], servers: &[ServerEntry], restore
             }
         }
     }
-    restored.failed.push("the server starts processes faster than their masks can be put back".to_owned());
+    restored.failed.push("the server starts processes faster than their masks can be restored".to_owned());
 }
 
-/// Threads without a line that have inherited a mask of ours now.
+/// Threads without a line that have now inherited a mask that threadwise gave.
 pub(super) fn heirs_of(entries: &[Entry], servers: &[ServerEntry]) -> Vec<Entry> {
     heirs(&Known::of(entries, servers), &BTreeSet::new())
 }
 
-/// Threads that have inherited a mask of ours, with the one that they should have.
+/// Threads that have inherited such a mask, with the one that they should have.
 fn heirs(known: &Known<'_>, in_vain: &BTreeSet<Thread>) -> Vec<Entry> {
     let processes: BTreeSet<Identity> = known.processes.keys().copied().collect();
     let (online, here) = (online(), Here::now());

@@ -230,7 +230,7 @@ fn what_others_could_have_written_is_not_believed() {
     assert!(matches!(journal.record_all(&[(tid, tid)]), Err(JournalError::Unsafe { .. })));
     fs::remove_file(&path).unwrap();
     assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
-    refused("no plain file");
+    refused("not a plain file");
     assert!(matches!(Journal::open(Path::new("/proc/nowhere/y")), Err(JournalError::File { .. })));
     assert!(matches!(Journal::open(Path::new("masks")), Err(JournalError::Unsafe { .. })));
 }

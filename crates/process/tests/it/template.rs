@@ -207,6 +207,6 @@ fn a_full_disk_is_named_and_nothing_is_left_on_it() {
         return;
     };
     let error = copy(&bench.from(), &disk.0.path().join("copy"), None).unwrap_err().to_string();
-    assert!(error.contains("No space left on device") && error.contains("more room"), "{error}");
+    assert!(error.contains("No space left on device") && error.contains("more space"), "{error}");
     assert!(fs::read_dir(disk.0.path()).unwrap().next().is_none());
 }

@@ -1,6 +1,6 @@
-//! All worker programs, the modules that they import and the statements that they send: name and text.
+//! All worker programs, their modules and their statements: name and text.
 
-/// The program that makes the data set in which lineitem is ordered by its ship date.
+/// The program that makes the data set with lineitem ordered by its ship date.
 pub const CLUSTER_BY_SHIPDATE: &str = "cluster_by_shipdate.py";
 /// The program that counts the rows of a data set.
 pub const COUNT_ROWS: &str = "count_rows.py";

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// Longest message: far above what a report with its warnings needs.
+/// Longest message: far above a report with its warnings.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// One end of the socket.
@@ -15,9 +15,9 @@ pub struct Link {
     begun: Vec<u8>,
 }
 
-/// What is said about what is not understood.
+/// The error for an unknown message.
 pub fn odd() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "the other process says something unknown")
+    io::Error::new(io::ErrorKind::InvalidData, "unknown message from the other process")
 }
 
 /// A line of these words.
@@ -39,10 +39,10 @@ impl Link {
         self.stream.get_mut().write_all(line.as_bytes())
     }
 
-    /// The words of the next line; `None` where none came in time.
+    /// The words of the next line; `None` if none came in time.
     ///
     /// # Errors
-    /// Those of the socket, its end, or what are no words.
+    /// Those of the socket, its end, or a malformed line.
     pub fn words(&mut self, within: Option<Duration>) -> io::Result<Option<Vec<Vec<u8>>>> {
         self.stream.get_ref().set_read_timeout(within)?;
         let left = MAX_BYTES.saturating_sub(self.begun.len() as u64);
@@ -77,7 +77,7 @@ impl Words {
         String::from_utf8(self.bytes()?).ok()
     }
 
-    /// The next word as a number, or anything else that has one text.
+    /// The next word as a number, or any type with one text form.
     pub fn number<T: std::str::FromStr>(&mut self) -> Option<T> {
         self.text()?.parse().ok()
     }

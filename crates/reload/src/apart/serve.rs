@@ -16,8 +16,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use threadwise_process::as_owner::become_for_good;
 
-/// What the owner's process does: reads the request, becomes the owner, does it, and answers. `stop` is to be
-/// set by SIGTERM. To be called before any thread is started.
+/// The owner's process: reads the request, becomes the owner, executes it, and answers. SIGTERM must set `stop`.
+/// Call it before any thread is started.
 ///
 /// # Errors
 /// There is no request, or the process cannot become the owner: nothing was touched.
@@ -27,20 +27,20 @@ pub fn serve(socket: OwnedFd, stop: Arc<AtomicBool>) -> io::Result<()> {
     // Without a terminal it can neither be stopped by its keys nor type into root's.
     setsid()?;
     become_for_good(&request.owner)?;
-    // After it, since a change of user clears the wish (`PR_SET_PDEATHSIG(2const)`).
+    // After it, since a change of user clears the request (`PR_SET_PDEATHSIG(2const)`).
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid().map(|pid| pid.as_raw_nonzero().get()) != Some(request.parent) {
         return Err(io::Error::other("the run has ended"));
     }
     let link = ROOT.get_or_init(|| Mutex::new(link));
     let send = |line: &str| link.lock().unwrap_or_else(PoisonError::into_inner).send(line);
-    // A run that has ended ends us too.
+    // The end of the run ends this process too.
     let on_stage = |stage: Stage| drop(send(&wire::stage_line(stage)));
     let answer = done(&request, stop, &on_stage);
     send(&wire::answer_line(&answer))
 }
 
-/// The request, done with the rights of this process.
+/// The request, executed with the rights of this process.
 fn done(request: &Request, stop: Arc<AtomicBool>, on_stage: &dyn Fn(Stage)) -> Result<Answer, ItemError> {
     let (path, settings) = (&request.database, &request.settings);
     let driver = || -> Result<Box<dyn Driver>, ItemError> {

@@ -1,4 +1,4 @@
-//! What root and a process of the owner say to each other: a line a message, each a word and escaped words.
+//! Messages between root and a process of the owner: one line each, a word and escaped words.
 
 use super::link::{Link, Words, line, maybe, odd};
 use crate::driver::Settings;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use threadwise_process::users::Account;
 
-/// What is to be done.
+/// The action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Task {
     Reload(Originals),
@@ -35,7 +35,7 @@ const STAGES: [Stage; 5] = [Stage::Hold, Stage::Backup, Stage::Restore, Stage::C
 const RECOVERED: [(&str, Recovered); 3] =
     [("nothing", Recovered::Nothing), ("put-back", Recovered::PutBack), ("finished", Recovered::Finished)];
 
-/// What root asks of a process.
+/// Root's request to a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     pub task: Task,
@@ -47,7 +47,7 @@ pub struct Request {
     pub parent: i32,
 }
 
-/// What became of it.
+/// The outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
     Report(Box<Report>),
@@ -56,7 +56,7 @@ pub enum Answer {
     Looked,
 }
 
-/// What a process says.
+/// A message of a process.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Line {
     Stage(Stage),
@@ -68,16 +68,16 @@ impl Link {
     /// Root's request.
     ///
     /// # Errors
-    /// It is none, or the socket was closed.
+    /// It is malformed, or the socket was closed.
     pub fn request(&mut self) -> io::Result<Request> {
         let words = self.words(None)?.ok_or_else(odd)?;
         request(&mut Words::new(words)).ok_or_else(odd)
     }
 
-    /// Root's answer to a question who has a file open.
+    /// Root's answer to the question which processes have a file open.
     ///
     /// # Errors
-    /// It is none, root could not see it, or the socket was closed.
+    /// It is malformed, root could not see them, or the socket was closed.
     pub fn holders(&mut self) -> io::Result<Vec<Holder>> {
         let words = self.words(None)?.ok_or_else(odd)?;
         let mut words = Words::new(words);
@@ -91,10 +91,10 @@ impl Link {
         Ok(found)
     }
 
-    /// What the process says next; `None` where it is silent for so long.
+    /// The next message of the process; `None` after a timeout.
     ///
     /// # Errors
-    /// It says something unknown, or has ended.
+    /// The message is unknown, or the process has ended.
     pub fn next(&mut self, within: Duration) -> io::Result<Option<Line>> {
         let Some(words) = self.words(Some(within))? else { return Ok(None) };
         said(&mut Words::new(words)).map(Some).ok_or_else(odd)
@@ -163,7 +163,7 @@ pub fn stage_line(stage: Stage) -> String {
     line(&[b"stage", stage.word().as_bytes()])
 }
 
-/// The question who has a file open.
+/// The question which processes have a file open.
 pub fn who_has_line(inode: Inode, name: &OsStr) -> String {
     line(&[b"who-has", inode.dev.to_string().as_bytes(), inode.ino.to_string().as_bytes(), name.as_bytes()])
 }
@@ -180,7 +180,7 @@ pub fn holders_line(found: &io::Result<Vec<Holder>>) -> String {
     line(&[b"holders".as_slice()].into_iter().chain(words).collect::<Vec<_>>())
 }
 
-/// What became of the request.
+/// The outcome of the request.
 pub fn answer_line(answer: &Result<Answer, ItemError>) -> String {
     match answer {
         Ok(Answer::Report(report)) => report_line(report),
@@ -230,7 +230,7 @@ fn report_line(report: &Report) -> String {
     line(&words)
 }
 
-/// What a process said.
+/// The message of a process.
 fn said(words: &mut Words) -> Option<Line> {
     let kind = words.text()?;
     let answer = match kind.as_str() {

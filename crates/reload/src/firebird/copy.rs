@@ -7,13 +7,13 @@ use std::io::{self, Read, Seek};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// How much is copied between two looks whether the user asked to stop.
+/// Bytes copied between two checks whether the user asked to stop.
 const CHUNK_BYTES: u64 = 64 << 20;
 
-/// Copies a locked database by the kernel, which shares its blocks where the file system can.
+/// Copies a locked database by the kernel, which shares its blocks if the file system can.
 ///
 /// # Errors
-/// It is not whole, or the user asked to stop.
+/// The copy is incomplete, or the user asked to stop.
 pub(super) fn copy(from: &File, to: &Path, reload: &Work) -> Result<(), ItemError> {
     let failed = |error: io::Error| ItemError::failed(format!("cannot copy it to {}: {error}", to.display()));
     let mut copy = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to).map_err(failed)?;

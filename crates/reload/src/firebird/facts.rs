@@ -1,8 +1,8 @@
 //! What must be the same in a database and in its restored copy: settings, objects, sequences, and the
-//! rows of every table, as `facts.sql` asks for them.
+//! rows of every table, as queried by `facts.sql`.
 //!
-//! Source: Firebird 3.0's system and monitoring tables. `gbak` carries all of these settings over (tried
-//! with 3.0.11); the owner of the database becomes whoever restores it, so that is done in the owner's
+//! Source: Firebird 3.0's system and monitoring tables. `gbak` carries all of these settings over (tested
+//! with 3.0.11); the user who restores becomes the owner of the database, so the restore runs under the owner's
 //! name.
 
 use super::tools::{Tool, ToolError, Tools};
@@ -23,7 +23,7 @@ pub(super) struct Facts {
     pub rows: u64,
 }
 
-/// Asks a database in the work folder.
+/// Queries a database in the work folder.
 ///
 /// # Errors
 /// See [`ToolError`].
@@ -37,7 +37,7 @@ pub(super) fn ask(
     parse(&text).map_err(ToolError::Failed)
 }
 
-/// What `isql` answers to a script about a database in the work folder; `name` is the script's.
+/// Output of `isql` for a script on a database in the work folder; `name` is the script's.
 ///
 /// # Errors
 /// See [`ToolError`].
@@ -53,12 +53,12 @@ pub(super) fn answer(
     let answer = folder.join(&output);
     match fs::remove_file(&answer) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(&error)),
-        // isql-fb would add to the file of an earlier question.
+        // isql-fb would append to the file of an earlier query.
         _ => {}
     }
     let (database, input) = (format!("./{file}"), format!("./{name}.sql"));
-    // -nod: no trigger of the database may run at our connecting. The engine embedded takes SYSDBA's
-    // name from whoever can open the file.
+    // -nod: no trigger of the database may run when this connects. The embedded engine accepts SYSDBA's
+    // name from any user who can open the file.
     #[rustfmt::skip]
     let args = [
         "-q", "-b", "-nod", "-ch", "UTF8", "-sql_dialect", "3", "-user", "SYSDBA",
@@ -77,11 +77,11 @@ fn parse(text: &str) -> Result<Facts, String> {
         .collect();
     let value = |name: &str| {
         let found = lines.iter().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-        found.ok_or_else(|| format!("the questions about it have no answer `{name}`"))
+        found.ok_or_else(|| format!("the queries on it gave no `{name}`"))
     };
     let total = lines.last().and_then(|line| line.strip_prefix("all ")?.split_once(' '));
     let total = total.and_then(|(tables, rows)| Some((tables.parse().ok()?, rows.parse().ok()?)));
-    let (tables, rows) = total.ok_or("the questions about it were not answered to the end")?;
+    let (tables, rows) = total.ok_or("the queries on it gave no complete answer")?;
     if value("id")? != "10" {
         return Err("its table RDB$FILES has another number than in Firebird 3 to 5".to_owned());
     }
@@ -89,18 +89,18 @@ fn parse(text: &str) -> Result<Facts, String> {
 }
 
 impl Facts {
-    /// The same without the facts of these names.
+    /// The same without the facts with these names.
     pub fn without(mut self, names: &[&str]) -> Self {
         self.lines.retain(|line| !names.iter().any(|name| line.starts_with(&format!("{name} "))));
         self
     }
 
-    /// Whether it can only be read and still says that its pages keep room for later versions of rows.
+    /// Whether it is read-only and still reserves space in pages for later versions of rows.
     pub fn is_reserved_read_only(&self) -> bool {
         ["read-only 1", "reserve 1"].iter().all(|wanted| self.lines.iter().any(|line| line == wanted))
     }
 
-    /// What keeps a database from being restored as one file that has everything, if anything.
+    /// Why a database cannot be restored as one complete file, if so.
     pub fn refusal(&self) -> Option<&'static str> {
         let none = |name: &str| self.lines.iter().any(|line| line == name);
         if !none("files 0") {
@@ -112,7 +112,7 @@ impl Facts {
         }
     }
 
-    /// The first difference, as a text; `None` where all is the same.
+    /// The first difference, as text; `None` if there is none.
     pub fn difference(&self, new: &Self) -> Option<String> {
         let lost = self.lines.iter().find(|line| !new.lines.contains(line));
         let made = new.lines.iter().find(|line| !self.lines.contains(line));
@@ -147,8 +147,8 @@ mod tests {
 
     #[test]
     fn an_answer_that_breaks_off_is_an_error() {
-        assert!(parse("").unwrap_err().contains("to the end"));
-        assert!(parse(&TEXT.replace("all 2 5", "")).unwrap_err().contains("to the end"));
+        assert!(parse("").unwrap_err().contains("no complete answer"));
+        assert!(parse(&TEXT.replace("all 2 5", "")).unwrap_err().contains("no complete answer"));
         assert!(parse(&TEXT.replace("owner", "x")).unwrap_err().contains("owner"));
         assert!(parse(&TEXT.replace("id 10", "id 11")).unwrap_err().contains("RDB$FILES"));
     }

@@ -1,14 +1,14 @@
-//! A Firebird database of a given size with rows that depend on a seed alone.
+//! A Firebird database of a given size, with rows that depend only on a seed.
 //!
 //! Source: Firebird 3.0's language reference (EXECUTE BLOCK, HASH, LPAD). RAND() cannot be seeded, so the
-//! rows are made of hashes of the seed and their number.
+//! rows are made from hashes of the seed and their number.
 
 use super::tools::{Tool, ToolError, Tools, plain_path};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// Bytes of a row with its places in two indices, about, before there is anything to measure.
+/// Estimated bytes of a row with its entries in two indices, before there is anything to measure.
 const ROW_BYTES: u64 = 180;
 /// Most rows of one transaction.
 const MOST_ROWS: u64 = 200_000;
@@ -17,10 +17,10 @@ const TABLE: &str = "create table items (id integer not null primary key, name v
                      note varchar(200), amount double precision, on_day date);\n\
                      create index items_day on items (on_day);\ncommit;\n";
 
-/// Makes a database of at least so many bytes.
+/// Makes a database of at least `size_bytes` bytes.
 ///
 /// # Errors
-/// Why not, in one line.
+/// The reason, in one line.
 pub(crate) fn fill(path: &Path, size_bytes: u64, seed: u32) -> Result<(), String> {
     plain_path(path)?;
     let tools = Tools::find(&BTreeMap::new())?;
@@ -47,7 +47,7 @@ fn rows(tools: &Tools, folder: &Path, size_bytes: u64, seed: u32) -> Result<(), 
     let size =
         || fs::metadata(folder.join("new")).map(|entry| entry.len()).map_err(|error| error.to_string());
     script(&format!("create database './new' page_size 8192 default character set utf8;\n{TABLE}"), &[])?;
-    // What is half made after a crash is made anew.
+    // A half-made database after a crash is made again.
     run(Tool::Gfix, &["-write", "async", "-user", "SYSDBA", "./new"])?;
     let (empty, mut count, mut row_bytes) = (size()?, 0, ROW_BYTES);
     while size()? < size_bytes {

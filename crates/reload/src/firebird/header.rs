@@ -1,16 +1,16 @@
-//! What a Firebird database's first page says, read and written without the engine.
+//! A Firebird database's first page, read and written without the engine.
 //!
 //! Source: Firebird's `src/jrd/ods.h` (`header_page`, `pointer_page` and the `hdr_` flags), the same in
-//! releases 3.0, 4.0 and 5.0, where on-disk structures 12 and 13 are made; structure 14 has another
+//! releases 3.0, 4.0 and 5.0, which make on-disk structures 12 and 13; structure 14 has another
 //! layout and is refused. Numbers are in the machine's own byte order. Nothing here takes a lock.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// The part of the first page that is looked at.
+/// The part of the first page that is read.
 const HEADER_BYTES: usize = 72;
-/// Where the flags are, two bytes.
+/// Offset of the flags, two bytes.
 const FLAGS_AT: u64 = 42;
 /// `pag_type` of the first page of a database, and of a page that lists a table's data pages.
 const HEADER_PAGE: u8 = 1;
@@ -25,7 +25,7 @@ const BACKUP_MASK: u16 = 0xC00;
 const SHUT_MASK: u16 = 0x1080;
 const SHUT_FULL: u16 = 0x1000;
 
-/// What is read from the first page.
+/// Fields of the first page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// Size of a page in bytes.
@@ -36,14 +36,14 @@ pub struct Header {
     pub sequence: u16,
     /// The `hdr_` flags.
     pub flags: u16,
-    /// Pages of each cache, where the database sets them (gfix -buffers); else 0.
+    /// Pages of each cache, if the database sets them (gfix -buffers); else 0.
     pub cache_pages: u32,
 }
 
-/// Reads the header of a database that is whole in its one file, so that a copy of the file is one of the database.
+/// Reads the header of a database that is complete in its one file, so that a copy of the file is a copy of it.
 ///
 /// # Errors
-/// Why it is not, or cannot be read; one line.
+/// Why it is not complete, or cannot be read; one line.
 pub fn whole(file: &File) -> Result<Header, String> {
     let header = read(file)?;
     if let Some(reason) = header.refusal() {
@@ -64,9 +64,9 @@ pub fn whole(file: &File) -> Result<Header, String> {
 /// Reads the header.
 ///
 /// # Errors
-/// The file cannot be read, or is no database of Firebird; one line.
+/// The file cannot be read, or is not a database of Firebird; one line.
 pub(super) fn read(file: &File) -> Result<Header, String> {
-    // Files of the kernel's have no length, and reading some of them waits, or takes away what others wait for.
+    // The kernel's files have no length, and reading some of them blocks, or consumes what others wait for.
     if file.metadata().is_ok_and(|found| found.len() < HEADER_BYTES as u64) {
         return Err(NOT_FIREBIRD.to_owned());
     }
@@ -100,7 +100,7 @@ fn number(bytes: &[u8], at: usize) -> u16 {
 }
 
 impl Header {
-    /// Why a database with this header is left alone, if it is.
+    /// Why a database with this header is left alone, if so.
     pub fn refusal(&self) -> Option<String> {
         let Self { structure, flags, .. } = *self;
         if !(12..=13).contains(&structure) {
@@ -118,7 +118,7 @@ impl Header {
         } else if flags & BACKUP_MASK != 0 {
             "locked for a physical backup: end that first (nbackup -N)"
         } else if flags & SHUT_MASK != 0 {
-            "shut down, as a kept original is: `threadwise reload --engine firebird --unseal` or gfix -online \
+            "shut down, like a kept original: `threadwise reload --engine firebird --unseal` or gfix -online \
              makes it usable"
         } else {
             return None;
@@ -126,7 +126,7 @@ impl Header {
         Some(reason.to_owned())
     }
 
-    /// Whether no process can attach, not even its owner.
+    /// Whether no process, not even the owner's, can attach.
     pub fn is_fully_shut(&self) -> bool {
         self.flags & SHUT_MASK == SHUT_FULL
     }
@@ -136,7 +136,7 @@ impl Header {
         (self.flags & !SHUT_MASK) | SHUT_FULL
     }
 
-    /// The flags with which everybody can attach.
+    /// The flags with which every process can attach.
     pub fn online_flags(&self) -> u16 {
         self.flags & !SHUT_MASK
     }
@@ -152,8 +152,8 @@ pub(super) fn write_flags(file: &File, flags: u16) -> io::Result<()> {
 }
 
 /// Whether the database has, or had, more files than this one: shadows, second files, a difference file.
-/// An engine that opens a copy would write to them or forget them, so this is found out before, from the
-/// first page that lists the data pages of `RDB$FILES`. `None` when there is no such page.
+/// An engine that opens a copy would write to them or forget them, so this is checked before, in the
+/// first page that lists the data pages of `RDB$FILES`. `None` if there is no such page.
 ///
 /// # Errors
 /// The kernel's.

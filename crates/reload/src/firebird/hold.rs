@@ -1,4 +1,4 @@
-//! One Firebird database that we hold: copy, backup, restore, check, seal, release.
+//! One held Firebird database: copy, backup, restore, check, seal, release.
 
 use super::copy::copy;
 use super::facts::{self, Facts};
@@ -12,12 +12,12 @@ use crate::report::Checked;
 use std::fs::{self, File};
 use std::path::Path;
 
-/// Note of the state file: our flag may be in the header.
+/// Note in the state file: threadwise's flag may be in the header.
 pub(super) const SEALED: &str = "firebird-sealed";
 /// The copy of the database in the work folder.
 const COPY: &str = "copy";
 
-/// The lock, which goes with the file, and what has been found out.
+/// The lock, which ends with the file, and the facts.
 pub(super) struct Hold {
     tools: Tools,
     file: File,
@@ -35,7 +35,7 @@ impl Hold {
         self.facts.as_ref().ok_or_else(|| ItemError::failed("there is no backup yet"))
     }
 
-    /// Lets this version of Firebird shut the copy, and compares what it wrote with what our seal writes.
+    /// Lets this version of Firebird shut the copy down, and compares the written flags with those of the seal.
     fn try_seal_on_copy(&self, reload: &Work) -> Result<(), ItemError> {
         let read = || {
             let copy = File::open(reload.folder.join(COPY)).map_err(ItemError::failed)?;
@@ -51,7 +51,7 @@ impl Hold {
         }
         Err(ItemError::failed(format!(
             "this version of Firebird writes a shutdown as flags {:#06x} where {:#06x} was expected; \
-             it is unknown here, and nothing was changed",
+             this is unknown, and nothing was changed",
             after.flags,
             before.shut_flags()
         )))
@@ -79,12 +79,12 @@ impl Held for Hold {
             .map_err(|error| error.of("gfix cannot check a copy of the original"))?
         {
             return Err(ItemError::failed(format!(
-                "the original is damaged: {finding}; it was left as it is: take a backup of it that is whole, \
+                "the original is damaged: {finding}; it is unchanged: use a complete backup of it, \
                  or repair a copy of it (gfix -mend)"
             )));
         }
         let facts = facts::ask(&self.tools, &reload.folder, COPY, &|| reload.is_stopped())
-            .map_err(|error| error.of("it cannot be read by isql"))?;
+            .map_err(|error| error.of("isql cannot read it"))?;
         if let Some(reason) = facts.refusal() {
             return Err(ItemError::skip(reason));
         }
@@ -94,12 +94,12 @@ impl Held for Hold {
         let args = ["-b", "-t", "-g", "-nod", "-user", "SYSDBA", "./copy", &backup];
         self.run(reload, Tool::Gbak, &args, "backup").map_err(|error| error.of("gbak cannot back it up"))?;
         self.try_seal_on_copy(reload)?;
-        // What needs as much room as the database should not stay while the new one is made.
+        // This copy is as large as the database and should not stay while the new one is made.
         fs::remove_file(reload.folder.join(COPY)).map_err(ItemError::failed)
     }
 
     fn restore(&mut self, reload: &Work) -> Result<(), ItemError> {
-        // In quotes a user's name is taken as it is, with small letters and spaces.
+        // In quotes a user's name is taken literally, with small letters and spaces.
         let owner = format!("\"{}\"", self.old_facts()?.owner.replace('"', "\"\""));
         let size = self.page_size_bytes(reload).to_string();
         let (backup, new) = (named(&reload.backup)?, named(&reload.new)?);
@@ -108,7 +108,7 @@ impl Held for Hold {
         if !self.old_facts()?.is_reserved_read_only() {
             return Ok(());
         }
-        // gbak turns the reserve off in what can only be read, and there it stays off once that changes.
+        // gbak turns the reserve off for a read-only database, where it then stays off.
         for option in [["-mode", "read_write"], ["-use", "reserve"], ["-mode", "read_only"]] {
             let args = [&option[..], &["-user", "SYSDBA", &new]].concat();
             self.run(reload, Tool::Gfix, &args, "reserve")
@@ -123,11 +123,11 @@ impl Held for Hold {
         if let Some(finding) = validate::findings(&self.tools, reload, file)
             .map_err(|error| error.of("gfix cannot check the restored copy"))?
         {
-            let why = format!("gfix finds the restored copy damaged, not the original: {finding}");
+            let why = format!("gfix finds damage in the restored copy, not in the original: {finding}");
             return Err(ItemError::failed(why));
         }
         let found = facts::ask(&self.tools, &reload.folder, file, &|| reload.is_stopped())
-            .map_err(|error| error.of("the restored copy cannot be read by isql"))?;
+            .map_err(|error| error.of("isql cannot read the restored copy"))?;
         if let Some(difference) = self.old_facts()?.difference(&found) {
             return Err(ItemError::failed(format!("the restored copy differs: {difference}")));
         }
@@ -140,7 +140,7 @@ impl Held for Hold {
         let (size, asked) = (u32::from(header.page_size_bytes), self.page_size_bytes(reload));
         if size != asked {
             return Err(ItemError::failed(format!(
-                "the restored copy has pages of {size} bytes, not {asked}"
+                "the restored copy has pages of {size} bytes instead of {asked}"
             )));
         }
         Ok(Checked { tables: found.tables, rows: found.rows })
@@ -168,7 +168,7 @@ impl Held for Hold {
     }
 }
 
-/// A path in the work folder as the programs get it.
+/// A path in the work folder for the programs.
 fn named(path: &Path) -> Result<String, ItemError> {
     let name = path.file_name().and_then(|name| name.to_str());
     name.map(|name| format!("./{name}"))

@@ -1,4 +1,4 @@
-//! Firebird's own lock of a database file, taken for us alone.
+//! Firebird's own lock of a database file, taken exclusively.
 
 use crate::driver::Work;
 use crate::error::ItemError;
@@ -10,10 +10,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How often a lock of others is tried again.
+/// Interval of tries for a lock that others hold.
 const STEP: Duration = Duration::from_millis(50);
 
-/// The file under the name, locked for us alone as long as it is open.
+/// The file under the name, locked exclusively while it is open.
 pub(super) fn locked(reload: &Work) -> Result<File, ItemError> {
     let file = open(&reload.database, OFlags::RDONLY).map_err(ItemError::failed)?;
     lock(&file, &reload.database, reload.settings.wait, &|| reload.is_stopped())?;
@@ -32,7 +32,7 @@ pub(super) fn open(path: &Path, access: OFlags) -> Result<File, String> {
     }
 }
 
-/// Takes Firebird's lock for us alone, waiting for others so long.
+/// Takes Firebird's lock exclusively, waiting for others up to the limit.
 pub(super) fn lock(
     file: &File,
     path: &Path,
@@ -51,7 +51,7 @@ pub(super) fn lock(
     }
 }
 
-/// Who uses it, as far as we may see that.
+/// The processes that use it, as far as visible.
 fn in_use(file: &File, path: &Path) -> String {
     let found = file.metadata().map(|entry| Inode { dev: entry.dev(), ino: entry.ino() });
     let found = found.map(|inode| holders::others(inode, path)).unwrap_or_default();
@@ -60,7 +60,7 @@ fn in_use(file: &File, path: &Path) -> String {
         [one] => one.to_string(),
         [first, more @ ..] => format!("{first} and {} more", more.len()),
     };
-    format!("in use: {who} has it open; end what uses it, or give a longer --wait")
+    format!("in use: {who} has it open; end what uses it, or use a longer --wait")
 }
 
 /// Whether the path leads to this very file.

@@ -1,23 +1,22 @@
-//! Firebird's databases: held by the lock that Firebird itself takes, copied by its own `gbak`, embedded,
-//! without a server.
+//! Firebird's databases: held by Firebird's own lock, copied by its own `gbak`, embedded, without a server.
 //!
-//! The hold is `flock(2)` on the database file. Every Firebird process holds that lock as long as it has a
+//! The hold is `flock(2)` on the database file. Every Firebird process holds that lock while it has a
 //! database open (Firebird 3.0's `src/jrd/os/posix/unix.cpp`, `lockDatabaseFile`: exclusive in the mode
 //! Super, shared in Classic and SuperClassic) and refuses to open one that is locked otherwise. So while
-//! we have it exclusively nobody has the database open, and nobody can. It goes with our process, however
-//! that ends, and nothing in the file has changed then.
+//! this process holds it exclusively no other process has the database open or can open it. It ends with this
+//! process in any case, and then nothing in the file has changed.
 //!
-//! With the lock ours not even `gbak` can open the file, so it works on a copy in the work folder. The
-//! other way, `gfix -shut single` and `gbak` on the file itself, has moments between the programs in which
+//! Under the lock not even `gbak` can open the file, so it works on a copy in the work folder. With the
+//! other way, `gfix -shut single` and `gbak` on the file itself, there are moments between the programs in which
 //! the owner could attach and commit.
 //!
 //! The seal is the flag of a full shutdown in the header, written under the lock: a process that opened
 //! the old file before the swap and gets its lock after it reads the flag before anything else and is
-//! refused. That `gfix -shut full` of this version writes just this flag is tried on the copy first.
-//! `gfix -online normal` takes it away from a kept original.
+//! refused. That `gfix -shut full` of this version writes exactly this flag is tested on the copy first.
+//! `gfix -online normal` removes it from a kept original.
 //!
-//! What remains: Firebird opens a file with forced writes twice when attaching. A process that is stopped
-//! between the two, for as long as a whole reload takes, would mix the old header with the new file.
+//! Known limit: Firebird opens a file with forced writes twice when attaching. A process that is stopped
+//! between the two for a whole reload would mix the old header with the new file.
 
 mod copy;
 mod facts;
@@ -47,12 +46,12 @@ const PAGE_SIZES: [u32; 4] = [4096, 8192, 16384, 32768];
 /// The engine's name on the command line.
 pub const NAME: &str = "firebird";
 
-/// The driver; nothing is looked for yet.
+/// The driver; searches for nothing yet.
 pub fn driver(settings: &Settings) -> Box<dyn Driver> {
     Box::new(Firebird { settings: settings.clone() })
 }
 
-/// Firebird, with what the user asked for.
+/// Firebird, with the user's settings.
 struct Firebird {
     settings: Settings,
 }
@@ -81,7 +80,7 @@ impl Driver for Firebird {
         let version = tools.version().map_err(ReloadError::Engine)?;
         match self.settings.page_size_bytes {
             Some(32768) if version.contains("-V3.") => Err(ReloadError::Engine(format!(
-                "page size 32768 needs Firebird 4 or later; here is {version}"
+                "page size 32768 needs Firebird 4 or later; this is {version}"
             ))),
             _ => Ok(version),
         }
@@ -89,7 +88,7 @@ impl Driver for Firebird {
 
     fn look(&self, database: &Path) -> Result<(), ItemError> {
         tools::plain_path(database).map_err(ItemError::skip)?;
-        // The lock is taken and at once given back: there is no way to ask for it that tells of all.
+        // The lock is taken and released at once: there is no way to query it that shows all holders.
         let file = open(database, OFlags::RDONLY).map_err(ItemError::skip)?;
         lock(&file, database, Duration::ZERO, &|| false)?;
         header::whole(&file).map_err(ItemError::skip)?;
@@ -135,7 +134,7 @@ impl Driver for Firebird {
 
     fn reopen(&self, reload: &Work) -> Result<(), ItemError> {
         // Not by a program of Firebird: others may have the database open by now, with another lock
-        // folder than ours, and two folders for one database would destroy it. `check` has opened it.
+        // folder than this one, and two folders for one database would destroy it. `check` has opened it.
         let file = open(&reload.database, OFlags::RDONLY).map_err(ItemError::failed)?;
         let header = header::read(&file).map_err(ItemError::failed)?;
         match header.refusal() {

@@ -1,4 +1,4 @@
-//! Two files of Firebird compared outside of a reload.
+//! Comparing two files of Firebird outside of a reload.
 
 use super::facts;
 use super::tools::Tools;
@@ -9,16 +9,16 @@ use std::path::Path;
 
 const CONTENTS: &str = include_str!("contents.sql");
 
-/// What a plain `gbak` does not carry over: whoever restores becomes the owner, and what can only be read
-/// loses its reserve. An owner's rights, those to character sets among them, are the new owner's then.
+/// What a plain `gbak` does not carry over: the restoring user becomes the owner, and a read-only database
+/// loses its reserve. An owner's rights, including those to character sets, are then the new owner's.
 const CHANGED: [&str; 2] = ["owner", "reserve"];
 
-/// Compares two databases of ours, which lie in `folder`: as a reload compares them (settings, objects, and
-/// the number of rows of every table; the owner may be another), and by a sum over the contents of every
+/// Compares two of threadwise's databases in `folder`: as a reload does (settings, objects, and
+/// the number of rows of every table; the owner may differ), and by a sum over the contents of every
 /// table. `engine` are the options of the engine.
 ///
 /// # Errors
-/// What differs first, or what cannot be asked.
+/// The first difference, or what cannot be queried.
 pub fn same_rows(
     folder: &Path,
     old: &str,
@@ -28,7 +28,7 @@ pub fn same_rows(
     let tools = Tools::find(engine).map_err(ItemError::failed)?;
     let ask = |file: &str| {
         facts::ask(&tools, folder, file, &|| false)
-            .map_err(|error| error.of(&format!("{file} cannot be read by isql")))
+            .map_err(|error| error.of(&format!("isql cannot read {file}")))
     };
     let (before, facts) = (ask(old)?, ask(new)?);
     let owners = [&before, &facts].map(|facts| format!("rights of {}", facts.owner));
@@ -43,7 +43,7 @@ pub fn same_rows(
     }
     let contents = |file: &str| {
         facts::answer(&tools, folder, (file, "contents", CONTENTS), &|| false)
-            .map_err(|error| error.of(&format!("the contents of {file} cannot be read by isql")))
+            .map_err(|error| error.of(&format!("isql cannot read the contents of {file}")))
     };
     match (contents(old)?, contents(new)?) {
         (before, after) if before == after => Ok(Checked { tables: facts.tables, rows: facts.rows }),
@@ -51,11 +51,11 @@ pub fn same_rows(
     }
 }
 
-/// The first table whose contents are others.
+/// The first table whose contents differ.
 fn first_difference(before: &str, after: &str) -> String {
     let mut pairs = before.lines().zip(after.lines());
     let found = pairs.find(|(before, after)| before != after);
-    found.map_or("there are other tables".to_owned(), |(before, after)| {
+    found.map_or("the tables differ".to_owned(), |(before, after)| {
         format!("`{}` became `{}`", before.trim(), after.trim())
     })
 }

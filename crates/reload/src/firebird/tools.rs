@@ -1,9 +1,9 @@
-//! Firebird's programs: where they are, and how they are run: embedded, in the item's own work folder,
-//! with their lock and sort files there, as a process that ends with us.
+//! Firebird's programs: finding them, and running them embedded, in the item's own work folder,
+//! with their lock and sort files there, as a process that ends with this one.
 //!
 //! Source: `gbak(1)`, `gfix(1)`, `isql-fb(1)`; Firebird 3.0's `src/yvalve` (a path without a host goes to
-//! the engine library in the same process; that engine takes the name of the user as it is reported, and no
-//! password) and `src/common/isc_file.cpp` (a path with `:` is taken as HOST:PATH).
+//! the engine library in the same process; that engine accepts the given user name without a
+//! password) and `src/common/isc_file.cpp` (a path with `:` is parsed as HOST:PATH).
 
 use crate::error::ItemError;
 use std::collections::BTreeMap;
@@ -17,18 +17,18 @@ use std::time::Duration;
 use threadwise_process::spawn::{self, DeathSignal, Program};
 use threadwise_process::{programs, stopping};
 
-/// Where installations outside PATH have their programs.
+/// Program folders of installations outside PATH.
 const FOLDERS: [&str; 2] = ["/opt/firebird/bin", "/usr/lib*/firebird/bin"];
-/// What is said about a missing program.
+/// The advice for a missing program.
 const ADVICE: &str = "install Firebird's tools and engine (Debian: firebird3.0-utils and \
                       firebird3.0-server-core) or name their folder with the option bin";
-/// How often we look whether the user asked to stop while a program runs.
+/// Interval of checks whether the user asked to stop while a program runs.
 const STEP: Duration = Duration::from_millis(100);
 
-/// Less room than Firebird's lock table needs.
+/// Less space than Firebird's lock table needs.
 const LITTLE_BYTES: u64 = 2 << 20;
 
-/// Firebird's programs, and env(1), which gives them their environment.
+/// Firebird's programs, and env(1), which sets their environment.
 #[derive(Debug, Clone)]
 pub(super) struct Tools {
     env: PathBuf,
@@ -45,17 +45,17 @@ pub(super) enum Tool {
     Isql,
 }
 
-/// Why a program did not do its work.
+/// Why a program failed.
 #[derive(Debug)]
 pub(super) enum ToolError {
     /// The user asked to stop; the program was killed.
     Stopped,
-    /// What it said, or why it could not be run, in one line.
+    /// Its output, or why it could not be run, in one line.
     Failed(String),
 }
 
 impl ToolError {
-    /// As the failure of an item: what could not be done, and why.
+    /// As the failure of an item: `what` could not be done, and why.
     pub fn of(self, what: &str) -> ItemError {
         match self {
             Self::Stopped => ItemError::Stopped,
@@ -64,7 +64,7 @@ impl ToolError {
     }
 }
 
-/// Refuses options that are not known, in one line.
+/// Refuses unknown options, in one line.
 pub(super) fn options(options: &BTreeMap<String, String>) -> Result<(), String> {
     match options.keys().find(|key| *key != "bin") {
         Some(unknown) => Err(format!("unknown option {unknown} of firebird; there is: bin=FOLDER")),
@@ -73,10 +73,10 @@ pub(super) fn options(options: &BTreeMap<String, String>) -> Result<(), String> 
 }
 
 impl Tools {
-    /// The programs, from the folder `bin` of the options, from PATH, or from where packages put them.
+    /// The programs, from the folder `bin` of the options, from PATH, or from the folders of packages.
     ///
     /// # Errors
-    /// Which one is missing, and what to do; or an option that is not known.
+    /// The missing program, and what to do; or an unknown option.
     pub fn find(options: &BTreeMap<String, String>) -> Result<Self, String> {
         self::options(options)?;
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -101,7 +101,7 @@ impl Tools {
         Ok(Self { env, gfix: found(&["gfix"])?, gbak, isql })
     }
 
-    /// Firebird's version and where its programs are, in one line. No file is made for it.
+    /// Firebird's version and the folder of its programs, in one line. Makes no file.
     ///
     /// # Errors
     /// The program cannot be run.
@@ -115,11 +115,11 @@ impl Tools {
         let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
         let version = said.split_whitespace().find(|word| word.contains("-V") || word.contains("-T"));
         let version =
-            version.ok_or_else(|| format!("{} tells no version: {}", self.gbak.display(), short(&said)))?;
+            version.ok_or_else(|| format!("{} printed no version: {}", self.gbak.display(), short(&said)))?;
         Ok(format!("gbak {version} ({}), embedded, without a server", self.gbak.display()))
     }
 
-    /// Runs a program in the work folder to its end, and gives what it said. Its database is named
+    /// Runs a program in the work folder to its end, and returns its output. Its database is named
     /// `./FILE`: a name without a slash could be an alias of the installation.
     ///
     /// # Errors
@@ -136,7 +136,7 @@ impl Tools {
         let locks = folder.join("locks");
         fs::create_dir_all(&locks).map_err(|error| failed(&format!("{}: {error}", locks.display())))?;
         let log = folder.join(format!("{name}.log"));
-        // What an earlier run of the same program said is not what this one says.
+        // The output of an earlier run of the same program must not count as this one's.
         if let Err(error) = fs::remove_file(&log)
             && error.kind() != std::io::ErrorKind::NotFound
         {
@@ -174,7 +174,7 @@ impl Tools {
         Err(ToolError::Failed(match short(&said) {
             said if said.is_empty() => {
                 let program = self.path(tool).display();
-                format!("{program} ended with {status} and said nothing{}", full(status, folder))
+                format!("{program} ended with {status} and no output{}", full(status, folder))
             }
             said => said,
         }))
@@ -188,8 +188,8 @@ impl Tools {
         }
     }
 
-    /// The environment as assignments for env(1), the program, its arguments. There is no secret among
-    /// them: the embedded engine asks for no password.
+    /// The environment as assignments for env(1), the program, its arguments. None of
+    /// them is secret: the embedded engine asks for no password.
     fn arguments(&self, folder: &Path, locks: &Path, tool: Tool, args: &[&str]) -> Vec<OsString> {
         let set = |name: &str, value: &OsStr| {
             let mut assignment = OsString::from(name);
@@ -210,7 +210,7 @@ impl Tools {
     }
 }
 
-/// Whether Firebird can be given this path, and if not, why.
+/// Whether Firebird accepts this path, and if not, why.
 pub(super) fn plain_path(path: &Path) -> Result<(), String> {
     if path.to_str().is_none() {
         return Err("its path is not UTF-8, which Firebird's programs refuse".to_owned());
@@ -221,15 +221,15 @@ pub(super) fn plain_path(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// What is guessed of a program that ended by SIGBUS: that is what memory mapped from a file gives when
-/// there is no room for its pages (`mmap(2)`), and Firebird maps its lock table so.
+/// The assumed cause of an end by SIGBUS: memory mapped from a file gives it when
+/// there is no space for its pages (`mmap(2)`), and Firebird maps its lock table so.
 fn full(status: ExitStatus, folder: &Path) -> String {
     let free = threadwise_process::room::free_bytes(folder);
     let by_bus = status.signal() == Some(rustix::process::Signal::BUS.as_raw());
     match free {
         Ok(free) if by_bus && free < LITTLE_BYTES => {
             format!(
-                ": the disk of {} seems to be full ({free} bytes are free); make room there",
+                ": the disk of {} seems to be full ({free} bytes are free); free some space there",
                 folder.display()
             )
         }
@@ -237,10 +237,10 @@ fn full(status: ExitStatus, folder: &Path) -> String {
     }
 }
 
-/// Beginnings of lines that say nothing about the cause.
+/// Beginnings of lines that do not show the cause.
 const NOISE: [&str; 3] = ["Exiting before completion", "Statement failed, SQLSTATE", "After line "];
 
-/// The last lines that say something, as one line.
+/// The last informative lines, as one line.
 fn short(said: &str) -> String {
     let line = |line: &str| {
         let line = line.trim().trim_start_matches("gbak:").trim_start();
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn a_bus_error_where_there_is_no_room_is_a_full_disk() {
         let (bus, kill) = (ExitStatus::from_raw(7), ExitStatus::from_raw(9));
-        assert!(full(bus, Path::new("/proc")).contains("make room there"));
+        assert!(full(bus, Path::new("/proc")).contains("free some space there"));
         assert_eq!(full(kill, Path::new("/proc")), "");
         assert_eq!(full(bus, Path::new("/proc/nowhere/at/all")), "");
     }

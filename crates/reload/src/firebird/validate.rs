@@ -1,8 +1,8 @@
 //! Firebird's own check of a database in the work folder, in one line.
 //!
 //! Source: `gfix(1)`, "-validate": with `-full` all records, with `-no_update` nothing is repaired. It ends
-//! well even where it finds errors, is silent where there are none, and otherwise prints a heading and
-//! the number of each kind (Firebird 3.0's `src/alice/exe.cpp`). Warnings (pages that no table has, as a
+//! successfully even if it finds errors, prints nothing if there are none, and otherwise a heading and
+//! the number of each kind (Firebird 3.0's `src/alice/exe.cpp`). Warnings (pages without a table, as a
 //! killed server leaves them) lose nothing.
 
 use super::copy::copy;
@@ -15,10 +15,10 @@ use crate::report::Checked;
 use std::fs;
 use std::io;
 
-/// The copy of a new file that is checked once more.
+/// The copy of a new file for its second check.
 const COPY: &str = "swapped";
 
-/// What is wrong with a database, as the first kind and the number of the others; `None` where nothing is.
+/// The damage of a database, as the first kind and the number of the others; `None` if there is none.
 ///
 /// # Errors
 /// See [`ToolError`].
@@ -42,14 +42,14 @@ fn brief(said: &str) -> Option<String> {
     })
 }
 
-/// Checks the new file under its name, by a copy that is made while nobody else has it open.
+/// Checks the new file under its name, by a copy that is made while no other process has it open.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The damage.
 pub(super) fn verify(tools: &Tools, reload: &Work, depth: Depth) -> Result<Option<Checked>, ItemError> {
     let path = reload.folder.join(COPY);
     match fs::remove_file(&path) {
-        // Of an earlier recovery that was killed.
+        // From an earlier recovery that was killed.
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(ItemError::failed(error)),
         _ => {}
     }
@@ -63,7 +63,7 @@ pub(super) fn verify(tools: &Tools, reload: &Work, depth: Depth) -> Result<Optio
         return Err(ItemError::failed(format!("the new file is damaged: {finding}")));
     }
     let found = facts::ask(tools, &reload.folder, COPY, &|| reload.is_stopped())
-        .map_err(|error| error.of("the new file cannot be read by isql"))?;
+        .map_err(|error| error.of("isql cannot read the new file"))?;
     Ok((depth == Depth::Count).then_some(Checked { tables: found.tables, rows: found.rows }))
 }
 

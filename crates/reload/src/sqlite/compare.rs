@@ -1,5 +1,5 @@
-//! Two SQLite databases compared: persistent settings, schema, and every value of every row in its
-//! place. No checksum is needed, since both are there.
+//! Comparing two SQLite databases: persistent settings, schema, and every value of every row in its
+//! place. No checksum is needed, since both are available.
 
 use crate::error::ItemError;
 use crate::report::Checked;
@@ -8,13 +8,13 @@ use rusqlite::{Connection, Row};
 
 /// Settings that a file carries and that must be the same in both.
 const SETTINGS: [&str; 4] = ["auto_vacuum", "encoding", "user_version", "application_id"];
-/// Rows between two looks at the stop flag.
+/// Rows between two checks of the stop flag.
 const ROWS_BETWEEN_LOOKS: u64 = 10_000;
 
 /// Compares both.
 ///
 /// # Errors
-/// What differs first, or what cannot be read.
+/// The first difference, or what cannot be read.
 pub fn compare(
     old: &Connection,
     new: &Connection,
@@ -50,7 +50,7 @@ fn unreadable(error: &rusqlite::Error) -> ItemError {
 /// A pragma's value as text.
 ///
 /// # Errors
-/// It cannot be asked for.
+/// It cannot be queried.
 pub fn setting(connection: &Connection, name: &str) -> Result<String, ItemError> {
     let value = connection.pragma_query_value(None, name, |row| {
         Ok(match row.get_ref(0)? {
@@ -62,7 +62,7 @@ pub fn setting(connection: &Connection, name: &str) -> Result<String, ItemError>
     value.map_err(|error| unreadable(&error))
 }
 
-/// Everything that the schema says but where it lies.
+/// Everything in the schema except the page numbers.
 fn schema(connection: &Connection) -> Result<Vec<[Option<String>; 4]>, ItemError> {
     let read = || -> rusqlite::Result<Vec<[Option<String>; 4]>> {
         let mut statement = connection
@@ -86,7 +86,7 @@ pub fn tables(connection: &Connection) -> Result<Vec<String>, ItemError> {
     read().map_err(|error| unreadable(&error))
 }
 
-/// Compares a table row by row in the order in which it is stored; gives how many rows there are.
+/// Compares a table row by row in storage order; returns the number of rows.
 fn rows(
     old: &Connection,
     new: &Connection,
@@ -121,7 +121,7 @@ fn rows(
 fn same(one: &Row<'_>, other: &Row<'_>, columns: usize) -> rusqlite::Result<bool> {
     for column in 0..columns {
         let equal = match (one.get_ref(column)?, other.get_ref(column)?) {
-            // Bits, so that no value is unlike itself.
+            // Bits, so that every value equals itself.
             (ValueRef::Real(a), ValueRef::Real(b)) => a.to_bits() == b.to_bits(),
             (a, b) => a == b,
         };
@@ -132,7 +132,7 @@ fn same(one: &Row<'_>, other: &Row<'_>, columns: usize) -> rusqlite::Result<bool
     Ok(true)
 }
 
-/// The query that reads a table as it is stored: row numbers, and columns that are not computed.
+/// The query that reads a table in storage order: row numbers, and columns that are not computed.
 fn query(connection: &Connection, table: &str) -> Result<String, ItemError> {
     let read = || -> rusqlite::Result<(Vec<String>, bool)> {
         // hidden: 0 is an ordinary column, 3 a stored generated one, 2 one computed on reading.
@@ -154,11 +154,11 @@ fn query(connection: &Connection, table: &str) -> Result<String, ItemError> {
         let free = |name: &&str| !columns.iter().any(|column| column.eq_ignore_ascii_case(name));
         wanted.extend(["rowid", "_rowid_", "oid"].into_iter().find(free).map(str::to_owned));
     }
-    // A covering index would be read in another order.
+    // A covering index would give another order.
     Ok(format!("SELECT {} FROM main.{} NOT INDEXED", wanted.join(", "), quoted(table)))
 }
 
-/// A name as SQL takes it.
+/// A name quoted for SQL.
 pub fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

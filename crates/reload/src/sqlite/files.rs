@@ -1,4 +1,4 @@
-//! A database as a file: opened, locked and connected to; its header, its seal and its side files.
+//! A database as a file: opening, locking and connecting; its header, its seal and its side files.
 
 use super::header::{Header, Writable};
 use crate::error::ItemError;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 pub(super) const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
 /// Opens a database file to read its header, or with [`Use::Change`] to write it too; never through a link, and
-/// without waiting.
+/// without blocking.
 pub(super) fn open(path: &Path, purpose: Use) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let mut options = OpenOptions::new();
@@ -25,11 +25,11 @@ pub(super) fn open(path: &Path, purpose: Use) -> io::Result<File> {
     let file = options.custom_flags(i32::try_from(flags.bits()).unwrap_or_default()).open(path)?;
     match file.metadata()?.is_file() {
         true => Ok(file),
-        false => Err(io::Error::other("is no regular file")),
+        false => Err(io::Error::other("is not a regular file")),
     }
 }
 
-/// What a database file is opened for.
+/// Purpose of opening a database file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
     /// To read it.
@@ -38,7 +38,7 @@ pub(super) enum Use {
     Change,
 }
 
-/// Refuses a database whose side files are no files: SQLite itself would wait for ever at a pipe.
+/// Refuses a database whose side files are not regular: SQLite itself would block for ever at a pipe.
 pub(super) fn has_only_files_beside(database: &Path) -> Result<(), ItemError> {
     let strange = ["-journal", "-wal", "-shm"]
         .map(|suffix| side(database, suffix))
@@ -46,15 +46,15 @@ pub(super) fn has_only_files_beside(database: &Path) -> Result<(), ItemError> {
         .find(|path| path.symlink_metadata().is_ok_and(|found| !found.is_file()));
     strange.map_or(Ok(()), |path| {
         Err(ItemError::skip(format!(
-            "{} is no regular file, which SQLite needs there: remove it",
+            "{} is not a regular file, which SQLite needs there: remove it",
             path.display()
         )))
     })
 }
 
-/// A connection to a database that is there.
+/// A connection to an existing database.
 pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
-    // Without SQLITE_OPEN_URI and SQLITE_OPEN_CREATE: the name is a name, and a missing file is an error.
+    // Without SQLITE_OPEN_URI and SQLITE_OPEN_CREATE: the name is taken literally, and a missing file is an error.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.pragma_update(None, "trusted_schema", false)?;
@@ -62,23 +62,23 @@ pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Whether somebody else's lock is in the way.
+/// Whether the error is another process's lock.
 pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
-/// The header of a database that may be written.
+/// The header of a writable database.
 pub(super) fn writable(file: &File) -> Result<Header, ItemError> {
     let found = Header::read(file).map_err(|error| ItemError::skip(format!("cannot be read: {error}")))?;
     let found = found.ok_or_else(|| {
-        ItemError::skip("is no SQLite database (or an empty one, or encrypted): nothing to reload")
+        ItemError::skip("is not an SQLite database (or an empty one, or encrypted): nothing to reload")
     })?;
     match found.writable() {
         Writable::Yes => Ok(found),
         Writable::Sealed { .. } => Err(ItemError::skip(
-            "is sealed, as a kept original is: `threadwise reload --engine sqlite --unseal` makes it usable",
+            "is sealed, like a kept original: `threadwise reload --engine sqlite --unseal` makes it usable",
         )),
-        Writable::No => Err(ItemError::skip("says that it must not be written (write version above 2)")),
+        Writable::No => Err(ItemError::skip("its header forbids writing (write version above 2)")),
     }
 }
 
@@ -89,7 +89,7 @@ pub(super) fn side(database: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Locks the whole file, and with it the bytes at 1 GiB that SQLite locks, like its EXCLUSIVE lock.
+/// Locks the whole file, and with it the bytes at 1 GiB that SQLite locks, like SQLite's EXCLUSIVE lock.
 fn lock(file: &File, wait: Duration) -> io::Result<()> {
     let until = Instant::now() + wait;
     loop {
@@ -103,13 +103,13 @@ fn lock(file: &File, wait: Duration) -> io::Result<()> {
     }
 }
 
-/// The header of a file; `None` where it is no database.
+/// The header of a file; `None` if it is not a database.
 pub(super) fn header_of(database: &Path) -> Result<Option<Header>, String> {
     let file = open(database, Use::Look).map_err(|error| error.to_string())?;
     Header::read(&file).map_err(|error| error.to_string())
 }
 
-/// Takes the seal off, and makes a database use a write-ahead log again.
+/// Removes the seal, and makes a database use a write-ahead log again.
 pub(super) fn unseal(database: &Path, wal: bool, wait: Duration) -> Result<(), String> {
     let put_back = || -> io::Result<()> {
         let file = open(database, Use::Change)?;
@@ -125,7 +125,7 @@ pub(super) fn unseal(database: &Path, wal: bool, wait: Duration) -> Result<(), S
     put_back().map_err(|error| error.to_string())
 }
 
-/// Whether a file is there, links included.
+/// Whether a file or link exists.
 pub(super) fn is_there(path: &Path) -> bool {
     !matches!(stat(path), Err(error) if error.kind() == io::ErrorKind::NotFound)
 }

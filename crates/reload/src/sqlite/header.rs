@@ -2,9 +2,9 @@
 //!
 //! Source: "Database File Format" (sqlite.org/fileformat2.html), 1.3. A file whose *write version*
 //! (offset 18) is greater than 2 must be treated as read-only, and one whose *read version* (offset 19)
-//! is 1 or 2 may be read. The *file change counter* (offset 24) makes other connections drop what they
-//! have cached, so that they read the header anew; *version-valid-for* (offset 92) says that the size in
-//! pages (offset 28) goes with that counter.
+//! is 1 or 2 may be read. The *file change counter* (offset 24) makes other connections drop their
+//! cache, so that they read the header again; *version-valid-for* (offset 92) tells that the size in
+//! pages (offset 28) belongs to that counter.
 
 use std::fs::File;
 use std::io;
@@ -30,27 +30,27 @@ const SEALED_WAL: u8 = 4;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header([u8; BYTES]);
 
-/// What a header says about writing.
+/// Whether the header permits writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writable {
-    /// By anybody.
+    /// Yes.
     Yes,
-    /// By nobody: sealed by us. Whether it had a write-ahead log.
+    /// No: sealed by threadwise. Whether it had a write-ahead log.
     Sealed {
         /// It had a write-ahead log.
         wal: bool,
     },
-    /// By nobody, for reasons that are not ours.
+    /// No, for other reasons.
     No,
 }
 
 impl Header {
-    /// Reads it from an open file; `None` where that is no SQLite database.
+    /// Reads it from an open file; `None` if that is not an SQLite database.
     ///
     /// # Errors
     /// Those of reading.
     pub fn read(file: &File) -> io::Result<Option<Self>> {
-        // Files of the kernel's have no length, and reading some of them waits.
+        // The kernel's files have no length, and reading some of them blocks.
         if file.metadata()?.len() < BYTES as u64 {
             return Ok(None);
         }
@@ -62,12 +62,12 @@ impl Header {
         }
     }
 
-    /// Writes the fields that a seal changes, and nothing between them, durably.
+    /// Writes the fields that a seal changes, and those between them, durably.
     ///
     /// # Errors
     /// Those of writing.
     pub fn write(&self, file: &File) -> io::Result<()> {
-        // One write: 76 bytes of one page that nobody else may write now.
+        // One write: 76 bytes of one page that no other process may write now.
         file.write_all_at(&self.0[WRITE_VERSION..VALID_FOR + 4], WRITE_VERSION as u64)?;
         file.sync_all()
     }
@@ -82,18 +82,18 @@ impl Header {
         }
     }
 
-    /// Whether it says that a write-ahead log is used.
+    /// Whether a write-ahead log is in use.
     pub fn is_wal(&self) -> bool {
         self.0[READ_VERSION] == WAL
     }
 
-    /// The header that makes the file read-only and everybody read it anew.
+    /// The header that makes the file read-only and all connections read it again.
     pub fn sealed(&self, wal: bool) -> Self {
         self.changed(if wal { SEALED_WAL } else { SEALED_ROLLBACK }, ROLLBACK)
     }
 
-    /// The header of the same file, writable: all that a change between a rollback journal and an empty
-    /// write-ahead log is.
+    /// The header of the same file, writable: the only difference between a rollback journal and an empty
+    /// write-ahead log.
     pub fn unsealed(&self, wal: bool) -> Self {
         let version = if wal { WAL } else { ROLLBACK };
         self.changed(version, version)

@@ -1,9 +1,9 @@
-//! A SQLite database held by one connection in exclusive locking mode, from before the copy until after
+//! An SQLite database held by one connection in exclusive locking mode, from before the copy until after
 //! the swap.
 //!
 //! The connection never writes after the hold: `journal_mode=OFF` closes its journal, since a connection
-//! that has one open removes `NAME-journal` by its name when it is closed, and after the swap that name
-//! belongs to the new file. The seal is written through a descriptor of its own that stays open until
+//! with an open one removes `NAME-journal` by its name when it is closed, and after the swap that name
+//! belongs to the new file. The seal is written through a separate descriptor that stays open until
 //! the connection is closed.
 
 use super::compare::{compare, setting};
@@ -24,12 +24,12 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// What the state remembers the journal mode by.
+/// Key of the journal mode in the state.
 pub(super) const JOURNAL_MODE: &str = "journal_mode";
-/// How long one try for the lock waits inside SQLite, whose waiting keeps new readers out.
+/// Wait of one try for the lock inside SQLite, which keeps new readers out.
 const ONE_TRY: Duration = Duration::from_millis(100);
 
-/// A held database. The order of the fields is that of their closing: see the module.
+/// A held database. Fields are in the order of their closing: see the module.
 struct HeldDatabase {
     connection: Connection,
     file: File,
@@ -47,14 +47,14 @@ pub fn hold(reload: &Work) -> Result<Box<dyn Held>, ItemError> {
     writable(&file)?;
     let found = fstat(&file).map_err(ItemError::skip)?;
     let inode = Identity::of(&found).inode;
-    // Of the mode's bits: write for the group, write for others.
+    // Mode bits: write for the group, write for others.
     let others_may = found.st_mode & 0o002 != 0
         || (found.st_mode & 0o020 != 0 && found.st_gid != rustix::process::getegid().as_raw());
     if others_may && !sees_all() {
         reload.warn("other users may write it, and only root can see whether they have it open while idle");
     }
     let connection = take(reload, until)?;
-    // Whoever else has it open now waits for our lock, or will wake up after the swap with the old file.
+    // Any process that has it open now waits for this lock, or would continue after the swap with the old file.
     wait_until_alone(inode, &reload.database, until, &|| reload.is_stopped())?;
     let mut held = HeldDatabase { connection, file, inode, wal: false, sealed: false };
     match held.leave_wal(reload) {
@@ -95,19 +95,19 @@ fn in_use(reload: &Work) -> ItemError {
     let who =
         Identity::at(&reload.database).map(|found| others(found.inode, &reload.database)).unwrap_or_default();
     let who = who.first().map(|holder| format!(" by {holder}")).unwrap_or_default();
-    ItemError::skip(format!("in use{who}: it is locked; end what uses it, or give a longer --wait"))
+    ItemError::skip(format!("in use{who}: it is locked; end what uses it, or use a longer --wait"))
 }
 
-/// What is in the original and cannot be read would not be in the new file, and nobody would look for it.
+/// Unreadable contents of the original would be missing in the new file unnoticed.
 fn damaged(finding: &str) -> ItemError {
     ItemError::failed(format!(
-        "the original is damaged: {finding}; it was left as it is: take a backup of it that is whole, or \
+        "the original is damaged: {finding}; it is unchanged: use a complete backup of it, or \
          save what can be read (sqlite3 FILE .recover)"
     ))
 }
 
 impl HeldDatabase {
-    /// Empties and leaves the write-ahead log, noted beforehand, and the journal behind it.
+    /// Empties the write-ahead log and switches it off, after recording it, and then the journal.
     fn leave_wal(&mut self, reload: &Work) -> Result<(), ItemError> {
         let skip = |error: rusqlite::Error| match is_damage(&error) {
             true => damaged(&error.to_string()),
@@ -147,7 +147,7 @@ impl Held for HeldDatabase {
             if let Some(size) = reload.settings.page_size_bytes {
                 self.connection.pragma_update(Some("main"), "page_size", size)?;
             }
-            // The copy is made durable once, when it is whole.
+            // The copy is made durable once, when it is complete.
             self.connection.pragma_update(Some("main"), "synchronous", "OFF")
         };
         prepare().map_err(ItemError::failed)?;
@@ -159,7 +159,7 @@ impl Held for HeldDatabase {
         }
     }
 
-    /// `VACUUM INTO` has made a database already: it gets its journal mode, which is not carried over.
+    /// After `VACUUM INTO`, sets the journal mode, which it does not carry over.
     fn restore(&mut self, reload: &Work) -> Result<(), ItemError> {
         fs::rename(&reload.backup, &reload.new).map_err(ItemError::failed)?;
         if self.wal {
@@ -183,7 +183,7 @@ impl Held for HeldDatabase {
             return Err(ItemError::failed(format!("its journal mode is {mode}")));
         }
         if let Some(finding) = damage(&new, reload)? {
-            return Err(ItemError::failed(format!("the copy is damaged, not the original: {finding}")));
+            return Err(ItemError::failed(format!("the copy is damaged, but not the original: {finding}")));
         }
         let checked = compare(&self.connection, &new, &|| reload.unless_stopped())?;
         new.close().map_err(|(_, error)| ItemError::failed(error))?;
@@ -194,7 +194,7 @@ impl Held for HeldDatabase {
     }
 
     fn seal(&mut self, reload: &Work) -> Result<(), ItemError> {
-        let failed = |error: io::Error| ItemError::failed(format!("the original cannot be sealed: {error}"));
+        let failed = |error: io::Error| ItemError::failed(format!("cannot seal the original: {error}"));
         let until = Instant::now() + reload.settings.wait;
         loop {
             wait_until_alone(self.inode, &reload.database, until, &|| reload.is_stopped())?;
@@ -202,7 +202,7 @@ impl Held for HeldDatabase {
             let header = writable(&self.file)?;
             self.sealed = true;
             header.sealed(self.wal).write(&self.file).map_err(failed)?;
-            // Looked at once more, since the seal took as long as a disk takes.
+            // Checked again, since the seal takes as long as a disk write.
             if others(self.inode, &reload.database).is_empty() {
                 return Ok(());
             }
@@ -213,7 +213,7 @@ impl Held for HeldDatabase {
     fn release(self: Box<Self>, reload: &Work, swapped: bool) -> Result<(), ItemError> {
         let mut held = self;
         if swapped {
-            // Whoever opened the old file in the moment before the swap goes away with a lock's refusal.
+            // A process that opened the old file just before the swap gets a lock error.
             let until = Instant::now() + reload.settings.wait;
             return wait_until_alone(held.inode, &reload.database, until, &|| reload.is_stopped()).map_err(
                 |error| {
@@ -222,12 +222,12 @@ impl Held for HeldDatabase {
             );
         }
         held.put_back(held.wal)
-            .map_err(|error| ItemError::LeftBehind(format!("it cannot be made writable again: {error}")))
+            .map_err(|error| ItemError::LeftBehind(format!("cannot make it writable again: {error}")))
     }
 }
 
 impl HeldDatabase {
-    /// Under the lock, in place, so that it needs neither room nor a side file.
+    /// Under the lock, in place, so that it needs neither space nor a side file.
     fn put_back(&mut self, wal: bool) -> io::Result<()> {
         if (self.sealed || wal)
             && let Some(header) = Header::read(&self.file)?
@@ -240,10 +240,10 @@ impl HeldDatabase {
     }
 }
 
-/// Removes side files that say nothing any more; under the EXCLUSIVE lock, so that nobody makes new ones.
+/// Removes obsolete side files; under the EXCLUSIVE lock, so that no process makes new ones.
 ///
-/// A journal that begins with a zero byte or is empty is what `journal_mode=PERSIST` and `TRUNCATE` leave
-/// and what a left write-ahead log leaves; any other was rolled back when the lock was taken.
+/// A journal that begins with a zero byte or is empty is from `journal_mode=PERSIST` and `TRUNCATE`
+/// or from a former write-ahead log; any other was rolled back when the lock was taken.
 fn clear_side_files(database: &Path) -> Result<(), ItemError> {
     let wal = side(database, "-wal");
     if fs::metadata(&wal).is_ok_and(|found| found.len() > 0) {

@@ -3,7 +3,7 @@
 //!
 //! Source: "File Locking And Concurrency In SQLite Version 3" (sqlite.org/lockingv3.html),
 //! "PRAGMA locking_mode" (a connection in this mode keeps the lock between transactions, and uses a
-//! write-ahead log only when nobody else is connected), "VACUUM" (with INTO it reads the original only),
+//! write-ahead log only if no other process is connected), "VACUUM" (with INTO it reads the original only),
 //! "How To Corrupt An SQLite Database File" (sqlite.org/howtocorrupt.html), 2.2 (closing any descriptor
 //! of the file drops the locks of the process) and 2.4 (what a connection to a renamed file may do).
 
@@ -27,7 +27,7 @@ use std::time::Duration;
 
 /// The engine's name.
 pub const NAME: &str = "sqlite";
-/// How long a recovery waits at least for those who read.
+/// Shortest wait of a recovery for readers.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// The driver.
@@ -89,22 +89,22 @@ impl Driver for Sqlite {
             }
             unseal(&reload.database, noted, reload.settings.wait.max(LONGEST_WAIT))
         };
-        put_back().map_err(|why| ItemError::LeftBehind(format!("it cannot be made writable again: {why}")))
+        put_back().map_err(|why| ItemError::LeftBehind(format!("cannot make it writable again: {why}")))
     }
 
     fn is_sealed(&self, database: &Path) -> Result<bool, ItemError> {
         let found = header_of(database).map_err(|why| ItemError::skip(format!("cannot be read: {why}")))?;
-        let found = found.ok_or_else(|| ItemError::skip("is no SQLite database (or an empty one)"))?;
+        let found = found.ok_or_else(|| ItemError::skip("is not an SQLite database (or an empty one)"))?;
         Ok(matches!(found.writable(), Writable::Sealed { .. }))
     }
 
     fn reopen(&self, reload: &Work) -> Result<(), ItemError> {
         let found = header_of(&reload.database).map_err(ItemError::failed)?;
         if found.is_none() {
-            return Err(ItemError::failed("the new file is empty or no SQLite database any more"));
+            return Err(ItemError::failed("the new file is empty or no longer an SQLite database"));
         }
         match read(&reload.database, reload.settings.wait) {
-            // Somebody else works with it already.
+            // Another process uses it already.
             Err(error) if is_busy(&error) => Ok(()),
             opened => opened.map_err(|error| {
                 ItemError::failed(format!("the new file does not open under its name: {error}"))
@@ -117,23 +117,23 @@ impl Driver for Sqlite {
         let checked = || -> rusqlite::Result<Result<Option<Checked>, ItemError>> {
             let connection = connect(&reload.database)?;
             connection.busy_timeout(reload.settings.wait)?;
-            // One state of it for the check and the counts.
+            // One snapshot for the check and the counts.
             connection.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema")?;
             Ok(found(&connection, reload, depth))
         };
         match checked() {
             Ok(found) => found,
-            // Somebody else works with it.
+            // Another process uses it.
             Err(error) if is_busy(&error) && depth == Depth::Check => Ok(None),
             Err(error) if is_busy(&error) => Err(ItemError::skip(
-                "the new file is in use, so it cannot be compared with what was checked before the swap",
+                "the new file is in use, so it cannot be compared with the check before the swap",
             )),
             Err(error) => Err(ItemError::failed(format!("the new file does not open: {error}"))),
         }
     }
 }
 
-/// The engine's check of the new file, and its counts where they are asked for.
+/// The engine's check of the new file, and its counts if requested.
 fn found(connection: &Connection, reload: &Work, depth: Depth) -> Result<Option<Checked>, ItemError> {
     if let Some(finding) = verdict::damage(connection, reload)? {
         return Err(ItemError::failed(format!("the new file is damaged: {finding}")));

@@ -1,4 +1,4 @@
-//! Two files of SQLite compared outside of a reload.
+//! Comparing two SQLite files outside of a reload.
 
 use super::compare;
 use crate::driver::Checked;
@@ -9,7 +9,7 @@ use std::path::Path;
 /// Compares two databases as a reload compares them: settings, schema, and every value of every row.
 ///
 /// # Errors
-/// What differs first, or what cannot be read.
+/// The first difference, or what cannot be read.
 pub fn same_rows(old: &Path, new: &Path) -> Result<Checked, ItemError> {
     let open = |path: &Path| {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;

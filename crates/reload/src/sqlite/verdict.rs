@@ -11,10 +11,10 @@ use rusqlite::{Connection, ErrorCode};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Time between two looks whether a long statement is to end.
+/// Time between two checks whether to end a long statement.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
-/// Runs statements that take long, interrupted when the user asks to stop.
+/// Runs long statements, interrupted when the user asks to stop.
 ///
 /// # Errors
 /// [`ItemError::Stopped`] then; SQLite's own are in the value.
@@ -42,7 +42,7 @@ pub fn interruptible<T>(
     Ok(ended)
 }
 
-/// What `integrity_check` finds, in one line; `None` where all is well.
+/// The findings of `integrity_check`, in one line; `None` if there are none.
 ///
 /// # Errors
 /// It could not be run to its end.
@@ -57,7 +57,7 @@ pub fn damage(connection: &Connection, reload: &Work) -> Result<Option<String>, 
     }
 }
 
-/// Whether SQLite says that a file is damaged.
+/// Whether SQLite reports that a file is damaged.
 pub fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }

@@ -1,16 +1,16 @@
-//! Whether a worker's reply is the slice that was asked for, and can be true.
+//! Whether a worker's reply is the requested slice, with plausible numbers.
 
 use crate::clock::Clock;
 use crate::worker_process::Failure;
 use threadwise_engine::protocol::{Reply, WireSessionSlice};
 use threadwise_study::{QueryExecution, SessionSlice, Slice};
 
-/// What the result file holds at most as a count or duration; more is damage.
+/// Largest count or duration that the result file holds; more is damage.
 const MOST_COUNT: u64 = (1 << 50) - 1;
 
-/// Checks that a reply is the slice that was asked for and that its numbers can be true.
+/// Checks that a reply is the requested slice and that its numbers are plausible.
 ///
-/// `scripts` are the queries that each session was to execute.
+/// `scripts` are the queries that each session had to execute.
 pub(super) fn slice(
     reply: Reply,
     (asked, round): (u64, u32),
@@ -59,7 +59,7 @@ pub(super) fn slice(
     })
 }
 
-/// What a session executed in place of what it was to execute.
+/// The queries that a session executed instead of the requested ones.
 fn other_queries(sessions: &[SessionSlice], scripts: &[Vec<u8>]) -> Option<String> {
     sessions.iter().enumerate().find_map(|(number, session)| {
         let done: Vec<u8> = session.queries.iter().map(|execution| execution.query).collect();

@@ -1,7 +1,7 @@
-//! Whether every thread that works for a treatment may run where it should, and nowhere else.
+//! Whether every thread that works for a treatment may run only where it should.
 //!
-//! Source: `proc_pid_task(5)`; `sched_setaffinity(2)`: a thread inherits the mask of the one that
-//! started it, and may change it.
+//! Source: `proc_pid_task(5)`; `sched_setaffinity(2)`: a thread inherits the mask of its creator, and
+//! may change it.
 
 use super::lane::Lane;
 use crate::memory;
@@ -10,8 +10,8 @@ use std::io;
 use threadwise_engine::Placed;
 use threadwise_machine::{CpuSet, pin};
 
-/// Compares every session's mask with its placement, and the memory policy with the one that was
-/// asked for; a worker that differs takes no slices.
+/// Compares every session's mask with its placement, and the memory policy with the requested one;
+/// a worker that differs takes no slices.
 pub(super) fn check(lane: &mut Lane<'_>) {
     let Some(pid) = lane.worker.as_ref().map(WorkerProcess::pid) else { return };
     let read = |tid: &u32| pin::thread_affinity(pid, *tid);
@@ -28,7 +28,7 @@ pub(super) fn check(lane: &mut Lane<'_>) {
     }
 }
 
-/// What is wrong with the masks, in one line; `None` if nothing is.
+/// The first wrong mask, in one line; `None` if all are right.
 fn lost_pin(wanted: &[CpuSet], masks: &[io::Result<CpuSet>]) -> Option<String> {
     let mut pairs = wanted.iter().zip(masks).enumerate();
     pairs.find_map(|(session, (wanted, mask))| match mask {
@@ -38,7 +38,7 @@ fn lost_pin(wanted: &[CpuSet], masks: &[io::Result<CpuSet>]) -> Option<String> {
     })
 }
 
-/// Where threads of the worker may be: the treatment's logical CPUs, and those of its service threads.
+/// Logical CPUs of the worker's threads: the treatment's and those of its service threads.
 /// Empty for a treatment without a placement.
 fn at_home(lane: &Lane<'_>) -> CpuSet {
     match (lane.placement.set(), lane.service) {
@@ -47,14 +47,14 @@ fn at_home(lane: &Lane<'_>) -> CpuSet {
     }
 }
 
-/// Every thread of a process and its mask; those that ended in between are left out.
+/// Every thread of a process and its mask, except those that ended in between.
 fn threads(pid: u32) -> Vec<(u32, CpuSet)> {
     let Ok(entries) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let tids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     tids.filter_map(|tid| Some((tid, pin::thread_affinity(pid, tid).ok()?))).collect()
 }
 
-/// A thread that may run outside of `home`: libraries start threads of their own, and some bind them
+/// A thread that may run outside of `home`: libraries start threads, and some bind them
 /// (DuckDB does so from 64 threads on).
 fn astray(threads: &[(u32, CpuSet)], home: &CpuSet) -> Option<String> {
     if home.is_empty() {
@@ -62,17 +62,17 @@ fn astray(threads: &[(u32, CpuSet)], home: &CpuSet) -> Option<String> {
     }
     let outside = |mask: &CpuSet| mask.iter().any(|cpu| !home.contains(cpu));
     let (tid, mask) = threads.iter().find(|(_, mask)| outside(mask))?;
-    Some(format!("thread {tid} of the worker may run on CPUs {mask}, beyond {home}"))
+    Some(format!("thread {tid} of the worker may run on CPUs {mask}, outside of {home}"))
 }
 
-/// The same for threads of a server, those that were bound.
+/// The same for the bound threads of a server.
 fn lost_server_pin(placed: &[Placed]) -> Option<String> {
     placed.iter().filter(|thread| !thread.cpus.is_empty()).find_map(|thread| {
         let (name, wanted) = (&thread.name, &thread.cpus);
         match pin::thread_affinity(thread.pid, thread.tid) {
             Ok(mask) if mask == *wanted => None,
             Ok(mask) => Some(format!("{name} of the server may run on CPUs {mask} instead of {wanted}")),
-            // Pool threads of servers come and go; sessions stay as long as we hold their connections.
+            // Pool threads of servers come and go; sessions stay while their connections are open.
             Err(_) if !name.starts_with("session") => None,
             Err(error) => Some(format!("the mask of {name} of the server cannot be read: {error}")),
         }
@@ -100,7 +100,7 @@ mod tests {
         let threads = [(10, set("0")), (11, set("0-1")), (12, set("1-2"))];
         assert_eq!(astray(&threads[..2], &set("0-1")), None);
         let message = astray(&threads, &set("0-1")).unwrap();
-        assert_eq!(message, "thread 12 of the worker may run on CPUs 1-2, beyond 0-1");
+        assert_eq!(message, "thread 12 of the worker may run on CPUs 1-2, outside of 0-1");
         assert_eq!(astray(&threads, &CpuSet::new()), None);
     }
 

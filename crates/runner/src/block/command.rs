@@ -1,7 +1,7 @@
-//! What is different where treatments take turns with whole runs, and what commands said, which is kept as readings.
+//! Treatments that take turns with whole runs, and the output of commands, which is kept as readings.
 //!
-//! Other workers of a block are all there at once, parked. The commands around a run (`setup` may start
-//! a server on a port that is there only once) cannot be, nor can sessions of a server that is bound as a whole before
+//! Other workers of a block exist at once, parked. Not so the commands around a run (`setup` may start
+//! a server on a port that only one can have), nor sessions of a server that is bound as a whole before
 //! they are opened; so each treatment's worker is started before its run and ended after it.
 
 use std::time::Duration;
@@ -12,15 +12,15 @@ use threadwise_study::{OptionValue, Reading, Slice, Study, command, worklist};
 use crate::guard::{BlockUse, ThreadTimes};
 use crate::places::Folders;
 
-/// How long processes may take to go when they are killed.
+/// How long killed processes may take to end.
 const END: Duration = Duration::from_secs(10);
 
-/// Whether the workers of a block are there one after the other.
+/// Whether the workers of a block exist one after the other.
 pub(super) fn one_by_one(study: &Study) -> bool {
     study.takes_turns()
 }
 
-/// What a worker is given of its data, with the block's number for the placeholder.
+/// A worker's data, with the block's number for the placeholder.
 pub(super) fn load_of_block(study: &Study, load: &WireLoad, block: u32) -> WireLoad {
     let mut load = load.clone();
     if study.runs_whole() {
@@ -29,7 +29,7 @@ pub(super) fn load_of_block(study: &Study, load: &WireLoad, block: u32) -> WireL
     load
 }
 
-/// What a run's commands said, as readings over its window.
+/// The output of a run's commands, as readings over its window.
 pub(super) fn readings(study: &Study, treatment: &str, slice: &Slice) -> Vec<Reading> {
     let Some((_, treatment)) = study.treatment(treatment).filter(|_| study.runs_whole()) else {
         return Vec::new();
@@ -47,7 +47,7 @@ pub(super) fn readings(study: &Study, treatment: &str, slice: &Slice) -> Vec<Rea
     metrics.into_iter().map(reading).chain(items(slice)).collect()
 }
 
-/// What became of each item of a work list, in the order of the list.
+/// The outcome of each item of a work list, in the order of the list.
 fn items(slice: &Slice) -> impl Iterator<Item = Reading> {
     let all = slice.sessions.iter().flat_map(|session| &session.items);
     all.take(worklist::MAX_SPANS).map(|item| Reading {
@@ -61,16 +61,16 @@ fn items(slice: &Slice) -> impl Iterator<Item = Reading> {
     })
 }
 
-/// A worker that was killed, or had to be, could not end what its command had started; the next treatment
-/// must not run beside it. What cannot be ended here is named when the study's folder goes.
+/// A killed worker could not end what its command had started; the next treatment
+/// must not run beside it. What cannot be ended here is reported when the study's folder is removed.
 pub(super) fn clear_up(is_valid: bool, folders: Folders<'_>) {
     if !is_valid {
         let _ = marked::end(folders.data, END);
     }
 }
 
-/// What others used and waited for during a block of commands. How long processes waited that have
-/// ended is not kept by the kernel, so that others' waits cannot be told from theirs; their CPU time is.
+/// What others used and waited for during a block of commands. The kernel does not keep the waits of ended
+/// processes, so others' waits cannot be separated from theirs; their CPU time can.
 pub(super) fn without_waits(study: &Study, used: BlockUse) -> BlockUse {
     match one_by_one(study) {
         true => BlockUse { some_ns: None, ..used },
@@ -78,7 +78,7 @@ pub(super) fn without_waits(study: &Study, used: BlockUse) -> BlockUse {
     }
 }
 
-/// Takes what a server of the user's used in runs that it was bound for from what others used.
+/// Subtracts what the user's server used in runs that bound it from what others used.
 pub(super) fn with_server<'a>(used: BlockUse, slices: impl Iterator<Item = &'a Slice>) -> BlockUse {
     let server_ns: u64 = slices.map(|slice| slice.counter(command::SERVER_CPU_NS)).sum();
     let ours = ThreadTimes { cpu_ns: used.ours.cpu_ns.saturating_add(server_ns), ..used.ours };

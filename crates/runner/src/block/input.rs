@@ -1,4 +1,4 @@
-//! What a block is made from.
+//! Input of a block.
 
 use crate::clock::Clock;
 use crate::places::Folders;
@@ -10,35 +10,34 @@ use threadwise_machine::{CpuSet, Topology};
 use threadwise_study::warmup::Warmup;
 use threadwise_study::{BlockPlan, Study};
 
-/// What a block is made from.
+/// Input of a block.
 pub struct Input<'a> {
     /// The study.
     pub study: &'a Study,
     /// The machine.
     pub topology: &'a Topology,
-    /// What this block does.
+    /// The plan of this block.
     pub plan: &'a BlockPlan,
-    /// Number of tries at this block before.
+    /// Number of earlier tries at this block.
     pub attempt: u32,
     /// Data of each treatment.
     pub loads: &'a [WireLoad],
-    /// All logical CPUs that we may use: for a worker without a placement of its own, which would
-    /// otherwise inherit the one logical CPU that this thread keeps to.
+    /// All logical CPUs that this process may use: for a worker without a placement, which would
+    /// otherwise inherit the one logical CPU of this thread.
     pub allowed: &'a CpuSet,
     /// Programs and deadlines.
     pub settings: &'a Settings,
     /// The study's clock.
     pub clock: Clock,
-    /// Where data and logs are.
+    /// Folders of data and logs.
     pub folders: Folders<'a>,
     /// How many workers may open and warm their sessions at once.
     pub concurrent: usize,
-    /// Data and answers of the queries, where the workload has queries.
+    /// Data and answers of the queries, if the workload has queries.
     pub queries: Option<&'a QueryData>,
-    /// Called with the seconds that a worker took from its start until it was warmed.
+    /// Called with the seconds from a worker's start until it was warmed.
     pub on_ready: &'a dyn Fn(f64),
-    /// Warm-ups of treatments (by index) that were measured before; the others are measured in this block where the
-    /// design has none.
+    /// Known warm-ups of treatments (by index); the others are measured in this block if the design has none.
     pub warmups: &'a [Option<Warmup>],
     /// Called with the warm-ups after such a measurement.
     pub on_warm: &'a dyn Fn(&[Option<Warmup>]),

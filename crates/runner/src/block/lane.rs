@@ -30,9 +30,9 @@ pub(super) struct Lane<'a> {
     pub readings: Vec<Reading>,
     pub co_runners: CoRunners,
     pub notes: Vec<String>,
-    /// Its worker understands pieces of windows.
+    /// Whether its worker understands pieces of windows.
     pub counts_pieces: bool,
-    /// Its warm-up, where it was measured.
+    /// Its warm-up, if it was measured.
     pub warmup: Option<Warmup>,
 }
 
@@ -42,7 +42,7 @@ impl Lane<'_> {
             worker.interrupt();
         }
         self.worker = None;
-        // A worker says `lost-pin` of itself when its threads cannot be bound.
+        // A worker reports `lost-pin` itself if its threads cannot be bound.
         self.status = match failure.kind.as_str() {
             "lost-pin" => RunStatus::Invalid { kind: failure.kind, message: failure.message },
             _ => RunStatus::Failed { kind: failure.kind, message: failure.message },

@@ -1,7 +1,7 @@
 //! The phases of a block: the machine in an arm, and that arm's slices.
 //!
-//! Between two arms the machine is switched while all workers are parked. Their threads have their own logical CPUs
-//! again afterwards (docs/SMT.md, "Putting back"), which is read back before any of them runs.
+//! Between two arms the machine is switched while all workers are parked. Afterwards their threads have their own
+//! logical CPUs again (docs/SMT.md, "Putting back"), which is checked before any of them runs.
 
 use super::input::Input;
 use super::lane::Lane;
@@ -17,27 +17,27 @@ use threadwise_machine::CpuSet;
 use threadwise_study::arm::SETTLE_NS;
 use threadwise_study::{Phase, RunStatus, Slice};
 
-/// Hears of every slice: its number in the block, the treatment, and itself.
+/// Called for every slice: its number in the block, the treatment, and the slice.
 type OnSlice<'a> = dyn FnMut(u64, &str, Option<&Slice>) + 'a;
 
-/// What there is to run the slices of a block with.
+/// Tools of a block's slices.
 pub struct Means<'a, 'k> {
     /// Reads around slices.
     pub watch: &'a mut Watch,
-    /// Brings the machine into arms, where the study has some.
+    /// Brings the machine into arms, if the study has some.
     pub switch: Option<&'a mut Switch<'k>>,
 }
 
-/// What became of the slices.
+/// Result of the slices.
 pub(super) struct Done {
-    /// Stopped before the end.
+    /// Whether it was stopped before the end.
     pub interrupted: bool,
-    /// What was used and waited for meanwhile, where known.
+    /// What was used and waited for meanwhile, if known.
     pub used: Option<BlockUse>,
     pub notes: Vec<String>,
 }
 
-/// Runs all phases, and leaves the machine as it was found.
+/// Runs all phases, and restores the machine.
 pub(super) fn run(
     input: &Input<'_>,
     lanes: &mut [Lane<'_>],
@@ -82,7 +82,7 @@ pub(super) fn run(
     done
 }
 
-/// Has the treatments of a phase run unmeasured after a switch, in the order of its first round.
+/// Runs the treatments of a phase unmeasured after a switch, in the order of its first round.
 fn settle(input: &Input<'_>, lanes: &mut [Lane<'_>], (phase, first_number): (&Phase, u64)) {
     let round = phase.slices.first().map(|(round, _)| *round);
     let first = phase.slices.iter().filter(|(of_round, _)| Some(*of_round) == round);
@@ -91,8 +91,8 @@ fn settle(input: &Input<'_>, lanes: &mut [Lane<'_>], (phase, first_number): (&Ph
     warm::settle(input, lanes, (&treatments, sequence), SETTLE_NS);
 }
 
-/// Switches the machine for a phase. Gives what was done where it is switched at all; an error where it could not be, and
-/// its runs have failed.
+/// Switches the machine for a phase. Returns what was done if it is switched at all; after an error the phase's runs
+/// have failed.
 fn enter(
     input: &Input<'_>,
     lanes: &mut [Lane<'_>],
@@ -118,7 +118,7 @@ fn enter(
     }
 }
 
-/// Runs the slices of a phase. Gives what was used and waited for, where known.
+/// Runs the slices of a phase. Returns what was used and waited for, if known.
 fn run_phase(
     input: &Input<'_>,
     lanes: &mut [Lane<'_>],
@@ -130,18 +130,18 @@ fn run_phase(
     let alive = |lanes: &[Lane<'_>]| lanes.iter().filter(|lane| lane.worker.is_some()).count();
     let (alive_before, began_ns) = (alive(lanes), input.clock.now_ns());
     let (looking, without) = looking(input, online);
-    // Said once.
+    // Reported once.
     done.notes.extend(without.filter(|_| first_number == 0));
     let mut around = Around { watch, looking };
     done.interrupted = !run_slices(input, lanes, (phase, first_number), &mut around, on_slice);
     let phase_ns = input.clock.now_ns().saturating_sub(began_ns);
     let after = around.watch.mark(&pids(lanes));
-    // The times of a worker that ended in between are gone with it.
+    // The times of a worker that ended in between are lost.
     let is_same = alive_before == alive(lanes);
     watch::block_use(before, after, phase_ns).filter(|_| is_same && !input.study.is_simulated())
 }
 
-/// `false` when stopped before the end.
+/// `false` if stopped before the end.
 fn run_slices(
     input: &Input<'_>,
     lanes: &mut [Lane<'_>],
@@ -171,7 +171,7 @@ fn run_slices(
     true
 }
 
-/// What looks around a phase's slices, or why nothing does.
+/// The looks around a phase's slices, or why there are none.
 fn looking(input: &Input<'_>, online: Option<&CpuSet>) -> (Option<Looking>, Option<String>) {
     // States are those of slices: many short moments, spread over the block.
     if input.plan.is_long() {

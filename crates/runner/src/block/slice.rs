@@ -1,4 +1,4 @@
-//! One slice of one treatment, and what is read and looked at around it.
+//! One slice of one treatment, with the readings and looks around it.
 
 use super::input::Input;
 use super::lane::Lane;
@@ -10,15 +10,15 @@ use std::time::Duration;
 use threadwise_engine::protocol::{Reply, Request};
 use threadwise_study::{Moment, Slice, SliceLook, warmup};
 
-/// Slices longer than this are given up when the study is stopped; shorter ones are awaited, so that
-/// no thread of this process wakes up during them but for a look.
+/// Longer slices are given up when the study is stopped; shorter ones are awaited, so that
+/// this process wakes up during them only for a look.
 const LONG_SLICE: Duration = Duration::from_millis(500);
-/// How long a slice that is awaited may take beyond its window.
+/// How long an awaited slice may take beyond its window.
 const SLICE_GRACE: Duration = Duration::from_millis(250);
 /// How often samplers read while a long window runs.
 const READ_EVERY: Duration = Duration::from_millis(100);
 
-/// What is read and looked at around slices.
+/// The readings and looks around slices.
 pub(super) struct Around<'a> {
     pub watch: &'a mut Watch,
     pub looking: Option<Looking>,
@@ -35,7 +35,7 @@ pub(super) struct Turn {
     pub round: u32,
 }
 
-/// Takes a slice. `false` where none was taken.
+/// Takes a slice. Returns `false` if none was taken.
 pub(super) fn take(input: &Input<'_>, lane: &mut Lane<'_>, around: &mut Around<'_>, turn: Turn) -> bool {
     if lane.worker.is_none() {
         return false;
@@ -57,7 +57,7 @@ pub(super) fn take(input: &Input<'_>, lane: &mut Lane<'_>, around: &mut Around<'
     let taken = reply.and_then(|reply| accept::slice(reply, place, lane.tids.len(), &scripts, clock));
     match taken {
         Ok(slice) => {
-            // The CPUs did nothing that belongs to a model's slice.
+            // The CPUs do nothing for a model's slice.
             let cpu_times = if input.study.is_simulated() { Vec::new() } else { cpu_times };
             keep(input, lane, Slice { cpu_times, looks, ..slice });
             true
@@ -69,7 +69,7 @@ pub(super) fn take(input: &Input<'_>, lane: &mut Lane<'_>, around: &mut Around<'
     }
 }
 
-/// Has the worker run its sessions, and reads and looks meanwhile where the slice is long or drawn for it.
+/// Has the worker run its sessions, and meanwhile reads and looks if the slice is long or drawn for it.
 fn ask(
     input: &Input<'_>,
     lane: &mut Lane<'_>,
@@ -115,12 +115,12 @@ fn ask(
     })
 }
 
-/// Adds a slice to its run, after its answers have been compared.
+/// Adds a slice to its run, after comparing its answers.
 fn keep(input: &Input<'_>, lane: &mut Lane<'_>, mut slice: Slice) {
     lane.readings.extend(command::readings(input.study, lane.name, &slice));
     let pieces = input.plan.piece_ns.map(|piece_ns| input.plan.window_ns.div_ceil(piece_ns));
     for session in &mut slice.sessions {
-        // Only what was asked for is stored.
+        // Only requested values are stored.
         if pieces != Some(session.rows_by_piece.len() as u64) {
             session.rows_by_piece.clear();
         }
@@ -132,7 +132,7 @@ fn keep(input: &Input<'_>, lane: &mut Lane<'_>, mut slice: Slice) {
         let checked: u64 =
             lane.slices.iter().flat_map(|slice| &slice.sessions).map(|s| s.answers_checked).sum();
         let detail = difference.map_or(String::new(), |difference| format!("; {difference}"));
-        let why = format!("{wrong} wrong answers of {checked} that were checked{detail}");
+        let why = format!("{wrong} wrong answers of {checked} checked{detail}");
         lane.fail(Failure::new("wrong-answer", why));
     }
 }

@@ -1,7 +1,7 @@
-//! The warm-ups of a block's treatments, measured before its rounds where they are not known yet.
+//! Measuring the unknown warm-ups of a block's treatments before its rounds.
 //!
-//! Treatments take turns as they do in rounds, so that each begins with what the others left of its caches. What is
-//! chosen from what was seen is in [`crate::warmup`], which is pure.
+//! Treatments take turns as in rounds, so that each begins with what the others left of its caches. The choice from
+//! the results is in [`crate::warmup`], which is pure.
 
 use super::accept;
 use super::input::Input;
@@ -14,11 +14,11 @@ use threadwise_engine::protocol::{Reply, Request};
 use threadwise_study::Role;
 use threadwise_study::warmup::WINDOW_NS;
 
-/// How long a window that is awaited may take beyond its length.
+/// How long an awaited window may take beyond its length.
 const GRACE: Duration = Duration::from_millis(250);
 
-/// Measures the warm-ups that are not known. A study with a fixed re-warm has none. Says whether there was anything to
-/// measure. `sequence` is the number of the block's first slice, which the windows have too.
+/// Measures the unknown warm-ups. A study with a fixed re-warm has none. Returns whether there was anything to
+/// measure. `sequence` is the number of the block's first slice, which the windows share.
 pub(super) fn measure(input: &Input<'_>, lanes: &mut [Lane<'_>], sequence: u64) -> bool {
     let is_lacking = |lane: &Lane<'_>| lane.worker.is_some() && lane.warmup.is_none();
     if input.study.design.rewarm_ns.is_some() || !lanes.iter().any(is_lacking) {
@@ -57,7 +57,7 @@ pub(super) fn measure(input: &Input<'_>, lanes: &mut [Lane<'_>], sequence: u64) 
     true
 }
 
-/// A and A′ differ in nothing, so they have one warm-up: the longer of both.
+/// A and A′ are the same, so they have one warm-up: the longer of both.
 fn alike(input: &Input<'_>, lanes: &mut [Lane<'_>]) {
     for group in input.study.groups() {
         let of_group = input.study.treatments.iter().enumerate();
@@ -74,7 +74,7 @@ fn alike(input: &Input<'_>, lanes: &mut [Lane<'_>]) {
     }
 }
 
-/// Has the treatments of a phase take turns unmeasured, after a switch of the machine, for at least so long.
+/// Runs the treatments of a phase by turns unmeasured, after a switch of the machine, for at least `settle_ns`.
 pub(super) fn settle(
     input: &Input<'_>,
     lanes: &mut [Lane<'_>],
@@ -132,7 +132,7 @@ fn window(input: &Input<'_>, lane: &mut Lane<'_>, sequence: u64) -> Result<Windo
         if number == 0 {
             window.rows.clone_from(&session.rows_by_piece);
         } else {
-            // Sessions of one worker count alike; a session without pieces leaves the window without.
+            // Sessions of one worker count alike; if one lacks pieces, the window has none.
             window.rows.truncate(session.rows_by_piece.len());
             window.rows.iter_mut().zip(&session.rows_by_piece).for_each(|(sum, rows)| *sum += rows);
         }

@@ -1,4 +1,4 @@
-//! Workers of a block: started and warmed before its slices, looked at and ended after them.
+//! Workers of a block: started and warmed before its slices, checked and ended after them.
 
 use super::input::Input;
 use super::lane::Lane;
@@ -14,9 +14,9 @@ use threadwise_engine::protocol::{Reply, Request, VERSION, WireSession};
 use threadwise_machine::CpuSet;
 use threadwise_study::{Slice, Study};
 
-/// Most physical reads per logical read of a run that counts as cached.
+/// Most physical reads per logical read of a cached run.
 const MOST_PHYSICAL_SHARE: f64 = 0.001;
-/// Failures that a worker tells of itself when it is asked to stop.
+/// Failures that a worker reports itself when it is asked to stop.
 const SAID_AT_THE_END: [&str; 2] = ["wrong-answer", "engine"];
 
 /// Every process that works for the block, each once.
@@ -29,8 +29,8 @@ pub(super) fn pids(lanes: &[Lane<'_>]) -> Vec<u32> {
 }
 
 /// Starts all workers and has them open and warm their sessions, a few at once, in the shuffled order
-/// of the block's first round: whatever a fixed order does to a worker (the physical memory that is
-/// left for it, for one) would be the same in every block, and so part of the ratio and not of the
+/// of the block's first round: the effects of a fixed order on a worker (for instance the physical memory that is
+/// left for it) would be the same in every block, and so part of the ratio and not of the
 /// noise. Figures: docs/METHODOLOGY.md.
 pub(super) fn prepare_all(input: &Input<'_>, lanes: &mut [Lane<'_>]) {
     let mut busy = VecDeque::new();
@@ -48,7 +48,7 @@ pub(super) fn prepare_all(input: &Input<'_>, lanes: &mut [Lane<'_>]) {
     }
 }
 
-/// Every treatment once: those of the first round in its order, then any that it lacks.
+/// Every treatment once: those of the first round in its order, then any others.
 fn preparation_order(rounds: &[Vec<usize>], treatments: usize) -> Vec<usize> {
     let mut order: Vec<usize> = rounds.first().cloned().unwrap_or_default();
     order.retain(|&at| at < treatments);
@@ -75,7 +75,7 @@ pub(super) fn start(input: &Input<'_>, at: usize, lane: &mut Lane<'_>) {
     let treatment = input.study.treatments.get(at);
     let program = treatment.map_or(&input.settings.worker, |treatment| input.settings.worker_of(treatment));
     let started = WorkerProcess::start(program, place, input.settings.deadlines);
-    // `prepare` waits in the pipe while the worker starts, so that workers start side by side.
+    // `prepare` waits in the pipe while the worker starts, so that workers start in parallel.
     match started.and_then(|mut worker| worker.send(&prepare, input.stop).map(|()| worker)) {
         Ok(worker) => lane.worker = Some(worker),
         Err(failure) => lane.fail(failure),
@@ -118,13 +118,13 @@ pub(super) fn await_ready(input: &Input<'_>, lane: &mut Lane<'_>) {
     }
 }
 
-/// Number of a block's first slice: its place in the plan, so that a block that is done again has
+/// Number of a block's first slice: its place in the plan, so that a repeated block has
 /// the same numbers.
 pub fn first_sequence(study: &Study, block: u32) -> u64 {
     u64::from(block) * study.slices_of_round() * u64::from(study.design.rounds)
 }
 
-/// What has to be done before a slice, outside of it. `false` where it cannot be.
+/// Preparation outside of a slice. `false` if it failed.
 pub(super) fn prepare_slice(input: &Input<'_>, treatment: usize, lane: &mut Lane<'_>) -> bool {
     if let Some(quota) = input.study.quota.filter(|_| lane.worker.is_some()) {
         wait(Duration::from_nanos(quota.idle_ns()), input.stop);
@@ -148,7 +148,7 @@ fn wait(time: Duration, stop: &AtomicBool) {
     }
 }
 
-/// Looks at masks and memory policies once more, stops the workers that are left, and judges their runs.
+/// Checks masks and memory policies again, stops the remaining workers, and judges their runs.
 pub(super) fn finish_all(input: &Input<'_>, lanes: &mut [Lane<'_>], must_be_cached: bool) {
     for lane in lanes.iter_mut() {
         binding::check(lane);
@@ -161,8 +161,8 @@ pub(super) fn finish_all(input: &Input<'_>, lanes: &mut [Lane<'_>], must_be_cach
             && let Err(failure) = worker.stopped(input.stop)
             && SAID_AT_THE_END.contains(&failure.kind.as_str())
         {
-            // It found its data wrong, or could not put it back. One that cannot stop for another
-            // reason is killed, which takes nothing from slices that are whole.
+            // It found its data wrong, or could not restore it. One that cannot stop for another
+            // reason is killed, which does not affect complete slices.
             lane.fail(failure);
         }
         if lane.status.is_valid() {
@@ -170,13 +170,13 @@ pub(super) fn finish_all(input: &Input<'_>, lanes: &mut [Lane<'_>], must_be_cach
                 lane.invalidate("not-cached", message);
             } else if watch::throttled_periods(&lane.readings) > 0.0 && !is_beyond_quota(input.study, lane) {
                 let periods = watch::throttled_periods(&lane.readings);
-                lane.invalidate("throttled", format!("a CPU quota stopped it, periods: {periods}"));
+                lane.invalidate("throttled", format!("a CPU quota throttled it, periods: {periods}"));
             }
         }
     }
 }
 
-/// Whether the treatment uses up a quota that the study is made for: then being stopped is its result.
+/// Whether the treatment uses up a quota that the study is made for: then throttling is part of the result.
 fn is_beyond_quota(study: &Study, lane: &Lane<'_>) -> bool {
     let treatment = study.treatment(lane.name).map(|(_, treatment)| treatment);
     treatment.is_some_and(|treatment| study.is_beyond_quota(treatment, lane.placement.set().len()))

@@ -1,4 +1,4 @@
-//! Limits of this process that a study would meet in the middle (`getrlimit(2)`, `ulimit -n` and `-v`):
+//! Limits of this process that a study could hit midway (`getrlimit(2)`, `ulimit -n` and `-v`):
 //! workers inherit them.
 
 use super::Refusal;
@@ -6,14 +6,14 @@ use crate::known_bytes_by_device;
 use rustix::process::{Resource, getrlimit};
 use threadwise_study::Study;
 
-/// Files that the runner has open besides those of workers: the result file, samplers, counters.
+/// Open files of the runner besides those of workers: the result file, samplers, counters.
 const RUNNER_FILES: u64 = 64;
-/// Files of a worker that the runner has open: both pipes, the log, and one while it starts.
+/// Open files of the runner for each worker: both pipes, the log, and one while it starts.
 const FILES_PER_WORKER: u64 = 4;
-/// Files that a worker has open besides those of its sessions.
+/// Open files of a worker besides those of its sessions.
 const WORKER_FILES: u64 = 16;
 
-/// What a process may have; `None` is no limit.
+/// Limits of a process; `None` is no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessLimits {
     /// Open files.
@@ -30,14 +30,14 @@ impl ProcessLimits {
     }
 }
 
-/// Refuses a study that cannot stay below the limits, before anything is made. It asks for the least that
+/// Refuses a study that cannot stay below the limits, before anything is made. It checks the least that
 /// the study needs, so that nothing is refused that would have worked.
 ///
 /// # Errors
 /// [`Refusal::Files`] or [`Refusal::AddressSpace`].
 pub fn check_process_limits(study: &Study, limits: ProcessLimits) -> Result<(), Refusal> {
     let treatments = study.treatments.len() as u64;
-    // Each session has a file or a connection of its own at least.
+    // Each session has at least one file or connection.
     let sessions = study
         .treatments
         .iter()
@@ -59,7 +59,7 @@ pub fn check_process_limits(study: &Study, limits: ProcessLimits) -> Result<(), 
     }
 }
 
-/// What a treatment's worker keeps in memory at the least: half of its data, of which one copy, the
+/// Least memory of a treatment's worker: half of its data, of which one copy, the
 /// template, is only on disk.
 fn cached_bytes(study: &Study) -> u64 {
     if study.workload == "logical-io" { known_bytes_by_device(study).values().sum::<u64>() / 2 } else { 0 }

@@ -1,7 +1,7 @@
-//! Asks an engine, before any data is made, whether it can follow the options of every treatment.
+//! Asks an engine, before any data is made, whether it supports the options of every treatment.
 //!
-//! Only the engine itself knows its settings. So one of its workers is started whose `load` checks the
-//! options and looks at no data.
+//! Only the engine knows its settings. So one of its workers is started whose `load` checks the
+//! options and reads no data.
 
 use crate::RunnerError;
 use crate::load::request;
@@ -13,14 +13,14 @@ use threadwise_engine::protocol::{Reply, Request, VERSION, WireLoad};
 use threadwise_machine::{CpuSet, MemoryBinding};
 use threadwise_study::{Study, Treatment};
 
-/// Kind of a failure that is the option's fault (docs/WORKER.md, "failed").
+/// Kind of a failure that an option causes (docs/WORKER.md, "failed").
 const OPTION: &str = "option";
 
 /// Asks the treatments' workers, whose `load` only checks options, about every treatment of the study.
 ///
 /// # Errors
-/// [`RunnerError::Option`] with the first option that the engine cannot follow; [`RunnerError::Worker`]
-/// where a worker cannot be asked.
+/// [`RunnerError::Option`] with the first option that the engine does not support; [`RunnerError::Worker`]
+/// if a worker cannot be asked.
 pub fn check_options(study: &Study, worker_of: &dyn Fn(&Treatment) -> Worker) -> Result<(), RunnerError> {
     let mut asked: Vec<(Worker, Vec<&Treatment>)> = Vec::new();
     for treatment in different(&study.treatments) {
@@ -57,7 +57,7 @@ fn check_with(study: &Study, worker: &Worker, treatments: &[&Treatment]) -> Resu
     workdir.close()
 }
 
-/// Each set of options of an instance once, under the name of the first treatment that has it.
+/// Each distinct set of options of an instance, under the name of its first treatment.
 fn different(treatments: &[Treatment]) -> impl Iterator<Item = &Treatment> {
     let is_first = |(at, one): &(usize, &Treatment)| {
         let is_same =
@@ -74,7 +74,7 @@ fn ask(
     stop: &AtomicBool,
 ) -> Result<(), Failure> {
     worker.send(&Request::Load { protocol: VERSION, load, connections: None }, stop)?;
-    // To start an engine's library takes no longer than to start its worker.
+    // Starting an engine's library takes no longer than starting its worker.
     match worker.receive("load", deadlines.hello, Some(stop))? {
         Reply::Loaded { .. } => Ok(()),
         other => Err(worker.unexpected("loaded", &other)),

@@ -1,4 +1,4 @@
-//! Emptying caches before a query: of the whole system where we may, else of the data set's files.
+//! Emptying caches before a query: of the whole system if permitted, else of the data set's files.
 //!
 //! Sources: kernel `Documentation/admin-guide/sysctl/vm.rst`, `drop_caches` (1 frees the page cache,
 //! clean pages only, hence the sync); `posix_fadvise(2)`, POSIX_FADV_DONTNEED (pages that others have
@@ -13,7 +13,7 @@ pub(super) fn method() -> &'static str {
     match is_root() {
         true => "cold: the page cache of the whole system is emptied before every query (drop_caches)",
         false => {
-            "cold: the files of the data set are put out of the page cache before every query (posix_fadvise); only root can empty all of it"
+            "cold: the files of the data set are dropped from the page cache before every query (posix_fadvise); only root can empty all of it"
         }
     }
 }
@@ -23,14 +23,15 @@ pub(super) fn method() -> &'static str {
 /// # Errors
 /// A file cannot be opened, or the kernel refuses.
 pub(super) fn empty(folder: &Path) -> Result<(), String> {
-    // In a container root may be refused; its files go all the same.
+    // In a container root may be refused; then its files are dropped.
     if is_root() {
         rustix::fs::sync();
         if fs::write("/proc/sys/vm/drop_caches", "1").is_ok() {
             return Ok(());
         }
     }
-    let say = |path: &Path, why: String| format!("{} cannot be put out of the cache: {why}", path.display());
+    let say =
+        |path: &Path, why: String| format!("{} cannot be dropped from the cache: {why}", path.display());
     for entry in fs::read_dir(folder).map_err(|error| say(folder, error.to_string()))? {
         let path = entry.map_err(|error| say(folder, error.to_string()))?.path();
         if path.extension().is_some_and(|extension| extension == "parquet") {

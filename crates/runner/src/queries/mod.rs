@@ -1,5 +1,5 @@
-//! What a workload of queries needs beside its workers: the data set, the text of every stream's
-//! queries, and the answers of a second engine to compare with; and whether an engine can follow the
+//! A workload of queries: the data set, the text of every stream's
+//! queries, and the answers of a second engine to compare with; and whether an engine supports the
 //! options, before any of it is made.
 //!
 //! Workers find the data below their data folder (docs/WORKER.md, "Queries"): `tpch` is the cached data
@@ -33,15 +33,15 @@ use threadwise_tpch::options::{Cache, TpchOptions};
 /// Data and answers of a study of queries.
 #[derive(Debug)]
 pub struct QueryData {
-    /// For each treatment of the study the data set whose files are put out of caches before every execution; `None`
-    /// where caches stay.
+    /// For each treatment the data set whose files are dropped from caches before every execution; `None` if
+    /// caches stay.
     cold: Vec<Option<PathBuf>>,
     references: References,
-    /// What the reader of a report should know, one line each.
+    /// Notes for the reader of a report, one line each.
     pub notes: Vec<String>,
 }
 
-/// Makes or finds the data, writes the queries' texts, and has the answers ready.
+/// Makes or finds the data, writes the queries' texts, and prepares the answers.
 ///
 /// # Errors
 /// [`RunnerError::Queries`] with what is missing and what to do; [`RunnerError::Stopped`].
@@ -86,8 +86,8 @@ pub fn prepare(
     Ok(QueryData { cold, references, notes })
 }
 
-/// Puts the data set where an instance's workers find it: a copy on its device where the engine reads the files
-/// themselves, else a link. Gives the folder whose files are read.
+/// Puts the data set where an instance's workers find it: a copy on its device if the engine reads the files
+/// itself, else a link. Returns the folder whose files are read.
 fn place(data: &Dataset, folder: &Path, study: &Study, treatments: &[usize]) -> Result<PathBuf, RunnerError> {
     let name = folder.join("tpch");
     let device = treatments.first().and_then(|at| study.treatments.get(*at)?.instance.device.as_ref());
@@ -103,10 +103,10 @@ fn place(data: &Dataset, folder: &Path, study: &Study, treatments: &[usize]) -> 
 }
 
 /// Data sets up to this size are compared with their checksums before every study; of larger ones only
-/// the sizes of files are looked at. It is read once anyway, into the page cache.
+/// the sizes of files are checked. It is read once anyway, into the page cache.
 const CHECKED_BYTES: u64 = 4_000_000_000;
 
-/// The cached data set, made when it is not there, and made anew when it is damaged.
+/// The cached data set, made if it does not exist or is damaged.
 fn dataset(
     options: &TpchOptions,
     settings: &QuerySettings,
@@ -120,9 +120,9 @@ fn dataset(
         Ok(None) => None,
         Err(DatasetError::Damaged { folder, why }) => {
             let damage = format!("the data set {} was found damaged ({why})", folder.display());
-            // Without its manifest it counts as not whole, also where all sizes are right.
+            // Without its manifest it counts as incomplete, even if all sizes are right.
             dataset::condemn(&folder).map_err(|error| unrepaired(&damage, &error))?;
-            notes.push(format!("{damage} and was made anew"));
+            notes.push(format!("{damage} and was made again"));
             Some(damage)
         }
         Err(DatasetError::Stopped) => return Err(RunnerError::Stopped),
@@ -144,9 +144,9 @@ fn dataset(
     })
 }
 
-/// The damage must not be hidden by what keeps us from making it good.
+/// The error that prevents a repair must not hide the damage.
 fn unrepaired(damage: &str, error: &DatasetError) -> RunnerError {
-    failed(format!("{damage} and cannot be made anew: {error}"))
+    failed(format!("{damage} and cannot be made again: {error}"))
 }
 
 fn find_whole(
@@ -164,7 +164,7 @@ fn find_whole(
 }
 
 impl QueryData {
-    /// Before a slice of a treatment: empties caches where it asks for that.
+    /// Before a slice of a treatment: empties caches if the treatment asks for that.
     ///
     /// # Errors
     /// A file of the data set cannot be opened any more.
@@ -172,8 +172,8 @@ impl QueryData {
         self.cold.get(treatment).and_then(Option::as_deref).map_or(Ok(()), cold::empty)
     }
 
-    /// Compares every answer of a slice, counts what was compared and what was wrong, and lets the
-    /// answers go. Gives the first difference, in one line.
+    /// Compares every answer of a slice, counts compared and wrong ones, and drops the
+    /// answers. Returns the first difference, in one line.
     pub fn check(&self, slice: &mut Slice) -> Option<String> {
         let mut first = None;
         for (stream, session) in slice.sessions.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! The queries of all streams, and their texts in folders where workers find them.
+//! The queries of all streams, and their texts in the workers' folders.
 
 use crate::RunnerError;
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
-//! Answers of a second engine on the same data, made once and kept beside the data.
+//! Answers of a second engine on the same data, made once and kept with the data.
 //!
-//! A second engine is the only check that knows every scale and every parameter; the specification's
+//! A second engine is the only check for every scale and every parameter; the specification's
 //! own answers are for one scale and one set of parameters.
 
 use super::questions::{Questions, failed, link};
@@ -22,7 +22,7 @@ use threadwise_tpch::dataset::Dataset;
 /// Answers of the second engine by stream and query.
 pub(super) type References = BTreeMap<(u32, u8), Reference>;
 
-/// Every answer by stream and query: those kept beside the data, the others asked for now; and why
+/// Every answer by stream and query: those kept with the data, the others from the second engine now; and why
 /// those were not kept, if they could not be.
 pub(super) fn answers(
     questions: &Questions,
@@ -34,7 +34,7 @@ pub(super) fn answers(
     observer: &mut dyn FnMut(Event<'_>),
 ) -> Result<(References, Option<String>), RunnerError> {
     let (mut found, mut unkept) = (References::new(), None);
-    // An engine must not be compared with itself: each has a folder for its answers.
+    // An engine must not be compared with itself: each has its own folder for answers.
     let folder = data.answers().join(&settings.referee_engine);
     for stream in 0..questions.streams {
         let mut missing = Vec::new();
@@ -55,7 +55,7 @@ pub(super) fn answers(
                 share,
             });
             let reference = referee.ask(query, stop).map_err(|failure| referee_failed(settings, &failure))?;
-            // Without a place to keep them (a cache that may only be read) they are asked for again.
+            // Without a place to keep them (a read-only cache) they are computed again.
             if let Err(error) = reference.write(&folder, &questions.parameters[&(stream, query)]) {
                 unkept.get_or_insert(format!("answers are not kept: {error}"));
             }
@@ -72,7 +72,7 @@ fn referee_failed(settings: &QuerySettings, failure: &Failure) -> RunnerError {
     failed(format!("{}, whose answers others are compared with: {failure}", settings.referee_engine))
 }
 
-/// The second engine at work.
+/// The running second engine.
 struct Referee {
     worker: WorkerProcess,
     engine: String,
@@ -130,7 +130,7 @@ impl Referee {
     }
 }
 
-/// One stream on all logical CPUs that we may use, with the engine's own defaults.
+/// One stream on all logical CPUs that this process may use, with the engine's own defaults.
 fn prepare(home: &Path, queries: &[u8], allowed: &CpuSet) -> Request {
     let queries: Vec<String> = queries.iter().map(ToString::to_string).collect();
     let load = WireLoad {

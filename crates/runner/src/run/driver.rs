@@ -1,4 +1,4 @@
-//! A study under way: what is known of it at each moment.
+//! The state of a running study.
 
 use crate::RunnerError;
 use crate::alarm::Alarm;
@@ -19,7 +19,7 @@ use threadwise_store::Store;
 use threadwise_study::warmup::Warmup;
 use threadwise_study::{Run, Stopping, Study};
 
-/// A study under way.
+/// A running study.
 pub(super) struct Driver<'a> {
     pub(super) study: Study,
     pub(super) topology: &'a Topology,
@@ -31,20 +31,20 @@ pub(super) struct Driver<'a> {
     pub(super) clock: Clock,
     pub(super) rule: Rule,
     pub(super) progress: Progress,
-    /// Where this start of the program has a limit.
+    /// The limit of this start of the program, if it has one.
     pub(super) alarm: Option<Alarm>,
-    /// Why the limit is too small, where that was seen in the midst of a block.
+    /// Why the limit is too small, if that was found within a block.
     pub(super) short: Cell<Option<Shortfall>>,
-    /// For each treatment the blocks of this run in which its run was of no use.
+    /// For each treatment the blocks of this run in which it had no usable run.
     pub(super) useless: Vec<u32>,
-    /// Blocks in a row in which every run failed.
+    /// Consecutive blocks in which every run failed.
     pub(super) lost_blocks: u32,
     pub(super) others: OthersWatch,
-    /// Notes that the result file has.
+    /// Notes in the result file.
     pub(super) noted: BTreeSet<String>,
-    /// Warm-ups by treatment, as far as they were measured.
+    /// Measured warm-ups by treatment.
     pub(super) warmups: Vec<Option<Warmup>>,
-    /// How many of them workers said since this start of the program.
+    /// Number of notes of workers since this start of the program.
     pub(super) worker_notes: usize,
 }
 
@@ -120,7 +120,7 @@ impl<'a> Driver<'a> {
     }
 }
 
-/// Warm-ups that earlier starts of the study measured, blocks that were broken off included.
+/// Warm-ups that earlier starts of the study measured, including those of interrupted blocks.
 fn warmups(study: &Study, runs: &[Run]) -> Vec<Option<Warmup>> {
     let of_treatment = |name: &str| {
         let mut runs = runs.iter().filter(|run| run.treatment == name);
@@ -129,7 +129,7 @@ fn warmups(study: &Study, runs: &[Run]) -> Vec<Option<Warmup>> {
     study.treatments.iter().map(|treatment| of_treatment(&treatment.name)).collect()
 }
 
-/// The end of the last slice, in nanoseconds since the study's start: where its clock goes on.
+/// The end of the last slice, in nanoseconds since the study's start: where its clock continues.
 fn last_moment_ns(runs: &[Run]) -> u64 {
     let ends = runs.iter().flat_map(|run| &run.slices);
     ends.map(|slice| slice.start_ns.saturating_add(slice.window_ns)).max().unwrap_or(0)

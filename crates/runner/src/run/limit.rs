@@ -1,7 +1,7 @@
-//! How many blocks a study has and when it ends: what is known of its durations at each moment, and what
-//! follows where a limit of time cannot hold it.
+//! The number of blocks of a study and its end: known durations at each moment, and the consequences of a time limit
+//! that cannot hold it.
 //!
-//! What decides is in `pace` and pure; here durations are taken and the alarm is set.
+//! The decisions are in `pace` and pure; here durations are taken and the alarm is set.
 
 use super::driver::Driver;
 use crate::RunnerError;
@@ -17,23 +17,23 @@ use std::time::Duration;
 use threadwise_study::warmup::Warmup;
 use threadwise_study::{Run, Study};
 
-/// Shortest possible time of a block, with the warm-ups that are known.
+/// Shortest possible time of a block, with the known warm-ups.
 fn floor_s(study: &Study, warmups: &[Option<Warmup>]) -> f64 {
     study.block_floor_warmed_s(|at| warmups.get(at)?.as_ref().map(|warmup| warmup.ns))
 }
 
-/// What is reckoned from the starts of the first block's workers.
+/// Estimates from the starts of the first block's workers.
 pub(super) struct Starts<'a> {
     alarm: Option<&'a Alarm>,
-    /// Takes what was found.
+    /// Takes a shortfall.
     short: &'a Cell<Option<Shortfall>>,
     rule: Rule,
     progress: Progress,
     study: &'a Study,
-    /// How many starts follow each other in a block.
+    /// Number of starts that follow each other in a block.
     in_turn: f64,
     floor_s: f64,
-    /// How many were seen, and their seconds together.
+    /// Number of seen starts, and their total seconds.
     seen: Cell<(u32, f64)>,
 }
 
@@ -52,8 +52,7 @@ impl<'a> Starts<'a> {
         Self { alarm, short, rule, progress, study, in_turn, floor_s, seen: Cell::default() }
     }
 
-    /// Takes the seconds of another one. Ends the first block where the limit is far too small for starts like
-    /// those that were seen.
+    /// Adds the seconds of another one. Ends the first block if the limit is far too small for such starts.
     pub fn took(&self, start_s: f64) {
         let Some(alarm) = self.alarm.filter(|alarm| self.progress.blocks_here == 0 && !alarm.has_rung())
         else {
@@ -64,7 +63,7 @@ impl<'a> Starts<'a> {
         self.judge(alarm, BlockTime::Starts(self.in_turn * sum_s / f64::from(count) + self.floor_s));
     }
 
-    /// Takes the warm-ups when they are measured. Ends the first block where the limit cannot hold slices with them.
+    /// Takes the measured warm-ups. Ends the first block if the limit cannot hold slices with them.
     pub fn warmed(&self, warmups: &[Option<Warmup>]) {
         if let Some(alarm) = self.alarm.filter(|alarm| self.progress.blocks_here == 0 && !alarm.has_rung()) {
             self.judge(alarm, BlockTime::AtLeast(floor_s(self.study, warmups)));
@@ -80,7 +79,7 @@ impl<'a> Starts<'a> {
 }
 
 impl Driver<'_> {
-    /// Shortest possible time of a block, with the warm-ups that were measured.
+    /// Shortest possible time of a block, with the measured warm-ups.
     pub(super) fn floor_s(&self) -> f64 {
         floor_s(&self.study, &self.warmups)
     }
@@ -89,12 +88,12 @@ impl Driver<'_> {
         self.settings.began.elapsed().as_secs_f64()
     }
 
-    /// Whether it was the limit that stopped the study.
+    /// Whether the limit stopped the study.
     pub(super) fn is_out_of_time(&self) -> bool {
         self.alarm.as_ref().is_some_and(Alarm::has_rung)
     }
 
-    /// Lets setting up take what the blocks leave at the best.
+    /// Limits setting up to what the blocks leave at best.
     pub(super) fn limit_setup(&self) {
         self.ring_at(self.rule.setup_until_s(&self.progress, self.floor_s()));
     }
@@ -105,14 +104,14 @@ impl Driver<'_> {
         }
     }
 
-    /// What the limit lacks where it ended before everything was set up.
+    /// The shortfall of a limit that ended setting up.
     pub(super) fn not_set_up(&self) -> Shortfall {
         let progress = Progress { setup_s: self.elapsed_s(), ..self.progress };
         let floor = BlockTime::AtLeast(self.floor_s());
         Shortfall { is_set_up: false, ..pace::lacking(self.rule, &progress, floor) }
     }
 
-    /// Takes the time of setting up, before the first block. Gives why the limit is too small.
+    /// Takes the time of setting up, before the first block. Returns why the limit is too small.
     pub(super) fn set_up(&mut self) -> Option<Shortfall> {
         self.progress.setup_s = self.elapsed_s();
         self.progress.elapsed_s = self.progress.setup_s;
@@ -120,7 +119,7 @@ impl Driver<'_> {
         pace::shortfall(self.rule, &self.progress, BlockTime::AtLeast(self.floor_s()))
     }
 
-    /// Reckons what a block takes from one that was broken off after so many slices, where none is whole.
+    /// Estimates the time of a block from one that was interrupted after so many slices, if none is complete.
     pub(super) fn broken_off(&mut self, slices: u64) {
         if self.progress.blocks_here > 0 || !self.is_out_of_time() || self.short.get().is_some() {
             return;
@@ -134,7 +133,7 @@ impl Driver<'_> {
         self.short.set(Some(pace::lacking(self.rule, &self.progress, block)));
     }
 
-    /// What follows when the time ended in the midst of a block.
+    /// The consequence of a time that ended within a block.
     pub(super) fn next_without_time(&self) -> Next {
         let no_time_left = Progress { elapsed_s: f64::INFINITY, ..self.progress };
         match pace::next(self.rule, &no_time_left) {
@@ -150,20 +149,20 @@ impl Driver<'_> {
     pub(super) fn end_with_fewer(&mut self) -> Result<Reason, RunnerError> {
         let done = self.progress.blocks_done;
         if let Some(planned) = self.progress.planned.replace(done) {
-            self.note(&format!("the budget held {done} of the {planned} blocks that were planned"))?;
+            self.note(&format!("the budget held {done} of the {planned} planned blocks"))?;
         }
         self.store.set_planned_blocks(done)?;
         Ok(Reason::PlanDone)
     }
 
-    /// Looks where that is due. A reason ends the study.
+    /// Looks if a look is due. A reason ends the study.
     pub(super) fn follow(
         &mut self,
         next: Next,
         decide: &mut dyn FnMut(&[Run], u32) -> Decision,
     ) -> Result<Option<Reason>, RunnerError> {
         Ok(match next {
-            // Asked to stop after the block's last slice: the block is whole.
+            // Stopped after the block's last slice: the block is complete.
             Next::Block | Next::LongBlock => self.stop.load(Ordering::Relaxed).then_some(Reason::Interrupted),
             Next::End => Some(Reason::PlanDone),
             Next::Over => Some(self.end_with_fewer()?),
@@ -175,7 +174,7 @@ impl Driver<'_> {
         })
     }
 
-    /// Fixes the number of blocks as soon as it can be.
+    /// Fixes the number of blocks as soon as possible.
     pub(super) fn plan(&mut self) -> Result<(), RunnerError> {
         if self.progress.planned.is_none() {
             self.progress.planned = pace::planned_blocks(self.rule, &self.progress);

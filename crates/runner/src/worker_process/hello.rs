@@ -1,4 +1,4 @@
-//! What a worker says of its engine before anything else.
+//! A worker's first message, about its engine.
 
 use threadwise_engine::protocol::{self, ProtocolError};
 use threadwise_study::engine::Properties;
@@ -8,7 +8,7 @@ use threadwise_study::engine::Properties;
 pub struct Hello {
     /// Version of the engine.
     pub version: String,
-    /// What the engine is like.
+    /// The engine's properties.
     pub properties: Properties,
     /// Whether it understands pieces of windows.
     pub pieces: bool,
@@ -18,7 +18,7 @@ impl Hello {
     /// Checks the parts of the message.
     ///
     /// # Errors
-    /// Another version of the protocol, or properties that cannot be.
+    /// Another version of the protocol, or impossible properties.
     pub(super) fn checked(
         protocol: u32,
         version: String,

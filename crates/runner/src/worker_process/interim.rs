@@ -1,22 +1,22 @@
-//! What is done while a worker measures.
+//! Actions while a worker measures.
 
 use std::time::Duration;
 
-/// Something to do during a wait, at times that it sets itself.
+/// An action during a wait, at times that it sets itself.
 pub struct Interim<'a> {
     due: Option<Duration>,
     act: &'a mut dyn FnMut() -> Option<Duration>,
 }
 
 impl<'a> Interim<'a> {
-    /// Calls `act` so long after the wait's begin, and again as long after its end as it says each time;
-    /// `None` is never again.
+    /// Calls `act` so long after the wait's begin, and again as long after its end as it returns each time;
+    /// `None` ends it.
     pub fn new(first: Duration, act: &'a mut dyn FnMut() -> Option<Duration>) -> Self {
         Self { due: Some(first), act }
     }
 
-    /// Acts if it is due; `None` when there is nothing more to do, else how long until the next time. What
-    /// came late is not made up for.
+    /// Acts if it is due; `None` if there is nothing more to do, else the time until the next action. Late
+    /// actions are not made up for.
     pub(super) fn next(&mut self, waited: Duration) -> Option<Duration> {
         match self.due? {
             due if due <= waited => {

@@ -81,7 +81,7 @@ fn notes_from_workers_are_clean_and_have_an_end() {
     for notes in [&heard, &store.notes().unwrap()] {
         let from_worker = notes.iter().filter(|note| note.contains("[2J")).count();
         assert_eq!(from_worker, 249, "'a note' is the worker's too");
-        let left_out = notes.iter().filter(|note| note.contains("further notes")).count();
+        let left_out = notes.iter().filter(|note| note.contains("notes of workers after")).count();
         assert_eq!(left_out, 1, "{notes:?}");
         assert!(!notes.iter().any(|note| note.contains(['\u{1b}', '\u{202e}'])), "{notes:?}");
     }

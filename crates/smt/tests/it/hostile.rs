@@ -91,7 +91,7 @@ fn files_that_others_could_have_written_are_refused() {
         assert!(fake.is_online(3));
     };
     fs::set_permissions(fake.state(), fs::Permissions::from_mode(0o755)).unwrap();
-    refused("0700 is wanted");
+    refused("set mode 0700");
     fs::set_permissions(fake.state(), fs::Permissions::from_mode(0o700)).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
     refused("others may write it");
@@ -117,7 +117,7 @@ fn a_file_of_another_user_is_refused() {
         return;
     }
     let text = why(left::put_back(&fake, &path).unwrap_err());
-    assert!(text.contains("it has to be ours"), "{text}");
+    assert!(text.contains("it must belong to this user"), "{text}");
     assert!(fake.is_online(3));
 }
 
@@ -135,7 +135,7 @@ fn journals_of_another_boot_or_namespace_are_left_alone() {
         let is_elsewhere = other.boot == here.boot;
         assert_eq!(left::elsewhere(&fake.state()).unwrap().len(), usize::from(is_elsewhere));
         let text = why(left::put_back(&fake, &path).unwrap_err());
-        assert!(text.contains("another start of the machine"), "{text}");
+        assert!(text.contains("another boot"), "{text}");
         // Of another boot nothing is left; in another namespace somebody may have switched the machine.
         assert_eq!(hold(&fake).is_ok(), !is_elsewhere);
         fs::remove_file(path).unwrap();

@@ -69,7 +69,7 @@ fn siblings_have_to_be_there_and_to_have_a_file() {
 fn cpus_outside_our_cpuset_are_others() {
     let fake = Fake::new();
     let why = refusal(&fake, Some(set("0-3")), &Arm::smt(Smt::Off));
-    assert!(why.contains("4-7 are outside of our cpuset (0-3)"), "{why}");
+    assert!(why.contains("4-7 are outside of this process's cpuset (0-3)"), "{why}");
     assert!(refusal(&fake, Some(set("0-3")), &offline("4")).contains("outside"));
     let facts = Facts::read(fake.roots(), Some(set("0-3"))).unwrap();
     assert_eq!(refuse::check(fake.roots(), &facts, &offline("2")), Ok(()));
@@ -138,7 +138,7 @@ fn a_group_that_cannot_be_written_down_ends_it_before_it_begins() {
     let fake = Fake::new();
     fake.group("two words", "0-3", &[]);
     let why = hold(&fake).err().unwrap().to_string();
-    assert!(why.contains("two words cannot be written down"), "{why}");
+    assert!(why.contains("two words cannot be recorded"), "{why}");
     assert_eq!(names(&fake.state()), [""; 0]);
 }
 
@@ -150,7 +150,7 @@ fn what_the_kernel_refuses_is_put_back_and_named() {
     fake.refused.borrow_mut().push(Setting::Online(5));
     let mut held = hold(&fake).unwrap();
     let why = held.apply(&offline("0,2,4")).unwrap_err().to_string();
-    assert!(why.contains("cpu5/online is 1 and has to be 0") && why.ends_with("as it was found"), "{why}");
+    assert!(why.contains("cpu5/online is 1 and must be 0") && why.ends_with("as it was found"), "{why}");
     assert_eq!(held.restore().unwrap().failed, [""; 0]);
     assert_eq!(fake.machine(), before);
 }

@@ -118,7 +118,7 @@ fn who_has_ended_is_no_failure_and_what_stays_different_is_named() {
     let failed = held.restore().unwrap().failed;
     assert_eq!(failed.len(), 1, "{failed:?}");
     let file = fake.path("machine/proc/irq/10/smp_affinity_list");
-    assert!(failed[0].starts_with("the affinity of interrupt 10 is 0,2,4,6 and has to be 5"), "{failed:?}");
+    assert!(failed[0].starts_with("the affinity of interrupt 10 is 0,2,4,6 and must be 5"), "{failed:?}");
     assert!(failed[0].ends_with(&format!("as root: echo 5 > '{}'", file.display())), "{failed:?}");
     // The next time it can be done.
     fake.refused.borrow_mut().clear();

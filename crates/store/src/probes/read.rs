@@ -1,4 +1,4 @@
-//! Probes on their way out of the file.
+//! Reading probes.
 
 use super::{BUSY_MAX, PROBED_MAX, ROWS_MAX, check_count};
 use crate::StoredProbe;
@@ -120,7 +120,7 @@ fn add_co_runners(connection: &Connection, probes: &mut [StoredProbe]) -> Result
     })
 }
 
-/// Adds the levels and returns of each the places of its probe and of itself in that probe.
+/// Adds the levels and returns the places of each: of its probe, and of itself in that probe.
 fn add_levels(connection: &Connection, probes: &mut [StoredProbe]) -> Result<Vec<(usize, usize)>, Fault> {
     let mut places = Vec::new();
     each_of_a_probe(connection, "latency_levels", "name, low_ns, high_ns", probes, |row, at, probe| {
@@ -163,7 +163,7 @@ fn add_latencies(
     each_of_a_probe(connection, "latencies", columns, probes, |row, at, probe| {
         let level = match row.optional_index(12, levels.len() + 1)? {
             None => None,
-            Some(0) => return Err(Fault::Damaged("latencies.level is 0, and ids begin with 1".into())),
+            Some(0) => return Err(Fault::Damaged("latencies.level is 0, but ids begin with 1".into())),
             Some(id) => match levels[id as usize - 1] {
                 (probe, level) if probe == at => Some(level as u32),
                 _ => return Err(Fault::Damaged(format!("latencies.level {id} is of another probe"))),

@@ -1,4 +1,4 @@
-//! A probe on its way into the file.
+//! Writing a probe.
 
 use super::{PROBED_MAX, ROWS_MAX, check_count};
 use crate::error::Fault;
@@ -8,11 +8,11 @@ use threadwise_study::probe::{
     ClockReading, CoRunner, LatencyFigures, LatencyLevel, PairLatency, PairSharing, Probe, SetTest, Slowdown,
 };
 
-/// About how many bytes a probe takes in the file, for the advice when the disk is full.
+/// Estimated bytes of a probe in the file, for the advice when the disk is full.
 pub(crate) fn bytes_of(probe: &Probe) -> u64 {
     let pairs: usize = probe.pairs.iter().map(|pair| 130 + pair.why.len()).sum();
     let co_runners: usize = probe.co_runners.iter().map(|co_runner| 70 + co_runner.why.len()).sum();
-    // A set of CPUs is at worst every other one of them.
+    // The worst set of CPUs is every other one.
     let sets = (probe.sets.len() + probe.levels.len()) * 6 * probe.cpus.len();
     let gaps: usize = probe.gaps.iter().map(|gap| 10 + gap.len()).sum();
     (300 + pairs + co_runners + sets + gaps + 90 * probe.latencies.len() + 50 * probe.clocks.len()) as u64
@@ -172,7 +172,7 @@ fn insert_latencies(
         let [cas_min, cas_median, cas_spread] = latency(&pair.cas)?;
         let [two_min, two_median, two_spread] = latency(&pair.two_lines)?;
         let level = pair.level.map(|level| {
-            let what = || Fault::Unstorable(format!("latency level {level}, and there are {}", levels.len()));
+            let what = || Fault::Unstorable(format!("latency level {level} of {}", levels.len()));
             levels.get(level as usize).copied().ok_or_else(what)
         });
         insert.execute(params![

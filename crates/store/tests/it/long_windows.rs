@@ -120,7 +120,7 @@ fn blocks_and_pieces_that_cannot_be_are_damage() {
         runs
     };
     assert!(refused("DELETE FROM long_blocks").contains("long_blocks lacks the block 524288"));
-    assert!(refused("INSERT INTO long_blocks VALUES (3)").contains("has the block 3, which is none"));
+    assert!(refused("INSERT INTO long_blocks VALUES (3)").contains("has the block 3, which is not one"));
     assert!(refused("DELETE FROM session_pieces WHERE piece = 4").contains("lacks a piece before 5"));
     assert!(refused("UPDATE session_pieces SET rows = -1").contains("session_pieces.rows is -1"));
 }

@@ -93,7 +93,7 @@ fn a_plan_says_what_another_machine_lacks() {
     let study = resolved(BOTH, &server()).unwrap();
     assert_eq!(
         plan_block(&study, &small_guest(), 0).unwrap_err().to_string(),
-        "treatment 'away': placement 'memory=remote' cannot be had here: this machine has 1 NUMA node with memory"
+        "treatment 'away': placement 'memory=remote' is not possible here: this machine has 1 NUMA node with memory"
     );
 }
 

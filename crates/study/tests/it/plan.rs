@@ -98,7 +98,7 @@ fn a_placement_that_is_not_here_names_its_treatment() {
     let error = plan_block(&study, &small_guest(), 0).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "treatment 'same-core/l2': placement 'same-core' cannot be had here: no core here has 2 allowed SMT siblings"
+        "treatment 'same-core/l2': placement 'same-core' is not possible here: no core here has 2 allowed SMT siblings"
     );
 }
 

@@ -195,11 +195,11 @@ fn own_comparisons_need_both_sides() {
 fn what_is_not_optional_must_be_there() {
     assert_eq!(
         refused("[[treatment]]\nplacement = \"same-core\"\n", &small_guest(), &Overrides::default()),
-        "mine.toml:6:13: placement 'same-core' cannot be had here: no core here has 2 allowed SMT siblings; `optional = true` would leave the treatment out"
+        "mine.toml:6:13: placement 'same-core' is not possible here: no core here has 2 allowed SMT siblings; `optional = true` would leave the treatment out"
     );
     assert_eq!(
         refused("[baseline]\nplacement = \"9\"\n[sweep]\n", &small_guest(), &Overrides::default()),
-        "mine.toml:6:13: the baseline: placement '9' cannot be had here: there is no logical CPU 9"
+        "mine.toml:6:13: the baseline: placement '9' is not possible here: there is no logical CPU 9"
     );
 }
 
@@ -218,7 +218,7 @@ fn placements_and_sessions_of_the_command_line() {
     assert_eq!(names(&study), ["alone", "alone'", "4c1t s4", "4c1t s8"]);
     assert_eq!(
         preset(&server(), &asked(&["9c1t"], None)).unwrap_err().to_string(),
-        "--placement: placement '9c1t' cannot be had here: '9c1t' needs 9 cores with an allowed logical CPU each on one package; the most is 8"
+        "--placement: placement '9c1t' is not possible here: '9c1t' needs 9 cores with an allowed logical CPU each on one package; the most is 8"
     );
     assert_eq!(
         preset(&server(), &asked(&["4c1t", "4c1t"], None)).unwrap_err().to_string(),

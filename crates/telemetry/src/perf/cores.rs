@@ -1,4 +1,4 @@
-//! Which events of a processor's own counters are read, and in which groups.
+//! The events of a processor's own counters that are read, and their groups.
 //!
 //! Source: `perf_event_open(2)` (generic events); kernel `arch/x86/events/intel/core.c` and
 //! `arch/x86/events/amd/core.c` (what they count: Intel's `cache-misses` are those of the last level,
@@ -21,7 +21,7 @@ const CACHE_MISSES: (&str, u64) = ("cache-misses", 3);
 const BRANCHES: (&str, u64) = ("branches", 4);
 const BRANCH_MISSES: (&str, u64) = ("branch-misses", 5);
 
-/// Metric of each top-down event; `slots` has to lead the group.
+/// Metric of each top-down event; `slots` must lead the group.
 const TOP_DOWN: [(&str, &str); 5] = [
     ("slots", "slots"),
     ("retiring_slots", "topdown-retiring"),
@@ -30,7 +30,7 @@ const TOP_DOWN: [(&str, &str); 5] = [
     ("backend_bound_slots", "topdown-be-bound"),
 ];
 
-/// Who made the processor, as far as it changes what an event counts.
+/// Maker of the processor, as far as it changes what an event counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Maker {
     Intel,
@@ -38,21 +38,21 @@ enum Maker {
     Other,
 }
 
-/// What can be counted on a kind of core.
+/// Events of a kind of core.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Core {
     /// Its PMU.
     pub pmu: Pmu,
     /// Groups of events.
     pub plans: Vec<Plan>,
-    /// Metrics for which there is no event, with the reason.
+    /// Metrics without an event, with the reason.
     pub lacks: Vec<(&'static str, String)>,
 }
 
 /// The kinds of cores whose counters the kernel shows below `root`.
 ///
 /// # Errors
-/// There is none, in one line.
+/// Why there is none, in one line.
 pub fn cores(root: &Path) -> Result<Vec<Core>, String> {
     let cpuinfo = fs::read_to_string(root.join("proc/cpuinfo")).unwrap_or_default();
     let maker = maker(&cpuinfo);
@@ -105,7 +105,7 @@ fn core(pmu: Pmu, maker: Maker) -> Core {
     Core { pmu, plans, lacks }
 }
 
-/// An event that the kernel knows on every processor. On hybrid x86 the PMU's number stands in the upper
+/// An event that the kernel knows on every processor. On hybrid x86 the PMU's number is in the upper
 /// half (PERF_PMU_TYPE_SHIFT), since both kinds of cores share the generic type.
 fn generic(pmu: &Pmu, name: &str, id: u64) -> Event {
     let hybrid = if pmu.name.starts_with("cpu_") { u64::from(pmu.kind) << 32 } else { 0 };

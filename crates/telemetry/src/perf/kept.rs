@@ -1,7 +1,7 @@
 //! Counters of many logical CPUs: opened when a CPU is first measured, kept, and read around windows.
 //!
 //! Source: `perf_event_open(2)`, section "Reading results": a count is scaled by the time enabled over
-//! the time running. A counter whose logical CPU goes offline is detached for good
+//! the time running. A counter whose logical CPU goes offline is detached permanently
 //! (`perf_event_exit_cpu` in `kernel/events/core.c`): its times stand still, and only opening it again
 //! helps.
 
@@ -12,29 +12,29 @@ use threadwise_machine::CpuSet;
 
 /// Most logical CPUs of one placement on which counters are read. Each read interrupts the CPU that is
 /// read, which costs it and the reader some microseconds: with hundreds, reading ten times a second
-/// would take a noticeable share of a CPU and disturb what is measured.
+/// would take a noticeable share of a CPU and disturb the measurement.
 pub const MOST_CPUS: usize = 64;
 
-/// Share of a window below which a group is suspected to have been detached in the middle.
+/// Share of a window below which a group may have been detached in the middle.
 const WHOLE_WINDOW: f64 = 0.9;
 
-/// Events that are read together, with what their counts are called.
+/// Events that are read together, with the names of their counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// Name of the group.
     pub name: &'static str,
-    /// What is counted.
+    /// The events.
     pub metrics: Vec<(&'static str, Event)>,
 }
 
-/// What a group counted in a window.
+/// A group's counts in a window.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grown {
-    /// Time for which counting was asked.
+    /// Time for which counting was requested.
     pub enabled_ns: u64,
     /// Time in which the hardware counted.
     pub running_ns: u64,
-    /// Counts, scaled to the time enabled, in the order of the plan; else why there is none.
+    /// Counts, scaled to the time enabled, in the order of the plan, or why there are none.
     pub values: Vec<Result<f64, String>>,
 }
 
@@ -53,7 +53,7 @@ struct KeptGroup {
     plan: Plan,
     state: State,
     before: Result<Snapshot, String>,
-    /// The end of the last window, by which a group that stands still is found.
+    /// The end of the last window, to detect a group that stands still.
     last: Option<Snapshot>,
 }
 
@@ -73,7 +73,7 @@ impl Kept {
         Self { source, fds_left: fds, cpus: BTreeMap::new(), window: Vec::new(), left_out: None }
     }
 
-    /// Begins a window on logical CPUs; `plans` tells what to count on one that is new.
+    /// Begins a window on logical CPUs; `plans` gives the plan of a new one.
     pub fn start(&mut self, cpus: &CpuSet, plans: impl Fn(u32) -> Vec<Plan>) {
         self.window.clear();
         self.left_out = None;
@@ -91,7 +91,7 @@ impl Kept {
                 let needed: usize = groups.iter().map(|plan| plan.metrics.len()).sum();
                 if needed > self.fds_left {
                     self.left_out = Some(format!(
-                        "logical CPU {cpu} and perhaps more are not read: {needed} counters each would leave too few file descriptors; raise ulimit -n"
+                        "logical CPU {cpu} and possibly others are not read: {needed} counters each would leave too few file descriptors; raise ulimit -n"
                     ));
                     continue;
                 }
@@ -105,8 +105,8 @@ impl Kept {
         }
     }
 
-    /// Ends the window: hands each group with what it counted, or why nothing, to `each`. Says in one
-    /// line why logical CPUs of the placement are missing, where some are.
+    /// Ends the window: passes each group with its counts, or why there are none, to `each`. Returns in one
+    /// line why logical CPUs of the placement are missing, if some are.
     pub fn finish(
         &mut self,
         window_ns: u64,
@@ -143,7 +143,7 @@ impl KeptGroup {
     }
 
     fn open(&mut self, cpu: u32, source: &mut dyn Source) {
-        // What was open is closed first: it may hold the hardware.
+        // What was open is closed first: it may occupy the hardware.
         self.state = State::Closed;
         self.last = None;
         let events: Vec<Event> = self.plan.metrics.iter().map(|(_, event)| event.clone()).collect();
@@ -176,12 +176,12 @@ impl KeptGroup {
             _ => &[],
         };
         let grown = growth(before, &after, missing)?;
-        // A reader that was kept waiting also makes the time short; then the counter moves on.
+        // A delayed reader also makes the time short; then the counter continues.
         if (grown.enabled_ns as f64) < WHOLE_WINDOW * window_ns as f64
             && self.read()?.enabled_ns == after.enabled_ns
         {
             return Err(format!(
-                "counted during {} of {window_ns} ns only: the logical CPU went offline",
+                "counted during only {} of {window_ns} ns: the logical CPU went offline",
                 grown.enabled_ns
             ));
         }
@@ -189,10 +189,10 @@ impl KeptGroup {
     }
 }
 
-/// What was counted between two snapshots of a group. `missing` tells why an event is not in it.
+/// The counts between two snapshots of a group. `missing` explains an absent event.
 ///
 /// # Errors
-/// The group did not count at all, in one line.
+/// Why the group did not count at all, in one line.
 pub fn growth(before: &Snapshot, after: &Snapshot, missing: &[Option<String>]) -> Result<Grown, String> {
     let backwards = || "the counters ran backwards: they were reset meanwhile".to_owned();
     let enabled_ns = after.enabled_ns.checked_sub(before.enabled_ns).ok_or_else(backwards)?;

@@ -1,8 +1,7 @@
-//! APERF, MPERF and the time stamp counter as events of the PMU `msr`, for which no msr device and no
-//! rdmsr is needed.
+//! APERF, MPERF and the time stamp counter as events of the PMU `msr`, which needs no msr device and no rdmsr.
 //!
-//! Source: kernel `arch/x86/events/msr.c`: an event is published only where CPUID shows its register and
-//! reading it works; Intel SDM volume 2, CPUID leaf 6 (ECX bit 0: APERF and MPERF are there), which
+//! Source: kernel `arch/x86/events/msr.c`: an event is published only if CPUID shows its register and
+//! reading it works; Intel SDM volume 2, CPUID leaf 6 (ECX bit 0: APERF and MPERF exist), which
 //! /proc/cpuinfo shows as the flag `aperfmperf`.
 
 use super::kept::{Grown, Plan, growth};
@@ -20,16 +19,16 @@ pub const MPERF: &str = "mperf_cycles";
 /// Metric of the time stamp counter.
 pub const TSC: &str = "tsc_cycles";
 
-/// Which registers the kernel offers.
+/// The registers that the kernel offers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Registers {
-    /// Those that there are, as one group; `None` where there is none.
+    /// Those that exist, as one group; `None` if there are none.
     pub plan: Option<Plan>,
-    /// Why APERF and MPERF cannot be had; `None` where the kernel offers both with the time stamp counter.
+    /// Why APERF and MPERF are missing; `None` if the kernel offers both with the time stamp counter.
     pub lack: Option<String>,
 }
 
-/// Looks below `root` what there is.
+/// Finds the registers below `root`.
 pub fn registers(root: &Path) -> Registers {
     let Some(pmu) = Pmu::read(root, "msr") else {
         let lack = "the kernel has no perf PMU `msr` (there is one on x86 only)";

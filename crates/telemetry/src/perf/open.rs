@@ -1,4 +1,4 @@
-//! Opening and reading counters of a logical CPU, and what a refusal means to the user.
+//! Opening and reading counters of a logical CPU, and explaining refusals.
 //!
 //! Source: `perf_event_open(2)` (errors, read format), kernel
 //! `Documentation/admin-guide/perf-security.rst` (who may count what), `kernel/events/core.c`.
@@ -10,48 +10,48 @@ use perf_event::{Builder, Counter, ReadFormat};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What a group of counters says at one moment, since it was opened.
+/// A group's counters at one moment, since it was opened.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Snapshot {
-    /// Time during which counting was asked for.
+    /// Time for which counting was requested.
     pub enabled_ns: u64,
-    /// Time during which the hardware counted; less where more is asked than there are counters.
+    /// Time during which the hardware counted; less if more events are requested than there are counters.
     pub running_ns: u64,
-    /// Counts in the order in which the events were asked for; `None` where one could not be opened.
+    /// Counts in the order of the events; `None` if one could not be opened.
     pub values: Vec<Option<u64>>,
 }
 
 /// Counters that are read together.
 pub trait Group: Send {
-    /// Counts until now.
+    /// The counts so far.
     ///
     /// # Errors
-    /// The kernel's, or that the group was never given hardware.
+    /// The kernel's, or that the group never got hardware.
     fn read(&mut self) -> io::Result<Snapshot>;
 }
 
-/// Where counters come from: the kernel, or a recorded series.
+/// Source of counters: the kernel, or a recorded series.
 pub trait Source: Send {
-    /// Starts counting `events` together on one logical CPU, for all processes. Events that cannot
-    /// join the group are left out of it.
+    /// Starts counting `events` together on one logical CPU, for all processes. Leaves out events that cannot
+    /// join the group.
     ///
     /// # Errors
     /// Why none of them can be counted.
     fn open(&mut self, cpu: u32, events: &[Event]) -> Result<Opened, OpenError>;
 }
 
-/// A group that counts.
+/// A counting group.
 pub struct Opened {
     /// Reads it.
     pub group: Box<dyn Group>,
-    /// Why an event is not in it, in the order in which the events were asked for.
+    /// Why an event is not in it, in the order of the events.
     pub missing: Vec<Option<OpenError>>,
 }
 
 /// Why an event cannot be counted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
-    /// The user may not.
+    /// The user lacks the right.
     #[error("{why}; {remedy}")]
     Denied {
         /// Why, in one line.
@@ -62,7 +62,7 @@ pub enum OpenError {
     /// The logical CPU is offline, which may change.
     #[error("logical CPU {0} is offline")]
     Offline(u32),
-    /// The machine, its hypervisor or its kernel cannot.
+    /// The machine, its hypervisor or its kernel does not support it.
     #[error("{0}")]
     Unsupported(String),
 }
@@ -77,14 +77,14 @@ impl OpenError {
     }
 }
 
-/// The source for files below `root`: the kernel's counters where that is the live system, else none,
+/// The source for files below `root`: the kernel's counters on the live system, else none,
 /// since the numbers of a recorded PMU mean something else here.
 pub fn source(root: &Path) -> Box<dyn Source> {
     if root == Path::new("/") { Box::new(Live { root: root.to_owned() }) } else { Box::new(Recorded) }
 }
 
 /// How many file descriptors this process may have, from `proc/self/limits` below `root`; the kernel's
-/// own default of 1024 where it cannot be read (`getrlimit(2)`).
+/// default of 1024 if that cannot be read (`getrlimit(2)`).
 pub fn most_fds(root: &Path) -> usize {
     let text = std::fs::read_to_string(root.join("proc/self/limits")).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("Max open files"));
@@ -94,7 +94,7 @@ pub fn most_fds(root: &Path) -> usize {
     }
 }
 
-/// A tree of files without a machine behind it.
+/// A recorded tree without its machine.
 struct Recorded;
 
 impl Source for Recorded {
@@ -133,12 +133,12 @@ impl Source for Live {
                 .into_iter()
                 .flatten()
                 .next()
-                .unwrap_or_else(|| OpenError::Unsupported("no event to count was named".to_owned()))),
+                .unwrap_or_else(|| OpenError::Unsupported("there is no event to count".to_owned()))),
         }
     }
 }
 
-/// Opens one counter, running at once: alone, or as a member of a group, which runs with its leader.
+/// Opens one running counter: alone, or as a member of a group, which runs with its leader.
 fn counter(cpu: u32, event: &Event, leader: Option<&mut Counter>) -> io::Result<Counter> {
     let mut builder = Builder::new(Software::DUMMY);
     let attributes = builder.attrs_mut();
@@ -178,17 +178,17 @@ impl Group for LiveGroup {
     }
 }
 
-/// What the kernel's refusal means.
+/// The explanation of the kernel's refusal.
 pub(crate) fn refusal(root: &Path, cpu: u32, name: &str, error: &io::Error) -> OpenError {
     let paranoid = std::fs::read_to_string(root.join("proc/sys/kernel/perf_event_paranoid"));
     let paranoid = paranoid.ok().map_or_else(|| "unknown".to_owned(), |text| text.trim().to_owned());
     match error.raw_os_error() {
         Some(libc::EACCES) => OpenError::Denied {
             why: format!("this user may not count on whole logical CPUs (kernel.perf_event_paranoid is {paranoid})"),
-            remedy: "run as root, give the program CAP_PERFMON (sudo setcap cap_perfmon=ep PROGRAM), or sudo sysctl kernel.perf_event_paranoid=0 until the next start of the machine".to_owned(),
+            remedy: "run as root, give the program CAP_PERFMON (sudo setcap cap_perfmon=ep PROGRAM), or sudo sysctl kernel.perf_event_paranoid=0 until the next boot".to_owned(),
         },
         Some(libc::EPERM) => OpenError::Denied {
-            why: format!("perf_event_open is forbidden here, as containers do (kernel.perf_event_paranoid is {paranoid})"),
+            why: format!("perf_event_open is forbidden here, as in containers (kernel.perf_event_paranoid is {paranoid})"),
             remedy: "give the container CAP_PERFMON and a seccomp profile that allows perf_event_open".to_owned(),
         },
         Some(libc::ENODEV) => OpenError::Offline(cpu),

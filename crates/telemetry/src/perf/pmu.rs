@@ -1,4 +1,4 @@
-//! What a PMU (a unit that counts) calls itself and its events, from sysfs.
+//! The names of a PMU (a unit that counts) and its events, from sysfs.
 //!
 //! Source: kernel `Documentation/ABI/testing/sysfs-bus-event_source-devices-format` and `-events`,
 //! `drivers/perf/arm_pmu.c` and `arch/x86/events/core.c` (the file `cpus` of hybrid machines).
@@ -9,7 +9,7 @@ use threadwise_machine::CpuSet;
 
 const DEVICES: &str = "sys/bus/event_source/devices";
 
-/// Something that can be counted, in the terms of `struct perf_event_attr`.
+/// An event, in the terms of `struct perf_event_attr`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     /// Name, for messages.
@@ -20,7 +20,7 @@ pub struct Event {
     pub config: [u64; 3],
 }
 
-/// A PMU that the kernel shows.
+/// A PMU of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pmu {
     /// Its folder's name.
@@ -33,7 +33,7 @@ pub struct Pmu {
 }
 
 impl Pmu {
-    /// Reads a PMU below `root`; `None` where the kernel shows none of this name.
+    /// Reads a PMU below `root`; `None` if the kernel has none of this name.
     pub fn read(root: &Path, name: &str) -> Option<Self> {
         let folder = root.join(DEVICES).join(name);
         let kind = fs::read_to_string(folder.join("type")).ok()?.trim().parse().ok()?;
@@ -58,8 +58,8 @@ impl Pmu {
         self.cpus.as_ref().is_none_or(|cpus| cpus.contains(cpu))
     }
 
-    /// One of the events that the PMU publishes; `None` where it has none of this name, or one that
-    /// cannot be understood.
+    /// An event that the PMU publishes; `None` if it has none of this name, or one that
+    /// cannot be parsed.
     pub fn event(&self, name: &str) -> Option<Event> {
         let text = fs::read_to_string(self.folder.join("events").join(name)).ok()?;
         let config =
@@ -68,7 +68,7 @@ impl Pmu {
     }
 }
 
-/// Turns `event=0x3c,umask=0x1,any` into the words of the attribute; `format` tells where a term goes.
+/// Turns `event=0x3c,umask=0x1,any` into the words of the attribute; `format` gives the place of a term.
 fn encode(text: &str, format: impl Fn(&str) -> Option<String>) -> Option<[u64; 3]> {
     let mut config = [0_u64; 3];
     for term in text.split(',') {
@@ -77,7 +77,7 @@ fn encode(text: &str, format: impl Fn(&str) -> Option<String>) -> Option<[u64; 3
             Some(digits) => u64::from_str_radix(digits, 16).ok()?,
             None => value.parse().ok()?,
         };
-        // The kernel takes these three as terms of their own, without a file.
+        // The kernel accepts these three as terms without a file.
         let known = matches!(name, "config" | "config1" | "config2").then(|| format!("{name}:0-63"));
         let place = known.or_else(|| format(name.trim()))?;
         put(place.trim(), value, &mut config)?;
@@ -105,7 +105,7 @@ fn put(place: &str, mut value: u64, config: &mut [u64; 3]) -> Option<()> {
         config[word] |= (value & mask) << low;
         value = value.checked_shr(width).unwrap_or(0);
     }
-    // Bits that do not fit would count something else.
+    // Bits that do not fit would count another event.
     (value == 0).then_some(())
 }
 

@@ -8,7 +8,7 @@
 /// The three counters at a moment or their growth over a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// IA32_APERF, or AMD's equal of it.
+    /// IA32_APERF, or AMD's equivalent.
     pub aperf: Option<u64>,
     /// IA32_MPERF.
     pub mperf: Option<u64>,
@@ -33,7 +33,7 @@ pub struct Clocks {
 
 /// Growth of the counters between two moments. The registers have 64 bits, which last for more than a
 /// hundred years at 5 GHz: one that ran backwards was reset (the logical CPU was offline, the machine
-/// slept or moved).
+/// slept or was migrated).
 ///
 /// # Errors
 /// Which one ran backwards, in one line.
@@ -61,7 +61,7 @@ pub fn distrust(aperf: u64, mperf: u64) -> Option<String> {
         (_, 0) => "MPERF does",
         _ => return None,
     };
-    Some(format!("{frozen} not move: a hypervisor shows what it does not keep"))
+    Some(format!("{frozen} not move: a hypervisor shows registers that it does not maintain"))
 }
 
 /// The figures of a window of `elapsed_ns`.

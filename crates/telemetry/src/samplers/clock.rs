@@ -1,9 +1,9 @@
-//! Clocks of the logical CPUs of the placement: growth of APERF, MPERF and the time stamp counter, from
-//! which turbostat's figures follow ([`crate::perf::turbostat`]); where they cannot be had, cpufreq's
+//! Clocks of the logical CPUs of the placement: growth of APERF, MPERF and the time stamp counter, for
+//! turbostat's figures ([`crate::perf::turbostat`]); without them, cpufreq's
 //! current frequency times the window.
 //!
 //! Source: [`crate::perf::msr`]; kernel `Documentation/admin-guide/pm/cpufreq.rst` (`scaling_cur_freq`
-//! is in kHz, and on many drivers the clock that was asked for, not the one that ran).
+//! is in kHz, and on many drivers the requested clock, not the actual one).
 
 use super::{Counter, Span, reading};
 use crate::perf::kept::{Kept, MOST_CPUS, Plan, evenly};
@@ -30,7 +30,7 @@ enum Origin {
         kept: Kept,
         plan: Plan,
     },
-    /// The registers cannot be had, with the reason.
+    /// Why the registers are missing.
     Cpufreq {
         files: Frequencies,
         why: String,
@@ -39,7 +39,7 @@ enum Origin {
 }
 
 impl Clock {
-    /// Looks below `root` for what there is.
+    /// Finds the source of clocks below `root`.
     pub fn new(root: &Path) -> Self {
         Self::with(root, source(root))
     }
@@ -51,7 +51,7 @@ impl Clock {
         let lack = match (registers.plan, registers.lack) {
             (Some(plan), None) => match msr::try_out(source.as_mut(), &plan, cpu) {
                 Ok(()) => {
-                    // Three eighths of what may be open; the other perf sampler takes as many.
+                    // Three eighths of the limit; the other perf sampler takes as many.
                     let kept = Kept::new(source, most_fds(root) / 8 * 3);
                     return Self { origin: Origin::Registers { kept, plan }, start_ns: 0 };
                 }
@@ -140,7 +140,7 @@ impl Sampler for Clock {
     }
 }
 
-/// Growth of APERF, MPERF and TSC. Registers that do not move although they were read are a gap.
+/// Growth of APERF, MPERF and TSC. Registers that were read but do not move are a gap.
 fn values(plan: &Plan, grown: Result<crate::perf::kept::Grown, String>) -> [Result<f64, String>; 3] {
     let grown = match grown {
         Ok(grown) => grown,
@@ -187,7 +187,7 @@ impl Frequencies {
         let text =
             file.as_mut().map_err(|why| why.clone())?.read().map_err(|error| format!("/{path}: {error}"));
         let khz = text.and_then(|text| {
-            // A driver that does not know prints `<unknown>`.
+            // A driver that does not know the clock prints `<unknown>`.
             text.trim()
                 .parse::<u64>()
                 .ok()
@@ -216,7 +216,7 @@ impl Frequencies {
         }
     }
 
-    /// Adds the time since the last look at the mean of both looks' clocks.
+    /// Adds the time since the last reading at the mean of both readings' clocks.
     fn look(&mut self, now_ns: u64) {
         let elapsed_ns = now_ns.saturating_sub(self.looked_ns) as f64;
         self.looked_ns = now_ns;

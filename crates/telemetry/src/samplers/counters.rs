@@ -1,9 +1,9 @@
 //! Counters of the processor per logical CPU of the placement: cycles, instructions, branches, cache
-//! misses, and where there are such events the slots of top-down analysis.
+//! misses, and the slots of top-down analysis if there are such events.
 //!
 //! Source: [`crate::perf::cores`] (events), [`crate::perf::kept`] (scaling). A count is scaled to the
-//! window; beside each group stands the time in which the hardware counted, `GROUP_running_ns`, whose
-//! share of the window says how far the scaling reached.
+//! window; with each group goes the time in which the hardware counted, `GROUP_running_ns`, whose
+//! share of the window shows the extent of the scaling.
 
 use super::{Span, reading};
 use crate::perf::cores::{Core, cores};
@@ -26,7 +26,7 @@ struct Opened {
 }
 
 impl Counters {
-    /// Looks below `root` for what there is.
+    /// Finds the counters below `root`.
     pub fn new(root: &Path) -> Self {
         Self::with(root, source(root))
     }
@@ -35,7 +35,7 @@ impl Counters {
     pub fn with(root: &Path, mut source: Box<dyn Source>) -> Self {
         let opened = cores(root).map_err(|why| Status::Unsupported { why }).and_then(|cores| {
             try_out(source.as_mut(), &cores, first_online(root))?;
-            // Three eighths of what may be open; the clock takes as many.
+            // Three eighths of the limit; the clock takes as many.
             Ok(Opened { kept: Kept::new(source, most_fds(root) / 8 * 3), cores })
         });
         Self { opened, start_ns: 0 }

@@ -1,14 +1,14 @@
-//! What the logical CPUs did, and how long siblings shared a core while another core idled.
+//! Times of the logical CPUs, and how long siblings shared a core while another core idled.
 //!
 //! Source: /proc/stat, see [`crate::proc_stat`]. Logical CPUs of the placement are reported one by one,
 //! all others as sums, so that hundreds of them stay cheap.
 //!
-//! Straggler time (`siblings_busy_core_idle_ns`): /proc/stat says how much of a look a logical CPU was
-//! busy, not when. For each look (start to tick, tick to tick, tick to finish) it takes the core whose
+//! Straggler time (`siblings_busy_core_idle_ns`): /proc/stat shows how much of an interval a logical CPU was
+//! busy, not when. For each interval (start to tick, tick to tick, tick to finish) it takes the core whose
 //! second-busiest sibling was busiest and another allowed core whose siblings were all idle longest,
-//! and adds the product of the two shares times the look: what two shares that have nothing to do with
-//! each other have in common, and exact where one of them is 0 or 1. Shares come from ticks of 10 ms,
-//! so that a look of 100 ms is right to about a tenth of it. A look before the first tick is joined to
+//! and adds the product of the two shares times the interval: the overlap of two independent shares,
+//! and exact if one of them is 0 or 1. Shares come from ticks of 10 ms,
+//! so an interval of 100 ms is accurate to about a tenth of it. An interval before the first tick is joined to
 //! the next one; at the finish it adds nothing.
 
 use super::{Span, opened, reading, status_of};
@@ -30,16 +30,16 @@ pub struct Cpu {
     cores: Result<Vec<Vec<u32>>, String>,
     start_ns: u64,
     before: Result<Vec<CpuTicks>, String>,
-    /// The last look behind which a tick had passed everywhere.
+    /// The last reading before which a tick had passed everywhere.
     looked: Vec<CpuTicks>,
     looked_ns: u64,
     now: Vec<CpuTicks>,
-    /// Straggler time so far; `None` while no look was long enough.
+    /// Straggler time so far; `None` while no interval was long enough.
     shared_ns: Result<Option<f64>, String>,
 }
 
 impl Cpu {
-    /// Reads `proc/stat` below `root`; which logical CPUs are siblings comes from `topology`.
+    /// Reads `proc/stat` below `root`; `topology` gives the siblings.
     pub fn new(root: &Path, topology: &Topology) -> Self {
         let path = root.join("proc/stat");
         Self {
@@ -58,7 +58,7 @@ impl Cpu {
         opened(&mut self.source)?.read(&mut self.now).map_err(|error| format!("proc/stat: {error}"))
     }
 
-    /// Adds the straggler time since the last look.
+    /// Adds the straggler time since the last reading.
     fn look(&mut self, now_ns: u64) -> Result<(), String> {
         self.read()?;
         let cores = self.cores.as_ref().map_err(Clone::clone)?;
@@ -81,7 +81,7 @@ impl Cpu {
     }
 }
 
-/// Sibling sets, where the machine is one on which siblings can be co-busy beside an idle core.
+/// Sibling sets, if siblings can be busy together beside an idle core on this machine.
 fn cores(topology: &Topology) -> Result<Vec<Vec<u32>>, String> {
     let siblings = |cpu: u32| topology.cpu(cpu).map(|cpu| cpu.siblings.iter().collect());
     let cores: Vec<Vec<u32>> =
@@ -90,16 +90,16 @@ fn cores(topology: &Topology) -> Result<Vec<Vec<u32>>, String> {
         return Err("fewer than 2 cores are declared and allowed".to_owned());
     }
     if cores.iter().all(|core| core.len() < 2) {
-        return Err("no core here is declared to have 2 SMT siblings online".to_owned());
+        return Err("no core here is declared with 2 SMT siblings online".to_owned());
     }
     Ok(cores)
 }
 
-/// Busy and idle share of each logical CPU between two looks.
+/// Busy and idle share of each logical CPU between two readings.
 struct Shares {
-    /// By OS number; `None` where a logical CPU is not there or ran backwards.
+    /// By OS number; `None` if a logical CPU does not exist or ran backwards.
     by_cpu: Vec<Option<(f64, f64)>>,
-    /// Whether no tick has passed yet for some logical CPU: the next look will tell.
+    /// Whether no tick has passed yet for some logical CPU: then the next reading decides.
     too_early: bool,
 }
 
@@ -126,7 +126,7 @@ impl Shares {
     }
 }
 
-/// Share of a look in which two siblings of one core were busy while another core idled.
+/// Share of an interval in which two siblings of one core were busy while another core idled.
 fn straggling(cores: &[Vec<u32>], shares: &Shares) -> Result<f64, String> {
     let mut figures = Vec::with_capacity(cores.len());
     for core in cores {
@@ -139,7 +139,7 @@ fn straggling(cores: &[Vec<u32>], shares: &Shares) -> Result<f64, String> {
         }
         figures.push((second, idle));
     }
-    // Another core than the one that is shared: the idlest, or the idlest of the rest.
+    // Another core than the shared one: the idlest, or the idlest of the rest.
     let idlest = |except: Option<usize>| {
         let others = figures.iter().enumerate().filter(move |(at, _)| Some(*at) != except);
         others.max_by(|(_, a), (_, b)| a.1.total_cmp(&b.1)).map(|(at, figure)| (at, figure.1))
@@ -150,7 +150,7 @@ fn straggling(cores: &[Vec<u32>], shares: &Shares) -> Result<f64, String> {
     Ok(figures.iter().enumerate().map(product).fold(0.0, f64::max))
 }
 
-/// Growth of every logical CPU that is in both; `None` where it ran backwards. Both ascend.
+/// Growth of every logical CPU that is in both; `None` if it ran backwards. Both ascend.
 fn pairs<'a>(early: &'a [CpuTicks], late: &'a [CpuTicks]) -> impl Iterator<Item = (u32, Option<Grown>)> + 'a {
     let mut early = early.iter().peekable();
     late.iter().filter_map(move |late| {

@@ -1,12 +1,12 @@
-//! What the machine's disks read and wrote, and how long they were at it.
+//! Bytes that the machine's disks read and wrote, and their busy time.
 //!
 //! Source: kernel `Documentation/admin-guide/iostats.rst` (/proc/diskstats: sectors are 512 bytes;
 //! field 10 is milliseconds with I/O in flight, 32 bits wide, so that it wraps).
 //!
 //! Each byte counts once: /proc/diskstats also lists partitions, loops, RAM disks and the devices that
 //! device-mapper and md build on others. A disk is what has a folder of its own in /sys/block
-//! (partitions have none) with a link `device` to the hardware or its bus (what the kernel makes up in
-//! memory or out of other block devices has none).
+//! (partitions have none) with a link `device` to the hardware or its bus (devices that the kernel makes in
+//! memory or from other block devices have none).
 
 use super::{Counter, Span, growths, opened, status_of};
 use crate::{Moment, Sampler, Status};
@@ -46,7 +46,7 @@ fn disks(root: &Path) -> Result<Disks, Status> {
         .collect();
     names.sort_unstable();
     match names.is_empty() {
-        true => Err(Status::Unsupported { why: format!("{} has no disk of its own", folder.display()) }),
+        true => Err(Status::Unsupported { why: format!("{} has no disk", folder.display()) }),
         false => Ok(Disks { names, stats }),
     }
 }
@@ -65,13 +65,13 @@ impl Disks {
             found[at] = counts(words);
         }
         let named = |(counts, name): (Option<[u64; 3]>, &String)| {
-            counts.ok_or_else(|| format!("{name} is not, or not readably, in proc/diskstats any more"))
+            counts.ok_or_else(|| format!("proc/diskstats has no readable line for {name} any more"))
         };
         found.into_iter().zip(&self.names).map(named).collect()
     }
 }
 
-/// The columns behind a name: reads, merged, sectors, ms; writes, merged, sectors, ms; in flight, ms busy.
+/// The columns after a name: reads, merged, sectors, ms; writes, merged, sectors, ms; in flight, ms busy.
 fn counts<'a>(words: impl Iterator<Item = &'a str>) -> Option<[u64; 3]> {
     let mut columns = [0_u64; 10];
     let mut seen = 0;
@@ -84,7 +84,7 @@ fn counts<'a>(words: impl Iterator<Item = &'a str>) -> Option<[u64; 3]> {
     (seen == columns.len()).then_some([bytes(read)?, bytes(written)?, busy_ms.checked_mul(MS_NS)?])
 }
 
-/// Growth of the sums; one disk that ran backwards spoils them.
+/// Growth of the sums; one disk that ran backwards invalidates them.
 fn sums(before: &[[u64; 3]], after: &[[u64; 3]], names: &[String]) -> Result<[u64; 3], String> {
     let mut sums = [0_u64; 3];
     for ((before, after), name) in before.iter().zip(after).zip(names) {

@@ -4,8 +4,8 @@
 //! `Documentation/ABI/testing/sysfs-class-powercap`: `energy_uj` counts microjoules and wraps at
 //! `max_energy_range_uj`. AMD processors appear under `intel-rapl` too. Left out are the zones `core`
 //! and `uncore`, which lie inside of their package, `psys` around everything, and `intel-rapl-mmio`,
-//! which counts the packages once more. `energy_uj` is for root alone since Linux 5.10
-//! (CVE-2020-8694: it tells of others' work).
+//! which counts the packages again. Only root may read `energy_uj` since Linux 5.10
+//! (CVE-2020-8694: it reveals other users' work).
 
 use super::{Counter, Span, reading, status_of};
 use crate::{Moment, Sampler, Status};
@@ -94,7 +94,7 @@ impl Zone {
     }
 }
 
-/// Growth between two looks, between which the counter wraps at most once: a range of 2³² units of
+/// Growth between two readings, between which the counter wraps at most once: a range of 2³² units of
 /// 15.3 µJ lasts 65 s at 1 kW.
 fn step(last_uj: u64, now_uj: u64, range_uj: u64) -> Result<u64, String> {
     if last_uj > range_uj || now_uj > range_uj {

@@ -1,7 +1,7 @@
 //! Memory of the whole machine: what was available, major faults, swapping.
 //!
 //! Source: `proc_meminfo(5)` (`MemAvailable`, in kB), `proc_vmstat(5)` (`pgmajfault`, `pswpin`,
-//! `pswpout`: events and pages since the start of the machine).
+//! `pswpout`: events and pages since boot).
 
 use super::{Counter, Span, growths, number_of, numbers_of, opened, reading, status_of};
 use crate::{Moment, Sampler, Status};
@@ -12,7 +12,7 @@ const REMEDY: &str = "run where /proc is not hidden from this user";
 const WORDS: [&str; 3] = ["pgmajfault", "pswpin", "pswpout"];
 const METRICS: [&str; 3] = ["major_faults", "swapped_in_pages", "swapped_out_pages"];
 
-/// The sampler. `available_min_bytes_ns` is the smallest MemAvailable at any look (start, tick,
+/// The sampler. `available_min_bytes_ns` is the smallest MemAvailable at any reading (start, tick,
 /// finish) times the window; divided by `window_ns` it is the mean of the windows' minima.
 #[derive(Debug)]
 pub struct Memory {

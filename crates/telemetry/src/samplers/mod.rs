@@ -20,8 +20,8 @@ pub(crate) use readings::{
 use std::path::Path;
 use threadwise_machine::Topology;
 
-/// Every sampler, reading below `root` (`/` on a live system, a folder of fixtures in tests) on the
-/// machine that `topology` describes.
+/// Every sampler, reading below `root` (`/` on a live system, a folder of fixtures in tests), on the
+/// machine of `topology`.
 pub fn all(root: &Path, topology: &Topology) -> Vec<Box<dyn Sampler>> {
     vec![
         Box::new(cpu::Cpu::new(root, topology)),

@@ -1,7 +1,7 @@
-//! Where the kernel found pages, NUMA node by node.
+//! Where the kernel found pages, by NUMA node.
 //!
 //! Source: kernel `Documentation/admin-guide/numastat.rst`: counts of pages for `numa_hit` (on the
-//! wanted node), `numa_miss` (here, though another was wanted), `numa_foreign` (wanted here, given by
+//! intended node), `numa_miss` (here, though another was intended), `numa_foreign` (intended here, given by
 //! another), `local_node` and `other_node` (by a process that ran on this node, or on another).
 //! `vm.numa_stat=0` switches them off (`Documentation/admin-guide/sysctl/vm.rst`), and they stand still.
 

@@ -32,7 +32,7 @@ struct Resource {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Totals {
     some_ns: u64,
-    /// `None` where the line is missing, as it was for the CPU before Linux 5.13.
+    /// `None` if the line is missing, as for the CPU before Linux 5.13.
     full_ns: Option<u64>,
 }
 
@@ -87,10 +87,10 @@ impl Pressure {
         }
     }
 
-    /// Nanoseconds since the start of the machine during which some task waited for a CPU.
+    /// Nanoseconds since boot during which some task waited for a CPU.
     ///
     /// # Errors
-    /// Why it is not known, in one line.
+    /// Why it is unknown, in one line.
     pub fn some_ns(&mut self) -> Result<u64, String> {
         self.cpu.totals().map(|totals| totals.some_ns)
     }

@@ -1,14 +1,13 @@
-//! What the worker processes and their children did: a server's backends are children of what was
-//! started.
+//! Usage of the worker processes and their children: a server's backends are children of the started process.
 //!
-//! Source: see [`crate::proc_pid`]. CPU time and faults are sums over the processes with the
+//! Source: see [`crate::proc_pid`]. CPU time and faults are sums over the processes and the
 //! children that have ended and were waited for, so that nothing is lost when one ends. Context switches and
-//! run-queue wait are only kept per thread and are gone with it: a thread that ended inside of the window is a
-//! gap. Resident memory counts pages that processes share once for each of them.
+//! run-queue wait are kept only per thread and are gone with it: a thread that ended inside of the window is a
+//! gap. Resident memory counts shared pages once for each process.
 //!
-//! Reading threads costs about 6 µs each. Where that would come to more than
+//! Reading threads costs about 6 µs each. If that would come to more than
 //! 0.3% of one CPU (hundreds of threads around windows of 50 ms), context switches and wait
-//! are a gap; sessions tell their own with every slice.
+//! are a gap; sessions report their own with every slice.
 
 use super::{Counter, Span, growths, opened, reading, status_of};
 use crate::proc_pid::{self, Thread, ThreadFiles};
@@ -18,13 +17,13 @@ use std::path::{Path, PathBuf};
 use threadwise_study::Reading;
 
 /// Opening and reading two files of a thread: 5.7 µs on the 2-CPU VM that this was written on, and half of
-/// that where they are open already.
+/// that if they are open already.
 const THREAD_COST_NS: u64 = 6_000;
-/// Most of one CPU that reading threads may take in the long run.
+/// Largest share of one CPU for reading threads in the long run.
 const MOST_SHARE: f64 = 0.003;
-/// Reading that may be done at once, having been saved up.
+/// Reading time that may be saved up and spent at once.
 const MOST_SAVED_NS: f64 = 50e6;
-/// Looks that are tried while processes end under our eyes.
+/// Readings that are tried while processes end.
 const TRIES: u32 = 3;
 /// Threads whose files stay open; two descriptors each.
 const MOST_KEPT: usize = 64;
@@ -38,24 +37,24 @@ const OF_THREADS: [&str; 3] = ["voluntary_switches", "involuntary_switches", "ru
 #[derive(Debug)]
 pub struct Process {
     root: PathBuf,
-    /// `proc/uptime`, to tell processes that began inside of a window.
+    /// `proc/uptime`, to find processes that began inside of a window.
     uptime: Result<Counter, Status>,
-    /// `proc/loadavg`, whose last word is the youngest process or thread: while it stays, no tree grows.
+    /// `proc/loadavg`, whose last word is the youngest process or thread: while it is unchanged, no tree grows.
     loadavg: Option<Counter>,
     /// Whether the kernel lists children.
     lists_children: bool,
     trees: BTreeMap<Vec<u32>, Tree>,
     kept: BTreeMap<(u32, u32), ThreadFiles>,
-    /// What reading of threads may cost now.
+    /// Remaining time for reading threads.
     saved_ns: f64,
     saved_at_ns: u64,
     start_ns: u64,
-    /// When the window began, in ticks since the start of the machine.
+    /// When the window began, in ticks since boot.
     start_ticks: Result<u64, String>,
     before: Result<Look, String>,
 }
 
-/// Processes that belong to some that were named.
+/// The named processes and their descendants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Tree {
     youngest: Option<u64>,
@@ -90,7 +89,7 @@ impl Process {
         }
     }
 
-    /// Ticks since the start of the machine.
+    /// Ticks since boot.
     fn now_ticks(&mut self) -> Result<u64, String> {
         let text = opened(&mut self.uptime)?.read().map_err(|error| format!("proc/uptime: {error}"))?;
         let seconds = text.split_whitespace().next().and_then(|word| word.split_once('.'));
@@ -101,7 +100,7 @@ impl Process {
             .ok_or_else(|| "proc/uptime is not readable".to_owned())
     }
 
-    /// The tree of these processes, read anew when something was started since.
+    /// The tree of these processes, read again if something was started since.
     fn tree(&mut self, pids: &[u32], anew: bool) -> Vec<u32> {
         let loadavg = self.loadavg.as_mut().and_then(|counter| counter.read().ok());
         let youngest = loadavg.and_then(|text| text.split_whitespace().last()?.parse().ok());
@@ -120,7 +119,7 @@ impl Process {
         found
     }
 
-    /// Looks at all processes; those of `known` too, where the kernel's list left one out.
+    /// Reads all processes; and those of `known`, which the kernel's list may lack.
     fn look(&mut self, at: &Moment<'_>, known: Option<&Look>) -> Result<Look, String> {
         opened(&mut self.uptime)?;
         if at.pids.is_empty() {
@@ -135,7 +134,7 @@ impl Process {
         Err(format!("processes ended faster than they could be read, {TRIES} times"))
     }
 
-    /// `None` where one of them ended meanwhile: its times have gone to its parent, which was read before.
+    /// `None` if one of them ended meanwhile: its times have gone to its parent, which was read before.
     fn look_at(
         &mut self,
         at: &Moment<'_>,
@@ -178,14 +177,14 @@ impl Process {
         self.saved_at_ns = now_ns;
         let cost_ns = count.saturating_mul(THREAD_COST_NS) as f64;
         if cost_ns > self.saved_ns {
-            return Err(format!("{count} threads are too many to be read around such short windows"));
+            return Err(format!("{count} threads are too many to read around such short windows"));
         }
         self.saved_ns -= cost_ns;
         let mut counts = BTreeMap::new();
         for &pid in processes.keys() {
             let before = counts.len();
             for tid in proc_pid::threads(&self.root, pid) {
-                // One that ended since the listing is as good as one that ended before it.
+                // One that ended since the listing counts as ended before it.
                 if let Some(thread) = self.thread(pid, tid) {
                     counts.insert((pid, tid), thread);
                 }
@@ -212,7 +211,7 @@ impl Process {
     }
 }
 
-/// Sums of a look.
+/// Sums of a reading.
 fn totals(look: &Look) -> Result<[u64; 4], String> {
     let mut sums = [0_u64; 4];
     for one in look.processes.values() {
@@ -224,13 +223,12 @@ fn totals(look: &Look) -> Result<[u64; 4], String> {
     Ok(sums)
 }
 
-/// No kernel has counts whose sum is too large; a file below another root may.
+/// A kernel's counts never overflow; those of a file below another root may.
 fn added(sum: u64, count: u64) -> Result<u64, String> {
-    sum.checked_add(count).ok_or_else(|| "the counts of these processes are too large to be added".to_owned())
+    sum.checked_add(count).ok_or_else(|| "the counts of these processes are too large to add".to_owned())
 }
 
-/// Refuses a process that is new here and older than the window: how much of its times belongs to the
-/// window is not known.
+/// Refuses a process that is new here and older than the window: the window's share of its times is unknown.
 fn check_new(before: &Look, after: &Look, start_ticks: u64) -> Result<(), String> {
     let unseen = after.processes.iter().find(|(pid, process)| {
         let same = before.processes.get(pid).is_some_and(|early| early.began_ticks == process.began_ticks);
@@ -239,7 +237,7 @@ fn check_new(before: &Look, after: &Look, start_ticks: u64) -> Result<(), String
     unseen.map_or(Ok(()), |(pid, _)| Err(format!("process {pid} was not seen at the window's start")))
 }
 
-/// What all threads did between two looks. One that is new did all of it inside of the window.
+/// Growth of all threads between two readings. A new one did everything inside of the window.
 fn of_threads(before: &Look, after: &Look) -> Result<[u64; 3], String> {
     let (early, late) = (before.threads.as_ref(), after.threads.as_ref());
     let (early, late) = (early.map_err(Clone::clone)?, late.map_err(Clone::clone)?);

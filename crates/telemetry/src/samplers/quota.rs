@@ -1,8 +1,8 @@
-//! Whether a CPU quota stopped us: `cpu.stat` of the own cgroup and of those above it.
+//! Whether a CPU quota throttled this process: `cpu.stat` of its own cgroup and of those above it.
 //!
 //! Source: kernel `Documentation/admin-guide/cgroup-v2.rst` (cpu.stat: `nr_throttled`,
 //! `throttled_usec`) and `Documentation/scheduler/sched-bwc.rst` (v1: `throttled_time` in
-//! nanoseconds). A quota of a cgroup above is counted there and not in ours, hence the whole path.
+//! nanoseconds). A quota of a parent cgroup is counted there and not in the process's own, hence the whole path.
 
 use super::{Counter, Span, growths};
 use crate::{Moment, Sampler, Status};
@@ -17,16 +17,16 @@ pub struct Quota {
     before: Result<Throttling, String>,
 }
 
-/// How often and how long a quota stopped us, all levels of cgroups together.
+/// How often and how long a quota throttled this process, all levels of cgroups together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Throttling {
     /// Periods in which the quota ran out.
     pub periods: u64,
-    /// Time that CPUs stood still for it, nanoseconds.
+    /// Throttled time of CPUs, nanoseconds.
     pub throttled_ns: u64,
 }
 
-/// Reads a `cpu.stat` text; `None` where it has no line about throttling (v2's root cgroup, or a
+/// Parses a `cpu.stat` text; `None` without a line about throttling (v2's root cgroup, or a
 /// cgroup without the cpu controller).
 fn parse(text: &str) -> Option<Throttling> {
     let value = |key: &str| {
@@ -37,7 +37,7 @@ fn parse(text: &str) -> Option<Throttling> {
     Some(Throttling { periods: value("nr_throttled")?, throttled_ns })
 }
 
-/// Folders below which the own cgroup's `cpu.stat` may lie, with the path inside: the line of v1's
+/// Folders below which the own cgroup's `cpu.stat` may be, with the path inside: the line of v1's
 /// cpu controller, or v2's. `proc/self/cgroup` has lines `ID:CONTROLLERS:PATH` (cgroups(7)).
 fn candidates(root: &Path, cgroups: &str) -> Vec<(PathBuf, PathBuf)> {
     let mut found = Vec::new();
@@ -63,12 +63,12 @@ fn candidates(root: &Path, cgroups: &str) -> Vec<(PathBuf, PathBuf)> {
     found
 }
 
-/// The `cpu.stat` files that tell of throttling, from the own cgroup up to the mount.
+/// The `cpu.stat` files with throttling, from the own cgroup up to the mount.
 fn stat_files(root: &Path) -> Vec<Counter> {
     let cgroups = std::fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
     for (mount, inside) in candidates(root, &cgroups) {
         // In a container the mount may already be the own cgroup while the path is the host's:
-        // levels that are not there are passed over.
+        // missing levels are skipped.
         let levels: Vec<Counter> = inside
             .ancestors()
             .filter_map(|level| Counter::open(&mount.join(level).join("cpu.stat")).ok())
@@ -93,10 +93,10 @@ impl Quota {
     /// Throttling so far.
     ///
     /// # Errors
-    /// Why it is not known, in one line.
+    /// Why it is unknown, in one line.
     pub fn throttling(&mut self) -> Result<Throttling, String> {
         if self.levels.is_empty() {
-            return Err("no cgroup with a cpu.stat that tells of throttling".to_owned());
+            return Err("no cgroup has a cpu.stat with throttling counts".to_owned());
         }
         let mut sum = Throttling::default();
         for level in &mut self.levels {
@@ -118,8 +118,7 @@ impl Sampler for Quota {
         match self.levels.is_empty() {
             false => Status::Ready,
             true => Status::Unsupported {
-                why: "no cgroup with a cpu.stat that tells of throttling (then no quota holds here either)"
-                    .to_owned(),
+                why: "no cgroup has a cpu.stat with throttling counts (so no quota applies here)".to_owned(),
             },
         }
     }

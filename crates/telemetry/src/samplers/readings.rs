@@ -1,4 +1,4 @@
-//! What samplers share: files that stay open, numbers in their text, and readings or the gaps in their place.
+//! Shared by samplers: files that stay open, numbers in their text, and readings or gaps.
 
 use crate::Status;
 use std::fs::File;
@@ -19,8 +19,8 @@ impl Counter {
         Ok(Self { file: File::open(path)?, bytes: vec![0; 4096] })
     }
 
-    /// Bytes of the file now. `pread(2)` until the end: pseudo-files give less than asked for without
-    /// being over, and `read_to_end` would ask for their size and position first, which costs more
+    /// Bytes of the file now. `pread(2)` until the end: pseudo-files give less than requested before
+    /// their end, and `read_to_end` would ask for their size and position first, which costs more
     /// than the read.
     pub(crate) fn read_bytes(&mut self) -> io::Result<&[u8]> {
         let mut length = 0;
@@ -67,7 +67,7 @@ pub(crate) fn numbers_of<const N: usize>(text: &str, words: [&str; N]) -> [Optio
     numbers
 }
 
-/// What a failed opening means to the user.
+/// The status for a failed opening.
 pub(crate) fn status_of(path: &Path, error: &io::Error, remedy: &str) -> Status {
     match error.kind() {
         io::ErrorKind::PermissionDenied => Status::Denied {
@@ -78,7 +78,7 @@ pub(crate) fn status_of(path: &Path, error: &io::Error, remedy: &str) -> Status 
     }
 }
 
-/// A source that opened, or why a gap is to be reported in its place.
+/// An open source, or the reason for a gap.
 pub(crate) fn opened<T>(source: &mut Result<T, Status>) -> Result<&mut T, String> {
     match source {
         Ok(source) => Ok(source),
@@ -123,7 +123,7 @@ pub(crate) fn reading(
     }
 }
 
-/// How much a counter grew; a failed side, or one that ran backwards, is a gap.
+/// Growth of a counter; a failed side, or one that ran backwards, is a gap.
 pub(crate) fn grown(before: &Result<u64, String>, after: &Result<u64, String>) -> Result<f64, String> {
     match (before, after) {
         (Err(why), _) | (_, Err(why)) => Err(why.clone()),
@@ -134,7 +134,7 @@ pub(crate) fn grown(before: &Result<u64, String>, after: &Result<u64, String>) -
     }
 }
 
-/// A reading of how much a counter grew.
+/// A reading of a counter's growth.
 pub(crate) fn growth(
     sampler: &str,
     metric: &str,
@@ -148,8 +148,8 @@ pub(crate) fn growth(
 /// Several counters at one moment, or why there are none.
 pub(crate) type Counts<const N: usize> = Result<[u64; N], String>;
 
-/// Readings of several counters that come from one file, in the order of `metrics`; a file that
-/// failed is a gap for each.
+/// Readings of several counters from one file, in the order of `metrics`; a failed
+/// file is a gap for each.
 pub(crate) fn growths<const N: usize>(
     sampler: &str,
     metrics: [&str; N],

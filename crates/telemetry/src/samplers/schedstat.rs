@@ -1,5 +1,5 @@
-//! How long the measuring thread itself waited on a run queue: where it is long, the looks came late.
-//! (What its looks cost is measured by the runner, around them.)
+//! Wait of the measuring thread on a run queue: if it is long, readings came late.
+//! (The runner measures the cost of readings, around them.)
 //!
 //! Source: kernel `Documentation/scheduler/sched-stats.rst`, `/proc/PID/schedstat`: time on a
 //! CPU and time waiting to run, in nanoseconds, then the number of timeslices. Needs
@@ -10,7 +10,7 @@ use crate::{Moment, Sampler, Status};
 use std::path::Path;
 use threadwise_study::Reading;
 
-/// The sampler: wait of the thread that makes it, which is the one that measures.
+/// The sampler: wait of the thread that makes it, which measures.
 #[derive(Debug)]
 pub struct Schedstat {
     source: Result<Counter, Status>,
@@ -39,14 +39,14 @@ impl Schedstat {
     /// Reads `proc/thread-self/schedstat` below `root`.
     pub fn new(root: &Path) -> Self {
         let path = root.join("proc/thread-self/schedstat");
-        let remedy = "run where /proc shows the own process";
+        let remedy = "run where /proc shows this process";
         let source = Counter::open(&path).map_err(|error| status_of(&path, &error, remedy));
         Self { source, start_ns: 0, before: Err("not started".to_owned()) }
     }
 
     fn times(&mut self) -> Result<Times, String> {
         let text = opened(&mut self.source)?.read().map_err(|error| format!("schedstat: {error}"))?;
-        parse(text).ok_or_else(|| "schedstat of the own thread is not readable".to_owned())
+        parse(text).ok_or_else(|| "schedstat of this thread is not readable".to_owned())
     }
 }
 

@@ -37,7 +37,7 @@ fn without_a_confirmation_nothing_is_touched() {
     let said = lab.run(&["run", "smt-off", "--smt", "mask,offline", "--blocks", "1", "--allow-busy"]);
     assert_eq!(said.code, Some(3), "{}{}", said.stdout, said.stderr);
     let why = said.stderr.trim_end();
-    assert!(why.ends_with("give --yes") || why.contains("smt=offline cannot be had here: "), "{why}");
+    assert!(why.ends_with("give --yes") || why.contains("smt=offline is not possible here: "), "{why}");
     assert_eq!((lab.files(), lab.leftovers()), (Vec::<String>::new(), Vec::new()));
 }
 
@@ -52,7 +52,7 @@ fn a_plan_says_what_would_be_switched_and_switches_nothing() {
         code => {
             assert_eq!((code, said.stdout.as_str()), (Some(3), ""), "{}", said.stderr);
             let why = said.stderr.trim_end();
-            assert!(why.contains(" cannot be had here: ") && why.lines().count() == 1, "{why}");
+            assert!(why.contains(" is not possible here: ") && why.lines().count() == 1, "{why}");
         }
     }
     assert_eq!((lab.files(), lab.leftovers()), (Vec::<String>::new(), Vec::new()));

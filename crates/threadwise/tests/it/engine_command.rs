@@ -102,7 +102,7 @@ fn bad_input_is_refused_and_nothing_is_made() {
     refused(&lab, &["remove", "vertica"], 2, &["vertica"]);
     refused(&lab, &["add", "duckdb", "--wheels", "absent"], 2, &["--wheels absent"]);
     refused(&lab, &["add", "duckdb", "--wheels", "tmp"], 2, &["--print-requirements"]);
-    refused(&lab, &["add", "duckdb", "--python", "/bin/false"], 3, &["/bin/false", "no Python 3"]);
+    refused(&lab, &["add", "duckdb", "--python", "/bin/false"], 3, &["/bin/false", "not a working Python 3"]);
     refused(&lab, &["add", "duckdb", "--python", "pythonoid"], 2, &["pythonoid", "PATH"]);
     assert_eq!(lab.files(), Vec::<String>::new());
 }

@@ -211,7 +211,7 @@ fn bad_input_is_refused_in_one_line() {
     for (args, part) in [
         (&["--yield", "27%"][..], "'27%' is not an SMT yield"),
         (&["--yield", "3"], "3 is not an SMT yield"),
-        (&["--yield", "1.3-1.2"], "the lower end comes first"),
+        (&["--yield", "1.3-1.2"], "write the lower end first"),
         (&["--interval", "10ms"], "100ms to 1h"),
         (&["--count", "0"], "'0' for '--count"),
         (&["--prometheus", "localhost"], "is not an address with a port"),

@@ -352,7 +352,7 @@ fn what_must_not_be_bound_is_refused_and_nothing_is_touched() {
         (unheard.as_str(), "nothing listens on TCP port"),
         ("no-such-unit", "no unit no-such-unit.service"),
         ("1", "process 1"),
-        (this.as_str(), "threadwise itself"),
+        (this.as_str(), "threadwise was started"),
         ("db.example:5432", "another machine"),
         ("a b", "systemd unit"),
     ];

@@ -13,7 +13,7 @@ fn json(lab: &Lab, args: &[&str]) -> Value {
 fn cpus_that_cannot_be_probed_are_refused_in_one_line() {
     let lab = Lab::new();
     for (list, part) in [
-        ("0,60000", "cannot probe logical CPU 60000: this machine has none"),
+        ("0,60000", "cannot probe logical CPU 60000: this machine does not have it"),
         ("", "empty"),
         ("3-1", "backwards"),
         ("zero", "not a number"),

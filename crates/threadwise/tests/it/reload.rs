@@ -66,7 +66,7 @@ fn a_list_is_reloaded_and_summed_up() {
     assert_eq!(lab.files().len(), 3 + 3 + 1, "{:?}", lab.files());
     let said = lab.run(&["reload", "--engine", "sqlite", "a.db"]);
     assert_eq!(said.code, Some(1));
-    assert!(said.stdout.contains("a.db.before-reload is there from an earlier reload"), "{}", said.stdout);
+    assert!(said.stdout.contains("a.db.before-reload exists from an earlier reload"), "{}", said.stdout);
     lab.ok(&["reload", "--engine", "sqlite", "--unseal", "a.db.before-reload"]);
     assert_eq!(one::<String>(&lab.path().join("a.db.before-reload"), "journal_mode"), "wal");
 }
@@ -103,7 +103,7 @@ fn one_bad_file_leaves_the_rest_of_the_list_alone_and_a_log_goes_on() {
     let dry = lab.run(&["reload", "--engine", "sqlite", "--dry-run", "a.db", "text.db"]);
     assert_eq!(dry.code, Some(1), "{}", dry.stderr);
     assert!(dry.stdout.contains("a.db: would be reloaded"), "{}", dry.stdout);
-    assert!(dry.stdout.contains("text.db: not: is no SQLite database"), "{}", dry.stdout);
+    assert!(dry.stdout.contains("text.db: not: is not an SQLite database"), "{}", dry.stdout);
     let before = fs::metadata(&path).unwrap().ino();
     let args = [
         "reload",

@@ -62,7 +62,7 @@ fn what_was_left_below_a_folder_is_recovered_and_a_mistyped_name_is_reported() {
     is(
         &lab.run(&["reload", "--recover", path.to_str().unwrap()]),
         1,
-        &["gone from its name", kept.to_str().unwrap()],
+        &["the file does not exist", kept.to_str().unwrap()],
     );
     fs::rename(below.join("elsewhere"), &path).unwrap();
     is(&lab.run(&["reload", "--recover", path.to_str().unwrap()]), 0, &["restored"]);
@@ -78,12 +78,12 @@ fn lists_and_logs_are_regular_files_and_options_are_checked_first() {
     fs::write(lab.path().join("empty"), "\n\n").unwrap();
     let before = fs::metadata(&path).unwrap().ino();
     for (args, code, why) in [
-        (vec!["@pipe"], 2, "no regular file"),
-        (vec!["@/dev/zero"], 2, "no regular file"),
+        (vec!["@pipe"], 2, "not a regular file"),
+        (vec!["@/dev/zero"], 2, "not a regular file"),
         (vec!["@empty"], 2, "the list is empty"),
-        (vec!["--log", "pipe", "a.db"], 2, "no regular file"),
-        (vec!["--log", "/dev/full", "a.db"], 2, "no regular file"),
-        (vec!["--log", "/dev/null", "a.db"], 2, "no regular file"),
+        (vec!["--log", "pipe", "a.db"], 2, "not a regular file"),
+        (vec!["--log", "/dev/full", "a.db"], 2, "not a regular file"),
+        (vec!["--log", "/dev/null", "a.db"], 2, "not a regular file"),
         (vec!["--page-size", "1000", "a.db"], 2, "page size 1000"),
         (vec!["--engine-option", "bin=/x", "a.db"], 2, "no option 'bin'"),
     ] {
@@ -115,7 +115,7 @@ fn kernel_files_and_pipes_in_the_place_of_side_files_keep_nobody_waiting() {
         for way in &ways[..2] {
             let words =
                 [&["reload", "--engine", "sqlite"], way.as_slice(), &[path.to_str().unwrap()]].concat();
-            is(&lab.run(&words), 1, &[&pipe, "is no regular file", "remove it"]);
+            is(&lab.run(&words), 1, &[&pipe, "is not a regular file", "remove it"]);
         }
         assert_eq!(fs::metadata(&path).unwrap().ino(), before);
         assert!(lab.path().join(&pipe).symlink_metadata().is_ok(), "what is not ours stays");
@@ -130,10 +130,10 @@ fn unseal_says_what_it_did() {
     fs::write(lab.path().join("text"), "x".repeat(5000)).unwrap();
     let unseal = |name: &str| lab.run(&["reload", "--engine", "sqlite", "--unseal", name]);
     is(&unseal("a.db"), 0, &["a.db: was not sealed"]);
-    is(&unseal("text"), 1, &["text: not: is no SQLite database"]);
+    is(&unseal("text"), 1, &["text: not: is not an SQLite database"]);
     left(&path);
     for name in ["a.db", "a.db.before-reload"] {
-        is(&unseal(name), 1, &["--recover", "at work or was killed"]);
+        is(&unseal(name), 1, &["--recover", "is running or was killed"]);
     }
     lab.ok(&["reload", "--recover", "a.db"]);
     lab.ok(&["reload", "--engine", "sqlite", "a.db"]);

@@ -77,7 +77,7 @@ fn one_logical_cpu_is_watched_alone() {
 fn bad_input_is_refused_in_one_line() {
     let lab = Lab::new();
     for (args, part) in [
-        (["--cpus", "60000"], "logical CPU 60000: this machine has none"),
+        (["--cpus", "60000"], "logical CPU 60000: this machine does not have it"),
         (["--every", "1ms"], "10ms to 1h"),
         (["--every", "2"], "is not a time"),
         (["--count", "0"], "'0' for '--count"),

@@ -1,18 +1,18 @@
-//! The columns of each answer, what their values are, and how rows are ordered and cut.
+//! The columns of each answer, the kinds of their values, and the order and limit of rows.
 //!
 //! Source: TPC-H specification, clauses 2.4.1 to 2.4.22 (columns, order, rows returned) and 2.1.3.5
 //! (kinds of values).
 
 use Kind::{Average, Date, Decimal, Integer, Ratio, Sum, Text};
 
-/// What a column's values are, and so how exactly they must agree.
+/// Kind of a column's values, which decides how exactly they must agree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Whole number: keys, counts, years. Exact.
     Integer,
     /// Decimal straight from a table, or a sum of quantities. Exact.
     Decimal,
-    /// Text without the blanks at its end. Exact.
+    /// Text without trailing blanks. Exact.
     Text,
     /// Day such as `1995-03-15`. Exact.
     Date,
@@ -29,7 +29,7 @@ pub enum Kind {
 pub struct Column {
     /// Its name in the query.
     pub name: &'static str,
-    /// What its values are.
+    /// Kind of its values.
     pub kind: Kind,
 }
 
@@ -42,15 +42,15 @@ pub struct OrderKey {
     pub is_descending: bool,
 }
 
-/// What is known of a query's answer before it is there.
+/// The expected form of a query's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     /// Its columns.
     pub columns: &'static [Column],
     /// ORDER BY.
     pub order: &'static [OrderKey],
-    /// Where rows are cut off and the order leaves open which of several equal ones come last: how many
-    /// rows there are at most, and the index of the column that tells rows apart.
+    /// The limit of rows, if the order leaves open which of several equal ones come last: the largest
+    /// number of rows, and the index of the column that distinguishes them.
     pub open_cut: Option<(usize, usize)>,
 }
 
@@ -70,7 +70,7 @@ const fn shape(columns: &'static [Column], order: &'static [OrderKey]) -> Shape 
     Shape { columns, order, open_cut: None }
 }
 
-/// The shape of a query's answer; `None` where there is no such query.
+/// The shape of a query's answer; `None` if there is no such query.
 pub fn shape_of(query: u8) -> Option<&'static Shape> {
     SHAPES.get(usize::from(query).checked_sub(1)?)
 }

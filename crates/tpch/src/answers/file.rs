@@ -1,9 +1,9 @@
-//! Answers that are kept beside their data.
+//! Answers that are kept with their data.
 //!
 //! A plain text file: a line with the form's version, the engine, its version, the parameters, the
-//! number of rows; a line for each row with `|` between values (`\N` is NULL; backslash, bar and ends
-//! of lines are escaped); a line with the checksum. One that is damaged, of another form or for other
-//! parameters counts as absent, so that it is made again.
+//! number of rows; a line for each row with `|` between values (`\N` is NULL; backslash, bar and line
+//! ends are escaped); a line with the checksum. A damaged one, or one of another form or for other
+//! parameters, counts as absent, so that it is made again.
 
 use super::{Answer, Reference};
 use crate::{Parameters, sealed};
@@ -16,7 +16,7 @@ const FORM: &str = "threadwise tpch answer 1";
 
 /// A kept answer cannot be read or written.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot {what} the kept answer {}: {source}; look at the folder's rights and the disk's free space", .path.display())]
+#[error("cannot {what} the kept answer {}: {source}; check the folder's permissions and the disk's free space", .path.display())]
 pub struct FileError {
     /// `read` or `write`.
     pub what: &'static str,
@@ -27,10 +27,10 @@ pub struct FileError {
 }
 
 impl Reference {
-    /// The answer kept for these parameters under a folder; `None` where there is none that is whole.
+    /// The answer kept for these parameters under a folder; `None` if there is no valid one.
     ///
     /// # Errors
-    /// A file is there and cannot be read.
+    /// A file exists but cannot be read.
     pub fn read(folder: &Path, parameters: &Parameters) -> Result<Option<Self>, FileError> {
         let path = path(folder, parameters);
         match sealed::read(&path) {
@@ -39,10 +39,10 @@ impl Reference {
         }
     }
 
-    /// Keeps the answer for these parameters under a folder, which is made if it is not there.
+    /// Keeps the answer for these parameters under a folder, which is made if it does not exist.
     ///
     /// # Errors
-    /// It cannot be written; a file that was there before stays.
+    /// It cannot be written; an earlier file stays.
     pub fn write(&self, folder: &Path, parameters: &Parameters) -> Result<(), FileError> {
         let path = path(folder, parameters);
         let written =
@@ -74,7 +74,7 @@ fn print(reference: &Reference, parameters: &Parameters) -> String {
 }
 
 fn parse(text: &str, parameters: &Parameters) -> Option<Reference> {
-    // Not `lines()`, which would take a carriage return off a value's end.
+    // Not `lines()`, which would remove a carriage return at a value's end.
     let mut lines = text.strip_suffix('\n')?.split('\n');
     let mut field = |name: &str| lines.next()?.strip_prefix(name)?.strip_prefix(' ').and_then(unescaped);
     let form = field("threadwise")?;

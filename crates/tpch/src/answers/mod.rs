@@ -1,7 +1,7 @@
-//! Whether an answer is right: comparison with another engine's on the same data and parameters.
+//! Checking answers by comparison with another engine's on the same data and parameters.
 //!
 //! Source: TPC-H specification, clause 2.1.3.5. It lets sums differ by $100 and averages and ratios
-//! by 1%, which hides lost rows. Here values differ by no more than engines need that compute the same
+//! by 1%, which hides lost rows. Here values may differ only as much as engines need that compute the same
 //! rows in another arithmetic; see [`tolerance`].
 
 mod columns;
@@ -17,7 +17,7 @@ pub use threadwise_study::Answer;
 pub use columns::{Column, Kind, Shape, shape_of};
 pub use file::FileError;
 
-/// A right answer, and whose it is.
+/// A reference answer, and its engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reference {
     /// The engine that gave it.
@@ -28,7 +28,7 @@ pub struct Reference {
     pub answer: Answer,
 }
 
-/// In what an answer is wrong: the first thing found. Rows are counted from 1.
+/// The first difference of an answer. Rows are counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Mismatch {
     /// There is no such query.
@@ -41,9 +41,9 @@ pub enum Mismatch {
         query: u8,
         /// The row.
         row: usize,
-        /// Whose row: `the answer`, or the other engine.
+        /// Source of the row: `the answer`, or the other engine.
         whose: String,
-        /// Columns that it has.
+        /// Its number of columns.
         columns: usize,
         /// Columns of the query.
         expected: usize,
@@ -60,8 +60,8 @@ pub enum Mismatch {
         /// Rows of its answer.
         expected: usize,
     },
-    /// A value that is none of its kind.
-    #[error("q{query:02}: row {row}, column {column} of {whose}: '{value}' is no number")]
+    /// A value that is not of its kind.
+    #[error("q{query:02}: row {row}, column {column} of {whose}: '{value}' is not a number")]
     NoNumber {
         /// The query.
         query: u8,
@@ -69,12 +69,12 @@ pub enum Mismatch {
         row: usize,
         /// The column.
         column: &'static str,
-        /// Whose value.
+        /// Source of the value.
         whose: String,
         /// The value.
         value: String,
     },
-    /// Rows are not in the order that the query asks for.
+    /// Rows are not in the query's order.
     #[error(
         "q{query:02}: row {row} stands before row {next}, against the query's ORDER BY (column {column})"
     )]
@@ -85,7 +85,7 @@ pub enum Mismatch {
         row: usize,
         /// The one after it.
         next: usize,
-        /// The key that tells.
+        /// The key that shows it.
         column: &'static str,
     },
     /// Another value.
@@ -106,14 +106,14 @@ pub enum Mismatch {
     },
 }
 
-/// How far apart two values of a kind may be: absolute, and as a fraction of the larger.
+/// Largest difference of two values of a kind: absolute, and as a fraction of the larger.
 ///
 /// The fraction, 1e-9, covers sums in doubles: adding 10^9 positive numbers one by one loses 1e-7 of
 /// the sum at the very worst (n x 1.1e-16, Higham, *Accuracy and Stability of Numerical Algorithms*,
-/// section 4.2) and about 4e-12 in practice, where errors have either sign. One row too few shows as
-/// long as it is more than a billionth of its sum; counts, which are exact, show it in any case.
+/// section 4.2) and about 4e-12 in practice, where errors have either sign. A missing row is detected if
+/// it is more than a billionth of its sum; counts, which are exact, always show it.
 /// The absolute part covers rounding of the result: a sum has whole hundredths of cents or finer and is
-/// not rounded; DataFusion cuts averages of decimals after 6 digits and ratios after 8.
+/// not rounded; DataFusion truncates averages of decimals after 6 digits and ratios after 8.
 pub const fn tolerance(kind: Kind) -> (f64, f64) {
     match kind {
         Kind::Integer | Kind::Decimal | Kind::Text | Kind::Date => (0.0, 0.0),
@@ -126,9 +126,9 @@ pub const fn tolerance(kind: Kind) -> (f64, f64) {
 /// Compares an answer with a reference.
 ///
 /// Rows are paired by their exact columns and not by position, since an order may leave equal rows
-/// open; the order itself is checked by the ORDER BY's keys. Where LIMIT cuts among rows of equal
-/// keys, an engine may return any of them: a row there that the other engine did not return is let
-/// pass, but a row that both returned must agree.
+/// open; the order itself is checked by the ORDER BY's keys. If LIMIT cuts among rows of equal
+/// keys, an engine may return any of them: a row there that the other engine did not return is
+/// accepted, but a row that both returned must agree.
 ///
 /// # Errors
 /// The first difference.
@@ -155,7 +155,7 @@ pub fn compare(query: u8, reference: &Reference, answer: &Answer) -> Result<(), 
     Ok(())
 }
 
-/// What a message about two rows is made from.
+/// Input of a message about two rows.
 struct Pairing<'a> {
     query: u8,
     shape: &'a Shape,
@@ -183,7 +183,7 @@ impl Pairing<'_> {
     }
 }
 
-/// Compares the keys of the order, position by position: those are fixed even where rows are not.
+/// Compares the keys of the order, position by position: those are fixed even if rows are not.
 fn check_keys(pairing: &Pairing<'_>, given: &[Row], expected: &[Row]) -> Result<(), Mismatch> {
     let columns = || pairing.shape.order.iter().map(|key| key.column);
     given.iter().zip(expected).try_for_each(|(ours, theirs)| pairing.check(ours, theirs, columns()))
@@ -199,7 +199,7 @@ impl Reference {
 #[derive(Debug, Clone, PartialEq)]
 enum Cell {
     Null,
-    /// Must agree to the letter; numbers in one form.
+    /// Must agree exactly; numbers in one form.
     Exact(String),
     Number(f64),
 }
@@ -267,7 +267,7 @@ fn check_order(query: u8, shape: &Shape, rows: &[Row]) -> Result<(), Mismatch> {
     Ok(())
 }
 
-/// How two rows stand to each other by one key; equal where the difference is within the tolerance.
+/// Order of two rows by one key; equal if the difference is within the tolerance.
 fn by_key(shape: &Shape, key: &OrderKey, one: &[Cell], other: &[Cell]) -> Ordering {
     let (one, other) = if key.is_descending { (other, one) } else { (one, other) };
     let kind = shape.columns[key.column].kind;
@@ -278,13 +278,13 @@ fn by_key(shape: &Shape, key: &OrderKey, one: &[Cell], other: &[Cell]) -> Orderi
             number(one).partial_cmp(&number(other)).unwrap_or(Ordering::Equal)
         }
         (Cell::Exact(one), Cell::Exact(other)) => by_text(one, other),
-        // No key can be NULL; where one is, the values are compared below.
+        // No key can be NULL; if one is, the values are compared below.
         _ => Ordering::Equal,
     }
 }
 
-/// Order of texts: by bytes, or by letters and digits alone, as a server with the collation of a
-/// language sorts (`en_US.UTF-8` and its like skip blanks and punctuation at first).
+/// Order of texts: by bytes, or only by letters and digits, as a server sorts with the collation of a
+/// language (`en_US.UTF-8` and similar ones skip blanks and punctuation at first).
 fn by_text(one: &str, other: &str) -> Ordering {
     let letters = |text: &str| -> String {
         text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
@@ -295,7 +295,7 @@ fn by_text(one: &str, other: &str) -> Ordering {
     }
 }
 
-/// Leaves out rows that stand where LIMIT cut among equal ones and that only one side has.
+/// Leaves out rows of equal keys at the LIMIT that only one side has.
 fn without_open_rows(shape: &Shape, mut given: Vec<Row>, mut expected: Vec<Row>) -> (Vec<Row>, Vec<Row>) {
     let cut = shape.open_cut.filter(|(limit, _)| expected.len() == *limit);
     let last = expected.last().map(|row| row.cells.clone());
@@ -312,7 +312,7 @@ fn without_open_rows(shape: &Shape, mut given: Vec<Row>, mut expected: Vec<Row>)
     (given, expected)
 }
 
-/// Rows by their exact columns, which tell rows apart in every answer.
+/// Rows by their exact columns, which identify rows in every answer.
 fn sorted(mut rows: Vec<Row>) -> Vec<Row> {
     let exact = |row: &Row| -> Vec<Option<String>> {
         let text = |cell: &Cell| if let Cell::Exact(text) = cell { Some(text.clone()) } else { None };

@@ -1,11 +1,11 @@
 //! Numbers of answers as text.
 
-/// A number in the one form that equal numbers share: no plus, no zeros before or behind, `-0` as `0`;
-/// `None` for what is no finite number. Digits are kept, whatever their count.
+/// A number in the one form that equal numbers share: no plus, no leading or trailing zeros, `-0` as `0`;
+/// `None` for anything but a finite number. All digits are kept.
 pub fn exact_number(text: &str) -> Option<String> {
     let text = text.trim();
     if text.contains(['e', 'E']) {
-        // A double that was printed with an exponent; Display of f64 has none.
+        // A double that was printed with an exponent, which Display of f64 does not use.
         return exact_number(&format!("{}", number(text)?));
     }
     let (sign, digits) = match text.strip_prefix('-') {
@@ -26,7 +26,7 @@ pub fn exact_number(text: &str) -> Option<String> {
     })
 }
 
-/// The nearest double; `None` for what is no finite number.
+/// The nearest double; `None` for anything but a finite number.
 pub fn number(text: &str) -> Option<f64> {
     text.trim().parse::<f64>().ok().filter(|value| value.is_finite())
 }

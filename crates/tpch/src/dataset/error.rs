@@ -1,15 +1,15 @@
-//! Why a data set cannot be had, in one line that says what to do next.
+//! Errors of data sets, one line each with the next step.
 
 use super::Key;
 use crate::options::scale_fault;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a data set cannot be had.
+/// Why a data set is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum DatasetError {
-    /// It is there and not whole.
-    #[error("the data set {} is damaged: {why}; have it made again, or delete that folder", .folder.display())]
+    /// It exists but is incomplete or damaged.
+    #[error("the data set {} is damaged: {why}; make it again, or delete that folder", .folder.display())]
     Damaged {
         /// Its folder.
         folder: PathBuf,
@@ -19,12 +19,12 @@ pub enum DatasetError {
     /// No data can be made for this scale factor.
     #[error("there is no data at scale factor {0}: {why}", why = scale_fault(*.0).unwrap_or_default())]
     Scale(f64),
-    /// Too little room.
+    /// Too little space.
     #[error(
-        "making {key} needs {} MB under {}, and {} MB are free: make room, name another cache folder with XDG_CACHE_HOME, or take a smaller scale", .needed_bytes / 1_000_000, .folder.display(), .free_bytes / 1_000_000
+        "making {key} needs {} MB under {}, but {} MB are free: free some space, set another cache folder with XDG_CACHE_HOME, or use a smaller scale", .needed_bytes / 1_000_000, .folder.display(), .free_bytes / 1_000_000
     )]
     NoSpace {
-        /// Which data.
+        /// The data.
         key: Key,
         /// What is needed.
         needed_bytes: u64,
@@ -33,18 +33,18 @@ pub enum DatasetError {
         /// Where.
         folder: PathBuf,
     },
-    /// The disk was full before the data was whole.
+    /// The disk was full before the data was complete.
     #[error(
-        "the disk filled up while {} made {key} under {}: make room there, name another cache folder with XDG_CACHE_HOME, or take a smaller scale ({why})", .program.display(), .folder.display()
+        "the disk filled up while {} made {key} under {}: free some space there, set another cache folder with XDG_CACHE_HOME, or use a smaller scale ({why})", .program.display(), .folder.display()
     )]
     Full {
-        /// Which data.
+        /// The data.
         key: Key,
-        /// Where.
+        /// Its folder.
         folder: PathBuf,
-        /// What wrote.
+        /// The program that wrote.
         program: PathBuf,
-        /// What it said, in one line.
+        /// Its output, in one line.
         why: String,
     },
     /// The generator or a script failed.
@@ -52,32 +52,32 @@ pub enum DatasetError {
     Program {
         /// The program.
         program: PathBuf,
-        /// What it said, in one line.
+        /// Its output, in one line.
         why: String,
     },
     /// The generator made another number of rows than the specification has.
     #[error(
-        "{table} of {key} came out with {found} rows instead of {expected}: install the generator's version that threadwise names, and try again"
+        "{table} of {key} has {found} rows instead of {expected}: install the generator's version that threadwise pins, and try again"
     )]
     Rows {
-        /// Which data.
+        /// The data.
         key: Key,
         /// The table.
         table: &'static str,
         /// Rows found.
         found: String,
-        /// Rows expected, or from which to which.
+        /// Expected rows, or their range.
         expected: String,
     },
-    /// Somebody asked to stop.
+    /// The user asked to stop.
     #[error("stopped; nothing was left behind")]
     Stopped,
-    /// The system refused something.
+    /// The system refused an operation.
     #[error("cannot {what} {}: {source}{}", .path.display(), advice(source))]
     File {
         /// `make`, `read`, `flush` …
         what: &'static str,
-        /// On what.
+        /// The path.
         path: PathBuf,
         /// The cause.
         source: io::Error,
@@ -90,17 +90,17 @@ impl DatasetError {
     }
 }
 
-/// What to do about an error of the file system below the cache folder.
+/// Advice for an error of the file system below the cache folder.
 fn advice(cause: &io::Error) -> &'static str {
     match cause.kind() {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            "; get the right to that, or set XDG_CACHE_HOME to a folder that you may read and write"
+            "; get permission, or set XDG_CACHE_HOME to a folder that you may read and write"
         }
         io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
-            "; something that is no folder is in the way: move it away, or set XDG_CACHE_HOME to a folder"
+            "; part of the path is not a folder: move it away, or set XDG_CACHE_HOME to a folder"
         }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "; make room there, or set XDG_CACHE_HOME to a folder on another disk"
+            "; free some space there, or set XDG_CACHE_HOME to a folder on another disk"
         }
         _ => "",
     }
@@ -117,10 +117,10 @@ mod tests {
             error.to_string()
         };
         for (kind, part) in [
-            (io::ErrorKind::PermissionDenied, "get the right"),
+            (io::ErrorKind::PermissionDenied, "get permission"),
             (io::ErrorKind::ReadOnlyFilesystem, "may read and write"),
             (io::ErrorKind::NotADirectory, "move it away"),
-            (io::ErrorKind::StorageFull, "make room"),
+            (io::ErrorKind::StorageFull, "free some space"),
             (io::ErrorKind::QuotaExceeded, "another disk"),
         ] {
             let text = said(kind);

@@ -1,13 +1,13 @@
-//! Making a data set, so that one under its own name is always whole.
+//! Making a data set, so that one under its own name is always complete.
 //!
 //! All work is done in `.making-NAME` beside the final folder, under a lock on `.lock-NAME`
 //! (`flock(2)`, which ends with the process): a second process waits and then finds the data. The
-//! folder is renamed at the very end, after its files were counted, summed and flushed. Whoever gets
+//! folder is renamed at the very end, after its files were counted, summed and flushed. A process that gets
 //! the lock and finds a `.making-NAME` knows that its maker is dead and removes it; the children of a
 //! maker die with it.
 //!
 //! The lock file stays: it is empty, and removing it would be wrong. A process that waits for the lock has
-//! the file open; were its name removed and made anew by a third one, two would hold "the lock" and make
+//! the file open; if a third one removed and remade its name, two would hold "the lock" and make
 //! the same folder.
 
 use super::manifest::{self, Manifest};
@@ -23,12 +23,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// What is made, with what.
+/// Input of making a data set.
 #[derive(Debug, Clone, Copy)]
 pub struct Make<'a> {
-    /// Folder of all data sets; made if it is not there.
+    /// Folder of all data sets; made if it does not exist.
     pub cache_root: &'a Path,
-    /// Which data.
+    /// The data.
     pub key: Key,
     /// `tpchgen-cli`.
     pub generator: &'a Path,
@@ -45,18 +45,18 @@ const OLD: &str = ".old-";
 const LOCK: &str = ".lock-";
 const LOG: &str = ".log-";
 
-/// Share of the whole that making the files takes; counting and summing take the rest.
+/// Share of making the files in the whole; counting and summing are the rest.
 const FILES_SHARE: f64 = 0.85;
 
-/// How often a lock that another process holds is tried.
+/// Interval of tries for a lock that another process holds.
 const LOCK_STEP: Duration = Duration::from_millis(200);
 
-/// The data set, made if it is not there or damaged. `progress` gets the share done, 0 to 1, and what
-/// is being done.
+/// The data set, made if it does not exist or is damaged. `progress` gets the finished share, 0 to 1, and the
+/// present step.
 ///
 /// # Errors
 /// No data for this scale factor, too little disk, a generator that fails or makes other rows than the
-/// specification has, a stop, or the system refuses something. Nothing is left behind then.
+/// specification has, a stop, or an error of the system. Then nothing is left behind.
 pub fn make(
     make: &Make<'_>,
     progress: &mut dyn FnMut(f64, &str),
@@ -69,7 +69,7 @@ pub fn make(
     match find(root, key) {
         Ok(Some(dataset)) => return Ok(dataset),
         Ok(None) | Err(DatasetError::Damaged { .. }) => {}
-        // What is there may be whole: it must not be replaced unseen.
+        // An existing one may be complete: it must not be replaced unseen.
         Err(other) => return Err(other),
     }
     fs::create_dir_all(root).map_err(DatasetError::file("make", root))?;
@@ -78,27 +78,27 @@ pub fn make(
     wait_for(&lock, root, stop, &mut || {
         progress(0.0, "waiting for another threadwise that makes this data")
     })?;
-    // The other one may have made it meanwhile. A damaged one is replaced.
+    // The other process may have made it meanwhile. A damaged one is replaced.
     if let Ok(Some(dataset)) = find(root, key) {
         return Ok(dataset);
     }
     let making = root.join(format!("{MAKING}{name}"));
     remove_ours(root, &name)?;
     let made = make_in(make, &making, progress, stop).and_then(|()| put_in_place(root, &name, &making));
-    // Also after a success: logs, and what was replaced.
+    // Also after a success: logs, and replaced files.
     let removed = remove_ours(root, &name);
     made?;
     removed?;
     progress(1.0, "done");
-    let why = "it is not there after it was made".to_owned();
+    let why = "it does not exist after it was made".to_owned();
     find(root, key)?.ok_or_else(|| DatasetError::Damaged { folder: root.join(name), why })
 }
 
-/// Removes what killed runs left under the cache folder: folders that we name so and that no living
-/// process holds the lock of. Gives their paths.
+/// Removes leftovers of killed runs under the cache folder: folders with such names whose lock no living
+/// process holds. Returns their paths.
 ///
 /// # Errors
-/// Something of ours cannot be removed.
+/// A leftover cannot be removed.
 pub fn remove_leftovers(cache_root: &Path) -> Result<Vec<PathBuf>, DatasetError> {
     let entries = match fs::read_dir(cache_root) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -144,12 +144,12 @@ fn wait_for(lock: &File, root: &Path, stop: &AtomicBool, tick: &mut dyn FnMut())
     }
 }
 
-/// Removes what is under our temporary names for this data set; the caller holds its lock.
+/// Removes the temporary names of this data set; the caller holds its lock.
 fn remove_ours(root: &Path, name: &str) -> Result<(), DatasetError> {
     [MAKING, OLD, LOG].iter().try_for_each(|prefix| remove(&root.join(format!("{prefix}{name}"))))
 }
 
-/// The final name, at once; what had it before is moved away first.
+/// Renames to the final name; moves away the earlier folder first.
 fn put_in_place(root: &Path, name: &str, making: &Path) -> Result<(), DatasetError> {
     let (own, old) = (root.join(name), root.join(format!("{OLD}{name}")));
     if fs::symlink_metadata(&own).is_ok() {
@@ -159,7 +159,7 @@ fn put_in_place(root: &Path, name: &str, making: &Path) -> Result<(), DatasetErr
     sealed::sync_folder(root).map_err(DatasetError::file("flush", root))
 }
 
-/// One making, with what all its steps need.
+/// One making, with the input of all its steps.
 struct Work<'a, 'b> {
     make: &'a Make<'a>,
     /// Where the files go.
@@ -201,7 +201,7 @@ fn make_in(
         .map_err(DatasetError::file("write the manifest of", folder))
 }
 
-/// The data set in the generator's order, which a sorted one is made from; its making is the first half.
+/// The data set in the generator's order, from which a sorted one is made; making it is the first half.
 fn plain(
     make: &Make<'_>,
     progress: &mut dyn FnMut(f64, &str),
@@ -227,7 +227,7 @@ impl Work<'_, '_> {
     }
 
     /// Runs the generator once for all tables: its start costs most of a second, whatever it makes
-    /// (measured). Progress is the bytes on the disk against those expected.
+    /// (measured). Progress is the bytes on the disk over the expected ones.
     fn generate(&mut self) -> Result<(), DatasetError> {
         let folder = self.folder;
         let all = expected_bytes(self.make.key) as f64;
@@ -250,7 +250,7 @@ impl Work<'_, '_> {
         Ok(said.lines().next().unwrap_or_default().trim().to_owned())
     }
 
-    /// Links the seven other tables and has `lineitem` sorted.
+    /// Links the seven other tables and sorts `lineitem`.
     fn sort(&mut self, plain: &Dataset) -> Result<(), DatasetError> {
         for table in TABLES.into_iter().filter(|table| *table != "lineitem") {
             let (from, to) = (file(&plain.folder, table), file(self.folder, table));
@@ -265,7 +265,7 @@ impl Work<'_, '_> {
         let (folder, linked) = (self.folder, bytes_in(self.folder));
         let progress = &mut *self.progress;
         let mut tick = || {
-            // Under another name as long as it is not whole; runs that are spilled count too.
+            // Under another name until it is complete; spilled runs count too.
             let written = bytes_in(folder).saturating_sub(linked) as f64;
             progress(0.5 + (written / all).min(1.0) * (FILES_SHARE - 0.5), "sorting lineitem by ship date");
         };
@@ -273,7 +273,7 @@ impl Work<'_, '_> {
         run(&call, self.make, self.stop, &mut tick)
     }
 
-    /// Rows of each table, which are those of the specification.
+    /// Rows of each table, which must be those of the specification.
     fn count(&mut self) -> Result<Vec<(String, u64)>, DatasetError> {
         (self.progress)(FILES_SHARE, "counting rows");
         let mut args = script(self.make.count_script)?;
@@ -288,8 +288,7 @@ impl Work<'_, '_> {
         }
     }
 
-    /// Sizes and checksums; all files are flushed. A table that is the same file as a known one has its
-    /// checksum.
+    /// Sizes and checksums; flushes all files. A table that is the same file as a known one gets its checksum.
     fn sum(&mut self, counts: &[(String, u64)], known: &[Table]) -> Result<Vec<Table>, DatasetError> {
         let all = bytes_in(self.folder).max(1) as f64;
         let mut done = 0;
@@ -316,7 +315,7 @@ impl Work<'_, '_> {
     }
 }
 
-/// Runs a program of the making. One that failed for want of disk is reported as that, with what to do.
+/// Runs a program of the making. A failure for lack of disk space is reported as such, with what to do.
 fn run(
     call: &Call<'_>,
     make: &Make<'_>,
@@ -332,13 +331,13 @@ fn run(
     })
 }
 
-/// Arguments of Python that run a script apart from the user's settings and write no byte code.
+/// Arguments of Python that run a script without the user's settings and write no byte code.
 fn script(path: &Path) -> Result<Vec<OsString>, DatasetError> {
     let path = std::path::absolute(path).map_err(DatasetError::file("find", path))?;
     Ok(vec!["-I".into(), "-B".into(), path.into()])
 }
 
-/// Bytes of the files in a folder; what cannot be read counts as nothing, since this only shows progress.
+/// Bytes of the files in a folder; unreadable ones count as 0, since this only shows progress.
 fn bytes_in(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.metadata().ok()).map(|entry| entry.len()).sum()
@@ -355,7 +354,7 @@ fn remove_others(folder: &Path) -> Result<(), DatasetError> {
     Ok(())
 }
 
-/// Removes a file, a link or a folder with all in it, where it is there.
+/// Removes a file, a link or a folder with its contents, if it exists.
 fn remove(path: &Path) -> Result<(), DatasetError> {
     let removed = match fs::symlink_metadata(path) {
         Ok(entry) if entry.is_dir() => fs::remove_dir_all(path),

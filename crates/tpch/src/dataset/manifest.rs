@@ -1,5 +1,5 @@
-//! `manifest.txt`: what a data set consists of. It is written last, so that a folder with a whole one
-//! is a whole data set.
+//! `manifest.txt`: the parts of a data set. It is written last, so that a folder with a complete one
+//! is a complete data set.
 
 use super::{Cluster, Key, TABLES, Table};
 use crate::sealed;
@@ -12,7 +12,7 @@ pub const FILE: &str = "manifest.txt";
 
 const FORM: &str = "threadwise tpch data 1";
 
-/// What the manifest says.
+/// Contents of the manifest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Manifest {
     pub key: Key,
@@ -32,7 +32,7 @@ pub fn write(folder: &Path, manifest: &Manifest) -> io::Result<()> {
     sealed::write(&folder.join(FILE), &text)
 }
 
-/// Reads it; `None` where there is none that is whole.
+/// Reads it; `None` if there is no complete one.
 pub fn read(folder: &Path) -> io::Result<Option<Manifest>> {
     Ok(sealed::read(&folder.join(FILE))?.and_then(|text| parse(&text)))
 }

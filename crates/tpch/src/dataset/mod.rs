@@ -1,8 +1,8 @@
-//! Data sets: where they lie, whether they are whole, how large they are, and how they are made.
+//! Data sets: their folders, completeness, size, and making.
 //!
 //! A data set is a folder `sf1`, `sf0.1`, `sf1-shipdate` under the cache: eight Parquet files, and
 //! `manifest.txt` with their sizes, row counts and checksums, written last. While it is made it has
-//! another name and a lock (`make`), so that what has its own name is whole. Answers of the second
+//! another name and a lock (`make`), so that a set under its own name is complete. Answers of the second
 //! engine are kept in its subfolder `answers`.
 
 mod error;
@@ -27,12 +27,12 @@ pub use make::{Make, make, remove_leftovers};
 pub use room::{Room, room};
 pub use types::{Cluster, Key, TABLES, Table};
 
-/// A data set that is whole by its manifest.
+/// A data set that is complete by its manifest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dataset {
-    /// Where it lies.
+    /// Its folder.
     pub folder: PathBuf,
-    /// Which data.
+    /// The data.
     pub key: Key,
     /// Name and version of the generator.
     pub generator: String,
@@ -58,41 +58,41 @@ impl Dataset {
 }
 
 /// The folder of all data sets from the values of `XDG_CACHE_HOME` and `HOME`: `threadwise/tpch` under
-/// the first where it is a full path (a relative one is to be ignored, XDG Base Directory
-/// Specification), else under `.cache` of the second. `None` where there is neither.
+/// the first if it is an absolute path (a relative one is ignored, XDG Base Directory
+/// Specification), else under `.cache` of the second. `None` if neither is set.
 pub fn cache_root(xdg_cache_home: Option<&OsStr>, home: Option<&OsStr>) -> Option<PathBuf> {
     let absolute = |path: Option<&OsStr>| path.map(PathBuf::from).filter(|path| path.is_absolute());
     let cache = absolute(xdg_cache_home).or_else(|| Some(absolute(home)?.join(".cache")))?;
     Some(cache.join("threadwise/tpch"))
 }
 
-/// Bytes of raw data that a scale factor stands for: 1 GB each, TPC-H clause 4.1.3.1.
+/// Bytes of raw data of a scale factor: 1 GB each, TPC-H clause 4.1.3.1.
 pub fn logical_bytes(key: Key) -> u64 {
     (key.scale * 1e9) as u64
 }
 
-/// About how large the Parquet files will be. Measured at scale factor 1 with tpchgen-cli 4.0.0
+/// Estimated size of the Parquet files. Measured at scale factor 1 with tpchgen-cli 4.0.0
 /// (Snappy): 361.7 MB, of which `lineitem` 231.7 MB.
 pub fn expected_bytes(key: Key) -> u64 {
     (key.scale * 361.7e6) as u64 + 10_000
 }
 
-/// The data set, where it is there: its manifest is whole and every file has the size written in it.
-/// Contents are not read; that is [`verify`]'s.
+/// The data set, if it exists: its manifest is complete and every file has the size in it.
+/// Contents are not read; [`verify`] does that.
 ///
 /// # Errors
-/// [`DatasetError::Damaged`] where it is there and not whole ([`make()`] makes it again), or the system
-/// refuses to look.
+/// [`DatasetError::Damaged`] if it exists but is incomplete ([`make()`] makes it again), or the system
+/// refuses the check.
 pub fn find(cache_root: &Path, key: Key) -> Result<Option<Dataset>, DatasetError> {
     let folder = cache_root.join(key.folder_name());
     match fs::symlink_metadata(&folder) {
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(source) => return Err(DatasetError::File { what: "look at", path: folder, source }),
+        Err(source) => return Err(DatasetError::File { what: "inspect", path: folder, source }),
     }
     let damaged = |why: String| DatasetError::Damaged { folder: folder.clone(), why };
     let manifest = manifest::read(&folder).map_err(DatasetError::file("read the manifest of", &folder))?;
-    let manifest = manifest.ok_or_else(|| damaged("it has no whole manifest.txt".to_owned()))?;
+    let manifest = manifest.ok_or_else(|| damaged("it has no complete manifest.txt".to_owned()))?;
     if manifest.key != key {
         return Err(damaged(format!("its manifest is that of {}", manifest.key)));
     }
@@ -107,15 +107,15 @@ pub fn find(cache_root: &Path, key: Key) -> Result<Option<Dataset>, DatasetError
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(damaged(format!("{name}: {error}")));
             }
-            // What we may not look at may be whole.
-            Err(source) => return Err(DatasetError::file("look at", &folder.join(&name))(source)),
+            // An unreadable one may be complete.
+            Err(source) => return Err(DatasetError::file("inspect", &folder.join(&name))(source)),
         }
     }
     let manifest::Manifest { key, generator, tables } = manifest;
     Ok(Some(Dataset { folder, key, generator, tables }))
 }
 
-/// Reads all files and compares their checksums with the manifest's. `progress` gets the share done,
+/// Reads all files and compares their checksums with the manifest's. `progress` gets the finished share,
 /// 0 to 1.
 ///
 /// # Errors
@@ -131,7 +131,7 @@ pub fn verify(
         let path = file(&dataset.folder, table.name);
         let sum = checksum(&path, stop, &mut |bytes| progress((done + bytes) as f64 / all as f64))?;
         if sum != table.sha256 {
-            let why = format!("{}.parquet has other contents than its checksum says", table.name);
+            let why = format!("the contents of {}.parquet do not match their checksum", table.name);
             return Err(DatasetError::Damaged { folder: dataset.folder.clone(), why });
         }
         done += table.bytes;
@@ -139,7 +139,7 @@ pub fn verify(
     Ok(())
 }
 
-/// Has a data set count as not whole, whose contents were found damaged though all sizes are right:
+/// Makes a data set count as incomplete whose contents were found damaged though all sizes are right:
 /// removes its manifest, so that [`make()`] makes it again.
 ///
 /// # Errors
@@ -158,7 +158,7 @@ fn file(folder: &Path, table: &str) -> PathBuf {
     folder.join(format!("{table}.parquet"))
 }
 
-/// Bytes that are read at once.
+/// Bytes read at once.
 const PIECE_BYTES: usize = 1 << 20;
 
 /// SHA-256 of a file; `tick` gets the bytes read so far.

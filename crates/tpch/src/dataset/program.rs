@@ -1,5 +1,5 @@
-//! Running the generator and the scripts: in a process group of their own that ends with us, asked
-//! now and then whether somebody wants to stop.
+//! Running the generator and the scripts: in their own process group that ends with this process, with regular
+//! checks whether the user wants to stop.
 
 use super::DatasetError;
 use std::ffi::OsString;
@@ -10,23 +10,23 @@ use std::time::Duration;
 use threadwise_process::spawn::{self, DeathSignal, Program};
 use threadwise_process::stopping;
 
-/// How long a look at the child, and so a progress step and a stop, may take to come.
+/// Interval of checks of the child, and so of progress steps and stops.
 const STEP: Duration = Duration::from_millis(100);
 
 /// A program and its arguments.
 pub struct Call<'a> {
     pub program: &'a Path,
     pub args: Vec<OsString>,
-    /// Folder that it works in.
+    /// Its current folder.
     pub folder: &'a Path,
-    /// What it says; begun anew.
+    /// Its output; replaced.
     pub log: &'a Path,
 }
 
-/// Runs it to its end; `tick` is called about ten times a second. What it said is in the log then.
+/// Runs it to its end; `tick` is called about ten times a second. Its output is then in the log.
 pub fn run(call: &Call<'_>, stop: &AtomicBool, tick: &mut dyn FnMut()) -> Result<(), DatasetError> {
     let failed = |why: String| DatasetError::Program { program: call.program.to_owned(), why };
-    // Also where a killed run left one.
+    // Also if a killed run left one.
     let _ = std::fs::remove_file(call.log);
     let path = std::path::absolute(call.program).map_err(|error| failed(error.to_string()))?;
     let program = Program {
@@ -45,7 +45,7 @@ pub fn run(call: &Call<'_>, stop: &AtomicBool, tick: &mut dyn FnMut()) -> Result
         Some(status) if status.success() => Ok(()),
         Some(status) => {
             let said = spawn::last_words(call.log);
-            let said = if said.is_empty() { "it said nothing".to_owned() } else { said };
+            let said = if said.is_empty() { "it printed nothing".to_owned() } else { said };
             Err(failed(format!("it ended with {status}: {said}")))
         }
     }
@@ -55,7 +55,7 @@ pub fn run(call: &Call<'_>, stop: &AtomicBool, tick: &mut dyn FnMut()) -> Result
 struct Running(Child);
 
 impl Running {
-    /// `None` where a stop was asked for; the child has been killed then.
+    /// `None` if a stop was requested; then the child has been killed.
     fn wait(&mut self, stop: &AtomicBool, tick: &mut dyn FnMut()) -> std::io::Result<Option<ExitStatus>> {
         loop {
             if stop.load(Ordering::Relaxed) {
@@ -72,7 +72,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Does nothing where it has ended. An error leaves a child that dies with this process.
+        // Does nothing if it has ended. After an error the child still dies with this process.
         let _ = stopping::kill_group(&mut self.0);
     }
 }

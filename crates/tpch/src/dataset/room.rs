@@ -1,4 +1,4 @@
-//! How much disk a data set needs and its cache folder has, before anything is made.
+//! The disk space that a data set needs and its cache folder has, before anything is made.
 //!
 //! Source: `access(2)`.
 
@@ -9,34 +9,34 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Part of a data set's bytes that `lineitem` has: measured, see [`expected_bytes`].
+/// Share of `lineitem` in a data set's bytes: measured, see [`expected_bytes`].
 pub(super) const LINEITEM_SHARE: f64 = 231.7 / 361.7;
 
 /// A disk with fewer free bytes than this counts as full.
 const FULL_BYTES: u64 = 1 << 20;
 
-/// What a full disk or a used-up quota is called by the C library and by Rust, whose panics tell numbers.
+/// Messages of the C library and of Rust, whose panics print numbers, for a full disk or quota.
 const FULL_WORDS: [&str; 4] =
     ["no space left on device", "disk quota exceeded", "(os error 28)", "(os error 122)"];
 
-/// What making a data set still takes, and what there is for it.
+/// The space for making a data set, and the available space.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Room {
-    /// The data set's own folder, whether it is there or not.
+    /// The data set's own folder, which need not exist.
     pub folder: PathBuf,
-    /// The nearest folder above it that is there.
+    /// The nearest existing folder above it.
     pub standing: PathBuf,
-    /// Bytes that making it takes; 0 where it is there, whole by its manifest.
+    /// Bytes that making it takes; 0 if it exists, complete by its manifest.
     pub needed_bytes: u64,
     /// Bytes that this user may still write there.
     pub free_bytes: u64,
 }
 
-/// Looks whether a data set is there, and if not, whether it could be made: room, and the right to write.
+/// Checks whether a data set exists, and if not, whether it could be made: space, and permission to write.
 /// Makes nothing.
 ///
 /// # Errors
-/// It could not be made, or the system refuses to look.
+/// It could not be made, or the system refuses the check.
 pub fn room(cache_root: &Path, key: Key) -> Result<Room, DatasetError> {
     if scale_fault(key.scale).is_some() {
         return Err(DatasetError::Scale(key.scale));
@@ -54,11 +54,11 @@ pub fn room(cache_root: &Path, key: Key) -> Result<Room, DatasetError> {
     Ok(Room { folder: cache_root.join(key.folder_name()), standing, needed_bytes, free_bytes })
 }
 
-/// Bytes of all steps that are still to do: a sorted data set is made from the plain one.
+/// Bytes of all remaining steps: a sorted data set is made from the plain one.
 fn missing_bytes(cache_root: &Path, key: Key) -> Result<u64, DatasetError> {
     match find(cache_root, key) {
         Ok(Some(_)) => return Ok(0),
-        // What is damaged goes only when the new one is there.
+        // A damaged one is removed only when the new one exists.
         Ok(None) | Err(DatasetError::Damaged { .. }) => {}
         Err(other) => return Err(other),
     }
@@ -69,8 +69,8 @@ fn missing_bytes(cache_root: &Path, key: Key) -> Result<u64, DatasetError> {
     Ok(before + step_bytes(key))
 }
 
-/// Bytes that one step takes: a twentieth more than expected. To sort, `lineitem` is written twice, as
-/// spilled runs and then whole; the other tables are links.
+/// Bytes of one step: a twentieth more than expected. For sorting, `lineitem` is written twice, as
+/// spilled runs and then complete; the other tables are links.
 fn step_bytes(key: Key) -> u64 {
     let bytes = expected_bytes(key) as f64;
     match key.cluster {
@@ -79,7 +79,7 @@ fn step_bytes(key: Key) -> u64 {
     }
 }
 
-/// Refuses the step that comes now where there is no room for it.
+/// Refuses the next step if there is no space for it.
 pub(super) fn check_step(root: &Path, key: Key) -> Result<(), DatasetError> {
     let (needed_bytes, free_bytes) = (step_bytes(key), free_bytes(root)?);
     if free_bytes >= needed_bytes {
@@ -89,10 +89,10 @@ pub(super) fn check_step(root: &Path, key: Key) -> Result<(), DatasetError> {
 }
 
 fn free_bytes(folder: &Path) -> Result<u64, DatasetError> {
-    threadwise_process::room::free_bytes(folder).map_err(DatasetError::file("see the free space of", folder))
+    threadwise_process::room::free_bytes(folder).map_err(DatasetError::file("get the free space of", folder))
 }
 
-/// The folder itself, or the nearest one above it that is there.
+/// The folder itself, or the nearest existing one above it.
 fn standing(folder: &Path) -> Result<PathBuf, DatasetError> {
     let mut at = folder;
     loop {
@@ -102,7 +102,7 @@ fn standing(folder: &Path) -> Result<PathBuf, DatasetError> {
                 return Err(DatasetError::file("make folders in", at)(io::ErrorKind::NotADirectory.into()));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(DatasetError::file("look at", at)(error)),
+            Err(error) => return Err(DatasetError::file("inspect", at)(error)),
         }
         match at.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => at = parent,
@@ -111,8 +111,8 @@ fn standing(folder: &Path) -> Result<PathBuf, DatasetError> {
     }
 }
 
-/// Whether a program that failed below a folder and said this failed for want of disk. What it wrote must
-/// still be there.
+/// Whether a program that failed below a folder with this output failed for lack of disk space. Its files must
+/// still exist.
 pub(super) fn is_full(said: &str, folder: &Path) -> bool {
     let said = said.to_ascii_lowercase();
     FULL_WORDS.iter().any(|words| said.contains(words))

@@ -1,4 +1,4 @@
-//! How many rows each table has.
+//! The number of rows of each table.
 //!
 //! Source: TPC-H specification, clause 4.2.5.1, with its table of `lineitem` for the scale factors of
 //! clause 4.1.3.1; the counts at scale factors below 1 are those of the generator (`dbgen` and
@@ -6,7 +6,7 @@
 
 use crate::dataset::TABLES;
 
-/// Rows of `lineitem` at scale factors where they are known.
+/// Rows of `lineitem` at scale factors with a known number.
 const LINEITEM: [(f64, u64); 11] = [
     (0.01, 60_175),
     (0.1, 600_572),
@@ -21,9 +21,9 @@ const LINEITEM: [(f64, u64); 11] = [
     (100_000.0, 599_999_969_200),
 ];
 
-/// Rows of a table at a scale factor; `None` for `lineitem` at one where only about is known.
+/// Rows of a table at a scale factor; `None` for `lineitem` if only an estimate is known.
 pub fn expected(table: &str, scale: f64) -> Option<u64> {
-    // The generator multiplies as doubles and cuts: at 0.57 it makes 5699 suppliers.
+    // The generator multiplies as doubles and truncates: at 0.57 it makes 5699 suppliers.
     let scaled = |base: f64| Some((base * scale) as u64);
     match table {
         "region" => Some(5),
@@ -38,14 +38,14 @@ pub fn expected(table: &str, scale: f64) -> Option<u64> {
     }
 }
 
-/// Rows that `lineitem` has at least and at most where its number is not known: one to seven for each
+/// Range of the rows of `lineitem` if its number is unknown: one to seven for each
 /// order, equally likely, so 4 a row and a standard deviation of 2; ten of those of the sum.
 fn lineitem_range(orders: u64) -> (u64, u64) {
     let spread = (20.0 * (orders as f64).sqrt()).ceil() as u64;
     ((4 * orders).saturating_sub(spread), 4 * orders + spread)
 }
 
-/// The first table whose rows are not what they must be: its name, its rows, what is expected.
+/// The first table with a wrong number of rows: its name, its rows, what is expected.
 pub fn wrong(rows: &[(String, u64)], scale: f64) -> Option<(&'static str, String, String)> {
     TABLES.into_iter().find_map(|table| {
         let found = rows.iter().find(|(name, _)| name == table).map(|(_, rows)| *rows);
@@ -77,7 +77,7 @@ pub fn has_distinct_suppliers(scale: f64) -> bool {
     steps.all(|step| (1..4).all(|i| i * step % suppliers != 0))
 }
 
-/// Reads lines `table rows`; others are passed over.
+/// Reads lines `table rows`; ignores others.
 pub fn parse(text: &str) -> Vec<(String, u64)> {
     let line = |line: &str| {
         let (table, rows) = line.trim().split_once(' ')?;

@@ -150,7 +150,7 @@ fn damage_is_reported_and_made_good() {
 
     let manifest = fs::read_to_string(made.folder.join(manifest::FILE)).unwrap();
     fs::write(made.folder.join(manifest::FILE), manifest.replace("rows 5 ", "rows 6 ")).unwrap();
-    assert!(refusal(&stage).contains("no whole manifest.txt"), "{}", refusal(&stage));
+    assert!(refusal(&stage).contains("no complete manifest.txt"), "{}", refusal(&stage));
     stage.make(KEY).unwrap();
 
     fs::rename(&made.folder, stage.root().join("sf0.1")).unwrap();
@@ -166,7 +166,7 @@ fn contents_that_changed_without_their_size_are_found_by_verifying() {
     fs::write(made.folder.join("nation.parquet"), "rows of NATION at 0.01").unwrap();
     assert!(find(&stage.root(), KEY).unwrap().is_some());
     let refusal = is_whole(&made).unwrap_err().to_string();
-    assert!(refusal.contains("nation.parquet has other contents"), "{refusal}");
+    assert!(refusal.contains("the contents of nation.parquet do not match"), "{refusal}");
     let stopped = verify(&made, &mut |_| {}, &AtomicBool::new(true)).unwrap_err();
     assert!(matches!(stopped, DatasetError::Stopped));
 }
@@ -249,7 +249,7 @@ fn what_may_not_be_looked_at_is_neither_called_damaged_nor_replaced() {
     std::os::unix::fs::symlink("part.parquet", &part).unwrap();
     for error in [find(&stage.root(), KEY).unwrap_err(), stage.make(KEY).unwrap_err()] {
         assert!(matches!(error, DatasetError::File { .. }), "{error}");
-        assert!(error.to_string().contains("cannot look at") && error.to_string().contains("part.parquet"));
+        assert!(error.to_string().contains("cannot inspect") && error.to_string().contains("part.parquet"));
     }
     fs::rename(&kept, &part).unwrap();
     is_whole(&find(&stage.root(), KEY).unwrap().unwrap()).unwrap();
@@ -269,10 +269,7 @@ fn a_sort_that_fails_leaves_the_plain_one() {
 fn tables_with_other_rows_than_the_specification_are_not_taken() {
     let stage = Stage::new();
     for (counts, said) in [
-        (
-            COUNTS.replace("orders 15000", "orders 14999"),
-            "orders of sf0.01 came out with 14999 rows instead of 15000",
-        ),
+        (COUNTS.replace("orders 15000", "orders 14999"), "orders of sf0.01 has 14999 rows instead of 15000"),
         (COUNTS.replace("lineitem 60175", "lineitem 60174"), "60174 rows instead of 60175"),
         (COUNTS.replace("part 2000\n", ""), "part of sf0.01"),
     ] {
@@ -297,7 +294,7 @@ fn impossible_scales_and_full_disks_are_reported_before_anything_is_made() {
     assert!(
         matches!(refusal, DatasetError::NoSpace { needed_bytes, .. } if needed_bytes > 36_000_000_000_000)
     );
-    assert!(refusal.to_string().contains("make room"), "{refusal}");
+    assert!(refusal.to_string().contains("free some space"), "{refusal}");
     assert_eq!(stage.left(&[]), [""; 0]);
 }
 

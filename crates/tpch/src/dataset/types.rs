@@ -1,4 +1,4 @@
-//! Which data there are, and the files of a data set.
+//! The data, and the files of a data set.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use std::fmt;
 pub const TABLES: [&str; 8] =
     ["region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem"];
 
-/// In which order `lineitem` lies.
+/// Order of the rows of `lineitem`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cluster {
     /// As the generator makes it: by order key.
@@ -32,7 +32,7 @@ impl Cluster {
     }
 }
 
-/// Which data.
+/// Identifies the data.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Key {
     /// Scale factor.

@@ -16,13 +16,13 @@ impl Date {
         Self { year, month, day }
     }
 
-    /// The first day of the month that comes so many months after this day's.
+    /// The first day of the month that is `months` after this day's.
     pub(crate) const fn months_later(self, months: u16) -> Self {
         let month = self.month as u16 - 1 + months;
         Self::new(self.year + month / 12, (month % 12) as u8 + 1, 1)
     }
 
-    /// The day that is so many days before.
+    /// The day that is `days` before.
     pub(crate) fn days_before(self, days: u16) -> Self {
         (0..days).fold(self, |day, _| day.yesterday())
     }

@@ -1,4 +1,4 @@
-//! The domains that substitution parameters are drawn from.
+//! The domains of substitution parameters.
 //!
 //! Source: TPC-H specification, clause 4.2.3 (nations and regions) and 4.2.2.13 (lists of words).
 
@@ -54,11 +54,11 @@ pub const TYPES: [&[&str]; 3] = [
 pub const CONTAINERS: [&[&str]; 2] =
     [&["SM", "LG", "MED", "JUMBO", "WRAP"], &["CASE", "BOX", "BAG", "JAR", "PKG", "PACK", "CAN", "DRUM"]];
 
-/// Words of an order's comment that query 13 looks for: clause 2.4.13.3.
+/// Words in an order's comment that query 13 searches for: clause 2.4.13.3.
 pub const COMMENT_WORDS: [&[&str]; 2] =
     [&["special", "pending", "unusual", "express"], &["packages", "requests", "accounts", "deposits"]];
 
-/// The 92 colours that names of parts are made of.
+/// The 92 colours in names of parts.
 pub const COLORS: [&str; 92] = [
     "almond",
     "antique",

@@ -1,7 +1,7 @@
-//! Drawing parameters from the specification's domains, and the forms that values take.
+//! Drawing parameters from the specification's domains, and the forms of values.
 //!
-//! Source: TPC-H specification, clauses 2.4.1.3 to 2.4.22.3. Draws are independent and uniform but
-//! where the specification wants distinct values: the nations of query 7, the ship modes of 12, the
+//! Source: TPC-H specification, clauses 2.4.1.3 to 2.4.22.3. Draws are independent and uniform except
+//! where the specification requires distinct values: the nations of query 7, the ship modes of 12, the
 //! sizes of 16 and the country codes of 22.
 
 use super::date::Date;
@@ -118,7 +118,7 @@ fn pick<T: Copy>(from: &[T], random: &mut ChaCha8Rng) -> T {
     from[random.random_range(0..from.len())]
 }
 
-/// `N` different values, in the order in which they were drawn. `N` is at most `M`.
+/// `N` different values, in the order of drawing. `N` is at most `M`.
 fn distinct<T: Copy, const M: usize, const N: usize>(from: &[T; M], random: &mut ChaCha8Rng) -> [T; N] {
     const { assert!(N <= M) };
     let mut shuffled = *from;
@@ -126,7 +126,7 @@ fn distinct<T: Copy, const M: usize, const N: usize>(from: &[T; M], random: &mut
     std::array::from_fn(|index| shuffled[index])
 }
 
-/// The first day of one of so many months.
+/// The first day of one of `months` months.
 fn month(random: &mut ChaCha8Rng, year: u16, first: u8, months: u16) -> Date {
     Date::new(year, first, 1).months_later(random.random_range(0..months))
 }
@@ -155,22 +155,22 @@ pub fn brand(manufacturer: u8, number: u8) -> Value {
     Value::Text(format!("Brand#{manufacturer}{number}"))
 }
 
-/// Texts that begin so.
+/// Pattern of texts that begin so.
 pub fn like_start(word: &str) -> Value {
     Value::Text(format!("{word}%"))
 }
 
-/// Texts that end so.
+/// Pattern of texts that end so.
 pub fn like_end(word: &str) -> Value {
     Value::Text(format!("%{word}"))
 }
 
-/// Texts that have this word inside.
+/// Pattern of texts that contain this word.
 pub fn like_inside(word: &str) -> Value {
     Value::Text(format!("%{word}%"))
 }
 
-/// Texts that have these words inside, one after the other.
+/// Pattern of texts that contain these words in order.
 pub fn words_like(first: &str, second: &str) -> Value {
     Value::Text(format!("%{first}%{second}%"))
 }
@@ -182,7 +182,7 @@ pub fn discount(hundredths: i64) -> [(&'static str, Value); 2] {
     [("discount_low", decimal(hundredths - 1)), ("discount_high", decimal(hundredths + 1))]
 }
 
-/// A first day and the day after the last: so many months later.
+/// A first day and the day after the last, `months` later.
 pub fn span(start: Date, months: u16) -> Named {
     vec![("date", Value::Date(start)), ("date_end", Value::Date(start.months_later(months)))]
 }

@@ -1,4 +1,4 @@
-//! Substitution parameters of the 22 queries: those of the validation, and drawn ones.
+//! Substitution parameters of the 22 queries: those of the validation, and random ones.
 //!
 //! Source: TPC-H specification, clauses 2.4.1.3 to 2.4.22.3 (domains) and 2.4.1.4 to 2.4.22.4
 //! (validation). End dates are computed here, so that no query needs interval arithmetic.
@@ -26,12 +26,12 @@ pub struct Parameters {
     values: BTreeMap<&'static str, Value>,
 }
 
-/// ChaCha stream numbers of the drawn parameters begin here ("TPCH" in the upper half), away from those
-/// that draw placements, keys and orders from the same seed.
+/// ChaCha stream numbers of the drawn parameters begin here ("TPCH" in the upper half), apart from those
+/// for placements, keys and orders from the same seed.
 const FIRST_STREAM: u64 = 0x5450_4348 << 32;
 
 impl Parameters {
-    /// The parameters that the specification validates answers with. Only query 11's depend on the
+    /// The parameters for which the specification has answers. Only query 11's depend on the
     /// scale factor.
     ///
     /// # Errors
@@ -68,7 +68,7 @@ impl Parameters {
         self.values.get(name)
     }
 
-    /// Short text that is the same for equal parameters of the same query and for no others, such as
+    /// Short text that is the same only for equal parameters of the same query, such as
     /// `q06-0c9bdb0d0e5d7d3a`: a name for a kept answer.
     pub fn key(&self) -> String {
         let digest = Sha256::digest(self.to_string());

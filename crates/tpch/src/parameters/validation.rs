@@ -1,4 +1,4 @@
-//! The parameters that the specification validates answers with.
+//! The parameters for which the specification has answers.
 //!
 //! Source: TPC-H specification, clauses 2.4.1.4 to 2.4.22.4.
 

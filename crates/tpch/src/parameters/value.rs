@@ -41,7 +41,7 @@ impl fmt::Display for Value {
 /// Digits of query 11's fraction: enough for the largest scale factors.
 const FRACTION_DIGITS: u32 = 12;
 
-/// 0.0001 / SF, clause 2.4.11.3, without zeros at its end.
+/// 0.0001 / SF, clause 2.4.11.3, without trailing zeros.
 pub(super) fn fraction(scale: f64) -> Value {
     let mut units = (1e-4 / scale * 10_f64.powi(FRACTION_DIGITS as i32)).round() as i64;
     let mut digits = FRACTION_DIGITS;

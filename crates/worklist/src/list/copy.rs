@@ -260,7 +260,7 @@ mod tests {
             expect_kind(folder.path(), Kind::Sqlite)
                 .unwrap_err()
                 .to_string()
-                .contains("it is a folder and no file")
+                .contains("it is a folder, not a file")
         );
     }
 

@@ -100,7 +100,7 @@ mod tests {
         let gone = lines(&folder.path().join("gone")).unwrap_err().to_string();
         assert!(gone.contains("option 'list'") && gone.contains("gone"), "{gone}");
         assert!(
-            lines(Path::new("/dev/zero")).unwrap_err().to_string().contains("it is a device and no file")
+            lines(Path::new("/dev/zero")).unwrap_err().to_string().contains("it is a device, not a file")
         );
     }
 

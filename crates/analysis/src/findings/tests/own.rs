@@ -186,7 +186,7 @@ fn a_quota_is_to_be_taken_away() {
     let study = study(&[""], &["P same-package 2"]);
     let mut all = runs(8, &[("P", 1.9)]);
     let throttle = |run: &mut Run| {
-        let message = "a CPU quota stopped it in 3 periods".to_owned();
+        let message = "a CPU quota throttled it in 3 periods".to_owned();
         run.status = RunStatus::Invalid { kind: "throttled".to_owned(), message };
     };
     all.iter_mut().filter(|run| run.block > 2 && run.treatment != "A").for_each(throttle);

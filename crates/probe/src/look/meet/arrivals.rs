@@ -1,19 +1,19 @@
-//! Who has arrived at one point of a look, in one word, without a lock.
+//! Lock-free count of arrivals at one point of a look, in one word.
 //!
-//! The lower half of the word counts those that arrived, the upper half is empty until one of them waits no longer and
-//! copies the lower half there. An arrival is one addition to the lower half: whoever finds the upper half filled has
-//! come too late, and what late ones add changes nothing, since all others read the copy. So each of those that arrived
+//! The lower half of the word counts those that arrived, the upper half is empty until one of them stops waiting and
+//! copies the lower half there. An arrival is one addition to the lower half: one that finds the upper half filled has
+//! come too late, and its addition changes nothing, since all others read the copy. So each thread that arrived
 //! in time sees the same number, and whether a thread is among them is decided once.
 
 use crate::latency::pass::Line;
 use std::sync::atomic::Ordering;
 
-/// Where the upper half begins.
+/// Start of the upper half.
 const HALF: u32 = 32;
-/// Where the count of tested ones begins in a half; below it are the threads.
+/// Start of the count of tested threads in a half; below it is the count of threads.
 const TESTED: u32 = 24;
 
-/// Those that are at one point of a look.
+/// Threads at one point of a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Present {
     /// Threads.
@@ -34,13 +34,13 @@ impl Present {
 pub(super) struct Arrivals(Line);
 
 impl Arrivals {
-    /// One more arrives; whether it came in time.
+    /// Adds one arrival; returns whether it came in time.
     pub(super) fn arrive(&self, is_tested: bool) -> bool {
         let one = 1 | u64::from(is_tested) << TESTED;
         self.0.0.fetch_add(one, Ordering::AcqRel) >> HALF == 0
     }
 
-    /// Who goes on: those that came until one of them waited no longer, or `all`; `None` while that is open.
+    /// The threads that continue: those that came until one stopped waiting, or `all`; `None` while that is open.
     pub(super) fn present(&self, all: Present) -> Option<Present> {
         Self::settled(self.0.0.load(Ordering::Acquire), all)
     }
@@ -52,8 +52,8 @@ impl Arrivals {
         }
     }
 
-    /// Ends the wait for the rest of `all`; who goes on. It is tried again where one more arrives meanwhile, so once
-    /// for each thread at most.
+    /// Ends the wait for the rest of `all`; returns those that continue. Retried if one more arrives meanwhile, so
+    /// at most once for each thread.
     pub(super) fn close(&self, all: Present) -> Present {
         let word = &self.0.0;
         let mut seen = word.load(Ordering::Acquire);

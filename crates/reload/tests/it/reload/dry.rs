@@ -50,7 +50,7 @@ const PATH: &str = "THREADWISE_TEST_RELOAD_PATH";
 #[test]
 fn as_another_user() {
     if let Some(path) = std::env::var_os(PATH) {
-        both_refuse(Path::new(&path), "owner 0:0 cannot be given");
+        both_refuse(Path::new(&path), "cannot set owner 0:0");
         println!("refused as it should be");
     }
 }
@@ -67,7 +67,7 @@ fn an_owner_that_cannot_be_given_is_reported_before() {
     look(&path, driver().as_ref(), &settings()).unwrap();
     fs::set_permissions(bench.path(), fs::Permissions::from_mode(0o777)).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
-    both_refuse(&path, "everybody could swap what is in");
+    both_refuse(&path, "every user could swap files in");
     let program = bench.path().join("tests");
     threadwise_process::programs::copy(&std::env::current_exe().unwrap(), &program).unwrap();
     let output = Command::new(&program)

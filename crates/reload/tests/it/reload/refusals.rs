@@ -33,11 +33,11 @@ fn what_is_no_single_database_file_is_skipped() {
     let bench = Bench::new();
     let at = |name: &str| bench.path().join(name);
     fs::create_dir(at("folder")).unwrap();
-    skipped(&bench, &at("folder"), "no regular file");
+    skipped(&bench, &at("folder"), "not a regular file");
     fs::write(at("empty"), "").unwrap();
-    skipped(&bench, &at("empty"), "no SQLite database");
+    skipped(&bench, &at("empty"), "not an SQLite database");
     fs::write(at("text"), vec![b'x'; 5000]).unwrap();
-    skipped(&bench, &at("text"), "no SQLite database");
+    skipped(&bench, &at("text"), "not an SQLite database");
     symlink(at("nowhere"), at("dangling")).unwrap();
     skipped(&bench, &at("dangling"), "cannot be found");
     let path = bench.database("db", "delete");
@@ -54,7 +54,7 @@ fn what_is_no_single_database_file_is_skipped() {
     let mut bytes = fs::read(&path).unwrap();
     bytes[18] = 7;
     fs::write(at("foreign"), &bytes).unwrap();
-    skipped(&bench, &at("foreign"), "must not be written");
+    skipped(&bench, &at("foreign"), "forbids writing");
     assert_eq!(reloaded(&path, &options(Originals::Keep)).outcome, Outcome::Done);
 }
 
@@ -206,7 +206,7 @@ fn a_work_folder_of_others_is_left_alone() {
     skipped(&bench, &path, "did not make it");
     fs::remove_dir_all(&folder).unwrap();
     symlink("/etc", &folder).unwrap();
-    skipped(&bench, &path, "a file or a link");
+    skipped(&bench, &path, "a file or link");
     fs::remove_file(&folder).unwrap();
     if rustix::process::geteuid().is_root() {
         fs::create_dir(&folder).unwrap();

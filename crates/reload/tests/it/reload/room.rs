@@ -62,7 +62,7 @@ fn no_room_is_seen_before_and_a_disk_that_fills_up_puts_everything_back() {
     };
     let path = small.database("wal");
     let report = reloaded(&path, &options(Originals::Keep));
-    assert!(matches!(&report.outcome, Outcome::Skipped(why) if why.contains("no room")), "{report:?}");
+    assert!(matches!(&report.outcome, Outcome::Skipped(why) if why.contains("no space")), "{report:?}");
     assert_eq!((small.names(), rows(&path)), (vec!["db".to_owned()], 200));
     for full_at in [Step::Folder, Step::State, Step::Held, Step::Checked, Step::Linked] {
         // A write-ahead log cannot even be read without room, so that the new file would not open either.

@@ -213,7 +213,7 @@ fn a_recovery_waits_for_no_pipe_and_sees_what_was_left_beside_a_link() {
     let (fifo, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU);
     rustix::fs::mknodat(rustix::fs::CWD, &state, fifo, mode, 0).unwrap();
     let refused = recover(&path, &settings()).unwrap_err().to_string();
-    assert!(refused.contains("is no regular file"), "{refused}");
+    assert!(refused.contains("is not a regular file"), "{refused}");
     fs::remove_file(&state).unwrap();
     fs::write(&state, text).unwrap();
     fs::remove_file(bench.path().join("db.before-reload")).unwrap();

@@ -216,6 +216,6 @@ fn counts_that_cannot_be_added_are_gaps() {
         process(root, Fake { minor: u64::MAX, ..WORKER }, &[(7, 12, 150), (8, 1, 0)], "20 ");
         process(root, Fake { minor: 1, ..BACKEND }, &[(20, 5, u64::MAX)], "");
     });
-    assert!(gap(&readings, "minor_faults").contains("too large to be added"));
-    assert!(gap(&readings, "run_queue_wait_ns").contains("too large to be added"));
+    assert!(gap(&readings, "minor_faults").contains("too large to add"));
+    assert!(gap(&readings, "run_queue_wait_ns").contains("too large to add"));
 }

@@ -432,7 +432,7 @@ fn damage_that_cannot_be_made_good_is_reported_with_what_is_in_the_way() {
     let said = bench.run();
     assert_eq!(said.code, Some(1), "{}\n{}", said.stdout, said.stderr);
     let last = said.stderr.trim_end().lines().last().unwrap_or_default();
-    for part in ["sf0.01 was found damaged (part.parquet has 3 bytes", "cannot be made anew", ".lock-sf0.01"]
+    for part in ["sf0.01 was found damaged (part.parquet has 3 bytes", "cannot be made again", ".lock-sf0.01"]
     {
         assert!(last.contains(part), "'{part}' is not in: {last}");
     }

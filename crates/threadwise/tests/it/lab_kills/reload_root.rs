@@ -306,7 +306,7 @@ fn an_owners_database_is_reloaded_with_the_owners_rights() {
     for more in [&["--engine", "sqlite"][..], &["--engine", "sqlite", "--dry-run"]] {
         let said = lab.run(&[&["reload"], more, &["base/db"]].concat());
         assert_eq!(said.code, Some(1), "{}", said.stdout);
-        assert!(said.stdout.contains("everybody could swap what is in"), "{}", said.stdout);
+        assert!(said.stdout.contains("every user could swap files in"), "{}", said.stdout);
     }
     assert_eq!(names(&base), ["db"]);
 }
@@ -359,7 +359,7 @@ fn a_link_of_a_user_leads_root_to_nothing_of_roots() {
     symlink(base.join("db"), base.join("own")).unwrap();
     for (path, file) in [("mine", owned.join("db")), ("base/own", base.join("db"))] {
         let said = lab.ok(&["reload", "--engine", "sqlite", "--originals", "remove", path]);
-        let named = format!("the file that was changed is {}", file.display());
+        let named = format!("the changed file is {}", file.display());
         assert!(said.stdout.contains(&named), "{path}: {}", said.stdout);
     }
     let said = lab.ok(&["reload", "--engine", "sqlite", "--originals", "remove", "base/db"]);

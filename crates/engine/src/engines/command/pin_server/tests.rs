@@ -166,7 +166,7 @@ fn what_must_not_be_bound_is_refused() {
     let refused = |name: &str| bench.pinned(name, &cpus).unwrap_err().to_string();
     assert!(refused("1").contains("process 1"));
     assert!(refused(&std::process::id().to_string()).contains("started by threadwise"));
-    assert!(refused(&bench.child.id().to_string()).contains("placement already"));
+    assert!(refused(&bench.child.id().to_string()).contains("already has its placement"));
     assert!(refused("4194305").contains("there is no process 4194305"));
     assert!(refused("no-such-unit").contains("no unit no-such-unit.service"));
     assert!(refused("/proc/no/such/socket").contains("nothing listens on socket"));
