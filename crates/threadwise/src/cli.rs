@@ -6,7 +6,6 @@ use crate::commands::engine::EngineArgs;
 use crate::commands::fit::FitArgs;
 use crate::commands::fleet::args::FleetArgs;
 use crate::commands::headroom::args::HeadroomArgs;
-use crate::commands::neighbours::NeighboursArgs;
 use crate::commands::probe::spins::SpinsArgs;
 use crate::commands::questions::{AbArgs, BindArgs, MaxdopArgs, PoolArgs};
 use crate::commands::reload::{ReloadArgs, ReloadWatchdogArgs};
@@ -15,6 +14,7 @@ use crate::commands::smt::{SmtArgs, SmtWatchdogArgs};
 use crate::commands::worklist::{WorklistRunArgs, WorklistSqliteArgs};
 use crate::prices::PriceArgs;
 use clap::{Arg, ArgAction, Args, Parser, Subcommand, ValueEnum};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use threadwise_analysis::asked::Asked;
 use threadwise_machine::placement::Service;
@@ -553,6 +553,39 @@ pub struct ProbeArgs {
     /// Write a self-contained HTML page with the heat map to this file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
+}
+
+/// Arguments of `neighbours`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  threadwise neighbours                       60 s: how often, how long, how much
+  threadwise neighbours --watch               for hours, a line a minute, until Ctrl-C
+  threadwise neighbours --engine postgres     what they cost this engine: cached reads, some minutes
+  threadwise neighbours --prometheus 127.0.0.1:9465
+
+A neighbour is whatever runs on the other thread of a core: another guest, the host, another program. It takes
+less than 1% of each logical CPU, changes nothing and needs no root. A neighbour that mostly waits for memory
+is hardly seen.")]
+pub struct NeighboursArgs {
+    /// How long to look [default: 60s]
+    #[arg(long, value_name = "TIME", value_parser = crate::input::seconds, conflicts_with = "watch")]
+    pub duration: Option<f64>,
+    /// Look until Ctrl-C, with a line a minute
+    #[arg(long)]
+    pub watch: bool,
+    /// Logical CPUs to look at, such as 0-3,8 [default: all allowed ones, or 16 spread over them]
+    #[arg(long, value_name = "LIST", value_parser = crate::input::cpu_list)]
+    pub cpus: Option<CpuSet>,
+    /// Measure what neighbours cost this engine: cached reads of the default study
+    #[arg(long, value_name = "NAME|URL", conflicts_with_all = ["watch", "cpus", "prometheus"])]
+    pub engine: Option<String>,
+    /// Serve metrics of each minute for Prometheus at this address, until Ctrl-C
+    #[arg(long, value_name = "ADDR", conflicts_with_all = ["json", "duration"])]
+    pub prometheus: Option<SocketAddr>,
+    /// Print JSON; with --watch a line a minute (docs/JSON.md)
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `watch`.

@@ -51,8 +51,8 @@ fn ask(case: &Case<'_>) -> Option<Found> {
         return is_looked_at(case.slices).then(|| Found { gap: Some(gap), ..Found::default() });
     }
     let rule = Rule { direction: Direction::HigherIsBetter, ..case.rule() };
-    let family = |of: &dyn Fn(&neighbours::Found) -> Option<MeanEstimate>| {
-        together(&groups.iter().map(|(.., found)| of(found)).collect::<Vec<_>>(), 1.0, rule)
+    let family = |mean: &dyn Fn(&neighbours::Found) -> Option<MeanEstimate>| {
+        together(&groups.iter().map(|(.., found)| mean(found)).collect::<Vec<_>>(), 1.0, rule)
     };
     let ratios = |name: &'static str, judged: Vec<Option<Ratio>>| {
         let named = groups.iter().zip(judged).filter_map(move |((group, ..), ratio)| {
@@ -76,8 +76,8 @@ fn ask(case: &Case<'_>) -> Option<Found> {
         .iter()
         .map(|(_, agreed, _)| agreed.as_ref().map(|mean| judge(&[(*mean, None)], rule).remove(0)))
         .collect();
-    let of_two = |name: &'static str, of: &dyn Fn(&PairFound) -> Option<MeanEstimate>| {
-        let judged = together(&two.iter().map(|(_, found)| of(found)).collect::<Vec<_>>(), 1.0, rule);
+    let of_two = |name: &'static str, mean: &dyn Fn(&PairFound) -> Option<MeanEstimate>| {
+        let judged = together(&two.iter().map(|(_, found)| mean(found)).collect::<Vec<_>>(), 1.0, rule);
         let named = two.iter().zip(judged).filter_map(move |((group, _), ratio)| {
             let ratio = if name == ON_ONE_CORE { Ratio { unit: "share", ..ratio? } } else { ratio?.exp() };
             Some(Estimate::of(NEIGHBOURS.name, name, group, "", ratio))
@@ -146,17 +146,18 @@ pub(crate) struct Cost<'f> {
 
 /// Costs that are claimed, one a group.
 pub(crate) fn costs(found: &Found) -> Vec<Cost<'_>> {
-    let of = |name: &str, group: &str| estimate(found, name, group);
+    let ratio = |name: &str, group: &str| estimate(found, name, group);
     let cost = |group| {
-        let corrected = of(LEFT, group).filter(|ratio| ratio.answer == Answer::Smaller);
-        let left = corrected.or_else(|| of(SEEN, group).filter(|ratio| ratio.answer == Answer::Smaller))?;
+        let corrected = ratio(LEFT, group).filter(|ratio| ratio.answer == Answer::Smaller);
+        let left =
+            corrected.or_else(|| ratio(SEEN, group).filter(|ratio| ratio.answer == Answer::Smaller))?;
         Some(Cost {
             group,
             left,
             is_corrected: corrected.is_some(),
-            prevalence: of(PREVALENCE, group)?,
-            whole: of(WHOLE, group).filter(|_| corrected.is_some()),
-            has_elsewhere: of(ELSEWHERE, group).is_some(),
+            prevalence: ratio(PREVALENCE, group)?,
+            whole: ratio(WHOLE, group).filter(|_| corrected.is_some()),
+            has_elsewhere: ratio(ELSEWHERE, group).is_some(),
         })
     };
     groups_of(found, SEEN).into_iter().filter_map(cost).collect()

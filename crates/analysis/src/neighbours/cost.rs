@@ -121,8 +121,8 @@ pub fn cost(observations: &Observations, seed: u64) -> Option<Found> {
     let cells = by_cell(&observations.rows);
     let mut blocks: BTreeMap<u32, Sums> = BTreeMap::new();
     for (&(block, _), rows) in &cells {
-        let own: Vec<f64> = rows.iter().map(|row| row.own).collect();
-        add_cell(blocks.entry(block).or_default(), rows, &own);
+        let exposures: Vec<f64> = rows.iter().map(|row| row.own).collect();
+        add_cell(blocks.entry(block).or_default(), rows, &exposures);
     }
     let telling: Vec<f64> = blocks.values().map(|sums| sums.0[ZZ]).filter(|zz| *zz > 0.0).collect();
     let (sum, squares) = telling.iter().fold((0.0, 0.0), |(sum, all), zz| (sum + zz, all + zz * zz));
@@ -137,14 +137,15 @@ pub fn cost(observations: &Observations, seed: u64) -> Option<Found> {
         .then(|| known(jackknife(&all, |sums| Some(sums.gamma()))))
         .flatten()
         .filter(|gamma| gamma.interval(0.05).0 > LEAST_GAMMA);
-    let corrected = |of: fn(&Sums) -> f64| gamma.and_then(|_| known(jackknife(&all, |sums| Some(of(sums)))));
+    let corrected =
+        |value: fn(&Sums) -> f64| gamma.and_then(|_| known(jackknife(&all, |sums| Some(value(sums)))));
     let left = corrected(|sums| sums.left(sums.gamma()).ln());
     Some(Found {
         left_at_worst: left.and_then(|left| at_worst(left.mean.exp(), &observations.repeated)),
         left,
         seen: jackknife(&all, |sums| Some(sums.left(1.0).ln()))?,
         whole: corrected(|sums| (1.0 - sums.prevalence() * (1.0 - sums.left(sums.gamma()))).ln()),
-        own_less_elsewhere: jackknife(&all, |sums| sums.slopes().map(|[own, other]| own - other)),
+        own_less_elsewhere: jackknife(&all, |sums| sums.slopes().map(|[here, other]| here - other)),
         elsewhere: jackknife(&all, |sums| sums.slopes().map(|[_, other]| other)),
         prevalence: jackknife(&all, |sums| Some(sums.prevalence()))?,
         gamma,
@@ -180,23 +181,23 @@ fn mean(values: &[f64]) -> f64 {
 }
 
 /// Adds a cell with these exposures of its own.
-fn add_cell(sums: &mut Sums, rows: &[&Row], own: &[f64]) {
+fn add_cell(sums: &mut Sums, rows: &[&Row], exposures: &[f64]) {
     let rates: Vec<f64> = rows.iter().map(|row| row.rate).collect();
-    let (rate, z) = (mean(&rates), mean(own));
+    let (rate, z) = (mean(&rates), mean(exposures));
     let mut zy = 0.0;
-    for (row, own) in rows.iter().zip(own) {
-        let (x, y) = (own - z, row.rate / rate - 1.0);
+    for (row, exposure) in rows.iter().zip(exposures) {
+        let (x, y) = (exposure - z, row.rate / rate - 1.0);
         sums.0[ZZ] += x * x;
         zy += x * y;
-        sums.0[EXPOSURE] += own;
+        sums.0[EXPOSURE] += exposure;
         sums.0[COUNT] += 1.0;
     }
     sums.0[ZY] += zy;
     sums.0[MEAN_ZY] += z * zy;
     let both: Vec<[f64; 3]> = rows
         .iter()
-        .zip(own)
-        .filter_map(|(row, own)| Some([*own, row.elsewhere?, row.rate / rate - 1.0]))
+        .zip(exposures)
+        .filter_map(|(row, exposure)| Some([*exposure, row.elsewhere?, row.rate / rate - 1.0]))
         .collect();
     if both.len() < LEAST_ROWS {
         return;
@@ -231,22 +232,22 @@ fn add_looks(blocks: &mut BTreeMap<u32, Sums>, during: &[DuringLook]) {
 }
 
 /// A function of sums with its standard error by leaving out one block at a time; `None` where it is not known.
-fn jackknife(blocks: &[Sums], of: impl Fn(&Sums) -> Option<f64>) -> Option<MeanEstimate> {
+fn jackknife(blocks: &[Sums], value: impl Fn(&Sums) -> Option<f64>) -> Option<MeanEstimate> {
     let mut all = Sums::default();
     blocks.iter().for_each(|block| all.add(block, 1.0));
     let without = |block: &Sums| {
         let mut rest = all;
         rest.add(block, -1.0);
-        of(&rest)
+        value(&rest)
     };
-    of_parts(of(&all)?, blocks.iter().map(without).collect())
+    of_parts(value(&all)?, blocks.iter().map(without).collect())
 }
 
 /// The same of a function of blocks.
-pub(super) fn jackknife_of<B>(blocks: &[B], of: impl Fn(&[&B]) -> Option<f64>) -> Option<MeanEstimate> {
+pub(super) fn jackknife_of<B>(blocks: &[B], value: impl Fn(&[&B]) -> Option<f64>) -> Option<MeanEstimate> {
     let all: Vec<&B> = blocks.iter().collect();
-    let without = |at: usize| of(&[&all[..at], &all[at + 1..]].concat());
-    of_parts(of(&all)?, (0..all.len()).map(without).collect())
+    let without = |at: usize| value(&[&all[..at], &all[at + 1..]].concat());
+    of_parts(value(&all)?, (0..all.len()).map(without).collect())
 }
 
 /// A value whose parts are those without one block each.
@@ -279,8 +280,9 @@ fn p_shift(cells: &Cells<'_>, all: &[Sums], seed: u64) -> f64 {
             if by.0 != Some(block) {
                 by = (Some(block), random.next_u32() as usize);
             }
-            let own = (0..rows.len()).map(|at| rows[(at + by.1) % rows.len()].own).collect::<Vec<f64>>();
-            add_cell(&mut shifted, rows, &own);
+            let exposures =
+                (0..rows.len()).map(|at| rows[(at + by.1) % rows.len()].own).collect::<Vec<f64>>();
+            add_cell(&mut shifted, rows, &exposures);
         }
         hits += u32::from(shifted.0[ZY].abs() >= total.abs() * (1.0 - 1e-12));
     }

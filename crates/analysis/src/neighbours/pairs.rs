@@ -5,37 +5,9 @@
 //! share of both with a neighbour. What happens inside slices follows both by a matrix of slopes, Γ, in the place of γ.
 
 use super::cost::{LEAST_BLOCKS, LEAST_LOOKS, jackknife_of};
+use super::rows::{PairLook, PairRow, States};
 use std::collections::BTreeMap;
 use threadwise_statistics::MeanEstimate;
-
-/// Shares of a slice or of a look: on one core, and with a neighbour.
-pub type States = [f64; 2];
-
-/// A slice of a treatment of two sessions, each with a logical CPU of its own, or of one session.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PairRow {
-    /// Block.
-    pub block: u32,
-    /// Treatment, by number.
-    pub cell: u32,
-    /// Whether two sessions run.
-    pub is_pair: bool,
-    /// Rows a second of all sessions.
-    pub rate: f64,
-    /// Exposures; of one session the first is 0.
-    pub exposures: States,
-}
-
-/// A look while a slice ran, at the two logical CPUs of a pair.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PairLook {
-    /// Block.
-    pub block: u32,
-    /// What it saw: 1 on one core, else 0; mean of both with a neighbour.
-    pub seen: States,
-    /// Exposures of that slice.
-    pub exposures: States,
-}
 
 /// What was found, as logarithms.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -165,8 +137,8 @@ fn cell(rows: &[&PairRow]) -> Cell {
 
 /// Costs of both states as shares of the rate on clear cores, of treatments of two sessions or of one.
 fn costs(blocks: &[&Block], of_pairs: bool) -> Option<States> {
-    let sum = |of: &dyn Fn(&Block) -> Square| {
-        blocks.iter().map(|block| of(block)).fold([[0.0; 2]; 2], |sum: Square, one| {
+    let sum = |matrix: &dyn Fn(&Block) -> Square| {
+        blocks.iter().map(|block| matrix(block)).fold([[0.0; 2]; 2], |sum: Square, one| {
             [0, 1].map(|row| [0, 1].map(|at| sum[row][at] + one[row][at]))
         })
     };

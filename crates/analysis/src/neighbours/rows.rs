@@ -1,6 +1,5 @@
 //! Slices of sessions with a logical CPU of their own, each with what the looks around it saw of that logical CPU.
 
-use super::pairs::{PairLook, PairRow, States};
 use crate::looks::states::{Judged, LookedAt};
 use std::collections::BTreeMap;
 use threadwise_study::Moment;
@@ -34,6 +33,35 @@ pub struct DuringLook {
     pub seen: f64,
     /// Exposure of the logical CPU in that slice.
     pub exposure: f64,
+}
+
+/// Shares of a slice or of a look: on one core, and with a neighbour.
+pub type States = [f64; 2];
+
+/// A slice of a treatment of two sessions, each with a logical CPU of its own, or of one session.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PairRow {
+    /// Block.
+    pub block: u32,
+    /// Treatment, by number.
+    pub cell: u32,
+    /// Whether two sessions run.
+    pub is_pair: bool,
+    /// Rows a second of all sessions.
+    pub rate: f64,
+    /// Exposures; of one session the first is 0.
+    pub exposures: States,
+}
+
+/// A look while a slice ran, at the two logical CPUs of a pair.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PairLook {
+    /// Block.
+    pub block: u32,
+    /// What it saw: 1 on one core, else 0; mean of both with a neighbour.
+    pub seen: States,
+    /// Exposures of that slice.
+    pub exposures: States,
 }
 
 /// What is estimated from.

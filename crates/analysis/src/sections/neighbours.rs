@@ -12,7 +12,7 @@ use threadwise_document::{Block, Cell, Column, Prose, Says, Section, Shown, Tabl
 /// The section; `None` where nothing was estimated.
 pub fn section(facts: &Facts<'_>) -> Option<Section> {
     let found = facts.analysis.found(NEIGHBOURS.name).filter(|found| !found.estimates.is_empty())?;
-    let of = |name: &str, group: &str| estimate(found, name, group);
+    let seen = |name: &str, group: &str| estimate(found, name, group);
     let groups = groups_of(found, SEEN);
     let columns = vec![
         Column::text(""),
@@ -29,18 +29,20 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
         let place = facts.group_words(group);
         vec![
             Cell::text(if place.is_empty() { "sessions" } else { place.as_str() }),
-            of(PREVALENCE, group).map_or_else(Cell::none, |one| Cell::Share(share(one))),
-            ratio(of(LEFT, group)),
-            of(WHOLE, group).map_or_else(Cell::none, |whole| Cell::Share(lost(whole))),
-            ratio(of(SEEN, group)),
-            ratio(of(AGREED, group)),
-            of(ELSEWHERE, group).map_or_else(Cell::none, |slope| Cell::Ratio(elsewhere(slope), Says::Higher)),
+            seen(PREVALENCE, group).map_or_else(Cell::none, |one| Cell::Share(share(one))),
+            ratio(seen(LEFT, group)),
+            seen(WHOLE, group).map_or_else(Cell::none, |whole| Cell::Share(lost(whole))),
+            ratio(seen(SEEN, group)),
+            ratio(seen(AGREED, group)),
+            seen(ELSEWHERE, group)
+                .map_or_else(Cell::none, |slope| Cell::Ratio(elsewhere(slope), Says::Higher)),
         ]
     });
     let table = Table::new("Rate beside a neighbour over the rate without one", columns, rows);
     let mut lines = vec![about()];
-    lines.extend(groups.first().and_then(|group| of(GAMMA, group)).map(gamma));
-    lines.extend(groups.iter().find_map(|group| of(LEFT, group)).filter(|one| one.is_different()).map(both));
+    lines.extend(groups.first().and_then(|group| seen(GAMMA, group)).map(gamma));
+    lines
+        .extend(groups.iter().find_map(|group| seen(LEFT, group)).filter(|one| one.is_different()).map(both));
     lines.extend(found.numbers.get(AT_WORST).map(|left| {
         prose!(
             "Looks may be wrong: if all of those were that disagree with one right after them, no more than {} would be left.",

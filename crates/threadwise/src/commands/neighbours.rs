@@ -3,56 +3,21 @@
 use super::run::{MeasureArgs, run};
 use super::watch::{chosen, one, say_what_is_looked_at, sleep};
 use super::{headroom, probe, screen, stop_flag, topology};
-use crate::cli::RunArgs;
+use crate::cli::{NeighboursArgs, RunArgs};
 use crate::error::AppError;
 use crate::output;
 use crate::progress::Progress;
-use clap::Args;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 use threadwise_analysis::machine_words;
 use threadwise_analysis::neighbours::{Watched, exposition, line, neighbours_screen, watched};
 use threadwise_document::{Document, Prose, prose};
-use threadwise_machine::{CpuSet, Topology};
+use threadwise_machine::Topology;
 use threadwise_probe::co_runner::FREE_ADDS;
 use threadwise_probe::look::live::Lookers;
 use threadwise_report::json;
 use threadwise_study::Look;
 use threadwise_study::look::follow::{Follower, Share};
-
-/// Arguments of `neighbours`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  threadwise neighbours                       60 s: how often, how long, how much
-  threadwise neighbours --watch               for hours, a line a minute, until Ctrl-C
-  threadwise neighbours --engine postgres     what they cost this engine: cached reads, some minutes
-  threadwise neighbours --prometheus 127.0.0.1:9465
-
-A neighbour is whatever runs on the other thread of a core: another guest, the host, another program. It takes
-less than 1% of each logical CPU, changes nothing and needs no root. A neighbour that mostly waits for memory
-is hardly seen.")]
-pub struct NeighboursArgs {
-    /// How long to look [default: 60s]
-    #[arg(long, value_name = "TIME", value_parser = crate::input::seconds, conflicts_with = "watch")]
-    pub duration: Option<f64>,
-    /// Look until Ctrl-C, with a line a minute
-    #[arg(long)]
-    pub watch: bool,
-    /// Logical CPUs to look at, such as 0-3,8 [default: all allowed ones, or 16 spread over them]
-    #[arg(long, value_name = "LIST", value_parser = crate::input::cpu_list)]
-    pub cpus: Option<CpuSet>,
-    /// Measure what neighbours cost this engine: cached reads of the default study
-    #[arg(long, value_name = "NAME|URL", conflicts_with_all = ["watch", "cpus", "prometheus"])]
-    pub engine: Option<String>,
-    /// Serve metrics of each minute for Prometheus at this address, until Ctrl-C
-    #[arg(long, value_name = "ADDR", conflicts_with_all = ["json", "duration"])]
-    pub prometheus: Option<SocketAddr>,
-    /// Print JSON; with --watch a line a minute (docs/JSON.md)
-    #[arg(long)]
-    pub json: bool,
-}
 
 /// Default time to look, seconds.
 const DURATION_S: f64 = 60.0;

@@ -1,6 +1,5 @@
 //! What a kernel works on, in parts whose results are known.
 
-use super::Kernel;
 use super::btree::Tree;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -15,6 +14,25 @@ pub const PARTS: usize = 64;
 const TURNS: usize = 2048;
 /// Lookups at a time.
 const AT_ONCE: usize = 8;
+
+/// The resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kernel {
+    /// Integer operations that do not wait for each other: issue width.
+    Add,
+    /// Multiplications each of which waits for the last: latency of one unit.
+    Multiply,
+    /// Loads each of which waits for the last, from data of some size: latency of a cache or of memory.
+    Chase,
+    /// Loads in a row from data larger than caches.
+    Bandwidth,
+    /// Lookups in a B-tree without locks, one after another.
+    Search,
+    /// The same, 8 at a time.
+    Interleaved,
+    /// A counter behind a spinlock that all sessions take: its line goes from one to the next.
+    Lock,
+}
 
 /// A line of a chain: where the next one is.
 #[repr(align(64))]

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use threadwise_study::kernels::{BYTES, KERNEL, KERNELS, WORKLOAD, default_bytes};
 use threadwise_study::{Counters, SessionSlice};
 
-use self::data::{Data, ELEMENT};
+use self::data::{Data, ELEMENT, Kernel};
 use super::error::failed;
 use super::locks::{Lock, LockKind, Waits};
 use super::options::common;
@@ -22,25 +22,6 @@ use crate::{
 
 /// Largest data of a session.
 const MOST_BYTES: u64 = 64 << 30;
-
-/// The resource.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kernel {
-    /// Integer operations that do not wait for each other: issue width.
-    Add,
-    /// Multiplications each of which waits for the last: latency of one unit.
-    Multiply,
-    /// Loads each of which waits for the last, from data of some size: latency of a cache or of memory.
-    Chase,
-    /// Loads in a row from data larger than caches.
-    Bandwidth,
-    /// Lookups in a B-tree without locks, one after another.
-    Search,
-    /// The same, 8 at a time.
-    Interleaved,
-    /// A counter behind a spinlock that all sessions take: its line goes from one to the next.
-    Lock,
-}
 
 /// The options, checked.
 #[derive(Debug, Clone, Copy, PartialEq)]
