@@ -188,7 +188,8 @@ class QuerySession(OracleSession):
             return None
 
     def _usage(self, number: int) -> Usage | None:
-        """What all executions of a query took so far; 0 is none of them. None if that may not be read."""
+        """What all executions of a query took so far, by child cursor; number 0 is no query. None if that may
+        not be read."""
         if not self.sees_cursors:
             return None
         rows = self._ask("query_usage", {"sql_id": sql_id(self.texts.get(number, ""))})

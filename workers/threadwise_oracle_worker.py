@@ -115,7 +115,7 @@ class Worker:
         with Connection(target, "look") as control:
             said = schema.loaded(control, target.prefix, suffix)
             if said is None:
-                raise failed("find the loaded data", f"there is none of that name ({suffix}); load comes before "
+                raise failed("find the loaded data", f"there is no data of that name ({suffix}); load comes before "
                                                      "prepare")
             if isinstance(work.spec, Tpch):
                 tpch.check_found(work.spec, said)
@@ -278,7 +278,7 @@ def main() -> NoReturn:
         try:
             replies.send({"type": "failed", "kind": why.kind, "message": without_secrets(str(why))})
         except OSError:
-            pass  # nobody listens any more; the log has it
+            pass  # the runner no longer listens; the log has it
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)

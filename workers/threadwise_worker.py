@@ -271,7 +271,7 @@ def main(engine: Engine) -> NoReturn:
         if worker.crew is not None:
             worker.crew.spill.remove()
         status = 1
-        with contextlib.suppress(OSError):  # nobody may listen any more; the log has it
+        with contextlib.suppress(OSError):  # the runner may no longer listen; the log has it
             replies.send({"type": "failed", "kind": failed.kind, "message": str(failed)})
     sys.stdout.flush()
     sys.stderr.flush()

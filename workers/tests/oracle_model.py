@@ -1,6 +1,6 @@
 """A model of an Oracle server, for tests of the worker: a few of its tables, rights, locks and clocks, behind a socket.
 
-It is none of Oracle's parts and knows no SQL: each statement has to be the text of one of the worker's .sql files with
+It contains no part of Oracle and knows no SQL: each statement has to be the text of one of the worker's .sql files with
 its places filled in, and what that does is modelled here. It runs in the test's process, so that tests see what is
 left in it; the worker talks to it by `oracle_driver`, a stand-in for the driver.
 """
@@ -272,7 +272,7 @@ class Model:
         if re.search(r"/\* threadwise stream \d+ \*/$", sql):
             return "query", {"sql": sql}
         self.unknown.append(sql)
-        raise OracleError("ORA-00900", f"the text is none of the worker's files: {sql[:200]}")
+        raise OracleError("ORA-00900", f"the text is not in the worker's files: {sql[:200]}")
 
     def _work(self, session: Session, kind: str, *what: Any) -> Any:
         if kind == "commit":

@@ -143,6 +143,6 @@ class WithModel(unittest.TestCase):
             self.assertIn(word, reply["message"])
 
     def assert_nothing_is_left(self) -> None:
-        """No object and no session of ours is in the server."""
+        """None of our objects and sessions is in the server."""
         self.model.wait_until_idle()
         self.assertEqual((self.model.names(), self.model.sessions, self.model.locks), ([], {}, {}))

@@ -1,4 +1,4 @@
-"""Placement of a server's processes by the worker for Oracle Database, with processes of ours in their place, and the
+"""Placement of a server's processes by the worker for Oracle Database, with test processes in their place, and the
 journal of their masks.
 """
 
@@ -22,7 +22,7 @@ import threadwise_oracle_journal as journal  # noqa: E402
 
 
 class Placement(WithModel):
-    """Processes of sessions, with a process of ours in the place of the server's."""
+    """Processes of sessions, with a test process in the place of the server's."""
 
     def server_process(self) -> subprocess.Popen:
         """A process with the title of one of Oracle's that burns CPU time."""

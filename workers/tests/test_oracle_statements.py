@@ -184,7 +184,7 @@ class Driver(unittest.TestCase):
 
     @unittest.skipUnless(importlib.util.find_spec("oracledb"), "oracledb is not installed")
     def test_the_real_driver_finds_nobody(self) -> None:
-        """A port of this machine at which nobody listens: a real error of the driver's, in our words."""
+        """A port of this machine on which nothing listens: a real error of the driver's, in our words."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]

@@ -250,7 +250,7 @@ mod tests {
         all
     }
 
-    /// All slow down by a tenth in block 7; blocks differ by 0.2% at the most.
+    /// All slow down by a tenth in block 7; blocks differ by at most 0.2%.
     fn slower(block: u32, name: &str) -> u64 {
         let noise = u64::from((block * 7 + name.len() as u32 * 3) % 5);
         (if block < 7 { 1_000_000 } else { 900_000 }) + 500 * noise

@@ -99,7 +99,7 @@ fn managed(options: &Options) -> Result<Managed, EngineError> {
     found.study = match text(options, "restart")?.as_deref() {
         None | Some("run") => false,
         Some("study") => true,
-        Some(other) => return Err(refuse("restart", format!("'{other}' is none of: run, study"))),
+        Some(other) => return Err(refuse("restart", format!("'{other}' is not one of: run, study"))),
     };
     found.bin = text(options, "bin")?.map(PathBuf::from);
     if let Some(bin) = &found.bin

@@ -65,7 +65,7 @@ pub fn find(root: &Path, candidates: &[&str]) -> Option<User> {
 }
 
 /// The user that a private server runs as: `None` if this process is not root's, and it is this user; else the
-/// first of the `candidates`, else `nobody`.
+/// first of the `candidates`, else the system's unprivileged account.
 pub fn server_user(candidates: &[&str]) -> Option<User> {
     is_root().then(|| {
         find(Path::new("/"), candidates)

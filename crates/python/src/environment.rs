@@ -313,7 +313,7 @@ mod tests {
     fn what_is_not_ours_is_left_alone() {
         let (folder, environment) = place();
         fs::create_dir_all(environment.folder()).unwrap();
-        assert_eq!(environment.state().unwrap(), State::Absent, "an empty folder is nobody's");
+        assert_eq!(environment.state().unwrap(), State::Absent, "an empty folder has no owner");
         let precious = environment.folder().join("precious");
         fs::write(&precious, "precious").unwrap();
         assert_eq!(environment.state().unwrap(), State::Foreign);

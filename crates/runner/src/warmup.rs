@@ -221,7 +221,7 @@ mod tests {
         let mut some = windows(50, |_| 1.0);
         some[4].rows.fill(0);
         assert_eq!(limit(&some), Warmup::limit("a window without a row"));
-        // A piece in which nobody did anything agrees with nothing.
+        // A piece in which no session did anything agrees with no other.
         let stopped = windows(50, |piece| if piece < 4 { 0.0 } else { 1.0 });
         assert_eq!(limit(&stopped).ns, 12 * MS);
     }

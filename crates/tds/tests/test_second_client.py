@@ -232,8 +232,8 @@ class PythonTds(Case):
     def test_a_wrong_password(self):
         responder = self.start()
         with self.assertRaises(pytds.OperationalError) as caught:
-            self.connect(responder, user="somebody", password="wrong")
-        self.assertIn("Login failed for user 'somebody'.", str(caught.exception))
+            self.connect(responder, user="someone", password="wrong")
+        self.assertIn("Login failed for user 'someone'.", str(caught.exception))
         responder.wait_for_open(0)
 
     def test_each_level_of_encryption(self):
@@ -363,7 +363,7 @@ class FreeTds(Case):
     def test_refusals_and_errors(self):
         responder = self.start()
         with self.assertRaises(pymssql.Error) as caught:
-            self.connect(responder, user="somebody", password="wrong")
+            self.connect(responder, user="someone", password="wrong")
         self.assertIn("18456", str(caught.exception))
         with self.assertRaises(pymssql.Error):
             self.connect(self.start("--encryption", "refused"), encryption="require")

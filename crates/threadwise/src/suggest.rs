@@ -77,7 +77,7 @@ mod tests {
         }
         assert_eq!(nearest("zzz", &known), None);
         assert_eq!(nearest("duck", &["duckdb", "datafusion"]), Some("duckdb"));
-        // A name that is known somewhere else is not offered where it cannot be had.
+        // A name that is known somewhere else is not offered where it is not available.
         assert_eq!(nearest("mysql", &["sqlite", "noop"]), None);
         assert!(engines::names().iter().all(|name| engines::by_other_name(name).is_none()));
     }

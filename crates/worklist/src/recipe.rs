@@ -72,7 +72,7 @@ pub struct Recipe {
 /// Why a recipe is not available.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RecipeError {
-    /// There is none of this name.
+    /// There is no recipe of this name.
     #[error(
         "there is no recipe '{name}': recipes are {known}; put your own command after -- on the \
          command line"

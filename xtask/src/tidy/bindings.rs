@@ -1,5 +1,5 @@
-//! A variable is named after its contents: not `own`, `of`, `told` or `work`, which meant a treatment here and a
-//! ratio there.
+//! A variable is named after its contents: not `own`, `of` or `work`, which meant a treatment here and a ratio
+//! there.
 //!
 //! Source: The Rust Reference, chapters "Patterns", "Functions" and "Closure expressions". A name counts where `let`,
 //! `for`, a function or a closure binds it; arms of `match` are not checked.
@@ -172,7 +172,7 @@ mod tests {
         for text in [
             "let own = 1;",
             "let mut work: Vec<u8> = x;",
-            "let (a, told) = x;",
+            "let (a, of) = x;",
             "let S { own, .. } = x else { return };",
             "let S { a: own } = x;",
             "if let Some(own) = x {}",

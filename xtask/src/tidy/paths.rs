@@ -349,6 +349,6 @@ mod tests {
         assert_eq!(found("", "a::a").as_deref(), Some("a"), "a function called as its module");
         assert_eq!(found("", "a::made_by_macro").as_deref(), Some("a"));
         assert_eq!(found("a", "std::fmt"), None);
-        assert!(!all.0.contains_key(&words_of("loose")), "declared by nobody");
+        assert!(!all.0.contains_key(&words_of("loose")), "declared by no module");
     }
 }

@@ -191,7 +191,7 @@ fn settings_that_lost_unlike_time_to_others_are_not_advised() {
         }
         all
     };
-    // Alone it is one session, and nobody lost anything.
+    // Alone it is one session, and no time was lost.
     let got = said(&study, &topology, &measured());
     assert!(got[0].is_decided && got[0].line.to_string().starts_with("Busy sessions to run: one"), "{got:?}");
     for (waited, stolen, whom) in

@@ -257,7 +257,7 @@ fn a_failed_run_takes_its_pair_and_not_the_study() {
     );
     assert_eq!((analysis.treatments[2].runs, analysis.treatments[2].failed), (7, 1));
     assert!(analysis.excluded_blocks[0].contains("T only: failed (metric: metric tps was not found"));
-    // Nobody reported it on one side: that is a reason too.
+    // No run of one side reported it: that is a reason too.
     runs.iter_mut().filter(|run| run.treatment == "T").for_each(|run| run.readings.clear());
     let analysis = analyse_on(&study, None, &runs, 1.0);
     let commands = analysis.commands.as_ref().unwrap();
@@ -352,7 +352,7 @@ fn processes_side_by_side() {
 fn the_verdict_of_a_command() {
     let (mut study, mut runs) = story(8);
     study.comparisons.push(comparison("T", &["A"], "cores"));
-    // A page more in every run is an effect, and no news.
+    // One page more in every run is an effect, but too small to be worth a line.
     for run in runs.iter_mut().filter(|run| run.treatment == "T") {
         run.slices[0].sessions[0].counters.insert(MEMORY.to_owned(), (100 << 20) + 4096);
     }
@@ -503,7 +503,7 @@ fn a_command_that_uses_one_cpu_is_reported_so() {
     };
     let cost = look(&runs);
     assert!(cost.contains("No placement kept more than 0.98 logical CPUs busy"), "{cost}");
-    // Where somebody else was on its logical CPUs, nothing is known of what it could use.
+    // Where another process was on its logical CPUs, nothing is known of what it could use.
     for slice in runs.iter_mut().flat_map(|run| &mut run.slices) {
         slice.cpu_times[1] = cpu_times(1, 60, 0);
     }

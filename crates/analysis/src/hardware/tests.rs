@@ -1,4 +1,4 @@
-//! Probes of small machines, read as somebody would in a chat.
+//! Probes of small machines, and the lines that a user reads.
 
 use super::*;
 use crate::fixtures::machine;
@@ -176,7 +176,7 @@ fn one_or_none_can_be_probed() {
     assert_eq!(foreign.pairs.unknown, 1);
 }
 
-/// Everybody runs at once, and those who do not share a core run at full width.
+/// All logical CPUs run at once, and those that do not share a core run at full width.
 #[test]
 fn sets_and_few_pairs_tell_all_of_a_large_machine() {
     let topology = machine(2, 16, 2);

@@ -328,7 +328,7 @@ mod tests {
                 assert!(one.gap.as_deref().unwrap().starts_with(wanted), "{one:?}");
             }
             assert!(law.predictions[3].gap.as_deref().unwrap().contains("(16c2t is the same cores in one)"));
-            // No knee of sessions that nobody measured.
+            // No knee at a number of sessions that was not measured.
             assert!(law.turns.is_none() && law.sigma.is_some() && law.kappa.is_some());
             assert!(law.curve.iter().all(|point| point.sessions == 64), "{:?}", law.curve);
         }

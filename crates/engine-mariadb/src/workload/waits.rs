@@ -123,7 +123,7 @@ fn statement(source: Waits, sessions: &[u32]) -> Option<String> {
     }
 }
 
-/// The name of a session's state: `running` for work, `None` if it is none of this treatment's.
+/// The name of a session's state: `running` for work, `None` if it does not belong to this treatment.
 fn name(look: Look, command: &str, wait: Option<&str>) -> Option<String> {
     if command == IDLE {
         return look.client.then(|| "client".to_owned());

@@ -338,7 +338,7 @@ impl<'a> Settings<'a> {
             _ => {
                 return Err(refuse(
                     "url",
-                    "sslmode (or PGSSLMODE) is none of: disable, allow, prefer, require, verify-ca, verify-full",
+                    "sslmode (or PGSSLMODE) is not one of: disable, allow, prefer, require, verify-ca, verify-full",
                 ));
             }
         };
@@ -392,7 +392,7 @@ impl<'a> Settings<'a> {
                 "channel_binding is require, and TLS is not in use: name a host and set sslmode=require",
             )),
             "require" => Ok(ChannelBinding::Require),
-            _ => Err(refuse(place, "channel_binding is none of: disable, prefer, require")),
+            _ => Err(refuse(place, "channel_binding is not one of: disable, prefer, require")),
         }
     }
 

@@ -140,7 +140,7 @@ impl Bench {
         }
     }
 
-    /// That nothing of ours is left, and nothing else is gone.
+    /// That none of our objects is left, and nothing else is gone.
     pub fn assert_clean(&self) {
         let state = self.state();
         assert_eq!(state.schemas, ["dbo"]);

@@ -23,7 +23,7 @@ fn assert_says(message: &str, parts: &[&str]) {
     }
 }
 
-/// A file of ours.
+/// A file in the bench's folder.
 fn file(bench: &Bench, name: &str, text: &str) -> String {
     let path = bench.path().join(name);
     std::fs::write(&path, text).unwrap();
@@ -105,7 +105,7 @@ fn a_version_that_is_too_old_is_refused() {
 #[test]
 fn a_port_at_which_nobody_listens_is_named() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    // A client's own port: nobody listens on it, and nobody else is given it while the client lives.
+    // A client's own port: nothing listens on it, and no other process gets it while the client lives.
     let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let port = client.local_addr().unwrap().port();
     let bench = Bench::new(Settings::default());
@@ -114,7 +114,7 @@ fn a_port_at_which_nobody_listens_is_named() {
     assert_eq!(bench.responder.connections(), 0);
 }
 
-/// Somebody who is no SQL Server and answers with this, and then closes. Ends with the process.
+/// A server other than SQL Server that answers with this, and then closes. Ends with the process.
 fn stranger(answer: &'static [u8], closes: bool) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -178,7 +178,7 @@ fn a_certificate_has_to_be_of_a_known_authority_unless_it_is_not_looked_at() {
         let bench = Bench::encrypted(Settings::default(), encryption);
         let message = refused(&bench.engine_options("tls=verify"));
         assert_says(&message, &["no TLS", "certificate", "tls_ca=/FILE", "tls=trust"]);
-        // The names of a library's functions help nobody.
+        // The names of a library's functions do not help the user.
         assert!(!message.contains("Config::") && !message.contains("native-tls"), "{message}");
         assert_eq!(bench.responder.requests(), [], "no password was sent");
         assert!(bench.responder.errors().iter().all(|failure| failure.what.starts_with("TLS")));

@@ -76,7 +76,7 @@ fn a_log_that_is_full_ends_the_slice_and_the_table_is_put_back() {
         &slice(&bench, running.as_ref(), &load, LONG_NS).error(),
         &["run its loop", text, "9002", "no space"],
     );
-    // The loop had inserted 80 rows by then, which nobody was told of; 80 are of the one before.
+    // The loop had inserted 80 rows by then, which it never reported; 80 are of the one before.
     let error = running.finish().unwrap_err();
     assert_eq!(error.kind(), "wrong-answer");
     assert_says(&error, &["after the run", "260 rows", "instead of 180 rows"]);

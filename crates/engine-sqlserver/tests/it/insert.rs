@@ -193,7 +193,7 @@ fn rows_that_a_killed_run_left_are_taken_out_at_the_next_start() {
     let load = bench.load("insert", "seed_rows=100", 1);
     let (keeper, _, running) = bench.begin(&load);
     slice(&bench, running.as_ref(), &load, LONG_NS).done();
-    // It is killed here: nobody finishes it.
+    // It is killed here, and never finished.
     drop(running);
     let rows = |bench: &Bench| {
         let state = bench.state();

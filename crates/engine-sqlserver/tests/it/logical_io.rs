@@ -117,7 +117,8 @@ fn a_loop_is_told_its_window_on_the_clock_of_the_server() {
     let mut open = running.open(&session(&load, 0)).unwrap();
     open.warm().unwrap();
     bench.state().is_warm = true;
-    // Microseconds of the server at 0 of ours: of two readings apart, those that are nearest have the most.
+    // Microseconds of the server's clock at 0 of our clock. Two readings are never at the same moment: the largest
+    // difference is of the nearest two.
     let offset = || now_us() - i64::try_from(clock::monotonic_ns() / 1000).unwrap();
     let offset = (0..50).map(|_| offset()).max().unwrap();
     let mut seeds = Vec::new();

@@ -23,7 +23,7 @@ pub use queries::{COMPILE_MS, CPU_MS};
 pub const USER: &str = "measurer";
 pub const PASSWORD: &str = "Hush-4711-kept";
 
-/// How long anybody waits for something that has to come.
+/// How long a test waits for something that has to come.
 pub const LIMIT: Duration = Duration::from_secs(120);
 
 /// What the server is like.
@@ -259,7 +259,7 @@ impl Model {
             let (guard, waited) = self.changed.wait_timeout(state, LIMIT).unwrap();
             state = guard;
             if waited.timed_out() {
-                state.unknown.push("nobody looks at what sessions wait for".into());
+                state.unknown.push("no look at what sessions wait for".into());
                 break;
             }
         }

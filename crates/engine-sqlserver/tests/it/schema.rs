@@ -1,4 +1,4 @@
-//! The schema: what is somebody else's is refused by name and left as it is.
+//! The schema: what other users made is refused by name and left as it is.
 
 use crate::bench::{Bench, assert_clear};
 use crate::model::Settings;
@@ -53,7 +53,7 @@ fn what_others_put_into_our_schema_is_named_and_nothing_is_dropped() {
         let message = Client.keep(&load(&bench), 0).err().unwrap().to_string();
         assert!(message.contains("salaries"), "{message}");
         assert_eq!(bench.state().log, before.0);
-        // Once it is gone, ours is dropped and made anew.
+        // Once it is gone, ours is dropped and made again.
         {
             let mut state = bench.state();
             state.tables.remove(foreign);
@@ -89,7 +89,7 @@ fn what_a_killed_study_left_is_dropped_before_the_next_one() {
     let again = Client.keep(&load(&bench), 0).unwrap().unwrap();
     let log = bench.state().log.clone();
     assert!(log.starts_with(&made) && log[made.len()].starts_with("DROP PROCEDURE"), "{log:?}");
-    assert_eq!(bench.state().tables.len(), 4, "customers and the three of ours");
+    assert_eq!(bench.state().tables.len(), 4, "customers and our three");
     again.end().unwrap();
     bench.assert_clean();
     assert_eq!(bench.responder.errors(), []);

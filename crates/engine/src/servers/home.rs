@@ -277,7 +277,7 @@ mod tests {
         fs::create_dir(&inside).unwrap();
         let home = home(&inside, "run");
         fs::create_dir(home.folder()).unwrap();
-        // Nobody has this number, nor this group.
+        // No user has this number, and no group.
         let user = User { name: "server".into(), uid: 4_000_000, gid: 4_000_000 };
         let set =
             |path: &Path, mode: u32| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
     use std::sync::mpsc;
 
-    /// A thread of ours that waits until it is let go.
+    /// A thread of this process that waits until it is released.
     fn waiting() -> (Thread, mpsc::Sender<()>) {
         let ((sender, numbers), (end, ended)) = (mpsc::channel(), mpsc::channel::<()>());
         std::thread::spawn(move || {
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn a_foreign_thread_is_written_down_before_it_moves_and_one_that_is_there_is_not() {
         let folder = tempfile::tempdir().unwrap();
-        // A journal is for nobody else's eyes.
+        // No other user may read a journal.
         let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
         std::fs::set_permissions(folder.path(), private).unwrap();
         let journal = folder.path().join("journal");

@@ -48,7 +48,7 @@ pub fn word(options: &Options, name: &str, words: &[&str]) -> Result<usize, Engi
         OptionValue::Text(text) => words.iter().position(|word| word == text),
         _ => None,
     };
-    place.ok_or_else(|| refuse(name, format!("'{value}' is none of: {}", words.join(", "))))
+    place.ok_or_else(|| refuse(name, format!("'{value}' is not one of: {}", words.join(", "))))
 }
 
 /// Yes or no, `false` if the option is absent.

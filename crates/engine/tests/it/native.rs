@@ -125,7 +125,7 @@ fn full_durability_syncs_and_unlogged_writes_nothing() {
         let steps: u64 = sessions.iter().map(|slice| slice.steps).sum();
         assert!(steps == 0 || counters["log_syncs"] > 0);
         assert!(counters["log_syncs"] <= counters["log_writes"]);
-        // Each commit in the window waited for a sync that nobody needs alone.
+        // Each commit in the window waited for a sync, which all sessions may share.
         assert!(steps <= u64::from(SESSIONS) * counters["log_syncs"], "{steps} steps, {counters:?}");
     }
     for (sessions, counters) in slices(&live("insert", &[("table", text("unlogged"))])) {

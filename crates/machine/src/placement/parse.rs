@@ -137,7 +137,7 @@ fn within(restriction: &str, term: &str) -> Result<(Level, u32), String> {
         Some('k') => Level::Kind,
         _ => {
             return Err(format!(
-                "'@{restriction}' in '{term}' is none of @nN (NUMA node), @pN (package), @lN (LLC domain), @kN (core kind)"
+                "'@{restriction}' in '{term}' is not one of @nN (NUMA node), @pN (package), @lN (LLC domain), @kN (core kind)"
             ));
         }
     };
@@ -314,13 +314,13 @@ mod tests {
             ("2c1tx", "'2c1tx' is not of the form NcNt or NsNcNt"),
             (
                 "2c1t@x3",
-                "'@x3' in '2c1t@x3' is none of @nN (NUMA node), @pN (package), @lN (LLC domain), @kN (core kind)",
+                "'@x3' in '2c1t@x3' is not one of @nN (NUMA node), @pN (package), @lN (LLC domain), @kN (core kind)",
             ),
             ("all-but:0", "the number of logical CPUs after 'all-but:' is 0; at least 1 is needed"),
             ("package@p1", "'package' takes no '@'; all, no-smt and half-cores do, and shapes"),
             (
                 "all@x0",
-                "'@x0' in 'all@x0' is none of @nN (NUMA node), @pN (package), @lN (LLC domain), @kN (core kind)",
+                "'@x0' in 'all@x0' is not one of @nN (NUMA node), @pN (package), @lN (LLC domain), @kN (core kind)",
             ),
             ("2c1t@n", "the number after '@' in '2c1t@n' is '', not a number"),
             ("99999c1t", "the number of cores in '99999c1t' is 99999, above 65535"),

@@ -52,7 +52,7 @@ fn server_has_every_level() {
 fn identity_names_the_kind_of_machine() {
     let root = fixtures::server();
     let identity = read(&root).identity;
-    assert_eq!(identity.cpu_model.as_deref(), Some("Model of Ours"));
+    assert_eq!(identity.cpu_model.as_deref(), Some("Model of Test"));
     assert_eq!(identity.cpu_vendor.as_deref(), Some("GenuineIntel"));
     assert_eq!(identity.smt_control.as_deref(), Some("on"));
     assert_eq!(identity.kernel.as_deref(), Some("6.1.0-test"));
@@ -64,7 +64,7 @@ fn identity_names_the_kind_of_machine() {
     assert_eq!(read(&root).identity.hypervisor, None);
     root.put("proc/cpuinfo", "processor : 0\nflags : fpu hypervisor\n");
     assert_eq!(read(&root).identity.hypervisor.as_deref(), Some("QEMU/KVM"));
-    root.put("sys/devices/virtual/dmi/id/sys_vendor", "Somebody\n");
+    root.put("sys/devices/virtual/dmi/id/sys_vendor", "Unlisted\n");
     assert_eq!(read(&root).identity.hypervisor.as_deref(), Some("unknown hypervisor"));
     root.put("sys/hypervisor/type", "xen\n");
     assert_eq!(read(&root).identity.hypervisor.as_deref(), Some("Xen"));
@@ -205,7 +205,7 @@ fn power_cores_of_four_and_eight_siblings() {
         assert_eq!(topology.packages.len(), 2);
         assert_eq!(topology.packages[0].os_id, None);
         assert_eq!(topology.numa_nodes[1].os_id, Some(8));
-        assert_eq!(topology.identity.cpu_model.as_deref(), Some("POWER of ours"));
+        assert_eq!(topology.identity.cpu_model.as_deref(), Some("POWER test"));
         assert_eq!(topology.llc_domains, [], "no cache is declared");
     }
 }

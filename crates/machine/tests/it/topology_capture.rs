@@ -1,4 +1,4 @@
-//! A recording reads like the machine it was made of, and names nobody.
+//! A recording reads like the machine it was made of, and names no user and no machine.
 
 #![allow(clippy::unwrap_used)]
 

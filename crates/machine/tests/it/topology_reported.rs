@@ -261,7 +261,7 @@ fn no_siblings_are_invented_from_numbers_that_repeat() {
     assert_eq!(by_cpuinfo(&two_dies, Some((12, 12))).cores.len(), 12, "one thread a core, by its own count");
     assert_eq!(by_cpuinfo(&[(0, 0); 4], Some((1, 1))).cores.len(), 4, "a guest");
     assert_eq!(cores(&by_cpuinfo(&[(0, 0), (0, 1), (0, 0), (0, 1)], Some((4, 2)))), ["0,2", "1,3"]);
-    // Four CPUs of one number and two threads a core: which share one is not told.
+    // Four CPUs of one number and two threads a core: which share one is not known.
     let repeated = [(0, 0), (0, 0), (0, 0), (0, 0)];
     assert_eq!(by_cpuinfo(&repeated, Some((8, 4))).cores.len(), 4);
     assert_eq!(cores(&by_cpuinfo(&[(0, 0), (0, 1), (0, 0), (0, 1)], None)), ["0,2", "1,3"]);

@@ -65,7 +65,7 @@ impl Bench for Model {
                 registers.aperf += mhz * window_us;
                 registers.mperf += TSC_MHZ * window_us;
             }
-            // Up to 1% of noise, and a window in seven that somebody disturbed.
+            // Up to 1% of noise, and a window in seven that is disturbed.
             let noise = 1.0 + 0.01 * f64::from((windows * 7 + cpu * 3) % 11) / 11.0;
             let disturbed = if windows % 7 == 3 { 1.6 } else { 1.0 };
             let step_ns = 1e3 / mhz * noise * disturbed * (1.0 + self.extra_cycles);

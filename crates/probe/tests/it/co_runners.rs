@@ -1,4 +1,4 @@
-//! How much of the time somebody else is busy on a sibling, on a model that knows.
+//! How much of the time a co-runner is busy on a sibling, on a model whose truth is known.
 
 use crate::model::toggle::Toggle;
 use crate::model::{CoRunner, Core, Machine, Place, Weather};

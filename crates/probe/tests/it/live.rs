@@ -13,7 +13,7 @@ use threadwise_probe::live::LiveBench;
 
 const WINDOW_NS: u64 = 1_000_000;
 
-/// One bench at a time: they would fight for the same CPUs, and threads are told apart by name.
+/// One bench at a time: they would fight for the same CPUs, and threads are found by name.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)

@@ -292,7 +292,7 @@ fn a_stop_keeps_what_is_there() {
     assert_eq!(found.pairs[0].sharing, Sharing::SameCore, "{found:?}");
 }
 
-/// A bench whose CPU 1 cannot be had.
+/// A bench whose CPU 1 is not allowed.
 struct Refusing(Machine);
 
 impl Bench for Refusing {

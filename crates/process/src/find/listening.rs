@@ -177,7 +177,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         assert_eq!(by_port(port).unwrap().root.0, this);
-        // A client's own port: nobody listens on it, and nobody else is given it while the client lives.
+        // A client's own port: nothing listens on it, and no other process gets it while the client lives.
         let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let unheard = by_port(client.local_addr().unwrap().port()).unwrap_err();
         assert!(unheard.to_string().contains("nothing listens on TCP port"));

@@ -1,5 +1,5 @@
-//! What a killed study has bound is put back by whoever comes next, and what a living one has bound, or
-//! one of another machine or container, by nobody.
+//! What a killed study has bound is put back by the next command; what a living one has bound, or one of another
+//! machine or container, is left alone.
 
 use super::{FOLDER, Killed, started_again, wait_until};
 use std::fs;
@@ -80,7 +80,7 @@ fn what_a_killed_study_bound_is_put_back_and_what_a_living_one_bound_is_not() {
     assert!(put_left_back(&bench.state()).unwrap().bound.is_empty());
     assert_eq!([bench.mask(0), bench.mask(1)], [bound(), bound()]);
 
-    // Nobody has waited for it: a zombie has ended.
+    // Its parent has not waited for it: a zombie has ended.
     killed.0.kill().unwrap();
     wait_until("its end", || !super::is_running(killed.id()));
     let said = left(&bench.state()).unwrap().to_string();

@@ -53,7 +53,7 @@ fn set_mode(path: &Path, mode: u32) {
 /// Another user than we are, which only root can become.
 fn another_user() -> User {
     let uid = rustix::process::geteuid().as_raw();
-    let mut found = ["nobody", "daemon"].into_iter().filter_map(|name| users::find(Path::new("/"), &[name]));
+    let mut found = ["daemon", "bin"].into_iter().filter_map(|name| users::find(Path::new("/"), &[name]));
     found.find(|user| user.uid != uid).unwrap()
 }
 

@@ -20,7 +20,7 @@ struct Bench {
 }
 
 /// Notes its own number; for each line that it reads it starts a process that does so too. The pipe is opened
-/// once, for both directions: opened anew for each line it would end with the writer before.
+/// once, for both directions: opened again for each line, it would end with the previous writer.
 const SERVER: &str = "echo $$ >> pids; mkfifo go; exec 3<>go; sh -c 'echo $$ >> pids; exec sleep 600' & \
      while read line <&3; do sh -c 'echo $$ >> pids; exec sleep 600' & done";
 
@@ -62,7 +62,7 @@ impl Bench {
 impl Drop for Bench {
     fn drop(&mut self) {
         for &pid in &self.pids {
-            // Ended ones are none of ours any more; they are known by their folder.
+            // The number of an ended one may be another process's by now; ours are known by their folder.
             let is_ours =
                 || fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == self.folder.path());
             let _ = proc::signal_if(pid, threadwise_process::Signal::KILL, is_ours);
@@ -102,7 +102,7 @@ fn a_new_process_of_a_bound_server_gets_the_first_mask_without_a_line() {
     assert_eq!(mask(bench.pids[1]), low, "it had this mask before");
     assert_eq!(mask(another), high, "what it set itself stays");
     assert_eq!(mask(bench.start_another()), whole);
-    assert_eq!(restore(&bench.journal()).unwrap().put_back, 2, "nobody is an heir any more");
+    assert_eq!(restore(&bench.journal()).unwrap().put_back, 2, "no process inherits the mask any more");
 }
 
 #[test]

@@ -47,7 +47,7 @@ impl Script {
 #[test]
 fn a_program_sees_nothing_of_ours_but_what_it_is_given() {
     let (_keep, folder) = open_folder();
-    // A file that any child of ours would otherwise have, as a worker has its reply pipe.
+    // A file that any child process would otherwise have, as a worker has its reply pipe.
     let inherited = File::create(folder.join("inherited")).unwrap();
     fcntl_setfd(&inherited, FdFlags::empty()).unwrap();
     let said = Script::new("env; pwd; cat; ls -l /proc/self/fd; echo complaint >&2", &folder).say(None);

@@ -17,7 +17,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// A tree with names that nobody would think of.
+    /// A tree with unusual names.
     fn new() -> Self {
         let bench = Self { folder: tempfile::tempdir().unwrap() };
         let from = bench.from();

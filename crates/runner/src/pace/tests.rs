@@ -105,9 +105,9 @@ fn the_time_to_come_follows_from_the_blocks() {
     assert_eq!(eta_s(blocks, &at(0, Some(5), 0.0, 0.0)), None);
     assert_eq!(eta_s(blocks, &at(2, Some(5), 9.0, 3.0)), Some(9.0));
     let until = goal(UNTIL);
-    assert_eq!(eta_s(until, &at(2, None, 90.0, 3.0)), Some(18.0), "8 blocks at the least");
+    assert_eq!(eta_s(until, &at(2, None, 90.0, 3.0)), Some(18.0), "at least 8 blocks");
     assert_eq!(eta_s(until, &at(2, None, 10.0, 3.0)), Some(90.0));
-    assert_eq!(eta_s(until, &at(252, None, 10.0, 3.0)), Some(12.0), "256 at the most");
+    assert_eq!(eta_s(until, &at(252, None, 10.0, 3.0)), Some(12.0), "at most 256");
     let limited = limit(UNTIL, 100.0);
     assert_eq!(eta_s(limited, &at(2, None, 90.0, 3.0)), Some(8.0), "the limit, less 2 s for the end");
     assert_eq!(eta_s(limit(BUDGET, 50.0), &at(1, Some(20), 10.0, 5.0)), Some(39.0));
@@ -190,7 +190,7 @@ fn the_first_starts_speak_only_where_they_leave_no_doubt() {
     assert_eq!((short.block_s, short.is_least, short.blocks), (54.6, false, 8));
     assert_eq!(short.budget(), "9m30s");
     assert_eq!(shortfall(limit(BUDGET, 90.0), &progress, block(2.0)), None, "half of it would fit");
-    assert_eq!(shortfall(goal(BUDGET), &progress, block(12.0)), None, "nobody set a limit");
+    assert_eq!(shortfall(goal(BUDGET), &progress, block(12.0)), None, "no limit was set");
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn long_windows_come_out_of_the_time_and_lie_between_the_blocks() {
     );
     let until = modelled_long(limit(UNTIL, 300.0), (1.0, 5.0, 40.0));
     assert_eq!((until.0, until.3), (Next::LastLook, vec![3, 6, 8]), "before the first look");
-    // Eight blocks and three long ones take 10 + 8 · 6 + 120 s at the least.
+    // Eight blocks and three long ones take at least 10 + 8 · 6 + 120 s.
     let short = modelled_long(limit(BUDGET, 150.0), (10.0, 6.0, 40.0));
     let Next::Short(shortfall) = short.0 else { panic!("{short:?}") };
     assert!(

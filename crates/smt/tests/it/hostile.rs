@@ -15,7 +15,7 @@ fn written(fake: &Fake, lines: &str) -> PathBuf {
     path
 }
 
-/// A number that no process has (`pid_max` is 2^22 at the most).
+/// A number that no process has (`pid_max` is at most 2^22).
 fn path(fake: &Fake, here: &Here) -> PathBuf {
     fake.state().join(format!("smt.{}.{}.4194305.7.00c0ffee", here.boot, here.pid_namespace))
 }
@@ -136,7 +136,7 @@ fn journals_of_another_boot_or_namespace_are_left_alone() {
         assert_eq!(left::elsewhere(&fake.state()).unwrap().len(), usize::from(is_elsewhere));
         let text = why(left::put_back(&fake, &path).unwrap_err());
         assert!(text.contains("another boot"), "{text}");
-        // Of another boot nothing is left; in another namespace somebody may have switched the machine.
+        // Of another boot nothing is left; in another namespace a process may have switched the machine.
         assert_eq!(hold(&fake).is_ok(), !is_elsewhere);
         fs::remove_file(path).unwrap();
     }

@@ -32,7 +32,7 @@ fn short_studies_have_none_and_long_ones_a_sixth_of_their_time() {
     assert_eq!(asked(Overrides::default()).unwrap().design.long_windows, None);
     assert_eq!(asked(budget(599.0)).unwrap().design.long_windows, None);
     let ten_minutes = asked(budget(600.0)).unwrap();
-    assert_eq!(ten_minutes.design.long_windows, Some(TEN_S), "three at the least");
+    assert_eq!(ten_minutes.design.long_windows, Some(TEN_S), "at least three");
     let hour = asked(budget(3600.0)).unwrap();
     let block_s = hour.treatments.len() as f64 * 10.0;
     assert_eq!(hour.design.long_windows.unwrap().blocks, (600.0 / block_s) as u32);

@@ -97,7 +97,7 @@ fn look(lines: Host, host: Host, kind: &Kind, random: &mut impl Rng) -> Look {
     let met = cpus.iter().all(|seen| seen.chain_ns.is_some());
     let line_ns = met.then(|| level * disturbed * noise(0.05, random));
     let mut alone = |cpu: usize| {
-        // A core has two logical CPUs: where ours are both on it, nobody else is.
+        // A core has two logical CPUs: where ours are both on it, no co-runner is.
         let is_shared = !host.is_one_core && host.co_runners[cpu] && random.random::<f64>() >= GONE;
         let width = match (host.is_one_core, is_shared) {
             (true, _) => kind.waited_for,

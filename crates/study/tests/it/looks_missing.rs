@@ -22,7 +22,7 @@ const AWAY: f64 = 0.04;
 struct Host {
     /// Core of each logical CPU.
     cores: Vec<u32>,
-    /// Whether a co-runner is on the core; it goes where two of ours are.
+    /// Whether a co-runner is on the core; it goes where two of our logical CPUs are.
     co_runners: Vec<bool>,
     missing: Vec<bool>,
     /// Whether one that is missing keeps its core busy with something else.
@@ -65,7 +65,7 @@ impl Host {
         }
     }
 
-    /// Who of ours is on the core of one.
+    /// Which other of our logical CPUs is on the same core.
     fn with(&self, cpu: u32) -> Option<u32> {
         (0..CPUS).find(|other| *other != cpu && self.cores[*other as usize] == self.cores[cpu as usize])
     }

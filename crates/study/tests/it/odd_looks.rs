@@ -62,8 +62,8 @@ fn the_slower_kind_of_a_hybrid_processor_has_no_co_runner() {
                 assert_eq!(shares, [Share::Alone, Share::Alone, free, free], "{at}");
             }
         }
-        // One that is slowed has a co-runner where its own kind's width is known: of one slowed alone nobody else
-        // that is looked at can be the cause.
+        // One that is slowed has a co-runner where its own kind's width is known: where one alone is slowed, no other
+        // logical CPU of the look can be the cause.
         for (cpu, wanted) in
             [(0, Share::CoRunner), (2, if free == Share::Alone { Share::CoRunner } else { free })]
         {
@@ -83,7 +83,7 @@ fn a_thread_that_is_throttled_for_50_ms_is_away_and_the_next_looks_recover() {
         let seen = look(&follower, &free, true);
         follower.judge(&seen);
     }
-    // A quota ends in the middle of a look: 1 has passed its line and comes no more, so that nobody has a width.
+    // A quota ends in the middle of a look: 1 has passed its line and comes no more, so that none has a width.
     let mut middle = look(&follower, &[None; 4], true);
     middle.cpus[1].chain_ns = None;
     let shares = follower.judge(&middle);

@@ -98,12 +98,12 @@ fn a_wrong_password() {
     {
         let responder = responder(server);
         let mut wrong = config(&responder, client);
-        wrong.authentication(AuthMethod::sql_server("somebody", "wrong"));
+        wrong.authentication(AuthMethod::sql_server("someone", "wrong"));
         let Error::Server(error) = converse(&responder, wrong).unwrap_err() else {
             panic!("no server's error")
         };
         assert_eq!((error.code(), error.class()), (18_456, 14));
-        assert_eq!(error.message(), "Login failed for user 'somebody'.");
+        assert_eq!(error.message(), "Login failed for user 'someone'.");
         assert_eq!(login(&responder).password, "wrong");
         wait_for_open(&responder, 0);
         assert_understood(&responder);

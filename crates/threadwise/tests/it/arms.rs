@@ -1,5 +1,5 @@
 //! Studies with arms as their user meets them. Nothing here switches anything: a model stands in for the machine, and
-//! on a real one nobody confirms. What switching does is tried on emulated machines (`cargo xtask machines`).
+//! on a real one no confirmation is given. What switching does is tried on emulated machines (`cargo xtask machines`).
 
 use crate::harness::Lab;
 use serde_json::Value;

@@ -317,7 +317,7 @@ fn an_arm_has_to_be_named_and_to_be_one() {
     bad(&["run", "--all", "arms.toml", "--arm", "smt"], "there is no arm 'smt': arms are smt-on, smt-off");
     bad(&["run", "--all", "--engine", "simulated", "--arm", "x"], "--arm x: this study has no external arms");
     assert_eq!(lab.files(), ["arms.toml"]);
-    // A seed that nobody gave is one under which the named arm begins.
+    // Where the study gives no seed, one is chosen under which the named arm begins.
     let text = ARMS.replace("seed = 1\n", "");
     std::fs::write(lab.path().join("arms.toml"), text).unwrap();
     for smt in ["on", "off"] {

@@ -1,5 +1,5 @@
 //! `threadwise run command`: a study of a command from the command line and from a file, and that nothing
-//! runs that nobody allowed and nothing lives on, however the program ends.
+//! runs that the user did not allow and nothing lives on, however the program ends.
 
 use crate::harness::{Lab, Said, said};
 use crate::harness::{living, wait_until_clean};
@@ -284,7 +284,7 @@ fn what_cannot_be_is_refused_before_a_file_is_made() {
 #[test]
 fn a_command_that_kills_its_worker_leaves_nothing_to_the_next_treatment() {
     let lab = Lab::new();
-    // It notes who of its kind is there already: nobody may be. The number is ours alone.
+    // It counts the processes of its kind that are there already: none may be. The number is ours alone.
     let long = 1_000_000 + std::process::id();
     let script = format!(
         "grep -la '^sleep.{long}' /proc/[0-9]*/cmdline 2>/dev/null | wc -l >> seen; \

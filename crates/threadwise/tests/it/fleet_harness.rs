@@ -103,8 +103,8 @@ impl FleetLab {
     }
 }
 
-/// Complete blocks of the study in a folder of an attempt. What is being written is read from a copy, since nobody else
-/// may open it; 0 where there is no study, or its copy was cut in the middle of something.
+/// Complete blocks of the study in a folder of an attempt. What is being written is read from a copy, since no other
+/// process may open it; 0 where there is no study, or its copy was cut in the middle of something.
 pub fn blocks(folder: Option<PathBuf>) -> usize {
     let copies = tempfile::tempdir().unwrap();
     let copy = copies.path().join("study");

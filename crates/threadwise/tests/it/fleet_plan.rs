@@ -32,7 +32,7 @@ fn a_plan_is_written_shown_and_the_same_when_it_is_made_again() {
     let written = names(&lab.dir());
     assert_eq!(written, ["README.txt", "cells", "logs", "plan.json", "slurm", "study.toml", "threadwise"]);
     let plan = std::fs::read(lab.dir().join("plan.json")).unwrap();
-    // A seed that nobody chose is kept.
+    // A seed that the user did not choose is kept.
     let again = lab.lab.ok(&["fleet", "plan", "fleet.toml", "-o", "f"]);
     assert!(again.stderr.contains("already had this plan"), "{}", again.stderr);
     assert_eq!(std::fs::read(lab.dir().join("plan.json")).unwrap(), plan);

@@ -110,7 +110,7 @@ fn the_last_words_of_a_study_can_be_typed_again() {
     assert_runs(&lab, &format!("threadwise ab {}", behind(&said.stderr, "threadwise ab")));
 }
 
-/// What options of ours a command takes, by what its help says.
+/// Which options a command takes, by its help.
 fn options_of(lab: &Lab, command: &[&str]) -> Option<BTreeSet<String>> {
     let said = lab.run(&[command, &["--help-all"]].concat());
     let usage = said.stdout.split("Examples:").next().unwrap_or_default().to_owned();

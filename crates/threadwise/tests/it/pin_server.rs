@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use threadwise_machine::{CpuSet, pin};
 
 /// Listens with two more threads and a child that has a mask of its own; starts a thread and a process
-/// for everybody who connects.
+/// for each client that connects.
 const SERVER: &str = r#"
 import os, socket, sys, threading, time
 def wait(): time.sleep(600)
@@ -168,7 +168,7 @@ pub fn start_waiting(lab: &Lab, server: &Server) -> Child {
     let args = [&QUICK[..], &["--pin-server", &name, "--", "sh", "-c", &script]].concat();
     let child = lab.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     until("the command", || lab.path().join("at-work").exists());
-    // What it started meanwhile is bound when somebody looks.
+    // What it started meanwhile is bound at the next look.
     until("one mask for all of the server", || {
         let masks: std::collections::BTreeSet<String> =
             server.masks().values().map(|mask| format!("{mask}")).collect();
@@ -232,7 +232,7 @@ fn a_server_that_another_study_binds_is_refused_before_anything_is_touched() {
     assert_eq!(said.code, Some(0), "{}", said.stderr);
 }
 
-/// All of ours but the janitor, which has no environment.
+/// All processes of the lab but the janitor, which has no environment.
 fn without_janitor(lab: &Lab) -> Vec<String> {
     let command = |pid: &String| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let is_janitor = |pid: &String| command(pid).split(|&byte| byte == 0).any(|word| word == b"janitor");
@@ -323,7 +323,7 @@ while True:
     client.sendall(b"done\n"); client.close()
 "#;
 
-/// Asks it for a fixed time, four times at the least, and says what CPU time it took itself.
+/// Asks it for a fixed time, at least four times, and says what CPU time it took itself.
 const FIXED_TIME: &str = r#"
 import resource, socket, sys, time
 begin, served = time.monotonic(), 0
@@ -344,7 +344,7 @@ fn what_must_not_be_bound_is_refused_and_nothing_is_touched() {
     let server = Server::start(&lab);
     let this = std::process::id().to_string();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    // A client's own port: nobody listens on it, and nobody else is given it while the client lives.
+    // A client's own port: nothing listens on it, and no other process gets it while the client lives.
     let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let unheard = format!("port:{}", client.local_addr().unwrap().port());
     let cases = [

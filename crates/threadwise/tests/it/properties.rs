@@ -42,7 +42,7 @@ fn a_program_in_another_language_is_planned_and_reported_by_its_own_words() {
     let one = ["--set", "data=l2", "--slice=1ms", "--no-probe", "--no-html", "--output", "s.threadwise"];
     let done = run(&lab, &[&args[..], &one].concat());
     assert!(done.stdout.contains("SIMULATED"), "{}\n{}", done.stdout, done.stderr);
-    // Its own words are in the file, where nobody else knows the engine.
+    // Its own words are in the file, since no other program knows the engine.
     assert!(lab.ok(&["report", "--all", "s.threadwise"]).stdout.contains("SIMULATED"));
     let blocks = |lines: &str| lines.lines().find(|line| line.starts_with("blocks = ")).unwrap().to_owned();
     let stored = toml(&lab, "s.threadwise");

@@ -156,7 +156,7 @@ fn what_was_asked_first_is_said_by_every_report_after_it() {
     assert_eq!(box_of("p.html"), box_of("again.html"));
     // A study that is complete, or that goes on, says it too.
     assert_eq!(advice(&lab.ok(&["run", "--resume", "p", "--json"]).stdout), first);
-    // What is given now comes first, and is kept by nobody who only reads.
+    // What is given now comes first; a command that only reads does not store it.
     let other = advice(&lab.ok(&["report", "p", "--slo", "p99=1ns", "--json"]).stdout);
     assert!(other[0].contains("no number of sessions is shown to keep p99 within 1"), "{other:?}");
     assert_eq!(advice(&lab.ok(&["report", "p", "--json"]).stdout), first);

@@ -247,7 +247,7 @@ mod lab_kills {
     fn all_was_reached((swaps, left, committed): (usize, usize, usize)) {
         assert!(swaps > 0, "no run got as far as a swap");
         assert!(left > 0, "no kill left anything to recover");
-        assert!(committed > 0, "nobody wrote");
+        assert!(committed > 0, "no writer committed a row");
     }
 }
 
@@ -297,7 +297,7 @@ fn inodes(files: &[Written]) -> Vec<u64> {
     files.iter().map(|file| fs::metadata(&file.path).unwrap().ino()).collect()
 }
 
-/// Whether a process has ended; nobody may have asked yet how.
+/// Whether a process has ended; its parent may not have waited for it yet.
 fn has_ended(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('Z'))
@@ -319,7 +319,7 @@ fn has_more_rows(line: &str) -> bool {
     })
 }
 
-/// Recovers. Where a writer was in the new file before, nobody can compare it any more, and the user
+/// Recovers. Where a writer was in the new file before, it cannot be compared any more, and the user
 /// decides for it.
 fn recover_and_decide(lab: &Lab, recover: &[&str], files: &[Written]) {
     let said = lab.run(recover);

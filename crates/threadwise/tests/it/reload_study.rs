@@ -59,7 +59,7 @@ fn a_command_for_each_item_is_shown_and_needs_no_permission_of_its_own_words() {
     ] {
         assert!(said.stdout.contains(part), "no '{part}' in\n{}", said.stdout);
     }
-    // The same words in a study definition are somebody else's.
+    // The same words in a study definition may come from another user.
     let study = format!(
         "version = 1\nname = \"own\"\nengine = \"worklist\"\nworkload = \"worklist\"\n[options]\ncommand = \
          \"touch {}/ran-{{index}}\"\nlist = \"{}\"\n[baseline]\nplacement = \"all\"\nsessions = 1\n[jobs]\n\

@@ -108,7 +108,7 @@ fn files_that_cannot_be_transactions_are_refused_with_their_line() {
 fn a_database_that_the_address_does_not_name_is_refused_before_a_server_is_asked() {
     let lab = Lab::new();
     std::fs::write(lab.path().join("t.sql"), "UPDATE t SET a = 1;\n").unwrap();
-    // Nobody listens there.
+    // Nothing listens there.
     for (address, variables) in [
         ("postgres://app@127.0.0.1:1/shop", &[][..]),
         ("postgres://app@127.0.0.1:1/?dbname=shop", &[]),

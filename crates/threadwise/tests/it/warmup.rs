@@ -80,7 +80,7 @@ fn warm_ups_and_halves_are_stored_and_reported() {
 fn a_study_that_goes_on_has_the_warm_ups_that_it_had() {
     let lab = Lab::new();
     measured(&lab, "", &[]);
-    // The second block was broken off, and the warm-ups of the first are numbers that nobody would measure.
+    // The second block was broken off, and the warm-ups of the first are numbers that no run would measure.
     let file = Connection::open(lab.path().join(FILE)).unwrap();
     file.execute_batch(
         "UPDATE blocks SET complete_s = NULL WHERE block = 1;

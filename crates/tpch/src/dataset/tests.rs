@@ -225,7 +225,7 @@ fn room_is_asked_for_before_anything_is_made() {
 }
 
 /// In the place of a cache folder that this user may not write (tests may run as root, who may write
-/// everywhere): one below a file, and one in a file system that takes no new files from anybody.
+/// everywhere): one below a file, and one in a file system that takes no new files from any user.
 #[test]
 fn a_cache_that_cannot_be_written_is_reported_with_the_way_out() {
     let stage = Stage::new();
@@ -243,7 +243,7 @@ fn a_cache_that_cannot_be_written_is_reported_with_the_way_out() {
 fn what_may_not_be_looked_at_is_neither_called_damaged_nor_replaced() {
     let stage = Stage::new();
     let made = stage.make(KEY).unwrap();
-    // A link that leads to itself can be looked at by nobody, not even by root.
+    // A link that leads to itself cannot be looked at, not even by root.
     let (part, kept) = (made.folder.join("part.parquet"), stage.path("kept"));
     fs::rename(&part, &kept).unwrap();
     std::os::unix::fs::symlink("part.parquet", &part).unwrap();
@@ -289,7 +289,7 @@ fn impossible_scales_and_full_disks_are_reported_before_anything_is_made() {
         assert!(matches!(refusal, DatasetError::Scale(_)), "{refusal}");
     }
     assert!(!stage.root().exists());
-    // 36 TB: more than the machine of anybody who runs tests.
+    // 36 TB: more than any machine that runs tests has.
     let refusal = stage.make(Key { scale: 100_000.0, ..KEY }).unwrap_err();
     assert!(
         matches!(refusal, DatasetError::NoSpace { needed_bytes, .. } if needed_bytes > 36_000_000_000_000)

@@ -54,7 +54,7 @@ fn a_command_that_always_takes_the_same_time_is_not_judged_by_its_duration() {
     let refused = crate::compare::change::check(sides, None).unwrap_err().to_string();
     assert!(refused.starts_with("one is of a command that always takes the same time"), "{refused}");
     assert!(crate::compare::change::check(sides, Some("elapsed_ns")).is_ok());
-    // A metric that is the headline is judged, and so are durations that somebody asks for.
+    // A metric that is the headline is judged, and so are durations that the user asks for.
     for headline in ["p99", "elapsed"] {
         let spec = ("p99", "ms lower regex:p99");
         let (study, runs) = of_a_second(0.05, &[spec], &[("headline", headline)]);

@@ -159,7 +159,7 @@ fn what_studies_could_have_shown() {
     // In pairs what both have in common is in neither: the differences have sd 0.002, and three are enough.
     let reach = of(&[0.202, 0.0, -0.202], &studies, true);
     assert!(reach.smallest < 1.03 && reach.studies.unwrap() <= 3, "{reach:?}");
-    // Without spread nothing is missing; with too much no number that anybody would measure is enough; one has none.
+    // Without spread nothing is missing; with too much no feasible number is enough; one has none.
     assert_eq!(of(&[0.1; 3], &[0.1; 3], false), Reach { smallest: 1.0, studies: Some(3) });
     assert_eq!(of(&[2.0, 0.0, -2.0], &studies, false).studies, None);
     assert_eq!(Reach::of(&[0.0], &[0.1], false, &ratio_of(&[0.1], &[0.0], false)), None);

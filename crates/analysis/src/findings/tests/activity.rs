@@ -112,7 +112,7 @@ fn spins_are_reported_with_the_gap_of_their_clock() {
     for run in &mut runs {
         run.slices[0].counters.insert("spins".to_owned(), 0);
     }
-    assert!(verdict_of(&study, &runs).iter().all(|finding| finding.kind != "locks"), "nobody spun");
+    assert!(verdict_of(&study, &runs).iter().all(|finding| finding.kind != "locks"), "no session spun");
     runs.iter_mut().for_each(|run| run.slices[0].counters.clear());
     for (name, spins) in [("A", 1_000), ("A'", 1_000), ("P", 1_000_000)] {
         with_counters(&mut runs, name, &[("spins", spins)]);

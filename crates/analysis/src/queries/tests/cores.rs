@@ -107,8 +107,8 @@ fn no_drawn_schedule_is_out_of_bounds() {
     }
 }
 
-/// Somebody's own share of drawn schedules: whatever the others do, his core-seconds lie within the
-/// bounds from his CPU time and everybody's busy times.
+/// One process's share of drawn schedules: whatever the others do, its core-seconds lie within the
+/// bounds from its CPU time and all busy times.
 #[test]
 fn no_share_of_a_drawn_schedule_is_out_of_bounds() {
     const TICKS: usize = 8;
@@ -151,10 +151,10 @@ fn no_share_of_a_drawn_schedule_is_out_of_bounds() {
 fn own_bounds_worked_by_hand() {
     // Alone on one thread a core they are the CPU time, whatever others do there.
     assert_eq!(own_bounds(&[vec![9.0], vec![10.0]], 12.0, 10.0), (12.0, 12.0));
-    // All of the busy times are his: as for busy times alone, and as long as CPU time at the most.
+    // All of the busy times are its own: as for busy times alone, and at most as long as its CPU time.
     assert_eq!(own_bounds(&[vec![6.0, 7.0]], 13.0, 10.0), (7.0, 10.0));
     assert_eq!(own_bounds(&[vec![2.0, 3.0]], 5.0, 10.0), (3.0, 5.0));
-    // 4 of 13 are his: 2 of the core's seconds where both siblings worked for him, 4 where none did.
+    // 4 of 13 are its own: 2 of the core's seconds where both siblings worked for it, 4 where none did.
     assert_eq!(own_bounds(&[vec![6.0, 7.0]], 4.0, 10.0), (2.0, 4.0));
     // More than siblings can have shared goes to where one was busy.
     assert_eq!(own_bounds(&[vec![1.0, 7.0], vec![5.0, 0.0]], 6.0, 10.0), (5.0, 6.0));
@@ -198,7 +198,7 @@ fn bounds_of_a_treatment_are_sums_over_its_slices() {
     let cores = cores_of_t(&study, &runs, Some(&topology)).unwrap();
     assert_eq!(cores.cores, 2);
     for (got, expected) in [
-        // 120 of 130 ms can be in pairs on the first core, 10 on single threads; at the most 100 ms of the
+        // 120 of 130 ms can be in pairs on the first core, 10 on single threads; at most 100 ms of the
         // first core, which is all of the query, and 10 of the second.
         (cores.core_low_s, 0.14),
         (cores.core_high_s, 0.22),
@@ -206,13 +206,13 @@ fn bounds_of_a_treatment_are_sums_over_its_slices() {
         (cores.elapsed_s, 0.2),
         (cores.logical_s, 0.28),
         (cores.slice_s, 0.22),
-        // 60 + 70 − 110 while the other idles for 100 at least: 20 + 100 − 110 at the least; 60 + 0 at the most.
+        // 60 + 70 − 110 while the other idles for 100 at least: at least 20 + 100 − 110; at most 60 + 0.
         (cores.straggler_low_s, 0.02),
         (cores.straggler_high_s, 0.12),
     ] {
         close(got, expected);
     }
-    // A slice without the times of one of its own logical CPUs, or a machine nobody knows: nothing.
+    // A slice without the times of one of its own logical CPUs, or an unknown machine: nothing.
     assert_eq!(cores_of_t(&study, &runs, None), None);
     let mut lacking = runs;
     lacking.iter_mut().flat_map(|run| &mut run.slices).for_each(|slice| {
@@ -230,7 +230,7 @@ fn others_work_is_in_the_busy_times_and_not_in_the_core_seconds() {
     // 40 of 140 ms are the query's: between 20 and 40 of a core.
     close(cores.core_low_s, 0.04);
     close(cores.core_high_s, 0.08);
-    // Without its CPU time nobody can tell them apart.
+    // Without its CPU time they cannot be separated.
     let (study, runs) = on_two_cores(None);
     let cores = cores_of_t(&study, &runs, Some(&topology)).unwrap();
     assert_eq!(cores.engine_cpu_s, None);

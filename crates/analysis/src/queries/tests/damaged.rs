@@ -75,7 +75,7 @@ fn nothing_panics_on_anything() {
 }
 
 fn any_run(random: &mut ChaCha8Rng) -> Run {
-    let name = ["A", "A'", "T", "U", "V", "nobody"][random.random_range(0..6)];
+    let name = ["A", "A'", "T", "U", "V", "unknown"][random.random_range(0..6)];
     let mut slices = Vec::new();
     for _ in 0..random.random_range(0..6) {
         let streams = (0..random.random_range(0..4))

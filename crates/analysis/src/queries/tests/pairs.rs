@@ -4,7 +4,7 @@
 use super::*;
 use threadwise_study::Comparison;
 
-/// Speed of both threads over one by query: 65% faster at the most, Q15 four times with another plan.
+/// Speed of both threads over one by query: at most 65% faster, Q15 four times with another plan.
 fn gain(query: u8) -> f64 {
     match query {
         15 => 4.0,

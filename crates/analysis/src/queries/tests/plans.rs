@@ -67,7 +67,7 @@ fn plans_side_by_side() {
     let rows = side_by_side("A\n  B", "~ G\n  A\n    B");
     assert_eq!(rows, [row(None, Some("~ G")), row(Some("A"), Some("  A")), row(Some("  B"), Some("    B"))]);
     assert!(!is_different(&rows[1]) && !is_different(&rows[2]) && is_different(&rows[0]));
-    // What stands instead shares a row, in order; operators that only move rows are in nobody's place.
+    // What stands instead shares a row, in order; operators that only move rows replace no other.
     assert_eq!(
         side_by_side("A\n  B\n  C\n  D", "A\n  ~ G\n  X\n  D"),
         [

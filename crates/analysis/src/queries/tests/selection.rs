@@ -106,7 +106,7 @@ fn twelve_treatments_are_reported_by_the_three_that_matter() {
     let findings = verdict_of(&study, &machine(1, 4, 2), &others);
     is_short(&findings);
     let cores = text(&findings, "core-seconds").unwrap();
-    // Half a logical CPU: a quarter of a core at the least, half of one at the most.
+    // Half a logical CPU: at least a quarter of a core, at most half of one.
     assert!(
         cores.contains(
             " 2.20 s to 4.40 s on 4 cores against 22.0 s on 4: 0.10x to 0.20x [0.10, 0.20], the cores' own time fell"

@@ -120,7 +120,7 @@ fn scope_says_what_was_run_on_what() {
     });
     let topology = machine(1, 2, 1);
     let analysis = look(&study, Some(&topology), &runs);
-    let version = "2.0.0 (a build of ours)";
+    let version = "2.0.0 (a local build)";
     let facts = Facts { engine_version: version, ..Facts::new(&study, &topology, &analysis) };
     let findings = crate::verdict(&facts);
     assert_eq!(

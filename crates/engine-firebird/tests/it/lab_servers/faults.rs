@@ -55,7 +55,7 @@ fn a_program_that_is_killed_fails_the_run_and_the_next_one_works() {
     assert_eq!(error.kind(), "engine");
     assert!(error.to_string().contains("isql ended with signal: 9"), "{error}");
     assert!(gone(folder.path()));
-    // Its copy is made anew.
+    // Its copy is made again.
     assert_eq!(run(&load, 1, 50).unwrap().finished, Ok(()));
 }
 

@@ -74,7 +74,7 @@ impl Shop {
         assert!(gfix.args(args).args(["-user", "SYSDBA"]).arg(self.path()).status().unwrap().success());
     }
 
-    /// Somebody who has it open, until the end of the value.
+    /// Another user's session that has it open until the value is dropped.
     fn user(&self) -> User {
         let mut isql = self.command("isql-fb");
         let mut child = isql.args(["-q", "-user", "SYSDBA"]).arg(self.path()).spawn().unwrap();

@@ -164,7 +164,7 @@ pub fn named(folder: &Path, prefix: &str) -> Vec<std::path::PathBuf> {
     entries.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with(prefix)).collect()
 }
 
-/// A statement of somebody else's on the run's copy of the database.
+/// Runs another user's statement on the run's copy of the database.
 pub fn administer(folder: &Path, sql: &str) {
     let home = named(folder, "firebird-run-").pop().unwrap();
     let isql =

@@ -55,7 +55,7 @@ fn a_server_that_is_killed_fails_the_run_and_the_next_one_works() {
     assert_eq!(error.kind(), "engine");
     assert!(error.to_string().contains("connection broke"), "{error}");
     assert!(gone(folder.path()));
-    // Its copy was not stopped in order, so it is made anew.
+    // Its copy was not stopped in order, so it is made again.
     assert_eq!(run(&load, 1, 50).unwrap().finished, Ok(()));
     // And this one was, so it is used again.
     assert_eq!(run(&load, 1, 50).unwrap().finished, Ok(()));

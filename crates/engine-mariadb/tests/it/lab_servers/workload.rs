@@ -1,4 +1,4 @@
-//! The workloads on a server of ours.
+//! The workloads on a private server.
 #![allow(clippy::unwrap_used)] // Helpers of tests, not a library.
 
 use crate::support::{Ran, folder, living, options, request, run, start_request, text, whole, work};

@@ -42,7 +42,7 @@ impl Work {
     /// Reads and checks the options.
     ///
     /// # Errors
-    /// The first option that is unknown or impossible; more than one session, whose workers could not be told apart.
+    /// The first option that is unknown or impossible; more than one session, whose workers could not be separated.
     pub(super) fn parse(load: &LoadRequest) -> Result<Self, EngineError> {
         let scan = ParallelScan::parse(&load.options, MAX_DOP)?;
         match load.sessions {

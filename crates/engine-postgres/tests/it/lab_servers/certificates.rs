@@ -1,5 +1,5 @@
-//! Servers with certificates by PostgreSQL's own recipes and others that psql takes: connected to, or told what about the
-//! certificate is not taken and how to make one that is.
+//! Servers with certificates by PostgreSQL's own recipes and others that psql takes: the connection is made, or the
+//! message says what about the certificate is not accepted and how to make one that is.
 #![allow(clippy::unwrap_used)] // Helpers of tests, not a library.
 
 use crate::support;
@@ -114,7 +114,7 @@ fn certificates_by_the_manuals_recipes_are_taken_where_the_users_file_vouches_fo
     lab.is_taken("server.crt");
     lab.serve(SIGNED);
     lab.is_taken("root.crt");
-    // Version 1 and of nobody but itself.
+    // Version 1, and signed by itself alone.
     lab.serve("openssl req -new -nodes -newkey ec -pkeyopt ec_paramgen_curve:P-256 -out server.csr -keyout server.key -subj /CN=db.example && openssl x509 -req -in server.csr -days 2 -signkey server.key -out server.crt");
     lab.is_taken("server.crt");
     // An authority of the same name and another key.

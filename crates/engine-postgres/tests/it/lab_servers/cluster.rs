@@ -1,4 +1,4 @@
-//! Clusters of ours: made, filled, copied, placed, stopped; nothing of them stays.
+//! Private clusters: made, filled, copied, placed, stopped; nothing of them stays.
 #![allow(clippy::unwrap_used)] // Helpers of tests, not a library.
 
 use crate::support::{engine, folder, load, processes_in, programs, session, start, window};

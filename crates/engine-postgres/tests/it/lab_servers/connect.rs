@@ -30,7 +30,7 @@ fn reach(url: &str, variables: &[(&str, &str)]) -> Result<Server, String> {
     })
 }
 
-/// Why a server cannot be had.
+/// Why a server cannot be reached.
 fn refused(url: &str, variables: &[(&str, &str)]) -> String {
     reach(url, variables).map(|server| format!("{server:?}")).unwrap_err()
 }
@@ -49,7 +49,7 @@ fn where_no_server_is_the_message_says_where_it_was_looked_for() {
     assert!(message.contains("the server of this socket has ended"), "{message}");
     let message = refused("postgres:///db?host=@threadwise-nowhere", &[]);
     assert!(message.contains("@threadwise-nowhere/.s.PGSQL.5432") && message.contains("PGHOST"), "{message}");
-    // A port that nobody listens on: bound once, and free again.
+    // A port on which nothing listens: bound once, and free again.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let message = refused(&format!("postgres://127.0.0.1:{port}/db"), &[("PGPASSWORD", PASSWORD)]);
     assert!(message.contains("connection refused") && message.contains(&port.to_string()), "{message}");
@@ -116,7 +116,7 @@ fn old_and_unknown_servers_are_refused_by_name() {
 #[test]
 #[ignore = "laboratory: servers"]
 fn a_server_that_never_answers_is_given_up() {
-    // Connections are taken by the kernel, and nobody reads from them.
+    // The kernel accepts connections, and no process reads from them.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let message = refused(&format!("postgres://127.0.0.1:{port}/db?connect_timeout=1"), &[]);
@@ -164,8 +164,8 @@ fn passwords_are_taken_from_where_libpq_takes_them_and_shown_to_nobody() {
     let message = refused(&tcp.replace("/postgres", "/nowhere"), &right);
     assert!(message.contains("no database 'nowhere'") && message.contains("3D000"), "{message}");
     // The server's own words where there is nothing better.
-    let message = refused(&theirs.tcp_url("nobody-here"), &right);
-    assert!(message.contains("nobody-here"), "{message}");
+    let message = refused(&theirs.tcp_url("no-such-user"), &right);
+    assert!(message.contains("no-such-user"), "{message}");
     let options =
         reach(&tcp, &[("PGPASSWORD", PASSWORD), ("PGOPTIONS", "-c work_mem=3MB"), ("PGAPPNAME", "mine")]);
     let mut client = options.unwrap().connect("ours").unwrap();

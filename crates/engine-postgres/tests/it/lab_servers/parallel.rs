@@ -86,7 +86,7 @@ fn what_cannot_be_watched_or_told_apart_is_refused() {
     let alone = request(folder.path(), &[]);
     let (option, why) = refused(LoadRequest { sessions: 2, ..alone.clone() });
     assert!(option == "sessions" && why.contains("dop"), "{option}: {why}");
-    let url = support::options(&[("url", "postgres://nobody@127.0.0.1:1/none")]);
+    let url = support::options(&[("url", "postgres://app@127.0.0.1:1/none")]);
     let (option, why) = refused(LoadRequest { engine_options: url, ..alone.clone() });
     assert!(option == "workload" && why.contains("private server"), "{option}: {why}");
     let (option, _) = refused(request(folder.path(), &[("rows_per_session", "600000")]));

@@ -1,4 +1,4 @@
-//! `tpch` on a PostgreSQL of ours: answers, degrees of parallelism, plans, and what goes wrong.
+//! `tpch` on a private PostgreSQL server: answers, degrees of parallelism, plans, and what goes wrong.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // Helpers of tests, not a library.
 
 mod cold;

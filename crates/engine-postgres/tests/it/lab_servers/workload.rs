@@ -97,7 +97,7 @@ fn every_row_has_a_block_of_its_own_and_neighbours_lie_apart() {
     );
     let together: i64 = query(&place, &together);
     assert!(together < 10, "{together}");
-    // What is whole is kept, what is not is made anew.
+    // What is whole is kept, what is not is made again.
     let file = |place: &Place| query::<u32>(place, &format!("SELECT '{table}'::regclass::oid"));
     let first = file(&place);
     workload::load(&mut place.client(), place.server(), &load, SUFFIX).unwrap();

@@ -345,7 +345,7 @@ mod tests {
             for piece_bytes in 1..60 {
                 let sizes = Sizes { piece_bytes, behind_bytes: 60 };
                 let found = last_of(&regex, &mut io::Cursor::new(text), sizes).unwrap();
-                // Where a character is cut there is none of it.
+                // Where a character is cut, it is not found.
                 if plain.as_deref() != Some("\u{e4}") || piece_bytes > 13 {
                     assert_eq!(found, plain, "{pattern}, pieces of {piece_bytes}");
                 }

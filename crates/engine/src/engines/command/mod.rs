@@ -46,7 +46,7 @@ impl Engine for Command {
     }
 
     fn about(&self) -> &'static str {
-        "any command of yours as a whole run, with metrics from its output"
+        "your own command as a whole run, with metrics from its output"
     }
 
     fn workloads(&self) -> &'static [&'static str] {

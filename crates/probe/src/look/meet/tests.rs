@@ -54,7 +54,7 @@ fn place(pair: Option<(usize, bool)>, tested: Option<Side>) -> Place {
 fn two_of_three_go_on_and_the_third_comes_too_late() {
     let places = [place(Some((0, true)), None), place(Some((0, false)), None)];
     let (meeting, seen) = both(|| Meeting::new(3, 1, false), places, Present { threads: 2, tested: 0 });
-    assert!(meeting.done(), "nobody waits for the third");
+    assert!(meeting.done(), "neither waits for the third");
     assert!(seen.iter().all(|seen| seen.chain_ns.is_some() && seen.wide_ns.is_some()), "{seen:?}");
     assert!(seen.iter().all(|seen| seen.alone_ns.is_none()), "{seen:?}");
     let late = meeting.attend(Place::default(), &mut Scratch::new());

@@ -25,7 +25,7 @@ pub struct Place {
     pub thread: usize,
 }
 
-/// Somebody else's work on a thread of a core that is none of ours.
+/// Work of another guest, on a thread of a core that this machine does not have.
 #[derive(Debug, Clone)]
 pub struct CoRunner {
     /// Share of the core's width that it would use.
@@ -152,7 +152,7 @@ impl Machine {
         3.0 * (1.0 - weather.turbo * busy) * (1.0 + weather.drift * swing)
     }
 
-    /// Per slot and CPU of ours: time of a step, or nothing while it is off.
+    /// Per slot and measured CPU: time of a step, or nothing while it is off.
     fn slots(&mut self, kernel: Kernel, cpus: &[u32], window_ns: u64) -> Vec<[Option<f64>; SLOTS]> {
         let mut on_core: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (seat, cpu) in cpus.iter().enumerate() {

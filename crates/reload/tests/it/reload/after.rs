@@ -45,7 +45,7 @@ fn a_file_that_takes_the_name_at_the_last_moment_is_not_overwritten() {
     let bench = Bench::new();
     let path = bench.database("db", "delete");
     let (before, foreign) = (contents(&path), bench.path().join("foreign"));
-    fs::write(&foreign, "of somebody else").unwrap();
+    fs::write(&foreign, "of another program").unwrap();
     let mut options = options(Originals::Remove);
     options.hook = Some(Arc::new(move |at, database: &Path| {
         if at == Step::Sealed {
@@ -56,7 +56,7 @@ fn a_file_that_takes_the_name_at_the_last_moment_is_not_overwritten() {
     let report = reloaded(&path, &options);
     let Outcome::Failed(why) = report.outcome else { panic!("{:?}", report.outcome) };
     assert!(why.contains("another file") && why.contains("db.before-reload"), "{why}");
-    assert_eq!(fs::read_to_string(&path).unwrap(), "of somebody else");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "of another program");
     // The original is not lost either, and may be written to.
     let kept = bench.path().join("db.before-reload");
     assert_eq!(contents(&kept), before);

@@ -75,7 +75,7 @@ fn a_damaged_database_keeps_its_place() {
     assert_eq!(bench.names(), ["db"]);
 }
 
-/// `VACUUM` makes the map of pages of `auto_vacuum` (page 2) anew, and says nothing.
+/// `VACUUM` builds the map of pages of `auto_vacuum` (page 2) again, and reports nothing.
 #[test]
 fn damage_that_a_copy_would_hide_is_reported() {
     let bench = Bench::new();

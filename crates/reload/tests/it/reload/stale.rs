@@ -1,6 +1,6 @@
 //! Connections to the old file after the swap: an error, or their row is in the new file; never lost.
 //!
-//! They are made in this process, which the search for other processes leaves out: as somebody who
+//! They are made in this process, which the search for other processes leaves out: as a process that
 //! opens the file in the moment between that search and the swap.
 
 use crate::reload::bench::{Bench, contents, options, reloaded};

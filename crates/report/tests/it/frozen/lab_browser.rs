@@ -1,4 +1,4 @@
-//! Pages of three studies in a browser: every chart is drawn, texts do nothing, and everybody can read them.
+//! Pages of three studies in a browser: every chart is drawn, texts do nothing, and the pages are accessible.
 
 use crate::browser::{assert_accessible, assert_accessible_in_every_window, opened};
 use crate::frozen::Opened;

@@ -1,5 +1,5 @@
 //! The figures of all frozen studies as one flat list, `figures.tsv`: what a redesign of the analysis, which may change
-//! the form of JSON, has to find again. `THREADWISE_WRITE_FIGURES=1` writes the file anew.
+//! the form of JSON, has to find again. `THREADWISE_WRITE_FIGURES=1` writes the file again.
 //!
 //! A figure is an estimate with its interval, or a number or word that is an answer. It is read from the JSON report;
 //! its name is built of what the report itself calls things: treatments, queries, metrics, states.

@@ -108,7 +108,7 @@ pub fn two() -> Probed {
             groups: vec![set("0-1")],
         }],
         clocks: vec![clock(0, 1, 3401.0), clock(0, 2, 3105.0), clock(1, 1, 3399.0), clock(1, 2, 3102.0)],
-        gaps: vec!["clock: APERF and MPERF cannot be had: CPUID leaf 6 does not declare them".to_owned()],
+        gaps: vec!["clock: APERF and MPERF are not available: CPUID leaf 6 does not declare them".to_owned()],
         ..Probe::default()
     };
     let text = "logical CPUs 0 and 1 are one core; the system declares two";

@@ -15,7 +15,7 @@ use threadwise_runner::{Deadlines, Decision, Event, Outcome, RunnerError, Settin
 use threadwise_store::{Expectation, Store, Versions};
 use threadwise_study::{Design, Options, Role, Run, Stopping, Study, Treatment};
 
-/// What the worker is told to do wrong in its `hello`, beside what treatments' names say.
+/// What `hello` orders the worker to do wrong, beside what treatments' names say.
 pub const GOOD: &str = "good";
 
 /// A folder for everything of one test.
@@ -194,7 +194,7 @@ pub fn run_of<'a>(runs: &'a [Run], treatment: &str) -> &'a Run {
     run
 }
 
-/// Whether a process of this number runs; an ended one that nobody has waited for does not.
+/// Whether a process of this number runs; an ended one for which its parent has not waited does not.
 pub fn is_running(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::fmt::Write as _;
 
 /// The document with its tables as the schema has them. A table stands after a line
-/// `<!-- keys of SECTION -->` and ends with the first line that is none of its own.
+/// `<!-- keys of SECTION -->` and ends before the first line that does not belong to it.
 pub fn with_tables(document: &str, schema: &Value) -> String {
     let mut text = String::new();
     let mut is_in_table = false;

@@ -1,5 +1,5 @@
 //! As much of JSON Schema (draft 7) as the schema of study definitions uses; a keyword beyond that is a
-//! failure, so that the schema cannot say what nobody checks.
+//! failure, so that the schema cannot say what is not checked.
 //!
 //! Source: draft-handrews-json-schema-validation-01.
 

@@ -99,7 +99,7 @@ fn siblings_that_share_a_core_beside_an_idle_one_are_seen() {
 fn time_that_alternates_is_found_by_the_looks_in_between() {
     let topology = machine(&["0,2", "1,3"]);
     let start = [[0, 0, 0, 0]; 4];
-    // First both on one core, then everybody busy: over the whole window the shares say less.
+    // First both on one core, then all four busy: over the whole window the shares say less.
     let middle = [[10, 0, 0, 0], [0, 10, 0, 0], [10, 0, 0, 0], [0, 10, 0, 0]];
     let end = [[20, 0, 0, 0], [10, 10, 0, 0], [20, 0, 0, 0], [10, 10, 0, 0]];
     let readings = window(&topology, "0", &[&start, &middle, &end], |_| {});

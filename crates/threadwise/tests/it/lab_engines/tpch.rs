@@ -392,7 +392,7 @@ fn a_plan_asks_the_disk_and_the_engine() {
             assert!(said.stderr.contains(word), "{args:?}: '{word}' is not in: {}", said.stderr);
         }
     };
-    // 36 TB, and 183 TB loaded: more than the machine of anybody who runs tests.
+    // 36 TB, and 183 TB loaded: more than any machine that runs tests has.
     refused(&["--set", "scale=100000"], 3, &["sf100000", "XDG_CACHE_HOME"]);
     refused(&["--set", "scale=0.01", "--set", "settings.no_such=1"], 2, &["settings.no_such"]);
     refused(
@@ -424,7 +424,7 @@ fn damage_that_cannot_be_made_good_is_reported_with_what_is_in_the_way() {
     bench.measured();
     let file = bench.cache().join("sf0.01/part.parquet");
     std::fs::write(&file, "cut").unwrap();
-    // Nobody can open a folder for writing, not even root.
+    // No user can open a folder for writing, not even root.
     let lock = bench.cache().join(".lock-sf0.01");
     std::fs::remove_file(&lock).unwrap();
     std::fs::create_dir(&lock).unwrap();

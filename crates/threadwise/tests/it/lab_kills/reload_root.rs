@@ -52,7 +52,7 @@ fn is_root(test: &str) -> bool {
     is
 }
 
-/// A folder that everybody may pass and nobody but root may change.
+/// A folder that all users may pass and only root may change.
 fn open_lab() -> Lab {
     let lab = Lab::new();
     fs::set_permissions(lab.path(), fs::Permissions::from_mode(0o755)).unwrap();

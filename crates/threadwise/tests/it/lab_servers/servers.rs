@@ -45,7 +45,7 @@ fn report(lab: &Lab) -> Value {
     serde_json::from_str(&lab.ok(&["report", "s.threadwise", "--json"]).stdout).unwrap()
 }
 
-/// Processes whose current folder lies in the lab: servers and workers of ours.
+/// Processes whose current folder lies in the lab: our servers and workers.
 fn living(lab: &Lab) -> Vec<(u32, PathBuf)> {
     let inside = |pid: u32| {
         let folder = std::fs::read_link(format!("/proc/{pid}/cwd")).ok()?;

@@ -51,7 +51,7 @@ fn spans_are_never_written_over_a_file_and_the_work_folder_must_be_writable() {
     assert!(said.contains("cannot make the file") && said.contains("spans"), "{said}");
     assert_eq!(fs::read_to_string(&plan.spans).unwrap(), "precious");
     assert!(lab.left().is_empty());
-    // Nobody may make a folder there, root neither.
+    // No user may make a folder there, not even root.
     let nowhere = Plan { work: PathBuf::from("/proc/threadwise-work"), ..plan };
     assert!(refused(&nowhere).contains("cannot make the folder /proc/threadwise-work"));
 }

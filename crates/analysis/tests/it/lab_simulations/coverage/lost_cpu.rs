@@ -6,7 +6,7 @@ use threadwise_analysis::estimate::{LostCpu, Work, block_difference, cpu_share, 
 use threadwise_statistics::MeanEstimate;
 
 const ROUNDS: usize = 20;
-/// Logarithm of the ratio where nobody loses anything.
+/// Logarithm of the ratio where neither side loses time.
 const TRUTH: f64 = 0.65;
 
 /// How much of its time a side loses: mean of blocks, and of slices around the block's.

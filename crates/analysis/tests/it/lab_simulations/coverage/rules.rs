@@ -9,7 +9,7 @@ pub const ALPHA: f64 = 0.05;
 pub const MARGIN: f64 = 0.03;
 /// What a study's ratios have in common.
 pub const RULE: Rule = Rule { margin: MARGIN, alpha: ALPHA, direction: Direction::HigherIsBetter };
-/// The same of changes of which none is too small to be told.
+/// The same for changes, of which none is too small to be reported.
 pub const CHANGES: Rule = Rule { margin: 0.0, ..RULE };
 
 /// d by block: of A′ over A first, then of each compared treatment over both.

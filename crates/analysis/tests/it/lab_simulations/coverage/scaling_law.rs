@@ -320,7 +320,7 @@ fn what_points_do_not_tell_is_refused_and_what_they_tell_is_held() {
     let cores = [1, 2, 3, 4, 6, 8, 12, 16];
     let both: Vec<(u32, u32)> = cores.iter().map(|cores| (*cores, 2)).collect();
     let mixed: Vec<(u32, u32)> = cores.iter().flat_map(|cores| [(*cores, 1), (*cores, 2)]).collect();
-    // Which of λ, σ, κ, the yield, 16c1t and 16c2t are told; none where there is no law.
+    // Which of λ, σ, κ, the yield, 16c1t and 16c2t are reported; none where there is no law.
     let all = [true; 6];
     let shapes: [(&str, Vec<Load>, [bool; 6]); 5] = [
         ("sessions of 8 cores", spread(&[1, 2, 3, 4, 6, 8, 10, 12, 14, 16], 8), all),

@@ -1,4 +1,4 @@
-//! Servers that all treatments share: the user's, and one of ours for a study.
+//! Servers that all treatments share: the user's, and a private one for a study.
 
 use super::{SMALL, kill};
 use crate::support::theirs::{PASSWORD, Theirs};
@@ -233,7 +233,7 @@ fn private(folder: &Path) -> std::path::PathBuf {
     path
 }
 
-/// The password is in no command line, no log, no file of ours.
+/// The password is in no command line, no log, and none of our files.
 fn no_password_in(theirs: &Theirs, files: &[&Path]) {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     for entry in processes.filter(|entry| entry.file_name().to_string_lossy().parse::<u32>().is_ok()) {
@@ -243,7 +243,7 @@ fn no_password_in(theirs: &Theirs, files: &[&Path]) {
     let log = theirs.data.parent().unwrap().join("log");
     for file in files.iter().copied().chain([log.as_path()]) {
         let text = std::fs::read_to_string(file).unwrap();
-        // The statement that made the roles is no statement of ours; it did not fail and is in no log.
+        // The test made the roles, not the program; that statement did not fail and is in no log.
         assert!(!text.contains(PASSWORD), "{}", file.display());
     }
 }

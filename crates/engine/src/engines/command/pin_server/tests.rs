@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use threadwise_study::{OptionValue, Options};
 
 /// For each line of a pipe it starts a process that notes its number; `out` has it leave its parent. The pipe is
-/// opened once, for both directions: opened anew for each line it would end with the writer before.
+/// opened once, for both directions: opened again for each line, it would end with the previous writer.
 const SERVER: &str = "mkfifo go; exec 3<>go; echo $$ >> pids; while read line <&3; do \
      if [ \"$line\" = out ]; then (sh -c 'echo $$ >> pids; exec sleep 600' &); \
      else sh -c 'echo $$ >> pids; exec sleep 600' & fi; done";
@@ -173,7 +173,7 @@ fn what_must_not_be_bound_is_refused() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     assert!(refused(&format!("port:{port}")).contains("started by threadwise"));
-    // A client's own port: nobody listens on it, and nobody else is given it while the client lives.
+    // A client's own port: nothing listens on it, and no other process gets it while the client lives.
     let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let port = client.local_addr().unwrap().port();
     assert!(refused(&format!("port:{port}")).contains("nothing listens on TCP port"));

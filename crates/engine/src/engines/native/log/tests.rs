@@ -178,7 +178,7 @@ fn a_tag_that_nobody_stored_is_an_error() {
     assert!(error.to_string().contains("corrupt"), "{error}");
 }
 
-/// Fills a ring that nobody drains; the last append waits.
+/// Fills a ring that is not drained; the last append waits.
 fn filling(log: &Arc<Log>, asks: &Arc<AtomicBool>) -> JoinHandle<Result<u64, LogError>> {
     let (log, asks) = (Arc::clone(log), Arc::clone(asks));
     thread::spawn(move || {
@@ -203,7 +203,7 @@ fn a_full_ring_waits_for_the_writer_and_counts_it() {
         let session = filling(&log, &asks);
         let mut drained = Vec::new();
         while log.waiters[0].0.wanted.load(Ordering::SeqCst) == 0 {
-            assert!(!session.is_finished(), "{reserve:?}: nobody waited");
+            assert!(!session.is_finished(), "{reserve:?}: no session waited");
             thread::yield_now();
         }
         assert!(asks.load(Ordering::SeqCst) && !session.is_finished());
@@ -222,7 +222,7 @@ fn a_writer_that_fails_tells_everybody_who_waits() {
         let log = Arc::new(Log::new(reserve, RING_BYTES, 2, true));
         let session = filling(&log, &Arc::new(AtomicBool::new(false)));
         while log.waiters[0].0.wanted.load(Ordering::SeqCst) == 0 {
-            assert!(!session.is_finished(), "{reserve:?}: nobody waited");
+            assert!(!session.is_finished(), "{reserve:?}: no session waited");
             thread::yield_now();
         }
         log.fail("no space".into());

@@ -79,7 +79,7 @@ fn what_was_measured_and_not_brought_is_not_submitted_again() {
     let failed = json!({ "failedIndexes": "0", "conditions": [{ "type": "Failed", "status": "True" }] });
     let items = [job_item("j", "n2", "2", failed), pod_item("j", 0, ended("invalid", 1))];
     assert_eq!(seen(&items).len(), 1);
-    // Once its pods are gone, nobody knows of it.
+    // Once its pods are gone, nothing shows it.
     assert_eq!(seen(&items[..1]), []);
 }
 

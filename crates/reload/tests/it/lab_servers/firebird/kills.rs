@@ -1,4 +1,4 @@
-//! Killed at random moments while somebody inserts numbered rows: none that was committed is ever lost.
+//! Killed at random moments while a writer inserts numbered rows: none that was committed is ever lost.
 
 use crate::lab_servers::firebird::support::{Place, options, place, reloaded};
 use rand::{RngExt, SeedableRng};
@@ -67,7 +67,7 @@ fn until_recovered(path: &Path) -> recover::Recovered {
     loop {
         match recover::recover(path, &settings) {
             Ok(recovered) => return recovered,
-            // The writer was there first, so that nobody can compare: the user decides for the new file.
+            // The writer was there first, so that the files cannot be compared: the user decides for the new file.
             Err(ItemError::Undecided(why)) => {
                 assert!(why.contains("written to since"), "{why}");
                 std::fs::remove_file(crate::lab_servers::firebird::support::kept(path)).unwrap();

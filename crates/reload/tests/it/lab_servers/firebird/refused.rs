@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use threadwise_reload::driver::Settings;
 use threadwise_reload::item::{ItemOptions, Outcome, Stage, reload};
 
-/// Reloads, and expects to be told why not, with the file and its folder as they were.
+/// Reloads, and expects a message that says why not, with the file and its folder as they were.
 fn refused(place: &Place, path: &Path, words: &str) {
     let (bytes, names) = (std::fs::read(path).unwrap(), place.names());
     let report = reloaded(path, &options());
@@ -173,7 +173,7 @@ fn a_damaged_database_fails_and_stays_as_it_was() {
     assert_eq!(place.names(), names);
 }
 
-/// A backup reads no index, and a restore makes them anew.
+/// A backup reads no index, and a restore makes them again.
 #[test]
 #[ignore = "laboratory: servers"]
 fn damage_that_a_backup_does_not_see_is_reported() {

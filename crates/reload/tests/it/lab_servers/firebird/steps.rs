@@ -17,7 +17,7 @@ fn a_recovery_after_every_step_loses_nothing() {
         let report = reloaded(&path, &ItemOptions { hook: Some(hook), ..options() });
         assert!(matches!(report.outcome, Outcome::Failed(_)), "{step:?}: {report:?}");
 
-        // Between the seal and the swap nobody can open it; at all other times everybody can.
+        // Between the seal and the swap no client can open it; at all other times every client can.
         match (step, place.rows(&path)) {
             (Step::Sealed, Err(refused)) => assert!(refused.contains("shutdown"), "{refused}"),
             (_, rows) => assert_eq!(rows.unwrap(), [1, 2, 3], "{step:?}"),

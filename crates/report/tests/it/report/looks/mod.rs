@@ -243,7 +243,7 @@ fn of_whole_runs_the_looks_during_them_are_told() {
     let two = shares(3);
     assert_eq!((looks["treatments"][3]["treatment"].as_str(), two[3]), (Some("two"), 0.0), "none is away");
     assert!((two.iter().sum::<f64>() - 1.0).abs() < 1e-9 && two[4] > 0.05 && two[4] < 0.5, "{two:?}");
-    // Logical CPU 0 comes to every look; one of 8 runs has none, and where 1 did not come nobody knows who slows 0.
+    // Logical CPU 0 comes to every look; one of 8 runs has none, and where 1 did not come it is unknown what slows 0.
     let one = shares(0);
     assert!((0.125..0.2).contains(&one[4]) && one[0] > 0.7 && one[3] == 0.0, "{one:?}");
     assert!(page.contains("data-chart=\"strip\""));

@@ -34,7 +34,7 @@ fn a_full_disk_is_said_and_leaves_no_damaged_template() {
                 let full = again("tmpfs", &[namespace.as_slice(), &[TMPFS]].concat());
                 assert_passed(&full);
             } else {
-                println!("no mount namespace to be had here: only the limit on file sizes was tried");
+                println!("no mount namespace is available here: only the limit on file sizes was tried");
             }
         }
     }
