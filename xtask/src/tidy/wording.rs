@@ -7,7 +7,33 @@ use super::Violation;
 use super::source::SourceFile;
 
 /// A form, and its replacement. A `*` at its end matches the rest of the word.
-const FORMS: [(&str, &str); 1] = [("somebody", "name what acts: another process, a user")];
+const FORMS: [(&str, &str); 21] = [
+    ("somebody*", "name what acts: another process, a user"),
+    ("anybody*", "name what acts: any user, any process"),
+    ("nobody*", "say what does not happen: no process, no user"),
+    ("everybody*", "all users, all processes"),
+    ("anew", "again"),
+    ("to be had", "available"),
+    ("cannot be had", "is not available, is not possible"),
+    ("of ours", "our"),
+    ("of yours", "your"),
+    ("mend", "repair"),
+    ("mends", "repairs"),
+    ("mended", "repaired"),
+    ("at the least", "at least"),
+    ("at the most", "at most"),
+    ("no news", "say what has not changed"),
+    ("known no better", "uncertain by"),
+    ("came to lie", "lies"),
+    ("in vain", "without effect"),
+    ("told", "said, reported, shown"),
+    ("last words", "last message"),
+    ("is none of", "is not one of"),
+];
+
+/// Lists of words, and the account `nobody`.
+const EXEMPT: [&str; 3] =
+    ["xtask/src/tidy/wording.rs", "xtask/src/tidy/bindings.rs", "crates/process/src/users.rs"];
 
 /// Such forms in a file of Rust, of a document or of data.
 pub fn check(path: &str, text: &str) -> Vec<Violation> {

@@ -79,7 +79,7 @@ fn table(watched: &Watched) -> Table {
         Column::figure("neighbour there"),
         Column::figure("visits"),
         Column::figure("median visit").drop_at(1),
-        Column::figure("two of yours on one core").drop_at(2),
+        Column::figure("two of them on one core").drop_at(2),
     ];
     let share = |count: u32, all: u32| match all {
         0 => Cell::none(),

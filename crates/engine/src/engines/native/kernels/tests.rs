@@ -1,3 +1,5 @@
+//! Options of kernels, and that results are those of their data.
+
 use super::*;
 use std::path::PathBuf;
 use threadwise_study::{OptionValue, Options};
