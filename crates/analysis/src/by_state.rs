@@ -33,7 +33,7 @@ pub fn claimed(facts: &Facts<'_>, effect: &Effect, by_state: &ByState) -> Option
     match by_state.claim {
         Claim::Size => Some(prose!(
             "In slices where this host ran {} of {} on one core, its ratio to {} was {} of that in slices on \
-             different cores without a co-runner (observational).",
+             different cores without a neighbour (observational).",
             both,
             name,
             facts.baseline_label(facts.group_of(&effect.treatment)),
@@ -41,7 +41,7 @@ pub fn claimed(facts: &Facts<'_>, effect: &Effect, by_state: &ByState) -> Option
         )),
         Claim::Direction => Some(prose!(
             "In slices where this host ran {} of {} on one core it was {} than in slices on different cores \
-             without a co-runner (observational). How much is not known: in {} of the slices the looks before and \
+             without a neighbour (observational). How much is not known: in {} of the slices the looks before and \
              after disagree.",
             both,
             name,
@@ -98,7 +98,7 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
 
 fn about() -> Prose {
     "Rounds are sorted by the look before the treatment's slice: two of its logical CPUs on one core, or each on a \
-     core of its own without a co-runner. The ratio of the two is taken inside blocks. It is observational: it \
+     core of its own without a neighbour. The ratio of the two is taken inside blocks. It is observational: it \
      describes slices where this host ran them so, with whatever came with it, not the machine. A claim is made only \
      if all checks pass."
         .into()

@@ -464,7 +464,7 @@ pub(crate) fn finding_of(facts: &Facts<'_>) -> Option<Finding> {
     (!evidence.is_empty()).then(|| finding("why", text, &evidence))
 }
 
-/// What each ratio moves with: `the ratio of two falls with more time with a co-runner`.
+/// What each ratio moves with: `the ratio of two falls with more time with a neighbour`.
 pub(crate) fn moved(changed: &ChangedWith) -> Vec<Prose> {
     let clause = |one: &&Compared| {
         let shown = one.quantities.iter().filter_map(|quantity| {

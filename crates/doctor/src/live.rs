@@ -2,7 +2,7 @@
 //! facts the checks that need them report that nothing was measured.
 
 use threadwise_study::CpuTimes;
-use threadwise_study::probe::CoRunner;
+use threadwise_study::probe::Neighbour;
 
 /// Facts of the running system. A fact that was not measured is empty or `None`, and its check says so.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -16,8 +16,8 @@ pub struct Live {
     pub database_server_sought: bool,
     /// A database server that runs here.
     pub database_server: Option<ProcessName>,
-    /// Co-runners on the siblings of the logical CPUs that were probed.
-    pub co_runners: Vec<CoRunner>,
+    /// Neighbours on the siblings of the logical CPUs that were probed.
+    pub neighbours: Vec<Neighbour>,
     /// Whether the caller is root (effective user 0).
     pub is_root: bool,
     /// The hypervisor that the processor names (`threadwise_machine::hypervisor::live`).

@@ -60,7 +60,7 @@ pub struct Finding {
     /// `smt-dop`, `both-threads`, `plateau`, `outlier`; of a command `command`, `metric`, `cost`; of a work list
     /// `worklist`, `jobs-step`, `smt-whole`, `idle-tail`, `schedule`; of an index `lock-threads`, `lock-cores`; of parallel scans
     /// `parallel-workers`; of a probe `probe-sharing`, `probe-latency`,
-    /// `probe-co-runner`, `probe-clock`, `probe-gap`, `probe-emulated`; of studies side by side `caution`, `change` (whether something changed); of a
+    /// `probe-neighbour`, `probe-clock`, `probe-gap`, `probe-emulated`; of studies side by side `caution`, `change` (whether something changed); of a
     /// fleet `fleet-between`, `fleet-kind`, `fleet-rate`, `fleet-machine`, `fleet-advice`, `absent`.
     pub kind: String,
     /// One line, figures with their intervals.

@@ -119,13 +119,13 @@ fn report(looks: &[(bool, Look)], cpus: [u32; 2]) {
             .map(|(_, look)| look.took_ns as f64 / 1e3)
             .collect();
         println!(
-            "{}: {} looks; one core {:.2}% in {} visits begun; at least one of the two: co-runner {:.2}%, away \
+            "{}: {} looks; one core {:.2}% in {} visits begun; at least one of the two: neighbour {:.2}%, away \
              {:.2}%, unknown {:.2}%; a look took {:.0} us (median), {:.0} us (p99)",
             if is_awake { "kept awake" } else { "asleep between" },
             of_mode.len(),
             share(|share| matches!(share, Share::With(_))),
             begun.count(),
-            share(|share| *share == Share::CoRunner),
+            share(|share| *share == Share::Neighbour),
             share(|share| *share == Share::Away),
             share(|share| *share == Share::Unknown),
             quantile(&mut took, 0.5),

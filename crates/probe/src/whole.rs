@@ -1,11 +1,11 @@
-//! A whole probe, in the order in which its answers are needed: shared cores, co-runners,
+//! A whole probe, in the order in which its answers are needed: shared cores, neighbours,
 //! latencies, clocks. If one part fails, it is a gap, and the others continue.
 
 use crate::bench::{Bench, ProbeError};
 use crate::groups::groups;
 use crate::latency::{self, LineBench, LiveLines};
 use crate::live::LiveBench;
-use crate::{clock, co_runner, siblings};
+use crate::{clock, neighbour, siblings};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -34,8 +34,8 @@ pub struct Request<'a> {
 pub enum Phase {
     /// Shared cores.
     Siblings,
-    /// Co-runners on siblings.
-    CoRunners,
+    /// Neighbours on siblings.
+    Neighbours,
     /// Cache-line latency.
     Latency,
     /// Clocks.
@@ -47,7 +47,7 @@ impl Phase {
     pub fn words(self) -> &'static str {
         match self {
             Self::Siblings => "which logical CPUs share a core",
-            Self::CoRunners => "co-runners on siblings",
+            Self::Neighbours => "neighbours on siblings",
             Self::Latency => "cache-line latency",
             Self::Clock => "clocks",
         }
@@ -106,7 +106,7 @@ pub fn probe_on(
     let began = Instant::now();
     let mut probe =
         Probe { form: request.form, cpus: request.cpus.iter().copied().collect(), ..Probe::default() };
-    let whole = cores_and_co_runners(request, bench, &mut probe, observe)
+    let whole = cores_and_neighbours(request, bench, &mut probe, observe)
         .and_then(|()| latencies(request, lines, &mut probe, observe))
         .and_then(|()| clocks(request, bench, &mut probe, observe));
     match whole {
@@ -121,7 +121,7 @@ pub fn probe_on(
 fn stopped(probe: &mut Probe) {
     probe.interrupted = true;
     let lacks = [
-        (probe.co_runners.is_empty(), "co-runners"),
+        (probe.neighbours.is_empty(), "neighbours"),
         (probe.latencies.is_empty() && probe.cpus.len() > 1, "cache-line latency"),
         (probe.clocks.is_empty(), "clocks"),
     ];
@@ -131,7 +131,7 @@ fn stopped(probe: &mut Probe) {
     }
 }
 
-fn cores_and_co_runners(
+fn cores_and_neighbours(
     request: &Request<'_>,
     bench: &mut dyn Bench,
     probe: &mut Probe,
@@ -155,11 +155,11 @@ fn cores_and_co_runners(
             .gaps
             .push("one logical CPU: no other one to share a core with or to measure a latency to".to_owned());
     }
-    observe(Phase::CoRunners, 0.0);
-    // Our own siblings must not count as co-runners, whatever is declared.
+    observe(Phase::Neighbours, 0.0);
+    // Our own siblings must not count as neighbours, whatever is declared.
     let (cores, kinds) = (groups(probe), kinds(request.topology));
-    let watch = co_runner::Watch { kinds: &kinds, ..co_runner::Watch::of(request.form, &cores) };
-    probe.co_runners = co_runner::watch(bench, request.cpus, &watch)?;
+    let watch = neighbour::Watch { kinds: &kinds, ..neighbour::Watch::of(request.form, &cores) };
+    probe.neighbours = neighbour::watch(bench, request.cpus, &watch)?;
     Ok(())
 }
 

@@ -4,7 +4,7 @@ globalThis.stripCharts = tools => {
   "use strict";
   const { data, base, percent } = tools;
   // A colour, a texture and a shape for each state: colour alone is not enough for everybody. The states are alone,
-  // one core, co-runner, away, not known.
+  // one core, neighbour, away, not known.
   const INKS = ["var(--rule)", "var(--c0)", "var(--c1)", "var(--ink)", "var(--muted)"];
   const SHAPES = ["circle", "square", "triangle", "times", "diamond"];
   const clip = (text, room) => (text.length > room ? text.slice(0, Math.max(1, room - 1)) + "…" : text);

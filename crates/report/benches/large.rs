@@ -237,7 +237,7 @@ fn looks(
 ) -> Vec<SliceLook> {
     let last = shape.during + 1;
     let one = |at: u64| {
-        // Each co-runner comes and goes.
+        // Each neighbour comes and goes.
         host.iter_mut().for_each(|is_on| *is_on ^= draws.next() < if *is_on { 0.1 } else { 0.02 });
         let moment = match at {
             0 => Moment::Before,
@@ -256,11 +256,11 @@ fn times(cpu: u32, share: f64) -> CpuTimes {
 }
 
 /// A look at pairs that change from one to the next.
-fn look(start_ns: u64, cpus: &[u32], co_runners: &[bool], number: u64, draws: &mut Draws) -> Look {
+fn look(start_ns: u64, cpus: &[u32], neighbours: &[bool], number: u64, draws: &mut Draws) -> Look {
     let count = cpus.len();
     let package = |cpu: u32| package_of(core_of(cpu));
     let mut noisy = |value: f64| ((1.0 + 0.03 * (draws.next() - 0.5)) * value * 1000.0).round() / 1000.0;
-    let adds = cpus.iter().zip(co_runners).map(|(cpu, is_on)| CpuLook {
+    let adds = cpus.iter().zip(neighbours).map(|(cpu, is_on)| CpuLook {
         cpu: *cpu,
         chain_ns: Some(0.278),
         adds_per_step: Some(noisy(if *is_on { 2.45 } else { 4.68 })),

@@ -17,8 +17,8 @@ pub use input::Input;
 pub use phases::Means;
 pub use workers::first_sequence;
 
-use crate::co_runners::CoRunners;
 use crate::guard::BlockUse;
+use crate::neighbours::Neighbours;
 use lane::Lane;
 use threadwise_study::warmup::Warmup;
 use threadwise_study::{Run, RunStatus, Slice};
@@ -104,13 +104,13 @@ fn lanes<'a>(input: &Input<'a>) -> Vec<Lane<'a>> {
             status: RunStatus::Valid,
             slices: Vec::new(),
             readings: Vec::new(),
-            co_runners: CoRunners::default(),
+            neighbours: Neighbours::default(),
         })
         .collect()
 }
 
 fn run_of(input: &Input<'_>, mut lane: Lane<'_>) -> Run {
-    lane.readings.extend(lane.co_runners.readings(&lane.placement.set()));
+    lane.readings.extend(lane.neighbours.readings(&lane.placement.set()));
     lane.readings.extend(lane.warmup.iter().flat_map(|warmup| warmup.readings(lane.started_ns)));
     let mut run = Run {
         id: 0,

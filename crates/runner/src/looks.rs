@@ -5,7 +5,7 @@
 //! seen after the same waking for all does not depend on the treatment. Figures: docs/PROBE.md, "Looks".
 
 use crate::clock::Clock;
-use crate::co_runners::CoRunners;
+use crate::neighbours::Neighbours;
 use std::collections::BTreeSet;
 use std::time::Duration;
 use threadwise_machine::CpuSet;
@@ -36,7 +36,7 @@ impl Changes {
         for (seen, share) in look.cpus.iter().zip(shares) {
             match share {
                 Share::Alone => self.alone.insert(seen.cpu),
-                Share::CoRunner | Share::With(_) => self.shared.insert(seen.cpu),
+                Share::Neighbour | Share::With(_) => self.shared.insert(seen.cpu),
                 Share::Slowed | Share::Apart | Share::Away | Share::Unknown => false,
             };
         }
@@ -137,8 +137,8 @@ impl Looking {
         }
     }
 
-    /// Looks, and adds to what is known of a run's co-runners.
-    pub fn look(&mut self, moment: Moment, clock: Clock, co_runners: &mut CoRunners) -> Option<SliceLook> {
+    /// Looks, and adds to what is known of a run's neighbours.
+    pub fn look(&mut self, moment: Moment, clock: Clock, neighbours: &mut Neighbours) -> Option<SliceLook> {
         let mut pairs: Vec<(u32, u32)> = self.follower.pairs();
         pairs.iter_mut().for_each(|pair| *pair = (pair.0.min(pair.1), pair.0.max(pair.1)));
         pairs.sort_unstable();
@@ -151,7 +151,7 @@ impl Looking {
         let seen = SliceLook { moment, look };
         let shares = self.follower.judge(&seen.look);
         self.changes.add(&seen.look, &shares);
-        co_runners.add(&seen, &shares);
+        neighbours.add(&seen, &shares);
         Some(seen)
     }
 }
@@ -202,8 +202,8 @@ mod tests {
         looking.took_ns = 1_000_000;
         assert_eq!(looking.next_during(0, 1, ms(9_000)), Some(ms(500)));
         assert_eq!([0, 1, 2].map(|round| looking.is_due(round)), [true, false, true]);
-        let mut co_runners = CoRunners::default();
-        let seen = looking.look(Moment::Before, Clock { zero_ns: 0 }, &mut co_runners).unwrap();
+        let mut neighbours = Neighbours::default();
+        let seen = looking.look(Moment::Before, Clock { zero_ns: 0 }, &mut neighbours).unwrap();
         assert_eq!((seen.moment, seen.look.cpus[0].cpu, seen.look.pairs.len()), (Moment::Before, cpus[0], 0));
         assert!(seen.look.start_ns > 0 && seen.look.took_ns > 0);
     }

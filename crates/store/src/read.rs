@@ -259,7 +259,12 @@ fn add_readings(connection: &Connection, runs: &mut [Run]) -> Result<(), Fault> 
     let sql = "SELECT id, sampler, metric FROM metrics ORDER BY id";
     let metrics = all(connection, "metrics", sql, |row, at| {
         row.next_id(0, at + 1)?;
-        Ok((row.text(1, NAME_BYTES)?.to_owned(), row.text(2, NAME_BYTES)?.to_owned()))
+        let sampler = match row.text(1, NAME_BYTES)? {
+            // Names of the same readings in files of earlier versions.
+            "stranger" | "co-runner" => "neighbour",
+            name => name,
+        };
+        Ok((sampler.to_owned(), row.text(2, NAME_BYTES)?.to_owned()))
     })?;
     let sql = "SELECT id, run, metric, cpu, start_ns, end_ns, value, gap FROM readings ORDER BY id";
     all(connection, "readings", sql, |row, at| {

@@ -1,4 +1,4 @@
-//! What was measured of the hardware: shared cores, co-runners, latencies, clocks. Raw answers with their numbers; the
+//! What was measured of the hardware: shared cores, neighbours, latencies, clocks. Raw answers with their numbers; the
 //! analysis compares them with the reported topology.
 //!
 //! Methods: docs/PROBE.md.
@@ -20,7 +20,7 @@ pub struct Probe {
     /// Many logical CPUs at once, which clears most pairs of a large machine.
     pub sets: Vec<SetTest>,
     /// One entry per watched logical CPU.
-    pub co_runners: Vec<CoRunner>,
+    pub neighbours: Vec<Neighbour>,
     /// Pairs whose cache-line latency was measured.
     pub latencies: Vec<PairLatency>,
     /// The levels that the latencies fall into, nearest first.
@@ -149,7 +149,7 @@ pub struct SetTest {
 
 /// Whether other work was busy on the sibling threads of a logical CPU's core.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct CoRunner {
+pub struct Neighbour {
     /// OS number.
     pub cpu: u32,
     /// Windows that were measured.

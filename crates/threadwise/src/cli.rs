@@ -38,9 +38,9 @@ Decide:
 
 Look:
   topology     Show the machine: packages, NUMA nodes, caches, cores, logical CPUs and limits
-  probe        Measure the machine: which logical CPUs share a core, co-runners, latencies, clocks
+  probe        Measure the machine: which logical CPUs share a core, neighbours, latencies, clocks
   neighbours   Measure how often something else runs on the other threads of your cores
-  watch        Show live which logical CPUs share a core, and where co-runners are
+  watch        Show live which logical CPUs share a core, and where neighbours are
   headroom     Show live how much capacity is used and left: what \"50% busy\" really is
   doctor       List what would spoil a measurement here, and how to change it
   check        List what a server permits a login, and try a small study of each workload
@@ -153,15 +153,15 @@ pub enum Command {
     Published(PublishedArgs),
     /// Show the machine: packages, NUMA nodes, caches, cores, logical CPUs and limits
     Topology(TopologyArgs),
-    /// Measure the machine: which logical CPUs share a core, co-runners, latencies, clocks
+    /// Measure the machine: which logical CPUs share a core, neighbours, latencies, clocks
     ///
-    /// Co-runners are other programs or guests on the same core.
+    /// Neighbours are other programs or guests on the same core.
     Probe(ProbeArgs),
     /// Measure how often something else runs on the other threads of your cores
     ///
     /// On virtual machines these are other guests. With --engine it measures what they cost a database.
     Neighbours(NeighboursArgs),
-    /// Show live which logical CPUs share a core, and where co-runners are
+    /// Show live which logical CPUs share a core, and where neighbours are
     Watch(WatchArgs),
     /// Show live how much capacity is used and left: what "50% busy" really is
     Headroom(HeadroomArgs),
@@ -601,7 +601,7 @@ time. A look takes about a tenth of a millisecond: the logical CPUs pass a cache
 kernel at once, and two of them run it without each other; one with the whole width of its core has it alone. States:
   alone       the core to itself
   one core    two watched logical CPUs on one core
-  co-runner   slowed by another program or guest on the same core
+  neighbour   slowed by another program or guest on the same core
   slowed      either of the last two; the next looks show which
   away        did not run in time: stacked on another logical CPU, or preempted
   unknown     the values contradict each other, or no free core was seen yet

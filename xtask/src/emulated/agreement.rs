@@ -4,7 +4,7 @@
 //! at once, so at least one was not in the look: a look agrees if at least one is `away`. While they are
 //! *apart*, both run, each on a core that it does not share with the other: a look agrees if each of them was seen
 //! (neither `away` nor `unknown`) and none is on `one-core`; the host runs other work, so
-//! `co-runner` and `slowed` agree as `alone` does.
+//! `neighbour` and `slowed` agree as `alone` does.
 //!
 //! Left out, and counted: looks around a move, since a look may be on either side of it; looks whose line
 //! came late, since their time is unknown; and, while apart, looks before which the host let one of the
@@ -253,7 +253,7 @@ fn agrees(states: &[String], is_stacked: bool) -> bool {
 
 /// Whether each logical CPU was seen, and none on one core with another.
 pub fn is_apart(states: &[String]) -> bool {
-    states.iter().all(|state| ["alone", "co-runner", "slowed", "apart"].contains(&state.as_str()))
+    states.iter().all(|state| ["alone", "neighbour", "slowed", "apart"].contains(&state.as_str()))
 }
 
 #[cfg(test)]
@@ -286,7 +286,7 @@ mod tests {
         for states in ["away+away", "unknown+away", "away+alone"] {
             assert!(agrees(&words(states), true) && !agrees(&words(states), false), "{states}");
         }
-        for states in ["alone+alone", "co-runner+alone", "slowed+slowed", "apart+apart"] {
+        for states in ["alone+alone", "neighbour+alone", "slowed+slowed", "apart+apart"] {
             assert!(agrees(&words(states), false) && !agrees(&words(states), true), "{states}");
         }
         for states in ["one-core+one-core", "unknown+unknown", "alone+unknown"] {

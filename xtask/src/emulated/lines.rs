@@ -61,12 +61,12 @@ fn seconds_of_day(utc: &str) -> Option<f64> {
 mod tests {
     use super::*;
 
-    const LINE: &str = r#"{"cpus":[{"adds_per_step":3.289,"cpu":0,"state":"co-runner","with":null},{"adds_per_step":3.322,"cpu":1,"state":"alone","with":null}],"lines":[],"took_ns":506860,"utc":"2026-11-23T20:25:05.533Z","version":1}"#;
+    const LINE: &str = r#"{"cpus":[{"adds_per_step":3.289,"cpu":0,"state":"neighbour","with":null},{"adds_per_step":3.322,"cpu":1,"state":"alone","with":null}],"lines":[],"took_ns":506860,"utc":"2026-11-23T20:25:05.533Z","version":1}"#;
 
     #[test]
     fn a_line_of_watch_has_states_and_a_time() {
         let read = read(LINE).unwrap();
-        assert_eq!(read.states, ["co-runner", "alone"]);
+        assert_eq!(read.states, ["neighbour", "alone"]);
         assert!((read.written_s - 73_505.533).abs() < 1e-6);
     }
 

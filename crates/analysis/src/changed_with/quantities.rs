@@ -91,7 +91,7 @@ pub(super) fn all<'a>(activities: impl Iterator<Item = &'a Activity>) -> Vec<Kno
             per(run.totals.switches * 1e9, run.totals.window_ns)
         }),
         time("steal_share", "stolen time", |run| run.totals.assigned.steal_share()),
-        share("co_runner_share", "time with a co-runner", |run| run.telemetry.co_runner(), Test::AsItIs),
+        share("neighbour_share", "time with a neighbour", |run| run.telemetry.neighbour(), Test::AsItIs),
         time("straggler_share", "time with stragglers", |run| run.telemetry.straggler_share),
         time("left_over_busy_share", "idle siblings busy", |run| run.totals.left_over.busy_share()),
     ];

@@ -104,7 +104,7 @@ fn ask(case: &Case<'_>) -> Option<Found> {
 
 fn is_looked_at(slices: &[LookedAt<'_>]) -> bool {
     use threadwise_study::look::follow::Share;
-    let known = |share| matches!(share, Share::CoRunner | Share::Alone);
+    let known = |share| matches!(share, Share::Neighbour | Share::Alone);
     slices.iter().flat_map(|one| &one.looks).any(|look| look.shares.iter().any(|(_, share)| known(share)))
 }
 

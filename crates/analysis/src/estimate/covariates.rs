@@ -1,4 +1,4 @@
-//! Disturbances of the study: steal, busy siblings, co-runners, clocks, and the samplers themselves.
+//! Disturbances of the study: steal, busy siblings, neighbours, clocks, and the samplers themselves.
 //!
 //! These are covariates: they are shown with every estimate, and the estimate is also given without the blocks that
 //! they flag. They exclude nothing, since leaving out blocks because they were slow would bias the rest.
@@ -19,9 +19,9 @@ pub const RUN_QUEUE_FLAG_SHARE: f64 = 0.01;
 /// share of the time.
 pub const BUSY_FLAG_SHARE: f64 = 0.10;
 
-/// A block is flagged when a co-runner was busy on the siblings of any treatment's own CPUs for more
+/// A block is flagged when a neighbour was busy on the siblings of any treatment's own CPUs for more
 /// than this share of the time, before and after its run together.
-pub const CO_RUNNER_FLAG_SHARE: f64 = 0.10;
+pub const NEIGHBOUR_FLAG_SHARE: f64 = 0.10;
 
 /// Covariates over all usable runs. Shares are of whole blocks, because /proc/stat counts in ticks
 /// of 10 ms and says little about one slice.
@@ -46,8 +46,8 @@ pub fn covariates(observed: &Observed) -> Covariates {
             .reduce(f64::max),
         left_over_busy_share: study[1].busy_share().unwrap_or(0.0),
         others_busy_share: study[2].busy_share().unwrap_or(0.0),
-        co_runner_share: over_blocks(|block| block.co_runner_share),
-        co_runner_share_max: blocks.iter().filter_map(|block| block.co_runner_share_max).reduce(f64::max),
+        neighbour_share: over_blocks(|block| block.neighbour_share),
+        neighbour_share_max: blocks.iter().filter_map(|block| block.neighbour_share_max).reduce(f64::max),
         clock_mhz: over_blocks(|block| block.clock_mhz),
         straggler_share: over_blocks(|block| block.straggler_share),
         telemetry_cpu_share: over_blocks(|block| block.telemetry_cpu_share),
@@ -64,10 +64,10 @@ fn block_covariates(observed: &Observed, block: &Block, times: &[CpuTotals; 3]) 
         run_queue_wait_share: runs.iter().filter_map(|run| run.waited_share()).reduce(f64::max),
         left_over_busy_share: times[1].busy_share().unwrap_or(0.0),
         others_busy_share: times[2].busy_share().unwrap_or(0.0),
-        co_runner_before_share: over_runs(|run| run.telemetry.co_runner_before),
-        co_runner_after_share: over_runs(|run| run.telemetry.co_runner_after),
-        co_runner_share: over_runs(|run| run.telemetry.co_runner()),
-        co_runner_share_max: runs.iter().filter_map(|run| run.telemetry.co_runner()).reduce(f64::max),
+        neighbour_before_share: over_runs(|run| run.telemetry.neighbour_before),
+        neighbour_after_share: over_runs(|run| run.telemetry.neighbour_after),
+        neighbour_share: over_runs(|run| run.telemetry.neighbour()),
+        neighbour_share_max: runs.iter().filter_map(|run| run.telemetry.neighbour()).reduce(f64::max),
         clock_mhz: over_runs(|run| run.telemetry.clock_mhz),
         straggler_share: over_runs(|run| run.telemetry.straggler_share),
         telemetry_cpu_share: over_runs(|run| run.telemetry.own_cpu_share),
@@ -83,7 +83,7 @@ fn causes(block: &BlockCovariates) -> Vec<&'static str> {
         ("run-queue-wait", block.run_queue_wait_share, RUN_QUEUE_FLAG_SHARE),
         ("left-over-busy", Some(block.left_over_busy_share), BUSY_FLAG_SHARE),
         ("others-busy", Some(block.others_busy_share), BUSY_FLAG_SHARE),
-        ("co-runner", block.co_runner_share_max, CO_RUNNER_FLAG_SHARE),
+        ("neighbour", block.neighbour_share_max, NEIGHBOUR_FLAG_SHARE),
     ];
     let above = |share: Option<f64>, limit: f64| share.is_some_and(|share| share > limit);
     limits.into_iter().filter(|(_, share, limit)| above(*share, *limit)).map(|(cause, ..)| cause).collect()

@@ -26,7 +26,7 @@ mod tests;
 pub use choose::{Best, Chosen, Fastest, Likeliest, best, choose, near_best};
 pub use comparisons::block_difference;
 pub(crate) use comparisons::throughput_over;
-pub use covariates::{BUSY_FLAG_SHARE, CO_RUNNER_FLAG_SHARE, RUN_QUEUE_FLAG_SHARE, STEAL_FLAG_SHARE};
+pub use covariates::{BUSY_FLAG_SHARE, NEIGHBOUR_FLAG_SHARE, RUN_QUEUE_FLAG_SHARE, STEAL_FLAG_SHARE};
 pub(crate) use digest::{Digest, left_over};
 pub use digest::{MAX_EMPTY_SHARE, MIN_STEPS};
 pub(crate) use guess::standard_error;

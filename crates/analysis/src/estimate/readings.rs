@@ -1,7 +1,7 @@
-//! Readings of a run's own logical CPUs: co-runners, clock, stragglers, cost of the samplers.
+//! Readings of a run's own logical CPUs: neighbours, clock, stragglers, cost of the samplers.
 //!
 //! Readings are amounts added up over the run's slices; a share is taken of the same sampler's `window_ns`. The
-//! co-runner's are not amounts: each is a share of the windows of one probe, right before or after the run. Names:
+//! neighbour's are not amounts: each is a share of the windows of one probe, right before or after the run. Names:
 //! docs/PROBE.md and the samplers' own files.
 
 use std::collections::BTreeMap;
@@ -9,16 +9,16 @@ use threadwise_machine::CpuSet;
 use threadwise_statistics::mean;
 use threadwise_study::Reading;
 
-/// The sampler of co-runners, and its name in result files of earlier versions.
-const CO_RUNNER_SAMPLERS: [&str; 2] = ["co-runner", "stranger"];
+/// The sampler of neighbours.
+const NEIGHBOUR: &str = "neighbour";
 
 /// A run's readings in numbers. `None` is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Telemetry {
-    /// Mean share of a co-runner over the run's own CPUs, before it.
-    pub co_runner_before: Option<f64>,
-    /// Mean share of a co-runner after it.
-    pub co_runner_after: Option<f64>,
+    /// Mean share of a neighbour over the run's own CPUs, before it.
+    pub neighbour_before: Option<f64>,
+    /// Mean share of a neighbour after it.
+    pub neighbour_after: Option<f64>,
     /// Clock of its own CPUs while not idle, in MHz.
     pub clock_mhz: Option<f64>,
     /// The clock by the processor's own counters alone.
@@ -41,8 +41,8 @@ impl Telemetry {
             per(readings.whole(sampler, metric)?, readings.whole(sampler, "window_ns")?)
         };
         Self {
-            co_runner_before: readings.co_runner("before_busy_share"),
-            co_runner_after: readings.co_runner("after_busy_share"),
+            neighbour_before: readings.neighbour("before_busy_share"),
+            neighbour_after: readings.neighbour("after_busy_share"),
             clock_mhz: readings.counted_mhz().or_else(|| readings.cpufreq_mhz()),
             counted_mhz: readings.counted_mhz(),
             straggler_share: machine("cpu", "siblings_busy_core_idle_ns"),
@@ -53,9 +53,9 @@ impl Telemetry {
         }
     }
 
-    /// Share of a co-runner before and after together: their mean, or the one that is known.
-    pub fn co_runner(&self) -> Option<f64> {
-        mean([self.co_runner_before, self.co_runner_after].into_iter().flatten())
+    /// Share of a neighbour before and after together: their mean, or the one that is known.
+    pub fn neighbour(&self) -> Option<f64> {
+        mean([self.neighbour_before, self.neighbour_after].into_iter().flatten())
     }
 }
 
@@ -96,8 +96,8 @@ impl<'a> Readings<'a> {
     }
 
     /// Mean over the run's own CPUs, under either name of the sampler.
-    fn co_runner(&self, metric: &str) -> Option<f64> {
-        let known = CO_RUNNER_SAMPLERS.iter().flat_map(|sampler| self.known(sampler, metric));
+    fn neighbour(&self, metric: &str) -> Option<f64> {
+        let known = self.known(NEIGHBOUR, metric);
         mean(known.map(|(_, value)| value))
     }
 
@@ -234,23 +234,20 @@ mod tests {
     }
 
     #[test]
-    fn co_runners_are_averaged_over_own_cpus_and_gaps_are_no_zeros() {
-        // Both names of the sampler: that of earlier versions stands in result files.
-        for sampler in ["co-runner", "stranger"] {
-            let co_runner = |when: &str, cpu, value| reading(sampler, when, Some(cpu), value);
-            let (before, after) = ("before_busy_share", "after_busy_share");
-            let got = telemetry_of(&[
-                co_runner(before, 0, Some(0.3)),
-                co_runner(before, 2, Some(0.1)),
-                co_runner(before, 5, Some(0.9)),
-                co_runner(after, 0, None),
-                co_runner(after, 2, Some(0.4)),
-            ]);
-            assert_eq!((got.co_runner_before, got.co_runner_after), (Some(0.2), Some(0.4)));
-            assert!((got.co_runner().unwrap() - 0.3).abs() < 1e-12);
-            let unknown = telemetry_of(&[co_runner(before, 0, None), co_runner(after, 1, Some(0.5))]);
-            assert_eq!(unknown.co_runner(), None);
-        }
+    fn neighbours_are_averaged_over_own_cpus_and_gaps_are_no_zeros() {
+        let neighbour = |when: &str, cpu, value| reading(NEIGHBOUR, when, Some(cpu), value);
+        let (before, after) = ("before_busy_share", "after_busy_share");
+        let got = telemetry_of(&[
+            neighbour(before, 0, Some(0.3)),
+            neighbour(before, 2, Some(0.1)),
+            neighbour(before, 5, Some(0.9)),
+            neighbour(after, 0, None),
+            neighbour(after, 2, Some(0.4)),
+        ]);
+        assert_eq!((got.neighbour_before, got.neighbour_after), (Some(0.2), Some(0.4)));
+        assert!((got.neighbour().unwrap() - 0.3).abs() < 1e-12);
+        let unknown = telemetry_of(&[neighbour(before, 0, None), neighbour(after, 1, Some(0.5))]);
+        assert_eq!(unknown.neighbour(), None);
     }
 
     #[test]

@@ -55,7 +55,7 @@ const METRICS: [Metric; 26] = [
         per(run.totals.switches * 1e9, run.totals.window_ns)
     }),
     arithmetic("run_queue_wait_share", "share", |run, _| per(run.totals.wait_ns?, run.totals.session_ns)),
-    arithmetic("co_runner_share", "share", |run, _| run.telemetry.co_runner()),
+    arithmetic("neighbour_share", "share", |run, _| run.telemetry.neighbour()),
     arithmetic("straggler_share", "share", |run, _| run.telemetry.straggler_share),
     geometric("clock_mhz", "MHz", |run, _| run.telemetry.clock_mhz),
     geometric("instructions_per_cycle", "1", |run, _| run.amounts.instructions_per_cycle),

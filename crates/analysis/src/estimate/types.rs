@@ -30,7 +30,7 @@ pub struct TreatmentSummary {
     pub excluded: u32,
     /// By metric name: `rows_per_s`, `logical_reads_per_s`, `cpu_ns_per_row`, `latency_ns_p50`,
     /// `latency_ns_p99`, `reads_per_row`, `busy_share`, `steal_share`, `context_switches_per_s`,
-    /// `co_runner_share`, `clock_mhz`, `straggler_share`, of a fixed amount of work `elapsed_ns` and
+    /// `neighbour_share`, `clock_mhz`, `straggler_share`, of a fixed amount of work `elapsed_ns` and
     /// `idle_tail_share`, of a command also `cpu_ns`, `busy_cpus`, `peak_rss_bytes`, `metric/NAME`, …
     pub metrics: BTreeMap<String, Interval>,
     /// Waits, engine counters, CPU of engine and client, locks.
@@ -178,18 +178,18 @@ pub struct Covariates {
     /// Largest share of the time, in any block, in which sessions of one treatment that have a logical CPU each waited
     /// for it; `None` if unknown.
     pub run_queue_wait_share_max: Option<f64>,
-    /// Blocks flagged: steal above 1%, such waits above 1%, left-over siblings or other CPUs busy above 10%, or a co-runner
+    /// Blocks flagged: steal above 1%, such waits above 1%, left-over siblings or other CPUs busy above 10%, or a neighbour
     /// above 10% on any treatment's own CPUs.
     pub flagged_blocks: Vec<u32>,
     /// Busy share of left-over siblings.
     pub left_over_busy_share: f64,
     /// Busy share of CPUs that no session used, left-over siblings apart.
     pub others_busy_share: f64,
-    /// Share of the time in which co-runners were busy on the siblings of the treatments' own CPUs, probed right before
+    /// Share of the time in which neighbours were busy on the siblings of the treatments' own CPUs, probed right before
     /// and after each run; mean over blocks. `None` if unknown.
-    pub co_runner_share: Option<f64>,
+    pub neighbour_share: Option<f64>,
     /// Largest such share of one treatment in one block.
-    pub co_runner_share_max: Option<f64>,
+    pub neighbour_share_max: Option<f64>,
     /// Clock of the treatments' own CPUs while not idle, in MHz; mean over blocks.
     pub clock_mhz: Option<f64>,
     /// Share of the time in which siblings of one core were busy while another core idled; mean over blocks.
@@ -214,20 +214,20 @@ pub struct BlockCovariates {
     pub left_over_busy_share: f64,
     /// Busy share of CPUs that no session used.
     pub others_busy_share: f64,
-    /// Share of the time in which a co-runner was busy, before the runs; mean over treatments.
-    pub co_runner_before_share: Option<f64>,
+    /// Share of the time in which a neighbour was busy, before the runs; mean over treatments.
+    pub neighbour_before_share: Option<f64>,
     /// Share after the runs.
-    pub co_runner_after_share: Option<f64>,
+    pub neighbour_after_share: Option<f64>,
     /// Share before and after together.
-    pub co_runner_share: Option<f64>,
+    pub neighbour_share: Option<f64>,
     /// Largest share of one treatment, before and after together.
-    pub co_runner_share_max: Option<f64>,
+    pub neighbour_share_max: Option<f64>,
     /// Clock while not idle in MHz.
     pub clock_mhz: Option<f64>,
     /// Share of the time in which siblings of one core were busy while another core idled.
     pub straggler_share: Option<f64>,
     /// CPU time of the samplers as a share of one CPU.
     pub telemetry_cpu_share: Option<f64>,
-    /// Why it is flagged: `steal`, `run-queue-wait`, `left-over-busy`, `others-busy`, `co-runner`; empty if it is not.
+    /// Why it is flagged: `steal`, `run-queue-wait`, `left-over-busy`, `others-busy`, `neighbour`; empty if it is not.
     pub causes: Vec<&'static str>,
 }

@@ -11,8 +11,8 @@ use threadwise_study::Moment;
 /// Share of clear looks from which nothing else is reported.
 const CLEAR_SHARE: f64 = 0.99;
 
-/// Share from which co-runners show that cores have second threads: in models fewer than one look in 500 wrongly has a
-/// co-runner (docs/PROBE.md).
+/// Share from which neighbours show that cores have second threads: in models fewer than one look in 500 wrongly has a
+/// neighbour (docs/PROBE.md).
 const SHOWN_SHARE: f64 = 0.01;
 
 /// Least share of a state with a clause.
@@ -55,7 +55,7 @@ pub fn looks(looks: &Looks, windows: &str) -> Finding {
         clauses.push(clause);
     }
     if !looks.widths_known {
-        clauses.push(prose!("whether there were co-runners is unknown"));
+        clauses.push(prose!("whether there were neighbours is unknown"));
     }
     let hidden = match shows_hidden_siblings(looks) {
         true => " The cores have second threads, which this system does not show and others use.",
@@ -64,9 +64,9 @@ pub fn looks(looks: &Looks, windows: &str) -> Finding {
     finding("looks", prose!("{}.{}", Prose::join(clauses, "; ").capital(), hidden), &[])
 }
 
-/// Whether co-runners show that cores have second threads which the system does not declare.
+/// Whether neighbours show that cores have second threads which the system does not declare.
 pub fn shows_hidden_siblings(looks: &Looks) -> bool {
-    let neighbours = looks.share(State::CoRunner);
+    let neighbours = looks.share(State::Neighbour);
     let is_shown =
         neighbours.is_some_and(|share| share.mean >= SHOWN_SHARE && !(share.has_ends() && share.low <= 0.0));
     is_shown && !looks.has_declared_siblings
@@ -92,7 +92,7 @@ fn happened(looks: &Looks, state: State, is_first: bool) -> String {
     match state {
         State::Clear if count == 1 => format!("{ours} had its core to itself"),
         State::Clear if looks.has_declared_siblings => {
-            format!("{ours} ran as declared and without co-runners")
+            format!("{ours} ran as declared and without neighbours")
         }
         State::Clear => format!("{ours} had a core each"),
         State::SameCore if looks.has_declared_siblings => {
@@ -100,7 +100,7 @@ fn happened(looks: &Looks, state: State, is_first: bool) -> String {
         }
         State::SameCore if count == 2 => format!("{they} were on one core"),
         State::SameCore => format!("two or more{of_ours} were on one core"),
-        State::CoRunner => format!("a co-runner was on a sibling{of_ours}"),
+        State::Neighbour => format!("a neighbour was on a sibling{of_ours}"),
         State::Away if count == 1 => format!("{} did not run in time", if is_first { &ours } else { "it" }),
         State::Away => format!("one{of_ours} did not run in time"),
         State::Unknown if is_first => format!("the state of {ours} is unknown"),

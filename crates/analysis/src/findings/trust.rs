@@ -6,7 +6,7 @@ use super::sweep::Sweep;
 use crate::Facts;
 use crate::commands::{BUSY_CPUS, instead};
 use crate::estimate::{
-    Alarm, BUSY_FLAG_SHARE, CO_RUNNER_FLAG_SHARE, NoiseFloor, Power, RUN_QUEUE_FLAG_SHARE, STEAL_FLAG_SHARE,
+    Alarm, BUSY_FLAG_SHARE, NEIGHBOUR_FLAG_SHARE, NoiseFloor, Power, RUN_QUEUE_FLAG_SHARE, STEAL_FLAG_SHARE,
     is_throttled, level_at_worst,
 };
 use crate::groups::{data_words, group_words, levels};
@@ -31,8 +31,8 @@ const SWEEP: &str = "session-sweep";
 const STRAGGLER_REPORTED_SHARE: f64 = 0.01;
 const TELEMETRY_REPORTED_SHARE: f64 = 0.005;
 
-/// Share of a run from which a co-runner counts as seen on the study's cores.
-const CO_RUNNER_SEEN_SHARE: f64 = 0.0005;
+/// Share of a run from which a neighbour counts as seen on the study's cores.
+const NEIGHBOUR_SEEN_SHARE: f64 = 0.0005;
 
 /// Share of a work list's logical CPUs from which other processes are reported: what the kernel does for the list
 /// itself, such as writing its pages, is less.
@@ -311,9 +311,9 @@ fn flags(covariates: &Covariates) -> Prose {
         (!any || happened("steal"), "steal", STEAL_FLAG_SHARE),
         (happened("run-queue-wait"), "waiting for a CPU", RUN_QUEUE_FLAG_SHARE),
         (
-            happened("co-runner") || !any && covariates.co_runner_share.is_some(),
-            "a co-runner",
-            CO_RUNNER_FLAG_SHARE,
+            happened("neighbour") || !any && covariates.neighbour_share.is_some(),
+            "a neighbour",
+            NEIGHBOUR_FLAG_SHARE,
         ),
         (!any || busy, "CPUs that the study left free busy", BUSY_FLAG_SHARE),
     ];
@@ -332,13 +332,13 @@ fn flags(covariates: &Covariates) -> Prose {
 /// What probes and samplers saw.
 fn measured_disturbances(covariates: &Covariates) -> Vec<Prose> {
     let mut parts = Vec::new();
-    if let (Some(all), Some(most)) = (covariates.co_runner_share, covariates.co_runner_share_max) {
+    if let (Some(all), Some(most)) = (covariates.neighbour_share, covariates.neighbour_share_max) {
         let sentence = || {
             let (all, most) = (share(all), share(most));
-            prose!("a co-runner shared the study's cores {} of the time, at most {} in a run", all, most)
+            prose!("a neighbour shared the study's cores {} of the time, at most {} in a run", all, most)
         };
-        let is_seen = most >= CO_RUNNER_SEEN_SHARE;
-        parts.push(if is_seen { sentence() } else { "no co-runner seen on the study's cores".into() });
+        let is_seen = most >= NEIGHBOUR_SEEN_SHARE;
+        parts.push(if is_seen { sentence() } else { "no neighbour seen on the study's cores".into() });
     }
     if let Some(idle) = covariates.straggler_share.filter(|idle| *idle >= STRAGGLER_REPORTED_SHARE) {
         parts.push(prose!("siblings were busy while another core idled {} of the time", share(idle)));

@@ -1,12 +1,12 @@
-//! The declared machine compared with the measured one: who shares a core, latencies between logical CPUs, co-runners,
+//! The declared machine compared with the measured one: who shares a core, latencies between logical CPUs, neighbours,
 //! clocks. Pure: takes the probe's figures, returns sentences.
 //!
 //! Source of the methods: docs/PROBE.md.
 
 mod clock;
-mod co_runner;
 mod cores;
 mod latency;
+mod neighbour;
 mod sharing;
 pub mod shown;
 mod types;
@@ -41,7 +41,7 @@ pub fn compare(topology: &Topology, probe: &Probe) -> Hardware {
     let mut verdict = vec![sharing::sharing(topology, probe, &cores, &pairs, differing)];
     let (latency, split) = latency::latency(topology, probe);
     differences.extend(split);
-    verdict.extend(co_runner::co_runner(probe));
+    verdict.extend(neighbour::neighbour(probe));
     verdict.extend(latency);
     verdict.extend(clock::clock(probe));
     verdict.extend(gaps(probe));
@@ -58,7 +58,7 @@ pub fn compare(topology: &Topology, probe: &Probe) -> Hardware {
 }
 
 /// Software emulation has no cores for logical CPUs to share: widths and latencies are the emulator's, and a figure
-/// that looks like a co-runner's is not one.
+/// that looks like a neighbour's is not one.
 fn emulated(cores: Cores, pairs: PairCounts, probe: &Probe) -> Hardware {
     let text = "Emulated: issue width and latencies are the emulator's, and say nothing about cores, siblings or \
      distances";

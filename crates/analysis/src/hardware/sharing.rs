@@ -1,7 +1,7 @@
 //! Who shares a core, in words: the first line of a probe.
 
-use super::co_runner::NAMED_SHARE;
 use super::cores::{Cores, Relation};
+use super::neighbour::NAMED_SHARE;
 use super::types::{Difference, MAX_DIFFERENCES, PairCounts};
 use super::words::{cpus_text, sentence_part, slowed};
 use crate::Finding;
@@ -145,7 +145,7 @@ fn subject(probe: &Probe, whole: bool) -> String {
 /// was busy on the other one.
 fn has_hidden_siblings(topology: &Topology, probe: &Probe) -> bool {
     let is_busy = |share: Option<f64>| share.is_some_and(|share| share >= NAMED_SHARE);
-    topology.max_threads_per_core() < 2 && probe.co_runners.iter().any(|one| is_busy(one.busy_share))
+    topology.max_threads_per_core() < 2 && probe.neighbours.iter().any(|one| is_busy(one.busy_share))
 }
 
 fn of_two(topology: &Topology, probe: &Probe, cores: &Cores, whole: bool) -> Prose {
@@ -184,7 +184,7 @@ fn of_two(topology: &Topology, probe: &Probe, cores: &Cores, whole: bool) -> Pro
         ),
         Relation::Different => decided("two cores", declared == Some(false)),
         Relation::Open(Sharing::Masked) => prose!(
-            "Whether {} share a core is masked by a co-runner: {}. Probe again when the host is quieter; {}.",
+            "Whether {} share a core is masked by a neighbour: {}. Probe again when the host is quieter; {}.",
             &subject,
             why(),
             in_declared
@@ -271,7 +271,7 @@ fn spans(probe: &Probe) -> Prose {
 /// Pairs without an answer by cause.
 fn open(pairs: &PairCounts) -> Prose {
     let causes = [
-        (pairs.masked, "masked by co-runners"),
+        (pairs.masked, "masked by neighbours"),
         (pairs.moving, "moved by the hypervisor"),
         (pairs.unclear, "unclear"),
         (pairs.unknown, "not measured"),
@@ -305,7 +305,7 @@ fn two_in_few_words(probe: &Probe, cores: &Cores, hidden: bool) -> Prose {
         Relation::Same(_) => "one core",
         Relation::Different if hidden => "two cores, one thread of each",
         Relation::Different => "two cores",
-        Relation::Open(Sharing::Masked) => "masked by a co-runner",
+        Relation::Open(Sharing::Masked) => "masked by a neighbour",
         Relation::Open(Sharing::Moving) => "moved by the hypervisor",
         Relation::Open(_) => "unclear who shares a core",
         Relation::Unknown => return prose!("sharing not measured"),

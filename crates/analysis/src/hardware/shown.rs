@@ -22,7 +22,7 @@ pub fn words(sharing: Sharing) -> &'static str {
         Sharing::SameCpu => "one logical CPU",
         Sharing::SameCore => "one core",
         Sharing::DifferentCores => "different cores",
-        Sharing::Masked => "masked by a co-runner",
+        Sharing::Masked => "masked by a neighbour",
         Sharing::Moving => "moving",
         Sharing::Unclear => "unclear",
     }

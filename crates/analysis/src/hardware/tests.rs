@@ -5,7 +5,7 @@ use crate::fixtures::machine;
 use threadwise_machine::CpuSet;
 use threadwise_machine::topology::Group;
 use threadwise_study::probe::{
-    ClockReading, ClockSource, CoRunner, LatencyFigures, LatencyLevel, PairLatency, PairSharing, SetTest,
+    ClockReading, ClockSource, LatencyFigures, LatencyLevel, Neighbour, PairLatency, PairSharing, SetTest,
     Sharing, Slowdown,
 };
 
@@ -82,7 +82,7 @@ fn two_logical_cpus() {
     );
     assert_eq!(
         text_of(&two_cores, Sharing::Masked),
-        "Whether your 2 logical CPUs share a core is masked by a co-runner: WIDE alone reached its best level in 3 of \
+        "Whether your 2 logical CPUs share a core is masked by a neighbour: WIDE alone reached its best level in 3 of \
          60 rounds. Probe again when the host is quieter; the system declares two cores."
     );
     assert!(text_of(&two_cores, Sharing::Moving).contains("The hypervisor moves them"));
@@ -97,7 +97,7 @@ fn two_logical_cpus() {
 fn cores_whose_other_thread_others_use_are_not_ours_as_declared() {
     let busy = |share: f64| {
         let mut probe = probe("0-1", &[(0, 1, Sharing::DifferentCores)]);
-        probe.co_runners = vec![CoRunner {
+        probe.neighbours = vec![Neighbour {
             cpu: 1,
             windows: 100,
             adds_per_step_p10: None,
@@ -205,7 +205,7 @@ fn sets_and_few_pairs_tell_all_of_a_large_machine() {
     assert_eq!(
         line(&hardware, "probe-sharing"),
         "Of your 64 logical CPUs, 62 are on 31 cores as measured, none different from the declaration; CPUs 6-7 are \
-         undecided: 1 pair masked by co-runners: independent adds (WIDE) slowed 1.98x together on one core. Probe \
+         undecided: 1 pair masked by neighbours: independent adds (WIDE) slowed 1.98x together on one core. Probe \
          again when the host is quieter, or probe more: `threadwise probe --full`."
     );
 }
@@ -279,10 +279,10 @@ fn contradictions_are_undecided() {
 }
 
 #[test]
-fn co_runners_in_words() {
+fn neighbours_in_words() {
     let text_of = |shares: &[Option<f64>]| {
         let mut probe = probe("0-1", &[(0, 1, Sharing::DifferentCores)]);
-        let watched = |(cpu, busy_share): (usize, &Option<f64>)| CoRunner {
+        let watched = |(cpu, busy_share): (usize, &Option<f64>)| Neighbour {
             cpu: cpu as u32,
             windows: 300,
             adds_per_step_p10: Some(2.0),
@@ -292,36 +292,36 @@ fn co_runners_in_words() {
             off_cpu_share: 0.0,
             why: "WIDE never went above 2.1 adds per step.".to_owned(),
         };
-        probe.co_runners = shares.iter().enumerate().map(watched).collect();
-        line(&compare(&machine(1, 2, 1), &probe), "probe-co-runner")
+        probe.neighbours = shares.iter().enumerate().map(watched).collect();
+        line(&compare(&machine(1, 2, 1), &probe), "probe-neighbour")
     };
     assert_eq!(
         text_of(&[Some(0.34), Some(0.01)]),
-        "A co-runner was busy on the sibling of CPU 0 during 34% of the probe; on the sibling of CPU 1 during at \
+        "A neighbour was busy on the sibling of CPU 0 during 34% of the probe; on the sibling of CPU 1 during at \
          most 1.0%."
     );
     assert_eq!(
         text_of(&[Some(0.0), Some(0.012)]),
-        "A co-runner was busy on the siblings of CPUs 0-1 during at most 1.2% of the probe."
+        "A neighbour was busy on the siblings of CPUs 0-1 during at most 1.2% of the probe."
     );
-    assert_eq!(text_of(&[Some(0.0), Some(0.0)]), "No co-runner was seen on the siblings of CPUs 0-1.");
+    assert_eq!(text_of(&[Some(0.0), Some(0.0)]), "No neighbour was seen on the siblings of CPUs 0-1.");
     assert!(
         text_of(&[Some(0.0), Some(0.3)])
             .ends_with("during 30% of the probe; none was seen on the sibling of CPU 0.")
     );
     assert_eq!(
         text_of(&[None, Some(0.2)]),
-        "A co-runner was busy on the sibling of CPU 1 during 20% of the probe; unknown for CPU 0: WIDE never went \
+        "A neighbour was busy on the sibling of CPU 1 during 20% of the probe; unknown for CPU 0: WIDE never went \
          above 2.1 adds per step."
     );
     assert_eq!(
         text_of(&[None, None]),
-        "Whether a co-runner was busy on the sibling of CPUs 0-1 is unknown: WIDE never went above 2.1 adds per \
+        "Whether a neighbour was busy on the sibling of CPUs 0-1 is unknown: WIDE never went above 2.1 adds per \
          step."
     );
     assert_eq!(
         text_of(&[Some(0.4), Some(0.3), Some(0.2), Some(0.1), Some(0.06)]),
-        "A co-runner was busy on the sibling of CPU 0 during 40% of the probe, that of CPU 1 during 30%, that of \
+        "A neighbour was busy on the sibling of CPU 0 during 40% of the probe, that of CPU 1 during 30%, that of \
          CPU 2 during 20% and those of 2 CPUs more during 6.0% to 10%."
     );
 }

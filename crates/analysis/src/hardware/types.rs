@@ -27,7 +27,7 @@ pub struct Hardware {
     /// The measurement in a few words, to follow the declaration: `two cores (independent adds 1.04x, dependent adds
     /// 1.01x as long together)`.
     pub measured: Prose,
-    /// Findings, line by line. Kinds: `probe-sharing`, `probe-co-runner`, `probe-latency`, `probe-clock`, `probe-gap`.
+    /// Findings, line by line. Kinds: `probe-sharing`, `probe-neighbour`, `probe-latency`, `probe-clock`, `probe-gap`.
     pub verdict: Vec<Finding>,
 }
 
@@ -41,7 +41,7 @@ pub struct PairCounts {
     pub agree: u64,
     /// Measured to differ from the declaration.
     pub differ: u64,
-    /// Measured without an answer: co-runners on the same cores hid it.
+    /// Measured without an answer: neighbours on the same cores hid it.
     pub masked: u64,
     /// The answer changed while it was measured.
     pub moving: u64,

@@ -20,7 +20,7 @@ pub fn compared(state: Option<State>) -> Option<bool> {
     match state? {
         State::SameCore => Some(true),
         State::Clear => Some(false),
-        State::CoRunner | State::Away | State::Unknown => None,
+        State::Neighbour | State::Away | State::Unknown => None,
     }
 }
 
@@ -62,7 +62,7 @@ pub fn disagreement(rounds: &[Round]) -> Option<f64> {
         let Some(is_same) = compared(before) else { continue };
         let differs = match after {
             Some(State::SameCore) => !is_same,
-            Some(State::Clear | State::CoRunner) => is_same,
+            Some(State::Clear | State::Neighbour) => is_same,
             Some(State::Away | State::Unknown) | None => continue,
         };
         counts[usize::from(is_same)][usize::from(differs)] += 1.0;

@@ -1,4 +1,4 @@
-//! Where slices ran: what the looks around them show of cores and co-runners (docs/METHODOLOGY.md, "Where slices ran").
+//! Where slices ran: what the looks around them show of cores and neighbours (docs/METHODOLOGY.md, "Where slices ran").
 
 pub mod checks;
 pub mod claim;

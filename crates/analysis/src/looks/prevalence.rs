@@ -46,7 +46,7 @@ pub struct Looks {
     pub cost_share: Option<f64>,
     /// Median of the looks' durations, nanoseconds.
     pub took_ns_p50: f64,
-    /// Whether the width of a free core is known for any logical CPU: otherwise co-runners are unknown.
+    /// Whether the width of a free core is known for any logical CPU: otherwise neighbours are unknown.
     pub widths_known: bool,
     /// Longest line between siblings, nanoseconds; `None` if the lines have no gap.
     pub siblings_ns: Option<f64>,

@@ -111,14 +111,14 @@ pub(super) fn transitions(moments: &[Moment]) -> Vec<Transition> {
 mod tests {
     use super::*;
 
-    /// Looks of 1 ns every 10 ns, a letter each: `.` clear, `1` one core, `c` co-runner; a space begins a block.
+    /// Looks of 1 ns every 10 ns, a letter each: `.` clear, `1` one core, `c` neighbour; a space begins a block.
     fn moments(text: &str) -> Vec<Moment> {
         let (mut block, mut all) = (0, Vec::new());
         for (at, letter) in (0..).zip(text.chars()) {
             let state = match letter {
                 '.' => State::Clear,
                 '1' => State::SameCore,
-                'c' => State::CoRunner,
+                'c' => State::Neighbour,
                 _ => {
                     block += 1;
                     continue;
@@ -144,7 +144,7 @@ mod tests {
             one(State::Clear, 2, 3, 15.0, 20.0),
             // 20 to 40, 50 to 51 at the block's end, 70 to 90.
             one(State::SameCore, 3, 5, 20.0, 20.0),
-            one(State::CoRunner, 1, 1, 1.0, 1.0),
+            one(State::Neighbour, 1, 1, 1.0, 1.0),
         ];
         assert_eq!(found, wanted);
         assert!(stretches(&[]).is_empty());
@@ -156,9 +156,9 @@ mod tests {
         let counts: Vec<_> = found.iter().map(|one| (one.from, one.to, one.count)).collect();
         let wanted = [
             (State::Clear, State::SameCore, 2),
-            (State::Clear, State::CoRunner, 2),
+            (State::Clear, State::Neighbour, 2),
             (State::SameCore, State::Clear, 1),
-            (State::CoRunner, State::Clear, 1),
+            (State::Neighbour, State::Clear, 1),
         ];
         assert_eq!(counts, wanted);
     }

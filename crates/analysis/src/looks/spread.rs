@@ -37,7 +37,7 @@ pub struct Spread {
 }
 
 /// States that explain; clear is the reference.
-const EXPLAINING: [State; 4] = [State::SameCore, State::CoRunner, State::Away, State::Unknown];
+const EXPLAINING: [State; 4] = [State::SameCore, State::Neighbour, State::Away, State::Unknown];
 
 /// A round's number and its regressors: whether each state was there before each of two sides.
 struct Point {

@@ -7,21 +7,21 @@ use threadwise_study::{Look, Moment, Run, Slice};
 /// How some logical CPUs had their cores at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
-    /// Each had its core to itself, as far as the study's logical CPUs and co-runners go.
+    /// Each had its core to itself, as far as the study's logical CPUs and neighbours go.
     Clear,
     /// Two of them were on one core.
     SameCore,
-    /// On different cores, with a co-runner on a sibling of one or more.
-    CoRunner,
+    /// On different cores, with a neighbour on a sibling of one or more.
+    Neighbour,
     /// One did not run in time: stacked on another, or preempted.
     Away,
-    /// On different cores; co-runners are unknown, or the figures contradict each other.
+    /// On different cores; neighbours are unknown, or the figures contradict each other.
     Unknown,
 }
 
 impl State {
     /// All states, in display order.
-    pub const ALL: [Self; 5] = [Self::Clear, Self::SameCore, Self::CoRunner, Self::Away, Self::Unknown];
+    pub const ALL: [Self; 5] = [Self::Clear, Self::SameCore, Self::Neighbour, Self::Away, Self::Unknown];
 
     /// State of those of these logical CPUs that were looked at, by how each has its core; unknown if none was. One
     /// that shares its core with a logical CPU of the study that is not among them is clear: that one is idle while
@@ -32,10 +32,10 @@ impl State {
             Share::Away => Self::Away,
             Share::With(other) if cpus.contains(&other) => Self::SameCore,
             Share::With(_) | Share::Alone => Self::Clear,
-            Share::CoRunner => Self::CoRunner,
+            Share::Neighbour => Self::Neighbour,
         };
         let states: Vec<Self> = cpus.iter().filter_map(|cpu| shares.get(*cpu)).map(of_share).collect();
-        let first = [Self::Away, Self::SameCore, Self::Unknown, Self::CoRunner];
+        let first = [Self::Away, Self::SameCore, Self::Unknown, Self::Neighbour];
         first.into_iter().find(|state| states.contains(state)).unwrap_or(match states.is_empty() {
             true => Self::Unknown,
             false => Self::Clear,
@@ -144,7 +144,7 @@ fn under_load(shares: &Shares, busy: &[u32]) -> Shares {
     let all_seen = busy.iter().all(|cpu| shares.get(*cpu).is_some());
     let known = |share| match share {
         Share::Away => Share::Unknown,
-        Share::CoRunner | Share::Slowed if !all_seen => Share::Unknown,
+        Share::Neighbour | Share::Slowed if !all_seen => Share::Unknown,
         share => share,
     };
     shares.iter().map(|(cpu, share)| (cpu, known(share))).collect()
@@ -160,10 +160,10 @@ mod tests {
 
     #[test]
     fn under_load_who_did_not_come_is_not_known() {
-        use Share::{Alone, Away, CoRunner, Unknown, With};
+        use Share::{Alone, Away, Neighbour, Unknown, With};
         let shares = |list: &[Share]| (0..).zip(list.iter().copied()).collect::<Shares>();
-        let seen = shares(&[Away, CoRunner, Alone, With(4), With(3)]);
-        let all_seen = shares(&[Unknown, CoRunner, Alone, With(4), With(3)]);
+        let seen = shares(&[Away, Neighbour, Alone, With(4), With(3)]);
+        let all_seen = shares(&[Unknown, Neighbour, Alone, With(4), With(3)]);
         assert_eq!(under_load(&seen, &[0, 1]), all_seen);
         let some_seen = shares(&[Unknown, Unknown, Alone, With(4), With(3)]);
         assert_eq!(under_load(&seen, &[0, 1, 9]), some_seen, "9 may be on the core of 1");
@@ -182,14 +182,14 @@ mod tests {
 
     #[test]
     fn the_state_of_several_is_the_worst_that_is_known() {
-        use Share::{Alone, Apart, Away, CoRunner, Slowed, Unknown, With};
+        use Share::{Alone, Apart, Away, Neighbour, Slowed, Unknown, With};
         assert_eq!(state(&[0, 1], &[Alone, Alone]), State::Clear);
         assert_eq!(state(&[0, 1], &[With(1), With(0)]), State::SameCore);
         assert_eq!(state(&[0], &[With(1), With(0)]), State::Clear, "the other one is idle");
-        assert_eq!(state(&[0, 1], &[CoRunner, Alone]), State::CoRunner);
+        assert_eq!(state(&[0, 1], &[Neighbour, Alone]), State::Neighbour);
         assert_eq!(state(&[0, 1], &[Away, With(0)]), State::Away);
         for unsure in [Slowed, Apart, Unknown] {
-            assert_eq!(state(&[0, 1], &[unsure, CoRunner]), State::Unknown);
+            assert_eq!(state(&[0, 1], &[unsure, Neighbour]), State::Unknown);
         }
         assert_eq!(state(&[0, 7], &[Alone]), State::Clear, "7 was not looked at");
         assert_eq!(state(&[0, 1, 7], &[With(1), With(0)]), State::SameCore);

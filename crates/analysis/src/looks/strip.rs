@@ -69,7 +69,7 @@ fn letter(state: State) -> char {
     match state {
         State::Clear => '.',
         State::SameCore => '1',
-        State::CoRunner => 'c',
+        State::Neighbour => 'c',
         State::Away => 'a',
         State::Unknown => '?',
     }
@@ -80,7 +80,7 @@ fn state_of(share: Share) -> State {
     match share {
         Share::Alone => State::Clear,
         Share::With(_) => State::SameCore,
-        Share::CoRunner => State::CoRunner,
+        Share::Neighbour => State::Neighbour,
         Share::Away => State::Away,
         Share::Slowed | Share::Apart | Share::Unknown => State::Unknown,
     }

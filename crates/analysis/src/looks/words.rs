@@ -9,12 +9,12 @@ pub fn windows(study: &Study) -> &'static str {
     if study.runs_whole() { "runs" } else { "slices" }
 }
 
-/// Its word in JSON, one of those of `threadwise watch`: `alone`, `one-core`, `co-runner`, `away`, `unknown`.
+/// Its word in JSON, one of those of `threadwise watch`: `alone`, `one-core`, `neighbour`, `away`, `unknown`.
 pub fn word(state: State) -> &'static str {
     match state {
         State::Clear => "alone",
         State::SameCore => "one-core",
-        State::CoRunner => "co-runner",
+        State::Neighbour => "neighbour",
         State::Away => "away",
         State::Unknown => "unknown",
     }
@@ -25,7 +25,7 @@ pub fn name(state: State) -> &'static str {
     match state {
         State::Clear => "alone",
         State::SameCore => "one core",
-        State::CoRunner => "co-runner",
+        State::Neighbour => "neighbour",
         State::Away => "away",
         State::Unknown => "unknown",
     }
@@ -36,7 +36,7 @@ pub fn meaning(state: State) -> &'static str {
     match state {
         State::Clear => "each had its core to itself",
         State::SameCore => "two or more were on one core",
-        State::CoRunner => "another program or guest was on a sibling of one or more",
+        State::Neighbour => "another program or guest was on a sibling of one or more",
         State::Away => "one did not run in time: stacked on another, or preempted",
         State::Unknown => "the figures do not show it, or contradict each other",
     }

@@ -83,7 +83,7 @@ pub struct Observations {
 /// CPU of the study has no neighbour, and no core of its own.
 fn seen(share: Share) -> Option<f64> {
     match share {
-        Share::CoRunner => Some(1.0),
+        Share::Neighbour => Some(1.0),
         Share::Alone => Some(0.0),
         Share::With(_) | Share::Slowed | Share::Apart | Share::Away | Share::Unknown => None,
     }

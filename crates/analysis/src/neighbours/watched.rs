@@ -74,7 +74,7 @@ pub fn watched(looks: &[(Look, Vec<Share>)], alpha: f64) -> Watched {
 /// `None` where a look does not show it.
 fn has_neighbour(share: Share) -> Option<bool> {
     match share {
-        Share::CoRunner => Some(true),
+        Share::Neighbour => Some(true),
         Share::Alone => Some(false),
         Share::With(_) | Share::Slowed | Share::Apart | Share::Away | Share::Unknown => None,
     }
@@ -148,7 +148,7 @@ mod tests {
     fn looks(text: &str) -> Vec<(Look, Vec<Share>)> {
         let look = |(at, letter): (u64, char)| {
             let (share, width) = match letter {
-                'n' => (Share::CoRunner, 2.0),
+                'n' => (Share::Neighbour, 2.0),
                 '1' => (Share::With(1), 2.0),
                 _ => (Share::Alone, 4.0),
             };

@@ -72,8 +72,8 @@ pub struct BlockRun<'a> {
     pub run: &'a Run,
     /// Clock of its own logical CPUs while not idle, MHz.
     pub clock_mhz: Option<f64>,
-    /// Share of the time in which a co-runner shared its cores, before and after it.
-    pub co_runner_share: Option<f64>,
+    /// Share of the time in which a neighbour shared its cores, before and after it.
+    pub neighbour_share: Option<f64>,
     /// Slices that count.
     pub slices: Vec<&'a Slice>,
     /// Executions in order.
@@ -122,8 +122,8 @@ impl<'a> Executions<'a> {
             let cell = |at: usize| {
                 let telemetry = &observed.usable(block, at)?.telemetry;
                 let cell = table.cell(runs.get(block.sources[at]?)?);
-                let (clock_mhz, co_runner_share) = (telemetry.clock_mhz, telemetry.co_runner());
-                Some(BlockRun { clock_mhz, co_runner_share, ..cell })
+                let (clock_mhz, neighbour_share) = (telemetry.clock_mhz, telemetry.neighbour());
+                Some(BlockRun { clock_mhz, neighbour_share, ..cell })
             };
             let cells = (0..study.treatments.len()).map(cell).collect();
             table.cells.push(cells);
@@ -282,8 +282,8 @@ impl<'a> Executions<'a> {
             done.execution.elapsed_ns > 0 && self.asked.binary_search(&done.execution.query).is_ok()
         };
         let done: Vec<Done<'a>> = executions.filter(is_sound).collect();
-        let (logs, clock_mhz, co_runner_share) = (logs(&done), None, None);
-        let cell = BlockRun { run, clock_mhz, co_runner_share, slices, logs, done, total: None };
+        let (logs, clock_mhz, neighbour_share) = (logs(&done), None, None);
+        let cell = BlockRun { run, clock_mhz, neighbour_share, slices, logs, done, total: None };
         let total = if self.is_throughput { cell.streams(&self.asked) } else { cell.sum(&self.asked) };
         BlockRun { total, ..cell }
     }

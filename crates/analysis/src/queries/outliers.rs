@@ -18,7 +18,7 @@ use super::plans::{self, Plans};
 use super::types::{Baseline, Change, Outlier, QueryEstimates, Reason, TreatmentQueries};
 use super::words::{grouped, query_list};
 use crate::Finding;
-use crate::estimate::{BUSY_FLAG_SHARE, CO_RUNNER_FLAG_SHARE, STEAL_FLAG_SHARE};
+use crate::estimate::{BUSY_FLAG_SHARE, NEIGHBOUR_FLAG_SHARE, STEAL_FLAG_SHARE};
 use crate::words::{finding, share};
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_document::numbers::{self, counted, significant};
@@ -75,9 +75,9 @@ const NEIGHBOURS: [(&str, &str, f64, bool); 5] = [
     ("others busy on the same logical CPUs", "others on its logical CPUs", BUSY_FLAG_SHARE, true),
     ("others busy on siblings left free", "siblings left free busy", BUSY_FLAG_SHARE, false),
     (
-        "a co-runner on the same cores",
-        "a co-runner on its cores around that block",
-        CO_RUNNER_FLAG_SHARE,
+        "a neighbour on the same cores",
+        "a neighbour on its cores around that block",
+        NEIGHBOUR_FLAG_SHARE,
         false,
     ),
     ("other logical CPUs busy", "other logical CPUs busy", BUSY_FLAG_SHARE, false),
@@ -184,7 +184,7 @@ fn execution<'t, 'a>(
             share(steal, total),
             share(others, total),
             share(left_over[0], left_over[2]),
-            cell.co_runner_share.unwrap_or(f64::NAN),
+            cell.neighbour_share.unwrap_or(f64::NAN),
             share(free[0], free[2]),
         ],
     }

@@ -428,7 +428,7 @@ pub enum Reason {
     /// It read from storage, or spilled.
     #[serde(rename = "I/O")]
     Io,
-    /// Steal, a co-runner on a sibling, or others busy on the same CPUs.
+    /// Steal, a neighbour on a sibling, or others busy on the same CPUs.
     Neighbour,
     /// Fewer threads or processes took part than usual, or than requested.
     #[serde(rename = "parallelism")]

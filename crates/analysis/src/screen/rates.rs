@@ -190,7 +190,7 @@ fn hidden(facts: &Facts<'_>) -> Option<Prose> {
         ));
     }
     let looks = facts.analysis.looks.as_ref().filter(|looks| shows_hidden_siblings(looks))?;
-    let others = looks.share(State::CoRunner)?;
+    let others = looks.share(State::Neighbour)?;
     let seen = if others.has_ends() { Prose::from(others) } else { share(others.mean) };
     Some(prose!(
         "Your CPUs are hyper-threads: others ran on the other thread in {} of the looks. What that cost is not known.",

@@ -5,7 +5,7 @@
 //! "Trust").
 
 use crate::diagnostics::neighbours::claimed_costs;
-use crate::estimate::{Alarm, BUSY_FLAG_SHARE, CO_RUNNER_FLAG_SHARE, STEAL_FLAG_SHARE};
+use crate::estimate::{Alarm, BUSY_FLAG_SHARE, NEIGHBOUR_FLAG_SHARE, STEAL_FLAG_SHARE};
 use crate::findings::trust;
 use crate::words::{plus_minus, share};
 use crate::{Answer, Facts, Finding, validity};
@@ -108,12 +108,12 @@ fn fair(facts: &Facts<'_>, verdict: &[Finding]) -> Vec<Prose> {
             format!("{} {}", counted(all, "ratio"), if open == 1 { "is" } else { "are" })
         ));
     }
-    if let Some(co_runner) = covariates.co_runner_share.filter(|share| *share >= CO_RUNNER_FLAG_SHARE) {
+    if let Some(neighbour) = covariates.neighbour_share.filter(|share| *share >= NEIGHBOUR_FLAG_SHARE) {
         // The answer has the share of the time if it has the cost.
         reasons.push(match claimed_costs(facts).is_empty() {
             true => prose!(
                 "Rates hold only for this study: others used the other threads of your cores {} of the time.",
-                share(co_runner)
+                share(neighbour)
             ),
             false => "Rates hold only for this study: the work on the other threads comes and goes.".into(),
         });

@@ -19,7 +19,7 @@ use threadwise_study::Moment;
 const CPU_WORDS: [(&str, &str); 7] = [
     ("alone", "alone"),
     ("one-core", "one core"),
-    ("co-runner", "co-runner"),
+    ("neighbour", "neighbour"),
     ("slowed", "slowed"),
     ("apart", "apart"),
     ("away", "away"),
@@ -117,12 +117,12 @@ fn limits(facts: &Facts<'_>, looks: &Looks) -> Vec<Prose> {
     let mut lines: Vec<Prose> = not_whole(looks).into_iter().collect();
     if looks.cpus.len() == 1 {
         lines.push(prose!(
-            "With one logical CPU there is no other that it could share its core with: it was alone or had a co-runner."
+            "With one logical CPU there is no other that it could share its core with: it was alone or had a neighbour."
         ));
     }
     if !looks.widths_known {
         lines.push(prose!(
-            "Co-runners are unknown: the width of a free core is not known for this processor, or none was ever free."
+            "Neighbours are unknown: the width of a free core is not known for this processor, or none was ever free."
         ));
     }
     if looks.lines_mislead {
@@ -197,7 +197,7 @@ fn treatments(facts: &Facts<'_>, looks: &Looks) -> Table {
     let has_during = has_during(looks);
     let drop_at = |state: &State| match state {
         State::Away | State::Unknown => 1,
-        State::CoRunner => 4,
+        State::Neighbour => 4,
         State::Clear | State::SameCore => 0,
     };
     let mut columns = vec![Column::text("treatment")];

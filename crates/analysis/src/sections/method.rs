@@ -197,8 +197,8 @@ fn covariates(facts: &Facts<'_>) -> Table {
         ),
         ("idle siblings of used cores: busy with something else", share(covariates.left_over_busy_share)),
         ("other logical CPUs: busy with something else", share(covariates.others_busy_share)),
-        ("a co-runner on the siblings of used logical CPUs", known_share(covariates.co_runner_share)),
-        ("the same of one treatment in the worst block", known_share(covariates.co_runner_share_max)),
+        ("a neighbour on the siblings of used logical CPUs", known_share(covariates.neighbour_share)),
+        ("the same of one treatment in the worst block", known_share(covariates.neighbour_share_max)),
         ("siblings of one core busy while another core idled", known_share(covariates.straggler_share)),
         ("clock of used logical CPUs while not idle", clock.unwrap_or_else(unknown)),
         ("the samplers' own CPU time, share of one CPU", known_share(covariates.telemetry_cpu_share)),
@@ -208,20 +208,20 @@ fn covariates(facts: &Facts<'_>) -> Table {
     Table::new("Disturbances of the study", columns(&["covariate"], &["figure"]), rows)
 }
 
-/// Block by block, if co-runners, stragglers or the samplers' cost were recorded.
+/// Block by block, if neighbours, stragglers or the samplers' cost were recorded.
 fn covariates_by_block(facts: &Facts<'_>) -> Option<Table> {
     let blocks = &facts.analysis.covariates.blocks;
     let recorded = |block: &&BlockCovariates| {
-        [block.co_runner_share, block.straggler_share, block.telemetry_cpu_share].iter().any(Option::is_some)
+        [block.neighbour_share, block.straggler_share, block.telemetry_cpu_share].iter().any(Option::is_some)
     };
     blocks.iter().find(recorded)?;
     let rows = blocks.iter().map(|block| {
         vec![
             Cell::text(block.block.to_string()),
             if block.causes.is_empty() { Cell::none() } else { Cell::text(block.causes.join(", ")) },
-            known_share(block.co_runner_before_share),
-            known_share(block.co_runner_after_share),
-            known_share(block.co_runner_share_max),
+            known_share(block.neighbour_before_share),
+            known_share(block.neighbour_after_share),
+            known_share(block.neighbour_share_max),
             share(block.steal_share),
             known_share(block.run_queue_wait_share),
             share(block.left_over_busy_share),
@@ -232,8 +232,8 @@ fn covariates_by_block(facts: &Facts<'_>) -> Option<Table> {
         ]
     });
     let figures = [
-        "co-runner before",
-        "co-runner after",
+        "neighbour before",
+        "neighbour after",
         "worst treatment",
         "steal",
         "waiting for a CPU",

@@ -1,13 +1,13 @@
 //! Load of others. The caller measured all of it ([`crate::Live`]).
 //!
-//! Sources: `proc_stat(5)` for busy and steal time; adds per chain step for co-runners.
+//! Sources: `proc_stat(5)` for busy and steal time; adds per chain step for neighbours.
 
 use crate::answer::{Answer, percent};
 use crate::case::Case;
 use crate::live::ProcessLoad;
 use threadwise_machine::CpuSet;
 use threadwise_study::CpuTimes;
-use threadwise_study::probe::CoRunner;
+use threadwise_study::probe::Neighbour;
 
 /// Above this share `threadwise run` refuses to start.
 const MOST_OTHER_LOAD: f64 = 0.05;
@@ -20,9 +20,9 @@ const MUCH_STEAL: f64 = 0.10;
 /// Below this busy share, steal is not visible: only runnable threads lose time.
 const BUSY_ENOUGH: f64 = 0.25;
 /// Share of windows above which a block of a study is flagged.
-const SOME_CO_RUNNER: f64 = 0.10;
+const SOME_NEIGHBOUR: f64 = 0.10;
 /// A sibling that is busy half of the time.
-const MUCH_CO_RUNNER: f64 = 0.50;
+const MUCH_NEIGHBOUR: f64 = 0.50;
 /// Number of processes named.
 const NAMED: usize = 3;
 
@@ -107,14 +107,14 @@ pub(super) fn steal(case: &Case<'_>) -> Answer {
 }
 
 /// Other work on the sibling threads of our cores.
-pub(super) fn co_runner(case: &Case<'_>) -> Answer {
-    let co_runners = case.live.map_or(&[][..], |live| &live.co_runners);
-    let windows: u32 = co_runners.iter().map(|co_runner| co_runner.windows).sum();
+pub(super) fn neighbour(case: &Case<'_>) -> Answer {
+    let neighbours = case.live.map_or(&[][..], |live| &live.neighbours);
+    let windows: u32 = neighbours.iter().map(|neighbour| neighbour.windows).sum();
     let source = format!("adds per chain step in {windows} windows");
-    let share = |co_runner: &&CoRunner| Some((co_runner.cpu, co_runner.busy_share?));
-    let known: Vec<(u32, f64)> = co_runners.iter().filter_map(|co_runner| share(&co_runner)).collect();
+    let share = |neighbour: &&Neighbour| Some((neighbour.cpu, neighbour.busy_share?));
+    let known: Vec<(u32, f64)> = neighbours.iter().filter_map(|neighbour| share(&neighbour)).collect();
     let Some(&(cpu, worst)) = known.iter().max_by(|a, b| a.1.total_cmp(&b.1)) else {
-        return match co_runners.first() {
+        return match neighbours.first() {
             None => Answer::not_measured("adds per chain step").remedied("threadwise probe"),
             Some(first) => {
                 Answer::unknown(format!("no baseline on CPU {}: {}", first.cpu, first.why), source)
@@ -122,9 +122,9 @@ pub(super) fn co_runner(case: &Case<'_>) -> Answer {
             }
         };
     };
-    let unknown = co_runners.len() - known.len();
+    let unknown = neighbours.len() - known.len();
     let rest = if unknown > 0 { format!(", {unknown} of them without a baseline") } else { String::new() };
-    let probed = format!("{} logical CPUs probed{rest}", co_runners.len());
+    let probed = format!("{} logical CPUs probed{rest}", neighbours.len());
     let found = match worst < 0.0005 {
         true => format!("no other work was detected on siblings ({probed})"),
         false => format!(
@@ -142,9 +142,9 @@ pub(super) fn co_runner(case: &Case<'_>) -> Answer {
         }
     };
     match worst {
-        worst if worst > MUCH_CO_RUNNER => Answer::problem(found, source).remedied(remedy),
-        worst if worst > SOME_CO_RUNNER => Answer::warning(found, source).remedied(remedy),
-        // A CPU without data may have a co-runner.
+        worst if worst > MUCH_NEIGHBOUR => Answer::problem(found, source).remedied(remedy),
+        worst if worst > SOME_NEIGHBOUR => Answer::warning(found, source).remedied(remedy),
+        // A CPU without data may have a neighbour.
         _ if unknown > 0 => Answer::unknown(found, source),
         _ => Answer::ok(found, source),
     }

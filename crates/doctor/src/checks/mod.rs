@@ -21,7 +21,7 @@ const REGISTRY: [(&str, Look); 32] = [
     ("other-load", load::other_load),
     ("database-server", load::database_server),
     ("steal", load::steal),
-    ("co-runner", load::co_runner),
+    ("neighbour", load::neighbour),
     ("virtual-machine", machine::virtual_machine),
     ("container", machine::container),
     ("cpu-quota", limits::cpu_quota),

@@ -4,7 +4,7 @@ use super::support::{Root, machine, says, virtual_machine};
 use threadwise_doctor::Outcome::{Ok, Problem, Unknown, Warning};
 use threadwise_doctor::{Check, Live, Outcome, ProcessLoad, ProcessName};
 use threadwise_study::CpuTimes;
-use threadwise_study::probe::CoRunner;
+use threadwise_study::probe::Neighbour;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -33,7 +33,7 @@ fn load(name: &str, pid: u32, cpu_ns: u64) -> ProcessLoad {
 fn what_was_not_measured_is_unknown() {
     let root = Root::new();
     for live in [None, Some(&Live::default())] {
-        for name in ["other-load", "steal", "co-runner", "database-server"] {
+        for name in ["other-load", "steal", "neighbour", "database-server"] {
             says(&root.check_on(name, &machine(), live), Unknown, &["not measured"]);
         }
     }
@@ -89,8 +89,8 @@ fn steal_counts_by_the_mean_and_by_the_worst() {
     says(&Root::new().check_on("steal", &machine(), Some(&bare)), Ok, &["no hypervisor"]);
 }
 
-fn co_runner(cpu: u32, busy_share: Option<f64>) -> CoRunner {
-    CoRunner {
+fn neighbour(cpu: u32, busy_share: Option<f64>) -> Neighbour {
+    Neighbour {
         cpu,
         windows: 100,
         adds_per_step_p10: Some(2.0),
@@ -103,10 +103,10 @@ fn co_runner(cpu: u32, busy_share: Option<f64>) -> CoRunner {
 }
 
 #[test]
-fn co_runners_count_by_the_worst() {
+fn neighbours_count_by_the_worst() {
     let with = |shares: &[Option<f64>]| {
-        let co_runners = (0..).zip(shares).map(|(cpu, share)| co_runner(cpu, *share)).collect();
-        check("co-runner", &Live { co_runners, ..Live::default() })
+        let neighbours = (0..).zip(shares).map(|(cpu, share)| neighbour(cpu, *share)).collect();
+        check("neighbour", &Live { neighbours, ..Live::default() })
     };
     let expect: [(&[Option<f64>], Outcome, &str); 6] = [
         (&[Some(0.02), Some(0.0)], Ok, "2.0% of the time"),
@@ -119,8 +119,8 @@ fn co_runners_count_by_the_worst() {
     for (shares, outcome, word) in expect {
         says(&with(shares), outcome, &[word]);
     }
-    let live = Live { co_runners: vec![co_runner(0, Some(0.4))], ..Live::default() };
-    says(&Root::new().check_on("co-runner", &machine(), Some(&live)), Warning, &["ps -eLo psr"]);
+    let live = Live { neighbours: vec![neighbour(0, Some(0.4))], ..Live::default() };
+    says(&Root::new().check_on("neighbour", &machine(), Some(&live)), Warning, &["ps -eLo psr"]);
 }
 
 #[test]

@@ -14,7 +14,7 @@ const NAMES: [&str; 32] = [
     "other-load",
     "database-server",
     "steal",
-    "co-runner",
+    "neighbour",
     "virtual-machine",
     "container",
     "cpu-quota",

@@ -2,9 +2,9 @@
 
 use super::meet::{Meeting, Place, Seen, Side};
 use crate::bench::ProbeError;
-use crate::co_runner::FREE_ADDS;
 use crate::kernels::{Scratch, WIDE_ADDS_PER_STEP};
 use crate::live::clock::Clock;
+use crate::neighbour::FREE_ADDS;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};

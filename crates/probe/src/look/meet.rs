@@ -134,7 +134,7 @@ impl Meeting {
         (seen, stayed)
     }
 
-    /// Each of the two without the other, and all once more: a co-runner that leaves meanwhile returns for
+    /// Each of the two without the other, and all once more: a neighbour that leaves meanwhile returns for
     /// neither. It ends if one more is missing, since another's width may then come from that.
     fn test(&self, place: Place, all: Present, seen: &mut Seen, scratch: &mut Scratch) -> Option<Present> {
         let mut alone_ns = None;

@@ -101,7 +101,7 @@ impl Evidence {
     }
 
     fn count_levels(&mut self, rounds: &[Round], sides: &[Side; 2], free: Option<f64>) {
-        // Without known widths, one that is far behind the other may have a co-runner all the time.
+        // Without known widths, one that is far behind the other may have a neighbour all the time.
         let most = self.best.iter().flatten().copied().fold(0.0, f64::max);
         let least = free.unwrap_or(ALIKE * most);
         let (mut apart_run, mut same_run, mut hidden_run) = (0, 0, 0);

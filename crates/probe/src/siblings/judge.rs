@@ -1,10 +1,10 @@
 //! From the evidence of a pair to an answer.
 //!
 //! *Same core* needs, on each of the two CPUs, a sign test against "different cores, and arbitrary
-//! co-runners": within a round the windows alone and together were drawn in random
+//! neighbours": within a round the windows alone and together were drawn in random
 //! order, so under that null a window at full width and a slowed one are as likely to be the one
-//! alone as the one together, whatever the co-runners' time scale. [`CHANCE`] is the bound for one
-//! look. There are at most 50 looks, so all together stay below 1e-6. The null excludes co-runners that
+//! alone as the one together, whatever the neighbours' time scale. [`CHANCE`] is the bound for one
+//! look. There are at most 50 looks, so all together stay below 1e-6. The null excludes neighbours that
 //! follow our windows, such as a scheduler that moves them onto idle CPUs; against
 //! these: two wide kernels on one core share exactly its width, both never have it at once,
 //! and the latency-limited kernel does not notice.
@@ -67,7 +67,7 @@ const MOSTLY: f64 = 0.85;
 /// If a smaller share of joint windows is whole, the interrupted ones may hide the answer.
 const JOINT: f64 = 0.25;
 
-/// Share of rounds with both at full width alone, below which co-runners hid the answer.
+/// Share of rounds with both at full width alone, below which neighbours hid the answer.
 const RARELY_FREE: f64 = 0.1;
 
 /// An answer, and whether more rounds could change it.
@@ -111,7 +111,7 @@ pub(super) fn judge(seen: &Evidence, free: Option<f64>) -> Judgement {
     }
     let overlapping = f64::from(seen.turns.overlapping) >= MOSTLY * f64::from(seen.turns.joint);
     let often_joint = f64::from(seen.joint) >= JOINT * f64::from(seen.rounds);
-    // If the width of a free core is unknown, flickering co-runners on a shared core could look like
+    // If the width of a free core is unknown, flickering neighbours on a shared core could look like
     // two cores that are free at times.
     let often_apart = free.is_some() || 2 * (seen.apart[0] + seen.apart[1]) >= seen.joint;
     if apart

@@ -17,7 +17,7 @@ mod sets;
 mod types;
 
 use crate::bench::{Bench, ProbeError};
-use crate::co_runner::FREE_ADDS;
+use crate::neighbour::FREE_ADDS;
 use meter::Meter;
 use pairs::Pairs;
 use plan::{FULL_CPUS, ONE_BY_ONE, Plan};
@@ -51,7 +51,7 @@ pub fn measure(
     }
     if FREE_ADDS.is_none() {
         found.gaps.push(
-            "the width of this architecture's cores is not known: a co-runner that is always busy on a sibling would go unnoticed".to_owned(),
+            "the width of this architecture's cores is not known: a neighbour that is always busy on a sibling would go unnoticed".to_owned(),
         );
     }
     if request.form == ProbeForm::Full && cpus.len() > FULL_CPUS {

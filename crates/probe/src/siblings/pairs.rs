@@ -70,7 +70,7 @@ impl Pairs<'_> {
         if aside.len() > MOST_MASKED {
             let cpus = hidden.iter().filter(|hidden| **hidden).count();
             found.gaps.push(format!(
-                "sharing of {} pairs is not known: co-runners kept the cores of {cpus} logical CPUs busy all the time",
+                "sharing of {} pairs is not known: neighbours kept the cores of {cpus} logical CPUs busy all the time",
                 aside.len()
             ));
             return;
@@ -98,7 +98,7 @@ impl Pairs<'_> {
     }
 
     /// Declared siblings first, then the pairs that the sets did not clear, likely siblings first: a CPU with many
-    /// open pairs was hidden by co-runners.
+    /// open pairs was hidden by neighbours.
     fn wanted(&self, request: &Request<'_>) -> Vec<Pair> {
         let count = self.cpus.len();
         let every = count <= ONE_BY_ONE || (request.form == ProbeForm::Full && count <= FULL_CPUS);
@@ -203,7 +203,7 @@ impl Pairs<'_> {
         let unanswered = pending.iter().filter(open).count();
         let cpus: BTreeSet<usize> = pending.iter().filter(open).flatten().copied().collect();
         format!(
-            "sharing of {unanswered} pairs is not known: among their {} logical CPUs co-runners or many siblings hid it, and the time for pair tests ran out ({} more that sets had cleared were left out)",
+            "sharing of {unanswered} pairs is not known: among their {} logical CPUs neighbours or many siblings hid it, and the time for pair tests ran out ({} more that sets had cleared were left out)",
             cpus.len(),
             pending.len() - unanswered
         )

@@ -2,7 +2,7 @@
 
 use super::meter::window_s;
 use super::rounds::{WINDOW_NS, WINDOWS_PER_ROUND};
-use crate::co_runner::FREE_ADDS;
+use crate::neighbour::FREE_ADDS;
 use threadwise_machine::CpuSet;
 use threadwise_study::probe::ProbeForm;
 
@@ -42,7 +42,7 @@ impl Plan {
             (_, false) => (48, 160),
         };
         let pairs_at_once = if cpus == 3 { 3 } else { 1 };
-        // If co-runners hide answers, this ends it.
+        // If neighbours hide answers, this ends it.
         let size = cpus as f64;
         let (sets_s, pairs_s): (f64, f64) = match form {
             ProbeForm::Short => (8.0 + size / 100.0, (6.0 + size / 16.0).min(30.0)),
@@ -55,7 +55,7 @@ impl Plan {
 }
 
 /// Seconds that [`super::measure`] takes on so many logical CPUs. For up to 3 the maximum, for
-/// more the time if co-runners hide no answers and cores are as declared; never much over a
+/// more the time if neighbours hide no answers and cores are as declared; never much over a
 /// minute for the short and the standard form.
 pub fn estimate_s(cpus: usize, declared_cores: &[CpuSet], form: ProbeForm) -> f64 {
     let plan = Plan::of(cpus, form);

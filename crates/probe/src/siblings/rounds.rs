@@ -1,6 +1,6 @@
 //! Rounds: windows of a pair alone and together, in a new random order for each round.
 //!
-//! The sign test of `judge` depends on the random order: co-runners cannot know whether the next window is one
+//! The sign test of `judge` depends on the random order: neighbours cannot know whether the next window is one
 //! alone or one together.
 
 use super::Meter;

@@ -4,7 +4,7 @@
 //! The CPUs are repeatedly dealt at random into parts, and each part runs as a set: group
 //! testing with random pools, where an item that a clean pool held is cleared (Du and Hwang,
 //! *Combinatorial Group Testing and Its Applications*, ch. 2). A slowed CPU proves nothing,
-//! since a co-runner slows as well as a sibling does; pairs that are never cleared are tested pair by pair.
+//! since a neighbour slows as well as a sibling does; pairs that are never cleared are tested pair by pair.
 //! With two threads a core and random halves, 3 of 8 pairs that share nothing are cleared each time;
 //! every second deal separates likely siblings and clears more.
 
@@ -246,7 +246,7 @@ impl Sets {
     fn free_widths(&self) -> Vec<Option<f64>> {
         let best = |widths: &Vec<f64>| best_level(widths);
         let Some(free) = self.free else {
-            // A CPU far behind the best has a co-runner, or is of a narrower kind: no answer.
+            // A CPU far behind the best has a neighbour, or is of a narrower kind: no answer.
             let alone: Vec<Option<f64>> = self.alone.iter().map(best).collect();
             let most = alone.iter().flatten().copied().fold(0.0, f64::max);
             let pooled = self.widths.iter().map(|widths| best(widths).unwrap_or(0.0));

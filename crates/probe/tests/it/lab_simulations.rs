@@ -1,7 +1,7 @@
 //! Models too large for the suite.
 
 use crate::latency::inferred_is_full;
-use crate::siblings::{nasty_co_runners, table};
+use crate::siblings::{nasty_neighbours, table};
 
 #[test]
 #[ignore = "laboratory: simulations"]
@@ -11,8 +11,8 @@ fn seven_hundred_sixty_eight_logical_cpus() {
 
 #[test]
 #[ignore = "laboratory: simulations"]
-fn nasty_co_runners_never_make_one_core_of_two_nor_two_of_one() {
-    nasty_co_runners(1500, 500);
+fn nasty_neighbours_never_make_one_core_of_two_nor_two_of_one() {
+    nasty_neighbours(1500, 500);
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use threadwise_machine::CpuSet;
 use threadwise_machine::pin::{current_affinity, set_thread_affinity};
-use threadwise_probe::co_runner::FREE_ADDS;
 use threadwise_probe::look::live::Lookers;
+use threadwise_probe::neighbour::FREE_ADDS;
 
 const LOOKS: usize = 200;
 /// So many more are taken until both came to one: others with the same priority may keep a logical CPU for long.

@@ -2,10 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)] // A failure here is a failed test with its place.
 
 mod clock;
-mod co_runners;
 mod lab_simulations;
 mod latency;
 mod live;
 mod look;
 mod model;
+mod neighbours;
 mod siblings;

@@ -1,4 +1,4 @@
-//! Sharing and co-runners on a model whose truth is known: every pair right, or called unclear, masked
+//! Sharing and neighbours on a model whose truth is known: every pair right, or called unclear, masked
 //! or moving; never on one core when on two.
 
 #![allow(
@@ -9,14 +9,14 @@
 
 use crate::model::scenarios::{MS, Scenario, scenarios};
 use crate::model::toggle::Toggle;
-use crate::model::{CoRunner, Core, Machine, Place, Weather};
+use crate::model::{Core, Machine, Neighbour, Place, Weather};
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use threadwise_machine::CpuSet;
 use threadwise_probe::bench::{Bench, ProbeError, Timing};
-use threadwise_probe::co_runner::FREE_ADDS;
 use threadwise_probe::kernels::Kernel;
+use threadwise_probe::neighbour::FREE_ADDS;
 use threadwise_probe::siblings::estimate_s;
 use threadwise_probe::siblings::{Found, Request, measure};
 use threadwise_study::probe::{ProbeForm, Sharing};
@@ -142,25 +142,25 @@ fn between(random: &mut ChaCha8Rng, low: f64, high: f64) -> f64 {
     (low.ln() + (high / low).ln() * random.random::<f64>()).exp()
 }
 
-/// Two logical CPUs with whatever co-runners and weather a seed draws.
+/// Two logical CPUs with whatever neighbours and weather a seed draws.
 fn nasty(seed: u64, same_core: bool) -> Machine {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    let co_runners = |random: &mut ChaCha8Rng| -> Vec<CoRunner> {
+    let neighbours = |random: &mut ChaCha8Rng| -> Vec<Neighbour> {
         let count = random.random_range(1..=3);
-        let co_runner = |_| CoRunner {
+        let neighbour = |_| Neighbour {
             demand: random.random_range(0.3..1.0),
             busy: Toggle::new(
                 (between(random, 0.05, 5000.0) * MS, between(random, 0.05, 5000.0) * MS),
                 random.random(),
             ),
         };
-        (0..count).map(co_runner).collect()
+        (0..count).map(neighbour).collect()
     };
-    let one = co_runners(&mut random);
-    // One co-runner on both cores at the same times is the nastiest.
-    let other = if seed.is_multiple_of(3) { one.clone() } else { co_runners(&mut random) };
+    let one = neighbours(&mut random);
+    // One neighbour on both cores at the same times is the nastiest.
+    let other = if seed.is_multiple_of(3) { one.clone() } else { neighbours(&mut random) };
     let width = [3.9, 4.9, 5.8][seed as usize % 3];
-    let cores = vec![Core { width, co_runners: one }, Core { width, co_runners: other }];
+    let cores = vec![Core { width, neighbours: one }, Core { width, neighbours: other }];
     let often = |random: &mut ChaCha8Rng, share: f64| match random.random::<f64>() < share {
         true => (between(random, 0.05, 20.0) * MS, between(random, 2.0, 200.0) * MS),
         false => (0.0, 1.0),
@@ -180,12 +180,12 @@ fn nasty(seed: u64, same_core: bool) -> Machine {
 }
 
 #[test]
-fn nasty_co_runners_never_make_one_core_of_two_nor_two_of_one() {
-    nasty_co_runners(300, 100);
+fn nasty_neighbours_never_make_one_core_of_two_nor_two_of_one() {
+    nasty_neighbours(300, 100);
 }
 
 /// So many machines whose two logical CPUs are on two cores, and on one.
-pub fn nasty_co_runners(apart: u64, together: u64) {
+pub fn nasty_neighbours(apart: u64, together: u64) {
     for (same_core, seeds) in [(false, apart), (true, together)] {
         let mut sum = Tally::default();
         for seed in 0..seeds {
@@ -201,8 +201,8 @@ pub fn nasty_co_runners(apart: u64, together: u64) {
             sum.open += seen.open;
             sum.moving += seen.moving;
         }
-        println!("nasty co-runners, one core: {same_core}: {sum:?}");
-        // Where the width of a free core is not known, co-runners that are always there go unnoticed.
+        println!("nasty neighbours, one core: {same_core}: {sum:?}");
+        // Where the width of a free core is not known, neighbours that are always there go unnoticed.
         assert!(sum.wrong <= seeds as usize / 100, "{sum:?}");
         assert!(sum.right > seeds as usize / 3, "too few answers: {sum:?}");
     }
@@ -238,7 +238,7 @@ fn a_hypervisor_that_moves_us_is_found_out_or_nothing_is_claimed() {
             Sharing::Moving => moving += 1,
             Sharing::Masked | Sharing::Unclear => open += 1,
             _ if held > 0.85 => held_on += 1,
-            // What co-runners and our own load hid all the time while the two shared a core.
+            // What neighbours and our own load hid all the time while the two shared a core.
             Sharing::DifferentCores if !calm && held > 0.1 => hidden += 1,
             _ => panic!("seed {seed}, every {every_ms} ms: held for {held} of the time: {pair:?}"),
         }

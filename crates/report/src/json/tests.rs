@@ -7,7 +7,7 @@ use threadwise_headroom::Scope;
 use threadwise_machine::topology::LogicalCpu;
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_study::probe::{
-    ClockReading, ClockSource, CoRunner, LatencyFigures, LatencyLevel, PairLatency, PairSharing, Probe,
+    ClockReading, ClockSource, LatencyFigures, LatencyLevel, Neighbour, PairLatency, PairSharing, Probe,
     SetTest, Sharing, Slowdown,
 };
 
@@ -38,7 +38,7 @@ fn probed() -> Value {
         rounds: 9,
         why: "8 rounds".to_owned(),
     };
-    let co_runner = CoRunner {
+    let neighbour = Neighbour {
         cpu: 2,
         windows: 50,
         adds_per_step_p10: Some(2.0),
@@ -62,7 +62,7 @@ fn probed() -> Value {
         cpus: set("2,5"),
         pairs: vec![pair],
         sets: vec![SetTest { ran: set("2,5"), at_full_width: set("") }],
-        co_runners: vec![co_runner],
+        neighbours: vec![neighbour],
         latencies: vec![PairLatency { a: 2, b: 5, cas: figures, two_lines: figures, level: Some(0) }],
         levels: vec![level],
         clocks: vec![clock],
@@ -83,7 +83,7 @@ fn a_probe_has_figures_and_what_they_mean() {
     assert_eq!((&pair["sharing"], &pair["declared"]), (&json!("same-core"), &json!("different-cores")));
     assert_eq!((&pair["wide"]["median"], &pair["chain"]), (&json!(1.98), &Value::Null));
     assert_eq!(value["latencies"][0]["cas"]["spread_ns"], Value::Null, "no number is null");
-    assert_eq!(value["co_runners"][0]["busy_share"], Value::Null);
+    assert_eq!(value["neighbours"][0]["busy_share"], Value::Null);
     assert_eq!(value["levels"][0]["groups"], json!(["2,5"]));
     assert_eq!(value["clocks"][0]["source"], "chain");
     assert_eq!(value["measured_cores"], json!([{"logical_cpus": [0, 1], "os_cpus": "2,5"}]));
@@ -122,7 +122,7 @@ fn every_field_of_a_probe_is_documented() {
 #[test]
 fn checks_are_counted_and_kept_whole() {
     let row = DoctorRow {
-        name: "co-runner",
+        name: "neighbour",
         outcome_word: "warning",
         found: "it is \"on\"",
         source: "/sys/x",
@@ -131,7 +131,7 @@ fn checks_are_counted_and_kept_whole() {
     let value: Value = serde_json::from_str(&doctor(&[row, row])).unwrap();
     assert_eq!((&value["counts"]["warning"], &value["counts"]["ok"]), (&json!(2), &json!(0)));
     assert_eq!(value["checks"][1]["found"], "it is \"on\"");
-    assert_eq!(value["checks"][0]["name"], "co-runner");
+    assert_eq!(value["checks"][0]["name"], "neighbour");
     assert_eq!(value["checks"][0]["remedy"], Value::Null);
 }
 

@@ -1,4 +1,4 @@
-//! Co-runners and clocks by logical CPU; in ranges if there are many.
+//! Neighbours and clocks by logical CPU; in ranges if there are many.
 
 use super::lines::{Aligned, SMALL, cut, first};
 use super::pairs::hanging;
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use threadwise_analysis::Finding;
 use threadwise_document::numbers::{counted, cpu_list, percent, significant};
 use threadwise_machine::CpuSet;
-use threadwise_study::probe::{ClockReading, ClockSource, CoRunner, Probe};
+use threadwise_study::probe::{ClockReading, ClockSource, Neighbour, Probe};
 
 /// Busy share of a sibling from which it is coloured.
 const BUSY: f64 = 0.1;
@@ -18,20 +18,20 @@ const MAX_REASONS: usize = 3;
 /// Logical CPUs named as the busiest.
 const MAX_NAMED: usize = 6;
 
-/// Co-runners and clocks. A reason that the verdict gives is not repeated.
+/// Neighbours and clocks. A reason that the verdict gives is not repeated.
 pub fn cpus(probe: &Probe, verdict: &[Finding], style: Style) -> Vec<String> {
-    if probe.co_runners.is_empty() && probe.clocks.is_empty() {
+    if probe.neighbours.is_empty() && probe.clocks.is_empty() {
         return vec![];
     }
     if probe.cpus.len() <= SMALL {
         let mut lines = table(probe, style);
-        lines.extend(reasons(&probe.co_runners, verdict, style));
+        lines.extend(reasons(&probe.neighbours, verdict, style));
         return lines;
     }
     let mut lines = Vec::new();
-    if !probe.co_runners.is_empty() {
-        lines.extend(co_runners(&probe.co_runners, style));
-        lines.extend(reasons(&probe.co_runners, verdict, style));
+    if !probe.neighbours.is_empty() {
+        lines.extend(neighbours(&probe.neighbours, style));
+        lines.extend(reasons(&probe.neighbours, verdict, style));
     }
     lines.extend(clock_ranges(probe, style));
     lines
@@ -51,9 +51,9 @@ fn table(probe: &Probe, style: Style) -> Vec<String> {
     let mut rows = vec![headers];
     let mut busy = Vec::new();
     for cpu in probe.cpus.iter() {
-        let co_runner = probe.co_runners.iter().find(|co_runner| co_runner.cpu == cpu);
-        busy.push(co_runner.and_then(|co_runner| co_runner.busy_share).is_some_and(|share| share >= BUSY));
-        rows.push(row(cpu, co_runner, clocks.get(&cpu).copied().unwrap_or_default()));
+        let neighbour = probe.neighbours.iter().find(|neighbour| neighbour.cpu == cpu);
+        busy.push(neighbour.and_then(|neighbour| neighbour.busy_share).is_some_and(|share| share >= BUSY));
+        rows.push(row(cpu, neighbour, clocks.get(&cpu).copied().unwrap_or_default()));
     }
     let aligned = Aligned::new(rows, &[], style.width);
     let mut lines = Vec::new();
@@ -69,22 +69,22 @@ fn table(probe: &Probe, style: Style) -> Vec<String> {
     lines
 }
 
-fn row(cpu: u32, co_runner: Option<&CoRunner>, clocks: Clocks<'_>) -> Vec<String> {
+fn row(cpu: u32, neighbour: Option<&Neighbour>, clocks: Clocks<'_>) -> Vec<String> {
     let none = || "-".to_owned();
-    let adds = |quantile: fn(&CoRunner) -> Option<f64>| {
-        co_runner.and_then(quantile).map_or_else(none, |adds| significant(adds, 3))
+    let adds = |quantile: fn(&Neighbour) -> Option<f64>| {
+        neighbour.and_then(quantile).map_or_else(none, |adds| significant(adds, 3))
     };
     let busy =
-        co_runner.map_or_else(none, |co_runner| co_runner.busy_share.map_or("unknown".to_owned(), percent));
+        neighbour.map_or_else(none, |neighbour| neighbour.busy_share.map_or("unknown".to_owned(), percent));
     let clock =
         |reading: Option<&ClockReading>| reading.and_then(mhz).map_or_else(none, |mhz| significant(mhz, 3));
     vec![
         cpu.to_string(),
-        adds(|co_runner| co_runner.adds_per_step_p10),
-        adds(|co_runner| co_runner.adds_per_step_p50),
-        adds(|co_runner| co_runner.adds_per_step_p90),
+        adds(|neighbour| neighbour.adds_per_step_p10),
+        adds(|neighbour| neighbour.adds_per_step_p50),
+        adds(|neighbour| neighbour.adds_per_step_p90),
         busy,
-        co_runner.map_or_else(none, |co_runner| percent(co_runner.off_cpu_share)),
+        neighbour.map_or_else(none, |neighbour| percent(neighbour.off_cpu_share)),
         clock(clocks.alone),
         clock(clocks.crowded),
     ]
@@ -103,14 +103,14 @@ fn clock_note(probe: &Probe, style: Style) -> Option<String> {
 }
 
 /// Why shares are unknown: equal reasons once, with their logical CPUs.
-fn reasons(co_runners: &[CoRunner], verdict: &[Finding], style: Style) -> Vec<String> {
+fn reasons(neighbours: &[Neighbour], verdict: &[Finding], style: Style) -> Vec<String> {
     let mut by_reason: BTreeMap<&str, CpuSet> = BTreeMap::new();
-    for co_runner in co_runners.iter().filter(|co_runner| co_runner.busy_share.is_none()) {
-        let why = co_runner.why.trim().trim_end_matches('.');
+    for neighbour in neighbours.iter().filter(|neighbour| neighbour.busy_share.is_none()) {
+        let why = neighbour.why.trim().trim_end_matches('.');
         if verdict.iter().any(|finding| finding.line.to_string().contains(why)) {
             continue;
         }
-        by_reason.entry(&co_runner.why).or_default().insert(co_runner.cpu);
+        by_reason.entry(&neighbour.why).or_default().insert(neighbour.cpu);
     }
     let more = by_reason.len().saturating_sub(MAX_REASONS);
     let mut lines = Vec::new();
@@ -122,24 +122,24 @@ fn reasons(co_runners: &[CoRunner], verdict: &[Finding], style: Style) -> Vec<St
     lines
 }
 
-/// Co-runners of a large machine.
-fn co_runners(all: &[CoRunner], style: Style) -> Vec<String> {
+/// Neighbours of a large machine.
+fn neighbours(all: &[Neighbour], style: Style) -> Vec<String> {
     let mut parts = vec![format!("{} watched", counted(all.len(), "logical CPU"))];
     if let Some((least, middle, most)) =
-        extent(all.iter().filter_map(|co_runner| co_runner.adds_per_step_p50))
+        extent(all.iter().filter_map(|neighbour| neighbour.adds_per_step_p50))
     {
         let [least, middle, most] = [least, middle, most].map(|value| significant(value, 3));
         parts.push(format!("adds/step p50 {least} to {most}, middle {middle}"));
     }
     let mut known: Vec<(f64, u32)> =
-        all.iter().filter_map(|co_runner| Some((co_runner.busy_share?, co_runner.cpu))).collect();
+        all.iter().filter_map(|neighbour| Some((neighbour.busy_share?, neighbour.cpu))).collect();
     known.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     if let (Some((most, _)), Some((middle, _))) = (known.first(), known.get(known.len() / 2)) {
         parts.push(format!("sibling busy: middle {}, most {}", percent(*middle), percent(*most)));
     }
     let unknown = all.len() - known.len();
     parts.extend((unknown > 0).then(|| format!("{unknown} unknown")));
-    let mut lines = hanging(&format!("co-runners {}", parts.join("; ")), 11, style);
+    let mut lines = hanging(&format!("neighbours {}", parts.join("; ")), 11, style);
     let busy: Vec<String> = known
         .iter()
         .filter(|(busy, _)| *busy >= 0.01)

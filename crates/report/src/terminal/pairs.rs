@@ -182,7 +182,7 @@ fn counts(probe: &Probe, hardware: &Hardware, style: Style) -> Vec<String> {
     let named = [
         (counts.agree, "as declared"),
         (counts.differ, "not as declared"),
-        (counts.masked, "masked by a co-runner"),
+        (counts.masked, "masked by a neighbour"),
         (counts.moving, "moving"),
         (counts.unclear, "unclear"),
         (counts.unknown, "unknown"),

@@ -1,4 +1,4 @@
-//! Measurements of the hardware on one screen: verdict, cores, pairs, co-runners and clocks, gaps. Small machines are
+//! Measurements of the hardware on one screen: verdict, cores, pairs, neighbours and clocks, gaps. Small machines are
 //! reported CPU by CPU, large ones in ranges and groups.
 
 use super::lines::{cut, first, numbered};

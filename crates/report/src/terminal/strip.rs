@@ -92,7 +92,7 @@ mod tests {
             columns: 25,
             column_s: 0.5,
             pieces: vec![(0, 0, 10, 1.0, 6.0), (1, 15, 10, 9.0, 14.0)],
-            states: vec![('.', "alone"), ('1', "one core"), ('c', "co-runner")],
+            states: vec![('.', "alone"), ('1', "one core"), ('c', "neighbour")],
             cpus: vec![0, 12],
             cells: vec![
                 (0, 0, 5, vec![(0, 1.0)]),

@@ -1,6 +1,6 @@
 //! A treatment's worker and its run so far.
 
-use crate::co_runners::CoRunners;
+use crate::neighbours::Neighbours;
 use crate::worker_process::{Failure, WorkerProcess};
 use threadwise_engine::Placed;
 use threadwise_engine::protocol::WireLoad;
@@ -28,7 +28,7 @@ pub(super) struct Lane<'a> {
     pub status: RunStatus,
     pub slices: Vec<Slice>,
     pub readings: Vec<Reading>,
-    pub co_runners: CoRunners,
+    pub neighbours: Neighbours,
     pub notes: Vec<String>,
     /// Whether its worker understands pieces of windows.
     pub counts_pieces: bool,

@@ -47,12 +47,12 @@ pub(super) fn take(input: &Input<'_>, lane: &mut Lane<'_>, around: &mut Around<'
     watch.start(clock, &cpus, &pids);
     let mut looks: Vec<SliceLook> = Vec::new();
     looks.extend(
-        looking.as_mut().and_then(|looking| looking.look(Moment::Before, clock, &mut lane.co_runners)),
+        looking.as_mut().and_then(|looking| looking.look(Moment::Before, clock, &mut lane.neighbours)),
     );
     let scripts = input.plan.session_scripts(turn.round, lane.streams, lane.tids.len());
     let reply = ask(input, lane, turn, (watch, looking.as_deref_mut()), &mut looks);
     let cpu_times = watch.finish(clock, &cpus, &pids, &mut lane.readings);
-    looks.extend(looking.and_then(|looking| looking.look(Moment::After, clock, &mut lane.co_runners)));
+    looks.extend(looking.and_then(|looking| looking.look(Moment::After, clock, &mut lane.neighbours)));
     let place = (turn.sequence, turn.round);
     let taken = reply.and_then(|reply| accept::slice(reply, place, lane.tids.len(), &scripts, clock));
     match taken {
@@ -77,7 +77,7 @@ fn ask(
     (watch, mut looking): (&mut Watch, Option<&mut Looking>),
     looks: &mut Vec<SliceLook>,
 ) -> Result<Reply, Failure> {
-    let (cpus, pids, co_runners) = (lane.placement.set(), &lane.pids, &mut lane.co_runners);
+    let (cpus, pids, neighbours) = (lane.placement.set(), &lane.pids, &mut lane.neighbours);
     let scripts = input.plan.session_scripts(turn.round, lane.streams, lane.tids.len());
     let Some(worker) = &mut lane.worker else {
         return Err(Failure::new("crash", "the worker has ended"));
@@ -101,7 +101,7 @@ fn ask(
             watch.tick(clock, &cpus, pids);
         }
         let looking = looking.as_mut().filter(|_| first_look.is_some())?;
-        looks.extend(looking.look(Moment::During, clock, co_runners));
+        looks.extend(looking.look(Moment::During, clock, neighbours));
         let during = looks.iter().filter(|look| look.moment == Moment::During).count();
         looking.next_during(turn.number, during, window)
     };

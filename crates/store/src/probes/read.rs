@@ -6,7 +6,7 @@ use crate::error::Fault;
 use crate::value::{Fields, MEASURE_MAX, NAME_BYTES, SET_BUDGET, SetBudget, TEXT_BYTES, all};
 use rusqlite::Connection;
 use threadwise_study::probe::{
-    ClockReading, ClockSource, CoRunner, LatencyFigures, LatencyLevel, PairLatency, PairSharing, Probe,
+    ClockReading, ClockSource, LatencyFigures, LatencyLevel, Neighbour, PairLatency, PairSharing, Probe,
     ProbeForm, SetTest, Sharing, Slowdown,
 };
 
@@ -16,7 +16,7 @@ pub(crate) fn probes(connection: &Connection) -> Result<Vec<StoredProbe>, Fault>
     let mut probes = read_probes(connection, budget)?;
     add_pairs(connection, &mut probes)?;
     add_sets(connection, &mut probes, budget)?;
-    add_co_runners(connection, &mut probes)?;
+    add_neighbours(connection, &mut probes)?;
     let levels = add_levels(connection, &mut probes)?;
     add_groups(connection, &mut probes, &levels, budget)?;
     add_latencies(connection, &mut probes, &levels)?;
@@ -102,11 +102,11 @@ fn add_sets(
     })
 }
 
-fn add_co_runners(connection: &Connection, probes: &mut [StoredProbe]) -> Result<(), Fault> {
+fn add_neighbours(connection: &Connection, probes: &mut [StoredProbe]) -> Result<(), Fault> {
     let columns = "cpu, windows, adds_per_step_p10, adds_per_step_p50, adds_per_step_p90, busy_share,
         off_cpu_share, why";
     each_of_a_probe(connection, "strangers", columns, probes, |row, _, probe| {
-        probe.co_runners.push(CoRunner {
+        probe.neighbours.push(Neighbour {
             cpu: row.logical_cpu(2)?,
             windows: row.small(3)?,
             adds_per_step_p10: row.optional_measure(4, MEASURE_MAX)?,
@@ -116,7 +116,7 @@ fn add_co_runners(connection: &Connection, probes: &mut [StoredProbe]) -> Result
             off_cpu_share: row.measure(8, 1.0)?,
             why: row.text(9, TEXT_BYTES)?.to_owned(),
         });
-        Ok(probe.co_runners.len())
+        Ok(probe.neighbours.len())
     })
 }
 

@@ -5,17 +5,17 @@ use crate::error::Fault;
 use crate::value::{self, logical_cpu, measure, share};
 use rusqlite::{Connection, params};
 use threadwise_study::probe::{
-    ClockReading, CoRunner, LatencyFigures, LatencyLevel, PairLatency, PairSharing, Probe, SetTest, Slowdown,
+    ClockReading, LatencyFigures, LatencyLevel, Neighbour, PairLatency, PairSharing, Probe, SetTest, Slowdown,
 };
 
 /// Estimated bytes of a probe in the file, for the advice when the disk is full.
 pub(crate) fn bytes_of(probe: &Probe) -> u64 {
     let pairs: usize = probe.pairs.iter().map(|pair| 130 + pair.why.len()).sum();
-    let co_runners: usize = probe.co_runners.iter().map(|co_runner| 70 + co_runner.why.len()).sum();
+    let neighbours: usize = probe.neighbours.iter().map(|neighbour| 70 + neighbour.why.len()).sum();
     // The worst set of CPUs is every other one.
     let sets = (probe.sets.len() + probe.levels.len()) * 6 * probe.cpus.len();
     let gaps: usize = probe.gaps.iter().map(|gap| 10 + gap.len()).sum();
-    (300 + pairs + co_runners + sets + gaps + 90 * probe.latencies.len() + 50 * probe.clocks.len()) as u64
+    (300 + pairs + neighbours + sets + gaps + 90 * probe.latencies.len() + 50 * probe.clocks.len()) as u64
 }
 
 /// Stores a probe.
@@ -35,7 +35,7 @@ pub(crate) fn add(connection: &Connection, started_s: f64, probe: &Probe) -> Res
     let id = connection.last_insert_rowid();
     insert_pairs(connection, id, &probe.pairs)?;
     insert_sets(connection, id, &probe.sets)?;
-    insert_co_runners(connection, id, &probe.co_runners)?;
+    insert_neighbours(connection, id, &probe.neighbours)?;
     let levels = insert_levels(connection, id, &probe.levels)?;
     insert_latencies(connection, id, &probe.latencies, &levels)?;
     insert_clocks(connection, id, &probe.clocks)?;
@@ -52,7 +52,7 @@ fn check_counts(probe: &Probe) -> Result<(), Fault> {
         (probe.cpus.len(), PROBED_MAX, "logical CPUs"),
         (probe.pairs.len(), ROWS_MAX, "pairs"),
         (probe.sets.len(), ROWS_MAX, "sets"),
-        (probe.co_runners.len(), ROWS_MAX, "co-runners"),
+        (probe.neighbours.len(), ROWS_MAX, "neighbours"),
         (probe.latencies.len(), ROWS_MAX, "latencies"),
         (probe.levels.len(), ROWS_MAX, "latency levels"),
         (groups, ROWS_MAX, "latency groups"),
@@ -112,23 +112,23 @@ fn insert_sets(connection: &Connection, probe: i64, sets: &[SetTest]) -> Result<
     Ok(())
 }
 
-fn insert_co_runners(connection: &Connection, probe: i64, co_runners: &[CoRunner]) -> Result<(), Fault> {
+fn insert_neighbours(connection: &Connection, probe: i64, neighbours: &[Neighbour]) -> Result<(), Fault> {
     let mut insert = connection.prepare_cached(
         "INSERT INTO strangers (probe, cpu, windows, adds_per_step_p10, adds_per_step_p50, adds_per_step_p90,
            busy_share, off_cpu_share, why) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
     let adds = |adds: Option<f64>| adds.map(|adds| measure(adds, "adds per step")).transpose();
-    for co_runner in co_runners {
+    for neighbour in neighbours {
         insert.execute(params![
             probe,
-            logical_cpu(co_runner.cpu)?,
-            co_runner.windows,
-            adds(co_runner.adds_per_step_p10)?,
-            adds(co_runner.adds_per_step_p50)?,
-            adds(co_runner.adds_per_step_p90)?,
-            co_runner.busy_share.map(|busy| share(busy, "busy share of a sibling")).transpose()?,
-            share(co_runner.off_cpu_share, "share of time off CPU")?,
-            value::message(&co_runner.why),
+            logical_cpu(neighbour.cpu)?,
+            neighbour.windows,
+            adds(neighbour.adds_per_step_p10)?,
+            adds(neighbour.adds_per_step_p50)?,
+            adds(neighbour.adds_per_step_p90)?,
+            neighbour.busy_share.map(|busy| share(busy, "busy share of a sibling")).transpose()?,
+            share(neighbour.off_cpu_share, "share of time off CPU")?,
+            value::message(&neighbour.why),
         ])?;
     }
     Ok(())

@@ -3,7 +3,7 @@
 use crate::made::Random;
 use threadwise_machine::CpuSet;
 use threadwise_study::probe::{
-    ClockReading, ClockSource, CoRunner, LatencyFigures, LatencyLevel, PairLatency, PairSharing, Probe,
+    ClockReading, ClockSource, LatencyFigures, LatencyLevel, Neighbour, PairLatency, PairSharing, Probe,
     ProbeForm, SetTest, Sharing, Slowdown,
 };
 
@@ -69,8 +69,8 @@ fn pair(random: &mut Random) -> PairSharing {
     }
 }
 
-fn co_runner(random: &mut Random) -> CoRunner {
-    CoRunner {
+fn neighbour(random: &mut Random) -> Neighbour {
+    Neighbour {
         cpu: random.below(1 << 16) as u32,
         windows: small(random),
         adds_per_step_p10: maybe(random, measure),
@@ -127,7 +127,7 @@ pub fn probe(seed: u64) -> Probe {
         duration_s: measure(random),
         pairs: list(random, pair),
         sets: list(random, |random| SetTest { ran: some_cpus(random), at_full_width: some_cpus(random) }),
-        co_runners: list(random, co_runner),
+        neighbours: list(random, neighbour),
         latencies: (0..random.below(5)).map(|_| latency(random)).collect(),
         levels,
         clocks: list(random, clock),

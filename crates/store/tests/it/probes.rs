@@ -72,7 +72,7 @@ fn what_cannot_be_stored_is_named_and_changes_nothing() {
     let (path, mut store) = create(&folder);
     let full = |seed: u64| {
         let probe = made_probe::probe(seed);
-        let lists = [probe.pairs.len(), probe.co_runners.len(), probe.latencies.len(), probe.clocks.len()];
+        let lists = [probe.pairs.len(), probe.neighbours.len(), probe.latencies.len(), probe.clocks.len()];
         lists.iter().all(|len| *len > 0).then_some(probe)
     };
     let sound = (0..).find_map(full).unwrap();
@@ -83,8 +83,8 @@ fn what_cannot_be_stored_is_named_and_changes_nothing() {
         ("duration of the probe is -1", |probe| probe.duration_s = -1.0),
         ("logical CPU 65536", |probe| probe.pairs[0].b = 65_536),
         ("share of time on a CPU is 2", |probe| probe.pairs[0].on_cpu_share = Some(2.0)),
-        ("adds per step is inf", |probe| probe.co_runners[0].adds_per_step_p50 = Some(f64::INFINITY)),
-        ("busy share of a sibling is -0.5", |probe| probe.co_runners[0].busy_share = Some(-0.5)),
+        ("adds per step is inf", |probe| probe.neighbours[0].adds_per_step_p50 = Some(f64::INFINITY)),
+        ("busy share of a sibling is -0.5", |probe| probe.neighbours[0].busy_share = Some(-0.5)),
         ("latency is 1000000000", |probe| probe.latencies[0].cas.min_ns = 1e300),
         ("latency level 99", |probe| probe.latencies[0].level = Some(99)),
         ("Bzy_MHz is -1", |probe| probe.clocks[0].bzy_mhz = Some(-1.0)),

@@ -1,14 +1,14 @@
-//! Follows looks: which logical CPUs share a core now, and which share one with a co-runner.
+//! Follows looks: which logical CPUs share a core now, and which share one with a neighbour.
 //!
 //! All watched logical CPUs run the wide kernel at once in every look, so each that has its core's whole width is
-//! cleared at once. A slowed one shares its core with another watched one or with a co-runner: lines passed between
+//! cleared at once. A slowed one shares its core with another watched one or with a neighbour: lines passed between
 //! slowed ones tell which. Each CPU has at most one line in a look; known partners are paired first, then slowed CPUs
 //! without a partner, then the rest, each with the one that it was not paired with for the longest time.
 //!
 //! One that did not run in time may not stand still: it may run something else, or start after the others. Its core is
 //! unknown too, since a hypervisor that deschedules a logical CPU may move it. So a CPU that is slowed while one is
 //! missing may be slowed by the missing one, whatever earlier looks showed: it is *slowed*, and shares its core neither
-//! with a co-runner nor with a missing partner. Whole widths, and pairs on one core, are still valid among those that
+//! with a neighbour nor with a missing partner. Whole widths, and pairs on one core, are still valid among those that
 //! ran.
 
 use super::levels::{free_width, siblings_ns, widths};
@@ -22,12 +22,12 @@ const REMEMBERED: usize = 512;
 /// How a logical CPU shares its core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Share {
-    /// Alone, as far as watched logical CPUs that ran and co-runners are concerned.
+    /// Alone, as far as watched logical CPUs that ran and neighbours are concerned.
     Alone,
     /// With this watched logical CPU: their line is one of siblings, and neither has its core's whole width.
     With(u32),
-    /// With a co-runner: it is slowed, and by no watched logical CPU.
-    CoRunner,
+    /// With a neighbour: it is slowed, and by no watched logical CPU.
+    Neighbour,
     /// Slowed; it was not recently paired with all possible causes, or one of them did not run.
     Slowed,
     /// On another core than its partner in a line; its own width is unknown.
@@ -44,7 +44,7 @@ impl Share {
         match self {
             Self::Alone => "alone",
             Self::With(_) => "one-core",
-            Self::CoRunner => "co-runner",
+            Self::Neighbour => "neighbour",
             Self::Slowed => "slowed",
             Self::Apart => "apart",
             Self::Away => "away",
@@ -203,7 +203,7 @@ impl Partners {
                     contradicted.extend([a, b]);
                     continue;
                 }
-                // A short line and two slowed CPUs need no test: no co-runner shortens a line.
+                // A short line and two slowed CPUs need no test: no neighbour shortens a line.
                 Some(false) if is_near == Some(true) && are_slowed => {}
                 Some(is_with) => {
                     self.note(a, b, is_with);
@@ -274,7 +274,7 @@ impl Partners {
                 let mut others =
                     slowed.iter().filter(|other| **other != cpu && !self.partners.contains_key(other));
                 match missing.is_empty() && others.all(is_apart) {
-                    true => Share::CoRunner,
+                    true => Share::Neighbour,
                     false => Share::Slowed,
                 }
             }

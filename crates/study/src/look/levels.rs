@@ -28,7 +28,7 @@ pub const FREE_ADDS: f64 = 3.4;
 pub const BUSY_BELOW: f64 = 0.8;
 
 /// Two that share one core and run the wide kernel both have half of its width, and loop overhead of a sibling's
-/// turn: 0.51 to 0.53 on AMD Zen 5, 0.56 on an Intel server, when measured. Co-runners mostly leave more.
+/// turn: 0.51 to 0.53 on AMD Zen 5, 0.56 on an Intel server, when measured. Neighbours mostly leave more.
 pub const HALF_BELOW: f64 = 0.65;
 
 /// One of two on a core that gains less than this share while the other stands still is not slowed by the other.
@@ -119,7 +119,7 @@ impl Levels {
     }
 
     /// The result of a look's test: the two, and whether they are on one core; `None` without a test, or if the widths
-    /// do not tell: both gained, but not the whole width. A co-runner may have stopped meanwhile, or standing still
+    /// do not tell: both gained, but not the whole width. A neighbour may have stopped meanwhile, or standing still
     /// uses width on this processor; then lines decide.
     pub(super) fn tested(&self, look: &Look) -> Option<(u32, u32, bool)> {
         let Alone { a, b, a_adds_per_step, b_adds_per_step } = look.alone?;
@@ -196,7 +196,7 @@ pub(super) fn free_width(adds_per_step: &[f64]) -> Option<FreeWidth> {
 }
 
 /// The highest level that several values agree on. A single outlier is not a level, but one value in fifty is enough,
-/// since a co-runner may be busy nearly all the time.
+/// since a neighbour may be busy nearly all the time.
 pub fn best_level(values: &[f64]) -> Option<f64> {
     let mut falling = values.to_vec();
     falling.sort_by(|a, b| b.total_cmp(a));

@@ -11,6 +11,6 @@ fn one_core_is_hardly_ever_said_where_there_were_two() {
 
 #[test]
 #[ignore = "laboratory: simulations"]
-fn who_did_not_come_makes_nobody_a_co_runner_or_a_sibling() {
+fn who_did_not_come_makes_nobody_a_neighbour_or_a_sibling() {
     right_without_those_that_are_missing(0..4);
 }

@@ -1,6 +1,6 @@
 //! The judge of looks against models of a host whose truth is known.
 //!
-//! Two logical CPUs are moved between one core and two; co-runners come and go; lines and widths have the
+//! Two logical CPUs are moved between one core and two; neighbours come and go; lines and widths have the
 //! spread that was measured (docs/PROBE.md, "Looks"), some are disturbed, and some looks are not met in time.
 //! `cargo test -p threadwise-study --test it looks -- --nocapture` prints the figures.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
@@ -52,7 +52,7 @@ const KINDS: [Kind; 6] = [
     kind("siblings no nearer", [27.2, 29.7, 125.0], true),
 ];
 
-/// In so many looks a co-runner goes away before one is seen without the other.
+/// In so many looks a neighbour goes away before one is seen without the other.
 const GONE: f64 = 0.05;
 
 /// The host at one moment.
@@ -60,7 +60,7 @@ const GONE: f64 = 0.05;
 struct Host {
     is_one_core: bool,
     is_far: bool,
-    co_runners: [bool; 2],
+    neighbours: [bool; 2],
 }
 
 /// A two-state process that is on for a share of the time, in visits of this mean length.
@@ -78,7 +78,7 @@ fn noise(spread: f64, random: &mut impl Rng) -> f64 {
 /// A look during which the host was in one state while lines were passed, and in one when widths were seen.
 fn look(lines: Host, host: Host, kind: &Kind, random: &mut impl Rng) -> Look {
     let cpu = |cpu: u32, random: &mut ChaCha8Rng| {
-        let is_shared = host.is_one_core || host.co_runners[cpu as usize];
+        let is_shared = host.is_one_core || host.neighbours[cpu as usize];
         let width = if is_shared { kind.shared } else { kind.free };
         // An interrupt that hits most pieces of a kernel.
         let disturbed = if random.random::<f64>() < 0.005 { random.random_range(0.3..0.95) } else { 1.0 };
@@ -97,8 +97,8 @@ fn look(lines: Host, host: Host, kind: &Kind, random: &mut impl Rng) -> Look {
     let met = cpus.iter().all(|seen| seen.chain_ns.is_some());
     let line_ns = met.then(|| level * disturbed * noise(0.05, random));
     let mut alone = |cpu: usize| {
-        // A core has two logical CPUs: where ours are both on it, no co-runner is.
-        let is_shared = !host.is_one_core && host.co_runners[cpu] && random.random::<f64>() >= GONE;
+        // A core has two logical CPUs: where ours are both on it, no neighbour is.
+        let is_shared = !host.is_one_core && host.neighbours[cpu] && random.random::<f64>() >= GONE;
         let width = match (host.is_one_core, is_shared) {
             (true, _) => kind.waited_for,
             (false, true) => kind.shared,
@@ -121,14 +121,14 @@ struct Score {
 
 fn study(kind: &Kind, prevalence: f64, visit_s: f64, seed: u64) -> Score {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    let mut host = Host { is_one_core: false, is_far: false, co_runners: [false; 2] };
+    let mut host = Host { is_one_core: false, is_far: false, neighbours: [false; 2] };
     let mut truth = Vec::new();
     let mut looks = Vec::new();
     for _ in 0..LOOKS {
         host.is_one_core = step(host.is_one_core, prevalence, visit_s, &mut random);
         host.is_far = step(host.is_far, 0.3, 2.0, &mut random);
-        for co_runner in &mut host.co_runners {
-            *co_runner = step(*co_runner, 0.1, 0.05, &mut random);
+        for neighbour in &mut host.neighbours {
+            *neighbour = step(*neighbour, 0.1, 0.05, &mut random);
         }
         truth.push(host);
         let came = if host.is_one_core { 1.0 } else { prevalence / (1.0 - prevalence) } / visit_s;
@@ -141,7 +141,7 @@ fn study(kind: &Kind, prevalence: f64, visit_s: f64, seed: u64) -> Score {
     for (host, shares) in truth.iter().zip(judged) {
         let says_one = shares == [Share::With(1), Share::With(0)];
         let says_two =
-            shares.iter().all(|share| [Share::Alone, Share::CoRunner, Share::Apart].contains(share));
+            shares.iter().all(|share| [Share::Alone, Share::Neighbour, Share::Apart].contains(share));
         let (row, right) = match host.is_one_core {
             true => (&mut score.one_core, says_one),
             false => (&mut score.others, says_two),
@@ -188,7 +188,7 @@ pub fn one_core_is_right_at(prevalences: &[f64]) {
                     100.0 * f64::from(score.one_core[1]) / on_one,
                     100.0 * not_said / total
                 );
-                // Lines that say nothing leave tests alone, in which two co-runners at once may go away.
+                // Lines that say nothing leave tests alone, in which two neighbours at once may go away.
                 let least = if kind.near_ns < 1.5 * kind.siblings_ns { 0.95 } else { 0.98 };
                 assert!(said == 0.0 || ppv > least, "{ppv}");
                 // Where siblings are hardly nearer than others, studies may leave no gap, and nothing is said.
@@ -213,7 +213,7 @@ fn without_any_time_on_one_core_none_is_seen() {
 /// A guest whose host had put both logical CPUs on one core in a seventh of these looks; standing still takes width
 /// there. What a look shows by itself: lines of 10.5 to 15.4 ns or of 21 ns and more.
 #[test]
-fn a_real_guest_s_own_pair_on_one_core_is_no_co_runner() {
+fn a_real_guest_s_own_pair_on_one_core_is_no_neighbour() {
     let thousandth = |field: &str| Some(field.parse::<f64>().ok()? / 1000.0);
     let lines = include_str!("../data/own-pair.csv").lines().filter(|line| !line.starts_with('#'));
     let looks: Vec<Look> = lines

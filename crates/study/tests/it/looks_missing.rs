@@ -22,8 +22,8 @@ const AWAY: f64 = 0.04;
 struct Host {
     /// Core of each logical CPU.
     cores: Vec<u32>,
-    /// Whether a co-runner is on the core; it goes where two of our logical CPUs are.
-    co_runners: Vec<bool>,
+    /// Whether a neighbour is on the core; it goes where two of our logical CPUs are.
+    neighbours: Vec<bool>,
     missing: Vec<bool>,
     /// Whether one that is missing keeps its core busy with something else.
     busy: Vec<bool>,
@@ -34,7 +34,7 @@ impl Host {
         let all = CPUS as usize;
         Self {
             cores: (0..CPUS).collect(),
-            co_runners: vec![false; CORES as usize],
+            neighbours: vec![false; CORES as usize],
             missing: vec![false; all],
             busy: vec![false; all],
         }
@@ -57,11 +57,11 @@ impl Host {
             }
         }
         for core in 0..CORES {
-            let is_on = &mut self.co_runners[core as usize];
+            let is_on = &mut self.neighbours[core as usize];
             *is_on ^= random.random::<f64>() < if *is_on { 0.3 } else { 0.02 };
         }
         for core in 0..CORES {
-            self.co_runners[core as usize] &= self.ours_on(core) < 2;
+            self.neighbours[core as usize] &= self.ours_on(core) < 2;
         }
     }
 
@@ -76,7 +76,7 @@ impl Host {
             true => self.busy[other as usize],
             false => Some(other) != standing,
         };
-        self.co_runners[self.cores[cpu as usize] as usize] || self.with(cpu).is_some_and(runs)
+        self.neighbours[self.cores[cpu as usize] as usize] || self.with(cpu).is_some_and(runs)
     }
 
     fn look(&self, follower: &Follower, siblings_ns: f64, random: &mut ChaCha8Rng) -> Look {
@@ -112,9 +112,9 @@ impl Host {
 struct Score {
     looks: u32,
     came: u32,
-    /// Alone, on one core, or with a co-runner.
+    /// Alone, on one core, or with a neighbour.
     said: u32,
-    wrong_co_runner: u32,
+    wrong_neighbour: u32,
     wrong_with: u32,
     wrong_alone: u32,
 }
@@ -141,7 +141,7 @@ fn scores(siblings_ns: f64, seed: u64) -> [Score; 2] {
             score.came += 1;
             let core = host.cores[cpu as usize] as usize;
             match share {
-                Share::CoRunner => score.wrong_co_runner += u32::from(!host.co_runners[core]),
+                Share::Neighbour => score.wrong_neighbour += u32::from(!host.neighbours[core]),
                 Share::With(other) => score.wrong_with += u32::from(host.with(cpu) != Some(other)),
                 Share::Alone => score.wrong_alone += u32::from(host.is_slowed(cpu, None)),
                 Share::Slowed | Share::Apart | Share::Away | Share::Unknown => continue,
@@ -153,7 +153,7 @@ fn scores(siblings_ns: f64, seed: u64) -> [Score; 2] {
 }
 
 #[test]
-fn who_did_not_come_makes_nobody_a_co_runner_or_a_sibling() {
+fn who_did_not_come_makes_nobody_a_neighbour_or_a_sibling() {
     right_without_those_that_are_missing(0..1);
 }
 
@@ -165,11 +165,11 @@ pub fn right_without_those_that_are_missing(seeds: std::ops::Range<u64>) {
             println!("siblings {siblings_ns} ns, seed {seed}: all came {all_came:?}; else {some_missing:?}");
             assert!(all_came.looks > 1_000 && some_missing.looks > 500);
             // Nothing that is said there rests on where the missing one is.
-            assert_eq!((some_missing.wrong_co_runner, some_missing.wrong_alone), (0, 0));
+            assert_eq!((some_missing.wrong_neighbour, some_missing.wrong_alone), (0, 0));
             let wrong = |score: &Score| f64::from(score.wrong_with) / f64::from(score.came);
             assert!(wrong(&some_missing) <= wrong(&all_came) + 0.002, "{some_missing:?} {all_came:?}");
             // One that was missing comes back somewhere else; what was seen of it before is not held against it.
-            assert!(f64::from(all_came.wrong_co_runner) < 0.003 * f64::from(all_came.came), "{all_came:?}");
+            assert!(f64::from(all_came.wrong_neighbour) < 0.003 * f64::from(all_came.came), "{all_came:?}");
             assert!(f64::from(some_missing.said) > 0.7 * f64::from(some_missing.came), "{some_missing:?}");
         }
     }

@@ -29,7 +29,7 @@ fn near(width: f64, at: usize) -> Option<f64> {
 }
 
 #[test]
-fn one_logical_cpu_is_alone_or_has_a_co_runner() {
+fn one_logical_cpu_is_alone_or_has_a_neighbour() {
     let mut follower = Follower::new(&[0]);
     let mut judge = |width: Option<f64>, met| {
         let look = look(&follower, &[width], met);
@@ -41,13 +41,13 @@ fn one_logical_cpu_is_alone_or_has_a_co_runner() {
         // Three values make no level.
         assert_eq!(share, if at < 3 { Share::Unknown } else { Share::Alone }, "{at}");
     }
-    assert_eq!(judge(Some(2.4), true), Share::CoRunner);
+    assert_eq!(judge(Some(2.4), true), Share::Neighbour);
     assert_eq!(judge(None, false), Share::Away);
     assert_eq!(judge(Some(4.4), true), Share::Alone);
 }
 
 #[test]
-fn the_slower_kind_of_a_hybrid_processor_has_no_co_runner() {
+fn the_slower_kind_of_a_hybrid_processor_has_no_neighbour() {
     // Golden Cove adds 5 a cycle and Gracemont 4; a kind of 3 is below what tells a free core of any x86-64.
     for (slower, free) in [(4.0, Share::Alone), (3.0, Share::Apart)] {
         let widths = [5.2, 5.2, slower, slower];
@@ -62,10 +62,10 @@ fn the_slower_kind_of_a_hybrid_processor_has_no_co_runner() {
                 assert_eq!(shares, [Share::Alone, Share::Alone, free, free], "{at}");
             }
         }
-        // One that is slowed has a co-runner where its own kind's width is known: where one alone is slowed, no other
+        // One that is slowed has a neighbour where its own kind's width is known: where one alone is slowed, no other
         // logical CPU of the look can be the cause.
         for (cpu, wanted) in
-            [(0, Share::CoRunner), (2, if free == Share::Alone { Share::CoRunner } else { free })]
+            [(0, Share::Neighbour), (2, if free == Share::Alone { Share::Neighbour } else { free })]
         {
             let mut slowed = widths.map(Some).to_vec();
             slowed[cpu] = Some(0.55 * widths[cpu]);
@@ -105,5 +105,5 @@ fn a_thread_that_is_throttled_for_50_ms_is_away_and_the_next_looks_recover() {
     let back = look(&follower, &free, true);
     assert_eq!(follower.judge(&back), [Share::Alone; 4], "levels and partners are what they were");
     let one_slowed = look(&follower, &[Some(4.4), Some(2.4), Some(4.4), Some(4.4)], true);
-    assert_eq!(follower.judge(&one_slowed)[1], Share::CoRunner);
+    assert_eq!(follower.judge(&one_slowed)[1], Share::Neighbour);
 }

@@ -12,13 +12,13 @@ use threadwise_doctor::watch::Snapshot;
 use threadwise_doctor::{Facts, Live, PerfAccess, ProcessName, examine};
 use threadwise_machine::{CpuSet, Topology, hypervisor};
 use threadwise_probe::bench::ProbeError;
-use threadwise_probe::co_runner::{self, Watch};
 use threadwise_probe::live::LiveBench;
+use threadwise_probe::neighbour::{self, Watch};
 use threadwise_probe::whole;
 use threadwise_report::json;
 use threadwise_report::terminal::{self, DoctorRow};
 use threadwise_runner::guard;
-use threadwise_study::probe::{CoRunner, ProbeForm};
+use threadwise_study::probe::{Neighbour, ProbeForm};
 use threadwise_telemetry::samplers::counters::Counters;
 use threadwise_telemetry::{Sampler, Status};
 
@@ -50,7 +50,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<(), AppError> {
     })
 }
 
-/// Measurements over time: an idle second, then a short look for co-runners.
+/// Measurements over time: an idle second, then a short look for neighbours.
 fn watch(root: &Path, topology: &Topology, stop: &Arc<AtomicBool>) -> Result<Live, AppError> {
     let before = Snapshot::before(root);
     std::thread::sleep(guard::WATCH);
@@ -66,7 +66,7 @@ fn watch(root: &Path, topology: &Topology, stop: &Arc<AtomicBool>) -> Result<Liv
         database_server_sought: true,
         database_server: guard::read_database_server(root, &engines::servers())
             .map(|(pid, name)| ProcessName { pid, name }),
-        co_runners: co_runners(topology, stop)?,
+        neighbours: neighbours(topology, stop)?,
         is_root: rustix::process::geteuid().is_root(),
         hypervisor: hypervisor::live().map(str::to_owned),
         perf: perf(root),
@@ -76,14 +76,14 @@ fn watch(root: &Path, topology: &Topology, stop: &Arc<AtomicBool>) -> Result<Liv
 
 /// One logical CPU at a time, since shared cores are not known; empty if the CPUs cannot be used, which the check then
 /// reports.
-fn co_runners(topology: &Topology, stop: &Arc<AtomicBool>) -> Result<Vec<CoRunner>, AppError> {
+fn neighbours(topology: &Topology, stop: &Arc<AtomicBool>) -> Result<Vec<Neighbour>, AppError> {
     const MOST_CPUS: usize = 4;
     let Ok(cpus) = whole::choose(topology, None) else { return Ok(Vec::new()) };
     let few: CpuSet = cpus.into_iter().take(MOST_CPUS).collect();
     let Ok(mut bench) = LiveBench::new(&few, Arc::clone(stop)) else { return Ok(Vec::new()) };
     let (cores, kinds) = ([few.clone()], whole::kinds(topology));
     let watch = Watch { kinds: &kinds, ..Watch::of(ProbeForm::Short, &cores) };
-    match co_runner::watch(&mut bench, &few.iter().collect::<Vec<u32>>(), &watch) {
+    match neighbour::watch(&mut bench, &few.iter().collect::<Vec<u32>>(), &watch) {
         Err(ProbeError::Stopped) => Err(AppError::Interrupted("stopped".to_owned())),
         found => Ok(found.unwrap_or_default()),
     }

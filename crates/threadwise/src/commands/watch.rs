@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 use threadwise_document::numbers;
 use threadwise_machine::{CpuSet, Topology};
-use threadwise_probe::co_runner::FREE_ADDS;
 use threadwise_probe::look::MOVES_PER_READING;
 use threadwise_probe::look::live::Lookers;
+use threadwise_probe::neighbour::FREE_ADDS;
 use threadwise_probe::whole;
 use threadwise_report::json;
 use threadwise_study::Look;
@@ -90,7 +90,7 @@ pub fn say_what_is_looked_at(topology: &Topology, cpus: &[u32], every_s: f64) {
     ));
     if FREE_ADDS.is_none() {
         output::tell(
-            "the width of this processor's cores is unknown: only cache-line times are shown, and co-runners are \
+            "the width of this processor's cores is unknown: only cache-line times are shown, and neighbours are \
              not detected",
         );
     }
@@ -102,7 +102,7 @@ fn slow_clock(read_ns: f64) -> Option<String> {
     (per_move_ns > LONGER_SHARE * SIBLINGS_AT_MOST_NS).then(|| {
         format!(
             "reading this machine's clock takes {}, so a line seems {} longer than it is: two on one core may seem \
-             to be on two, and a co-runner may be missed (`threadwise doctor` shows the clock source)",
+             to be on two, and a neighbour may be missed (`threadwise doctor` shows the clock source)",
             numbers::nanoseconds(read_ns),
             numbers::nanoseconds(per_move_ns),
         )
@@ -141,7 +141,7 @@ fn word(share: &Share) -> &'static str {
 }
 
 /// All words, in display order.
-const WORDS: [&str; 7] = ["alone", "one core", "co-runner", "slowed", "apart", "away", "unknown"];
+const WORDS: [&str; 7] = ["alone", "one core", "neighbour", "slowed", "apart", "away", "unknown"];
 
 /// `12:25:01  alone 0,3  one core 1+2  lines 6.9 ns to 61.2 ns`
 fn line(look: &Look, shares: &[Share]) -> String {

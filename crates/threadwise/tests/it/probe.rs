@@ -50,7 +50,7 @@ fn one_logical_cpu_is_a_gap_and_not_an_answer() {
     assert_eq!(probe["pairs"].as_array().unwrap().len(), 0);
     assert_eq!(probe["latencies"].as_array().unwrap().len(), 0);
     assert!(probe["gaps"].to_string().contains("one logical CPU"), "{}", probe["gaps"]);
-    assert_eq!(probe["co_runners"].as_array().unwrap().len(), 1);
+    assert_eq!(probe["neighbours"].as_array().unwrap().len(), 1);
     assert_eq!(probe["measured_cores"].as_array().unwrap().len(), 0, "{}", probe["measured_cores"]);
 }
 

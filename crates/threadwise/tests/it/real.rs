@@ -59,7 +59,7 @@ fn a_short_study_on_sqlite_counts_what_it_reads() {
     for run in runs.lines() {
         let run: Value = serde_json::from_str(run).unwrap();
         let readings = run["readings"].as_array().unwrap();
-        let looks = readings.iter().filter(|reading| reading["sampler"] == "co-runner");
+        let looks = readings.iter().filter(|reading| reading["sampler"] == "neighbour");
         let cpus: std::collections::BTreeSet<u64> =
             run["cpus"].as_array().unwrap().iter().map(|cpu| cpu.as_u64().unwrap()).collect();
         assert_eq!(looks.count(), 4 * cpus.len(), "two figures before and two after: {run}");

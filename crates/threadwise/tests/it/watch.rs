@@ -4,9 +4,9 @@ use crate::harness::{Lab, said};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
-use threadwise_probe::co_runner::FREE_ADDS;
+use threadwise_probe::neighbour::FREE_ADDS;
 
-const STATES: [&str; 7] = ["alone", "one-core", "co-runner", "slowed", "apart", "away", "unknown"];
+const STATES: [&str; 7] = ["alone", "one-core", "neighbour", "slowed", "apart", "away", "unknown"];
 
 #[test]
 fn every_look_is_an_object_on_a_line() {
@@ -24,7 +24,7 @@ fn every_look_is_an_object_on_a_line() {
             assert_eq!(cpu["with"].is_null(), state != "one-core", "{cpu}");
             // One that ran has no width where another did not come to the second part of the look.
             assert!(state != "away" || cpu["adds_per_step"].is_null(), "{cpu}");
-            let by_width = ["alone", "co-runner", "slowed"].contains(&state);
+            let by_width = ["alone", "neighbour", "slowed"].contains(&state);
             assert!(!by_width || cpu["adds_per_step"].is_number(), "{cpu}");
         }
     }

@@ -58,15 +58,15 @@ fn reading(sampler: &str, metric: &str, cpu: Option<u32>, value: Option<f64>) ->
 }
 
 #[test]
-fn co_runners_flag_a_block_as_steal_does() {
-    // In block 5 a co-runner sat on T's sibling before the run and not after it, and T did more.
+fn neighbours_flag_a_block_as_steal_does() {
+    // In block 5 a neighbour sat on T's sibling before the run and not after it, and T did more.
     let mut runs = blocks(8, |b| if b == 5 { 300 } else { 200 + u64::from(b % 5) });
     for one in &mut runs {
         let before = if one.block == 5 && one.treatment == "T" { 0.5 } else { 0.0 };
         one.readings = vec![
-            reading("co-runner", "before_busy_share", Some(0), Some(before)),
-            reading("co-runner", "after_busy_share", Some(0), Some(0.0)),
-            reading("co-runner", "after_busy_share", Some(1), Some(1.0)),
+            reading("neighbour", "before_busy_share", Some(0), Some(before)),
+            reading("neighbour", "after_busy_share", Some(0), Some(0.0)),
+            reading("neighbour", "after_busy_share", Some(1), Some(1.0)),
         ];
     }
     let study = study(&[""], &["T same-core 2"]);
@@ -74,24 +74,24 @@ fn co_runners_flag_a_block_as_steal_does() {
     let covariates = &analysis.covariates;
     assert_eq!(covariates.flagged_blocks, [5]);
     let flagged = &covariates.blocks[5];
-    assert_eq!((flagged.block, flagged.causes.as_slice()), (5, ["co-runner"].as_slice()));
+    assert_eq!((flagged.block, flagged.causes.as_slice()), (5, ["neighbour"].as_slice()));
     // Three treatments a block, one of which had 0.5 and 0.
-    close(flagged.co_runner_before_share.unwrap(), 0.5 / 3.0);
-    close(flagged.co_runner_after_share.unwrap(), 0.0);
-    close(flagged.co_runner_share_max.unwrap(), 0.25);
-    close(covariates.co_runner_share.unwrap(), 0.25 / 3.0 / 8.0);
-    close(covariates.co_runner_share_max.unwrap(), 0.25);
-    close(summary(&analysis, "T").metrics["co_runner_share"].mean, 0.25 / 8.0);
+    close(flagged.neighbour_before_share.unwrap(), 0.5 / 3.0);
+    close(flagged.neighbour_after_share.unwrap(), 0.0);
+    close(flagged.neighbour_share_max.unwrap(), 0.25);
+    close(covariates.neighbour_share.unwrap(), 0.25 / 3.0 / 8.0);
+    close(covariates.neighbour_share_max.unwrap(), 0.25);
+    close(summary(&analysis, "T").metrics["neighbour_share"].mean, 0.25 / 8.0);
     let Unflagged { ratio: Interval { high, .. }, blocks: n } =
         analysis.estimates[0].unflagged.clone().unwrap();
     assert!(n == 7 && high < 2.1, "{high} {n}");
 
     for one in &mut runs {
-        one.readings = vec![reading("co-runner", "before_busy_share", Some(0), None)];
+        one.readings = vec![reading("neighbour", "before_busy_share", Some(0), None)];
     }
     let unknown = analyse(&study, &runs, 1.0);
-    assert_eq!((unknown.covariates.co_runner_share, unknown.covariates.flagged_blocks.len()), (None, 0));
-    assert!(!summary(&unknown, "T").metrics.contains_key("co_runner_share"));
+    assert_eq!((unknown.covariates.neighbour_share, unknown.covariates.flagged_blocks.len()), (None, 0));
+    assert!(!summary(&unknown, "T").metrics.contains_key("neighbour_share"));
 }
 
 #[test]
@@ -99,11 +99,11 @@ fn causes_are_named_beside_each_other() {
     let mut runs = blocks(2, |_| 200);
     for one in runs.iter_mut().filter(|one| one.block == 1) {
         one.slices[0].cpu_times = vec![cpu_times(0, 90, 2), cpu_times(1, 30, 0)];
-        one.readings = vec![reading("co-runner", "after_busy_share", Some(0), Some(0.2))];
+        one.readings = vec![reading("neighbour", "after_busy_share", Some(0), Some(0.2))];
     }
     let covariates = analyse(&study(&[""], &["T same-core 2"]), &runs, 1.0).covariates;
     assert!(covariates.blocks[0].causes.is_empty());
-    assert_eq!(covariates.blocks[1].causes, ["steal", "others-busy", "co-runner"]);
+    assert_eq!(covariates.blocks[1].causes, ["steal", "others-busy", "neighbour"]);
 }
 
 #[test]

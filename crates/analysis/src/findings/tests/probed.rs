@@ -62,7 +62,7 @@ fn measured_stands_beside_declared() {
 }
 
 #[test]
-fn co_runners_and_the_cost_of_telemetry_are_reported() {
+fn neighbours_and_the_cost_of_telemetry_are_reported() {
     let (study, mut runs) = small_study();
     for one in &mut runs {
         let reading = |sampler: &str, metric: &str, cpu, value| Reading {
@@ -76,8 +76,8 @@ fn co_runners_and_the_cost_of_telemetry_are_reported() {
         };
         let busy = if one.block == 2 && one.treatment == "P" { 0.42 } else { 0.02 };
         one.readings = vec![
-            reading("co-runner", "before_busy_share", Some(0), busy),
-            reading("co-runner", "after_busy_share", Some(0), busy),
+            reading("neighbour", "before_busy_share", Some(0), busy),
+            reading("neighbour", "after_busy_share", Some(0), busy),
             reading("telemetry", "own_cpu_ns", None, 1e7),
             reading("telemetry", "window_ns", None, 1e9),
         ];
@@ -88,19 +88,19 @@ fn co_runners_and_the_cost_of_telemetry_are_reported() {
     let trust = of_kind(&findings, "trust");
     assert!(
         trust.contains(
-            "; no steal seen; a co-runner shared the study's cores 3.0% of the time, at most 42% in a run; telemetry \
-             took 1.0% of one CPU; 1 block flagged (a co-runner above 10%): trust ratios, not rates;"
+            "; no steal seen; a neighbour shared the study's cores 3.0% of the time, at most 42% in a run; telemetry \
+             took 1.0% of one CPU; 1 block flagged (a neighbour above 10%): trust ratios, not rates;"
         ),
         "{trust}"
     );
 
     let busy_shares =
-        runs.iter_mut().flat_map(|one| &mut one.readings).filter(|one| one.sampler == "co-runner");
+        runs.iter_mut().flat_map(|one| &mut one.readings).filter(|one| one.sampler == "neighbour");
     busy_shares.for_each(|reading| reading.value = Some(0.0));
     let analysis = analyse_on(&study, Some(&topology), &runs, 1.0);
     let findings = plain_verdict(&study, &topology, &analysis);
     assert!(
         of_kind(&findings, "trust")
-            .contains("; no steal seen; no co-runner seen on the study's cores; telemetry")
+            .contains("; no steal seen; no neighbour seen on the study's cores; telemetry")
     );
 }

@@ -7,7 +7,7 @@ use crate::fixtures::{machine, run, study};
 use crate::looks::states::looked_at;
 use threadwise_study::{CpuLook, PairLook, Run, RunStatus, SliceLook};
 
-/// A look at logical CPUs 0 and 1 by two letters: `.` its core for itself, `1` on one core, `c` with a co-runner, `a`
+/// A look at logical CPUs 0 and 1 by two letters: `.` its core for itself, `1` on one core, `c` with a neighbour, `a`
 /// away, `?` a line of siblings though both have their core's whole width.
 fn look(start_ns: u64, letters: &str) -> Look {
     let cpu = |(cpu, letter): (u32, char)| {
@@ -125,7 +125,7 @@ fn looks_before_and_after_disagree_and_so_may_one_between() {
     assert_eq!(alone.disagree.as_ref().unwrap().mean, 0.25);
     // 2 of 4 (11 to .., .. to 11) and 1 of 4 (away to clear).
     assert_eq!((both.bracketed, both.disagree.as_ref().unwrap().mean), (8, 0.375));
-    // `.1` is a co-runner between clear and one core; of `.. 11` the second is one core between two clear ones.
+    // `.1` is a neighbour between clear and one core; of `.. 11` the second is one core between two clear ones.
     assert_eq!((both.with_during, both.during_differs), (2, 2));
 }
 
@@ -134,7 +134,7 @@ fn stretches_and_changes_are_of_all_logical_cpus_and_all_looks() {
     let found = found(&runs());
     // Blocks: ....11c. | ..1..c1..1. | 111111a. with `c` and `a` as states of all.
     assert_eq!(found.stretches_in(State::SameCore), 5);
-    assert_eq!(found.stretches_in(State::CoRunner), 2);
+    assert_eq!(found.stretches_in(State::Neighbour), 2);
     assert_eq!(found.stretches_in(State::Unknown), 0);
     let last = found.stretches.iter().find(|one| one.state == State::Away).unwrap();
     assert_eq!((last.looks, last.length_ns_max), (1, 1_020_000.0));
@@ -184,8 +184,8 @@ fn without_widths_only_lines_say_who_is_together() {
     }
     let found = found(&runs);
     assert!(!found.widths_known);
-    let [clear, together, co_runner, ..] = means(&found.study)[..] else { panic!() };
-    assert!(clear == 0.0 && co_runner == 0.0 && together > 0.0, "{:?}", found.study);
+    let [clear, together, neighbour, ..] = means(&found.study)[..] else { panic!() };
+    assert!(clear == 0.0 && neighbour == 0.0 && together > 0.0, "{:?}", found.study);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::super::effect::{between_blocks, by_both_looks, by_look_before, disagr
 use super::super::gate::{Needed, Seen};
 use super::super::rows::{Row, Side, rounds};
 use super::super::spread::Spread;
-use super::super::states::State::{self, Away, Clear, CoRunner, SameCore};
+use super::super::states::State::{self, Away, Clear, Neighbour, SameCore};
 use super::{round, row, study};
 
 fn close(a: f64, b: f64) -> bool {
@@ -32,7 +32,7 @@ fn the_ratio_is_taken_inside_blocks_by_the_look_before_the_treatment() {
         for at in 0..2 {
             rows.extend(round(block, at, SameCore, level, 1.2 * level));
             rows.extend(round(block, 10 + at, Clear, level, 2.0 * level));
-            rows.extend(round(block, 20 + at, CoRunner, level, 9.0));
+            rows.extend(round(block, 20 + at, Neighbour, level, 9.0));
         }
     }
     rows.iter_mut().filter(|row| row.round == 1).for_each(|row| row.after = Some(Clear));
@@ -47,8 +47,8 @@ fn disagreement_counts_both_states_alike() {
     // On one core 1 of 4 slices leaves it; of 16 clear ones none goes there. A look that does not know is no look.
     let mut rows: Vec<Row> = (0..4).flat_map(|at| round(0, at, SameCore, 1.0, 1.0)).collect();
     rows.extend((4..20).flat_map(|at| round(0, at, Clear, 1.0, 1.0)));
-    rows.iter_mut().filter(|row| row.round == 0).for_each(|row| row.after = Some(CoRunner));
-    rows.iter_mut().filter(|row| row.round == 5).for_each(|row| row.after = Some(CoRunner));
+    rows.iter_mut().filter(|row| row.round == 0).for_each(|row| row.after = Some(Neighbour));
+    rows.iter_mut().filter(|row| row.round == 5).for_each(|row| row.after = Some(Neighbour));
     assert_eq!(disagreement(&rounds(&rows)), Some(0.125));
     rows.iter_mut().filter(|row| row.round == 0).for_each(|row| row.after = Some(Away));
     assert_eq!(disagreement(&rounds(&rows)), Some(0.0));
@@ -149,7 +149,7 @@ fn the_next_state_is_compared_among_rounds_of_one_state() {
     }
     assert!(close(check(Check::Next, &rows), 0.9f64.ln()));
     // A slice that its state left in between says nothing of the next one.
-    rows.iter_mut().for_each(|row| row.after = Some(CoRunner));
+    rows.iter_mut().for_each(|row| row.after = Some(Neighbour));
     assert_eq!(Check::Next.by_block(&rows, &rounds(&rows)), []);
 }
 
@@ -180,12 +180,12 @@ fn states_explain_what_they_make_and_no_more() {
 
 #[test]
 fn a_share_of_variance_worked_by_hand() {
-    // One block; A′ has a co-runner in half of its slices: ln(A′/A) is −1 ± 0.5 there and ±0.5 else. Around the
+    // One block; A′ has a neighbour in half of its slices: ln(A′/A) is −1 ± 0.5 there and ±0.5 else. Around the
     // mean −0.5 the squares are 8 · (0.25 + 0.25) = 4, around the states' means 8 · 0.25 = 2, with 7 and 6
     // degrees of freedom: 1 − (2/6) / (4/7) = 5/12. The jackknife wants more than one block.
     let of_block = |block: u32| {
         (0..8u32).flat_map(move |at| {
-            let state = if at < 4 { CoRunner } else { Clear };
+            let state = if at < 4 { Neighbour } else { Clear };
             let log = if at < 4 { -1.0 } else { 0.0 } + if at % 2 == 0 { 0.5 } else { -0.5 };
             let twin = row(block, at, Side::Twin, state, f64::exp(log));
             [row(block, at, Side::Baseline, Clear, 1.0), twin, row(block, at, Side::Treatment, Clear, 1.0)]

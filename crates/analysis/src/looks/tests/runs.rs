@@ -137,7 +137,7 @@ fn shown(runs: &[Run]) -> (String, String) {
 fn a_report_says_what_is_claimed_in_words_that_promise_no_more() {
     let (section, verdict) = shown(&runs(12, 20));
     let line = "In slices where this host ran both logical CPUs of P on one core, its ratio to A was 0.65x [0.65, 0.65] of \
-                that in slices on different cores without a co-runner (observational).";
+                that in slices on different cores without a neighbour (observational).";
     assert!(verdict.contains(line), "{verdict}");
     assert!(
         section.contains("the baseline against itself, by state") && section.contains("\"size\""),

@@ -101,7 +101,7 @@ fn twelve_treatments_are_reported_by_the_three_that_matter() {
         "{cores}"
     );
     assert!(text(&findings, "not-measurable").is_none());
-    // With co-runners on the same logical CPUs busy times are not the engine's.
+    // With neighbours on the same logical CPUs busy times are not the engine's.
     let others = on_siblings(&study, 0.005, |one, _, _| one.cpu_ns = Some(one.elapsed_ns / 2));
     let findings = verdict_of(&study, &machine(1, 4, 2), &others);
     is_short(&findings);

@@ -1,4 +1,4 @@
-//! Measurements of the hardware: declared and measured cores, pairs of logical CPUs, co-runners, clocks; as a section
+//! Measurements of the hardware: declared and measured cores, pairs of logical CPUs, neighbours, clocks; as a section
 //! of a study's report, and as the report of a probe alone.
 
 mod pairs;
@@ -12,7 +12,7 @@ use threadwise_document::chart::{PairChart, Shared};
 use threadwise_document::{Block, Cell, Document, Fact, Prose, Section, Shown, Table};
 use threadwise_document::{numbers, prose};
 use threadwise_machine::Topology;
-use threadwise_study::probe::{CoRunner, Probe};
+use threadwise_study::probe::{Neighbour, Probe};
 
 /// Most logical CPUs with a row of their own; if there are more, those with the busiest siblings.
 const MAX_CPUS: usize = 64;
@@ -100,7 +100,7 @@ fn about(probe: &Probe) -> Vec<Block> {
 fn measured(probe: &Probe, hardware: &Hardware) -> Vec<Block> {
     let mut blocks = vec![Block::Cores(cores(hardware))];
     blocks.extend(pairs::figures(probe, hardware));
-    let tables = [differences(hardware), co_runners(probe), clocks(probe), gaps(probe)];
+    let tables = [differences(hardware), neighbours(probe), clocks(probe), gaps(probe)];
     blocks.extend(tables.into_iter().flatten().map(|table| Block::Table(table.shown(Shown::Page))));
     blocks
 }
@@ -118,13 +118,13 @@ fn differences(hardware: &Hardware) -> Option<Table> {
     (rows.len() > 0).then(|| Table::new("Where declaration and measurement differ", columns, rows))
 }
 
-fn co_runners(probe: &Probe) -> Option<Table> {
-    let mut all: Vec<&CoRunner> = probe.co_runners.iter().collect();
-    let mut caption = "A co-runner on the siblings".to_owned();
+fn neighbours(probe: &Probe) -> Option<Table> {
+    let mut all: Vec<&Neighbour> = probe.neighbours.iter().collect();
+    let mut caption = "A neighbour on the siblings".to_owned();
     if all.len() > MAX_CPUS {
         all.sort_by(|a, b| b.busy_share.unwrap_or(-1.0).total_cmp(&a.busy_share.unwrap_or(-1.0)));
         all.truncate(MAX_CPUS);
-        caption = format!("{caption}: the busiest {MAX_CPUS} of {}", probe.co_runners.len());
+        caption = format!("{caption}: the busiest {MAX_CPUS} of {}", probe.neighbours.len());
     }
     let adds = |adds: Option<f64>| adds.map_or_else(Cell::none, |value| Cell::Value { value, unit: "1" });
     let rows = all.iter().map(|summary| {

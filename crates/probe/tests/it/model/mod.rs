@@ -1,5 +1,5 @@
 //! A model of a machine whose sharing is known: cores that share their width fairly among busy
-//! threads, co-runners, a clock that drifts and slows as cores get busy, a hypervisor that steals and
+//! threads, neighbours, a clock that drifts and slows as cores get busy, a hypervisor that steals and
 //! moves, and a system of our own that interrupts.
 
 #![allow(dead_code, reason = "each test uses its part of the model")]
@@ -27,7 +27,7 @@ pub struct Place {
 
 /// Work of another guest, on a thread of a core that this machine does not have.
 #[derive(Debug, Clone)]
-pub struct CoRunner {
+pub struct Neighbour {
     /// Share of the core's width that it would use.
     pub demand: f64,
     pub busy: Toggle,
@@ -38,10 +38,10 @@ pub struct CoRunner {
 pub struct Core {
     /// Adds a cycle.
     pub width: f64,
-    pub co_runners: Vec<CoRunner>,
+    pub neighbours: Vec<Neighbour>,
 }
 
-/// What goes wrong in the model besides co-runners.
+/// What goes wrong in the model besides neighbours.
 #[derive(Debug, Clone)]
 pub struct Weather {
     /// Standard deviation of a timing's logarithm.
@@ -189,12 +189,12 @@ impl Machine {
         steps
     }
 
-    /// What others want on a core: co-runners, and our own system's work on CPUs that are not measured.
+    /// What others want on a core: neighbours, and our own system's work on CPUs that are not measured.
     fn others(&mut self, core: usize, idle: &[usize], now_ns: f64, others: &mut Vec<f64>) {
         others.clear();
-        for co_runner in &mut self.cores[core].co_runners {
-            if co_runner.busy.at(now_ns) {
-                others.push(co_runner.demand);
+        for neighbour in &mut self.cores[core].neighbours {
+            if neighbour.busy.at(now_ns) {
+                others.push(neighbour.demand);
             }
         }
         for &cpu in idle {

@@ -1,7 +1,7 @@
 //! Kinds of machines and of trouble.
 
 use super::toggle::Toggle;
-use super::{CoRunner, Core, Machine, Place, Weather};
+use super::{Core, Machine, Neighbour, Place, Weather};
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -15,8 +15,8 @@ pub struct Scenario {
     pub name: &'static str,
     /// Threads of a core that are ours.
     pub threads: usize,
-    /// Co-runners on each core: mean time on and off in ms, the width they want.
-    pub co_runners: Vec<(f64, f64, f64)>,
+    /// Neighbours on each core: mean time on and off in ms, the width they want.
+    pub neighbours: Vec<(f64, f64, f64)>,
     /// Share of cores that have them.
     pub visited: f64,
     pub weather: Weather,
@@ -29,11 +29,11 @@ pub struct Scenario {
 impl Scenario {
     pub fn calm(name: &'static str, threads: usize) -> Self {
         let weather = Weather::calm();
-        Self { name, threads, co_runners: Vec::new(), visited: 1.0, weather, stacked: false, clean: true }
+        Self { name, threads, neighbours: Vec::new(), visited: 1.0, weather, stacked: false, clean: true }
     }
 
-    pub fn visited(name: &'static str, threads: usize, co_runners: &[(f64, f64, f64)]) -> Self {
-        Self { co_runners: co_runners.to_vec(), clean: false, ..Self::calm(name, threads) }
+    pub fn visited(name: &'static str, threads: usize, neighbours: &[(f64, f64, f64)]) -> Self {
+        Self { neighbours: neighbours.to_vec(), clean: false, ..Self::calm(name, threads) }
     }
 
     pub fn machine(&self, cpus: usize, seed: u64) -> Machine {
@@ -47,11 +47,11 @@ impl Scenario {
         places.shuffle(&mut random);
         let mut core = |_| {
             let here = random.random::<f64>() < self.visited;
-            let co_runners = self.co_runners.iter().filter(|_| here).map(|&(on, off, demand)| CoRunner {
+            let neighbours = self.neighbours.iter().filter(|_| here).map(|&(on, off, demand)| Neighbour {
                 demand,
                 busy: Toggle::new((on * MS, off * MS), random.random()),
             });
-            Core { width: 4.9, co_runners: co_runners.collect() }
+            Core { width: 4.9, neighbours: neighbours.collect() }
         };
         let cores = (0..cores).map(&mut core).collect();
         Machine::new(cores, places, self.weather.clone(), seed)
@@ -90,12 +90,12 @@ pub fn scenarios() -> Vec<Scenario> {
             weather: stolen.clone(),
             ..Scenario::calm("stacked, steal", 2)
         },
-        Scenario::visited("co-runners 1 ms", 1, &[(1.0, 1.0, 1.0)]),
-        Scenario::visited("co-runners 20 ms", 1, &[(20.0, 20.0, 0.8)]),
-        Scenario::visited("co-runners 2 s", 1, &[(2000.0, 2000.0, 1.0)]),
-        Scenario::visited("co-runners nearly always", 1, &[(95.0, 5.0, 1.0)]),
-        Scenario { visited: 0.3, ..Scenario::visited("co-runners always on some", 1, &[(1.0, 0.0, 1.0)]) },
-        Scenario::visited("SMT2 of 4, co-runners 5 ms", 2, &[(5.0, 10.0, 1.0), (5.0, 40.0, 0.4)]),
+        Scenario::visited("neighbours 1 ms", 1, &[(1.0, 1.0, 1.0)]),
+        Scenario::visited("neighbours 20 ms", 1, &[(20.0, 20.0, 0.8)]),
+        Scenario::visited("neighbours 2 s", 1, &[(2000.0, 2000.0, 1.0)]),
+        Scenario::visited("neighbours nearly always", 1, &[(95.0, 5.0, 1.0)]),
+        Scenario { visited: 0.3, ..Scenario::visited("neighbours always on some", 1, &[(1.0, 0.0, 1.0)]) },
+        Scenario::visited("SMT2 of 4, neighbours 5 ms", 2, &[(5.0, 10.0, 1.0), (5.0, 40.0, 0.4)]),
         Scenario { weather: all.clone(), ..Scenario::visited("no SMT, everything", 1, &[(3.0, 6.0, 1.0)]) },
         Scenario { weather: all, ..Scenario::visited("SMT2, everything", 2, &[(3.0, 6.0, 0.6)]) },
     ]

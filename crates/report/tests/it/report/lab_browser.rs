@@ -100,7 +100,7 @@ fn looks_are_a_strip_that_is_thinned_where_there_are_many() {
         let (strip, _) = strip.split_once("</figure>").unwrap();
         let marks = strip.matches("<rect").count() + strip.matches("<path").count();
         assert!((200..12_000).contains(&marks), "{marks} marks");
-        for name in ["alone", "one core", "co-runner", ">CPU 1<", "block"] {
+        for name in ["alone", "one core", "neighbour", ">CPU 1<", "block"] {
             assert!(strip.contains(name), "{name}");
         }
         assert!(!strip.contains("> away<"), "a state that never occurred has no entry in the legend");

@@ -190,26 +190,26 @@ fn what_disturbed_the_study_is_reported_by_block() {
     let mut fixture = Fixture::generated(2, 3);
     let page = html::render(&fixture.document()).unwrap();
     let row = |name: &str, value: &str| format!("<th scope=\"row\">{name}</th><td class=\"n\">{value}</td>");
-    assert!(page.contains(&row("a co-runner on the siblings of used logical CPUs", "unknown")));
+    assert!(page.contains(&row("a neighbour on the siblings of used logical CPUs", "unknown")));
     assert!(!page.contains("Disturbances of each block"), "nothing was recorded by block");
     let covariates = &mut fixture.analysis.covariates;
-    covariates.co_runner_share = Some(0.123);
-    covariates.co_runner_share_max = Some(0.5);
+    covariates.neighbour_share = Some(0.123);
+    covariates.neighbour_share_max = Some(0.5);
     covariates.straggler_share = Some(0.02);
     covariates.telemetry_cpu_share = Some(0.0011);
     covariates.blocks = vec![
         BlockCovariates {
             block: 0,
-            co_runner_before_share: Some(0.246),
-            co_runner_share: Some(0.246),
-            causes: vec!["co-runner"],
+            neighbour_before_share: Some(0.246),
+            neighbour_share: Some(0.246),
+            causes: vec!["neighbour"],
             ..BlockCovariates::default()
         },
         BlockCovariates { block: 1, telemetry_cpu_share: Some(0.0011), ..BlockCovariates::default() },
     ];
     let page = html::render(&fixture.document()).unwrap();
     for (name, value) in [
-        ("a co-runner on the siblings of used logical CPUs", "12%"),
+        ("a neighbour on the siblings of used logical CPUs", "12%"),
         ("the same of one treatment in the worst block", "50%"),
         ("siblings of one core busy while another core idled", "2.0%"),
         ("the samplers&#x27; own CPU time, share of one CPU", "0.1%"),
@@ -218,7 +218,7 @@ fn what_disturbed_the_study_is_reported_by_block() {
     }
     let (_, blocks) = page.split_once("Disturbances of each block").unwrap();
     let first =
-        "<th scope=\"row\">0</th><td>co-runner</td><td class=\"n\">25%</td><td class=\"n\">unknown</td>";
+        "<th scope=\"row\">0</th><td>neighbour</td><td class=\"n\">25%</td><td class=\"n\">unknown</td>";
     assert!(blocks.contains(first));
 }
 

@@ -24,7 +24,7 @@ fn two_cpus_fit_a_terminal_of_24_lines() {
     node, 1 LLC domain of 20 MiB, 2 of 2 logical CPUs allowed, no CPU quota
     1. Your 2 logical CPUs are one core: WIDE work slowed 1.98x together,
        latency-bound work 1.01x (sysfs declares two cores).
-    2. A co-runner was busy on the sibling of CPU 0 during 34% of the probe; of CPU
+    2. A neighbour was busy on the sibling of CPU 0 during 34% of the probe; of CPU
        1 it is unknown.
     3. A cache line goes from one to the other in 8.31 ns at least.
     4. The clock falls from 3.40 to 3.10 GHz when both are busy (chain of adds).
@@ -70,7 +70,7 @@ fn eight_cpus_have_a_cell_a_pair() {
      9  ≠32 =8.2  ≠33 ≠107  ≠34
     10  ≠32  ≠33 ≠31! ≠108  ≠34  ≠35
     12 m107 ~107 ≠108 =8.2 ≠109  109    ≠
-    ≠ different cores  = one core  m masked by a co-runner  ~ moving
+    ≠ different cores  = one core  m masked by a neighbour  ~ moving
     ! declared differently  no sign: not measured
     figures: least ns one way, by compare-and-swap
     latency    same core              8.20 ns  3 pairs  3 groups: 0,8 1,9 4,12
@@ -78,7 +78,7 @@ fn eight_cpus_have_a_cell_a_pair() {
                other package       104-110 ns  11 pairs  0-2,4,8-10,12
     2-10 different cores: wide 1.02x, chain 1.00x, ld/st 0.92x; different-cores in
       21 of 24 rounds
-    0-12 masked by a co-runner: wide -, chain 1.14x, ld/st 1.14x; masked in 21 of 24
+    0-12 masked by a neighbour: wide -, chain 1.14x, ld/st 1.14x; masked in 21 of 24
       rounds
     1-12 moving: wide 1.27x, chain 1.14x, ld/st 1.14x; moving in 21 of 24 rounds
     CPU  adds/step p10   p50   p90  sibling busy  off CPU  MHz alone  8 busy
@@ -106,15 +106,15 @@ fn many_cpus_are_reported_in_groups_and_ranges() {
     declared   384 cores: 384 of 2
     measured   383 cores: 383 of 2
     undecided  17,401
-    pairs      294,527 as declared, 1 masked by a co-runner; 384 pairs measured
+    pairs      294,527 as declared, 1 masked by a neighbour; 384 pairs measured
                alone, the rest by 1 set
     latency    same core         8.00-9.60 ns  384 pairs  384 groups: 0,384 1,385 2…
                same LLC          25.0-30.0 ns  1152 pairs  48 groups: 0-7,384-391 8…
                same package      70.0-84.0 ns  1504 pairs  4 groups: 0-95,384-479 9…
                other package       180-216 ns  1604 pairs  0-767
-    17-401 masked by a co-runner: wide 1.98x, chain 1.01x, ld/st 1.78x; same-core in
+    17-401 masked by a neighbour: wide 1.98x, chain 1.01x, ld/st 1.78x; same-core in
       21 of 24 rounds
-    co-runners 768 logical CPUs watched; adds/step p50 3.32 to 4.00, middle 4.00;
+    neighbours 768 logical CPUs watched; adds/step p50 3.32 to 4.00, middle 4.00;
                sibling busy: middle 0.2%, most 34%; 1 unknown
                busiest: 401 (34%)
     unknown on 17: no window reached the width of a free core: 2.1 adds a step at
@@ -140,8 +140,8 @@ fn no_screen_is_larger_than_a_screen() {
         probed.hardware.verdict = findings;
         probed.probe.gaps = vec![long.clone(); 30];
         probed.probe.interrupted = true;
-        for (at, co_runner) in probed.probe.co_runners.iter_mut().enumerate() {
-            (co_runner.busy_share, co_runner.why) = (None, format!("{at} {long}"));
+        for (at, neighbour) in probed.probe.neighbours.iter_mut().enumerate() {
+            (neighbour.busy_share, neighbour.why) = (None, format!("{at} {long}"));
         }
         for pair in &mut probed.probe.pairs {
             (pair.sharing, pair.why) = (threadwise_study::probe::Sharing::Unclear, long.clone());

@@ -1,5 +1,5 @@
 //! Made-up probes with plausible figures: a guest whose two logical CPUs are one core, a small
-//! machine with levels, co-runners and answers of every kind, a large one.
+//! machine with levels, neighbours and answers of every kind, a large one.
 
 use crate::report::page::HOSTILE;
 use crate::report::terminal::{large, two_cpus};
@@ -10,7 +10,7 @@ use threadwise_document::{Prose, prose};
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_report::html;
 use threadwise_study::probe::{
-    ClockReading, ClockSource, CoRunner, LatencyFigures, LatencyLevel, PairLatency, PairSharing, Probe,
+    ClockReading, ClockSource, LatencyFigures, LatencyLevel, Neighbour, PairLatency, PairSharing, Probe,
     SetTest, Sharing, Slowdown,
 };
 
@@ -60,9 +60,9 @@ fn latency(a: u32, b: u32, min_ns: f64, level: u32) -> PairLatency {
     PairLatency { a, b, cas: figures(min_ns), two_lines: figures(min_ns * 0.95), level: Some(level) }
 }
 
-fn co_runner(cpu: u32, busy_share: Option<f64>) -> CoRunner {
+fn neighbour(cpu: u32, busy_share: Option<f64>) -> Neighbour {
     let adds = 4.0 - 2.0 * busy_share.unwrap_or(0.0);
-    CoRunner {
+    Neighbour {
         cpu,
         windows: 500,
         adds_per_step_p10: Some(adds * 0.9),
@@ -99,7 +99,7 @@ pub fn two() -> Probed {
         cpus: set("0-1"),
         duration_s: 18.2,
         pairs: vec![pair(0, 1, Sharing::SameCore)],
-        co_runners: vec![co_runner(0, Some(0.34)), co_runner(1, None)],
+        neighbours: vec![neighbour(0, Some(0.34)), neighbour(1, None)],
         latencies: vec![latency(0, 1, 8.31, 0)],
         levels: vec![LatencyLevel {
             name: Some("other core".to_owned()),
@@ -134,8 +134,8 @@ pub fn two() -> Probed {
                 ),
             ),
             finding(
-                "probe-co-runner",
-                "A co-runner was busy on the sibling of CPU 0 during 34% of the probe; of CPU 1 it is unknown.",
+                "probe-neighbour",
+                "A neighbour was busy on the sibling of CPU 0 during 34% of the probe; of CPU 1 it is unknown.",
             ),
             finding("probe-latency", "A cache line goes from one to the other in 8.31 ns at least."),
             finding(
@@ -187,8 +187,8 @@ pub fn eight() -> Probed {
         level(None, 30.0, 35.0, &["0-2,8-10", "4,12"]),
         level(Some("other package"), 104.0, 110.0, &["0-2,4,8-10,12"]),
     ];
-    probe.co_runners =
-        all.iter().map(|&cpu| co_runner(cpu, (cpu != 9).then_some(f64::from(cpu) / 50.0))).collect();
+    probe.neighbours =
+        all.iter().map(|&cpu| neighbour(cpu, (cpu != 9).then_some(f64::from(cpu) / 50.0))).collect();
     probe.clocks = all.iter().flat_map(|&cpu| [clock(cpu, 1, 3400.0), clock(cpu, 8, 2900.0)]).collect();
     let hardware = Hardware {
         declared_cores: ["0,8", "1,9", "2,10", "4,12"].map(set).into(),
@@ -248,7 +248,7 @@ pub fn many() -> Probed {
     probe.pairs[17].sharing = Sharing::Masked;
     probe.sets = vec![SetTest { ran: set("0-383"), at_full_width: set("0-383") }];
     let busy = |cpu: u32| if cpu == 17 { None } else { Some(if cpu == 401 { 0.34 } else { 0.002 }) };
-    probe.co_runners = cpus.iter().map(|cpu| co_runner(cpu, busy(cpu))).collect();
+    probe.neighbours = cpus.iter().map(|cpu| neighbour(cpu, busy(cpu))).collect();
     probe.clocks = vec![clock(0, 1, 3700.0)];
     probe.clocks.extend(cpus.iter().map(|cpu| clock(cpu, 768, 2400.0 + f64::from(cpu % 7))));
     let cores: Vec<CpuSet> = (0..384).map(core).collect();
@@ -274,7 +274,7 @@ pub fn hostile_probe() -> Probed {
     let mut probed = eight();
     let text = || HOSTILE.to_owned();
     probed.probe.pairs.iter_mut().for_each(|pair| pair.why = text());
-    probed.probe.co_runners.iter_mut().for_each(|co_runner| co_runner.why = text());
+    probed.probe.neighbours.iter_mut().for_each(|neighbour| neighbour.why = text());
     probed.probe.levels.iter_mut().for_each(|level| level.name = Some(text()));
     probed.probe.gaps.push(text());
     probed.hardware.measured = text().into();

@@ -3,7 +3,7 @@
 use super::*;
 use crate::look::Alone;
 
-/// What a machine would show: `cores` names the core of each CPU; `busy` are cores with a co-runner.
+/// What a machine would show: `cores` names the core of each CPU; `busy` are cores with a neighbour.
 /// `siblings_ns` is what a line between siblings takes; with `test` one of a pair is seen without the other.
 fn look_at(
     (cores, busy): (&[u32], &[u32]),
@@ -55,16 +55,16 @@ fn tested(follower: &mut Follower, cores: &[u32], busy: &[u32], looks: usize) ->
 }
 
 #[test]
-fn widths_alone_tell_two_on_one_core_from_two_with_co_runners() {
+fn widths_alone_tell_two_on_one_core_from_two_with_neighbours() {
     let mut follower = Follower::new(&[0, 1]);
     tested(&mut follower, &[0, 1], &[], 20);
     // That long lines mislead here has to be seen twice.
     assert_eq!(tested(&mut follower, &[0, 0], &[], 1), [Share::Unknown; 2]);
     assert_eq!(tested(&mut follower, &[0, 0], &[], 1), [Share::With(1), Share::With(0)]);
-    assert_eq!(tested(&mut follower, &[0, 1], &[0, 1], 1), [Share::CoRunner, Share::CoRunner]);
+    assert_eq!(tested(&mut follower, &[0, 1], &[0, 1], 1), [Share::Neighbour, Share::Neighbour]);
     assert_eq!(tested(&mut follower, &[0, 0], &[], 5), [Share::With(1), Share::With(0)]);
     assert!(follower.levels().lines_mislead);
-    assert_eq!(tested(&mut follower, &[0, 1], &[1], 1), [Share::Alone, Share::CoRunner]);
+    assert_eq!(tested(&mut follower, &[0, 1], &[1], 1), [Share::Alone, Share::Neighbour]);
     assert_eq!(tested(&mut follower, &[0, 1], &[], 1), [Share::Alone, Share::Alone]);
 }
 
@@ -82,7 +82,7 @@ fn partners_among_many_are_found_by_tests_in_turn() {
     let found = tested(&mut follower, &cores, &[6], 60);
     assert_eq!([found[0], found[4], found[1], found[5]], [4, 0, 5, 1].map(Share::With));
     assert_eq!([found[2], found[3], found[7]], [Share::Alone; 3]);
-    assert!([Share::CoRunner, Share::Slowed].contains(&found[6]), "{found:?}");
+    assert!([Share::Neighbour, Share::Slowed].contains(&found[6]), "{found:?}");
     let apart = tested(&mut follower, &[0, 1, 2, 3, 4, 5, 6, 7], &[], 2);
     assert_eq!(apart, [Share::Alone; 8]);
 }
@@ -102,18 +102,18 @@ fn seen(together: [f64; 2], without: [f64; 2], line_ns: f64) -> Look {
 /// A guest of an AMD EPYC server: 3.93 adds a step on a free core, 2.03 on a shared one, and 2.41 there while the
 /// other stands still, which takes width itself.
 #[test]
-fn two_on_one_core_are_no_co_runners_where_standing_still_takes_width() {
+fn two_on_one_core_are_no_neighbours_where_standing_still_takes_width() {
     let free = || seen([3.93, 3.94], [3.93, 3.95], 28.0);
     let one_core = || seen([2.03, 2.03], [2.41, 2.4], 12.9);
-    let co_runners = || seen([2.06, 2.4], [2.1, 2.35], 27.0);
-    let one_co_runner = || seen([3.92, 2.6], [3.93, 2.6], 118.0);
+    let neighbours = || seen([2.06, 2.4], [2.1, 2.35], 27.0);
+    let one_neighbour = || seen([3.92, 2.6], [3.93, 2.6], 118.0);
     let mut looks: Vec<Look> = (0..40).map(|_| free()).collect();
     let mut want = vec![[Share::Alone, Share::Alone]; 40];
     let with = [Share::With(1), Share::With(0)];
-    let both = [Share::CoRunner, Share::CoRunner];
+    let both = [Share::Neighbour, Share::Neighbour];
     for _ in 0..10 {
-        looks.extend([one_core(), one_core(), co_runners(), one_co_runner(), free(), co_runners()]);
-        want.extend([with, with, both, [Share::Alone, Share::CoRunner], [Share::Alone; 2], both]);
+        looks.extend([one_core(), one_core(), neighbours(), one_neighbour(), free(), neighbours()]);
+        want.extend([with, with, both, [Share::Alone, Share::Neighbour], [Share::Alone; 2], both]);
     }
     // A line of siblings that took a little longer; and a look in which one of the two had more for a moment.
     looks.extend([seen([2.03, 2.03], [2.41, 2.41], 15.4), seen([2.84, 2.06], [2.41, 2.41], 11.8)]);
@@ -131,13 +131,13 @@ fn two_on_one_core_are_no_co_runners_where_standing_still_takes_width() {
 }
 
 #[test]
-fn co_runners_that_both_go_away_in_a_test_are_no_pair_where_lines_are_long() {
+fn neighbours_that_both_go_away_in_a_test_are_no_pair_where_lines_are_long() {
     let mut looks: Vec<Look> = (0..40).map(|_| seen([3.93, 3.94], [3.93, 3.95], 28.0)).collect();
     looks.extend((0..5).map(|_| seen([2.03, 2.03], [2.41, 2.41], 12.9)));
     // Half the width together and more without each other, but not the whole, at a long line.
     looks.push(seen([2.03, 2.03], [2.5, 2.6], 28.0));
     let judged = judge_all(&looks.iter().collect::<Vec<&Look>>());
-    assert_eq!(judged[45], [Share::CoRunner, Share::CoRunner]);
+    assert_eq!(judged[45], [Share::Neighbour, Share::Neighbour]);
 }
 
 fn free(cpus: u32) -> Follower {
@@ -162,8 +162,8 @@ fn two_cpus_are_judged_by_one_look() {
     let mut follower = free(2);
     assert_eq!(follow(&mut follower, &[0, 1], &[], 1), [Share::Alone, Share::Alone]);
     assert_eq!(follow(&mut follower, &[0, 0], &[], 1), [Share::With(1), Share::With(0)]);
-    assert_eq!(follow(&mut follower, &[0, 1], &[1], 1), [Share::Alone, Share::CoRunner]);
-    assert_eq!(follow(&mut follower, &[0, 1], &[0, 1], 1), [Share::CoRunner, Share::CoRunner]);
+    assert_eq!(follow(&mut follower, &[0, 1], &[1], 1), [Share::Alone, Share::Neighbour]);
+    assert_eq!(follow(&mut follower, &[0, 1], &[0, 1], 1), [Share::Neighbour, Share::Neighbour]);
     assert_eq!(follow(&mut follower, &[0, 1], &[], 1), [Share::Alone, Share::Alone]);
 }
 
@@ -179,7 +179,7 @@ fn partners_among_many_are_found_within_as_many_looks() {
         Share::Alone,
         Share::With(0),
         Share::With(1),
-        Share::CoRunner,
+        Share::Neighbour,
         Share::Alone,
     ];
     assert_eq!(found, want);
@@ -192,7 +192,7 @@ fn partners_among_many_are_found_within_as_many_looks() {
 fn who_was_not_met_yet_may_be_the_cause() {
     let mut follower = free(8);
     let first = follow(&mut follower, &[0, 1, 2, 3, 4, 5, 0, 7], &[], 1);
-    assert!([Share::Slowed, Share::With(6), Share::CoRunner].contains(&first[0]));
+    assert!([Share::Slowed, Share::With(6), Share::Neighbour].contains(&first[0]));
     assert_ne!(first[1], Share::Slowed);
     assert_eq!(follow(&mut follower, &[0, 1, 2, 3, 4, 5, 0, 7], &[], 3)[0], Share::With(6));
 }
@@ -238,7 +238,7 @@ fn a_whole_study_is_judged_by_all_its_looks() {
     looks.extend((0..10).map(|_| look(&[0, 1], &[], &pairs)));
     let judged = judge_all(&looks.iter().collect::<Vec<_>>());
     assert_eq!(judged[0], [Share::With(1), Share::With(0)]);
-    assert_eq!(judged[1], [Share::Alone, Share::CoRunner]);
+    assert_eq!(judged[1], [Share::Alone, Share::Neighbour]);
     assert_eq!(judged[11], [Share::Alone, Share::Alone]);
     assert!(judge_all(&[]).is_empty());
 }
@@ -281,23 +281,23 @@ fn those_that_came_are_cleared_and_known_partners_stay_so_beside_one_that_is_mis
 }
 
 #[test]
-fn who_is_slowed_while_one_is_missing_has_no_co_runner_for_it() {
+fn who_is_slowed_while_one_is_missing_has_no_neighbour_for_it() {
     let mut follower = free(4);
     // 3 was seen apart from 0 in the last looks, and may be on its core now.
     let cores = [0, 1, 2, 3];
     let moved = without(look(&[0, 1, 2, 0], &[], &follower.pairs()), &[3]);
     assert_eq!(follower.judge(&moved), [Share::Slowed, Share::Alone, Share::Alone, Share::Away]);
-    let with_co_runner = without(look(&cores, &[0], &follower.pairs()), &[3]);
-    assert_eq!(follower.judge(&with_co_runner)[0], Share::Slowed);
+    let with_neighbour = without(look(&cores, &[0], &follower.pairs()), &[3]);
+    assert_eq!(follower.judge(&with_neighbour)[0], Share::Slowed);
     let all = look(&cores, &[0], &follower.pairs());
-    assert_eq!(follower.judge(&all)[0], Share::CoRunner, "as soon as all come");
+    assert_eq!(follower.judge(&all)[0], Share::Neighbour, "as soon as all come");
 }
 
 #[test]
 fn a_partner_that_is_missing_is_none() {
     let mut follower = free(2);
     assert_eq!(follow(&mut follower, &[0, 0], &[], 3), [Share::With(1), Share::With(0)]);
-    // Whoever slows 0 may be a co-runner where 1 was, or 1 that does something else.
+    // Whoever slows 0 may be a neighbour where 1 was, or 1 that does something else.
     let slowed = without(look(&[0, 0], &[], &follower.pairs()), &[1]);
     assert_eq!(follower.judge(&slowed), [Share::Slowed, Share::Away]);
     let free = without(look(&[0, 1], &[], &follower.pairs()), &[1]);

@@ -31,7 +31,7 @@ pub struct MeasureArgs {
     pub allow_busy: bool,
     /// Do not probe the hardware first
     ///
-    /// The probe measures which logical CPUs share a core, co-runners, latencies and clocks. Without it, threadwise
+    /// The probe measures which logical CPUs share a core, neighbours, latencies and clocks. Without it, threadwise
     /// does not look where slices run, and `run --resume` does not probe the study later.
     #[arg(long, hide_short_help = true, help_heading = "The machine")]
     pub no_probe: bool,

@@ -12,21 +12,21 @@ fn look() -> Look {
     Look { start_ns: 0, took_ns: 25_000, cpus: (0..5).map(cpu).collect(), pairs, alone: None }
 }
 
-const SHARES: [Share; 5] = [Share::Alone, Share::With(2), Share::With(1), Share::Alone, Share::CoRunner];
+const SHARES: [Share; 5] = [Share::Alone, Share::With(2), Share::With(1), Share::Alone, Share::Neighbour];
 
 #[test]
 fn a_line_names_each_cpu_once() {
     let shown = line(&look(), &SHARES);
     let (_, words) = shown.split_once("  ").unwrap();
-    assert_eq!(words, "alone 0,3  one core 1+2  co-runner 4  lines 6.94 ns to 61.2 ns\n");
+    assert_eq!(words, "alone 0,3  one core 1+2  neighbour 4  lines 6.94 ns to 61.2 ns\n");
 }
 
 #[test]
 fn a_summary_has_the_share_of_every_state() {
     let mut seen: BTreeMap<u32, BTreeMap<&str, u64>> = BTreeMap::new();
-    seen.insert(0, BTreeMap::from([("alone", 75), ("co-runner", 25)]));
+    seen.insert(0, BTreeMap::from([("alone", 75), ("neighbour", 25)]));
     let text = summary(&seen, 100, Duration::from_secs(100));
-    assert_eq!(text, "\n100 looks in 100 s\n  logical CPU 0    alone 75%, co-runner 25%\n");
+    assert_eq!(text, "\n100 looks in 100 s\n  logical CPU 0    alone 75%, neighbour 25%\n");
 }
 
 #[test]

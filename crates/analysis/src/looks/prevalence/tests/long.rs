@@ -92,7 +92,7 @@ fn slices_are_long_where_most_of_the_time_is_in_long_ones() {
 }
 
 #[test]
-fn co_runners_are_not_known_where_a_busy_logical_cpu_was_not_looked_at() {
+fn neighbours_are_not_known_where_a_busy_logical_cpu_was_not_looked_at() {
     let mut runs = long_runs();
     for run in runs.iter_mut().filter(|run| run.treatment == "both") {
         run.cpus.push(2);
@@ -103,7 +103,7 @@ fn co_runners_are_not_known_where_a_busy_logical_cpu_was_not_looked_at() {
     assert_eq!(means(&both.states), [0.375, 0.5, 0.0, 0.0, 0.125]);
     assert_eq!((both.coverage, both.coverage.is_whole()), (Coverage { cpus: 3, looked_at: 2 }, false));
     assert!(found.treatments[0].coverage.is_whole());
-    assert!(found.by_cpu.iter().all(|one| !one.shares.contains_key("co-runner")));
+    assert!(found.by_cpu.iter().all(|one| !one.shares.contains_key("neighbour")));
 }
 
 fn report(runs: &[Run]) -> Document {

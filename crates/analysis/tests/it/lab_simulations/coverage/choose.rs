@@ -70,7 +70,7 @@ fn advice_is_rarely_wrong_and_often_there() {
         ("unequal 1 and 4%", Machine { block_sd: (0.01, 0.04), ..QUIET }),
         ("correlated 0.6", Machine { ar1: 0.6, ..quiet(0.02) }),
         ("a tenth of blocks -30%", Machine { disturbed: (0.1, 0.3), ..quiet(0.02) }),
-        ("co-runner -40%, half", Machine { co_runner: (40.0, 0.5, 0.4), ..quiet(0.02) }),
+        ("neighbour -40%, half", Machine { neighbour: (40.0, 0.5, 0.4), ..quiet(0.02) }),
     ];
     let curves = [("pool", POOL), ("flat", FLAT), ("falling", FALLING), ("stairs", STAIRS)];
     println!("| noise | curve | blocks | wrong | not enough data | guesses stated | right |");

@@ -93,8 +93,8 @@ fn a_lock_is_said_to_gain_more_where_it_does() {
         ("independent", unequal.clone()),
         ("AR(1) 0.3", Machine { ar1: 0.3, slice_sd: 0.002, ..unequal.clone() }),
         (
-            "a co-runner takes 40% for 20% of the time",
-            Machine { co_runner: (40.0, 0.2, 0.4), ..unequal.clone() },
+            "a neighbour takes 40% for 20% of the time",
+            Machine { neighbour: (40.0, 0.2, 0.4), ..unequal.clone() },
         ),
         ("2% of slices stall", Machine { stalls: 0.02, ..unequal }),
     ] {

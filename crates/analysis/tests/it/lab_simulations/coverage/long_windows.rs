@@ -117,8 +117,8 @@ fn long_windows_that_agree_are_not_said_to_disagree() {
         ("AR(1) 0.6", Machine { ar1: 0.6, ..quiet.clone() }, NOTHING),
         ("10% of blocks 12% slower", Machine { disturbed: (0.1, 0.12), ..quiet.clone() }, NOTHING),
         (
-            "a co-runner takes 40% for 20% of the time",
-            Machine { co_runner: (40.0, 0.2, 0.4), ..quiet.clone() },
+            "a neighbour takes 40% for 20% of the time",
+            Machine { neighbour: (40.0, 0.2, 0.4), ..quiet.clone() },
             NOTHING,
         ),
         ("long windows scatter by 10 and 30%", quiet.clone(), Case { window_sd: 0.1, ..NOTHING }),

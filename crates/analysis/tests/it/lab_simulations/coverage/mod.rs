@@ -123,8 +123,8 @@ fn intervals_cover_the_long_run_with_its_disturbances() {
     let all = [(8, 0.92), (16, 0.92), (32, 0.92), (64, 0.92)];
     checked("2% of slices stall", &Machine { stalls: 0.02, ..two(QUIET) }, all);
     checked("drift of 20% in a block", &Machine { drift: 0.2, ..two(QUIET) }, all);
-    let come_and_go = Machine { co_runner: (40.0, 0.2, 0.4), ..two(QUIET) };
-    checked("a co-runner takes 40% of all for 20% of the time", &come_and_go, all);
+    let come_and_go = Machine { neighbour: (40.0, 0.2, 0.4), ..two(QUIET) };
+    checked("a neighbour takes 40% of all for 20% of the time", &come_and_go, all);
 }
 
 /// Share of studies in which something is so of at least one comparison.

@@ -1,5 +1,5 @@
 //! Studies of a machine with noise as it was met: unequal by treatment, correlated from block to block, with
-//! disturbed blocks, stalls, drift inside of blocks and co-runners that come and go.
+//! disturbed blocks, stalls, drift inside of blocks and neighbours that come and go.
 
 use threadwise_analysis::estimate::Work;
 pub use threadwise_statistics::Normal;
@@ -26,9 +26,9 @@ pub struct Machine {
     pub stalls: f64,
     /// Drift over a block, the same for all: standard deviation of its logarithm from the first round to the last.
     pub drift: f64,
-    /// A co-runner that comes and goes with visits of so many slices, is there for this share of the time, and takes
+    /// A neighbour that comes and goes with visits of so many slices, is there for this share of the time, and takes
     /// this share of the rate of all that runs.
-    pub co_runner: (f64, f64, f64),
+    pub neighbour: (f64, f64, f64),
 }
 
 /// A quiet machine: nothing but independent noise of 2% over blocks and 3% over slices.
@@ -41,7 +41,7 @@ pub const QUIET: Machine = Machine {
     disturbed: (0.0, 0.0),
     stalls: 0.0,
     drift: 0.0,
-    co_runner: (1.0, 0.0, 0.0),
+    neighbour: (1.0, 0.0, 0.0),
 };
 
 impl Machine {
@@ -50,7 +50,7 @@ impl Machine {
         let mut random = Normal::new(seed);
         let treatments = self.effects.len() + 2;
         let mut levels: Vec<f64> = (0..treatments).map(|_| random.draw()).collect();
-        let mut is_visited = random.uniform() < self.co_runner.1;
+        let mut is_visited = random.uniform() < self.neighbour.1;
         let mut all = Vec::with_capacity(blocks);
         for _ in 0..blocks {
             let depth = if random.uniform() < self.disturbed.0 { (1.0 - self.disturbed.1).ln() } else { 0.0 };
@@ -68,7 +68,7 @@ impl Machine {
                         + self.level(at, &levels)
                         + if at < 2 { 0.0 } else { depth }
                         + self.slice_sd * random.draw()
-                        + if is_visited { (1.0 - self.co_runner.2).ln() } else { 0.0 };
+                        + if is_visited { (1.0 - self.neighbour.2).ln() } else { 0.0 };
                     let rate = if stall { 0.01 } else { 1.0 } * 1e6 * log.exp();
                     block[at].push(Work { slices: 1, rows: rate, window_ns: 5e7, ..Work::default() });
                 }
@@ -92,7 +92,7 @@ impl Machine {
     }
 
     fn visited(&self, is_visited: bool, random: &mut Normal) -> bool {
-        let (visit, share, _) = self.co_runner;
+        let (visit, share, _) = self.neighbour;
         let leaves = if is_visited { 1.0 - share } else { share };
         if random.uniform() < leaves / visit { !is_visited } else { is_visited }
     }

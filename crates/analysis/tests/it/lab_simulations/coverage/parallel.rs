@@ -3,7 +3,7 @@
 //!
 //! Processes of a scan move between logical CPUs while it runs, and two of them share a core at a time; the truth is
 //! known to a millisecond, the analysis has looks 5 ms apart. Rates of processes, slices and blocks scatter, what a
-//! sibling costs differs from block to block, and a co-runner takes part of a core in some blocks, the doubled-up one or another.
+//! sibling costs differs from block to block, and a neighbour takes part of a core in some blocks, the doubled-up one or another.
 
 use crate::lab_simulations::coverage::noise::Normal;
 use crate::lab_simulations::coverage::rules::{ALPHA, MARGIN, count};
@@ -32,12 +32,12 @@ struct Noise {
     is_unequal: bool,
     /// Correlation of neighbouring blocks.
     ar1: f64,
-    /// Share of the blocks in which a co-runner takes this share of one core's rate, whichever core it is.
+    /// Share of the blocks in which a neighbour takes this share of one core's rate, whichever core it is.
     disturbed: (f64, f64),
 }
 
 impl Noise {
-    /// What co-runners do to ln(b / a) of so many processes on average: seldom they slow both that share a core, and
+    /// What neighbours do to ln(b / a) of so many processes on average: seldom they slow both that share a core, and
     /// mostly one of those that are alone.
     fn shift(self, processes: usize) -> f64 {
         let (cores, alone) = ((processes - 1) as f64, (processes - 2) as f64);

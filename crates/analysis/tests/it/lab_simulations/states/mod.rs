@@ -158,8 +158,8 @@ fn states_without_an_effect_are_not_claimed_to_have_one() {
         ("0.15%, 1 s", Guest { same: visits(0.0015, 1.0), ..real }),
         ("16 blocks", Guest { blocks: 16, ..real }),
         ("256 blocks", Guest { blocks: 256, ..real }),
-        ("co-runners 20%, 0.1 s", Guest { co_runner: visits(0.2, 0.1), ..real }),
-        ("co-runners follow 30% of the treatment's slices", Guest { following: 0.3, ..real }),
+        ("neighbours 20%, 0.1 s", Guest { neighbour: visits(0.2, 0.1), ..real }),
+        ("neighbours follow 30% of the treatment's slices", Guest { following: 0.3, ..real }),
         ("clocks drift by 10%", Guest { clock: 0.1, ..real }),
         ("drift ten times slower", Guest { drift_slices: 182.0, ..real }),
         ("noise three times as large", Guest { noise: 0.126, ..real }),
@@ -233,13 +233,13 @@ fn planted_confounders_are_refused() {
     if asked().is_none() {
         return;
     }
-    let no_co_runner = visits(0.0, 1.0);
-    let alone = Guest { co_runner: no_co_runner, following: 0.0, ..load(0.0, 1.0, 0.8) };
+    let no_neighbour = visits(0.0, 1.0);
+    let alone = Guest { neighbour: no_neighbour, following: 0.0, ..load(0.0, 1.0, 0.8) };
     let limits = [
         ("load slows all to 0.95", load(one_core(), 0.95, 0.95)),
         ("load slows all to 0.9", load(one_core(), 0.9, 0.9)),
         ("load slows P alone to 0.8", load(one_core(), 1.0, 0.8)),
-        ("load slows P alone to 0.8, no effect, no co-runners, 256 blocks", Guest { blocks: 256, ..alone }),
+        ("load slows P alone to 0.8, no effect, no neighbours, 256 blocks", Guest { blocks: 256, ..alone }),
     ];
     let ends = each(&limits, |at, (_, guest)| ended(guest, 0.0, 120_000_000 + 1_000_000 * at as u64));
     limits.iter().zip(ends).for_each(|((name, _), got)| print(name, &got));
@@ -266,7 +266,7 @@ fn a_real_effect_is_claimed() {
         ("ln 0.65, 5%, 1 s, 256 blocks", Guest { same: visits(0.05, 1.0), blocks: 256, ..real }),
         ("ln 0.65, 25%, 0.2 s", Guest { same: visits(0.25, 0.2), ..real }),
         ("ln 0.65, 25%, 50 ms", Guest { same: visits(0.25, 0.05), ..real }),
-        ("ln 0.65, no co-runners", Guest { co_runner: visits(0.0, 1.0), following: 0.0, ..real }),
+        ("ln 0.65, no neighbours", Guest { neighbour: visits(0.0, 1.0), following: 0.0, ..real }),
     ];
     let ends = each(&scenarios, |at, (_, guest)| ended(guest, 0.0, 160_000_000 + 1_000_000 * at as u64));
     scenarios.iter().zip(ends).for_each(|((name, _), got)| print(name, &got));

@@ -1,7 +1,7 @@
 //! A guest whose host moves it: what its slices and the looks around them give, with a truth that is known.
 //!
 //! Time goes on in one line. The host puts two virtual CPUs on one core and takes them apart again,
-//! co-runners come and go, host load too, each a process with exponential stays; a slice's rate is the
+//! neighbours come and go, host load too, each a process with exponential stays; a slice's rate is the
 //! integral of its speed over all that changes while it runs.
 
 use rand::{Rng, SeedableRng};
@@ -62,10 +62,10 @@ pub struct Guest {
     pub drift: f64,
     /// Slices in which its correlation falls to 1/e.
     pub drift_slices: f64,
-    /// Co-runner of each of both logical CPUs, and the factor by which it slows.
-    pub co_runner: Visits,
-    pub co_runner_factor: f64,
-    /// Share of the treatment's slices during which a co-runner comes because of our load.
+    /// Neighbour of each of both logical CPUs, and the factor by which it slows.
+    pub neighbour: Visits,
+    pub neighbour_factor: f64,
+    /// Share of the treatment's slices during which a neighbour comes because of our load.
     pub following: f64,
     /// Standard deviation of the clock's logarithm, which drifts over blocks.
     pub clock: f64,
@@ -90,8 +90,8 @@ pub const REALISTIC: Guest = Guest {
     block: 0.02,
     drift: 0.142,
     drift_slices: 18.2,
-    co_runner: Visits { share: 0.05, mean_s: 0.3 },
-    co_runner_factor: 0.6,
+    neighbour: Visits { share: 0.05, mean_s: 0.3 },
+    neighbour_factor: 0.6,
     following: 0.03,
     clock: 0.02,
     wrong: 0.005,
@@ -101,7 +101,7 @@ pub const REALISTIC: Guest = Guest {
 
 /// The same without anything that is random in a rate: what it gives is the estimand.
 pub fn noiseless(guest: &Guest) -> Guest {
-    let co_runner = Visits { share: 0.0, mean_s: 1.0 };
+    let neighbour = Visits { share: 0.0, mean_s: 1.0 };
     Guest {
         noise: 0.0,
         heavy: false,
@@ -109,7 +109,7 @@ pub fn noiseless(guest: &Guest) -> Guest {
         drift: 0.0,
         clock: 0.0,
         following: 0.0,
-        co_runner,
+        neighbour,
         ..*guest
     }
 }
@@ -153,7 +153,7 @@ impl Process {
 /// The host at one moment.
 struct Host {
     now_s: f64,
-    /// On one core, host load, a co-runner of each logical CPU.
+    /// On one core, host load, a neighbour of each logical CPU.
     processes: [Process; 4],
     /// On one core as long as host load lasts.
     stacked: bool,
@@ -166,7 +166,7 @@ impl Host {
             _ => Visits { share: 0.0, mean_s: 1.0 },
         };
         let processes =
-            [guest.same, load, guest.co_runner, guest.co_runner].map(|one| Process::new(one, random));
+            [guest.same, load, guest.neighbour, guest.neighbour].map(|one| Process::new(one, random));
         Self { now_s: 0.0, processes, stacked: false }
     }
 
@@ -306,9 +306,9 @@ fn clock_of(guest: &Guest, host: &Host) -> f64 {
     }
 }
 
-/// What each logical CPU gets of its core, by co-runners.
+/// What each logical CPU gets of its core, by neighbours.
 fn shares(guest: &Guest, host: &Host, follows: bool) -> [f64; 2] {
-    let share = |is_there: bool| if is_there { guest.co_runner_factor } else { 1.0 };
+    let share = |is_there: bool| if is_there { guest.neighbour_factor } else { 1.0 };
     [share(host.processes[2].on), share(host.processes[3].on || follows)]
 }
 
@@ -340,8 +340,8 @@ fn look(guest: &Guest, host: &Host, random: &mut ChaCha8Rng, follows: bool) -> S
     if uniform(random) < guest.away {
         return State::Away;
     }
-    let co_runner = shares(guest, host, follows).iter().any(|share| *share < 1.0);
-    match (host.is_same(), co_runner) {
+    let neighbour = shares(guest, host, follows).iter().any(|share| *share < 1.0);
+    match (host.is_same(), neighbour) {
         (true, _) => {
             if is_wrong {
                 State::Clear
@@ -350,7 +350,7 @@ fn look(guest: &Guest, host: &Host, random: &mut ChaCha8Rng, follows: bool) -> S
             }
         }
         (false, _) if is_wrong => State::SameCore,
-        (false, true) => State::CoRunner,
+        (false, true) => State::Neighbour,
         (false, false) => State::Clear,
     }
 }

@@ -65,11 +65,11 @@ fn unknown_widths_make_no_column_of_zeros() {
     fixture.analyse();
     let text = screen(&fixture, 120);
     let plain = text.split_whitespace().collect::<Vec<&str>>().join(" ");
-    assert!(plain.contains("in 4 stretches; whether there were co-runners is unknown."), "{text}");
+    assert!(plain.contains("in 4 stretches; whether there were neighbours is unknown."), "{text}");
     let heading =
         text.lines().find(|line| line.starts_with("treatment ") && line.contains("changed")).unwrap();
     assert!(heading.contains("one core") && heading.contains("unknown"), "{heading}");
-    assert!(!heading.contains("co-runner") && !heading.contains("away"), "{heading}");
+    assert!(!heading.contains("neighbour") && !heading.contains("away"), "{heading}");
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn json_has_what_the_page_has() {
     let words = |list: &Value| -> Vec<String> {
         list.as_array().unwrap().iter().map(|one| one["state"].as_str().unwrap().to_owned()).collect()
     };
-    assert_eq!(words(&looks["study"]), ["alone", "one-core", "co-runner", "away", "unknown"]);
+    assert_eq!(words(&looks["study"]), ["alone", "one-core", "neighbour", "away", "unknown"]);
     let sum: f64 =
         looks["study"].as_array().unwrap().iter().map(|one| one["share"]["mean"].as_f64().unwrap()).sum();
     assert!((sum - 1.0).abs() < 1e-9, "{sum}");
@@ -158,7 +158,7 @@ fn json_has_ratios_by_state_with_their_checks() {
     assert!(
         close(&got["ratio"]["value"], wanted.ratio.mean) && close(&got["ratio"]["low"], wanted.ratio.low)
     );
-    // The model has 1.21 on one core, and 2 less what co-runners take.
+    // The model has 1.21 on one core, and 2 less what neighbours take.
     assert!(got["ratio"]["value"].as_f64().unwrap() < 0.75, "{got}");
     assert_eq!(got["claim"], serde_json::json!(wanted.claim));
     let checks = got["checks"].as_array().unwrap();

@@ -1,4 +1,4 @@
-//! A guest with two logical CPUs that its host moves between one core and two, and whose cores a co-runner visits:
+//! A guest with two logical CPUs that its host moves between one core and two, and whose cores a neighbour visits:
 //! a seeded model, so that the truth of every look is known.
 
 use crate::support::{Draws, Fixture};
@@ -13,9 +13,9 @@ use threadwise_study::{
 const FREE: f64 = 4.68;
 const SHARED: f64 = 2.45;
 
-/// From slice to slice: mean length of visits to one core and of a co-runner's, in slices, and how often they begin.
+/// From slice to slice: mean length of visits to one core and of a neighbour's, in slices, and how often they begin.
 const TOGETHER: (f64, f64) = (12.0, 0.025);
-const CO_RUNNER: (f64, f64) = (6.0, 0.02);
+const NEIGHBOUR: (f64, f64) = (6.0, 0.02);
 
 /// The same of a host that moves more often, so that a small study sees both states in every block.
 const RESTLESS: (f64, f64) = (5.0, 0.11);
@@ -24,7 +24,7 @@ const RESTLESS: (f64, f64) = (5.0, 0.11);
 #[derive(Clone, Copy)]
 struct Host {
     together: bool,
-    co_runner: [bool; 2],
+    neighbour: [bool; 2],
     /// Of visits to one core, as [`TOGETHER`].
     visits: (f64, f64),
 }
@@ -32,7 +32,7 @@ struct Host {
 impl Host {
     /// Apart and undisturbed.
     fn new(visits: (f64, f64)) -> Self {
-        Self { together: false, co_runner: [false; 2], visits }
+        Self { together: false, neighbour: [false; 2], visits }
     }
 
     /// Some time later: `share` of a slice.
@@ -42,13 +42,13 @@ impl Host {
             is_on ^ (draws.next() < chance * share)
         };
         self.together = flips(self.together, self.visits);
-        self.co_runner = self.co_runner.map(|is_on| flips(is_on, CO_RUNNER));
+        self.neighbour = self.neighbour.map(|is_on| flips(is_on, NEIGHBOUR));
         self
     }
 
     /// Speed of a treatment, 1 for one session alone on a free core.
     fn speed(self, cpus: &[u32]) -> f64 {
-        let one = |cpu: &u32| if self.co_runner[*cpu as usize] { 0.72 } else { 1.0 };
+        let one = |cpu: &u32| if self.neighbour[*cpu as usize] { 0.72 } else { 1.0 };
         match cpus {
             [_, _] if self.together => 1.21,
             cpus => cpus.iter().map(one).sum(),
@@ -58,7 +58,7 @@ impl Host {
     fn look(self, start_ns: u64, cpus: u32, draws: &mut Draws) -> Look {
         let mut noisy = |value: f64| ((1.0 + 0.03 * (draws.next() - 0.5)) * value * 1000.0).round() / 1000.0;
         let seen = (0..cpus).map(|cpu| {
-            let is_shared = self.together && cpus > 1 || self.co_runner[cpu as usize];
+            let is_shared = self.together && cpus > 1 || self.neighbour[cpu as usize];
             let adds = noisy(if is_shared { SHARED } else { FREE });
             CpuLook { cpu, chain_ns: Some(0.278), adds_per_step: Some(adds) }
         });

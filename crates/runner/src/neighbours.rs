@@ -1,13 +1,13 @@
-//! Co-runners on the siblings of a run's logical CPUs, from the looks around its slices.
+//! Neighbours on the siblings of a run's logical CPUs, from the looks around its slices.
 
 use std::collections::BTreeMap;
 use threadwise_machine::CpuSet;
 use threadwise_study::look::follow::Share;
 use threadwise_study::{Moment, Reading, SliceLook};
 
-/// Co-runners in the looks around the slices of a run, by moment and logical CPU.
+/// Neighbours in the looks around the slices of a run, by moment and logical CPU.
 #[derive(Debug, Default)]
-pub struct CoRunners {
+pub struct Neighbours {
     seen: BTreeMap<(Moment, u32), Seen>,
     start_ns: Option<u64>,
     end_ns: u64,
@@ -20,28 +20,28 @@ struct Seen {
     adds_per_step: Vec<f64>,
 }
 
-impl CoRunners {
+impl Neighbours {
     /// Adds a look, with the share of its core that each logical CPU had.
     pub fn add(&mut self, one: &SliceLook, shares: &[Share]) {
         self.start_ns.get_or_insert(one.look.start_ns);
         self.end_ns = one.look.start_ns.saturating_add(one.look.took_ns);
         for (cpu, share) in one.look.cpus.iter().zip(shares) {
             let seen = self.seen.entry((one.moment, cpu.cpu)).or_default();
-            let is_known = matches!(share, Share::Alone | Share::With(_) | Share::CoRunner);
+            let is_known = matches!(share, Share::Alone | Share::With(_) | Share::Neighbour);
             seen.known += u32::from(is_known);
-            seen.with_one += u32::from(*share == Share::CoRunner);
+            seen.with_one += u32::from(*share == Share::Neighbour);
             seen.adds_per_step.extend(cpu.adds_per_step);
         }
     }
 
-    /// The results before and after slices on these logical CPUs, as readings of the sampler `co-runner`.
+    /// The results before and after slices on these logical CPUs, as readings of the sampler `neighbour`.
     pub fn readings(&self, cpus: &CpuSet) -> Vec<Reading> {
         let chosen =
             self.seen.iter().filter(|((moment, cpu), _)| *moment != Moment::During && cpus.contains(*cpu));
         chosen
             .flat_map(|((moment, cpu), seen)| {
                 let reading = |metric: &str, value: Option<f64>| Reading {
-                    sampler: "co-runner".to_owned(),
+                    sampler: "neighbour".to_owned(),
                     metric: format!("{}_{metric}", moment.word()),
                     cpu: Some(*cpu),
                     start_ns: self.start_ns.unwrap_or(self.end_ns),
@@ -74,14 +74,15 @@ mod tests {
             let cpus = (0..).zip(adds).map(cpu).collect();
             SliceLook { moment, look: Look { start_ns, took_ns: 7, cpus, pairs: Vec::new(), alone: None } }
         };
-        let mut co_runners = CoRunners::default();
+        let mut neighbours = Neighbours::default();
         let free = [Some(4.5), Some(4.4)];
-        co_runners.add(&look(Moment::Before, 10, free), &[Share::Alone, Share::Alone]);
-        co_runners.add(&look(Moment::During, 15, free), &[Share::CoRunner, Share::CoRunner]);
-        co_runners.add(&look(Moment::After, 20, [Some(2.5), None]), &[Share::CoRunner, Share::Away]);
-        co_runners.add(&look(Moment::Before, 30, [Some(2.4), Some(4.4)]), &[Share::CoRunner, Share::With(0)]);
+        neighbours.add(&look(Moment::Before, 10, free), &[Share::Alone, Share::Alone]);
+        neighbours.add(&look(Moment::During, 15, free), &[Share::Neighbour, Share::Neighbour]);
+        neighbours.add(&look(Moment::After, 20, [Some(2.5), None]), &[Share::Neighbour, Share::Away]);
+        neighbours
+            .add(&look(Moment::Before, 30, [Some(2.4), Some(4.4)]), &[Share::Neighbour, Share::With(0)]);
         let seen = |list: &str| {
-            let found = co_runners.readings(&CpuSet::parse_list(list).unwrap());
+            let found = neighbours.readings(&CpuSet::parse_list(list).unwrap());
             assert!(found.iter().all(|one| (one.start_ns, one.end_ns) == (10, 37)));
             found.into_iter().map(|one| (one.metric, one.value, one.gap.is_some())).collect::<Vec<_>>()
         };

@@ -1,23 +1,23 @@
-//! How much of the time a co-runner is busy on a sibling, on a model whose truth is known.
+//! How much of the time a neighbour is busy on a sibling, on a model whose truth is known.
 
 use crate::model::toggle::Toggle;
-use crate::model::{CoRunner, Core, Machine, Place, Weather};
+use crate::model::{Core, Machine, Neighbour, Place, Weather};
 use threadwise_machine::CpuSet;
 use threadwise_probe::bench::{Bench, ProbeError, Timing};
-use threadwise_probe::co_runner::{FREE_ADDS, Watch, watch, width_of};
 use threadwise_probe::kernels::Kernel;
+use threadwise_probe::neighbour::{FREE_ADDS, Watch, watch, width_of};
 use threadwise_study::probe::ProbeForm;
 
 const MS: f64 = 1e6;
 
-/// A core a logical CPU, each with one co-runner: mean time on and off, and the width it wants.
-fn machine(co_runners: &[(f64, f64, f64)], width: f64, weather: Weather, seed: u64) -> Machine {
+/// A core a logical CPU, each with one neighbour: mean time on and off, and the width it wants.
+fn machine(neighbours: &[(f64, f64, f64)], width: f64, weather: Weather, seed: u64) -> Machine {
     let core = |(at, &(on, off, demand)): (usize, &(f64, f64, f64))| Core {
         width,
-        co_runners: vec![CoRunner { demand, busy: Toggle::new((on * MS, off * MS), seed * 97 + at as u64) }],
+        neighbours: vec![Neighbour { demand, busy: Toggle::new((on * MS, off * MS), seed * 97 + at as u64) }],
     };
-    let places = (0..co_runners.len()).map(|core| Place { core, thread: 0 }).collect();
-    Machine::new(co_runners.iter().enumerate().map(core).collect(), places, weather, seed)
+    let places = (0..neighbours.len()).map(|core| Place { core, thread: 0 }).collect();
+    Machine::new(neighbours.iter().enumerate().map(core).collect(), places, weather, seed)
 }
 
 fn long<'a>() -> Watch<'a> {
@@ -30,7 +30,7 @@ fn a_known_share_is_found_again() {
         Weather::calm(),
         Weather { drift: 0.12, drift_ns: 0.4e9, turbo: 0.3, noise: 0.03, outliers: 0.01, ..Weather::calm() },
     ];
-    let co_runners = [
+    let neighbours = [
         (1.0, 1.0, 1.0),
         (3.0, 9.0, 0.8),
         (40.0, 10.0, 1.0),
@@ -40,11 +40,11 @@ fn a_known_share_is_found_again() {
     ];
     for weather in weathers {
         for seed in 0..6 {
-            let mut machine = machine(&co_runners, 4.9, weather.clone(), seed);
-            let cpus: Vec<u32> = (0..co_runners.len() as u32).collect();
+            let mut machine = machine(&neighbours, 4.9, weather.clone(), seed);
+            let cpus: Vec<u32> = (0..neighbours.len() as u32).collect();
             let watching = Watch { baseline: Some(4.9), ..long() };
             for (cpu, seen) in watch(&mut machine, &cpus, &watching).unwrap().iter().enumerate() {
-                let (on, asked) = machine.cores[cpu].co_runners[0].busy.seen_on;
+                let (on, asked) = machine.cores[cpu].neighbours[0].busy.seen_on;
                 let truth = on as f64 / asked as f64;
                 let share = seen.busy_share.unwrap();
                 assert!((share - truth).abs() < 0.1, "seed {seed}: {truth} of the time, not {seen:?}");
@@ -57,7 +57,7 @@ fn a_known_share_is_found_again() {
 fn a_core_that_is_free_at_times_is_its_own_baseline_where_widths_are_known() {
     let mut machine = machine(&[(10.0, 10.0, 1.0)], 4.9, Weather::calm(), 4);
     let seen = watch(&mut machine, &[0], &long()).unwrap().remove(0);
-    let (on, asked) = machine.cores[0].co_runners[0].busy.seen_on;
+    let (on, asked) = machine.cores[0].neighbours[0].busy.seen_on;
     match FREE_ADDS {
         Some(_) => assert!((seen.busy_share.unwrap() - on as f64 / asked as f64).abs() < 0.1, "{seen:?}"),
         None => assert!(seen.busy_share.is_none() && seen.why.contains("not known"), "{seen:?}"),
@@ -96,7 +96,7 @@ fn a_kind_shares_its_baseline_and_kinds_do_not() {
         assert!(seen[2].busy_share.unwrap() < 0.02, "a narrower kind: {seen:?}");
         assert!((width_of(&seen[..2]).unwrap() - 5.8).abs() < 0.3);
     } else {
-        assert!(seen.iter().all(|co_runner| co_runner.busy_share.is_none()), "{seen:?}");
+        assert!(seen.iter().all(|neighbour| neighbour.busy_share.is_none()), "{seen:?}");
     }
 }
 
@@ -109,8 +109,8 @@ fn siblings_of_ours_never_run_together() {
     let cores = [CpuSet::from_iter([0, 1])];
     let watching = Watch { cores: &cores, baseline: Some(4.9), ..long() };
     let seen = watch(&mut machine, &[1, 0], &watching).unwrap();
-    assert_eq!(seen.iter().map(|co_runner| co_runner.cpu).collect::<Vec<u32>>(), [1, 0]);
-    assert!(seen.iter().all(|co_runner| co_runner.busy_share.unwrap() < 0.02), "{seen:?}");
+    assert_eq!(seen.iter().map(|neighbour| neighbour.cpu).collect::<Vec<u32>>(), [1, 0]);
+    assert!(seen.iter().all(|neighbour| neighbour.busy_share.unwrap() < 0.02), "{seen:?}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::siblings::figures::{RAN, WHOLE, median, quantile, smoothed};
 use std::collections::BTreeMap;
 use threadwise_machine::CpuSet;
 use threadwise_study::look::{self, BUSY_BELOW, best_level};
-use threadwise_study::probe::{CoRunner, ProbeForm};
+use threadwise_study::probe::{Neighbour, ProbeForm};
 
 /// Adds per chain step that only a free core reaches, if the widths are known: those of the portable
 /// kernels depend on the compiler.
@@ -49,7 +49,7 @@ impl<'a> Watch<'a> {
 ///
 /// # Errors
 /// Those of the bench.
-pub fn watch(bench: &mut dyn Bench, cpus: &[u32], request: &Watch<'_>) -> Result<Vec<CoRunner>, ProbeError> {
+pub fn watch(bench: &mut dyn Bench, cpus: &[u32], request: &Watch<'_>) -> Result<Vec<Neighbour>, ProbeError> {
     let mut widths = BTreeMap::new();
     for wave in waves(cpus, request.cores) {
         let (mut wide, mut chain) = (Vec::new(), Vec::new());
@@ -62,15 +62,15 @@ pub fn watch(bench: &mut dyn Bench, cpus: &[u32], request: &Watch<'_>) -> Result
         }
     }
     let of_cpu =
-        |cpu: &u32| widths.get(cpu).map(|width| width.co_runner(*cpu, baseline(*cpu, &widths, request)));
+        |cpu: &u32| widths.get(cpu).map(|width| width.neighbour(*cpu, baseline(*cpu, &widths, request)));
     Ok(cpus.iter().filter_map(of_cpu).collect())
 }
 
 /// Adds per chain step of a free core, if these figures show one: the baseline for later
 /// watches. For CPUs of one core kind.
-pub fn width_of<'a>(co_runners: impl IntoIterator<Item = &'a CoRunner>) -> Option<f64> {
+pub fn width_of<'a>(neighbours: impl IntoIterator<Item = &'a Neighbour>) -> Option<f64> {
     let best =
-        co_runners.into_iter().filter_map(|co_runner| co_runner.adds_per_step_p90).max_by(f64::total_cmp);
+        neighbours.into_iter().filter_map(|neighbour| neighbour.adds_per_step_p90).max_by(f64::total_cmp);
     best.filter(|best| FREE_ADDS.is_some_and(|free| *best >= free))
 }
 
@@ -127,10 +127,10 @@ impl Widths {
         Self { usable, all, off_cpu_share: off_cpu_share.clamp(0.0, 1.0) }
     }
 
-    fn co_runner(&self, cpu: u32, baseline: Baseline) -> CoRunner {
+    fn neighbour(&self, cpu: u32, baseline: Baseline) -> Neighbour {
         let at = |share| quantile(&self.all, share);
         let (busy_share, why) = self.busy(baseline);
-        CoRunner {
+        Neighbour {
             cpu,
             windows: self.all.len() as u32,
             adds_per_step_p10: at(0.1),
