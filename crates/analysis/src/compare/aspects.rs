@@ -4,6 +4,7 @@
 //! All of it is from the result files. They do not name the machine, so two of one kind look alike.
 
 use crate::Facts;
+use crate::diagnostics::neighbours::claimed_costs;
 use crate::groups::distinct;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -90,12 +91,23 @@ const MACHINE: [Named; 7] = [
     ("allowed logical CPUs", |facts| facts.topology.allowed().to_string()),
 ];
 
-const SYSTEM: [Named; 3] = [
+/// What neighbours did, which changes from hour to hour.
+pub const NEIGHBOURS: &str = "neighbours";
+
+const SYSTEM: [Named; 4] = [
     ("kernel", |facts| known(facts.topology.identity.kernel.as_deref())),
     ("memory", |facts| {
         facts.topology.identity.memory_bytes.map_or_else(|| UNKNOWN.to_owned(), numbers::bytes)
     }),
     ("SMT control", |facts| known(facts.topology.identity.smt_control.as_deref())),
+    (NEIGHBOURS, |facts| match claimed_costs(facts).first() {
+        Some(cost) => format!(
+            "{} of the time, and take {} of a session's rate",
+            numbers::percent(cost.prevalence.value),
+            numbers::percent(1.0 - cost.left.value)
+        ),
+        None => "no cost shown".to_owned(),
+    }),
 ];
 
 const STUDY: [Named; 6] = [
@@ -137,7 +149,7 @@ const PROGRAM: [Named; 2] = [
 
 /// Names and values of a result file's machine and of what runs on it below the engine.
 pub(crate) fn machine_traits(facts: &Facts<'_>) -> Vec<(String, String)> {
-    let all = MACHINE.iter().chain(&SYSTEM);
+    let all = MACHINE.iter().chain(&SYSTEM).filter(|(name, _)| *name != NEIGHBOURS);
     all.map(|(name, value)| ((*name).to_owned(), value(facts))).collect()
 }
 

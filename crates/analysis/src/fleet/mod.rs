@@ -21,6 +21,7 @@ pub use judge::{difference, judge};
 pub use machines::{fewest, machine_mean, machines_for, next_machine};
 
 use crate::compare::aspects::machine_traits;
+use crate::diagnostics::neighbours::{LEFT, NEIGHBOURS, WHOLE};
 use crate::estimate::THROUGHPUT;
 use crate::{Direction, Facts, Interval, Ratio, kinds, validity};
 use serde::Serialize;
@@ -159,7 +160,7 @@ impl FleetStudy {
             problem: validity::problem(facts.analysis),
             margin: facts.study.design.margin,
             traits: machine_traits(facts),
-            ratios: ratios.filter(|ratio| ratio.ln_ratio.is_finite()).collect(),
+            ratios: ratios.chain(neighbours(facts)).filter(|ratio| ratio.ln_ratio.is_finite()).collect(),
             rates: rates.filter(|rate| rate.per_s > 0.0 && rate.per_s.is_finite()).collect(),
             ..Self::default()
         }
@@ -173,6 +174,17 @@ impl FleetStudy {
             }
         }
     }
+}
+
+/// What neighbours leave of a session's rate and of the machine, whether or not a study alone claims it.
+fn neighbours(facts: &Facts<'_>) -> impl Iterator<Item = FleetRatio> {
+    let found = facts.analysis.found(NEIGHBOURS.name).into_iter().flat_map(|found| &found.estimates);
+    found.filter(|one| [LEFT, WHOLE].contains(&one.name.as_str())).map(|one| FleetRatio {
+        name: format!("{} {}", one.name, facts.group_words(&one.treatment)).trim_end().to_owned(),
+        kind: NEIGHBOURS.name.to_owned(),
+        ln_ratio: one.ratio.value.ln(),
+        direction: one.ratio.direction,
+    })
 }
 
 /// The ratio of one comparison in one study.

@@ -1,6 +1,6 @@
 //! Obstacles to a comparison and to a claim of a change, and cautions for the reader.
 
-use crate::compare::aspects::{Aspect, Part, apart};
+use crate::compare::aspects::{Aspect, NEIGHBOURS, Part, apart};
 use crate::compare::rates::Quantity;
 use crate::{Direction, Facts, validity};
 use threadwise_document::numbers::counted;
@@ -168,7 +168,7 @@ pub(super) fn obstacles(sides: Sides<'_, '_>, aspects: &[Aspect]) -> Vec<String>
 pub(super) fn cautions(sides: Sides<'_, '_>, aspects: &[Aspect], direction: Direction) -> Vec<String> {
     let is_within = |aspect: &&Aspect| {
         matches!(aspect.part, Part::System | Part::Study | Part::Program)
-            && aspect.name != "begun"
+            && !["begun", NEIGHBOURS].contains(&aspect.name.as_str())
             && differs_within(aspect, sides.before.len())
     };
     let shares_hour =
