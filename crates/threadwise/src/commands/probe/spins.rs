@@ -27,31 +27,33 @@ Examples:
 
 Cycles a spin are an upper bound, as if all the time had been spent spinning; with a sampled share of
 spinning they are an estimate. Siblings share their core's cycles: give the number of cores, and the
-clock that they really had.")]
+clock that they really had.
+
+All options: threadwise probe spins --help-all")]
 pub struct SpinsArgs {
     /// Counted spins (113246628, 113,246,628 or 1.13e8)
-    #[arg(long, value_name = "N", value_parser = crate::input::positive, conflicts_with = "pid")]
+    #[arg(long, value_name = "N", value_parser = crate::input::positive, conflicts_with = "pid", help_heading = "What was counted")]
     pub spins: Option<f64>,
     /// Counted backoffs
-    #[arg(long, value_name = "N", value_parser = crate::input::positive, requires = "spins")]
+    #[arg(long, value_name = "N", value_parser = crate::input::positive, requires = "spins", help_heading = "What was counted")]
     pub backoffs: Option<f64>,
-    /// Seconds in which they were counted; with --pid the duration of sampling, 10 by default
-    #[arg(long, value_name = "S", value_parser = crate::input::positive)]
+    /// Seconds in which they were counted, or of sampling [default: 10]
+    #[arg(long, value_name = "S", value_parser = crate::input::positive, help_heading = "What was counted")]
     pub seconds: Option<f64>,
     /// Clock during the count, GHz
-    #[arg(long, value_name = "F", value_parser = crate::input::positive, requires = "spins")]
+    #[arg(long, value_name = "F", value_parser = crate::input::positive, requires = "spins", help_heading = "What was counted")]
     pub ghz: Option<f64>,
     /// Number of busy cores
-    #[arg(long, value_name = "N", value_parser = crate::input::positive, requires = "spins")]
+    #[arg(long, value_name = "N", value_parser = crate::input::positive, requires = "spins", help_heading = "What was counted")]
     pub cpus: Option<f64>,
     /// Sampled share of the CPU time that was spinning, such as 0.26%
-    #[arg(long, value_name = "P%", value_parser = crate::input::percent, requires = "spins")]
+    #[arg(long, value_name = "P%", value_parser = crate::input::percent, requires = "spins", help_heading = "What was counted")]
     pub share: Option<f64>,
     /// Sample this process and its children with perf
-    #[arg(long, value_name = "PID")]
+    #[arg(long, value_name = "PID", help_heading = "A running server")]
     pub pid: Option<u32>,
     /// Print JSON (docs/JSON.md)
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub json: bool,
 }
 
