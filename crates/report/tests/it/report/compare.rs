@@ -72,9 +72,9 @@ fn a_table_of_three_engines() {
         3 also cross-package/l2 (cross-package x 2)
     The same: CPU model Example Processor E5 @ 2.90GHz; hypervisor KVM; packages 2; cores 7; threads a
     core 2; NUMA nodes 2; allowed logical CPUs 0-6,8-14; kernel 6.1.0; memory 32 GiB; SMT control on;
-    engine version 1.0; study placement; workload logical-io; slices 5 rounds of 50.0 ms; planned 8
-    blocks; margin 3%; option data l2; option work_unit 64; threadwise 0.1.0; begun
-    2026-01-01T12:00:00Z.
+    neighbours no cost shown; engine version 1.0; study placement; workload logical-io; slices 5 rounds
+    of 50.0 ms; planned 8 blocks; margin 3%; option data l2; option work_unit 64; threadwise 0.1.0;
+    begun 2026-01-01T12:00:00Z.
     comparison                1                     2                       3
     ────────────────────────────────────────────────────────────────────────────────────────────
     one-cpu/l2 : alone        = 1.00x [0.99, 1.01]  ? 0.98x [0.96, 1.00] ~  ? 0.98x [0.96, 1.00]

@@ -40,7 +40,8 @@ fn two_cpus_fit_a_terminal_of_24_lines() {
     MHz while not idle, by chain of adds
     unknown on 1: no window reached the width of a free core: 2.1 adds a step at
       most
-    gap: clock: APERF and MPERF are not available: CPUID leaf 6 does not declare them
+    gap: clock: APERF and MPERF are not available: CPUID leaf 6 does not declare
+         them
     ");
     // The longest verdict that the analysis gives, and more gaps than there is room for.
     let mut probed = two();
