@@ -147,7 +147,7 @@ mod tests {
                 _ => {}
             }
             let why = clear(&at("ours"), &[]).unwrap_err().to_string();
-            assert!(why.contains("umount") && why.contains("data"), "{kind}: {why}");
+            assert!(why.contains("unmount") && why.contains("data"), "{kind}: {why}");
             let behind = if kind == "file" { at(target) } else { at("ours/data/mount/precious") };
             assert_eq!(fs::read_to_string(behind).unwrap(), "x", "{kind}");
             assert!(Command::new("umount").arg(at(target)).status().unwrap().success());

@@ -135,7 +135,7 @@ mod tests {
             assert!(Log::open(&path, made()).unwrap().is_done(Path::new("/b"), identity(9)), "{length}");
         }
         std::fs::write(&path, "a shopping list\n").unwrap();
-        assert!(Log::open(&path, made()).unwrap_err().to_string().contains("no log"));
+        assert!(Log::open(&path, made()).unwrap_err().to_string().contains("it is not a log"));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "a shopping list\n");
     }
 

@@ -1,6 +1,6 @@
 //! Words and forms that the project's English avoids, in comments, messages and documents.
 //!
-//! The list grows when a form has been replaced everywhere (CONTRIBUTING.md, "English"). Code is not checked, nor
+//! The list grows when a form has been replaced everywhere (CONTRIBUTING.md, "Rules"). Code is not checked, nor
 //! what belongs to the past (`CHANGELOG.md`, `evidence/`).
 
 use super::Violation;

@@ -34,7 +34,7 @@ fn sweeps_are_prefixes_of_two_orders() {
     let topology = server();
     assert_eq!(cpus("spread:10", &topology).unwrap(), [0, 4, 1, 5, 2, 6, 3, 7, 8, 12]);
     assert_eq!(cpus("packed:10", &topology).unwrap(), [0, 8, 1, 9, 2, 10, 3, 11, 4, 12]);
-    assert_eq!(lacks("spread:17", &topology), "it needs 17 logical CPUs, and 16 are allowed");
+    assert_eq!(lacks("spread:17", &topology), "it needs 17 logical CPUs; 16 are allowed");
 }
 
 #[test]

@@ -68,8 +68,8 @@ fn half_of_an_odd_number_of_cores_is_rounded_down() {
 fn what_a_part_lacks_is_named() {
     let why = |text: &str, topology: &Topology| cpus(text, topology).unwrap_err();
     let needs = "it needs 2 cores with allowed SMT siblings";
-    assert!(why("package-half-cores", &even(2, 1, 2)).contains(&format!("{needs}, and 1 have them")));
-    assert!(why("package-half-cores", &even(1, 4, 1)).contains(&format!("{needs}, and 0 have them")));
+    assert!(why("package-half-cores", &even(2, 1, 2)).contains(&format!("{needs}; this machine has 1")));
+    assert!(why("package-half-cores", &even(1, 4, 1)).contains(&format!("{needs}; this machine has 0")));
     assert!(why("node-half-cores", &even(2, 1, 2)).contains(needs), "two nodes of one core each");
     assert_eq!(
         why("all@p2", &even(2, 2, 2)),

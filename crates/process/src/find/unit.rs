@@ -88,6 +88,6 @@ mod tests {
         assert!(find("none.service").unwrap_err().to_string().contains("no unit none.service"));
         assert!(find("empty.service").unwrap_err().to_string().contains("has no process"));
         let several = find("x.service").unwrap_err().to_string();
-        assert!(several.contains("several") && several.contains("user.slice"), "{several}");
+        assert!(several.contains("ambiguous") && several.contains("user.slice"), "{several}");
     }
 }

@@ -116,7 +116,7 @@ fn a_limit_of_open_files_is_found_before_anything_is_made() {
     let refused = crate::harness::said(shell.output().unwrap());
     assert_eq!(refused.code, Some(3), "{}", refused.stderr);
     assert!(
-        refused.stderr.contains("ulimit -n") && refused.stderr.contains("64 files"),
+        refused.stderr.contains("ulimit -n") && refused.stderr.contains("64 open files"),
         "{}",
         refused.stderr
     );

@@ -217,7 +217,7 @@ fn bad_input_is_refused_in_one_line() {
         (&["--prometheus", "localhost"], "is not an address with a port"),
         (&["--live"], "--live needs a terminal"),
         (&["--from", "empty"], "empty"),
-        (&["--recorded", "empty", "empty"], "empty: no line of a logical CPU"),
+        (&["--recorded", "empty", "empty"], "empty: it has no line of a logical CPU"),
         (&["--textfile", "absent/t.prom"], "absent is not a folder"),
     ] {
         let mut all = vec!["headroom"];

@@ -15,7 +15,7 @@ fn cpus_that_cannot_be_probed_are_refused_in_one_line() {
     for (list, part) in [
         ("0,60000", "cannot probe logical CPU 60000: this machine does not have it"),
         ("", "empty"),
-        ("3-1", "backwards"),
+        ("3-1", "descending"),
         ("zero", "not a number"),
     ] {
         let said = lab.run(&["probe", "--allow-busy", "--cpus", list]);

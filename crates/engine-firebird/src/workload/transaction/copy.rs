@@ -73,7 +73,7 @@ mod tests {
         let other = File::open(&original).unwrap();
         other.lock_shared().unwrap();
         assert!(why().contains("has it open") && why().contains("backup"), "{}", why());
-        assert!(copy(folder.path(), &to).unwrap_err().to_string().contains("no file"));
+        assert!(copy(folder.path(), &to).unwrap_err().to_string().contains("path of a database file"));
         assert!(!to.exists());
     }
 }
