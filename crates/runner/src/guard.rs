@@ -430,7 +430,7 @@ mod tests {
         assert!(check_disk(folder, 50, Some(100)).is_ok());
         assert!(check_disk(folder, u64::MAX, None).is_ok());
         let refusal = check_disk(folder, 51 << 20, Some(100 << 20)).unwrap_err().to_string();
-        assert!(refusal.contains("51 MiB in /tmp and 100 MiB are free"), "{refusal}");
+        assert!(refusal.contains("51 MiB in /tmp, which has 100 MiB free"), "{refusal}");
         assert!(read_free_bytes(folder).unwrap() > 0);
         assert_eq!(read_free_bytes(Path::new("/proc/nowhere/at/all")), None);
     }

@@ -437,7 +437,7 @@ mod tests {
         let ours = stale_folder(root.path(), "threadwise-1-1");
         let link = root.path().join("threadwise-2-2");
         symlink(&ours, &link).unwrap();
-        assert!(remove(&link, &[]).unwrap_err().to_string().contains("no folder"));
+        assert!(remove(&link, &[]).unwrap_err().to_string().contains("is not a folder"));
         assert!(ours.join("data").exists());
         symlink(&precious, ours.join("link-inside")).unwrap();
         assert!(remove(&ours, &[]).unwrap());

@@ -163,7 +163,7 @@ impl<'r> Fields<'r, '_> {
         match self.optional(at, BYTES_MAX)? {
             None => Ok(None),
             Some(index) if index < len as u64 => Ok(Some(index as u32)),
-            Some(index) => Err(self.damaged(at, &format!("is {index} of {len}"))),
+            Some(index) => Err(self.damaged(at, &format!("is {index}, but there are {len}"))),
         }
     }
 
@@ -172,7 +172,7 @@ impl<'r> Fields<'r, '_> {
         let id = self.number(at, BYTES_MAX)?;
         match id.checked_sub(first) {
             Some(index) if index < len as u64 => Ok(index as usize),
-            _ => Err(self.damaged(at, &format!("is {id} of {len}"))),
+            _ => Err(self.damaged(at, &format!("is {id}, but there are {len}"))),
         }
     }
 

@@ -369,7 +369,7 @@ mod tests {
             [(0.0102, "0.0103"), (0.021, "0.0211"), (0.0240999, "0.0241"), (0.02375, "0.0238")]
         {
             let fault = read(&[("scale", OptionValue::Number(scale))]).unwrap_err().to_string();
-            assert!(fault.contains(&format!("take {next} or any number from 0.025 on")), "{fault}");
+            assert!(fault.contains(&format!("use {next} or any number from 0.025 on")), "{fault}");
             assert_eq!(scale_fault(next.parse().unwrap()), None);
         }
         for scale in [0.01, 0.0101, 0.02, 0.0241, 0.025, 0.03, 1.0, 1e5] {
@@ -381,7 +381,7 @@ mod tests {
             let Some(allowed) = scale_fault(scale) else { continue };
             assert!(scale < ALWAYS_DISTINCT, "{scale}");
             let next: f64 =
-                allowed.split("take ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+                allowed.split("use ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
             assert!(next > scale && scale_fault(next).is_none(), "{scale}: {allowed}");
         }
     }

@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(check(&small, Some(1024), Some(1 << 30)), Ok(()));
         assert_eq!(check(&small, None, None), Ok(()));
         let why = check(&small, Some(64), None).unwrap_err();
-        assert!(why.contains("64 files") && why.contains("ulimit -n 76"), "{why}");
+        assert!(why.contains("64 open files") && why.contains("ulimit -n 76"), "{why}");
         assert!(check(&wide, Some(1024), None).unwrap_err().contains("ulimit -n 1216"));
         // 4 GiB of blocks in the cache of one session.
         let why = check(&large, None, Some(1 << 30)).unwrap_err();

@@ -210,8 +210,8 @@ fn boots_that_cannot_be_are_damage_and_are_not_stored() {
     assert!(refused("UPDATE boots SET online_cpus = 0").contains("boots.online_cpus is 0"));
     assert!(refused("UPDATE boots SET smt_active = 7").contains("boots.smt_active is 7"));
     assert!(refused("UPDATE boots SET kernel = hex(zeroblob(500))").contains("boots.kernel has 1000 bytes"));
-    assert!(refused("UPDATE boots SET id = 5").contains("boots.id is 5 where 1 is due"));
-    assert!(refused("UPDATE block_boots SET boot = 2").contains("block_boots.boot is 2, and there are 1"));
+    assert!(refused("UPDATE boots SET id = 5").contains("boots.id is 5 instead of 1"));
+    assert!(refused("UPDATE block_boots SET boot = 2").contains("block_boots.boot is 2, but there are 1"));
     let folder = tempfile::tempdir().unwrap();
     let mut store = create(&folder.path().join("s"));
     let long = BootFacts { kernel: Some("x".repeat(300)), ..facts(1, 1) };

@@ -137,7 +137,7 @@ fn rows_that_do_not_belong_together_are_damage() {
         ("UPDATE latencies SET level = 0", "level is 0"),
         ("UPDATE latencies SET level = 9000", "level is 9000"),
         ("UPDATE latency_groups SET level = 9000", "latency_groups.level is 9000"),
-        ("UPDATE probe_pairs SET probe = 3", "probe_pairs.probe is 3, and there are 2"),
+        ("UPDATE probe_pairs SET probe = 3", "probe_pairs.probe is 3, but there are 2"),
         ("UPDATE probe_pairs SET sharing = 'brothers'", "sharing is 'brothers'"),
         ("UPDATE probe_pairs SET wide_low = NULL, wide_high = 1.5", "without all of its figures"),
         ("UPDATE probes SET form = 'long'", "probes.form is 'long'"),

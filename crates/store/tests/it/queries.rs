@@ -123,7 +123,7 @@ fn crafted_executions_are_refused() {
     let path = folder.path().join("spoilt");
     create(&valid, &made::study()).append_run(&made_queries::query_run(1, 0, 2, 2, 3)).unwrap();
     for (sql, words) in [
-        ("DELETE FROM query_executions WHERE id = 5", "query_executions.id is 6 where 5 is due"),
+        ("DELETE FROM query_executions WHERE id = 5", "query_executions.id is 6 instead of 5"),
         (
             "UPDATE query_executions SET ordinal = 7 WHERE id = 5",
             "execution 7 of session slice 2 is out of order",
@@ -135,8 +135,8 @@ fn crafted_executions_are_refused() {
         ("UPDATE query_executions SET elapsed_ns = 0", "query_executions.elapsed_ns is 0"),
         ("UPDATE query_executions SET dop = 0", "query_executions.dop is 0"),
         ("UPDATE query_executions SET plan = 0", "query_executions.plan is 0"),
-        ("UPDATE query_executions SET plan = 5", "query_executions.plan is 5, and there are 4"),
-        ("UPDATE plans SET id = 9 WHERE id = 4", "plans.id is 9 where 4 is due"),
+        ("UPDATE query_executions SET plan = 5", "query_executions.plan is 5, but there are 4"),
+        ("UPDATE plans SET id = 9 WHERE id = 4", "plans.id is 9 instead of 4"),
         ("UPDATE plans SET text = 'a' || char(27) WHERE id = 2", "control character U+001B"),
         ("UPDATE plans SET text = printf('%.*c', 1048577, 'x') WHERE id = 2", "plans.text has 1048577 bytes"),
         (

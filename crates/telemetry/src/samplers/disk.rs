@@ -182,7 +182,7 @@ mod tests {
         assert!(gap.contains("vda wrapped or ran backwards"), "{gap}");
         let gone = "254 0 vda 9 0 100 5 1 0 20 1 0 3 8\n";
         let readings = window(root.path(), || write(root.path(), "proc/diskstats", gone));
-        assert!(readings.iter().all(|reading| reading.gap.as_ref().unwrap().contains("sdb is not")));
+        assert!(readings.iter().all(|reading| reading.gap.as_ref().unwrap().contains("for sdb any more")));
     }
 
     #[test]

@@ -67,8 +67,8 @@ fn a_known_answer_of_the_specification_is_taken_and_its_neighbours_are_not() {
 fn years_and_counts_are_the_same_in_any_form() {
     assert_eq!(check(8, "1995|0.5", "1995.0|0.50"), Ok(()));
     assert!(check(8, "1995|0.5", "1996|0.5").unwrap_err().contains("column o_year: 1996, while"));
-    assert!(check(8, "1995|0.5", "MCMXCV|0.5").unwrap_err().contains("'MCMXCV' is no number"));
-    assert!(check(8, "1995|0.5", "1995|nan").unwrap_err().contains("'nan' is no number"));
+    assert!(check(8, "1995|0.5", "MCMXCV|0.5").unwrap_err().contains("'MCMXCV' is not a number"));
+    assert!(check(8, "1995|0.5", "1995|nan").unwrap_err().contains("'nan' is not a number"));
 }
 
 #[test]
