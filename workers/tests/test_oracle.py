@@ -301,7 +301,7 @@ class Objects(WithModel):
         before = self.model.names()
         self.model.objects["TW_MINE"] = ("VIEW", [])
         last, status = keeper.end()
-        self.assert_failed(last, "engine", "TW_MINE", "did not make")
+        self.assert_failed(last, "engine", "TW_MINE", "not created by threadwise")
         self.assertEqual((status, self.model.names()), (1, sorted([*before, "TW_MINE"])))
 
     def test_the_next_study_drops_what_a_killed_one_left(self) -> None:
