@@ -37,6 +37,10 @@ pub fn verdict(facts: &Facts<'_>) -> Vec<Finding> {
         // That finding reports the gain of the two threads of a core.
         parts.found.retain(|found| found.kind != "not-measurable");
     }
+    if diagnostics::neighbours::has_yield(facts) {
+        // What a core did for two sessions is said by the question about neighbours.
+        parts.found.retain(|found| found.kind != "not-measurable");
+    }
     parts.found.extend(arms);
     if let Some(finding) = versions::finding_of(facts) {
         parts.lead = Some(versions::VERSIONS);

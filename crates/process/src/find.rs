@@ -248,7 +248,11 @@ mod tests {
         assert!(server.described().contains(&format!("process {this}")), "{}", server.described());
         assert!(server.refusal().unwrap().contains("started by threadwise"));
         let parent = by_pid(proc::parent(this).unwrap()).unwrap();
-        assert!(parent.refusal().unwrap().contains(if parent.root.0 == 1 { "process 1" } else { "threadwise" }));
+        assert!(parent.refusal().unwrap().contains(if parent.root.0 == 1 {
+            "process 1"
+        } else {
+            "threadwise"
+        }));
         assert!(by_pid(1).unwrap().refusal().unwrap().contains("process 1"));
         assert!(by_pid(u32::MAX).unwrap_err().to_string().contains("port:N"));
         let of_thread = std::thread::spawn(|| {

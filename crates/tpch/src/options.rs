@@ -380,8 +380,7 @@ mod tests {
             let scale = f64::from(step) / 1e6;
             let Some(allowed) = scale_fault(scale) else { continue };
             assert!(scale < ALWAYS_DISTINCT, "{scale}");
-            let next: f64 =
-                allowed.split("use ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+            let next: f64 = allowed.split("use ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
             assert!(next > scale && scale_fault(next).is_none(), "{scale}: {allowed}");
         }
     }

@@ -163,6 +163,11 @@ pub(crate) fn costs(found: &Found) -> Vec<Cost<'_>> {
     groups_of(found, SEEN).into_iter().filter_map(cost).collect()
 }
 
+/// Whether it is known what a core did for two sessions.
+pub(crate) fn has_yield(facts: &Facts<'_>) -> bool {
+    facts.analysis.found(NEIGHBOURS.name).is_some_and(|found| !groups_of(found, OVER_ONE).is_empty())
+}
+
 /// The costs that a study claims.
 pub(crate) fn claimed_costs<'f>(facts: &'f Facts<'_>) -> Vec<Cost<'f>> {
     facts.analysis.found(NEIGHBOURS.name).map(costs).unwrap_or_default()

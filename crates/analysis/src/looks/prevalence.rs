@@ -23,7 +23,7 @@ use threadwise_study::look::follow::Share;
 use threadwise_study::{Look, Moment as When, PairLook};
 
 /// Largest share of the measured time for looks.
-pub const COST_SHARE: f64 = 0.01;
+pub const COST_SHARE: f64 = 0.015;
 
 /// Results of a study's looks. Only valid runs are included.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -75,7 +75,7 @@ fn means(values: &[States]) -> States {
 /// What is left on one core; `None` where too few blocks or looks tell anything.
 pub fn pairs(rows: &[PairRow], looks: &[PairLook]) -> Option<PairFound> {
     let blocks: Vec<Block> = by_block(rows, looks).into_values().collect();
-    let telling: Vec<f64> = blocks.iter().map(|block| on_one_core(block)).filter(|sum| *sum > 0.0).collect();
+    let telling: Vec<f64> = blocks.iter().map(on_one_core).filter(|sum| *sum > 0.0).collect();
     let (sum, squares) = telling.iter().fold((0.0, 0.0), |(sum, all), one| (sum + one, all + one * one));
     if (telling.len() as f64) < LEAST_BLOCKS
         || sum * sum / squares < LEAST_BLOCKS

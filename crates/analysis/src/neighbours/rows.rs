@@ -104,8 +104,8 @@ struct Around<'s, 'r> {
 }
 
 fn last(slice: &LookedAt<'_>, moment: Moment, cpu: u32) -> Option<f64> {
-    let looks = slice.looks.iter().filter(|look| look.moment == moment);
-    seen(looks.last()?.shares.get(cpu)?)
+    let look = slice.looks.iter().rfind(|look| look.moment == moment)?;
+    seen(look.shares.get(cpu)?)
 }
 
 impl Around<'_, '_> {

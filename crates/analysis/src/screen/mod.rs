@@ -51,7 +51,7 @@ fn otherwise(facts: &Facts<'_>, trust: &Trust) -> Prose {
         return prose!("`threadwise doctor`, then the same again.");
     }
     match facts.analysis.looks.as_ref().is_some_and(shows_hidden_siblings) {
-        true => prose!("`threadwise watch`: shows what uses the other threads of your cores now"),
+        true => prose!("`threadwise neighbours --watch`: is it always like this?"),
         false => report_of(facts, "--html FILE"),
     }
 }

@@ -125,9 +125,9 @@ pub fn study(host: &Host, random: &mut Normal) -> Observations {
                 let from = starts[at] + LEAD_S;
                 if random.uniform() < 0.5 {
                     let when = from + random.uniform() * WINDOW_S;
-                    for cpu in 0..2 {
+                    for (cpu, visits) in visits.iter().enumerate() {
                         let is_wrong = random.uniform() < host.wrong;
-                        let seen = f64::from(u8::from(visits[cpu].is_with(when) != is_wrong));
+                        let seen = f64::from(u8::from(visits.is_with(when) != is_wrong));
                         found.during.push(DuringLook {
                             block,
                             cpu: cpu as u32,
@@ -170,6 +170,8 @@ pub struct Rates {
     pub covered: f64,
     /// Share in which a cost is claimed.
     pub claimed: f64,
+    /// Share whose interval holds what is left of the whole.
+    pub whole: f64,
     /// Mean of what is left, and of the same as slices show it.
     pub left: f64,
     pub seen: f64,
@@ -188,6 +190,10 @@ pub fn rates(host: &Host, studies: u32, seed: u64) -> Rates {
         let (low, high) = left.interval(0.05);
         rates.estimated += 1.0;
         rates.covered += f64::from(u8::from(low <= truth && truth <= high));
+        let of_all = 1.0 - host.prevalence * (1.0 - host.quiet_blocks) * host.cost;
+        let whole = found.whole.map(|whole| whole.interval(0.05));
+        rates.whole +=
+            f64::from(u8::from(whole.is_some_and(|(low, high)| low <= of_all.ln() && of_all.ln() <= high)));
         rates.claimed += f64::from(u8::from(found.is_claimed(high.exp(), 0.05)));
         rates.left += left.mean.exp();
         rates.seen += found.seen.mean.exp();
@@ -196,6 +202,7 @@ pub fn rates(host: &Host, studies: u32, seed: u64) -> Rates {
     Rates {
         estimated: rates.estimated / f64::from(studies),
         covered: rates.covered / count,
+        whole: rates.whole / count,
         claimed: rates.claimed / f64::from(studies),
         left: rates.left / count,
         seen: rates.seen / count,

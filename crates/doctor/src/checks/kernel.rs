@@ -154,7 +154,7 @@ pub(super) fn scheduler(case: &Case<'_>) -> Answer {
         Err(Gap::Missing) if case.tree.has("sys/kernel/mm") => {
             Answer::ok("the kernel's own (it cannot load another)", source)
         }
-        Err(gap) => Answer::gap(&gap, &path, "the kernel does not report it"),
+        Err(gap) => Answer::gap(gap, &path, "the kernel does not report it"),
     }
 }
 

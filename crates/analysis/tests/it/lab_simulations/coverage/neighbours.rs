@@ -8,16 +8,19 @@ use crate::neighbours::{HOST, Host, pair_rates, rates};
 #[ignore = "laboratory: simulations"]
 fn a_neighbours_cost_is_covered_and_seldom_claimed_in_error() {
     let studies = count(400) as u32;
-    println!("prevalence, visit, blocks: estimated, covered, claimed; left of 0.57, as slices show it");
+    println!(
+        "prevalence, visit, blocks: estimated, covered, whole covered, claimed; left of 0.57, as slices show it"
+    );
     let line = |name: &str, host: &Host| {
         let found = rates(host, studies, 7);
         println!(
-            "{name:>22} {:4.0}% {:6.2} s {:>2}: {:5.1}% {:5.1}% {:5.1}%; {:.3} {:.3}",
+            "{name:>22} {:4.0}% {:6.2} s {:>2}: {:5.1}% {:5.1}% {:5.1}% {:5.1}%; {:.3} {:.3}",
             100.0 * host.prevalence,
             host.visit_s,
             host.blocks,
             100.0 * found.estimated,
             100.0 * found.covered,
+            100.0 * found.whole,
             100.0 * found.claimed,
             found.left,
             found.seen

@@ -75,23 +75,3 @@ fn descend(nodes: &[Node], at: usize, key: u64) -> usize {
     let Some(node) = nodes.get(at) else { return at * KEYS };
     at * KEYS + node.0.iter().map(|one| usize::from(*one < key)).sum::<usize>()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_key_has_its_place_and_others_that_of_the_next() {
-        for len in [1, 7, 8, 9, 64, 65, 1000, 4097] {
-            let tree = Tree::new(len);
-            assert_eq!(tree.len(), len);
-            for place in 0..len {
-                assert_eq!(tree.find(Tree::key(place)), place, "{len}");
-                assert_eq!(tree.find(Tree::key(place) - 1), place, "between keys");
-            }
-            assert!(tree.find(Tree::key(len)) >= len, "beyond the last");
-            let some = std::array::from_fn::<usize, 8, _>(|at| at * 7 % len);
-            assert_eq!(tree.find_all(&some.map(Tree::key)), some);
-        }
-    }
-}

@@ -1,5 +1,6 @@
 //! Options of kernels, and that results are those of their data.
 
+use super::btree::Tree;
 use super::*;
 use std::path::PathBuf;
 use threadwise_study::{OptionValue, Options};
@@ -53,5 +54,20 @@ fn what_cannot_be_is_refused_by_name() {
     ] {
         let why = KernelSpec::parse(&request(&[(name, value)])).unwrap_err().to_string();
         assert!(why.contains(name) && why.contains(part), "{why}");
+    }
+}
+
+#[test]
+fn every_key_has_its_place_and_others_that_of_the_next() {
+    for len in [1, 7, 8, 9, 64, 65, 1000, 4097] {
+        let tree = Tree::new(len);
+        assert_eq!(tree.len(), len);
+        for place in 0..len {
+            assert_eq!(tree.find(Tree::key(place)), place, "{len}");
+            assert_eq!(tree.find(Tree::key(place) - 1), place, "between keys");
+        }
+        assert!(tree.find(Tree::key(len)) >= len, "beyond the last");
+        let some = std::array::from_fn::<usize, 8, _>(|at| at * 7 % len);
+        assert_eq!(tree.find_all(&some.map(Tree::key)), some);
     }
 }
