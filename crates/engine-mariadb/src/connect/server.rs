@@ -80,7 +80,7 @@ impl Server {
         Ok(Self(Arc::new(Inner { target, schema, version, version_text, plain, _folder: folder })))
     }
 
-    /// A new connection with [`SETTINGS`]. Statements use full names.
+    /// A new connection with `SETTINGS`. Statements use full names.
     ///
     /// # Errors
     /// The server is gone or refuses the login.
