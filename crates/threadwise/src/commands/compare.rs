@@ -104,10 +104,15 @@ fn beside(args: &CompareArgs, name: &str, file: &Path) -> Result<(), AppError> {
     }
     let found = beside_any(&facts, &theirs);
     if found.rows.is_empty() {
+        // A study that repeats it lacks what its machine lacks, and would lack it again.
+        let next = match facts.study.name == theirs.name {
+            true => "its machine had no placements for them: `threadwise topology` shows what this one has"
+                .to_owned(),
+            false => format!("repeat it with `{}`", theirs.command),
+        };
+        let lacks = found.only_published.join("; ");
         return Err(AppError::Input(format!(
-            "{source} has no comparison of published:{name} ({}): repeat it with `{}`",
-            found.only_published.join("; "),
-            theirs.command
+            "{source} has no comparison of published:{name} ({lacks}): {next}"
         )));
     }
     let document = beside_document(&facts, &theirs, env!("CARGO_PKG_VERSION"));
