@@ -13,7 +13,7 @@ const CLEAR_SHARE: f64 = 0.99;
 
 /// Share from which neighbours show that cores have second threads: in models fewer than one look in 500 wrongly has a
 /// neighbour (docs/PROBE.md).
-const SHOWN_SHARE: f64 = 0.01;
+pub(crate) const SHOWN_SHARE: f64 = 0.01;
 
 /// Least share of a state with a clause.
 const REPORTED_SHARE: f64 = 0.0005;
@@ -69,7 +69,8 @@ pub fn shows_hidden_siblings(looks: &Looks) -> bool {
     let neighbours = looks.share(State::Neighbour);
     let is_shown =
         neighbours.is_some_and(|share| share.mean >= SHOWN_SHARE && !(share.has_ends() && share.low <= 0.0));
-    is_shown && !looks.has_declared_siblings
+    // Small losses of width may have another cause than a thread beside.
+    is_shown && looks.deep_share >= SHOWN_SHARE && !looks.has_declared_siblings
 }
 
 fn stretches(count: u32) -> String {

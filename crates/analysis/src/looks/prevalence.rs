@@ -50,6 +50,9 @@ pub struct Looks {
     pub widths_known: bool,
     /// Longest line between siblings, nanoseconds; `None` if the lines have no gap.
     pub siblings_ns: Option<f64>,
+    /// Share of the looks at logical CPUs with a neighbour that left far less than the width of a free core.
+    #[serde(skip)]
+    pub deep_share: f64,
     /// Whether lines of those that are on one core by their widths are longer than that.
     pub lines_mislead: bool,
     /// Looks whose lines and widths contradict each other.
@@ -186,6 +189,7 @@ pub(crate) fn looks(setting: &Setting<'_>, slices: &[LookedAt<'_>]) -> Option<Lo
         took_ns_p50: median(took_ns())?,
         widths_known: !known.free.is_empty(),
         siblings_ns: known.siblings_ns,
+        deep_share: deep_share(all(), &known),
         lines_mislead: known.lines_mislead,
         contradictions: all().filter(contradicts).count() as u32,
         study: of_study(setting, &counted),
@@ -195,6 +199,25 @@ pub(crate) fn looks(setting: &Setting<'_>, slices: &[LookedAt<'_>]) -> Option<Lo
         by_cpu: by_cpu(&counted, setting.alpha),
         distances: levels(&lines, &cuts, setting.alpha),
     })
+}
+
+/// Of the looks that show whether a logical CPU has a neighbour.
+fn deep_share<'r>(looks: impl Iterator<Item = &'r Judged<'r>>, known: &Levels) -> f64 {
+    let (mut deep, mut all) = (0.0, 0.0);
+    for (seen, share) in
+        looks.flat_map(|one| one.look.cpus.iter().map(|seen| (seen, one.shares.get(seen.cpu))))
+    {
+        let is_neighbour = match share {
+            Some(Share::Neighbour) => true,
+            Some(Share::Alone) => false,
+            _ => continue,
+        };
+        let is_deep =
+            seen.adds_per_step.zip(known.free.get(&seen.cpu)).is_some_and(|(adds, free)| free.is_deep(adds));
+        all += 1.0;
+        deep += f64::from(u8::from(is_neighbour && is_deep));
+    }
+    if all > 0.0 { deep / all } else { 0.0 }
 }
 
 fn counts<'r>(looks: impl Iterator<Item = &'r Judged<'r>>) -> Counts {

@@ -1,10 +1,12 @@
 //! Neighbours in looks one after another, without a load: how often they are there, in which visits, and how much of a
 //! core's width they leave. Pure.
 
+use crate::findings::looks::SHOWN_SHARE;
 use crate::looks::shares::BlockShares;
 use std::collections::BTreeMap;
 use threadwise_document::Interval;
 use threadwise_statistics::{arithmetic, median};
+use threadwise_study::look::Levels;
 use threadwise_study::look::follow::Share;
 use threadwise_study::{CpuLook, Look};
 
@@ -39,8 +41,19 @@ pub struct Watched {
     pub time_ns: u64,
     /// Share of the looks at logical CPUs with a neighbour: its interval is over [`PARTS`] parts of the time.
     pub prevalence: Option<Interval>,
+    /// Share of these looks with a neighbour that left far less than the width of a free core.
+    pub deep_share: f64,
     /// Width of a core that a neighbour left, of the whole: mean over parts.
     pub width_left: Option<Interval>,
+}
+
+impl Watched {
+    /// Whether neighbours are shown, by the rule of studies (`findings::looks`).
+    pub fn shows_neighbours(&self) -> bool {
+        let is_often =
+            |share: &Interval| share.mean >= SHOWN_SHARE && !(share.has_ends() && share.low <= 0.0);
+        self.prevalence.as_ref().is_some_and(is_often) && self.deep_share >= SHOWN_SHARE
+    }
 }
 
 /// What some looks, in order of time and each with its judgement, say at a level of intervals of 1 − `alpha`.
@@ -50,6 +63,8 @@ pub fn watched(looks: &[(Look, Vec<Share>)], alpha: f64) -> Watched {
     let mut shares = BlockShares::default();
     let mut cpus: BTreeMap<u32, Cpu> = BTreeMap::new();
     let mut widths: BTreeMap<u32, [(f64, f64); 2]> = BTreeMap::new();
+    let known = Levels::of(looks.iter().map(|(look, _)| look));
+    let (mut deep, mut all) = (0.0, 0.0);
     for (look, judged) in looks {
         let part = ((look.start_ns - start_ns) * PARTS / (time_ns + 1)) as u32;
         for (seen, share) in look.cpus.iter().zip(judged) {
@@ -58,6 +73,9 @@ pub fn watched(looks: &[(Look, Vec<Share>)], alpha: f64) -> Watched {
             let Some(has_neighbour) = has_neighbour(*share) else { continue };
             cpu.add(look.start_ns, has_neighbour);
             shares.add(part, has_neighbour);
+            let free = seen.adds_per_step.zip(known.free.get(&seen.cpu));
+            let is_deep = has_neighbour && free.is_some_and(|(adds, free)| free.is_deep(adds));
+            (deep, all) = (deep + f64::from(u8::from(is_deep)), all + 1.0);
             add_width(widths.entry(part).or_default(), seen, has_neighbour);
         }
     }
@@ -67,6 +85,7 @@ pub fn watched(looks: &[(Look, Vec<Share>)], alpha: f64) -> Watched {
         looks: looks.len() as u32,
         time_ns,
         prevalence: shares.interval(alpha),
+        deep_share: if all > 0.0 { deep / all } else { 0.0 },
         width_left: arithmetic(&left, "share", alpha),
     }
 }
@@ -168,6 +187,23 @@ mod tests {
         let prevalence = found.prevalence.unwrap();
         assert!((prevalence.mean - 36.0 / 84.0).abs() < 0.01, "{prevalence:?}");
         assert_eq!(found.width_left.unwrap().mean, 0.5);
+    }
+
+    /// A few disturbed looks, or small losses of width, are no neighbour.
+    #[test]
+    fn what_a_free_core_has_too_is_not_called_a_neighbour() {
+        let odd = |every: usize, width: f64| {
+            let mut looks = looks(&".".repeat(3000));
+            for (look, share) in looks.iter_mut().skip(7).step_by(every) {
+                look.cpus[0].adds_per_step = Some(width);
+                share[0] = Share::Neighbour;
+            }
+            watched(&looks, 0.05)
+        };
+        for found in [odd(1000, 2.0), odd(150, 2.0), odd(3, 3.85)] {
+            assert!(!found.shows_neighbours(), "{found:?}");
+        }
+        assert!(odd(10, 2.0).shows_neighbours());
     }
 
     #[test]

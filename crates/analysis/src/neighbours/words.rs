@@ -33,8 +33,15 @@ fn answer(watched: &Watched) -> Vec<Prose> {
         let often = numbers::seconds(watched.time_ns as f64 / 1e9 / 3.0);
         return vec![
             prose!("Nothing else ran on the cores of your {} in {} looks over {}.", cpus, looks, time),
-            prose!("Visits of {} and longer come less often than every {}.", last, often),
+            prose!("Visits of {} and longer come less often than every {} (at 95%).", last, often),
         ];
+    }
+    if !watched.shows_neighbours() {
+        return vec![prose!(
+            "No neighbour is shown: your {} had less than a free core in {} of the looks, which may be disturbances.",
+            cpus,
+            numbers::percent(prevalence.mean)
+        )];
     }
     let mut answer = vec![prose!(
         "Your {} are hyper-threads: something else ran on the other thread {} of the time.",

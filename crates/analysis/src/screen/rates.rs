@@ -182,7 +182,11 @@ fn hidden(facts: &Facts<'_>) -> Option<Prose> {
             .whole
             .map_or_else(Prose::default, |whole| prose!(": {} of this machine", &neighbours::lost(whole)));
         return Some(prose!(
-            "Your CPUs are hyper-threads: others ran on the other thread {} of the time and took {}{} of its speed{}.",
+            "{} {} of the time and took {}{} of its speed{}.",
+            match facts.analysis.looks.as_ref().is_some_and(shows_hidden_siblings) {
+                true => "Your CPUs are hyper-threads: others ran on the other thread",
+                false => "Others ran on the other thread of a session's core",
+            },
             &neighbours::share(cost.prevalence),
             if cost.is_corrected { "" } else { "at least " },
             &neighbours::lost(cost.left),

@@ -77,6 +77,14 @@ pub struct FreeWidth {
     pub from: f64,
 }
 
+impl FreeWidth {
+    /// Whether a width is so small that no disturbance of a free core explains it, as a second peak close to the first
+    /// might: below [`BUSY_BELOW`] of the peak.
+    pub fn is_deep(&self, adds_per_step: f64) -> bool {
+        adds_per_step < BUSY_BELOW * self.adds
+    }
+}
+
 impl Levels {
     /// From all looks of a study.
     pub fn of<'l>(looks: impl IntoIterator<Item = &'l Look>) -> Self {

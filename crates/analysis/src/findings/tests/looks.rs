@@ -31,6 +31,7 @@ fn found(shares: [f64; 5]) -> Looks {
         took_ns_p50: 9e4,
         widths_known: true,
         siblings_ns: Some(14.5),
+        deep_share: shares[2],
         lines_mislead: false,
         contradictions: 0,
         study: State::ALL.into_iter().zip(shares).map(share).collect(),
