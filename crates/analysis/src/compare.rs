@@ -11,6 +11,7 @@ pub mod rates;
 use crate::estimate::first_reason;
 use crate::groups::bare;
 use crate::kind::COMPARABLE;
+use crate::sections::neighbours;
 use crate::words::finding;
 use crate::{Answer, Estimate, Facts, NoiseFloor, Ratio, kinds};
 use aspects::{Aspect, aspects, machines_differ};
@@ -335,6 +336,8 @@ pub fn document(studies: &[Facts<'_>], program_version: &str) -> Document {
         (studies.len() > 1).then(|| aspects::section(&made.aspects, &columns)),
         rates.map(rates::section),
         Some(Section::new("ratios", "Ratios", ratios.into_iter().chain([foot]).collect())),
+        neighbours::profile(studies)
+            .map(|figure| Section::new("neighbours", "Second threads", vec![Block::Figure(figure)])),
     ];
     Document {
         title: format!("Ratios of {} side by side", unit(studies)),

@@ -3,7 +3,7 @@
 //! Repeated figures are short arrays with at most four decimals, which keeps pages of many treatments small; `None` is
 //! a missing end of an interval (one block).
 
-use crate::{Strip, Table};
+use crate::{Prose, Ratio, Says, Strip, Table};
 use serde::Serialize;
 
 /// A chart with its heading and its figures as a table.
@@ -177,6 +177,26 @@ pub struct RatioRow {
     pub is_different: bool,
     /// Figures as in the table.
     pub figures: String,
+}
+
+impl RatioRow {
+    /// Of an estimate.
+    pub fn new(label: String, against: String, ratio: &Ratio, says: Says) -> Self {
+        Self {
+            label,
+            against,
+            value: ratio.value,
+            low: ratio.low,
+            high: ratio.high,
+            mark: ratio.words(says),
+            is_different: ratio.is_different() && !ratio.is_same(),
+            // There is no room for more beside a dot.
+            figures: match ratio.has_ends() {
+                true => Prose::from(ratio).to_string(),
+                false => format!("{}x", crate::numbers::ratio(ratio.value)),
+            },
+        }
+    }
 }
 
 /// Values of a quantity of commands, treatment by treatment.

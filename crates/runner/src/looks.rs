@@ -18,6 +18,8 @@ use threadwise_study::{BlockPlan, DuringLook, Look, Moment, SliceLook, Study, lo
 const LONG: Duration = Duration::from_millis(200);
 /// How often, then, at most.
 const EVERY: Duration = Duration::from_millis(100);
+/// The golden ratio.
+const GOLDEN: f64 = 1.618_033_988_749_895;
 /// And so long after a look, as a multiple of the time that it took: 0.2% of each logical CPU at most.
 const PAUSE: u32 = 500;
 
@@ -111,11 +113,19 @@ impl Looking {
         }
     }
 
-    /// When the first look during a slice is due, after its start: the slice is the one of this number in
-    /// its block, and its window of this length begins after so much re-warming.
-    pub fn first_during(&self, number: u64, rewarm: Duration, window: Duration) -> Option<Duration> {
+    /// When the first look during a slice is due, after its start: the slice is the one of this number in its block and of
+    /// this one in the study, and its window of this length begins after so much re-warming.
+    pub fn first_during(
+        &self,
+        number: u64,
+        sequence: u64,
+        rewarm: Duration,
+        window: Duration,
+    ) -> Option<Duration> {
         if window > LONG {
-            return Some(rewarm + EVERY);
+            // From slice to slice another part of the time between two looks has passed (Weyl's sequence), so that looks
+            // come at all times alike, however long a query or run takes.
+            return Some(rewarm + EVERY.mul_f64((sequence as f64 * GOLDEN).fract()));
         }
         let look = self.drawn(number)?;
         Some(rewarm + window.mul_f64(look.at))
@@ -190,13 +200,13 @@ mod tests {
             took_ns: 0,
         };
         let ms = Duration::from_millis;
-        assert_eq!(looking.first_during(0, ms(5), ms(50)), None);
-        assert_eq!(looking.first_during(1, ms(5), ms(50)), Some(ms(30)));
-        assert_eq!(looking.first_during(2, ms(5), ms(40)), None, "nothing has changed yet");
+        assert_eq!(looking.first_during(0, 0, ms(5), ms(50)), None);
+        assert_eq!(looking.first_during(1, 1, ms(5), ms(50)), Some(ms(30)));
+        assert_eq!(looking.first_during(2, 2, ms(5), ms(40)), None, "nothing has changed yet");
         assert_eq!(looking.next_during(1, 1, ms(50)), Some(AT_ONCE));
         assert_eq!([(1, 2), (2, 1)].map(|(at, looks)| looking.next_during(at, looks, ms(50))), [None, None]);
         looking.changes = Changes { alone: [3].into(), shared: [3, 4].into() };
-        assert_eq!(looking.first_during(2, ms(5), ms(40)), Some(ms(15)));
+        assert_eq!(looking.first_during(2, 2, ms(5), ms(40)), Some(ms(15)));
         assert_eq!(looking.first_during(0, ms(0), ms(9_000)), Some(ms(100)));
         assert_eq!(looking.next_during(0, 1, ms(9_000)), Some(ms(100)));
         looking.took_ns = 1_000_000;

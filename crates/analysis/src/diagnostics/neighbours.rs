@@ -19,6 +19,7 @@ pub(crate) const NEIGHBOURS: Diagnostic =
 pub(crate) const LEFT: &str = "left beside a neighbour";
 /// The same as slices show it whose looks say what was there all the time.
 pub(crate) const SEEN: &str = "left, as seen";
+pub(crate) const LEFT_BY_CPU: &str = "left, by CPU time";
 pub(crate) const AGREED: &str = "left where both looks agree";
 pub(crate) const WHOLE: &str = "left of the machine";
 pub(crate) const ELSEWHERE: &str = "idle logical CPU elsewhere";
@@ -31,73 +32,72 @@ pub(crate) const ON_ONE_CORE: &str = "share of the time on one core";
 /// The most that is left in any group, if repeated looks that disagree were wrong.
 pub(crate) const AT_WORST: &str = "left_if_looks_are_wrong";
 
+/// A group of treatments with a cost.
+struct Group {
+    name: String,
+    agreed: Option<MeanEstimate>,
+    found: neighbours::Found,
+    by_cpu: Option<neighbours::Found>,
+}
+
 fn ask(case: &Case<'_>) -> Option<Found> {
     let study = case.study();
-    if study.runs_whole() || case.slices.iter().all(|slice| slice.looks.is_empty()) {
+    if case.slices.iter().all(|slice| slice.looks.is_empty()) {
         return None;
     }
     let mut two: Vec<(String, PairFound)> = Vec::new();
     let of_group = |group: &str| {
         let is_of = |name: &str| study.treatment(name).is_some_and(|(_, one)| one.group == group);
-        let seen = observations(case.slices, is_of);
+        let seen = observations(study, case.slices, is_of);
         two.extend(pairs(&seen.pair_rows, &seen.pair_looks).map(|found| (group.to_owned(), found)));
         let found = cost(&seen, study.seed)?;
-        Some((group.to_owned(), agreed(&seen), found))
+        let by_cpu = cost(&seen.by_cpu_time(), study.seed);
+        Some(Group { name: group.to_owned(), agreed: agreed(&seen), found, by_cpu })
     };
-    let groups: Vec<(String, Option<MeanEstimate>, neighbours::Found)> =
-        study.groups().into_iter().filter_map(of_group).collect();
+    let groups: Vec<Group> = study.groups().into_iter().filter_map(of_group).collect();
     if groups.is_empty() && two.is_empty() {
         let gap = "too few blocks have looks both with a neighbour and without one".to_owned();
         return is_looked_at(case.slices).then(|| Found { gap: Some(gap), ..Found::default() });
     }
     let rule = Rule { direction: Direction::HigherIsBetter, ..case.rule() };
-    let family = |mean: &dyn Fn(&neighbours::Found) -> Option<MeanEstimate>| {
-        together(&groups.iter().map(|(.., found)| mean(found)).collect::<Vec<_>>(), 1.0, rule)
-    };
-    let ratios = |name: &'static str, judged: Vec<Option<Ratio>>| {
-        let named = groups.iter().zip(judged).filter_map(move |((group, ..), ratio)| {
-            Some(Estimate::of(NEIGHBOURS.name, name, group, "", ratio?))
+    type Value<'v, T> = &'v dyn Fn(&T) -> Option<MeanEstimate>;
+    let of_groups = |name: &'static str, value: Value<'_, Group>, shown: &dyn Fn(Ratio, &Group) -> Ratio| {
+        let judged = together(&groups.iter().map(value).collect::<Vec<_>>(), 1.0, rule);
+        let named = groups.iter().zip(judged).filter_map(|(group, ratio)| {
+            Some(Estimate::of(NEIGHBOURS.name, name, &group.name, "", shown(ratio?, group)))
         });
         named.collect::<Vec<_>>()
     };
-    let exp = |judged: Vec<Option<Ratio>>| -> Vec<Option<Ratio>> {
-        judged.into_iter().map(|one| one.map(Ratio::exp)).collect()
-    };
-    let checked = |judged: Vec<Option<Ratio>>| -> Vec<Option<Ratio>> {
-        let check = |(ratio, (.., found)): (Option<Ratio>, &(String, _, neighbours::Found))| {
-            Some(claimed(ratio?.exp(), found, rule.alpha))
-        };
-        judged.into_iter().zip(&groups).map(check).collect()
-    };
-    let shares = |judged: Vec<Option<Ratio>>| -> Vec<Option<Ratio>> {
-        judged.into_iter().map(|one| one.map(|ratio| Ratio { unit: "share", ..ratio })).collect()
-    };
-    let agreed: Vec<Option<Ratio>> = groups
-        .iter()
-        .map(|(_, agreed, _)| agreed.as_ref().map(|mean| judge(&[(*mean, None)], rule).remove(0)))
-        .collect();
-    let of_two = |name: &'static str, mean: &dyn Fn(&PairFound) -> Option<MeanEstimate>| {
-        let judged = together(&two.iter().map(|(_, found)| mean(found)).collect::<Vec<_>>(), 1.0, rule);
-        let named = two.iter().zip(judged).filter_map(move |((group, _), ratio)| {
-            let ratio = if name == ON_ONE_CORE { Ratio { unit: "share", ..ratio? } } else { ratio?.exp() };
-            Some(Estimate::of(NEIGHBOURS.name, name, group, "", ratio))
+    let of_two = |name: &'static str, value: Value<'_, PairFound>, shown: &dyn Fn(Ratio) -> Ratio| {
+        let judged = together(&two.iter().map(|(_, found)| value(found)).collect::<Vec<_>>(), 1.0, rule);
+        let named = two.iter().zip(judged).filter_map(|((group, _), ratio)| {
+            Some(Estimate::of(NEIGHBOURS.name, name, group, "", shown(ratio?)))
         });
         named.collect::<Vec<_>>()
     };
+    let checked = |ratio: Ratio, group: &Group| claimed(ratio.exp(), &group.found, rule.alpha);
+    let exp = |ratio: Ratio, _: &Group| ratio.exp();
+    let share = |ratio: Ratio| Ratio { unit: "share", ..ratio };
+    let shares = |ratio: Ratio, _: &Group| share(ratio);
+    let agreed = groups.iter().filter_map(|group| {
+        let ratio = judge(&[(group.agreed?, None)], rule).remove(0);
+        Some(Estimate::of(NEIGHBOURS.name, AGREED, &group.name, "", ratio))
+    });
     let estimates = [
-        of_two(OVER_TWO, &|found| Some(found.over_two)),
-        of_two(OVER_ONE, &|found| found.over_one),
-        of_two(ON_ONE_CORE, &|found| Some(found.prevalence)),
-        ratios(LEFT, checked(family(&|found| found.left))),
-        ratios(SEEN, checked(family(&|found| Some(found.seen)))),
-        ratios(AGREED, agreed),
-        ratios(WHOLE, exp(family(&|found| found.whole))),
-        ratios(ELSEWHERE, shares(family(&|found| found.elsewhere))),
-        ratios(PREVALENCE, shares(family(&|found| Some(found.prevalence)))),
-        ratios(GAMMA, shares(family(&|found| found.gamma))),
+        of_two(OVER_TWO, &|found| Some(found.over_two), &Ratio::exp),
+        of_two(OVER_ONE, &|found| found.over_one, &Ratio::exp),
+        of_two(ON_ONE_CORE, &|found| Some(found.prevalence), &share),
+        of_groups(LEFT, &|group| group.found.left, &checked),
+        of_groups(SEEN, &|group| Some(group.found.seen), &checked),
+        agreed.collect(),
+        of_groups(LEFT_BY_CPU, &|group| group.by_cpu.as_ref()?.left, &exp),
+        of_groups(WHOLE, &|group| group.found.whole, &exp),
+        of_groups(ELSEWHERE, &|group| group.found.elsewhere, &shares),
+        of_groups(PREVALENCE, &|group| Some(group.found.prevalence), &shares),
+        of_groups(GAMMA, &|group| group.found.gamma, &shares),
     ]
     .concat();
-    let worst = groups.iter().filter_map(|(.., found)| found.left_at_worst).reduce(f64::max);
+    let worst = groups.iter().filter_map(|group| group.found.left_at_worst).reduce(f64::max);
     let numbers = worst.map(|left| (AT_WORST, left)).into_iter().collect();
     Some(Found { estimates, numbers, ..Found::default() })
 }

@@ -12,7 +12,7 @@ use super::observed::Observed;
 use super::sides::Sides;
 use super::types::{Adjusted, Estimate, THROUGHPUT};
 use super::work::Work;
-use threadwise_statistics::{MeanEstimate, correlation, mean};
+use threadwise_statistics::{LeftOut, MeanEstimate, correlation, mean};
 use threadwise_study::Study;
 
 /// A side whose sessions ran for less of their windows than this, in the tenth of its rounds that lost least, waits for
@@ -72,13 +72,9 @@ fn fit<'a>(blocks: impl Iterator<Item = &'a LostCpu>) -> Option<(f64, f64)> {
 /// The jackknife's pseudo-values by block, whose mean is the adjusted logarithm of the ratio, and the slope. `None`
 /// with fewer than four blocks, or if nothing was lost.
 pub fn pseudo_values(blocks: &[LostCpu]) -> Option<(Vec<f64>, f64)> {
-    let n = blocks.len() as f64;
-    let (slope, all) = fit(blocks.iter()).filter(|_| blocks.len() >= MIN_BLOCKS)?;
-    let without = |left_out: usize| {
-        let others = blocks.iter().enumerate().filter(|(at, _)| *at != left_out).map(|(_, block)| block);
-        Some(n * all - (n - 1.0) * fit(others)?.1)
-    };
-    Some(((0..blocks.len()).map(without).collect::<Option<_>>()?, slope))
+    let (slope, _) = fit(blocks.iter()).filter(|_| blocks.len() >= MIN_BLOCKS)?;
+    let left_out = LeftOut::of(blocks, |blocks| Some(fit(blocks.iter().copied())?.1))?;
+    Some((left_out.pseudo_values(), slope))
 }
 
 /// The logarithm of the ratio of shares of time with a CPU, over blocks. `None` without a block.

@@ -241,16 +241,8 @@ fn dots(one: &OnKind) -> Vec<RatioRow> {
         figures: format!("{}, {}", numbers::value(machine.value, "ratio"), studies(machine.studies as usize)),
     });
     let Some(ratio) = &one.ratio else { return machines.collect() };
-    let mean = RatioRow {
-        label: one.kind.clone(),
-        against: format!("mean of {}", counted(one.machines.len(), "machine")),
-        value: ratio.value,
-        low: ratio.low,
-        high: ratio.high,
-        mark: ratio.words(Says::Higher),
-        is_different: ratio.is_different() && !ratio.is_same(),
-        figures: Prose::from(ratio).to_string(),
-    };
+    let against = format!("mean of {}", counted(one.machines.len(), "machine"));
+    let mean = RatioRow::new(one.kind.clone(), against, ratio, Says::Higher);
     let next = one.next_machine.map(|next| RatioRow {
         against: "next machine".to_owned(),
         low: next.low,

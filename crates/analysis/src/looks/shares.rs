@@ -8,7 +8,7 @@
 use statrs::distribution::{Beta, ContinuousCDF};
 use std::collections::BTreeMap;
 use threadwise_document::Interval;
-use threadwise_statistics::{MeanEstimate, t_quantile};
+use threadwise_statistics::{LeftOut, MeanEstimate, t_quantile};
 
 /// Shares of blocks that differ by less are equal: sums of weights are rounded.
 const ALIKE: f64 = 1e-9;
@@ -55,6 +55,21 @@ impl BlockShares {
         let ends = differ.then(|| self.ends(&estimate, alpha)).flatten();
         let (low, high) = ends.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
         Some(Interval { mean: estimate.mean, low, high, unit: "share".to_owned() })
+    }
+
+    /// The same of all counts together rather than of the blocks' mean: the mean is the share of all, and leaving out one
+    /// block at a time gives its error.
+    pub(crate) fn pooled(&self, alpha: f64) -> Option<Interval> {
+        let blocks: Vec<(f64, f64)> = self.blocks.values().copied().collect();
+        let share = |blocks: &[&(f64, f64)]| {
+            let (hits, all) = blocks.iter().fold((0.0, 0.0), |sum, block| (sum.0 + block.0, sum.1 + block.1));
+            Some(hits / all)
+        };
+        let left_out = LeftOut::of(&blocks, share)?;
+        let estimate = left_out.estimate().filter(|estimate| estimate.standard_error > ALIKE);
+        let ends = estimate.and_then(|estimate| self.ends(&estimate, alpha));
+        let (low, high) = ends.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+        Some(Interval { mean: left_out.all, low, high, unit: "share".to_owned() })
     }
 
     /// Ends of the interval around a mean whose blocks differ.

@@ -7,11 +7,12 @@
 //! probability of a wrong look. Intervals: delete one block at a time (jackknife; Efron, Stein, Annals of Statistics 9, 1981),
 //! Student's t.
 
+use super::pairs::{inverse, times};
 use super::rows::{DuringLook, Observations, Row};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
-use threadwise_statistics::MeanEstimate;
+use threadwise_statistics::{LeftOut, MeanEstimate};
 
 /// Blocks that must tell something, and as how many equal ones they must count.
 pub const LEAST_BLOCKS: f64 = 6.0;
@@ -84,13 +85,13 @@ const EY: usize = 7;
 /// Of looks during slices: Σ z·seen and Σ z².
 const SEEN: usize = 8;
 const SEEN_ZZ: usize = 9;
-/// Sum and number of exposures.
-const EXPOSURE: usize = 10;
-const COUNT: usize = 11;
+/// Time with a neighbour, and time.
+const SHARE: usize = 10;
+const TIME: usize = 11;
 
 impl Sums {
-    fn add(&mut self, other: &Self, sign: f64) {
-        self.0.iter_mut().zip(other.0).for_each(|(mine, other)| *mine += sign * other);
+    fn over(blocks: &[&Self]) -> Self {
+        Self(std::array::from_fn(|at| blocks.iter().map(|block| block.0[at]).sum()))
     }
 
     fn gamma(&self) -> f64 {
@@ -98,7 +99,7 @@ impl Sums {
     }
 
     fn prevalence(&self) -> f64 {
-        self.0[EXPOSURE] / self.0[COUNT]
+        self.0[SHARE] / self.0[TIME]
     }
 
     /// Left of a rate at an exposure of 1, by a γ: c solves c γ Σz² = −Σ (1 − c z̄) z y, which refers each cell's rate to
@@ -110,9 +111,7 @@ impl Sums {
     /// Slopes for the own core and for others, together.
     fn slopes(&self) -> Option<[f64; 2]> {
         let [zz, zy, ze, ee, ey] = [BOTH_ZZ, BOTH_ZY, ZE, EE, EY].map(|at| self.0[at]);
-        let determinant = zz * ee - ze * ze;
-        let is_known = zz > 0.0 && determinant > 1e-9 * zz * ee;
-        is_known.then(|| [(ee * zy - ze * ey) / determinant, (zz * ey - ze * zy) / determinant])
+        Some(times(inverse([[zz, ze], [ze, ee]])?, [zy, ey]))
     }
 }
 
@@ -132,13 +131,11 @@ pub fn cost(observations: &Observations, seed: u64) -> Option<Found> {
     }
     add_looks(&mut blocks, &observations.during);
     let all: Vec<Sums> = blocks.into_values().collect();
-    let known = |estimate: Option<MeanEstimate>| estimate.filter(|one| one.standard_error.is_finite());
     let gamma = (observations.during.len() >= LEAST_LOOKS)
-        .then(|| known(jackknife(&all, |sums| Some(sums.gamma()))))
+        .then(|| jackknife(&all, |sums| Some(sums.gamma())))
         .flatten()
         .filter(|gamma| gamma.interval(0.05).0 > LEAST_GAMMA);
-    let corrected =
-        |value: fn(&Sums) -> f64| gamma.and_then(|_| known(jackknife(&all, |sums| Some(value(sums)))));
+    let corrected = |value: fn(&Sums) -> f64| gamma.and_then(|_| jackknife(&all, |sums| Some(value(sums))));
     let left = corrected(|sums| sums.left(sums.gamma()).ln());
     Some(Found {
         left_at_worst: left.and_then(|left| at_worst(left.mean.exp(), &observations.repeated)),
@@ -189,8 +186,8 @@ fn add_cell(sums: &mut Sums, rows: &[&Row], exposures: &[f64]) {
         let (x, y) = (exposure - z, row.rate / rate - 1.0);
         sums.0[ZZ] += x * x;
         zy += x * y;
-        sums.0[EXPOSURE] += exposure;
-        sums.0[COUNT] += 1.0;
+        sums.0[SHARE] += row.share * row.window_s;
+        sums.0[TIME] += row.window_s;
     }
     sums.0[ZY] += zy;
     sums.0[MEAN_ZY] += z * zy;
@@ -231,40 +228,9 @@ fn add_looks(blocks: &mut BTreeMap<u32, Sums>, during: &[DuringLook]) {
     }
 }
 
-/// A function of sums with its standard error by leaving out one block at a time; `None` where it is not known.
+/// A function of sums with its standard error; `None` where it is not known.
 fn jackknife(blocks: &[Sums], value: impl Fn(&Sums) -> Option<f64>) -> Option<MeanEstimate> {
-    let mut all = Sums::default();
-    blocks.iter().for_each(|block| all.add(block, 1.0));
-    let without = |block: &Sums| {
-        let mut rest = all;
-        rest.add(block, -1.0);
-        value(&rest)
-    };
-    of_parts(value(&all)?, blocks.iter().map(without).collect())
-}
-
-/// The same of a function of blocks.
-pub(super) fn jackknife_of<B>(blocks: &[B], value: impl Fn(&[&B]) -> Option<f64>) -> Option<MeanEstimate> {
-    let all: Vec<&B> = blocks.iter().collect();
-    let without = |at: usize| value(&[&all[..at], &all[at + 1..]].concat());
-    of_parts(value(&all)?, (0..all.len()).map(without).collect())
-}
-
-/// A value whose parts are those without one block each.
-fn of_parts(value: f64, parts: Option<Vec<f64>>) -> Option<MeanEstimate> {
-    let parts = parts.filter(|_| value.is_finite())?;
-    let n = parts.len();
-    let middle = mean(&parts);
-    let squares: f64 = parts.iter().map(|part| (part - middle).powi(2)).sum();
-    let standard_error = (squares * (n - 1) as f64 / n as f64).sqrt();
-    let estimate = MeanEstimate {
-        n,
-        mean: value,
-        standard_error,
-        correlation: 0.0,
-        degrees: n.saturating_sub(1) as f64,
-    };
-    standard_error.is_finite().then_some(estimate)
+    LeftOut::of(blocks, |blocks| value(&Sums::over(blocks)))?.estimate()
 }
 
 /// How often the slope is as far from 0 where each block's exposures are moved against its rates.

@@ -12,7 +12,6 @@ mod words;
 
 pub use cost::{Found, LEAST_BLOCKS, cost};
 pub use pairs::{PairFound, pairs};
-pub(crate) use rows::observations;
-pub use rows::{DuringLook, Observations, PairLook, PairRow, Row};
+pub use rows::{DuringLook, Observations, PairLook, PairRow, Row, observations};
 pub use watched::{PARTS, Watched, WatchedCpu, watched};
 pub use words::{exposition, line, screen as neighbours_screen};

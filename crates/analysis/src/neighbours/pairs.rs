@@ -4,10 +4,10 @@
 //! As [`cost`](super::cost), with two exposures of a slice: the share of the looks around it with both on one core, and the mean
 //! share of both with a neighbour. What happens inside slices follows both by a matrix of slopes, Γ, in the place of γ.
 
-use super::cost::{LEAST_BLOCKS, LEAST_LOOKS, jackknife_of};
+use super::cost::{LEAST_BLOCKS, LEAST_LOOKS};
 use super::rows::{PairLook, PairRow, States};
 use std::collections::BTreeMap;
-use threadwise_statistics::MeanEstimate;
+use threadwise_statistics::{LeftOut, MeanEstimate};
 
 /// What was found, as logarithms.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,7 +21,7 @@ pub struct PairFound {
 }
 
 /// A matrix of two rows.
-type Square = [States; 2];
+pub(super) type Square = [States; 2];
 
 /// Sums of a cell of a block: deviations from means, and the means.
 #[derive(Debug, Clone, Copy)]
@@ -48,13 +48,14 @@ fn add(sum: &mut Square, one: States, other: States) {
     }
 }
 
-fn inverse([[a, b], [c, d]]: Square) -> Option<Square> {
+/// `None` where one row is nearly a multiple of the other.
+pub(super) fn inverse([[a, b], [c, d]]: Square) -> Option<Square> {
     let determinant = a * d - b * c;
     let is_known = determinant.abs() > 1e-9 * (a * d).abs().max((b * c).abs());
     is_known.then(|| [[d / determinant, -b / determinant], [-c / determinant, a / determinant]])
 }
 
-fn times(matrix: Square, vector: States) -> States {
+pub(super) fn times(matrix: Square, vector: States) -> States {
     matrix.map(|row| row[0] * vector[0] + row[1] * vector[1])
 }
 
@@ -84,9 +85,9 @@ pub fn pairs(rows: &[PairRow], looks: &[PairLook]) -> Option<PairFound> {
         return None;
     }
     Some(PairFound {
-        over_two: jackknife_of(&blocks, |blocks| Some(ln_left(costs(blocks, true)?)))?,
-        over_one: jackknife_of(&blocks, over_one),
-        prevalence: jackknife_of(&blocks, prevalence)?,
+        over_two: LeftOut::of(&blocks, |blocks| Some(ln_left(costs(blocks, true)?)))?.estimate()?,
+        over_one: LeftOut::of(&blocks, over_one).and_then(|left_out| left_out.estimate()),
+        prevalence: LeftOut::of(&blocks, prevalence)?.estimate()?,
     })
 }
 

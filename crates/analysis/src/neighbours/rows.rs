@@ -1,21 +1,29 @@
-//! Slices of sessions with a logical CPU of their own, each with what the looks around it saw of that logical CPU.
+//! Slices of sessions with a logical CPU of their own, and queries and whole runs that keep theirs busy, each with what
+//! the looks around it saw of these logical CPUs.
 
 use crate::looks::states::{Judged, LookedAt};
 use std::collections::BTreeMap;
-use threadwise_study::Moment;
 use threadwise_study::look::follow::Share;
+use threadwise_study::{Moment, OptionValue, Study, tpch};
 
-/// A session in a slice.
+/// A session in a slice, or a query or whole run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Row {
     /// Block.
     pub block: u32,
     /// Treatment and session, by number: only rows of the same cell of a block are compared.
     pub cell: u32,
-    /// Rows a second of the session.
+    /// Rows a second of the session; of a query or whole run 1 over its time, over the mean of those like it.
     pub rate: f64,
+    /// The same by a second of CPU time, where that is known.
+    pub rate_by_cpu: Option<f64>,
     /// Exposure of the session's logical CPU, from 0 to 1 (`exposure`).
     pub own: f64,
+    /// Share of the time with a neighbour, as far as looks tell: the exposure, and of a query or whole run the mean of the
+    /// looks inside, since those around it come more often where work is done faster.
+    pub share: f64,
+    /// How long it took, seconds.
+    pub window_s: f64,
     /// Mean exposure of idle logical CPUs on other cores; `None` where there is none, or it is not known.
     pub elsewhere: Option<f64>,
     /// Whether both looks around the slice saw a neighbour, or neither did; `None` where they disagree.
@@ -79,6 +87,15 @@ pub struct Observations {
     pub pair_looks: Vec<PairLook>,
 }
 
+impl Observations {
+    /// The same with rates by CPU time, of the rows that have one.
+    pub fn by_cpu_time(&self) -> Self {
+        let by_cpu = |row: &Row| Some(Row { rate: row.rate_by_cpu?, ..*row });
+        let (rows, during) = (self.rows.iter().filter_map(by_cpu).collect(), self.during.clone());
+        Self { rows, during, repeated: self.repeated.clone(), ..Self::default() }
+    }
+}
+
 /// 1 with a neighbour, 0 on a core of its own; `None` where neither is known. One that shares its core with another logical
 /// CPU of the study has no neighbour, and no core of its own.
 fn seen(share: Share) -> Option<f64> {
@@ -101,6 +118,8 @@ struct Around<'s, 'r> {
     before: Option<&'s LookedAt<'r>>,
     slice: &'s LookedAt<'r>,
     after: Option<&'s LookedAt<'r>>,
+    /// Looks during the slice, without those that repeat another one at once.
+    during: Vec<&'s Judged<'r>>,
 }
 
 fn last(slice: &LookedAt<'_>, moment: Moment, cpu: u32) -> Option<f64> {
@@ -108,13 +127,41 @@ fn last(slice: &LookedAt<'_>, moment: Moment, cpu: u32) -> Option<f64> {
     seen(look.shares.get(cpu)?)
 }
 
-impl Around<'_, '_> {
+/// Values at these places of looks at a logical CPU that are known.
+fn known<'l>(looks: impl Iterator<Item = &'l &'l Judged<'l>>, cpu: u32) -> Vec<f64> {
+    looks.filter_map(|look| seen(look.shares.get(cpu)?)).collect()
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+impl<'s, 'r> Around<'s, 'r> {
+    fn of(slices: &'s [LookedAt<'r>], at: usize) -> Self {
+        let slice = &slices[at];
+        let of_block = |at: Option<usize>| {
+            at.and_then(|at| slices.get(at)).filter(|other| other.run.block == slice.run.block)
+        };
+        let mut during: Vec<&Judged<'r>> = Vec::new();
+        for look in slice.looks.iter().filter(|look| look.moment == Moment::During) {
+            if during.last().is_none_or(|first| !is_repeated(first, look)) {
+                during.push(look);
+            }
+        }
+        Self { before: of_block(at.checked_sub(1)), slice, after: of_block(Some(at + 1)), during }
+    }
+
     /// The looks right before and after the slice, with half of the weight of those the last after the slice before and the
     /// first before the next one.
     fn exposure(&self, cpu: u32) -> Option<f64> {
         let near = self.near(cpu)?;
         let far = last(self.before?, Moment::After, cpu)? + last(self.after?, Moment::Before, cpu)?;
         Some((near[0] + near[1] + far / 2.0) / 3.0)
+    }
+
+    /// What looks inside the slice saw.
+    fn seen(&self, cpu: u32) -> Option<f64> {
+        mean(&known(self.during.iter(), cpu))
     }
 
     fn near(&self, cpu: u32) -> Option<[f64; 2]> {
@@ -125,50 +172,72 @@ impl Around<'_, '_> {
     fn elsewhere(&self, cpus: &[u32]) -> Option<f64> {
         let look = self.slice.looks.iter().find(|look| look.moment == Moment::Before)?;
         let idle = look.look.cpus.iter().map(|seen| seen.cpu).filter(|cpu| !cpus.contains(cpu));
-        let known: Vec<f64> = idle.filter_map(|cpu| self.exposure(cpu)).collect();
-        (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+        mean(&idle.filter_map(|cpu| self.exposure(cpu)).collect::<Vec<f64>>())
     }
+
+    /// Of a whole run or query that keeps its logical CPUs busy; `None` for others.
+    fn whole(&self, study: &Study) -> Option<Whole> {
+        let (run, slice) = (self.slice.run, self.slice.slice);
+        let (_, treatment) = study.treatment(&run.treatment)?;
+        let is_busy = treatment.sessions as usize * threads(&treatment.options) >= run.cpus.len();
+        let near = run.cpus.iter().map(|cpu| self.near(*cpu)).collect::<Option<Vec<[f64; 2]>>>()?.concat();
+        let mut queries = slice.sessions.iter().flat_map(|session| &session.queries).peekable();
+        let cpu_ns = match queries.peek() {
+            Some(_) => queries.map(|query| query.cpu_ns).sum(),
+            None => Some(slice.cpu_ns()),
+        };
+        let row = Row {
+            block: run.block,
+            cell: 0,
+            rate: 1e9 / slice.window_ns as f64,
+            rate_by_cpu: cpu_ns.filter(|cpu_ns| *cpu_ns > 0).map(|cpu_ns| 1e9 / cpu_ns as f64),
+            own: mean(&run.cpus.iter().map(|cpu| self.exposure(*cpu)).collect::<Option<Vec<f64>>>()?)?,
+            share: f64::NAN,
+            window_s: slice.window_ns as f64 / 1e9,
+            elsewhere: self.elsewhere(&run.cpus),
+            agreed: near.iter().all(|one| *one == near[0]).then_some(near[0] > 0.5),
+        };
+        // By turns, and from slice to slice another one first.
+        let turns = [0, 1].map(|turn| {
+            let from = (turn + slice.sequence as usize) % 2;
+            let cpus = run.cpus.iter().flat_map(|cpu| known(self.during.iter().skip(from).step_by(2), *cpu));
+            cpus.collect::<Vec<f64>>()
+        });
+        (is_busy && row.rate.is_finite()).then(|| Whole { row, turns, start_ns: slice.start_ns })
+    }
+}
+
+/// Threads of a session.
+fn threads(options: &BTreeMap<String, OptionValue>) -> usize {
+    match options.get("dop") {
+        Some(OptionValue::Integer(dop)) => usize::try_from(*dop).unwrap_or(1),
+        _ => 1,
+    }
+}
+
+/// Whether a slice is one query or one whole run, as none is like the next.
+fn is_of_wholes(study: &Study) -> bool {
+    study.runs_whole() || study.workload == tpch::WORKLOAD
 }
 
 /// Observations of the treatments for which `is_of` holds; looks during slices are those of all treatments. `slices` are in
 /// order of time.
-pub fn observations(slices: &[LookedAt<'_>], is_of: impl Fn(&str) -> bool) -> Observations {
+pub fn observations(study: &Study, slices: &[LookedAt<'_>], is_of: impl Fn(&str) -> bool) -> Observations {
     let mut found = Observations::default();
     let mut cells: BTreeMap<(&str, usize), u32> = BTreeMap::new();
-    let of_block = |at: Option<usize>, block: u32| {
-        at.and_then(|at| slices.get(at)).filter(|slice| slice.run.block == block)
-    };
+    let mut wholes: BTreeMap<Item<'_>, Vec<Whole>> = BTreeMap::new();
     let two = pairs_by_block(slices, &is_of);
     for (at, slice) in slices.iter().enumerate() {
-        let block = slice.run.block;
-        let (before, after) = (of_block(at.checked_sub(1), block), of_block(Some(at + 1), block));
-        let around = Around { before, slice, after };
-        let during: Vec<&Judged<'_>> =
-            slice.looks.iter().filter(|look| look.moment == Moment::During).collect();
-        for (at, look) in during.iter().enumerate() {
-            let first = at.checked_sub(1).map(|at| during[at]).filter(|first| is_repeated(first, look));
-            // A host moves logical CPUs by what they do, so that looks at busy ones alone tell of slices.
-            let of_pair = two.get(&block).filter(|cpus| slice.run.cpus == **cpus);
-            if let (None, Some(cpus)) = (first, of_pair) {
-                let of_look = states(look, cpus).zip(around.exposures(cpus));
-                found.pair_looks.extend(of_look.map(|(seen, exposures)| PairLook { block, seen, exposures }));
-            }
-            for (cpu, share) in look.shares.iter().filter(|(cpu, _)| slice.run.cpus.contains(cpu)) {
-                let Some(now) = seen(share) else { continue };
-                match first {
-                    Some(first) => {
-                        let before = first.shares.get(cpu).and_then(seen);
-                        found.repeated.extend(before.map(|before| [before, now]));
-                    }
-                    None => found.during.extend(around.exposure(cpu).map(|exposure| DuringLook {
-                        block,
-                        cpu,
-                        seen: now,
-                        exposure,
-                    })),
-                }
-            }
+        let around = Around::of(slices, at);
+        if is_of_wholes(study) {
+            let whole = around.whole(study).filter(|_| is_of(&slice.run.treatment));
+            whole.into_iter().for_each(|whole| wholes.entry(Item::of(slice)).or_default().push(whole));
+            continue;
         }
+        found.during.extend(during(&around));
+        found.repeated.extend(repeated(slice));
+        let of_pair = two.get(&slice.run.block).filter(|cpus| slice.run.cpus == **cpus);
+        found.pair_looks.extend(of_pair.into_iter().flat_map(|cpus| pair_looks(&around, cpus)));
         if is_of(&slice.run.treatment) {
             let mut cell = |session: usize| {
                 let next = cells.len() as u32;
@@ -179,7 +248,140 @@ pub fn observations(slices: &[LookedAt<'_>], is_of: impl Fn(&str) -> bool) -> Ob
             found.pair_rows.extend(pair_row(&around, treatment));
         }
     }
+    wholes.retain(|_, wholes| {
+        wholes.iter().map(|whole| whole.row.window_s).sum::<f64>() >= LEAST_S * wholes.len() as f64
+    });
+    let wholes = relative(wholes);
+    let look =
+        |(row, seen): &(Row, f64)| DuringLook { block: row.block, cpu: 0, seen: *seen, exposure: row.own };
+    found.during.extend(wholes.iter().map(look));
+    found.rows.extend(wholes.into_iter().map(|(row, _)| row));
     found
+}
+
+/// Items that take less time on average are left out: looks seldom fall into them.
+const LEAST_S: f64 = 0.05;
+
+/// Of items that take longer on average, half of the looks inside are the exposure: those around tell little of them.
+const LONG_S: f64 = 1.0;
+
+/// A whole run or query, without the share of its time with a neighbour, and with what looks inside saw at its logical CPUs.
+struct Whole {
+    row: Row,
+    turns: [Vec<f64>; 2],
+    start_ns: u64,
+}
+
+/// Whole runs that are like each other: of a treatment, and of one query.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Item<'r> {
+    treatment: &'r str,
+    queries: Vec<u8>,
+}
+
+impl<'r> Item<'r> {
+    fn of(slice: &LookedAt<'r>) -> Self {
+        let sessions = slice.slice.sessions.iter();
+        let mut queries: Vec<u8> =
+            sessions.flat_map(|session| session.queries.iter().map(|one| one.query)).collect();
+        queries.sort_unstable();
+        Self { treatment: slice.run.treatment.as_str(), queries }
+    }
+}
+
+/// Rows with what looks inside saw that their exposures do not have: rates over the mean of their item, and shares less what
+/// their item has more than all, so that whole runs that differ can be compared within a block (two-way fixed effects, of
+/// items and of blocks; Wooldridge, chapter 10).
+///
+/// Looks come after equal times from a moment on that differs from slice to slice, so that the sum of what they saw, over
+/// how many the time of the slice has on average, is its share of neighbours without bias however long it took (Horvitz,
+/// Thompson, Journal of the American Statistical Association 47, 1952).
+fn relative(items: BTreeMap<Item<'_>, Vec<Whole>>) -> Vec<(Row, f64)> {
+    let all = || items.values().flatten();
+    let time_s: f64 = all().map(|whole| whole.row.window_s).sum();
+    let per_s = all().map(|whole| whole.turns.concat().len()).sum::<usize>() as f64 / time_s;
+    let mut found: Vec<(u64, Row, f64)> = Vec::new();
+    for wholes in items.into_values() {
+        let item_s = wholes.iter().map(|whole| whole.row.window_s).sum::<f64>() / wholes.len() as f64;
+        let shares = wholes.into_iter().filter_map(|Whole { row, turns, start_ns }| {
+            let share = turns.iter().flatten().sum::<f64>() / (per_s * row.window_s);
+            match item_s >= LONG_S {
+                true => Some((start_ns, Row { share, own: mean(&turns[0])?, ..row }, mean(&turns[1])?)),
+                false => Some((start_ns, Row { share, ..row }, share)),
+            }
+        });
+        let rows: Vec<(u64, Row, f64)> = shares.collect();
+        let means = Means::of(rows.iter());
+        found.extend(rows.into_iter().map(|(start_ns, row, seen)| {
+            let row = Row {
+                rate: row.rate / means.rate,
+                rate_by_cpu: row.rate_by_cpu.map(|rate| rate / means.rate_by_cpu),
+                own: row.own - means.own,
+                elsewhere: row.elsewhere.map(|share| share - means.elsewhere),
+                ..row
+            };
+            (start_ns, row, seen - means.seen)
+        }));
+    }
+    // Looks around a slice come more often where work is done faster: the mean of exposures is that of looks inside.
+    let share = mean(&found.iter().map(|(_, row, _)| row.share).collect::<Vec<_>>()).unwrap_or(0.0);
+    found.sort_by_key(|(start_ns, ..)| *start_ns);
+    found.into_iter().map(|(_, row, seen)| (Row { own: row.own + share, ..row }, seen)).collect()
+}
+
+/// Means over an item.
+struct Means {
+    rate: f64,
+    rate_by_cpu: f64,
+    own: f64,
+    elsewhere: f64,
+    seen: f64,
+}
+
+impl Means {
+    fn of<'w>(rows: impl Iterator<Item = &'w (u64, Row, f64)> + Clone) -> Self {
+        let of = |value: fn(&Row) -> Option<f64>| {
+            mean(&rows.clone().filter_map(|(_, row, _)| value(row)).collect::<Vec<f64>>()).unwrap_or(0.0)
+        };
+        Self {
+            rate: of(|row| Some(row.rate)),
+            rate_by_cpu: of(|row| row.rate_by_cpu),
+            own: of(|row| Some(row.own)),
+            elsewhere: of(|row| row.elsewhere),
+            seen: mean(&rows.clone().map(|(.., seen)| *seen).collect::<Vec<f64>>()).unwrap_or(0.0),
+        }
+    }
+}
+
+/// What looks during a slice saw of its busy logical CPUs: a host moves logical CPUs by what they do, so that looks at busy
+/// ones alone tell of slices.
+fn during(around: &Around<'_, '_>) -> Vec<DuringLook> {
+    let run = around.slice.run;
+    let of_cpu = |cpu: &u32| {
+        let (seen, exposure) = (around.seen(*cpu)?, around.exposure(*cpu)?);
+        Some(DuringLook { block: run.block, cpu: *cpu, seen, exposure })
+    };
+    run.cpus.iter().filter_map(of_cpu).collect()
+}
+
+/// Looks at busy logical CPUs that were repeated at once, with what both saw.
+fn repeated(slice: &LookedAt<'_>) -> Vec<[f64; 2]> {
+    let during: Vec<&Judged<'_>> = slice.looks.iter().filter(|look| look.moment == Moment::During).collect();
+    let twice = during.windows(2).filter(|two| is_repeated(two[0], two[1]));
+    let both = |two: &[&Judged<'_>]| {
+        let of = |cpu: &u32| Some([seen(two[0].shares.get(*cpu)?)?, seen(two[1].shares.get(*cpu)?)?]);
+        slice.run.cpus.iter().filter_map(of).collect::<Vec<_>>()
+    };
+    twice.flat_map(both).collect()
+}
+
+fn pair_looks(around: &Around<'_, '_>, cpus: &[u32]) -> Vec<PairLook> {
+    let block = around.slice.run.block;
+    let of_look = |look: &&Judged<'_>| {
+        let (seen, exposures) = (states(look, cpus)?, around.exposures(cpus)?);
+        Some(PairLook { block, seen, exposures })
+    };
+    around.during.iter().filter_map(of_look).collect()
 }
 
 /// States of some logical CPUs in a look: on one core, and the mean with a neighbour; `None` where one is not known.
@@ -252,7 +454,10 @@ fn sessions(around: &Around<'_, '_>, cell: &mut impl FnMut(usize) -> u32) -> Vec
             block: run.block,
             cell: cell(session),
             rate: 1e9 * done.rows as f64 / slice.window_ns as f64,
+            rate_by_cpu: (done.cpu_ns > 0).then(|| 1e9 * done.rows as f64 / done.cpu_ns as f64),
             own: around.exposure(*cpu)?,
+            share: around.exposure(*cpu)?,
+            window_s: slice.window_ns as f64 / 1e9,
             elsewhere: around.elsewhere(&run.cpus),
             agreed: (near[0] == near[1]).then_some(near[0] > 0.5),
         })

@@ -5,7 +5,7 @@ use crate::findings::looks::SHOWN_SHARE;
 use crate::looks::shares::BlockShares;
 use std::collections::BTreeMap;
 use threadwise_document::Interval;
-use threadwise_statistics::{arithmetic, median};
+use threadwise_statistics::{LeftOut, median};
 use threadwise_study::look::Levels;
 use threadwise_study::look::follow::Share;
 use threadwise_study::{CpuLook, Look};
@@ -42,17 +42,33 @@ pub struct Watched {
     /// Share of the looks at logical CPUs with a neighbour: its interval is over [`PARTS`] parts of the time.
     pub prevalence: Option<Interval>,
     /// Share of these looks with a neighbour that left far less than the width of a free core.
-    pub deep_share: f64,
-    /// Width of a core that a neighbour left, of the whole: mean over parts.
+    pub deep_share: Option<Interval>,
+    /// Width of a core that a neighbour left, of the whole.
     pub width_left: Option<Interval>,
 }
 
+/// Looks at a logical CPU from which something is said of it.
+const LEAST_LOOKS: u32 = 30;
+/// Least share of looks, if it is the same in all parts of the time.
+const ALIKE_SHARE: f64 = 0.05;
+/// Share of looks that wrongly have a neighbour, in models (docs/PROBE.md).
+const WRONG_SHARE: f64 = 0.002;
+
 impl Watched {
-    /// Whether neighbours are shown, by the rule of studies (`findings::looks`).
+    /// Whether neighbours are shown: by the rule of studies (`findings::looks`), and more of them than wrong looks explain.
     pub fn shows_neighbours(&self) -> bool {
-        let is_often =
-            |share: &Interval| share.mean >= SHOWN_SHARE && !(share.has_ends() && share.low <= 0.0);
-        self.prevalence.as_ref().is_some_and(is_often) && self.deep_share >= SHOWN_SHARE
+        let is_more = |share: &Option<Interval>, than: f64| match share {
+            Some(share) if share.has_ends() => share.mean >= SHOWN_SHARE && share.low > than,
+            // All parts of the time are alike.
+            Some(share) => share.mean >= ALIKE_SHARE,
+            None => false,
+        };
+        is_more(&self.prevalence, 0.0) && is_more(&self.deep_share, WRONG_SHARE)
+    }
+
+    /// Logical CPUs that enough looks tell of.
+    pub fn known(&self) -> usize {
+        self.cpus.iter().filter(|cpu| cpu.looks >= LEAST_LOOKS).count()
     }
 }
 
@@ -60,11 +76,10 @@ impl Watched {
 pub fn watched(looks: &[(Look, Vec<Share>)], alpha: f64) -> Watched {
     let start_ns = looks.first().map_or(0, |(look, _)| look.start_ns);
     let time_ns = looks.last().map_or(0, |(look, _)| look.start_ns - start_ns);
-    let mut shares = BlockShares::default();
+    let (mut shares, mut deep) = (BlockShares::default(), BlockShares::default());
     let mut cpus: BTreeMap<u32, Cpu> = BTreeMap::new();
     let mut widths: BTreeMap<u32, [(f64, f64); 2]> = BTreeMap::new();
     let known = Levels::of(looks.iter().map(|(look, _)| look));
-    let (mut deep, mut all) = (0.0, 0.0);
     for (look, judged) in looks {
         let part = ((look.start_ns - start_ns) * PARTS / (time_ns + 1)) as u32;
         for (seen, share) in look.cpus.iter().zip(judged) {
@@ -75,18 +90,23 @@ pub fn watched(looks: &[(Look, Vec<Share>)], alpha: f64) -> Watched {
             shares.add(part, has_neighbour);
             let free = seen.adds_per_step.zip(known.free.get(&seen.cpu));
             let is_deep = has_neighbour && free.is_some_and(|(adds, free)| free.is_deep(adds));
-            (deep, all) = (deep + f64::from(u8::from(is_deep)), all + 1.0);
+            deep.add(part, is_deep);
             add_width(widths.entry(part).or_default(), seen, has_neighbour);
         }
     }
-    let left: Vec<f64> = widths.values().filter_map(left).collect();
+    let widths: Vec<[(f64, f64); 2]> = widths.into_values().collect();
+    let estimate = LeftOut::of(&widths, left).and_then(|left_out| left_out.estimate());
+    let width_left = estimate.map(|estimate| {
+        let Interval { mean, low, high, .. } = estimate.as_interval(alpha);
+        Interval { mean, low: low.clamp(0.0, 1.0), high: high.clamp(0.0, 1.0), unit: "share".to_owned() }
+    });
     Watched {
         cpus: cpus.into_values().map(Cpu::whole).collect(),
         looks: looks.len() as u32,
         time_ns,
-        prevalence: shares.interval(alpha),
-        deep_share: if all > 0.0 { deep / all } else { 0.0 },
-        width_left: arithmetic(&left, "share", alpha),
+        prevalence: shares.pooled(alpha),
+        deep_share: deep.pooled(alpha),
+        width_left,
     }
 }
 
@@ -106,9 +126,14 @@ fn add_width(sums: &mut [(f64, f64); 2], seen: &CpuLook, has_neighbour: bool) {
     }
 }
 
-fn left(sums: &[(f64, f64); 2]) -> Option<f64> {
-    let [free, beside] = sums.map(|(sum, count)| sum / count);
-    Some(beside / free).filter(|left| left.is_finite())
+/// Mean width with a neighbour over that without, of some parts.
+fn left(parts: &[&[(f64, f64); 2]]) -> Option<f64> {
+    let mean = |of: usize| {
+        let sums = parts.iter().map(|part| part[of]);
+        let (sum, count) = sums.fold((0.0, 0.0), |all, part| (all.0 + part.0, all.1 + part.1));
+        sum / count
+    };
+    Some(mean(1) / mean(0)).filter(|left| left.is_finite())
 }
 
 struct Cpu {

@@ -21,11 +21,18 @@ pub fn screen(watched: &Watched, subject: String, files: Prose) -> Screen {
 }
 
 fn answer(watched: &Watched) -> Vec<Prose> {
-    let cpus = counted(watched.cpus.len(), "logical CPU");
-    let Some(prevalence) = &watched.prevalence else {
-        return vec!["Not known: no look showed whether a core was free.".into()];
+    let known = watched.known();
+    let Some(prevalence) = watched.prevalence.as_ref().filter(|_| known > 0) else {
+        return vec![
+            "Not known: too few looks show whether a core was free. Look longer, or on a quieter machine."
+                .into(),
+        ];
     };
-    let looks = grouped(watched.looks.into());
+    let cpus = match known == watched.cpus.len() {
+        true => counted(known, "logical CPU"),
+        false => format!("{known} of {}", counted(watched.cpus.len(), "logical CPU")),
+    };
+    let looks = grouped(usable(watched).into());
     let time = numbers::seconds(watched.time_ns as f64 / 1e9);
     if prevalence.mean == 0.0 {
         let last = numbers::seconds(watched.time_ns as f64 / 1e9 / f64::from(watched.looks.max(2) - 1));
@@ -44,8 +51,9 @@ fn answer(watched: &Watched) -> Vec<Prose> {
         )];
     }
     let mut answer = vec![prose!(
-        "Your {} are hyper-threads: something else ran on the other thread {} of the time.",
+        "Your {} {}: something else ran on the other thread {} of the time.",
         cpus,
+        if known == 1 { "is a hyper-thread" } else { "are hyper-threads" },
         whole(prevalence)
     )];
     if let Some(left) = &watched.width_left {
@@ -74,17 +82,34 @@ fn whole(share: &Interval) -> Prose {
     }
 }
 
+/// Looks at logical CPUs that show whether a neighbour was there.
+fn usable(watched: &Watched) -> u32 {
+    watched.cpus.iter().map(|cpu| cpu.looks).sum()
+}
+
+/// Time from which on the word is fair, seconds: other minutes differ anyway.
+const FAIR_S: f64 = 30.0;
+
 fn trust(watched: &Watched) -> Trust {
-    let time = numbers::seconds(watched.time_ns as f64 / 1e9);
-    let reason = prose!("{} of looks; other hours may differ (`threadwise neighbours --watch`).", time);
-    Trust { level: TrustLevel::Fair, reasons: vec![reason] }
+    let time_s = watched.time_ns as f64 / 1e9;
+    let level = match watched.known() {
+        0 => TrustLevel::None,
+        known if known < watched.cpus.len() || time_s < FAIR_S => TrustLevel::Low,
+        _ => TrustLevel::Fair,
+    };
+    let reason = prose!(
+        "{} in {}; intervals at 95%. Other hours may differ (`threadwise neighbours --watch`).",
+        format!("{} usable looks", grouped(usable(watched).into())),
+        numbers::seconds(time_s)
+    );
+    Trust { level, reasons: vec![reason] }
 }
 
 fn table(watched: &Watched) -> Table {
     let columns = vec![
         Column::text("logical CPU"),
         Column::figure("neighbour there"),
-        Column::figure("visits"),
+        Column::figure("visits seen"),
         Column::figure("median visit").drop_at(1),
         Column::figure("two of them on one core").drop_at(2),
     ];
@@ -96,7 +121,7 @@ fn table(watched: &Watched) -> Table {
         vec![
             Cell::Text(cpu.cpu.to_string()),
             share(cpu.with_neighbour, cpu.looks),
-            Cell::Count(cpu.visits.into()),
+            if cpu.looks == 0 { Cell::none() } else { Cell::Count(cpu.visits.into()) },
             cpu.visit_ns_p50.map_or_else(Cell::none, |ns| Cell::Text(numbers::nanoseconds(ns))),
             share(cpu.on_one_core, watched.looks),
         ]
@@ -109,9 +134,11 @@ fn table(watched: &Watched) -> Table {
 
 /// A minute in one line.
 pub fn line(watched: &Watched) -> String {
-    let share = |cpu: &WatchedCpu| {
-        let share = f64::from(cpu.with_neighbour) / f64::from(cpu.looks.max(1));
-        format!("{} {}", cpu.cpu, numbers::percent(share))
+    let share = |cpu: &WatchedCpu| match cpu.looks {
+        0 => format!("{} unknown", cpu.cpu),
+        looks => {
+            format!("{} {}", cpu.cpu, numbers::percent(f64::from(cpu.with_neighbour) / f64::from(looks)))
+        }
     };
     let cpus: Vec<String> = watched.cpus.iter().map(share).collect();
     let all = watched.prevalence.as_ref().map_or("unknown".to_owned(), |all| numbers::percent(all.mean));
@@ -124,7 +151,8 @@ pub fn exposition(watched: &Watched) -> String {
     let mut text = String::new();
     let mut metric = |name: &str, help: &str, value: &dyn Fn(&WatchedCpu) -> f64| {
         text.push_str(&format!("# HELP threadwise_{name} {help}\n# TYPE threadwise_{name} gauge\n"));
-        for cpu in &watched.cpus {
+        // What no look showed is missing, and not 0.
+        for cpu in watched.cpus.iter().filter(|cpu| cpu.looks > 0 || name == "neighbour_looks") {
             text.push_str(&format!("threadwise_{name}{{cpu=\"{}\"}} {}\n", cpu.cpu, value(cpu)));
         }
     };
@@ -134,7 +162,7 @@ pub fn exposition(watched: &Watched) -> String {
     metric(
         "neighbour_share",
         "Share of these looks with a neighbour on the other thread of the core.",
-        &|cpu| f64::from(cpu.with_neighbour) / f64::from(cpu.looks.max(1)),
+        &|cpu| f64::from(cpu.with_neighbour) / f64::from(cpu.looks),
     );
     metric("neighbour_visits", "Visits of neighbours in the last window.", &|cpu| f64::from(cpu.visits));
     text

@@ -2,16 +2,74 @@
 
 use crate::diagnostics::Found;
 use crate::diagnostics::neighbours::{
-    AGREED, AT_WORST, ELSEWHERE, GAMMA, LEFT, NEIGHBOURS, ON_ONE_CORE, OVER_ONE, OVER_TWO, PREVALENCE, SEEN,
-    WHOLE, estimate, groups_of, lost, share,
+    AGREED, AT_WORST, ELSEWHERE, GAMMA, LEFT, LEFT_BY_CPU, NEIGHBOURS, ON_ONE_CORE, OVER_ONE, OVER_TWO,
+    PREVALENCE, SEEN, WHOLE, estimate, groups_of, lost, share,
 };
+use crate::findings::smt::core_yield;
 use crate::{Answer, Facts, Ratio};
+use threadwise_document::chart::{RatioChart, RatioRow};
 use threadwise_document::numbers;
-use threadwise_document::{Block, Cell, Column, Prose, Says, Section, Shown, Table, prose};
+use threadwise_document::{Block, Cell, Chart, Column, Figure, Prose, Says, Section, Shown, Table, prose};
+
+/// Fewest groups, or studies, that make a profile.
+const PROFILE: usize = 3;
+
+/// What a second thread on a core yields and costs, by what sessions do: a chart of groups of treatments, of one study or
+/// of several; `None` where fewer than three are known. Yields of declared siblings and what looks show are named apart.
+pub fn profile(studies: &[Facts<'_>]) -> Option<Box<Figure>> {
+    let label = |at: usize, facts: &Facts<'_>, group: &str| {
+        let words = facts.group_words(group);
+        let group = if words.is_empty() { facts.study.name.clone() } else { words };
+        if studies.len() > 1 { format!("{}: {group}", at + 1) } else { group }
+    };
+    let mut rows: Vec<(String, &str, Ratio)> = Vec::new();
+    let mut known = 0;
+    for (at, facts) in studies.iter().enumerate() {
+        let found = facts.analysis.found(NEIGHBOURS.name);
+        for group in facts.study.groups() {
+            let seen = |name: &str| estimate(found?, name, group);
+            let declared = core_yield(facts, group).map(|one| &one.ratio);
+            let yields = declared.map(|one| ("two threads of a core over one", one));
+            let yields = yields.or_else(|| Some(("two on one core over one, observed", seen(OVER_ONE)?)));
+            let left = seen(LEFT).map(|one| ("left beside a neighbour, observed", one));
+            known += usize::from(yields.is_some() || left.is_some());
+            let named = [yields, left].into_iter().flatten();
+            rows.extend(named.map(|(what, ratio)| (label(at, facts, group), what, ratio.decisive())));
+        }
+    }
+    let margin = 1.0 + studies.first()?.study.design.margin;
+    let columns = ["", "", "ratio"].map(Column::text);
+    let cells = rows.iter().map(|(label, what, ratio)| {
+        vec![Cell::text(label), Cell::text(*what), Cell::Ratio(ratio.clone(), Says::Higher)]
+    });
+    let dots = rows
+        .iter()
+        .map(|(label, what, ratio)| RatioRow::new(label.clone(), (*what).to_owned(), ratio, Says::Higher));
+    let dots: Vec<RatioRow> = dots.collect();
+    (known >= PROFILE).then(|| {
+        Box::new(Figure {
+            wide: false,
+            title: "What a second thread on a core yields and costs".to_owned(),
+            description:
+                "Above 1: what the core does for two over what it does for one. Below 1: what is left of one \
+                          session while something else runs on the other thread."
+                    .to_owned(),
+            table: Table::new("", columns.into(), cells).shown(Shown::Page),
+            chart: Chart::Ratios(RatioChart {
+                group: String::new(),
+                what: Some("over one session on a clear core".to_owned()),
+                margin_low: margin.recip(),
+                margin_high: margin,
+                rows: dots,
+            }),
+        })
+    })
+}
 
 /// The section; `None` where nothing was estimated.
 pub fn section(facts: &Facts<'_>) -> Option<Section> {
-    let found = facts.analysis.found(NEIGHBOURS.name).filter(|found| !found.estimates.is_empty())?;
+    let none = Found::default();
+    let found = facts.analysis.found(NEIGHBOURS.name).unwrap_or(&none);
     let seen = |name: &str, group: &str| estimate(found, name, group);
     let groups = groups_of(found, SEEN);
     let columns = vec![
@@ -21,6 +79,7 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
         Column::figure("lost of the whole"),
         Column::figure("as slices show it").drop_at(1),
         Column::figure("where both looks agree").drop_at(2),
+        Column::figure("by CPU time").drop_at(2),
         Column::figure("neighbour elsewhere").drop_at(3),
     ];
     let ratio =
@@ -34,6 +93,7 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
             seen(WHOLE, group).map_or_else(Cell::none, |whole| Cell::Share(lost(whole))),
             ratio(seen(SEEN, group)),
             ratio(seen(AGREED, group)),
+            ratio(seen(LEFT_BY_CPU, group)),
             seen(ELSEWHERE, group)
                 .map_or_else(Cell::none, |slope| Cell::Ratio(elsewhere(slope), Says::Higher)),
         ]
@@ -49,12 +109,13 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
             Prose::figure(format!("{}x", numbers::ratio(*left)))
         )
     }));
-    let mut blocks = Vec::new();
+    let mut blocks: Vec<Block> =
+        profile(std::slice::from_ref(facts)).map(Block::Figure).into_iter().collect();
     if !groups.is_empty() {
         blocks.extend([Block::Table(table), Block::List(lines, Shown::Page)]);
     }
     blocks.extend(on_one_core(facts, found));
-    Some(Section::new("neighbours", "Neighbours", blocks))
+    (!blocks.is_empty()).then(|| Section::new("neighbours", "Neighbours", blocks))
 }
 
 /// Two sessions that the host ran on one core.

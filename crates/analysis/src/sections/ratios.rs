@@ -2,8 +2,8 @@
 
 use crate::{Estimate, Facts};
 use threadwise_document::chart::{RatioChart, RatioRow};
-use threadwise_document::numbers::{ratio, set_percent};
-use threadwise_document::{Cell, Chart, Column, Figure, Prose, Says, Shown, Table};
+use threadwise_document::numbers::set_percent;
+use threadwise_document::{Cell, Chart, Column, Figure, Says, Shown, Table};
 
 /// Texts of a figure of ratios.
 pub struct Words {
@@ -51,21 +51,7 @@ pub fn figure(facts: &Facts<'_>, group: &str, metric: &str, words: Words) -> Opt
 
 fn row(facts: &Facts<'_>, estimate: &Estimate, says: Says) -> RatioRow {
     let [label, against] = facts.compared(estimate);
-    let figure = &estimate.ratio;
-    RatioRow {
-        label,
-        against,
-        value: figure.value,
-        low: figure.low,
-        high: figure.high,
-        mark: figure.words(says),
-        is_different: figure.is_different() && !figure.is_same(),
-        // There is no room for more beside a dot.
-        figures: match figure.has_ends() {
-            true => Prose::from(figure).to_string(),
-            false => format!("{}x", ratio(figure.value)),
-        },
-    }
+    RatioRow::new(label, against, &estimate.ratio, says)
 }
 
 fn table(facts: &Facts<'_>, estimates: &[&Estimate], caption: String, says: Says) -> Table {

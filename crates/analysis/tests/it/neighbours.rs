@@ -1,8 +1,14 @@
 //! The cost of a neighbour on simulated hosts whose truth is known: a small form; the large one is in the laboratory.
 #![allow(clippy::unwrap_used)]
 
-use threadwise_analysis::neighbours::{DuringLook, Observations, PairLook, PairRow, Row, pairs};
+use crate::lab_simulations::coverage::whole;
+use threadwise_analysis::looks::states::{Judged, LookedAt};
+use threadwise_analysis::neighbours::{
+    DuringLook, Observations, PairLook, PairRow, Row, observations, pairs,
+};
 use threadwise_statistics::Normal;
+use threadwise_study::look::follow::Share;
+use threadwise_study::{CpuLook, Look, Moment, QueryExecution, Run, RunStatus, SessionSlice, Slice};
 
 /// A host, its guest, and a study of it.
 #[derive(Debug, Clone, Copy)]
@@ -151,7 +157,10 @@ pub fn study(host: &Host, random: &mut Normal) -> Observations {
                     block,
                     cell,
                     rate,
+                    rate_by_cpu: None,
                     own: exposure(at, own),
+                    share: exposure(at, own),
+                    window_s: WINDOW_S,
                     elsewhere: Some(exposure(at, 1 - own)),
                     agreed: (before == after).then_some(before > 0.5),
                 });
@@ -159,6 +168,120 @@ pub fn study(host: &Host, random: &mut Normal) -> Observations {
         }
     }
     found
+}
+
+/// Queries of a block, and the times that they take without neighbours, from this on and up to 16 times as long, seconds.
+const QUERIES: u8 = 22;
+const SHORTEST_S: f64 = 0.06;
+/// Between looks inside a query, and their time beside a query.
+const EVERY_S: f64 = 0.1;
+
+/// A study of queries, of which each runs once a block under each of four treatments that are all the same: a session on
+/// logical CPU 0, or 1, as drawn for the block.
+pub fn query_study(host: &Host, random: &mut Normal) -> Observations {
+    let study = whole::study();
+    let study = threadwise_study::Study { workload: "tpch".to_owned(), ..study };
+    let alone: Vec<f64> = (0..QUERIES)
+        .map(|query| SHORTEST_S * 16_f64.powf(f64::from(query) / f64::from(QUERIES - 1)))
+        .collect();
+    let most_s = 8.0 * alone.iter().sum::<f64>() * whole::NAMES.len() as f64;
+    let mut runs: Vec<(Run, Vec<(Slice, Vec<(Moment, f64, [bool; 2])>)>)> = Vec::new();
+    let (mut clock, mut sequence) = (0.0, 0_u64);
+    for block in 0..host.blocks {
+        let visits = [(); 2].map(|()| Visits::draw(host, most_s, random));
+        let own = usize::from(random.uniform() < 0.5);
+        let mut of_block: Vec<(Run, Vec<_>)> =
+            whole::NAMES.iter().map(|name| (run(block, name, own as u32), Vec::new())).collect();
+        let (mut at, level) = (0.1, (BLOCK_SD * random.draw()).exp());
+        for query in 0..QUERIES {
+            for turn in 0..whole::NAMES.len() {
+                let from = at + 5e-4;
+                let work = alone[usize::from(query)] * level * (SLICE_SD * random.draw()).exp();
+                let speed = |share: f64| 1.0 - host.cost * share;
+                // Time in which the work is done, by halving.
+                let (mut low, mut high) = (work, work / speed(1.0));
+                for _ in 0..50 {
+                    let middle = f64::midpoint(low, high);
+                    let done = middle * speed(visits[own].share(from, from + middle));
+                    if done < work { low = middle } else { high = middle }
+                }
+                let mut look = |moment, when: f64| {
+                    let seen = [0, 1].map(|cpu| {
+                        let is_wrong = random.uniform() < host.wrong;
+                        visits[cpu].is_with(when) != is_wrong
+                    });
+                    (moment, when, seen)
+                };
+                let mut looks = vec![look(Moment::Before, at)];
+                sequence += 1;
+                let phase = (sequence as f64 * 1.618_033_988_749_895).fract();
+                let inside =
+                    (0..).map(|count| (phase + f64::from(count)) * EVERY_S).take_while(|after| *after < low);
+                looks.extend(inside.map(|after| look(Moment::During, from + after)).collect::<Vec<_>>());
+                looks.push(look(Moment::After, from + low + 0.01));
+                let mut slice = slice(query + 1, clock + from, low);
+                slice.sequence = sequence;
+                of_block[turn].1.push((slice, looks));
+                at = from + low + 0.012;
+            }
+        }
+        clock += most_s;
+        runs.extend(of_block);
+    }
+    let taken = runs.iter().flat_map(|(_, slices)| slices).flat_map(|(_, seen)| seen);
+    let looks: Vec<Look> = taken.map(|(_, when, _)| look_at(*when)).collect();
+    let mut next = looks.iter();
+    let mut slices: Vec<LookedAt<'_>> = Vec::new();
+    for (run, of_run) in &runs {
+        for (slice, seen) in of_run {
+            let mut judged = |(moment, _, seen): &(Moment, f64, [bool; 2])| {
+                let share = |has: bool| if has { Share::Neighbour } else { Share::Alone };
+                let shares = (0..).zip(seen.map(share)).collect();
+                Judged { moment: *moment, look: next.next().unwrap(), shares }
+            };
+            slices.push(LookedAt { run, slice, looks: seen.iter().map(&mut judged).collect() });
+        }
+    }
+    slices.sort_by_key(|one| one.slice.start_ns);
+    observations(&study, &slices, |_| true)
+}
+
+fn look_at(when_s: f64) -> Look {
+    let seen = |cpu| CpuLook { cpu, chain_ns: None, adds_per_step: None };
+    Look { start_ns: (1e9 * when_s) as u64, cpus: vec![seen(0), seen(1)], ..Look::default() }
+}
+
+fn run(block: u32, treatment: &str, cpu: u32) -> Run {
+    Run {
+        id: 0,
+        block,
+        attempt: 0,
+        treatment: treatment.to_owned(),
+        cpus: vec![cpu],
+        status: RunStatus::Valid,
+        slices: Vec::new(),
+        started_s: 0.0,
+        prepare_ns: 0,
+        readings: Vec::new(),
+        other_cpu_times: Vec::new(),
+    }
+}
+
+fn slice(query: u8, start_s: f64, elapsed_s: f64) -> Slice {
+    let elapsed_ns = (1e9 * elapsed_s) as u64;
+    let execution =
+        QueryExecution { query, elapsed_ns, cpu_ns: Some(elapsed_ns), ..QueryExecution::default() };
+    Slice {
+        sequence: 0,
+        round: query.into(),
+        start_ns: (1e9 * start_s) as u64,
+        window_ns: elapsed_ns,
+        sessions: vec![SessionSlice { queries: vec![execution], ..SessionSlice::default() }],
+        counters: Default::default(),
+        cpu_times: Vec::new(),
+        other_cpus: Default::default(),
+        looks: Vec::new(),
+    }
 }
 
 /// How often studies of a host find a cost, cover the truth, and what they find on average.
@@ -179,6 +302,16 @@ pub struct Rates {
 
 /// Of so many studies.
 pub fn rates(host: &Host, studies: u32, seed: u64) -> Rates {
+    rates_of(host, studies, seed, study)
+}
+
+/// Of so many studies that are made like this.
+pub fn rates_of(
+    host: &Host,
+    studies: u32,
+    seed: u64,
+    study: impl Fn(&Host, &mut Normal) -> Observations,
+) -> Rates {
     let mut random = Normal::new(seed);
     let (mut rates, truth) = (Rates::default(), (1.0 - host.cost).ln());
     for at in 0..studies {
@@ -291,6 +424,64 @@ pub fn pair_rates(host: &Host, studies: u32, seed: u64) -> [f64; 5] {
     [sums[0] / f64::from(studies), sums[1] / count, sums[2] / count, sums[3] / count, sums[4] / count]
 }
 
+/// Looks of `threadwise neighbours` every 20 ms at two logical CPUs. A visit leaves 0.5 to 0.8 of the width, drawn anew for
+/// each; `wrong` looks have 0.6 of it without one, in stretches of five.
+pub fn watch(host: &Host, time_s: f64, random: &mut Normal) -> Vec<(Look, Vec<Share>)> {
+    let visits = [(); 2].map(|()| Visits::draw(host, time_s + 1.0, random));
+    let mut left = [(usize::MAX, 1.0); 2];
+    let mut wrong_until = [0; 2];
+    let looks = (0..(time_s / 0.02) as u32).map(|at| {
+        let when = f64::from(at) * 0.02;
+        let of_cpu = [0, 1].map(|cpu| {
+            if random.uniform() < host.wrong / 5.0 {
+                wrong_until[cpu] = at + 5;
+            }
+            let place = visits[cpu].place(when);
+            if left[cpu].0 != place {
+                left[cpu] = (place, 0.5 + 0.3 * random.uniform());
+            }
+            let width = match (visits[cpu].is_with(when), at < wrong_until[cpu]) {
+                (true, _) => left[cpu].1,
+                (false, true) => 0.6,
+                (false, false) => 1.0 + 0.002 * random.draw(),
+            };
+            let share = if width < 0.98 { Share::Neighbour } else { Share::Alone };
+            (CpuLook { cpu: cpu as u32, chain_ns: Some(0.3), adds_per_step: Some(3.93 * width) }, share)
+        });
+        let (cpus, shares) = of_cpu.into_iter().unzip();
+        (Look { cpus, ..look_at(when) }, shares)
+    });
+    looks.collect()
+}
+
+/// Of so many watches: shares that say there are neighbours, and whose intervals hold the share of the time and what is left.
+pub fn watch_rates(host: &Host, time_s: f64, watches: u32, seed: u64) -> [f64; 3] {
+    let mut random = Normal::new(seed);
+    let mut sums = [0.0; 3];
+    for _ in 0..watches {
+        let found = threadwise_analysis::neighbours::watched(&watch(host, time_s, &mut random), 0.05);
+        let holds = |interval: &Option<threadwise_analysis::Interval>, truth: f64| {
+            interval.as_ref().is_some_and(|one| one.low <= truth && truth <= one.high)
+        };
+        let all = [
+            found.shows_neighbours(),
+            holds(&found.prevalence, host.prevalence),
+            holds(&found.width_left, 0.65),
+        ];
+        sums.iter_mut().zip(all).for_each(|(sum, is_so)| *sum += f64::from(u8::from(is_so)));
+    }
+    sums.map(|sum| sum / f64::from(watches))
+}
+
+#[test]
+fn neighbours_are_shown_by_looks_alone_and_none_where_there_is_none() {
+    let none = Host { prevalence: 1e-9, wrong: 0.002, ..HOST };
+    assert_eq!(watch_rates(&none, 60.0, 20, 1)[0], 0.0);
+    assert!(watch_rates(&none, 2.0, 100, 2)[0] <= 0.05);
+    let [shown, prevalence, left] = watch_rates(&HOST, 60.0, 20, 3);
+    assert!(shown == 1.0 && prevalence >= 0.8 && left >= 0.8, "{shown} {prevalence} {left}");
+}
+
 #[test]
 fn what_a_core_does_for_two_sessions_is_found() {
     let [estimated, over_two, over_one, two, one] = pair_rates(&Host { blocks: 32, ..HOST }, 30, 11);
@@ -309,6 +500,9 @@ fn a_neighbours_cost_is_found_and_none_is_claimed_where_there_is_none() {
     assert!(package.claimed <= 0.1, "the package slows, not the sibling: {package:?}");
     let nothing = rates(&Host { cost: 0.0, ..HOST }, 40, 4);
     assert!(nothing.claimed <= 0.1, "{nothing:?}");
+    let queries = rates_of(&Host { blocks: 8, ..HOST }, 20, 6, query_study);
+    assert!(queries.estimated == 1.0 && queries.covered >= 0.75, "{queries:?}");
+    assert!((queries.left - 0.57).abs() < 0.03, "{queries:?}");
     let still = rates(&Host { prevalence: 1e-6, ..HOST }, 5, 5);
     assert_eq!(still.estimated, 0.0, "nothing is seen");
 }

@@ -94,7 +94,8 @@ fn ask(
         quiet: if rewarm + window > LONG_SLICE { Duration::ZERO } else { rewarm + window + SLICE_GRACE },
     };
     let is_long = window > READ_EVERY;
-    let first_look = looking.as_ref().and_then(|looking| looking.first_during(turn.number, rewarm, window));
+    let first_look =
+        looking.as_ref().and_then(|looking| looking.first_during(turn.number, turn.sequence, rewarm, window));
     let first = first_look.into_iter().chain(is_long.then_some(READ_EVERY)).min();
     let mut act = || {
         if is_long {

@@ -31,7 +31,7 @@ mod scaling_law;
 mod short;
 mod spins;
 mod until;
-mod whole;
+pub mod whole;
 mod why;
 
 use noise::{Machine, QUIET};

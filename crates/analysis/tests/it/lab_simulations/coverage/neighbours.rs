@@ -2,17 +2,22 @@
 //! there and how long they stay. Printed in evidence/neighbours.md.
 
 use crate::lab_simulations::coverage::rules::count;
-use crate::neighbours::{HOST, Host, pair_rates, rates};
+use crate::neighbours::{HOST, Host, Rates, pair_rates, query_study, rates, rates_of, watch_rates};
 
-#[test]
-#[ignore = "laboratory: simulations"]
-fn a_neighbours_cost_is_covered_and_seldom_claimed_in_error() {
-    let studies = count(400) as u32;
-    println!(
-        "prevalence, visit, blocks: estimated, covered, whole covered, claimed; left of 0.57, as slices show it"
-    );
-    let line = |name: &str, host: &Host| {
-        let found = rates(host, studies, 7);
+/// A table of hosts.
+struct Printed {
+    studies: u32,
+}
+
+impl Printed {
+    fn new() -> Self {
+        println!(
+            "prevalence, visit, blocks: estimated, covered, whole covered, claimed; left of 0.57, as slices show it"
+        );
+        Self { studies: count(400) as u32 }
+    }
+
+    fn line(&self, name: &str, host: &Host, found: Rates) -> Rates {
         println!(
             "{name:>22} {:4.0}% {:6.2} s {:>2}: {:5.1}% {:5.1}% {:5.1}% {:5.1}%; {:.3} {:.3}",
             100.0 * host.prevalence,
@@ -26,9 +31,20 @@ fn a_neighbours_cost_is_covered_and_seldom_claimed_in_error() {
             found.seen
         );
         found
-    };
-    // Three standard errors of a share of so many studies.
-    let error = |share: f64| 3.0 * (share * (1.0 - share) / f64::from(studies)).sqrt();
+    }
+
+    /// Three standard errors of a share of so many studies.
+    fn error(&self, share: f64) -> f64 {
+        3.0 * (share * (1.0 - share) / f64::from(self.studies)).sqrt()
+    }
+}
+
+#[test]
+#[ignore = "laboratory: simulations"]
+fn a_neighbours_cost_is_covered_and_seldom_claimed_in_error() {
+    let printed = Printed::new();
+    let line = |name: &str, host: &Host| printed.line(name, host, rates(host, printed.studies, 7));
+    let error = |share: f64| printed.error(share);
     for prevalence in [0.05, 0.3, 0.65] {
         for visit_s in [0.1, 0.3, 1.0] {
             let found = line("cost 43%", &Host { prevalence, visit_s, ..HOST });
@@ -56,6 +72,21 @@ fn a_neighbours_cost_is_covered_and_seldom_claimed_in_error() {
 
 #[test]
 #[ignore = "laboratory: simulations"]
+fn a_neighbours_cost_of_queries_is_covered_and_seldom_claimed_in_error() {
+    let printed = Printed::new();
+    let error = |share: f64| printed.error(share);
+    for (name, cost) in [("queries, cost 43%", 0.43), ("queries, no cost", 0.0)] {
+        for visit_s in [0.1, 0.3, 1.0] {
+            let host = Host { cost, visit_s, ..HOST };
+            let found = printed.line(name, &host, rates_of(&host, printed.studies, 8, query_study));
+            assert!(found.covered >= 0.92 - error(0.92) && found.whole >= 0.92 - error(0.92), "{found:?}");
+            assert!(cost > 0.0 || found.claimed <= 0.05 + error(0.05), "{found:?}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "laboratory: simulations"]
 fn two_sessions_on_one_core_are_covered() {
     let studies = count(400) as u32;
     println!("blocks, visits: estimated, covered of 0.60 and of 1.17; means");
@@ -71,5 +102,36 @@ fn two_sessions_on_one_core_are_covered() {
         );
         let least = 0.92 - 3.0 * (0.92_f64 * 0.08 / f64::from(studies)).sqrt();
         assert!(over_two >= least && over_one >= least, "{over_two} {over_one}");
+    }
+}
+
+#[test]
+#[ignore = "laboratory: simulations"]
+fn what_looks_alone_say_is_covered_and_seldom_wrong() {
+    let watches = count(400) as u32;
+    let error = |share: f64| 3.0 * (share * (1.0 - share) / f64::from(watches)).sqrt();
+    println!("neighbours, visits, wrong, time: shown, share of the time covered, width covered");
+    let line = |host: &Host, time_s: f64| {
+        let found = watch_rates(host, time_s, watches, 9);
+        let [shown, prevalence, left] = found.map(|share| 100.0 * share);
+        println!(
+            "{:4.0}% {:5.2} s {:4.1}% {time_s:4.0} s: {shown:5.1}% {prevalence:5.1}% {left:5.1}%",
+            100.0 * host.prevalence,
+            host.visit_s,
+            100.0 * host.wrong
+        );
+        found
+    };
+    for wrong in [0.0, 0.002, 0.005] {
+        for time_s in [2.0, 10.0, 60.0] {
+            let [shown, ..] = line(&Host { prevalence: 1e-9, wrong, ..HOST }, time_s);
+            assert!(wrong > 0.002 || shown <= 0.05 + error(0.05), "{shown}");
+        }
+    }
+    for (prevalence, visit_s) in [(0.05, 0.1), (0.05, 1.0), (0.3, 0.1), (0.3, 1.0), (0.65, 1.0), (0.9, 1.0)] {
+        for time_s in [10.0, 60.0] {
+            let found = line(&Host { prevalence, visit_s, ..HOST }, time_s);
+            assert!(time_s < 60.0 || found[1..].iter().all(|held| *held >= 0.9 - error(0.9)), "{found:?}");
+        }
     }
 }

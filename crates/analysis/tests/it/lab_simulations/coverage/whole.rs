@@ -12,9 +12,10 @@ use threadwise_study::{
 };
 
 const BLOCKS: usize = 8;
-const NAMES: [&str; 4] = ["A", "A'", "T", "U"];
+pub const NAMES: [&str; 4] = ["A", "A'", "T", "U"];
 
-fn study() -> Study {
+/// A baseline, its twin and two treatments of one session.
+pub fn study() -> Study {
     let treatment = |name: &str, role| Treatment {
         name: name.to_owned(),
         group: String::new(),
