@@ -74,7 +74,7 @@ struct Sums([f64; 12]);
 
 const ZZ: usize = 0;
 const ZY: usize = 1;
-/// Σ z y times the cell's mean exposure.
+/// Σ z y times the mean exposure of what a rate is over: of the cell, and of the query or whole run.
 const MEAN_ZY: usize = 2;
 /// The sums of rows with an exposure elsewhere.
 const BOTH_ZZ: usize = 3;
@@ -181,16 +181,14 @@ fn mean(values: &[f64]) -> f64 {
 fn add_cell(sums: &mut Sums, rows: &[&Row], exposures: &[f64]) {
     let rates: Vec<f64> = rows.iter().map(|row| row.rate).collect();
     let (rate, z) = (mean(&rates), mean(exposures));
-    let mut zy = 0.0;
     for (row, exposure) in rows.iter().zip(exposures) {
         let (x, y) = (exposure - z, row.rate / rate - 1.0);
         sums.0[ZZ] += x * x;
-        zy += x * y;
+        sums.0[ZY] += x * y;
+        sums.0[MEAN_ZY] += (z + row.more) * x * y;
         sums.0[SHARE] += row.share * row.window_s;
         sums.0[TIME] += row.window_s;
     }
-    sums.0[ZY] += zy;
-    sums.0[MEAN_ZY] += z * zy;
     let both: Vec<[f64; 3]> = rows
         .iter()
         .zip(exposures)

@@ -24,6 +24,9 @@ pub struct Row {
     pub share: f64,
     /// How long it took, seconds.
     pub window_s: f64,
+    /// Of a query or whole run: how much larger the share of those is that its rate is divided by the mean of, than that of
+    /// all.
+    pub more: f64,
     /// Mean exposure of idle logical CPUs on other cores; `None` where there is none, or it is not known.
     pub elsewhere: Option<f64>,
     /// Whether both looks around the slice saw a neighbour, or neither did; `None` where they disagree.
@@ -194,6 +197,7 @@ impl<'s, 'r> Around<'s, 'r> {
             own: mean(&run.cpus.iter().map(|cpu| self.exposure(*cpu)).collect::<Option<Vec<f64>>>()?)?,
             share: f64::NAN,
             window_s: slice.window_ns as f64 / 1e9,
+            more: 0.0,
             elsewhere: self.elsewhere(&run.cpus),
             agreed: near.iter().all(|one| *one == near[0]).then_some(near[0] > 0.5),
         };
@@ -318,6 +322,7 @@ fn relative(items: BTreeMap<Item<'_>, Vec<Whole>>) -> Vec<(Row, f64)> {
                 rate_by_cpu: row.rate_by_cpu.map(|rate| rate / means.rate_by_cpu),
                 own: row.own - means.own,
                 elsewhere: row.elsewhere.map(|share| share - means.elsewhere),
+                more: means.share,
                 ..row
             };
             (start_ns, row, seen - means.seen)
@@ -326,7 +331,8 @@ fn relative(items: BTreeMap<Item<'_>, Vec<Whole>>) -> Vec<(Row, f64)> {
     // Looks around a slice come more often where work is done faster: the mean of exposures is that of looks inside.
     let share = mean(&found.iter().map(|(_, row, _)| row.share).collect::<Vec<_>>()).unwrap_or(0.0);
     found.sort_by_key(|(start_ns, ..)| *start_ns);
-    found.into_iter().map(|(_, row, seen)| (Row { own: row.own + share, ..row }, seen)).collect()
+    let of_all = |row: Row| Row { own: row.own + share, more: row.more - share, ..row };
+    found.into_iter().map(|(_, row, seen)| (of_all(row), seen)).collect()
 }
 
 /// Means over an item.
@@ -335,6 +341,7 @@ struct Means {
     rate_by_cpu: f64,
     own: f64,
     elsewhere: f64,
+    share: f64,
     seen: f64,
 }
 
@@ -348,6 +355,7 @@ impl Means {
             rate_by_cpu: of(|row| row.rate_by_cpu),
             own: of(|row| Some(row.own)),
             elsewhere: of(|row| row.elsewhere),
+            share: of(|row| Some(row.share)),
             seen: mean(&rows.clone().map(|(.., seen)| *seen).collect::<Vec<f64>>()).unwrap_or(0.0),
         }
     }
@@ -458,6 +466,7 @@ fn sessions(around: &Around<'_, '_>, cell: &mut impl FnMut(usize) -> u32) -> Vec
             own: around.exposure(*cpu)?,
             share: around.exposure(*cpu)?,
             window_s: slice.window_ns as f64 / 1e9,
+            more: 0.0,
             elsewhere: around.elsewhere(&run.cpus),
             agreed: (near[0] == near[1]).then_some(near[0] > 0.5),
         })

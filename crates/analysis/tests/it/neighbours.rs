@@ -161,6 +161,7 @@ pub fn study(host: &Host, random: &mut Normal) -> Observations {
                     own: exposure(at, own),
                     share: exposure(at, own),
                     window_s: WINDOW_S,
+                    more: 0.0,
                     elsewhere: Some(exposure(at, 1 - own)),
                     agreed: (before == after).then_some(before > 0.5),
                 });
