@@ -375,12 +375,7 @@ fn agreement(rows: &[Row<'_>], studies: usize) -> Option<Prose> {
         count => format!("{count} in opposite directions ({})", opposite.join(", ")),
     };
     let count = numbers::counted(common.len(), "common comparison");
-    Some(prose!(
-        "Of {}, {} have the same sign in all studies; {}.",
-        count,
-        same.count().to_string(),
-        opposite
-    ))
+    Some(prose!("Of {} the same sign in all studies: {}; {}.", count, same.count().to_string(), opposite))
 }
 
 /// Quantity of the ratios: the unit that all studies have in common.
@@ -423,7 +418,8 @@ fn ratios(studies: &[Facts<'_>], rows: &[Row<'_>]) -> Table {
 
 /// What the signs mean; the page explains those of ratios.
 fn legend() -> Vec<Block> {
-    let sign: Prose = format!("{ALARM} the same, run twice, differed").into();
+    let sign: Prose =
+        format!("{ALARM} the same, run twice, differed, or agrees only within more than the margin").into();
     let signs = Mark::ALL.into_iter().map(Prose::sign).chain([sign.clone()]);
     vec![Block::Legend(signs.collect(), Shown::Terminal), Block::Legend(vec![sign], Shown::Page)]
 }

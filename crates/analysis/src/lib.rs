@@ -58,7 +58,7 @@ pub use document::document;
 pub use estimate::{BlockCovariates, Covariates, Estimate, NoiseFloor, TreatmentSummary, Unflagged};
 pub use facts::Facts;
 pub use findings::measured_yields::{MeasuredYield, YieldClocks, measured_yields};
-pub use screen::{of_cautions, of_document, subject::machine as machine_words};
+pub use screen::{of_cautions, of_document, of_studies, subject::machine as machine_words};
 pub use sections::core_time::{CoreTime, core_times};
 pub use sections::hardware::probe_document;
 pub use sections::logical_cpus::{Gap, gaps as logical_cpu_gaps};

@@ -564,12 +564,13 @@ Examples:
   threadwise neighbours --engine postgres     what they cost this engine: cached reads, some minutes
   threadwise neighbours --prometheus 127.0.0.1:9465
 
-A neighbour is whatever runs on the other thread of a core: another guest, the host, another program. It takes
-less than 1% of each logical CPU, changes nothing and needs no root. A neighbour that mostly waits for memory
-is hardly seen.")]
+A neighbour is whatever runs on the other thread of a core: another guest, the host, another program. A minute \
+of looks takes some 2% of each logical CPU, --watch some 0.3%; neither changes anything or needs root. \
+A neighbour that mostly waits for memory is hardly seen. Visits are seen by looks every 20 ms, with --watch \
+every 200 ms: shorter ones are missed. --engine runs the default study and writes its result file.")]
 pub struct NeighboursArgs {
-    /// How long to look [default: 60s]
-    #[arg(long, value_name = "TIME", value_parser = crate::input::seconds, conflicts_with = "watch")]
+    /// How long to look, or to measure with --engine [default: 60s, or the study's]
+    #[arg(long, alias = "budget", value_name = "TIME", value_parser = crate::input::seconds, conflicts_with = "watch")]
     pub duration: Option<f64>,
     /// Look until Ctrl-C, with a line a minute
     #[arg(long)]
@@ -580,6 +581,9 @@ pub struct NeighboursArgs {
     /// Measure what neighbours cost this engine: cached reads of the default study
     #[arg(long, value_name = "NAME|URL", conflicts_with_all = ["watch", "cpus", "prometheus"])]
     pub engine: Option<String>,
+    /// With --engine: measure although the machine is busy or a database server runs
+    #[arg(long, requires = "engine")]
+    pub allow_busy: bool,
     /// Serve metrics of each minute for Prometheus at this address, until Ctrl-C
     #[arg(long, value_name = "ADDR", conflicts_with_all = ["json", "duration"])]
     pub prometheus: Option<SocketAddr>,

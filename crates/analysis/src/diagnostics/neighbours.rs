@@ -182,8 +182,8 @@ pub(crate) fn lost(left: &Ratio) -> Interval {
 /// A share with the interval that decides.
 pub(crate) fn share(ratio: &Ratio) -> Interval {
     let Ratio { value, adjusted_low, adjusted_high, .. } = ratio;
-    let [low, high] = [adjusted_low, adjusted_high].map(|end| end.clamp(0.0, 1.0));
-    Interval { mean: *value, low, high, unit: "share".to_owned() }
+    let [mean, low, high] = [value, adjusted_low, adjusted_high].map(|one| one.clamp(0.0, 1.0));
+    Interval { mean, low, high, unit: "share".to_owned() }
 }
 
 /// An estimate of a group.

@@ -101,7 +101,9 @@ fn happened(looks: &Looks, state: State, is_first: bool) -> String {
         }
         State::SameCore if count == 2 => format!("{they} were on one core"),
         State::SameCore => format!("two or more{of_ours} were on one core"),
-        State::Neighbour => format!("a neighbour was on a sibling{of_ours}"),
+        State::Neighbour if count == 1 => format!("a neighbour was on a sibling{of_ours}"),
+        State::Neighbour if is_first => format!("a neighbour was on a sibling of one or more{of_ours}"),
+        State::Neighbour => "a neighbour was on a sibling of one or more of them".to_owned(),
         State::Away if count == 1 => format!("{} did not run in time", if is_first { &ours } else { "it" }),
         State::Away => format!("one{of_ours} did not run in time"),
         State::Unknown if is_first => format!("the state of {ours} is unknown"),

@@ -18,8 +18,10 @@ use crate::warmups::TreatmentWarmup;
 use crate::words::{finding, list, plus_minus, share, shortened};
 use crate::workload::reads_cached;
 use crate::{Answer, Covariates, Estimate, Finding, TreatmentSummary};
+use std::collections::BTreeMap;
 use threadwise_document::numbers::{self, counted, set_percent};
 use threadwise_document::{Prose, prose};
+use threadwise_statistics::median;
 use threadwise_study::OptionValue;
 use threadwise_study::load::StudyFile;
 use threadwise_study::study::MIN_BLOCKS;
@@ -335,7 +337,11 @@ fn measured_disturbances(covariates: &Covariates) -> Vec<Prose> {
     if let (Some(all), Some(most)) = (covariates.neighbour_share, covariates.neighbour_share_max) {
         let sentence = || {
             let (all, most) = (share(all), share(most));
-            prose!("a neighbour shared the study's cores {} of the time, at most {} in a run", all, most)
+            prose!(
+                "the mean logical CPU had a neighbour in {} of the looks of its runs, at most {} in a run",
+                all,
+                most
+            )
         };
         let is_seen = most >= NEIGHBOUR_SEEN_SHARE;
         parts.push(if is_seen { sentence() } else { "no neighbour seen on the study's cores".into() });
@@ -420,13 +426,14 @@ fn narrower(facts: &Facts<'_>) -> Prose {
         return prose!("the same with `--blocks {}`", 2 * facts.analysis.blocks.max(MIN_BLOCKS));
     };
     // How long a whole run takes is not in the study.
-    let block_s = facts.study.block_floor_warmed_s(|at| {
+    let least_s = facts.study.block_floor_warmed_s(|at| {
         let name = &facts.study.treatments[at].name;
         let mut all = facts.analysis.get::<Vec<TreatmentWarmup>>().into_iter().flatten();
         let found = all.find(|warmup| &warmup.treatment == name);
         found.map(|warmup| warmup.warmup_ns)
     });
-    let is_whole = block_s == 0.0;
+    let is_whole = least_s == 0.0;
+    let block_s = between_blocks_s(facts).map_or(least_s, |took_s| took_s.max(least_s));
     let seconds = |blocks: u32| f64::from(blocks) * block_s;
     match power.blocks_needed {
         Some(blocks) if is_whole && blocks <= MOST_ADVISED_RUNS => {
@@ -439,6 +446,20 @@ fn narrower(facts: &Facts<'_>) -> Prose {
             prose!("the same on a quieter machine or with longer runs: {} would take too many blocks", margin)
         }
     }
+}
+
+/// The median time from the start of a block to that of the next; `None` with fewer than two. It includes what is done
+/// between slices.
+fn between_blocks_s(facts: &Facts<'_>) -> Option<f64> {
+    let mut starts: BTreeMap<u32, f64> = BTreeMap::new();
+    for run in facts.runs {
+        starts
+            .entry(run.block)
+            .and_modify(|start| *start = start.min(run.started_s))
+            .or_insert(run.started_s);
+    }
+    let starts: Vec<f64> = starts.into_values().collect();
+    median(starts.windows(2).map(|two| two[1] - two[0]).filter(|between_s| *between_s > 0.0))
 }
 
 /// `about 40 s`, `about 7 min`.

@@ -98,9 +98,10 @@ fn trust(watched: &Watched) -> Trust {
         _ => TrustLevel::Fair,
     };
     let reason = prose!(
-        "{} in {}; intervals at 95%. Other hours may differ (`threadwise neighbours --watch`).",
+        "{} in {}, one every {}; intervals at 95%. Other hours may differ.",
         format!("{} usable looks", grouped(usable(watched).into())),
-        numbers::seconds(time_s)
+        numbers::seconds(time_s),
+        numbers::seconds(time_s / f64::from(watched.looks.max(2) - 1))
     );
     Trust { level, reasons: vec![reason] }
 }
@@ -132,6 +133,9 @@ fn table(watched: &Watched) -> Table {
     Table::new("", columns, cpus.into_iter().map(row))
 }
 
+/// A line of less time says so.
+const LINE_NS: u64 = 55_000_000_000;
+
 /// A minute in one line.
 pub fn line(watched: &Watched) -> String {
     let share = |cpu: &WatchedCpu| match cpu.looks {
@@ -143,7 +147,12 @@ pub fn line(watched: &Watched) -> String {
     let cpus: Vec<String> = watched.cpus.iter().map(share).collect();
     let all = watched.prevalence.as_ref().map_or("unknown".to_owned(), |all| numbers::percent(all.mean));
     let left = watched.width_left.as_ref().map_or("-".to_owned(), |left| numbers::percent(1.0 - left.mean));
-    format!("neighbour {all:>5}  lost meanwhile {left:>4}  by logical CPU {}", cpus.join(", "))
+    // One that was stopped.
+    let short = match watched.time_ns < LINE_NS {
+        true => format!("  in {}", numbers::seconds(watched.time_ns as f64 / 1e9)),
+        false => String::new(),
+    };
+    format!("neighbour {all:>5}  lost meanwhile {left:>4}  by logical CPU {}{short}", cpus.join(", "))
 }
 
 /// For Prometheus.

@@ -159,6 +159,39 @@ pub fn of_cautions(document: &Document, can_tell: bool) -> Trust {
     }
 }
 
+/// Trust in several studies side by side: no more than in the least of them.
+pub fn of_studies(studies: &[Facts<'_>], document: &Document) -> Trust {
+    let mut reasons = Vec::new();
+    let mut level = TrustLevel::Fair;
+    for (at, facts) in studies.iter().enumerate() {
+        let trust = trust::trust(facts, &crate::verdict(facts));
+        let is_same = |other: &&Facts<'_>| {
+            (other.study.seed, other.created_utc) == (facts.study.seed, facts.created_utc)
+        };
+        if let Some(first) = studies[..at].iter().position(|other| is_same(&other)) {
+            reasons.push(prose!(
+                "Studies {} and {} are one and the same.",
+                (first + 1).to_string(),
+                (at + 1).to_string()
+            ));
+        }
+        if trust.level > TrustLevel::Fair {
+            level = TrustLevel::Low;
+            let why = trust.reasons.into_iter().next().unwrap_or_else(|| "nothing can be compared.".into());
+            reasons.push(prose!("Study {} is {}: {}", (at + 1).to_string(), trust.level.to_string(), why));
+        }
+    }
+    reasons.extend(of_cautions(document, true).reasons.into_iter().filter(|_| has_cautions(document)));
+    if reasons.is_empty() {
+        reasons.push("Each ratio holds within its interval; whether two differ is not tested.".into());
+    }
+    Trust { level, reasons }
+}
+
+fn has_cautions(document: &Document) -> bool {
+    document.verdict.iter().any(|finding| finding.kind == "caution")
+}
+
 /// Kinds of findings that are results rather than trust or scope.
 fn is_found(kind: &str) -> bool {
     const OTHERS: [&str; 21] = [

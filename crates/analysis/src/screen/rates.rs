@@ -94,22 +94,22 @@ fn sentence<'a>(
 /// Groups that an answer has room for; of more the table has each.
 const MOST_IN_WORDS: usize = 3;
 
-/// `Two cores do 1.95x [1.90, 2.00] the work of one with l2, the most, and 1.20x [1.10, 1.31] with llc, the least.` The
-/// intervals hold for all groups together.
+/// `Two cores do 1.95x [1.90, 2.00] the work of one with l2, and 1.20x [1.10, 1.31] with llc: the highest and the lowest of
+/// 10.` The intervals hold for all groups together; others may be as high, or as low.
 fn extremes(facts: &Facts<'_>, words: &Words, found: &[(&str, &Estimate)]) -> Option<Prose> {
     let by_value = |one: &&(&str, &Estimate), other: &&(&str, &Estimate)| {
         one.1.ratio.value.total_cmp(&other.1.ratio.value)
     };
     let (most, least) = (found.iter().max_by(by_value)?, found.iter().min_by(by_value)?);
     Some(prose!(
-        "{} {} {} with {}, the most of {}, and {} with {}, the least.",
+        "{} {} {} with {}, and {} with {}: the highest and lowest figures of {}.",
         words.head,
         judged(&most.1.ratio),
         words.over,
         level(facts, most.0),
-        found.len(),
         judged(&least.1.ratio),
-        level(facts, least.0)
+        level(facts, least.0),
+        found.len()
     ))
 }
 
@@ -176,13 +176,15 @@ fn same(ratio: &Ratio) -> String {
 fn hidden(facts: &Facts<'_>) -> Option<Prose> {
     let costs = neighbours::claimed_costs(facts);
     let group = largest(facts).map(|(group, _)| group);
-    let cost = costs.iter().find(|cost| Some(cost.group) == group).or_else(|| costs.first());
-    if let Some(cost) = cost {
+    let is_shown = |cost: &&neighbours::Cost<'_>| Some(cost.group) == group;
+    if let Some(cost) = costs.iter().find(is_shown).or_else(|| costs.first()) {
+        let words = facts.group_words(cost.group);
+        let place = if is_shown(&cost) || words.is_empty() { String::new() } else { format!(" {words}") };
         let whole = cost
             .whole
             .map_or_else(Prose::default, |whole| prose!(": {} of this machine", &neighbours::lost(whole)));
         return Some(prose!(
-            "{} {} of the time and took {}{} of its speed{}.",
+            "{} {} of the time and took {}{} of its speed{}{}{}.",
             match facts.analysis.looks.as_ref().is_some_and(shows_hidden_siblings) {
                 true => "Your CPUs are hyper-threads: others ran on the other thread",
                 false => "Others ran on the other thread of a session's core",
@@ -190,7 +192,9 @@ fn hidden(facts: &Facts<'_>) -> Option<Prose> {
             &neighbours::share(cost.prevalence),
             if cost.is_corrected { "" } else { "at least " },
             &neighbours::lost(cost.left),
-            whole
+            place,
+            whole,
+            if cost.has_elsewhere { "" } else { " (the rest of the package is not excluded)" }
         ));
     }
     let looks = facts.analysis.looks.as_ref().filter(|looks| shows_hidden_siblings(looks))?;

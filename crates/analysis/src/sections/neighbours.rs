@@ -9,7 +9,9 @@ use crate::findings::smt::core_yield;
 use crate::{Answer, Facts, Ratio};
 use threadwise_document::chart::{RatioChart, RatioRow};
 use threadwise_document::numbers;
-use threadwise_document::{Block, Cell, Chart, Column, Figure, Prose, Says, Section, Shown, Table, prose};
+use threadwise_document::{
+    Block, Cell, Chart, Column, Figure, Mark, Prose, Says, Section, Shown, Table, prose,
+};
 
 /// Fewest groups, or studies, that make a profile.
 const PROFILE: usize = 3;
@@ -100,6 +102,8 @@ pub fn section(facts: &Facts<'_>) -> Option<Section> {
     });
     let table = Table::new("Rate beside a neighbour over the rate without one", columns, rows);
     let mut lines = vec![about()];
+    let is_refused = |ratio: &Ratio| ratio.answer == Answer::Undecided && ratio.adjusted_high < 1.0;
+    lines.extend(groups.iter().filter_map(|group| seen(LEFT, group)).any(is_refused).then(not_claimed));
     lines.extend(groups.first().and_then(|group| seen(GAMMA, group)).map(gamma));
     lines
         .extend(groups.iter().find_map(|group| seen(LEFT, group)).filter(|one| one.is_different()).map(both));
@@ -153,6 +157,15 @@ fn elsewhere(slope: &Ratio) -> Ratio {
     }
     let answer = Answer::by_interval(ratio.adjusted_low, ratio.adjusted_high, ratio.margin);
     Ratio { answer, ..ratio }
+}
+
+/// Why a ratio whose interval excludes 1 is not claimed.
+fn not_claimed() -> Prose {
+    prose!(
+        "{}: not claimed, since a neighbour at an idle logical CPU elsewhere cost as much, or rates that are shifted against \
+         the looks.",
+        Prose::sign(Mark::Undecided)
+    )
 }
 
 fn about() -> Prose {

@@ -12,9 +12,8 @@ use crate::opened::Opened;
 use crate::output;
 use std::path::{Path, PathBuf};
 use threadwise_analysis::published::{beside_any, beside_document, trust};
-use threadwise_analysis::{Facts, compare, of_cautions};
+use threadwise_analysis::{Facts, compare, of_studies};
 use threadwise_document::Prose;
-use threadwise_document::screen::{Trust, TrustLevel};
 use threadwise_report::{html, json};
 
 /// Prefix of the name of a published study; for a file of such a name, write `./published:…`.
@@ -72,15 +71,9 @@ fn side_by_side(args: &CompareArgs) -> Result<(), AppError> {
     let studies: Vec<Facts<'_>> =
         opened.iter().zip(&names).map(|(opened, file)| Facts { source: file, ..opened.facts() }).collect();
     let document = compare::document(&studies, env!("CARGO_PKG_VERSION"));
-    let cautions = of_cautions(&document, true);
-    let reasons = match cautions.level {
-        TrustLevel::Good => {
-            vec!["Each ratio holds within its interval; whether two differ is not tested.".into()]
-        }
-        _ => cautions.reasons,
-    };
+    let trust = of_studies(&studies, &document);
     let next = Prose::command("threadwise compare --before A1 A2 A3 --after B1 B2 B3");
-    let document = screen::with_screen(document, Trust { level: TrustLevel::Fair, reasons }, next);
+    let document = screen::with_screen(document, trust, next);
     let text = match args.json {
         true => format!("{}\n", json::compare(&studies)),
         false => screen::shown(&document, args.all),

@@ -13,6 +13,7 @@ use threadwise_analysis::machine_words;
 use threadwise_analysis::neighbours::{Watched, exposition, line, neighbours_screen, watched};
 use threadwise_document::{Document, Prose, prose};
 use threadwise_machine::Topology;
+use threadwise_machine::text::shell_word;
 use threadwise_probe::look::live::Lookers;
 use threadwise_probe::neighbour::FREE_ADDS;
 use threadwise_report::json;
@@ -67,8 +68,21 @@ pub fn neighbours(args: &NeighboursArgs) -> Result<(), AppError> {
 
 /// The default study of an engine has looks around its slices.
 fn of_engine(args: &NeighboursArgs, engine: &str) -> Result<(), AppError> {
-    let measure = MeasureArgs { budget: args.duration, json: args.json, ..MeasureArgs::default() };
-    run(&RunArgs { engine: Some(engine.to_owned()), measure, ..RunArgs::default() })
+    let (budget, json, allow_busy) = (args.duration, args.json, args.allow_busy);
+    let measure = MeasureArgs { budget, json, allow_busy, ..MeasureArgs::default() };
+    let of_run = |text: String| {
+        let engine = shell_word(engine);
+        format!(
+            "{text}; other workloads and options: threadwise run PRESET --engine {engine} (threadwise run --help)"
+        )
+    };
+    run(&RunArgs { engine: Some(engine.to_owned()), measure, ..RunArgs::default() }).map_err(|error| {
+        match error {
+            AppError::Input(text) => AppError::Input(of_run(text)),
+            AppError::Refused(text) => AppError::Refused(of_run(text)),
+            error => error,
+        }
+    })
 }
 
 fn document(found: &Watched, topology: &Topology) -> Document {
@@ -109,7 +123,6 @@ impl Looking<'_> {
 
     /// A line, or metrics, for each minute until it is stopped.
     fn for_hours(&mut self, args: &NeighboursArgs, topology: &Topology) -> Result<(), AppError> {
-        say_what_is_looked_at(topology, &self.cpus, EVERY_OF_HOURS.as_secs_f64());
         let page = args.prometheus.map(|address| {
             let page = headroom::serve::Page::default();
             let address = headroom::serve::serve(address, page.clone())?;
@@ -117,6 +130,7 @@ impl Looking<'_> {
             Ok::<_, AppError>(page)
         });
         let page = page.transpose()?;
+        say_what_is_looked_at(topology, &self.cpus, EVERY_OF_HOURS.as_secs_f64());
         while !self.stop.load(Ordering::Relaxed) {
             let looks = self.some(WINDOW, EVERY_OF_HOURS, &mut |_| {})?;
             let found = watched(&looks, ALPHA);

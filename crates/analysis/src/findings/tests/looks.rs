@@ -63,7 +63,7 @@ fn what_happened_is_told_with_its_share_and_stretches() {
     assert_eq!(
         text(&found([0.62, 0.24, 0.10, 0.03, 0.01])),
         "Your 2 logical CPUs had a core each in 62% [54, 71] of 640 looks before slices; they were on one core in 24% [16, 33], in \
-         31 stretches; a neighbour was on a sibling in 10% [2.0, 19]; one did not run in time in 3.0% [0, 12]; the state \
+         31 stretches; a neighbour was on a sibling of one or more of them in 10% [2.0, 19]; one did not run in time in 3.0% [0, 12]; the state \
          is unknown in 1.0% [0, 10]. The cores have second threads, which this system does not show and others use."
     );
     let together = Looks { cpus: (0..8).collect(), ..found([0.0, 1.0, 0.0, 0.0, 0.0]) };
@@ -86,7 +86,7 @@ fn of_many_it_is_told_how_many_a_look_saw() {
     assert_eq!(
         text(&many),
         "The 16 of your 64 logical CPUs that each look saw had a core each in 50% [42, 59] of 640 looks before slices; \
-         two or more were on one core in 25% [17, 34], in 31 stretches; a neighbour was on a sibling in 25% [17, 34]. \
+         two or more were on one core in 25% [17, 34], in 31 stretches; a neighbour was on a sibling of one or more of them in 25% [17, 34]. \
          The cores have second threads, which this system does not show and others use."
     );
 }
@@ -109,7 +109,7 @@ fn of_long_slices_the_looks_during_them_are_told() {
     assert_eq!(
         looks(&long, "runs").text(),
         "Your 2 logical CPUs had a core each in 62% [54, 71] of the runs' time (12,400 looks during the runs); they were \
-         on one core in 24% [16, 33], in 31 stretches; a neighbour was on a sibling in 10% [2.0, 19]; the state is unknown \
+         on one core in 24% [16, 33], in 31 stretches; a neighbour was on a sibling of one or more of them in 10% [2.0, 19]; the state is unknown \
          in 4.0% [0, 13]. The cores have second threads, which this system does not show and others use."
     );
     let none = Looks { taken: Counts { during: 0, ..taken }, ..long };

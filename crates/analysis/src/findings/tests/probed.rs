@@ -88,7 +88,7 @@ fn neighbours_and_the_cost_of_telemetry_are_reported() {
     let trust = of_kind(&findings, "trust");
     assert!(
         trust.contains(
-            "; no steal seen; a neighbour shared the study's cores 3.0% of the time, at most 42% in a run; telemetry \
+            "; no steal seen; the mean logical CPU had a neighbour in 3.0% of the looks of its runs, at most 42% in a run; telemetry \
              took 1.0% of one CPU; 1 block flagged (a neighbour above 10%): trust ratios, not rates;"
         ),
         "{trust}"
