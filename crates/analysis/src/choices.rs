@@ -7,7 +7,8 @@
 pub(crate) mod lost;
 
 use crate::Interval;
-use crate::estimate::{Chosen, Observed, choose, throughput_over};
+use crate::estimate::sides::side;
+use crate::estimate::{Chosen, Fastest, Observed, choose, throughput_over};
 use crate::setting::Setting;
 use crate::shape::Shape;
 use serde::Serialize;
@@ -20,24 +21,36 @@ pub(crate) fn of_rates(setting: &Setting<'_>, observed: &Observed) -> Vec<Choice
     if study.is_fixed_work() {
         return Vec::new();
     }
-    let sides = |at: usize| -> Vec<usize> {
-        let is_baseline = |other: &usize| {
-            observed.group_of[*other] == observed.group_of[at]
-                && study.treatments[*other].role != Role::Compared
-        };
-        match study.treatments[at].role {
-            Role::Compared => vec![at],
-            _ => (0..study.treatments.len()).filter(is_baseline).collect(),
-        }
+    let over = over(study, |top, below| throughput_over(study, observed, top, below));
+    candidates_of_rates(study).into_iter().filter_map(|all| made(setting, all, &over)).collect()
+}
+
+/// d by block of one treatment over another of the same group, where a baseline is both of its names; `d` is that of a
+/// treatment over the mean of others.
+pub(crate) fn over<'a>(
+    study: &'a Study,
+    d: impl Fn(usize, &[usize]) -> Vec<f64> + 'a,
+) -> impl Fn(usize, usize) -> Vec<f64> + 'a {
+    move |one, other| match study.treatments[one].role {
+        Role::Compared => d(one, &side(study, other)),
+        _ => d(other, &side(study, one)).into_iter().map(|d| -d).collect(),
+    }
+}
+
+/// Which treatments of each group may be the best; `over` gives d by block of one over another.
+pub(crate) fn fastest(
+    study: &Study,
+    over: impl Fn(usize, usize) -> Vec<f64>,
+    alpha: f64,
+) -> Vec<Fastest> {
+    let of_group = |group: &str| {
+        let all = study.treatments.iter().enumerate();
+        let is_candidate = |one: &Treatment| one.group == group && one.role != Role::BaselineTwin;
+        let all: Vec<usize> = all.filter(|(_, one)| is_candidate(one)).map(|(at, _)| at).collect();
+        let name = |at: usize| study.treatments[all[at]].name.clone();
+        Fastest::of(group, all.len(), name, |one, other| over(all[one], all[other]), alpha)
     };
-    let over = |one: usize, other: usize| -> Vec<f64> {
-        let (top, below, sign) = match study.treatments[one].role {
-            Role::Compared => (one, sides(other), 1.0),
-            _ => (other, sides(one), -1.0),
-        };
-        throughput_over(study, observed, top, &below).into_iter().map(|d| sign * d).collect()
-    };
-    candidates_of_rates(study).into_iter().filter_map(|all| made(setting, all, over)).collect()
+    study.groups().into_iter().filter_map(of_group).collect()
 }
 
 /// Chooses among the candidates that were measured; `None` with fewer than two.
@@ -164,13 +177,7 @@ impl Choice {
         let chosen = chosen.and_then(name);
         let speed = |at: usize| {
             let mean = MeanEstimate::of(&over(at, 0)).filter(|_| at > 0)?;
-            let (low, high) = mean.interval(alpha);
-            Some(Interval {
-                mean: mean.mean.exp(),
-                low: low.exp(),
-                high: high.exp(),
-                unit: "ratio".to_owned(),
-            })
+            Some(mean.as_interval(alpha).exp())
         };
         let candidates =
             all.into_iter().zip(near).enumerate().map(|(at, ((treatment, number), within_margin))| {

@@ -20,10 +20,11 @@ pub use types::{
 
 use crate::Analysis;
 use crate::choices;
-use crate::estimate::Observed;
+use crate::estimate::sides::baselines;
+use crate::estimate::{Observed, THROUGHPUT};
 use crate::setting::Setting;
 use threadwise_study::command::{self, Better, Each};
-use threadwise_study::{OptionValue, Role, Run, Study, worklist};
+use threadwise_study::{OptionValue, Role, Run, Study, Treatment, worklist};
 
 /// Adds the results of commands to an analysis, in place of the estimates of other workloads.
 pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Observed, runs: &[Run]) {
@@ -33,10 +34,13 @@ pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Obs
     }
     let rate = figures::rate(study);
     let table = figures::Table::new(study, observed, runs, rate.as_ref());
-    let (command, differs) = words(study);
-    let is_per_session = is_per_session(study);
-    let cpu = figures::quantity(study, &table, rate.as_ref());
-    let quantities = quantities(study, is_per_session, cpu);
+    let texts = study.treatments.iter().filter_map(|treatment| treatment.options.get("command"));
+    let mut commands: Vec<String> = texts.map(OptionValue::to_string).collect();
+    commands.dedup();
+    let is_per_session =
+        study.treatments.iter().any(|treatment| command::each(&treatment.options) == Each::Session);
+    let quantities =
+        quantities(study, is_per_session, figures::quantity(study, &table, rate.as_ref()));
     let (mut estimates, floors, mut gaps) =
         ratios::ratios(setting, &table, &quantities, &analysis.covariates.flagged_blocks);
     let fixed_time = figures::fixed_time(study, &table, quantities.first());
@@ -53,12 +57,12 @@ pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Obs
         }));
     }
     analysis.estimates = estimates;
-    let judged = quantities.first().filter(|_| fixed_time.is_none());
-    let fastest = judged.map(|first| ratios::fastest(study, &table, first, setting.alpha));
-    if let Some(first) = judged {
+    let mut fastest = Vec::new();
+    if let Some(first) = quantities.first().filter(|_| fixed_time.is_none()) {
+        let over = ratios::over(study, &table, first);
         let all = choices::of_commands(study).into_iter();
-        let over = |one: usize, other: usize| ratios::over(study, &table, first, one, other);
-        analysis.choices.extend(all.filter_map(|candidates| choices::made(setting, candidates, over)));
+        analysis.choices.extend(all.filter_map(|candidates| choices::made(setting, candidates, &over)));
+        fastest = choices::fastest(study, &over, setting.alpha);
     }
     let headline = quantities.first().map(|first| first.metric.as_str());
     analysis.noise_floors =
@@ -68,90 +72,52 @@ pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Obs
         summary.metrics.remove(CPU);
         summary.metrics.extend(table.summary(&[at], setting.alpha));
     }
-    let groups = observed.groups.iter().enumerate();
+    let baseline = |group: &String| Baseline {
+        group: group.clone(),
+        metrics: table.summary(&baselines(study, group), setting.alpha),
+    };
+    let cpus = |at: usize| {
+        let mut usable = observed.blocks.iter().filter(|block| observed.usable(block, at).is_some());
+        usable.find_map(|block| Some(runs.get(block.sources[at]?)?.cpus.len() as u32))
+    };
     analysis.commands = Some(Commands {
-        command,
-        differs,
+        differs: commands.len() > 1,
+        command: commands.into_iter().next().unwrap_or_default(),
         is_per_session,
         has_server: study.treatments.iter().any(figures::has_server),
-        baselines: groups
-            .map(|(group, name)| Baseline {
-                group: name.clone(),
-                metrics: table.summary(&table.baselines(group), setting.alpha),
-            })
-            .collect(),
+        baselines: observed.groups.iter().map(baseline).collect(),
+        cpus: (0..study.treatments.len()).map(cpus).collect(),
+        fastest,
         fixed_time,
-        cpus: (0..study.treatments.len()).map(|at| table.cpus(at)).collect(),
-        quantities,
-        fastest: fastest.unwrap_or_default(),
         floors,
         gaps,
+        quantities,
     });
-}
-
-/// The first command, and whether there are others.
-fn words(study: &Study) -> (String, bool) {
-    let mut all: Vec<String> = study
-        .treatments
-        .iter()
-        .filter_map(|treatment| treatment.options.get("command"))
-        .map(OptionValue::to_string)
-        .collect();
-    all.dedup();
-    let differs = all.len() > 1;
-    (all.into_iter().next().unwrap_or_default(), differs)
-}
-
-fn is_per_session(study: &Study) -> bool {
-    study.treatments.iter().any(|treatment| command::each(&treatment.options) == Each::Session)
 }
 
 /// All quantities: the headline, elapsed time, runs per second if several processes run side by side (otherwise it is
 /// the inverse of elapsed), metrics, CPU ([`cpu`]), memory.
 fn quantities(study: &Study, is_per_session: bool, cpu: Quantity) -> Vec<Quantity> {
-    let quantity = |metric: &str, name: &str, unit: &str, better: Better| Quantity {
-        metric: metric.to_owned(),
-        name: name.to_owned(),
-        unit: unit.to_owned(),
-        better,
-        is_said: false,
-    };
-    let mut all = vec![quantity(ELAPSED, "elapsed", "ns", Better::Lower)];
-    all.extend(
-        is_per_session
-            .then(|| quantity(crate::estimate::THROUGHPUT, "runs per second", "1/s", Better::Higher)),
-    );
+    let mut all = vec![Quantity::own(ELAPSED, "elapsed", "ns", Better::Lower)];
+    let rate = || Quantity::own(THROUGHPUT, "runs per second", "1/s", Better::Higher);
+    all.extend(is_per_session.then(rate));
     for spec in figures::specs(study) {
-        let known = all.iter().any(|quantity| quantity.is_said && quantity.name == spec.name);
-        if !known {
-            all.push(Quantity {
-                metric: format!("{SAID}{}", spec.name),
-                name: spec.name,
-                unit: spec.unit,
-                better: spec.better,
-                is_said: true,
-            });
+        if !all.iter().any(|quantity| quantity.is_said && quantity.name == spec.name) {
+            let metric = format!("{SAID}{}", spec.name);
+            all.push(Quantity { is_said: true, ..Quantity::own(&metric, spec.name, &spec.unit, spec.better) });
         }
     }
     all.push(cpu);
-    all.push(quantity(MEMORY, "peak memory", "bytes", Better::Lower));
-    let asked = study.treatments.iter().find_map(|treatment| treatment.options.get("headline"));
-    let asked = asked.map(OptionValue::to_string).unwrap_or_default();
-    let asked = asked.strip_prefix(SAID).unwrap_or(&asked);
-    if is_never_idle(study) {
+    all.push(Quantity::own(MEMORY, "peak memory", "bytes", Better::Lower));
+    let asked = figures::headline(study);
+    // One job of a work list is never idle before the list is done, so its idle share is 0, and a ratio cannot be over
+    // that if it is the baseline.
+    let is_one = |treatment: &Treatment| treatment.role == Role::Baseline && treatment.sessions == 1;
+    if study.workload == worklist::WORKLOAD && study.treatments.iter().any(is_one) {
         all.retain(|quantity| quantity.metric != IDLE_SHARE || quantity.name == asked);
     }
     if let Some(at) = all.iter().position(|quantity| quantity.is_said && quantity.name == asked) {
-        let headline = all.remove(at);
-        all.insert(0, headline);
+        all[..=at].rotate_right(1);
     }
     all
-}
-
-/// Whether the baseline is one job of a work list: it is never idle before the list is done, so its idle share is 0,
-/// and a ratio cannot be over that.
-fn is_never_idle(study: &Study) -> bool {
-    let is_one =
-        |treatment: &threadwise_study::Treatment| treatment.role == Role::Baseline && treatment.sessions == 1;
-    study.workload == worklist::WORKLOAD && study.treatments.iter().any(is_one)
 }

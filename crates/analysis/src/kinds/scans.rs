@@ -9,7 +9,7 @@
 mod tests;
 
 use super::rate;
-use crate::estimate::{Observed, ObservedBlock, Rule, judge};
+use crate::estimate::{Observed, ObservedBlock, Rule, judge_known, means};
 use crate::kind::Kind;
 use crate::parts::Parts;
 use crate::setting::Setting;
@@ -24,7 +24,7 @@ use threadwise_document::{
     self as document, Cell, Column, Direction, Interval, Mark, Prose, Says, Section, Shown, Table, numbers,
     prose,
 };
-use threadwise_statistics::{MeanEstimate, arithmetic, correlation, geometric, mean, per};
+use threadwise_statistics::{arithmetic, geometric, mean, per};
 use threadwise_study::parallel::{self, WORKLOAD};
 use threadwise_study::{OptionValue, Run, Study, Treatment};
 
@@ -58,13 +58,8 @@ pub(crate) fn parallel(setting: &Setting<'_>, observed: &Observed, runs: &[Run])
 
 /// The ratios of a family, each from ln(b / a) of its blocks; `None` for one without a block.
 pub fn ratios(series: &[Vec<f64>], rule: Rule) -> Vec<Option<Ratio>> {
-    let all: Vec<&[f64]> = series.iter().filter(|d| !d.is_empty()).map(Vec::as_slice).collect();
-    let common = correlation::common(&all);
-    let means: Vec<Option<MeanEstimate>> =
-        series.iter().map(|d| MeanEstimate::correlated(d, correlation::of_one(d, common))).collect();
-    let family: Vec<(MeanEstimate, Option<f64>)> = means.iter().flatten().map(|mean| (*mean, None)).collect();
-    let mut judged = judge(&family, rule).into_iter();
-    means.into_iter().map(|mean| mean.and_then(|_| judged.next())).collect()
+    let family: Vec<_> = means(series, &[]).into_iter().map(|mean| Some((mean?, None))).collect();
+    judge_known(&family, rule)
 }
 
 /// One block of a treatment.

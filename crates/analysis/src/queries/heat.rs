@@ -12,6 +12,7 @@ use super::types::{HeatCell, HeatMap, Plateau};
 use crate::Finding;
 use crate::choices::{Axis, Choice};
 use crate::estimate::best;
+use crate::estimate::sides::side;
 use crate::words::{finding, list};
 use std::collections::BTreeSet;
 use threadwise_document::chart::HeatChart;
@@ -66,7 +67,7 @@ fn map_of(table: &Executions<'_>, ladders: &[Ladder], variant: String) -> Option
     let first = ladders.first()?.first()?.1;
     let cell = |(dop, at): &(u32, usize)| {
         let treatment = &table.study.treatments[*at];
-        let queries_per_h = table.geometric(&table.side(*at), "1/h", rate)?;
+        let queries_per_h = table.geometric(&side(table.study, *at), "1/h", rate)?;
         let (streams, treatment) = (treatment.sessions, treatment.name.clone());
         Some(HeatCell { dop: *dop, streams, treatment, queries_per_h })
     };
@@ -88,7 +89,7 @@ fn map_of(table: &Executions<'_>, ladders: &[Ladder], variant: String) -> Option
 /// The smallest DOP that is shown to be within the margin of the best; `None` with one DOP or one block.
 fn plateau(table: &Executions<'_>, ladder: &Ladder, cores: Option<u32>) -> Option<Plateau> {
     let margin = table.study.design.margin.ln_1p();
-    let rates = |at: usize| table.logs(&table.side(at), rate);
+    let rates = |at: usize| table.logs(&side(table.study, at), rate);
     let rated = |(dop, at): &(u32, usize)| Some((*dop, *at, mean(rates(*at).into_iter())?));
     let measured: Vec<(u32, usize, f64)> = ladder.iter().filter_map(rated).collect();
     let by_rate = |a: &usize, b: &usize| measured[*a].2.total_cmp(&measured[*b].2).then(b.cmp(a));

@@ -10,16 +10,19 @@
 
 use super::executions::{BlockRun, Executions, Pair};
 use super::found::{Found, bare, headed, over_dop_table};
-use super::ratios::{Member, Whole, floor, judged};
+use super::ratios::{Whole, floor};
 use super::types::{DopLimit, ShortQueries, TreatmentQueries};
-use crate::estimate::{MIN_STEPS, Observed, blocks_for, family_alpha, standard_error};
+use crate::estimate::sides::side;
+use crate::estimate::{
+    Judgeable, MIN_STEPS, Observed, blocks_for, family_alpha, judge_known, means, standard_error,
+};
 use crate::words::{finding, list};
 use crate::{Direction, Finding, Ratio};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use threadwise_document::numbers::{counted, grouped, set_percent};
 use threadwise_document::{Block, Cell, Chart, Column, Figure, Prose, Section, Shown, Table, prose};
-use threadwise_statistics::{MeanEstimate, MergedLatency, correlation};
+use threadwise_statistics::MergedLatency;
 use threadwise_study::{Run, Slice, Study};
 
 /// Most placements in a finding.
@@ -119,7 +122,7 @@ impl Beside<'_, '_> {
 
     /// A treatment's own figures; for a baseline those of both of its runs in every block.
     fn figures(&self, at: usize, dop: u32, lowest: usize) -> ShortQueries {
-        let (treatments, side) = (&self.table.study.treatments, self.table.side(at));
+        let (treatments, side) = (&self.table.study.treatments, side(self.table.study, at));
         let (treatment, blocks) = (&treatments[at], self.table.together(&side));
         let percentile = |which: fn((u64, u64)) -> u64| {
             let log = |cell: &BlockRun<'_>| Some((which(self.of(cell).percentiles_ns?) as f64).ln());
@@ -171,15 +174,11 @@ impl Beside<'_, '_> {
     ) -> BTreeMap<usize, Ratio> {
         let series: Vec<Vec<f64>> = pairs.iter().map(&d).collect();
         let measured = pairs.iter().zip(&series).find(|(_, d)| !d.is_empty());
-        let noise = measured.map(|(pair, _)| d(&self.table.twins(pair)));
-        let every: Vec<&[f64]> = series.iter().chain(&noise).map(Vec::as_slice).collect();
-        let common = correlation::common(&every);
-        let member = |(pair, series): (&Pair, &Vec<f64>)| -> Option<Member> {
-            let mean = MeanEstimate::correlated(series, correlation::of_one(series, common))?;
-            Some((mean, floor(self.table, pair, &d)))
-        };
-        let members: Vec<Option<Member>> = pairs.iter().zip(&series).map(member).collect();
-        let ratios = judged(&members, self.table.rule(direction));
+        let noise: Vec<Vec<f64>> = measured.map(|(pair, _)| d(&self.table.twins(pair))).into_iter().collect();
+        let members = pairs.iter().zip(means(&series, &noise));
+        let members: Vec<Option<Judgeable>> =
+            members.map(|(pair, mean)| Some((mean?, floor(self.table, pair, &d)))).collect();
+        let ratios = judge_known(&members, self.table.rule(direction));
         pairs.iter().zip(ratios).filter_map(|(pair, ratio)| Some((pair.top[0], ratio?))).collect()
     }
 }

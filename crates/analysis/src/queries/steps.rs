@@ -9,10 +9,10 @@ use super::found::{
     Choice, Found, NamedRatio, PLAN_SIGN, bare, by_query, end, ends, judged, or_none, with_sign,
 };
 use super::plans::Plans;
-use super::ratios::{self, Member, Whole, members, query_members, together};
+use super::ratios::{self, Whole, members, query_members, together};
 use super::types::{Change, DopStep, StepMark};
 use super::words::{grouped, query_name, some_of};
-use crate::estimate::{Rule, judge, judge_many};
+use crate::estimate::{Judgeable, Rule, judge, judge_many};
 use crate::words::finding;
 use crate::{Direction, Finding, Ratio};
 use std::cmp::Reverse;
@@ -92,7 +92,7 @@ pub fn steps(table: &Executions<'_>, plans: &Plans) -> Vec<DopStep> {
             all.push(Judged { ladder, step, beside });
         }
         // The queries of a step are a family.
-        let family: Vec<(Member, f64)> =
+        let family: Vec<(Judgeable, f64)> =
             query_members(table, pair, Quantity::Elapsed).into_values().map(|one| (one, log(at))).collect();
         let besides = beside(table, &family, judge_many);
         all.extend(ratios::queries(table, plans, pair).into_iter().zip(besides).map(|(one, beside)| {
@@ -122,14 +122,14 @@ pub fn steps(table: &Executions<'_>, plans: &Plans) -> Vec<DopStep> {
 /// Judges a family, each member with the logarithm of its ratio of DOPs, against linear, and against poor and good.
 fn beside(
     table: &Executions<'_>,
-    family: &[(Member, f64)],
-    judge: fn(&[Member], Rule) -> Vec<Ratio>,
+    family: &[(Judgeable, f64)],
+    judge: fn(&[Judgeable], Rule) -> Vec<Ratio>,
 ) -> Vec<Beside> {
     // The equivalent of a doubling's factor for each step.
     let against = |doubling: f64| {
         let shifted =
             family.iter().map(|((mean, floor), log)| (mean.shifted(-log * doubling.log2()), *floor));
-        judge(&shifted.collect::<Vec<Member>>(), table.rule(Direction::HigherIsBetter))
+        judge(&shifted.collect::<Vec<Judgeable>>(), table.rule(Direction::HigherIsBetter))
     };
     let [linear, poor, good] = [2.0, POOR, GOOD].map(against);
     let beside = |at: usize| Beside {

@@ -2,6 +2,7 @@
 //! stands out, CPU and memory, and missing ratios. Values of the baseline are those of it and its twin together, as in
 //! ratios.
 
+use super::sections::{better, value};
 use crate::Facts;
 use crate::commands::{
     BUSY_CPUS, CPU, CPU_PER_UNIT, Commands, ELAPSED, FixedTime, MEMORY, Quantity, instead,
@@ -11,7 +12,7 @@ use crate::words::{fastest, finding, judged, judged_decisive, limited, list, nam
 use crate::worklist::ITEM_S;
 use crate::{Estimate, Finding, Ratio, TreatmentSummary};
 use threadwise_document::{Prose, numbers, prose};
-use threadwise_study::command::{self, Better, Each};
+use threadwise_study::command::{self, Each};
 use threadwise_study::{OptionValue, Role, Study, Treatment, version};
 
 /// Most treatments in one sentence.
@@ -104,22 +105,20 @@ pub fn metrics(facts: &Facts<'_>, commands: &Commands, reported: &[&str]) -> Vec
     let rest: Vec<&Quantity> =
         commands.quantities.iter().filter(|quantity| !is_reported(&quantity.metric)).collect();
     // A tool that runs for a fixed time says nothing by its wall time: it is reported only if it differs.
-    let differs = |quantity: &&Quantity| effects(facts, &quantity.metric) > 0;
+    let differs = |quantity: &&Quantity| differences(facts, &quantity.metric).0 > 0;
     let (loud, quiet): (Vec<&Quantity>, Vec<&Quantity>) = rest.iter().partition(|quantity| differs(quantity));
     let mut findings: Vec<Finding> =
         loud.iter().take(MAX_METRICS).filter_map(|quantity| differing(facts, commands, quantity)).collect();
-    let more: Vec<String> = loud.iter().skip(MAX_METRICS).map(|quantity| quantity.name.clone()).collect();
-    if !more.is_empty() {
-        let text = format!("Also different: {}; see the table.", list(&more));
-        findings.push(finding("metric", text, &[]));
+    let listed =
+        |all: &[&Quantity]| list(&all.iter().map(|quantity| quantity.name.clone()).collect::<Vec<_>>());
+    if let Some(more @ [_, ..]) = loud.get(MAX_METRICS..) {
+        findings.push(finding("metric", format!("Also different: {}; see the table.", listed(more)), &[]));
     }
     let compared = |quantity: &&&Quantity| {
         facts.analysis.estimates.iter().any(|estimate| estimate.metric == quantity.metric)
     };
     let (tiny, same): (Vec<&Quantity>, Vec<&Quantity>) =
-        quiet.iter().filter(compared).partition(|quantity| tiny(facts, &quantity.metric) > 0);
-    let listed =
-        |all: &[&Quantity]| list(&all.iter().map(|quantity| quantity.name.clone()).collect::<Vec<_>>());
+        quiet.iter().filter(compared).partition(|quantity| differences(facts, &quantity.metric).1 > 0);
     let clauses = [
         (!same.is_empty()).then(|| prose!("No difference shown in {}.", listed(&same))),
         (!tiny.is_empty()).then(|| prose!("Differences below {} in {}.", tiny_share(), listed(&tiny))),
@@ -188,12 +187,9 @@ fn busy(facts: &Facts<'_>, commands: &Commands) -> Option<Prose> {
     let known: Vec<(&TreatmentSummary, f64, u32)> = summaries
         .filter_map(|(summary, cpus)| {
             let (_, treatment) = facts.study.treatment(&summary.name)?;
-            let figure = match treatment.role {
-                Role::BaselineTwin => None,
-                Role::Baseline => commands.baseline(&treatment.group, BUSY_CPUS),
-                Role::Compared => summary.metrics.get(BUSY_CPUS),
-            };
-            Some((summary, figure?.mean, (*cpus)?))
+            let is_shown = treatment.role != Role::BaselineTwin;
+            let busy = value(facts, commands, treatment, BUSY_CPUS).filter(|_| is_shown)?.mean;
+            Some((summary, busy, (*cpus)?))
         })
         .collect();
     let several: Vec<_> = known.iter().filter(|(.., cpus)| *cpus >= 2).collect();
@@ -244,22 +240,13 @@ fn against_baseline<'a>(facts: &Facts<'a>, group: &str, metric: &str) -> Vec<(&'
         .collect()
 }
 
-/// Most comparisons with the baseline in a sentence.
-fn effects(facts: &Facts<'_>, metric: &str) -> usize {
-    all_against_baseline(facts, metric).filter(|estimate| is_reported(estimate)).count()
-}
-
-/// How many of them are effects too small to report.
-fn tiny(facts: &Facts<'_>, metric: &str) -> usize {
-    all_against_baseline(facts, metric)
-        .filter(|estimate| estimate.ratio.is_different() && !is_reported(estimate))
-        .count()
-}
-
-fn all_against_baseline<'a>(facts: &Facts<'a>, metric: &str) -> impl Iterator<Item = &'a Estimate> {
-    let all = facts.study.groups();
-    let found: Vec<_> = all.iter().flat_map(|group| against_baseline(facts, group, metric)).collect();
-    found.into_iter().map(|(_, estimate)| estimate)
+/// How many ratios of a metric to baselines are effects that are reported, and how many are too small.
+fn differences(facts: &Facts<'_>, metric: &str) -> (usize, usize) {
+    let groups = facts.study.groups();
+    let all = groups.iter().flat_map(|group| against_baseline(facts, group, metric));
+    let different = all.filter(|(_, estimate)| estimate.ratio.is_different());
+    let (shown, tiny): (Vec<_>, Vec<_>) = different.partition(|(_, estimate)| is_reported(estimate));
+    (shown.len(), tiny.len())
 }
 
 /// An effect that does not round to 1.00x: one more page of memory in every run is an effect that is not worth
@@ -273,11 +260,7 @@ fn tiny_share() -> Prose {
 }
 
 fn baseline<'a>(facts: &Facts<'a>, group: &str) -> Option<&'a Treatment> {
-    facts
-        .study
-        .treatments
-        .iter()
-        .find(|treatment| treatment.group == group && treatment.role == Role::Baseline)
+    facts.study.treatments.iter().find(|one| one.group == group && one.role == Role::Baseline)
 }
 
 /// A ratio with its meaning: `0.52x [0.51, 0.53], better`.
@@ -312,15 +295,11 @@ fn title(quantity: &Quantity) -> String {
     if !quantity.is_said {
         return numbers::capital(&quantity.name);
     }
-    let unit = (quantity.unit != "1").then_some(quantity.unit.as_str());
-    let better = match quantity.better {
-        Better::Higher => Some("higher is better"),
-        Better::Lower => Some("lower is better"),
-        Better::None => None,
-    };
-    match [unit, better].into_iter().flatten().collect::<Vec<&str>>().join(", ") {
-        about if about.is_empty() => quantity.name.clone(),
-        about => format!("{} ({about})", quantity.name),
+    let unit = if quantity.unit == "1" { "" } else { &quantity.unit };
+    let about: Vec<&str> = [unit, better(quantity)].into_iter().filter(|part| !part.is_empty()).collect();
+    match about.as_slice() {
+        [] => quantity.name.clone(),
+        about => format!("{} ({})", quantity.name, about.join(", ")),
     }
 }
 
@@ -330,10 +309,10 @@ fn figure(busy: f64) -> Prose {
 }
 
 /// ` inside L2`, or empty if there is one group.
-fn place(facts: &Facts<'_>, group: &str) -> String {
-    match facts.study.groups().len() {
-        0 | 1 => String::new(),
-        _ => format!(" {}", group_words(facts.study, group)),
+pub fn place(facts: &Facts<'_>, group: &str) -> String {
+    match facts.group_words(group) {
+        words if words.is_empty() => words,
+        words => format!(" {words}"),
     }
 }
 
