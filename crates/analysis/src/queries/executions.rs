@@ -295,15 +295,15 @@ impl<'a> BlockRun<'a> {
     }
 
     /// Its executions of a query.
-    pub fn executions(&self, query: u8) -> impl Iterator<Item = &Done<'a>> {
-        self.done.iter().filter(move |done| done.execution.query == query)
+    pub fn executions(&self, query: u8) -> impl Iterator<Item = &'a QueryExecution> {
+        self.done.iter().map(|done| done.execution).filter(move |one| one.query == query)
     }
 
     /// Sum over these queries of the mean of their executions; `None` if one is missing.
     pub fn sum(&self, queries: &[u8]) -> Option<Total> {
         let mut total = Total { elapsed_s: 0.0, cpu_s: Some(0.0), queries: queries.len() as f64 };
         for query in queries {
-            let all = || self.executions(*query).map(|done| done.execution);
+            let all = || self.executions(*query);
             let cpu_s = mean_of_known(all().map(|one| Some(one.cpu_ns? as f64 / 1e9)));
             total.elapsed_s += mean(all().map(|one| one.elapsed_ns as f64 / 1e9))?;
             total.cpu_s = total.cpu_s.zip(cpu_s).map(|(sum, cpu_s)| sum + cpu_s);

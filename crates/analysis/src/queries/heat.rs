@@ -6,7 +6,7 @@
 
 use super::cores::cores_of;
 use super::executions::{BlockRun, Executions, Ladder, other_options};
-use super::found::{Found, ends, headed, rounded};
+use super::found::{Found, ends, rounded};
 use super::ratios::Whole;
 use super::types::{HeatCell, HeatMap, Plateau};
 use crate::Finding;
@@ -295,5 +295,5 @@ fn table(map: &HeatMap) -> Table {
             (Column::figure("queries/h"), Cell::Interval(cell.queries_per_h.clone())),
         ]
     });
-    headed("", rows).shown(Shown::Page)
+    Table::headed("", rows).shown(Shown::Page)
 }

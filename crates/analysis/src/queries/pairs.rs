@@ -7,7 +7,7 @@
 
 use super::executions::{Executions, Pair};
 use super::found::{
-    Found, MAX_SHOWN, NamedRatio, PLAN_SIGN, bare, by_query, headed, judged, speed, with_sign,
+    Found, MAX_SHOWN, NamedRatio, PLAN_SIGN, bare, by_query, judged, speed, with_sign,
 };
 use super::plans::Plans;
 use super::ratios::{self, together};
@@ -137,7 +137,7 @@ fn totals(pairs: &[QueryComparison]) -> Table {
         }
         cells
     };
-    headed("Pairs, all queries together", pairs.iter().map(row))
+    Table::headed("Pairs, all queries together", pairs.iter().map(row))
 }
 
 /// One row per query, one column per pair; for the page, since a terminal shows every treatment's queries already.

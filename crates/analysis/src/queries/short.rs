@@ -9,7 +9,7 @@
 //! it by more than the margin is said to keep it is simulated (`tests/it/lab_simulations/coverage/mixed.rs`).
 
 use super::executions::{BlockRun, Executions, Pair};
-use super::found::{Found, bare, headed, over_dop_table};
+use super::found::{Found, OverDop, bare};
 use super::ratios::{Whole, floor};
 use super::types::{DopLimit, ShortQueries, TreatmentQueries};
 use crate::estimate::sides::side;
@@ -21,7 +21,7 @@ use crate::{Direction, Finding, Ratio};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use threadwise_document::numbers::{counted, grouped, set_percent};
-use threadwise_document::{Block, Cell, Chart, Column, Figure, Prose, Section, Shown, Table, prose};
+use threadwise_document::{Block, Cell, Column, Prose, Section, Shown, Table, prose};
 use threadwise_statistics::MergedLatency;
 use threadwise_study::{Run, Slice, Study};
 
@@ -344,21 +344,18 @@ pub fn section(found: Found<'_>) -> Option<Section> {
         let row = found.queries.short.iter().find(|row| row.treatment == measured.treatment)?;
         Some(row.latency_ns_p99.as_ref()?.scaled(1e-6, "ms"))
     };
-    let charts = found.over_dop("p99 in ms", p99);
-    let wide = charts.len() == 1;
+    let words = OverDop {
+        title: "99th percentile of short queries",
+        description: format!(
+            "Latency that 99% of the short queries stayed within, at each DOP of the streams' queries, with {level} \
+             intervals over blocks; a line is a placement."
+        ),
+        axis: "p99 in ms",
+        column: "p99",
+        unit: (1e6, "ns"),
+    };
     let mut blocks = vec![Block::Text(about(found), Shown::Page)];
-    blocks.extend(charts.into_iter().map(|chart| {
-        Block::Figure(Box::new(Figure {
-            wide,
-            title: found.facts.titled("99th percentile of short queries", &chart.group),
-            description: format!(
-                "Latency that 99% of the short queries stayed within, at each DOP of the streams' queries, with {level} \
-                 intervals over blocks; a line is a placement."
-            ),
-            table: over_dop_table(&chart, "p99", 1e6, "ns"),
-            chart: Chart::Dops(chart),
-        }))
-    }));
+    blocks.extend(found.over_dop(&words, p99));
     blocks.push(Block::Table(table(found)));
     (!found.queries.short.is_empty())
         .then(|| Section::new("short-queries", "Concurrent short queries", blocks))
@@ -397,7 +394,7 @@ fn table(found: Found<'_>) -> Table {
         "Latency of short queries, {} concurrent with the streams; ratios to the lowest DOP of the placement",
         counted(sessions as usize, "session")
     );
-    headed(caption, found.queries.short.iter().map(row))
+    Table::headed(caption, found.queries.short.iter().map(row))
 }
 
 /// The answer about a DOP's percentile.

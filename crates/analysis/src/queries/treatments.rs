@@ -4,19 +4,18 @@
 use super::cores::{core_ratios, core_seconds};
 use super::executions::{BlockRun, Executions, Pair, Quantity, Total};
 use super::found::{
-    Found, PLAN_SIGN, about, bare, data_words, end, ends, headed, or_none, over_dop_table, rounded, speed,
-    with_sign,
+    Found, OverDop, PLAN_SIGN, about, bare, data_words, end, ends, or_none, rounded, speed, with_sign,
 };
 use super::plans::Plans;
 use super::ratios::{self, together};
 use super::types::{Baseline, Change, Queries, QueryEstimates, TotalEstimates, TreatmentQueries};
 use super::words::{query_name, query_names};
-use crate::Interval;
+use crate::{Interval, Ratio};
 use crate::facts::runs_words;
 use crate::kinds::rate::other_ratios;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use threadwise_document::chart::{Bar, BarChart, DopChart, Panel};
+use threadwise_document::chart::{Bar, BarChart, Panel};
 use threadwise_document::numbers::set_percent;
 use threadwise_document::{
     Block, Cell, Chart, Column, Figure, Fold, Prose, Row, Section, Shown, Table, prose,
@@ -26,7 +25,6 @@ use threadwise_study::{QueryExecution, Role};
 
 /// One per treatment of the study, in its order; `changed` are queries with another plan in any of them.
 pub fn treatments(table: &Executions<'_>, plans: &Plans, changed: &BTreeSet<u8>) -> Vec<TreatmentQueries> {
-    let all = 0..table.study.treatments.len();
     let pair = |at: usize| Pair { top: vec![at], below: table.below(at), changed: changed.clone() };
     let compared: Vec<Pair> = table.compared().map(pair).collect();
     let mut wholes: BTreeMap<usize, _> = table.compared().zip(together(table, &compared)).collect();
@@ -37,19 +35,17 @@ pub fn treatments(table: &Executions<'_>, plans: &Plans, changed: &BTreeSet<u8>)
             cores.to_baseline = core_ratios.remove(&at);
         }
         measured.total.ratios = wholes.remove(&at).unwrap_or_default();
-        for (query, estimates) in &mut measured.queries {
-            estimates.plan_change = plans.between(&pair, *query);
-        }
         // The queries of a treatment are judged together.
         let ratios = table.is_compared(at).then(|| ratios::queries(table, plans, &pair));
-        for one in ratios.into_iter().flatten() {
-            if let Some(estimates) = measured.queries.get_mut(&one.query) {
-                (estimates.speed, estimates.cpu) = (Some(one.speed), one.cpu);
-            }
+        let mut ratios: BTreeMap<u8, _> = ratios.into_iter().flatten().map(|one| (one.query, one)).collect();
+        for (query, estimates) in &mut measured.queries {
+            estimates.plan_change = plans.between(&pair, *query);
+            (estimates.speed, estimates.cpu) =
+                ratios.remove(query).map_or((None, None), |one| (Some(one.speed), one.cpu));
         }
         Some(measured)
     };
-    all.filter_map(treatment).collect()
+    (0..table.study.treatments.len()).filter_map(treatment).collect()
 }
 
 /// Baselines of each group, groups in study order.
@@ -106,13 +102,13 @@ fn of_query(
     let milliseconds = |quantity: Quantity| {
         geometric(&table.logs(side, |cell| cell.mean_log(query, quantity)), 1e-6, "ms", table.alpha)
     };
-    let executions = blocks.iter().map(|cells| cells.iter().flat_map(|cell| cell.executions(query)));
-    let by_block: Vec<Vec<&QueryExecution>> =
-        executions.map(|all| all.map(|done| done.execution).collect()).collect();
-    let planning_ms =
-        |all: &Vec<&QueryExecution>| mean(all.iter().filter_map(|one| Some(one.planning_ns? as f64 / 1e6)));
-    let planning_ms: Vec<f64> = by_block.iter().filter_map(planning_ms).collect();
-    let all: Vec<&QueryExecution> = by_block.concat();
+    let planning_ms = |cells: &Vec<&BlockRun<'_>>| {
+        let all = cells.iter().flat_map(|cell| cell.executions(query));
+        mean(all.filter_map(|one| Some(one.planning_ns? as f64 / 1e6)))
+    };
+    let planning_ms: Vec<f64> = blocks.iter().filter_map(planning_ms).collect();
+    let all: Vec<&QueryExecution> =
+        blocks.iter().flatten().flat_map(|cell| cell.executions(query)).collect();
     let dops = || all.iter().filter_map(|execution| execution.dop);
     let names: BTreeSet<&String> = all.iter().flat_map(|execution| execution.counters.keys()).collect();
     let counter = |name: &String| {
@@ -182,14 +178,13 @@ pub fn count_words(queries: &Queries) -> String {
 /// which is 1 for the baseline.
 fn over_dop(found: Found<'_>) -> Vec<Block> {
     let value = |measured: &TreatmentQueries| {
-        let interval = |mean: f64, low: f64, high: f64| Interval { mean, low, high, unit: String::new() };
         if found.queries.is_throughput {
             return measured.total.queries_per_h.clone();
         }
         let is_baseline = found.role(measured) == Role::Baseline && measured.blocks > 0;
-        let speed = measured.total.ratios.geometric.as_ref();
-        let speed = speed.map(|speed| interval(speed.value, speed.low, speed.high));
-        speed.or_else(|| is_baseline.then(|| interval(1.0, f64::NAN, f64::NAN)))
+        let (low, high) = (f64::NAN, f64::NAN);
+        let one = is_baseline.then(|| Interval { mean: 1.0, low, high, unit: String::new() });
+        measured.total.ratios.geometric.as_ref().map(Ratio::interval).or(one)
     };
     let (axis, unit, what, base) = match found.queries.is_throughput {
         true => ("queries per hour", "1/h", "Queries per hour", ""),
@@ -198,20 +193,17 @@ fn over_dop(found: Found<'_>) -> Vec<Block> {
             ("geometric mean of speeds", "ratio", what, " The baseline is 1.")
         }
     };
-    let charts = found.over_dop(axis, value);
-    let (wide, level) = (charts.len() == 1, set_percent(found.facts.level()));
-    let figure = |chart: DopChart| {
-        Block::Figure(Box::new(Figure {
-            wide,
-            title: found.facts.titled("Degree of parallelism", &chart.group),
-            description: format!(
-                "{what} at each DOP, with {level} intervals over blocks; a line is a placement.{base}"
-            ),
-            table: over_dop_table(&chart, axis, 1.0, unit),
-            chart: Chart::Dops(chart),
-        }))
+    let level = set_percent(found.facts.level());
+    let words = OverDop {
+        title: "Degree of parallelism",
+        description: format!(
+            "{what} at each DOP, with {level} intervals over blocks; a line is a placement.{base}"
+        ),
+        axis,
+        column: axis,
+        unit: (1.0, unit),
     };
-    charts.into_iter().map(figure).collect()
+    found.over_dop(&words, value)
 }
 
 fn all(found: Found<'_>) -> Table {
@@ -291,16 +283,16 @@ fn row(found: Found<'_>, measured: &TreatmentQueries) -> Vec<(Column, Cell)> {
 fn without_changed(found: Found<'_>) -> Option<Table> {
     let row = |measured: &TreatmentQueries| {
         let ratios = &measured.total.ratios;
-        let (total, mean) = (ratios.speed_same_plans.as_ref(), ratios.geometric_same_plans.as_ref());
+        let total = speed(Some(ratios.speed_same_plans.as_ref()?));
         Some(vec![
             (Column::text("treatment"), Cell::text(&measured.treatment)),
-            (Column::text("ratio of totals").shorten_at(2), speed(Some(total?))),
-            (Column::text("geo. mean").shorten_at(1), speed(mean)),
+            (Column::text("ratio of totals").shorten_at(2), total),
+            (Column::text("geo. mean").shorten_at(1), speed(ratios.geometric_same_plans.as_ref())),
         ])
     };
     let names = query_names(found.queries.changed());
     let caption = prose!("Without {}, whose plan differs in a treatment", names);
-    let table = headed(caption, found.queries.treatments.iter().filter_map(row));
+    let table = Table::headed(caption, found.queries.treatments.iter().filter_map(row));
     (!table.rows.is_empty()).then_some(table)
 }
 
@@ -385,7 +377,7 @@ fn ratios_table(
         let elapsed = baseline.and_then(|measured| Some(&measured.queries.get(number)?.elapsed_ms));
         line(query_name(*number), elapsed, &|measured| {
             let query = measured.queries.get(number);
-            query.map_or_else(Cell::none, |query| with_sign(speed(query.speed.as_ref()), query.plan_change))
+            or_none(query.map(|query| with_sign(speed(query.speed.as_ref()), query.plan_change)))
         })
     };
     let mut rows: Vec<Vec<(Column, Cell)>> = found.queries.numbers.iter().map(of_query).collect();
@@ -401,7 +393,7 @@ fn ratios_table(
     let caption = prose!("Query by query, speed against {}{}{}", against, place, sign);
     Table {
         when_narrow: prose!("The treatments of the highest DOP; all of them: HTML report, --json."),
-        ..headed(caption, rows)
+        ..Table::headed(caption, rows)
     }
 }
 
@@ -455,7 +447,7 @@ fn fold(found: Found<'_>, measured: &TreatmentQueries) -> Fold {
     Fold {
         above: "Each treatment: elapsed, planning, CPU, plans",
         title: format!("{} · {}{both}{changed}", name.trim_end(), about(measured)),
-        tables: vec![headed("", measured.queries.iter().map(row))],
+        tables: vec![Table::headed("", measured.queries.iter().map(row))],
         ..Fold::default()
     }
 }
