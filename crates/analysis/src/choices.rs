@@ -38,11 +38,7 @@ pub(crate) fn over<'a>(
 }
 
 /// Which treatments of each group may be the best; `over` gives d by block of one over another.
-pub(crate) fn fastest(
-    study: &Study,
-    over: impl Fn(usize, usize) -> Vec<f64>,
-    alpha: f64,
-) -> Vec<Fastest> {
+pub(crate) fn fastest(study: &Study, over: impl Fn(usize, usize) -> Vec<f64>, alpha: f64) -> Vec<Fastest> {
     let of_group = |group: &str| {
         let all = study.treatments.iter().enumerate();
         let is_candidate = |one: &Treatment| one.group == group && one.role != Role::BaselineTwin;

@@ -45,9 +45,8 @@ impl<'a> Table<'a> {
             let least = all.filter_map(|run| run.get(metric).copied()).filter(|value| *value <= 0.0);
             let least = least.reduce(f64::min);
             let scaled = |value: &f64| if least.is_none() { value.ln() } else { *value };
-            let of_block = |row: &Vec<&Figures>| {
-                mean_of_known(row.iter().map(|run| run.get(metric).map(scaled)))
-            };
+            let of_block =
+                |row: &Vec<&Figures>| mean_of_known(row.iter().map(|run| run.get(metric).map(scaled)));
             let values: Vec<f64> = rows.iter().filter_map(of_block).collect();
             let unit = self.unit(metric);
             match least {
@@ -118,10 +117,7 @@ fn figures(run: &Run, has_server: bool, rate: Option<&Rate>) -> Figures {
 
 /// CPU time of a slice, including that of the server that was bound with it; `None` if unknown.
 fn cpu_ns(slice: &Slice, has_server: bool) -> Option<f64> {
-    let server_ns = match has_server {
-        true => slice.counters.get(command::SERVER_CPU_NS).copied()?,
-        false => 0,
-    };
+    let server_ns = if has_server { slice.counters.get(command::SERVER_CPU_NS).copied()? } else { 0 };
     Some(slice.cpu_ns() as f64 + server_ns as f64)
 }
 

@@ -39,8 +39,7 @@ pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Obs
     commands.dedup();
     let is_per_session =
         study.treatments.iter().any(|treatment| command::each(&treatment.options) == Each::Session);
-    let quantities =
-        quantities(study, is_per_session, figures::quantity(study, &table, rate.as_ref()));
+    let quantities = quantities(study, is_per_session, figures::quantity(study, &table, rate.as_ref()));
     let (mut estimates, floors, mut gaps) =
         ratios::ratios(setting, &table, &quantities, &analysis.covariates.flagged_blocks);
     let fixed_time = figures::fixed_time(study, &table, quantities.first());
@@ -104,7 +103,10 @@ fn quantities(study: &Study, is_per_session: bool, cpu: Quantity) -> Vec<Quantit
     for spec in figures::specs(study) {
         if !all.iter().any(|quantity| quantity.is_said && quantity.name == spec.name) {
             let metric = format!("{SAID}{}", spec.name);
-            all.push(Quantity { is_said: true, ..Quantity::own(&metric, spec.name, &spec.unit, spec.better) });
+            all.push(Quantity {
+                is_said: true,
+                ..Quantity::own(&metric, spec.name, &spec.unit, spec.better)
+            });
         }
     }
     all.push(cpu);

@@ -159,10 +159,7 @@ pub fn core_seconds(table: &Executions<'_>, blocks: &[Vec<&BlockRun<'_>>]) -> Op
     let mut means = CoreSeconds { cores, engine_cpu_s, ..CoreSeconds::default() };
     for (at, time) in means.times().into_iter().enumerate() {
         let of_blocks = all.iter_mut().map(|block| *block.times()[at]);
-        *time = match at < GEOMETRIC {
-            true => mean(of_blocks.map(f64::ln))?.exp(),
-            false => mean(of_blocks)?,
-        };
+        *time = if at < GEOMETRIC { mean(of_blocks.map(f64::ln))?.exp() } else { mean(of_blocks)? };
     }
     Some(means)
 }
@@ -247,10 +244,7 @@ fn busy_s(slice: &Slice, cores: &[Vec<u32>]) -> Option<(Vec<Vec<f64>>, f64)> {
 
 /// What cores did in their core-seconds, if known.
 pub fn activity(found: Found<'_>) -> &'static str {
-    match knows_engine(found) {
-        true => "worked for the queries",
-        false => "was busy, including others' work,",
-    }
+    if knows_engine(found) { "worked for the queries" } else { "was busy, including others' work," }
 }
 
 fn knows_engine(found: Found<'_>) -> bool {
@@ -453,8 +447,7 @@ fn meaning(ratio: &Bounded) -> Prose {
         }
         Answer::Undecided => String::new(),
     };
-    let words =
-        if words.is_empty() { UNKNOWN.to_owned() } else { format!("the cores' own time {words}") };
+    let words = if words.is_empty() { UNKNOWN.to_owned() } else { format!("the cores' own time {words}") };
     let low = if ratio.blocks < 2 { f64::NAN } else { ratio.adjusted_low };
     let (mean, high) = (ratio.value_high, ratio.adjusted_high);
     let upper = Interval { mean, low, high, unit: "ratio".to_owned() };

@@ -140,9 +140,8 @@ impl<'a> Executions<'a> {
 
     /// A′ over A in the group of the top; without a side if there is no A/A.
     pub fn twins(&self, pair: &Pair) -> Pair {
-        let twins = pair.top.first().and_then(|top| {
-            Sides::twins(self.study, &self.study.treatments[*top].group)
-        });
+        let twins =
+            pair.top.first().and_then(|top| Sides::twins(self.study, &self.study.treatments[*top].group));
         let (top, below) = twins.map_or_else(Default::default, |twins| (vec![twins.top], twins.below));
         Pair { top, below, changed: pair.changed.clone() }
     }

@@ -8,9 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use threadwise_document::chart::{DopChart, DopLine, DopPoint};
 use threadwise_document::numbers::{self, counted};
-use threadwise_document::{
-    Block, Cell, Chart, Column, Figure, Prose, Ratio, Says, Shown, Table, prose,
-};
+use threadwise_document::{Block, Cell, Chart, Column, Figure, Prose, Ratio, Says, Shown, Table, prose};
 use threadwise_study::Role;
 
 /// Marks a query whose plan differs from the baseline's.

@@ -141,14 +141,13 @@ struct Execution<'t, 'a> {
 fn executions<'t, 'a>(table: &'t Executions<'a>, at: usize) -> impl Iterator<Item = Execution<'t, 'a>> {
     table.of(at).flat_map(|cell| {
         let assigned: CpuSet = cell.run.cpus.iter().copied().collect();
-        let siblings = table.topology.map_or_else(CpuSet::new, |topology| siblings(&assigned, topology));
+        let known = |topology: &Topology| -> CpuSet {
+            let known = assigned.iter().filter_map(|cpu| topology.cpu(cpu));
+            known.flat_map(|cpu| cpu.siblings.iter()).collect()
+        };
+        let siblings = table.topology.map_or_else(CpuSet::new, known);
         cell.done.iter().map(move |done| execution(cell, *done, &assigned, &siblings))
     })
-}
-
-fn siblings(assigned: &CpuSet, topology: &Topology) -> CpuSet {
-    let known = assigned.iter().filter_map(|cpu| topology.cpu(cpu));
-    known.flat_map(|cpu| cpu.siblings.iter()).collect()
 }
 
 fn execution<'t, 'a>(
@@ -170,24 +169,19 @@ fn execution<'t, 'a>(
     let [[busy, steal, total], left_over, free] = sums;
     let all = slice.sessions.iter().flat_map(|session| &session.queries);
     let planning: f64 = all.map(|one| one.planning_ns.unwrap_or(0) as f64).sum();
-    let others = match slice.cpu_ns() {
-        // Time that is not known to be the study's is not known to be another's either.
-        0 => 0.0,
-        cpu => (busy - cpu as f64 - planning).max(0.0),
-    };
+    // Time that is not known to be the study's is not known to be another's either.
+    let cpu = Some(slice.cpu_ns()).filter(|cpu| *cpu > 0);
+    let others = cpu.map_or(0.0, |cpu| (busy - cpu as f64 - planning).max(0.0));
     let share = |above: f64, below: f64| per(above, below).unwrap_or(0.0);
-    Execution {
-        cell,
-        done,
-        total_ns: total * share(execution.elapsed_ns as f64, slice.window_ns as f64).min(1.0),
-        shares: [
-            share(steal, total),
-            share(others, total),
-            share(left_over[0], left_over[2]),
-            cell.neighbour_share.unwrap_or(f64::NAN),
-            share(free[0], free[2]),
-        ],
-    }
+    let shares = [
+        share(steal, total),
+        share(others, total),
+        share(left_over[0], left_over[2]),
+        cell.neighbour_share.unwrap_or(f64::NAN),
+        share(free[0], free[2]),
+    ];
+    let of_slice = share(execution.elapsed_ns as f64, slice.window_ns as f64).min(1.0);
+    Execution { cell, done, total_ns: total * of_slice, shares }
 }
 
 /// Usual figures of a query under a treatment: medians over its executions.
@@ -229,7 +223,7 @@ fn slow(treatment: &str, plans: &Plans, at: usize, all: &[Execution<'_, '_>]) ->
     };
     let tell = |one: &Execution<'_, '_>| {
         let times = (log(one) - middle).exp();
-        let (block, Why { reason, cause, text: why }) = (one.cell.run.block, why_slow(one, &usual));
+        let (block, (reason, cause, why)) = (one.cell.run.block, why_slow(one, &usual));
         let figure = |ns: f64| Prose::figure(numbers::nanoseconds(ns));
         let text = prose!(
             "Q{} under {} took {} in block {}, {} times its median of {}: {}.",
@@ -270,7 +264,11 @@ fn apart(
         if !is_apart || !times.is_finite() || times.ln().abs() < MIN_APART.max(floor).ln() {
             return None;
         }
-        let Why { reason, cause, text: why } = why_apart(table, at, *query, measured, baseline, times);
+        let (reason, cause, why) =
+            why_apart(table, at, *query, measured, baseline, times).unwrap_or_else(|| {
+                let text = "plan, threads, reads, spills and steal do not explain it";
+                (Reason::Unexplained, "unexplained", text.into())
+            });
         let text = prose!(
             "Q{} under {} has {} of the baseline's speed, all queries {}: {}.",
             u32::from(*query),
@@ -285,21 +283,8 @@ fn apart(
     measured.queries.iter().filter_map(tell).collect()
 }
 
-/// Reason for an outlier.
-struct Why {
-    /// Of which kind.
-    reason: Reason,
-    /// In a few words without figures.
-    cause: &'static str,
-    /// With the figures that it is based on.
-    text: Prose,
-}
-
-impl Why {
-    fn new(reason: Reason, cause: &'static str, text: impl Into<Prose>) -> Self {
-        Self { reason, cause, text: text.into() }
-    }
-}
+/// Reason for an outlier: of which kind, in a few words without figures, and with the figures that it is based on.
+type Why = (Reason, &'static str, Prose);
 
 /// Why one execution took longer than usual.
 fn why_slow(one: &Execution<'_, '_>, usual: &Usual<'_>) -> Why {
@@ -309,7 +294,7 @@ fn why_slow(one: &Execution<'_, '_>, usual: &Usual<'_>) -> Why {
         .or_else(|| storage(STORAGE.map(|(name, ..)| count(one, name)), usual.counters, true, ["", "mostly"]))
         .or_else(|| neighbour(one, usual))
         .or_else(|| lower_clock(one, usual, times))
-        .unwrap_or_else(|| Why::new(Reason::Unexplained, "unexplained", "nothing measured explains it"))
+        .unwrap_or_else(|| (Reason::Unexplained, "unexplained", "nothing measured explains it".into()))
 }
 
 fn other_plan(one: &Execution<'_, '_>, usual: &Usual<'_>) -> Option<Why> {
@@ -319,15 +304,15 @@ fn other_plan(one: &Execution<'_, '_>, usual: &Usual<'_>) -> Option<Why> {
         Change::ParallelOnly => "its usual plan with other operators between threads",
         Change::Same | Change::Unknown => return None,
     };
-    Some(Why::new(Reason::Plan, text, text))
+    Some((Reason::Plan, text, text.into()))
 }
 
 /// With n of m threads it takes at most m/n times as long.
 fn fewer_threads(one: &Execution<'_, '_>, usual: &Usual<'_>, times: f64) -> Option<Why> {
     let dop = f64::from(one.done.execution.dop?);
     let is_cause = dop < usual.dop && usual.dop / dop - 1.0 >= EXPLAINS_SHARE * (times - 1.0);
-    let text = || format!("{dop} took part in it, usually {} do", usual.dop);
-    is_cause.then(|| Why::new(Reason::Dop, "fewer threads took part than usual", text()))
+    let text = || format!("{dop} took part in it, usually {} do", usual.dop).into();
+    is_cause.then(|| (Reason::Dop, "fewer threads took part than usual", text()))
 }
 
 fn count(one: &Execution<'_, '_>, name: &str) -> f64 {
@@ -341,7 +326,7 @@ fn storage(now: [f64; 4], usual: [f64; 4], is_slow: bool, words: [&str; 2]) -> O
         let (more, less) = if is_slow { (now, usual) } else { (usual, now) };
         let [now, usual] = [now, usual].map(|value| amount(name, value));
         let text = || prose!("it {} {}{} {}", *verb, now, words.join(", "), usual);
-        (more - less >= *least && more >= MANY_TIMES * less).then(|| Why::new(Reason::Io, cause, text()))
+        (more - less >= *least && more >= MANY_TIMES * less).then(|| (Reason::Io, *cause, text()))
     })
 }
 
@@ -363,7 +348,7 @@ fn neighbour(one: &Execution<'_, '_>, usual: &Usual<'_>) -> Option<Why> {
             false => now >= MANY_TIMES * usual,
         };
         let text = || prose!("{} {}, usually {}", *what, share(now), share(usual));
-        (now > *limit && is_cause).then(|| Why::new(Reason::Neighbour, cause, text()))
+        (now > *limit && is_cause).then(|| (Reason::Neighbour, *cause, text()))
     })
 }
 
@@ -371,11 +356,10 @@ fn lower_clock(one: &Execution<'_, '_>, usual: &Usual<'_>, times: f64) -> Option
     let (now, usual) = one.cell.clock_mhz.zip(usual.clock_mhz)?;
     let mhz = |value: f64| significant(value, 3);
     let text = || prose!("the clock was {} MHz in that block, usually {}", mhz(now), mhz(usual));
-    ((usual / now).ln() >= EXPLAINS_SHARE * times.ln())
-        .then(|| Why::new(Reason::Clock, "a lower clock", text()))
+    ((usual / now).ln() >= EXPLAINS_SHARE * times.ln()).then(|| (Reason::Clock, "a lower clock", text()))
 }
 
-/// Why a query gained more or less than all together.
+/// Why a query gained more or less than all together; `None` if nothing explains it.
 fn why_apart(
     table: &Executions<'_>,
     at: usize,
@@ -383,38 +367,29 @@ fn why_apart(
     measured: &TreatmentQueries,
     baseline: &TreatmentQueries,
     times: f64,
-) -> Why {
-    let estimates = measured.queries.get(&query).zip(baseline.queries.get(&query));
-    let of_plan_and_counters = estimates.and_then(|(now, was)| {
+) -> Option<Why> {
+    let (now, was) = (measured.queries.get(&query)?, baseline.queries.get(&query)?);
+    if now.plan_change == Change::Different {
         let text = "another plan than the baseline's";
-        (now.plan_change == Change::Different)
-            .then(|| Why::new(Reason::Plan, text, text))
-            .or_else(|| serial(now, measured, times))
-            .or_else(|| {
-                let counters = |one: &QueryEstimates| {
-                    STORAGE.map(|(name, ..)| one.counters.get(name).copied().unwrap_or(0.0))
-                };
-                let words = [" per execution", "under the baseline"];
-                storage(counters(now), counters(was), times < 1.0, words)
-            })
-    });
-    let steal = |side: &[usize]| {
+        return Some((Reason::Plan, text, text.into()));
+    }
+    let counters =
+        |one: &QueryEstimates| STORAGE.map(|(name, ..)| one.counters.get(name).copied().unwrap_or(0.0));
+    let words = [" per execution", "under the baseline"];
+    let why =
+        serial(now, measured, times).or_else(|| storage(counters(now), counters(was), times < 1.0, words));
+    if why.is_some() || times >= 1.0 {
+        return why;
+    }
+    // Steal lengthens a query by about its own share.
+    let [now, was] = [vec![at], table.below(at)].map(|side| {
         let all = side.iter().flat_map(|at| executions(table, *at));
         let of_query = all.filter(|one| one.done.execution.query == query);
         median(of_query.map(|one| one.shares[0])).unwrap_or(0.0)
-    };
-    // Steal lengthens a query by about its own share.
-    let of_steal = || {
-        let (now, was) = (steal(&[at]), steal(&table.below(at)));
-        let is_cause = now > STEAL_FLAG_SHARE && now - was >= EXPLAINS_SHARE * -times.ln();
-        let text = || prose!("steal {} of the time, and {} under the baseline", share(now), share(was));
-        is_cause.then(|| Why::new(Reason::Neighbour, STEAL, text()))
-    };
-    let is_slower = estimates.is_some() && times < 1.0;
-    of_plan_and_counters.or_else(|| is_slower.then(of_steal)?).unwrap_or_else(|| {
-        let text = "plan, threads, reads, spills and steal do not explain it";
-        Why::new(Reason::Unexplained, "unexplained", text)
-    })
+    });
+    let is_cause = now > STEAL_FLAG_SHARE && now - was >= EXPLAINS_SHARE * -times.ln();
+    let text = || prose!("steal {} of the time, and {} under the baseline", share(now), share(was));
+    is_cause.then(|| (Reason::Neighbour, STEAL, text()))
 }
 
 /// A slow query on fewer threads than its treatment requested, if others had them.
@@ -422,9 +397,9 @@ fn serial(estimates: &QueryEstimates, measured: &TreatmentQueries, times: f64) -
     let (asked, most) = measured.dop.zip(estimates.dop_max)?;
     let others_had_more =
         measured.queries.values().any(|other| other.dop_max.is_some_and(|other| other > most));
-    let text = || format!("at most {most} of the {asked} requested threads took part");
+    let text = || format!("at most {most} of the {asked} requested threads took part").into();
     (times < 1.0 && most < asked && others_had_more)
-        .then(|| Why::new(Reason::Dop, "fewer threads took part than requested", text()))
+        .then(|| (Reason::Dop, "fewer threads took part than requested", text()))
 }
 
 /// Outliers with the likeliest reasons; executions that share block and cause are together. `None` without any. Queries

@@ -6,9 +6,7 @@
 //! (docs/METHODOLOGY.md, "Queries").
 
 use super::executions::{Executions, Pair};
-use super::found::{
-    Found, MAX_SHOWN, NamedRatio, PLAN_SIGN, bare, by_query, judged, speed, with_sign,
-};
+use super::found::{Found, MAX_SHOWN, NamedRatio, PLAN_SIGN, bare, by_query, judged, speed, with_sign};
 use super::plans::Plans;
 use super::ratios::{self, together};
 use super::types::{Change, ComparedQuery, QueryComparison};

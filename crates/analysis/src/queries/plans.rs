@@ -323,10 +323,7 @@ fn estimates(text: &str) -> Vec<Estimated> {
     };
     let lines = text.lines().filter(|line| !operator_and_estimates(line).0.trim().is_empty());
     let all: Vec<Estimated> = lines.map(of_line).collect();
-    match all.iter().any(|one| *one != Estimated::default()) {
-        true => all,
-        false => Vec::new(),
-    }
+    if all.iter().any(|one| *one != Estimated::default()) { all } else { Vec::new() }
 }
 
 /// Short name of a plan, the same wherever the plan is seen, but not unique: eight hexadecimal digits of FNV-1a, of the

@@ -69,9 +69,8 @@ pub fn members(table: &Executions<'_>, pairs: &[Pair], whole: Whole) -> Vec<Opti
 
 /// All queries together, pair by pair: each kind of ratio is one family over the pairs.
 pub fn together(table: &Executions<'_>, pairs: &[Pair]) -> Vec<Together> {
-    let family = |whole: Whole| {
-        judge_known(&members(table, pairs, whole), table.rule(whole.direction())).into_iter()
-    };
+    let family =
+        |whole: Whole| judge_known(&members(table, pairs, whole), table.rule(whole.direction())).into_iter();
     let [mut speed, mut geometric, mut cpu, mut speed_same, mut geometric_same] = Whole::ALL.map(family);
     let of_pair = |_: &Pair| Together {
         speed: speed.next().flatten(),

@@ -85,15 +85,12 @@ pub fn steps(table: &Executions<'_>, plans: &Plans) -> Vec<DopStep> {
     all.sort_by_key(|(ladder, step, _)| (*ladder, step.query));
     let is_before_good = |(ladder, step, _): &(usize, DopStep, bool)| {
         let mut rest = all.iter();
-        let next = rest.find(|(other, next, _)| {
-            (other, next.query, &next.from) == (ladder, step.query, &step.to)
-        });
+        let next =
+            rest.find(|(other, next, _)| (other, next.query, &next.from) == (ladder, step.query, &step.to));
         next.is_some_and(|(.., is_good)| *is_good)
     };
-    let is_kept: Vec<bool> = all
-        .iter()
-        .map(|one| one.1.mark != StepMark::PoorThenGood || is_before_good(one))
-        .collect();
+    let is_kept: Vec<bool> =
+        all.iter().map(|one| one.1.mark != StepMark::PoorThenGood || is_before_good(one)).collect();
     let marked = all.into_iter().zip(is_kept).map(|((_, step, _), is_kept)| match is_kept {
         true => step,
         false => DopStep { mark: StepMark::None, ..step },

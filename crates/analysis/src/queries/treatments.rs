@@ -10,9 +10,9 @@ use super::plans::Plans;
 use super::ratios::{self, together};
 use super::types::{Baseline, Change, Queries, QueryEstimates, TotalEstimates, TreatmentQueries};
 use super::words::{query_name, query_names};
-use crate::{Interval, Ratio};
 use crate::facts::runs_words;
 use crate::kinds::rate::other_ratios;
+use crate::{Interval, Ratio};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_document::chart::{Bar, BarChart, Panel};
@@ -107,8 +107,7 @@ fn of_query(
         mean(all.filter_map(|one| Some(one.planning_ns? as f64 / 1e6)))
     };
     let planning_ms: Vec<f64> = blocks.iter().filter_map(planning_ms).collect();
-    let all: Vec<&QueryExecution> =
-        blocks.iter().flatten().flat_map(|cell| cell.executions(query)).collect();
+    let all: Vec<&QueryExecution> = blocks.iter().flatten().flat_map(|cell| cell.executions(query)).collect();
     let dops = || all.iter().filter_map(|execution| execution.dop);
     let names: BTreeSet<&String> = all.iter().flat_map(|execution| execution.counters.keys()).collect();
     let counter = |name: &String| {

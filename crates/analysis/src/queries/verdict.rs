@@ -248,10 +248,7 @@ fn floors(name: &str, ratios: &[Ratio]) -> Option<Prose> {
     let all = || ratios.iter().filter_map(|ratio| Some(ratio.floor? - 1.0));
     let ends = [all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max)];
     let [low, high] = ends.iter().all(|floor| floor.is_finite()).then(|| ends.map(share))?;
-    Some(match low == high {
-        true => prose!("of {} {}", name, low),
-        false => prose!("of {} {} to {}", name, low, high),
-    })
+    Some(if low == high { prose!("of {} {}", name, low) } else { prose!("of {} {} to {}", name, low, high) })
 }
 
 /// `22 of 44 queries (3 inconclusive)`; `None` without a ratio.

@@ -131,14 +131,13 @@ fn treatments(facts: &Facts<'_>, found: &Commands, headline: &Quantity) -> Table
         let named = Cell::named(line.label, line.treatment.placement.trim());
         let mut row = vec![(Column::text("treatment").shorten_at(1), named)];
         row.extend(processes(found, line.treatment.sessions, 3));
-        row.extend((!has_jobs).then(|| {
-            (Column::figure(heading(headline)).shorten_at(1), Cell::interval(line.value))
-        }));
+        row.extend(
+            (!has_jobs)
+                .then(|| (Column::figure(heading(headline)).shorten_at(1), Cell::interval(line.value))),
+        );
         row.push((Column::text(format!("{ratio_of} {}", facts.common_baseline())), line.ratio.clone()));
         row.extend(has_elapsed.then(|| (Column::figure("elapsed").drop_at(3), other(ELAPSED))));
-        row.extend(found.cpu().map(|cpu| {
-            (Column::figure(cpu_heading(cpu)).drop_at(3), other(&cpu.metric))
-        }));
+        row.extend(found.cpu().map(|cpu| (Column::figure(cpu_heading(cpu)).drop_at(3), other(&cpu.metric))));
         row.extend([
             (Column::figure("busy CPUs").drop_at(3), other(BUSY_CPUS)),
             (Column::figure("memory").drop_at(2), other(MEMORY)),

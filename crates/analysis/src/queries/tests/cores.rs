@@ -57,7 +57,10 @@ fn no_schedule_is_out_of_bounds() {
         let both = [thread(0) & thread(1), thread(2) & thread(3)];
         let core_busy = any[0].count_ones() + any[1].count_ones();
         let straggling = ((both[0] & !any[1]) | (both[1] & !any[0])).count_ones();
-        assert!(got.core_low_s <= f64::from(core_busy) && f64::from(core_busy) <= got.core_high_s, "{busy:?}");
+        assert!(
+            got.core_low_s <= f64::from(core_busy) && f64::from(core_busy) <= got.core_high_s,
+            "{busy:?}"
+        );
         assert!(
             got.straggler_low_s <= f64::from(straggling) && f64::from(straggling) <= got.straggler_high_s,
             "{busy:?}: {straggling} not in {got:?}"
