@@ -2,7 +2,7 @@
 //! and ratios.
 
 use super::types::{Baseline, Change, Queries, TreatmentQueries};
-use super::words::grouped;
+use super::words::{grouped, if_any};
 use crate::{Facts, Interval};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -92,10 +92,8 @@ impl<'a> Found<'a> {
 
     /// `, 2 streams` if treatments differ in their number of streams.
     pub fn streams_words(self, streams: u32) -> String {
-        match self.any(|measured| measured.streams != streams) {
-            true => format!(", {}", counted(streams as usize, "stream")),
-            false => String::new(),
-        }
+        let words = format!(", {}", counted(streams as usize, "stream"));
+        if self.any(|measured| measured.streams != streams) { words } else { String::new() }
     }
 
     /// Charts over DOP with their figures, one per group: a line for each placement and number of streams; a baseline's
@@ -282,11 +280,8 @@ impl<'a> Choice<'a> {
     pub fn more(&self, ratio_of: impl Fn(&TreatmentQueries) -> Option<&Ratio>) -> String {
         let known: Vec<&Ratio> = self.rest.iter().filter_map(|measured| ratio_of(measured)).collect();
         let shown = known.iter().filter(|ratio| ratio.is_different()).count();
-        match (known.len(), shown) {
-            (0, _) => String::new(),
-            (more, 0) => format!("; {more} more in the table"),
-            (more, shown) => format!("; {more} more in the table ({shown} with a difference shown)"),
-        }
+        let shown = if_any(" (", shown, " with a difference shown)");
+        if_any("; ", known.len(), &format!(" more in the table{shown}"))
     }
 }
 
@@ -307,17 +302,18 @@ impl NamedRatio {
     /// `d2 1.80x [1.75, 1.85] (6.11 s)`; the reason is left out if it is given for all.
     fn text(&self, with_why: bool) -> Prose {
         let why = self.ratio.why_not_shown().filter(|_| with_why).unwrap_or_default();
+        let mut text = prose!("{} ", &self.name);
         // The lack of an interval is given as a reason.
-        let figures = match self.ratio.has_ends() {
+        text.push(match self.ratio.has_ends() {
             true => Prose::from(&self.ratio),
             false => Prose::figure(format!("{}x", numbers::ratio(self.ratio.value))),
-        };
+        });
         let parts = [self.more.clone(), why.into()].into_iter().filter(|part| !part.is_empty());
         let brackets = Prose::join(parts, ", ");
-        match brackets.is_empty() {
-            true => prose!("{} {}", &self.name, figures),
-            false => prose!("{} {} ({})", &self.name, figures, brackets),
+        if !brackets.is_empty() {
+            text.push(prose!(" ({})", brackets));
         }
+        text
     }
 }
 

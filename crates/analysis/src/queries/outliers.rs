@@ -427,10 +427,8 @@ pub fn finding_of(found: Found<'_>) -> Option<Finding> {
     }
     let single = single.into_iter().flat_map(|(_, group)| group);
     let shown: Vec<&Outlier> = single.chain(whole.into_iter().flat_map(|(_, group)| group)).collect();
-    match all - shown.len() {
-        0 => {}
-        1 => sentences.push("1 smaller outlier.".into()),
-        more => sentences.push(prose!("{} smaller outliers.", more)),
+    if let more @ 1.. = all - shown.len() {
+        sentences.push(format!("{}.", counted(more, "smaller outlier")).into());
     }
     let mut names: Vec<&str> = shown.iter().map(|one| one.treatment.as_str()).collect();
     names.sort_unstable();

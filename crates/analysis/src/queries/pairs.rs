@@ -6,11 +6,13 @@
 //! (docs/METHODOLOGY.md, "Queries").
 
 use super::executions::{Executions, Pair};
-use super::found::{Found, MAX_SHOWN, NamedRatio, PLAN_SIGN, bare, by_query, judged, speed, with_sign};
+use super::found::{
+    Found, MAX_SHOWN, NamedRatio, PLAN_SIGN, bare, by_query, judged, or_none, speed, with_sign,
+};
 use super::plans::Plans;
 use super::ratios::{self, together};
 use super::types::{Change, ComparedQuery, QueryComparison};
-use super::words::{query_name, query_names};
+use super::words::{if_any, query_name, query_names};
 use crate::estimate::Sides;
 use crate::findings::machine::has_allowed_siblings;
 use crate::findings::smt;
@@ -18,7 +20,7 @@ use crate::words::{finding, names};
 use crate::{Estimate, Finding};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
-use threadwise_document::{Block, Cell, Column, Prose, Section, Shown, Table, prose};
+use threadwise_document::{Block, Cell, Column, Section, Shown, Table, prose};
 use threadwise_study::Comparison;
 
 /// Kinds of comparisons that are reported elsewhere.
@@ -86,10 +88,7 @@ fn of_kind(found: Found<'_>, kind: &str, text: &str) -> Option<Finding> {
     estimates.truncate(MAX_SHOWN);
     let clauses = judged(estimates.iter().map(|one| NamedRatio::of(&one.name, &one.ratio, "")))?;
     let what = if found.queries.is_throughput { "queries per hour" } else { "geometric mean" };
-    let more = match all - estimates.len() {
-        0 => String::new(),
-        more => format!("; {more} more in the table"),
-    };
+    let more = if_any("; ", all - estimates.len(), " more in the table");
     Some(finding(kind, prose!("{} ({}): {}{}.", text, what, clauses, more), &names(&estimates)))
 }
 
@@ -143,13 +142,11 @@ fn across(found: Found<'_>, caption: &str, cell: impl Fn(&ComparedQuery) -> Cell
     let pairs = &found.queries.comparisons;
     let columns: Vec<(String, &QueryComparison)> =
         pairs.iter().map(|pair| (pair.name.clone(), pair)).collect();
-    let sign: Prose = match pairs.iter().any(|pair| !pair.changed.is_empty()) {
-        true => prose!("; {}: another plan", PLAN_SIGN),
-        false => Prose::default(),
-    };
+    let is_any = pairs.iter().any(|pair| !pair.changed.is_empty());
+    let sign = if is_any { format!("; {PLAN_SIGN}: another plan") } else { String::new() };
     let rows = found.queries.numbers.iter().map(|query| (query_name(*query), *query));
     by_query(prose!("{}{}", caption, sign), &columns, rows, |pair, number| {
         let query = pair.queries.iter().find(|query| query.query == number);
-        query.map_or_else(Cell::none, |query| with_sign(cell(query), query.plan_change))
+        or_none(query.map(|query| with_sign(cell(query), query.plan_change)))
     })
 }

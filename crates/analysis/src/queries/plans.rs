@@ -7,11 +7,11 @@
 use super::executions::{Executions, Pair};
 use super::found::{Found, MAX_QUERIES};
 use super::types::{Change, Estimated, Plan, PlanChange, Queries, is_different};
-use super::words::{query_list, query_name, query_names, short};
+use super::words::{if_any, query_list, query_name, query_names, short};
 use crate::Finding;
 use crate::words::finding;
 use std::collections::{BTreeMap, BTreeSet};
-use threadwise_document::numbers::{grouped, significant};
+use threadwise_document::numbers::{capital, grouped, significant};
 use threadwise_document::{Block, Difference, Fold, Prose, Section, Shown, SideLine, Sides, prose};
 use threadwise_study::{operator_and_estimates, without_estimates};
 
@@ -116,19 +116,20 @@ impl Plans {
         let treatments = |query: u8| table.compared().map(move |at| (query, at));
         for (query, at) in table.numbers.iter().copied().flat_map(treatments) {
             let [below, top] = [table.below(at), vec![at]].map(|side| self.majority(&side, query));
-            let Some((baseline, other)) = below.zip(top) else { continue };
-            let is_same =
-                |one: &&mut PlanChange| (one.query, one.baseline, one.other) == (query, baseline, other);
-            let treatment = table.study.treatments[at].name.clone();
-            match (changes.iter_mut().find(is_same), self.change(below, top)) {
-                (Some(known), _) => known.treatments.push(treatment),
-                (None, Change::Same) => {}
-                (None, change) => {
-                    let lines = side_by_side(self.text(baseline), self.text(other));
-                    let treatments = vec![treatment];
-                    changes.push(PlanChange { query, baseline, other, treatments, change, lines });
-                }
+            let (Some((baseline, other)), change) = (below.zip(top), self.change(below, top)) else {
+                continue;
+            };
+            if change == Change::Same {
+                continue;
             }
+            let place = (query, baseline, other);
+            let known = changes.iter().position(|one| (one.query, one.baseline, one.other) == place);
+            let known = known.unwrap_or_else(|| {
+                let lines = side_by_side(self.text(baseline), self.text(other));
+                changes.push(PlanChange { query, baseline, other, treatments: Vec::new(), change, lines });
+                changes.len() - 1
+            });
+            changes[known].treatments.push(table.study.treatments[at].name.clone());
         }
         changes
     }
@@ -146,9 +147,8 @@ pub fn section(found: Found<'_>) -> Option<Section> {
         format!("{}: {} in {names}", query_name(change.query), instead(change)).into()
     };
     let mut lines: Vec<Prose> = different.iter().map(line).collect();
-    if !parallel.is_empty() {
-        lines.push(prose!("the same plan, only run in parallel: {}", &folded));
-    }
+    let of_parallel = || format!("the same plan, only run in parallel: {folded}");
+    lines.extend((!parallel.is_empty()).then(|| of_parallel().into()));
     let mut left = MAX_LINES;
     let mut fits = |change: &&&PlanChange| {
         let rest = left.checked_sub(change.lines.len());
@@ -165,11 +165,8 @@ pub fn section(found: Found<'_>) -> Option<Section> {
         Fold { title, sides: vec![sides(found, change)], ..Fold::default() }
     };
     let mut folds: Vec<Fold> = shown.into_iter().map(fold).collect();
-    folds.extend((!plans.is_empty()).then(|| Fold {
-        title: format!("The same plan, only run in parallel: {folded}"),
-        sides: plans,
-        ..Fold::default()
-    }));
+    let title = capital(&of_parallel());
+    folds.extend((!plans.is_empty()).then(|| Fold { title, sides: plans, ..Fold::default() }));
     let mut blocks = vec![
         Block::Text(about(found), Shown::Page),
         Block::Text(prose!("plan changes; both plans side by side: HTML report, --json"), Shown::Terminal),
@@ -223,10 +220,11 @@ fn sides(found: Found<'_>, change: &PlanChange) -> Sides {
     let estimates = |at: usize| plan(at).map_or(&[][..], |plan| &plan.estimates).iter();
     let (mut of_left, mut of_right) = (estimates(change.baseline), estimates(change.other));
     let rows = change.lines.iter().map(|lines| {
-        let [mut left, mut right] = row(lines);
-        left.text += &lines.0.as_ref().and(of_left.next()).map_or(String::new(), estimated);
-        right.text += &lines.1.as_ref().and(of_right.next()).map_or(String::new(), estimated);
-        [left, right]
+        let differs = is_different(lines);
+        [
+            side_line(&lines.0, differs.then_some(('−', Difference::Gone)), &mut of_left),
+            side_line(&lines.1, differs.then_some(('+', Difference::New)), &mut of_right),
+        ]
     });
     Sides {
         left: format!("{}, baseline: plan {}", query_name(change.query), name(change.baseline)),
@@ -245,40 +243,38 @@ fn estimated(estimates: &Estimated) -> String {
     if words.is_empty() { String::new() } else { format!(" · {}", words.join(", ")) }
 }
 
-fn row(row: &(Option<String>, Option<String>)) -> [SideLine; 2] {
-    let ((left, other), differs) = (row, is_different(row));
-    let line = |line: &Option<String>, sign: char, class: Difference| match line {
-        None => SideLine::default(),
-        // An operator that only moves rows does not change the plan.
-        Some(line) if line.trim_start().starts_with("~ ") => {
-            SideLine { class: Difference::Moves, text: format!("  {line}") }
-        }
-        Some(line) if differs => SideLine { class, text: format!("{sign} {line}") },
-        Some(line) => SideLine { class: Difference::Same, text: format!("  {line}") },
+/// A line of one side with the next of its estimates, and with a sign if the sides differ there.
+fn side_line<'e>(
+    line: &Option<String>,
+    differs: Option<(char, Difference)>,
+    estimates: &mut impl Iterator<Item = &'e Estimated>,
+) -> SideLine {
+    let estimate = estimates.next();
+    let Some(line) = line else { return SideLine::default() };
+    // An operator that only moves rows does not change the plan.
+    let (sign, class) = match differs {
+        _ if line.trim_start().starts_with(MOVES_ROWS) => (' ', Difference::Moves),
+        differs => differs.unwrap_or((' ', Difference::Same)),
     };
-    [line(left, '−', Difference::Gone), line(other, '+', Difference::New)]
+    SideLine { class, text: format!("{sign} {line}{}", estimate.map_or(String::new(), estimated)) }
 }
 
 /// Plans other than the baseline's; `None` if all known plans are the same.
 pub fn finding_of(found: Found<'_>) -> Option<Finding> {
     let different: Vec<&PlanChange> =
         found.queries.changes.iter().filter(|change| change.change == Change::Different).collect();
-    let mut sentences = Vec::new();
-    if let Some(first) = different.first() {
-        let hold = match found.facts.study.properties().holds_plans {
-            true => ": hold_plan=true separates them",
-            false => "",
-        };
-        let (changed, example) = (found.queries.changed(), example(first));
-        let clauses = match changed.as_slice() {
-            [_] => example,
-            all => format!("{}, such as {example}", query_list(all.iter().copied(), MAX_QUERIES)),
-        };
-        sentences.push(format!(
+    let sentence = different.first().map(|first| {
+        let is_held = found.facts.study.properties().holds_plans;
+        let hold = if is_held { ": hold_plan=true separates them" } else { "" };
+        let (changed, mut clauses) = (found.queries.changed(), example(first));
+        if changed.len() > 1 {
+            clauses = format!("{}, such as {clauses}", query_list(changed, MAX_QUERIES));
+        }
+        format!(
             "Another plan than the baseline's: {clauses}. Such ratios are of plan and hardware together{hold}."
-        ));
-    }
-    sentences.extend(unstable(found.queries));
+        )
+    });
+    let sentences: Vec<String> = sentence.into_iter().chain(unstable(found.queries)).collect();
     let mut names: Vec<&str> =
         different.iter().flat_map(|change| change.treatments.iter().map(String::as_str)).collect();
     names.sort_unstable();
@@ -287,9 +283,8 @@ pub fn finding_of(found: Found<'_>) -> Option<Finding> {
 
 /// `Q15 under all d8 (HASH_JOIN … instead of NESTED_LOOP …)`.
 fn example(change: &PlanChange) -> String {
-    let (first, more) = (change.treatments.first(), change.treatments.len().saturating_sub(1));
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let first = first.map_or("", String::as_str);
+    let more = if_any(" and ", change.treatments.len().saturating_sub(1), " more");
+    let first = change.treatments.first().map_or("", String::as_str);
     format!("{} under {first}{more} ({})", query_name(change.query), instead(change))
 }
 

@@ -12,6 +12,7 @@ use super::executions::{BlockRun, Executions, Pair};
 use super::found::{Found, OverDop, bare};
 use super::ratios::{Whole, floor};
 use super::types::{DopLimit, ShortQueries, TreatmentQueries};
+use super::words::if_any;
 use crate::estimate::sides::side;
 use crate::estimate::{
     Judgeable, MIN_STEPS, Observed, blocks_for, family_alpha, judge_known, means, standard_error,
@@ -241,10 +242,7 @@ pub fn finding_of(found: Found<'_>) -> Option<Finding> {
     let limits = &found.queries.short_limits;
     let first = limits.first()?;
     let clauses = limits.iter().take(MAX_PLACEMENTS).map(|limit| of_placement(found, limit));
-    let more = match limits.len().saturating_sub(MAX_PLACEMENTS) {
-        0 => String::new(),
-        more => format!(" {more} more in the table."),
-    };
+    let more = if_any(" ", limits.len().saturating_sub(MAX_PLACEMENTS), " more in the table.");
     let text = prose!(
         "Concurrent short queries, {}: {}{}",
         counted(first.sessions as usize, "session"),
@@ -263,10 +261,9 @@ fn of_placement(found: Found<'_>, limit: &DopLimit) -> Prose {
     let group = facts.group_words(facts.group_of(&limit.lowest));
     let place = format!("{} {group}", limit.placement.trim());
     let place = place.trim_end();
-    let streams = match queries.short.iter().any(|row| row.streams != limit.streams) {
-        true => format!(" with {}", counted(limit.streams as usize, "stream")),
-        false => String::new(),
-    };
+    let is_apart = queries.short.iter().any(|row| row.streams != limit.streams);
+    let streams = counted(limit.streams as usize, "stream");
+    let streams = if is_apart { format!(" with {streams}") } else { String::new() };
     if let Some(lacking) = lacking(&rows) {
         return prose!("on {}{}, {}.", place, streams, lacking);
     }
@@ -404,10 +401,10 @@ fn answer(found: Found<'_>, row: &ShortQueries) -> String {
     };
     let limit = found.queries.short_limits.iter().find(|limit| limit.lowest == row.lowest);
     let is_open = limit.is_some_and(|limit| limit.undecided_dops.contains(&row.dop));
-    match (is_open, ratio.is_higher()) {
-        (true, _) => "not decided".to_owned(),
-        (false, true) => "higher".to_owned(),
-        (false, false) => format!("within {}", set_percent(ratio.margin)),
+    match ratio.is_higher() {
+        _ if is_open => "not decided".to_owned(),
+        true => "higher".to_owned(),
+        false => format!("within {}", set_percent(ratio.margin)),
     }
 }
 

@@ -11,15 +11,14 @@ use super::ratios::{self, together};
 use super::types::{Baseline, Change, Queries, QueryEstimates, TotalEstimates, TreatmentQueries};
 use super::words::{query_name, query_names};
 use crate::facts::runs_words;
+use crate::kinds::command::sections::{by_group, place};
 use crate::kinds::rate::other_ratios;
 use crate::{Interval, Ratio};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_document::chart::{Bar, BarChart, Panel};
 use threadwise_document::numbers::set_percent;
-use threadwise_document::{
-    Block, Cell, Chart, Column, Figure, Fold, Prose, Row, Section, Shown, Table, prose,
-};
+use threadwise_document::{Block, Cell, Chart, Column, Figure, Fold, Prose, Section, Shown, Table, prose};
 use threadwise_statistics::{arithmetic, geometric, mean};
 use threadwise_study::{QueryExecution, Role};
 
@@ -167,10 +166,8 @@ fn explained(found: Found<'_>) -> Vec<Prose> {
 
 /// `1 query`, `22 queries`.
 pub fn count_words(queries: &Queries) -> String {
-    match queries.numbers.len() {
-        1 => "1 query".to_owned(),
-        count => format!("{count} queries"),
-    }
+    let count = queries.numbers.len();
+    format!("{count} {}", if count == 1 { "query" } else { "queries" })
 }
 
 /// Speed or throughput over DOP, one chart per group: queries per hour of streams, else the geometric mean of speeds,
@@ -206,17 +203,11 @@ fn over_dop(found: Found<'_>) -> Vec<Block> {
 }
 
 fn all(found: Found<'_>) -> Table {
-    let mut table = Table::default();
-    for (group, members) in found.by_group() {
-        let words = found.facts.group_words(group);
-        table.rows.extend((!words.is_empty()).then_some(Row::Group(words)));
-        for measured in members {
-            let (columns, cells) = row(found, measured).into_iter().unzip();
-            table.columns = columns;
-            table.rows.push(Row::Cells(cells));
-        }
-    }
-    table
+    let part = |members: Vec<&TreatmentQueries>| {
+        Table::headed("", members.into_iter().map(|measured| row(found, measured)))
+    };
+    let parts = found.by_group().into_iter().map(|(group, members)| (group, part(members)));
+    by_group(&found.facts, parts)
 }
 
 /// A treatment, in the columns that have any figures in a study. A terminal shows figures without interval if there is
@@ -304,21 +295,20 @@ pub fn by_query_section(found: Found<'_>) -> Section {
             one.total.ratios.speed.is_some() || one.queries.values().any(|query| query.speed.is_some())
         };
         let others: Vec<&TreatmentQueries> = members.iter().copied().filter(has_ratio).collect();
-        let panels: Vec<Panel> = others.iter().map(|measured| panel(found, measured)).collect();
-        (!panels.is_empty()).then(|| {
-            Block::Figure(Box::new(Figure {
-                chart: Chart::Bars(BarChart { group: group.to_owned(), panels }),
-                wide: true,
-                title: found.facts.titled("Speed of each query against the baseline", group),
-                description: format!(
-                    "One panel per treatment, one bar per query, from 1 upwards if it is faster and downwards if it \
-                     is slower, with {level} intervals. A full bar is an effect, a pale one is not, and intervals of \
-                     full bars are adjusted for selection; the grey band is the query's noise floor. Striped and \
-                     {PLAN_SIGN}: the plan differs from the baseline's. The dashed line is the geometric mean."
-                ),
-                table: ratios_table(found, group, &members, &others),
-            }))
-        })
+        let panels = others.iter().map(|measured| panel(found, measured)).collect();
+        let figure = || Figure {
+            chart: Chart::Bars(BarChart { group: group.to_owned(), panels }),
+            wide: true,
+            title: found.facts.titled("Speed of each query against the baseline", group),
+            description: format!(
+                "One panel per treatment, one bar per query, from 1 upwards if it is faster and downwards if it is \
+                 slower, with {level} intervals. A full bar is an effect, a pale one is not, and intervals of full \
+                 bars are adjusted for selection; the grey band is the query's noise floor. Striped and {PLAN_SIGN}: \
+                 the plan differs from the baseline's. The dashed line is the geometric mean."
+            ),
+            table: ratios_table(found, group, &members, &others),
+        };
+        (!others.is_empty()).then(|| Block::Figure(Box::new(figure())))
     });
     let folds = found.measured().into_iter().map(|measured| Block::Fold(fold(found, measured)));
     Section::new("queries", "Query by query", figures.chain(folds).collect())
@@ -355,11 +345,12 @@ fn ratios_table(
     let baseline = members.iter().find(|measured| found.role(measured) == Role::Baseline);
     // Order in which treatments' columns go: the lowest DOP times streams first, the highest never. Step 1 shortens the
     // cells.
-    let size =
-        |at: &usize| Reverse(u64::from(others[*at].dop.unwrap_or(u32::MAX)) * u64::from(others[*at].streams));
-    let mut by_size: Vec<usize> = (0..others.len()).collect();
-    by_size.sort_by_key(size);
-    let step = |at: usize| match by_size.iter().position(|one| *one == at).unwrap_or(0) {
+    let size = |one: &TreatmentQueries| u64::from(one.dop.unwrap_or(u32::MAX)) * u64::from(one.streams);
+    let rank = |at: usize| {
+        let key = |other: usize| (Reverse(size(others[other])), other);
+        (0..others.len()).filter(|other| key(*other) < key(at)).count()
+    };
+    let step = |at: usize| match rank(at) {
         0 => 0,
         rank => u8::try_from(others.len() - rank + 1).unwrap_or(u8::MAX),
     };
@@ -382,13 +373,9 @@ fn ratios_table(
     let mut rows: Vec<Vec<(Column, Cell)>> = found.queries.numbers.iter().map(of_query).collect();
     rows.push(line("totals".to_owned(), None, &|one| speed(one.total.ratios.speed.as_ref())));
     rows.push(line("geo. mean".to_owned(), None, &|one| speed(one.total.ratios.geometric.as_ref())));
-    let words = found.facts.group_words(group);
-    let place = if words.is_empty() { words } else { format!(" {words}") };
-    let sign = match others.iter().any(|measured| !measured.plans_changed().is_empty()) {
-        true => format!("; {PLAN_SIGN}: another plan"),
-        false => String::new(),
-    };
-    let against = found.facts.baseline_label(group);
+    let is_any = others.iter().any(|measured| !measured.plans_changed().is_empty());
+    let sign = if is_any { format!("; {PLAN_SIGN}: another plan") } else { String::new() };
+    let (against, place) = (found.facts.baseline_label(group), place(&found.facts, group));
     let caption = prose!("Query by query, speed against {}{}{}", against, place, sign);
     Table {
         when_narrow: prose!("The treatments of the highest DOP; all of them: HTML report, --json."),
@@ -406,10 +393,9 @@ fn fold(found: Found<'_>, measured: &TreatmentQueries) -> Fold {
             others => format!("{name} and {others} more"),
         }))
     };
-    let dop = |query: &QueryEstimates| {
-        let (least, most) = query.dop_min.zip(query.dop_max)?;
-        let range = || Cell::text(format!("{least}–{most}"));
-        Some(if least == most { Cell::Count(least.into()) } else { range() })
+    let dop = |query: &QueryEstimates| match query.dop_min.zip(query.dop_max)? {
+        (least, most) if least == most => Some(Cell::Count(least.into())),
+        (least, most) => Some(Cell::text(format!("{least}–{most}"))),
     };
     let counter = |query: &QueryEstimates, name: &str| {
         let value = query.counters.get(name).map(|bytes| bytes.max(0.0));
@@ -439,10 +425,8 @@ fn fold(found: Found<'_>, measured: &TreatmentQueries) -> Fold {
     let group = found.facts.group_words(found.facts.group_of(&measured.treatment));
     let name = format!("{} {group}", found.label(&measured.treatment));
     let both = if is_base { " · the baseline: both of its runs in every block" } else { "" };
-    let changed = match measured.plans_changed() {
-        changed if changed.is_empty() => String::new(),
-        changed => format!(" · other plans: {}", query_names(changed)),
-    };
+    let changed = query_names(measured.plans_changed());
+    let changed = if changed.is_empty() { changed } else { format!(" · other plans: {changed}") };
     Fold {
         above: "Each treatment: elapsed, planning, CPU, plans",
         title: format!("{} · {}{both}{changed}", name.trim_end(), about(measured)),

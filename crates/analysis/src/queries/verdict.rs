@@ -5,7 +5,7 @@
 use super::found::{Choice, Found, MAX_QUERIES, NamedRatio, data_words, judged};
 use super::treatments::count_words;
 use super::types::{Baseline, Change, Queries, QueryEstimates, TreatmentQueries};
-use super::words::{query_list, query_name, short_reason};
+use super::words::{if_any, query_list, query_name, short_reason};
 use super::{cores, heat, outliers, pairs, plans, short, steps};
 use crate::findings::scaling;
 use crate::findings::trust::{blocks, disturbances, factors, headline, next};
@@ -226,7 +226,7 @@ pub fn trust(found: Found<'_>) -> Finding {
     parts.extend(disturbances(facts));
     let mut text = prose!("Trust: {}.", Prose::join(parts, "; "));
     if let [first, rest @ ..] = facts.analysis.excluded_blocks.as_slice() {
-        let more = if rest.is_empty() { String::new() } else { format!("; and {} more", rest.len()) };
+        let more = if_any("; and ", rest.len(), " more");
         let first = short_reason(first, MAX_REASON);
         text.push(format!(" Left out: {first}{more}.").replace("….", "…"));
     }
@@ -254,10 +254,7 @@ fn floors(name: &str, ratios: &[Ratio]) -> Option<Prose> {
 /// `22 of 44 queries (3 inconclusive)`; `None` without a ratio.
 fn marks([one, several]: [&str; 2], ratios: &[Ratio]) -> Option<String> {
     let shown = ratios.iter().filter(|ratio| ratio.is_different()).count();
-    let open = match ratios.iter().filter(|ratio| is_open(ratio)).count() {
-        0 => String::new(),
-        open => format!(" ({open} undecided)"),
-    };
+    let open = if_any(" (", ratios.iter().filter(|ratio| is_open(ratio)).count(), " undecided)");
     let noun = if ratios.len() == 1 { one } else { several };
     (!ratios.is_empty()).then(|| format!("{shown} of {} {noun}{open}", ratios.len()))
 }

@@ -28,6 +28,11 @@ pub fn short_reason(text: &str, most: usize) -> String {
     }
 }
 
+/// A number between words, such as `; 3 more`; empty if it is 0.
+pub fn if_any(before: &str, count: usize, after: &str) -> String {
+    if count == 0 { String::new() } else { format!("{before}{count}{after}") }
+}
+
 /// `Q15`.
 pub fn query_name(query: u8) -> String {
     format!("Q{query}")

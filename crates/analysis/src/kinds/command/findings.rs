@@ -2,7 +2,7 @@
 //! stands out, CPU and memory, and missing ratios. Values of the baseline are those of it and its twin together, as in
 //! ratios.
 
-use super::sections::{better, value};
+use super::sections::{better, place, value};
 use crate::Facts;
 use crate::commands::{
     BUSY_CPUS, CPU, CPU_PER_UNIT, Commands, ELAPSED, FixedTime, MEMORY, Quantity, instead,
@@ -306,14 +306,6 @@ fn title(quantity: &Quantity) -> String {
 /// How many logical CPUs were busy.
 fn figure(busy: f64) -> Prose {
     Prose::figure(numbers::ratio(busy))
-}
-
-/// ` inside L2`, or empty if there is one group.
-pub fn place(facts: &Facts<'_>, group: &str) -> String {
-    match facts.group_words(group) {
-        words if words.is_empty() => words,
-        words => format!(" {words}"),
-    }
 }
 
 /// Longest command in the scope.

@@ -1,6 +1,5 @@
 //! The headline, all other quantities, and the table of all treatments.
 
-use super::findings::place;
 use crate::commands::{BUSY_CPUS, CPU, Commands, ELAPSED, MEMORY, Quantity};
 use crate::facts::runs_words;
 use crate::sections::ratios;
@@ -145,11 +144,17 @@ fn treatments(facts: &Facts<'_>, found: &Commands, headline: &Quantity) -> Table
         ]);
         row
     };
-    let mut table = Table::default().shown(Shown::Terminal);
-    for (group, _) in facts.groups() {
+    let part =
+        |group: &str| Table::headed("", lines(facts, found, group, &headline.metric).into_iter().map(row));
+    by_group(facts, facts.groups().into_iter().map(|(group, _)| (group, part(group)))).shown(Shown::Terminal)
+}
+
+/// One table from that of each group, each below the group's words if there are several.
+pub fn by_group<'a>(facts: &Facts<'_>, parts: impl Iterator<Item = (&'a str, Table)>) -> Table {
+    let mut table = Table::default();
+    for (group, part) in parts {
         let words = facts.group_words(group);
         table.rows.extend((!words.is_empty()).then_some(Row::Group(words)));
-        let part = Table::headed("", lines(facts, found, group, &headline.metric).into_iter().map(row));
         table.columns = part.columns;
         table.rows.extend(part.rows);
     }
@@ -351,6 +356,14 @@ fn title(quantity: &Quantity) -> String {
 fn cpu_heading(cpu: &Quantity) -> String {
     let name = cpu.name.split(',').next().unwrap_or_default();
     name.replacen("CPU per ", "CPU/", 1)
+}
+
+/// ` inside L2`, or empty if there is one group.
+pub fn place(facts: &Facts<'_>, group: &str) -> String {
+    match facts.group_words(group) {
+        words if words.is_empty() => words,
+        words => format!(" {words}"),
+    }
 }
 
 /// Which direction is better, in words; empty if neither is.
