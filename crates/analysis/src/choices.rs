@@ -13,7 +13,7 @@ use crate::setting::Setting;
 use crate::shape::Shape;
 use serde::Serialize;
 use threadwise_statistics::MeanEstimate;
-use threadwise_study::{Role, Study, Treatment, version, worklist};
+use threadwise_study::{Comparison, Role, Study, Treatment, version, worklist};
 
 /// The choices of a study of rates; none if its runs are whole.
 pub(crate) fn of_rates(setting: &Setting<'_>, observed: &Observed) -> Vec<Choice> {
@@ -209,6 +209,12 @@ pub struct Candidates {
     pub treatments: Vec<usize>,
 }
 
+impl Candidates {
+    fn of(axis: Axis, group: &str, place: &str, treatments: Vec<usize>) -> Self {
+        Self { axis, group: group.to_owned(), place: place.to_owned(), treatments }
+    }
+}
+
 /// For a study of rates. If it compares two versions of a program, that is its question and it has no settings to
 /// choose.
 fn candidates_of_rates(study: &Study) -> Vec<Candidates> {
@@ -265,9 +271,9 @@ fn sessions(study: &Study, group: &str) -> Option<Candidates> {
             [of_group().find(is_alone)?, of_group().find(is_two)?].map(|one| one.name.as_str()).to_vec()
         }
     };
+    let place = spread.and_then(|points| points.order).unwrap_or_default();
     let treatments = names.into_iter().filter_map(|name| place_of(study, name)).collect();
-    let place = spread.and_then(|points| points.order).unwrap_or_default().to_owned();
-    Some(Candidates { axis: Axis::Sessions, group: group.to_owned(), place, treatments })
+    Some(Candidates::of(Axis::Sessions, group, place, treatments))
 }
 
 /// One thread of each core or both: over the whole machine or a package if the study compares that, else of one core.
@@ -275,36 +281,23 @@ fn threads(study: &Study, group: &str) -> Vec<Candidates> {
     let mut pairs = compared_threads(study, group, &BOTH_THREADS);
     if pairs.is_empty() {
         let with = |shape: Shape| {
-            let mut all = study.treatments.iter().enumerate();
-            all.find(|(_, one)| one.group == group && Shape::of(one) == shape).map(|(at, _)| at)
+            study.treatments.iter().position(|one| one.group == group && Shape::of(one) == shape)
         };
         let pair = with(Shape::OneCpu).zip(with(Shape::SameCore));
-        pairs.extend(pair.map(|(one, both)| threads_pair(group, ONE_CORE, [one, both])));
+        pairs.extend(pair.map(|(one, both)| Candidates::of(Axis::Smt, group, ONE_CORE, vec![one, both])));
     }
     pairs
 }
 
 /// One thread of each core against both: comparisons of some kinds.
 fn compared_threads(study: &Study, group: &str, kinds: &[&str]) -> Vec<Candidates> {
-    let is_here = |name: &str| study.treatment(name).is_some_and(|(_, one)| one.group == group);
-    let whole = study.comparisons.iter().filter(|one| kinds.contains(&one.kind.as_str()));
-    let whole = whole.filter(|one| is_here(&one.treatment));
-    whole
-        .filter_map(|one| {
-            let [under] = one.baseline.as_slice() else { return None };
-            let pair = [place_of(study, under)?, place_of(study, &one.treatment)?];
-            Some(threads_pair(group, &one.name, pair))
-        })
-        .collect()
-}
-
-fn threads_pair(group: &str, place: &str, pair: [usize; 2]) -> Candidates {
-    Candidates {
-        axis: Axis::Smt,
-        group: group.to_owned(),
-        place: place.to_owned(),
-        treatments: pair.to_vec(),
-    }
+    let pair = |one: &Comparison| {
+        let [under] = one.baseline.as_slice() else { return None };
+        let pair = vec![place_of(study, under)?, place_of(study, &one.treatment)?];
+        let is_here = study.treatments[pair[1]].group == group && kinds.contains(&one.kind.as_str());
+        is_here.then(|| Candidates::of(Axis::Smt, group, &one.name, pair))
+    };
+    study.comparisons.iter().filter_map(pair).collect()
 }
 
 /// Sets of treatments of a group that differ in one axis alone.
@@ -320,19 +313,16 @@ fn classes(study: &Study, group: &str, axis: Axis, is_meant: impl Fn(&Treatment)
             None => classes.push(vec![at]),
         }
     }
+    classes.retain(|class| class.len() >= 2);
     let made = |mut treatments: Vec<usize>| {
         if axis == Axis::Jobs {
             treatments.sort_by_key(|at| study.treatments[*at].sessions);
         }
-        let first = &study.treatments[*treatments.first()?];
-        let place = match axis {
-            Axis::Placement => String::new(),
-            _ => first.placement.trim().to_owned(),
-        };
-        let group = group.to_owned();
-        (treatments.len() >= 2).then_some(Candidates { axis, group, place, treatments })
+        let place = study.treatments[treatments[0]].placement.trim();
+        let place = if axis == Axis::Placement { "" } else { place };
+        Candidates::of(axis, group, place, treatments)
     };
-    classes.into_iter().filter_map(made).collect()
+    classes.into_iter().map(made).collect()
 }
 
 /// Whether two treatments differ in one axis alone.

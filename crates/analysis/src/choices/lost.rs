@@ -6,7 +6,7 @@
 //! logical CPU (/proc/PID/schedstat, `Documentation/scheduler/sched-stats.rst`), and, if threads of the study itself
 //! may be what is waited for, the busy time of a setting's logical CPUs less what its own processes used.
 
-use super::{Choice, LostTime};
+use super::{Candidate, Choice, LostTime};
 use crate::Interval;
 use crate::estimate::{Observed, ObservedBlock};
 use crate::setting::Setting;
@@ -40,13 +40,10 @@ impl Lost {
 /// Adds to choices whose candidates lost unequal shares of their time what they lost, and removes their answers.
 pub(crate) fn mark(setting: &Setting<'_>, observed: &Observed, runs: &[Run], choices: &mut [Choice]) {
     for choice in choices {
-        let lost: Option<Vec<Vec<(u32, Lost)>>> = choice
-            .candidates
-            .iter()
-            .map(|one| {
-                Some(of_treatment(setting, observed, runs, setting.study.treatment(&one.treatment)?.0))
-            })
-            .collect();
+        let of_candidate = |one: &Candidate| {
+            Some(of_treatment(setting, observed, runs, setting.study.treatment(&one.treatment)?.0))
+        };
+        let lost: Option<Vec<_>> = choice.candidates.iter().map(of_candidate).collect();
         if let Some(lost) = lost {
             one(choice, &lost, setting);
         }

@@ -4,7 +4,7 @@
 //! (docs/METHODOLOGY.md, "Queries"). In `throughput` a round's value is the mean of the logarithms over its streams.
 
 use crate::estimate::sides::{baselines, side};
-use crate::estimate::{Observed, Rule, Sides};
+use crate::estimate::{Observed, ObservedBlock, Rule, Sides};
 use crate::setting::Setting;
 use crate::{Direction, Interval};
 use std::collections::{BTreeMap, BTreeSet};
@@ -112,16 +112,14 @@ impl<'a> Executions<'a> {
         let (topology, alpha) = (setting.topology, setting.alpha);
         let mut table =
             Self { study, topology, alpha, is_throughput, asked, numbers: Vec::new(), cells: Vec::new() };
-        for block in &observed.blocks {
-            let cell = |at: usize| {
-                let telemetry = &observed.usable(block, at)?.telemetry;
-                let cell = table.cell(runs.get(block.sources[at]?)?);
-                let (clock_mhz, neighbour_share) = (telemetry.clock_mhz, telemetry.neighbour());
-                Some(BlockRun { clock_mhz, neighbour_share, ..cell })
-            };
-            let cells = (0..study.treatments.len()).map(cell).collect();
-            table.cells.push(cells);
-        }
+        let cell = |block: &ObservedBlock, at: usize| {
+            let telemetry = &observed.usable(block, at)?.telemetry;
+            let cell = table.cell(runs.get(block.sources[at]?)?);
+            let (clock_mhz, neighbour_share) = (telemetry.clock_mhz, telemetry.neighbour());
+            Some(BlockRun { clock_mhz, neighbour_share, ..cell })
+        };
+        let cells = |block| (0..study.treatments.len()).map(|at| cell(block, at)).collect();
+        table.cells = observed.blocks.iter().map(cells).collect();
         let all = table.cells.iter().flatten().flatten().flat_map(|cell| cell.logs.keys());
         table.numbers = all.map(|(query, _)| *query).collect::<BTreeSet<u8>>().into_iter().collect();
         table

@@ -9,6 +9,7 @@ use super::words::{if_any, query_list, query_name, short_reason};
 use super::{cores, heat, outliers, pairs, plans, short, steps};
 use crate::findings::scaling;
 use crate::findings::trust::{blocks, disturbances, factors, headline, next};
+use crate::groups::distinct;
 use crate::words::{fastest, finding, limited, list};
 use crate::{Answer, Finding, Ratio};
 use std::collections::BTreeSet;
@@ -154,14 +155,12 @@ fn range(found: Found<'_>, choice: &Choice<'_>) -> Option<Finding> {
     let clauses = compared.iter().filter_map(|measured| shown(measured));
     let text = match (limited(clauses, choice.named.len()), names.as_slice()) {
         (Some(clauses), _) => prose!("Query by query against {}: {}.", against, clauses),
-        (None, under) => {
-            let under = match under {
-                [one] => (*one).to_owned(),
-                all => format!("any of {} treatments", all.len()),
-            };
-            format!("Query by query: no difference from {against} shown in any of {count} under {under}.")
-                .into()
-        }
+        (None, under) => prose!(
+            "Query by query: no difference from {} shown in any of {} under {}.",
+            against,
+            count,
+            if let [one] = under { (*one).to_owned() } else { format!("any of {} treatments", under.len()) }
+        ),
     };
     Some(finding("queries-range", text, &names))
 }
@@ -291,14 +290,8 @@ pub fn scope(found: Found<'_>) -> Finding {
 
 /// The values that treatments have of an option, in order of first appearance.
 fn levels(study: &Study, name: &str, default: &str) -> Vec<String> {
-    let mut levels: Vec<String> = Vec::new();
-    for treatment in &study.treatments {
-        let level = treatment.options.get(name).map_or_else(|| default.to_owned(), ToString::to_string);
-        if !levels.contains(&level) {
-            levels.push(level);
-        }
-    }
-    levels
+    let all = study.treatments.iter().map(|treatment| treatment.options.get(name));
+    distinct(all.map(|level| level.map_or_else(|| default.to_owned(), ToString::to_string)))
 }
 
 /// `all 22 queries`, or which of them.
@@ -313,11 +306,10 @@ fn asked(study: &Study) -> String {
 fn streams(found: Found<'_>) -> String {
     let study = found.facts.study;
     let short = study.treatments.iter().map(|treatment| study.short_sessions(treatment)).max().unwrap_or(0);
-    match (found.queries.is_throughput, short) {
+    match (found.queries.is_throughput, counted(short as usize, "session")) {
         (false, _) => "one stream, query by query".to_owned(),
-        (true, 0) => "whole streams at the same time".to_owned(),
-        (true, short) => {
-            let sessions = counted(short as usize, "session");
+        (true, _) if short == 0 => "whole streams at the same time".to_owned(),
+        (true, sessions) => {
             format!("whole streams at the same time, {sessions} of short queries at the same time")
         }
     }
@@ -332,20 +324,15 @@ fn data(study: &Study) -> String {
         _ => "the engine's own tables".to_owned(),
     };
     let stores: Vec<String> = storage.iter().map(store).collect();
-    let caches: Vec<String> = match storage.as_slice() {
-        [only] if only == "memory" => Vec::new(),
-        _ => levels(study, "cache", "warm"),
-    };
-    let caches = match caches.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["cold"] => ", cleared from caches before every query",
-        ["warm"] => " read once before",
-        [] => "",
+    let caches = match levels(study, "cache", "warm").join(" ").as_str() {
+        _ if storage == ["memory"] => "",
+        "cold" => ", cleared from caches before every query",
+        "warm" => " read once before",
         _ => ", read once before or cleared from caches",
     };
-    let orders: Vec<String> = levels(study, "cluster", "orderkey")
-        .iter()
-        .map(|cluster| if cluster == "shipdate" { "ship date" } else { "order key" }.to_owned())
-        .collect();
+    let orders = levels(study, "cluster", "orderkey");
+    let order = |cluster: &String| if cluster == "shipdate" { "ship date" } else { "order key" };
+    let orders: Vec<String> = orders.iter().map(|cluster| order(cluster).to_owned()).collect();
     format!("{}{caches}, lineitem by {}", list(&stores), list(&orders))
 }
 
@@ -366,9 +353,8 @@ fn spilled(queries: &Queries) -> Option<String> {
         .collect();
     let spilled: BTreeSet<u8> =
         known.iter().filter(|(_, bytes)| *bytes > 0.0).map(|(number, _)| *number).collect();
-    match (known.is_empty(), spilled.is_empty()) {
-        (true, _) => None,
-        (false, true) => Some("nothing spilled".to_owned()),
-        (false, false) => Some(format!("spilled: {}", query_list(spilled, MAX_QUERIES))),
-    }
+    (!known.is_empty()).then(|| match spilled.is_empty() {
+        true => "nothing spilled".to_owned(),
+        false => format!("spilled: {}", query_list(spilled, MAX_QUERIES)),
+    })
 }

@@ -10,7 +10,7 @@ use crate::commands::{
 use crate::groups::{bare, group_words};
 use crate::words::{fastest, finding, judged, judged_decisive, limited, list, names, shortened};
 use crate::worklist::ITEM_S;
-use crate::{Estimate, Finding, Ratio, TreatmentSummary};
+use crate::{Estimate, Finding, TreatmentSummary};
 use threadwise_document::{Prose, numbers, prose};
 use threadwise_study::command::{self, Each};
 use threadwise_study::{OptionValue, Role, Study, Treatment, version};
@@ -149,17 +149,18 @@ fn sentences<'a>(
         let Some(base) = commands.baseline(group, &quantity.metric) else { continue };
         let found = against_baseline(facts, group, &quantity.metric);
         let (shown, rest): (Vec<_>, Vec<_>) = found.iter().partition(|(_, estimate)| is_reported(estimate));
-        let (tiny, not): (Vec<_>, Vec<_>) =
-            rest.into_iter().partition(|(_, estimate)| estimate.ratio.is_different());
+        let tiny = rest.iter().filter(|(_, estimate)| estimate.ratio.is_different()).count();
         let name = baseline(facts, group).map(|treatment| bare(&treatment.name)).unwrap_or_default();
         let mut parts = vec![prose!("{} on {}", base, name)];
         let clauses = shown.iter().map(|(treatment, estimate)| {
-            prose!("{} {}", bare(&treatment.name), worded_decisive(&estimate.ratio))
+            // It is reported because it differs: with the interval that decides.
+            let ratio = judged_decisive(&estimate.ratio);
+            prose!("{} {}, {}", bare(&treatment.name), ratio, estimate.ratio.meaning())
         });
         parts.extend(limited(clauses, MAX_SHOWN));
         let noun = if shown.is_empty() { "comparison" } else { "other" };
         let tiny_words = prose!("a difference below {} in", tiny_share());
-        for (words, some) in [(tiny_words, tiny.len()), ("no difference shown in".into(), not.len())] {
+        for (words, some) in [(tiny_words, tiny), ("no difference shown in".into(), rest.len() - tiny)] {
             parts.extend((some > 0).then(|| prose!("{} {}", words, numbers::counted(some, noun))));
         }
         evidence.extend(shown.iter().map(|(_, estimate)| *estimate));
@@ -184,14 +185,13 @@ pub fn cost(facts: &Facts<'_>, commands: &Commands) -> Option<Finding> {
 /// `Logical CPUs kept busy: 0.99 of 1 on alone; 1.93 of 2 on two.`
 fn busy(facts: &Facts<'_>, commands: &Commands) -> Option<Prose> {
     let summaries = facts.analysis.treatments.iter().zip(&commands.cpus);
-    let known: Vec<(&TreatmentSummary, f64, u32)> = summaries
-        .filter_map(|(summary, cpus)| {
-            let (_, treatment) = facts.study.treatment(&summary.name)?;
-            let is_shown = treatment.role != Role::BaselineTwin;
-            let busy = value(facts, commands, treatment, BUSY_CPUS).filter(|_| is_shown)?.mean;
-            Some((summary, busy, (*cpus)?))
-        })
-        .collect();
+    let known = summaries.filter_map(|(summary, cpus)| {
+        let (_, treatment) = facts.study.treatment(&summary.name)?;
+        let is_shown = treatment.role != Role::BaselineTwin;
+        let busy = value(facts, commands, treatment, BUSY_CPUS).filter(|_| is_shown)?.mean;
+        Some((summary, busy, (*cpus)?))
+    });
+    let known: Vec<(&TreatmentSummary, f64, u32)> = known.collect();
     let several: Vec<_> = known.iter().filter(|(.., cpus)| *cpus >= 2).collect();
     let most = several.iter().map(|(_, busy, _)| *busy).reduce(f64::max);
     if let Some(most) = most.filter(|most| ONE_CPU.contains(most))
@@ -233,11 +233,9 @@ pub fn gaps(commands: &Commands) -> Option<Finding> {
 
 /// Treatments of a group with their ratio of a metric to the baseline.
 fn against_baseline<'a>(facts: &Facts<'a>, group: &str, metric: &str) -> Vec<(&'a Treatment, &'a Estimate)> {
-    let of_group = facts.study.treatments.iter().filter(|treatment| treatment.group == group);
-    of_group
-        .filter(|treatment| treatment.role == Role::Compared)
-        .filter_map(|treatment| Some((treatment, facts.against_alone(treatment, metric)?)))
-        .collect()
+    let is_its = |one: &&Treatment| one.group == group && one.role == Role::Compared;
+    let compared = facts.study.treatments.iter().filter(is_its);
+    compared.filter_map(|one| Some((one, facts.against_alone(one, metric)?))).collect()
 }
 
 /// How many ratios of a metric to baselines are effects that are reported, and how many are too small.
@@ -269,11 +267,6 @@ fn worded(estimate: &Estimate) -> Prose {
         true => prose!("{}, {}", judged(estimate), estimate.ratio.meaning()),
         false => judged(estimate),
     }
-}
-
-/// A ratio that is reported because it differs: with the interval that decides.
-fn worded_decisive(ratio: &Ratio) -> Prose {
-    prose!("{}, {}", judged_decisive(ratio), ratio.meaning())
 }
 
 /// `two (2c1t)`, `eight (8c1t, eight processes)`.
