@@ -6,7 +6,6 @@
 //! comparisons are one more family, since a reader looks through all of them for what stands out. docs/METHODOLOGY.md.
 
 mod figures;
-mod ratios;
 mod types;
 
 #[cfg(test)]
@@ -20,11 +19,17 @@ pub use types::{
 
 use crate::Analysis;
 use crate::choices;
-use crate::estimate::sides::baselines;
+use crate::estimate::member::{Family, Member, Series, Source, floor_of};
+use crate::estimate::sides::{Sides, baselines};
 use crate::estimate::{Observed, THROUGHPUT};
 use crate::setting::Setting;
+use crate::{Direction, Estimate, NoiseFloor};
+use figures::{Figures, Table};
+use threadwise_document::numbers::significant;
+use threadwise_statistics::{MeanEstimate, correlation, mean};
 use threadwise_study::command::{self, Better, Each};
 use threadwise_study::{OptionValue, Role, Run, Study, Treatment, worklist};
+use types::NOT_REPORTED;
 
 /// Adds the results of commands to an analysis, in place of the estimates of other workloads.
 pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Observed, runs: &[Run]) {
@@ -33,7 +38,7 @@ pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Obs
         return;
     }
     let rate = figures::rate(study);
-    let table = figures::Table::new(study, observed, runs, rate.as_ref());
+    let table = Table::new(study, observed, runs, rate.as_ref());
     let texts = study.treatments.iter().filter_map(|treatment| treatment.options.get("command"));
     let mut commands: Vec<String> = texts.map(OptionValue::to_string).collect();
     commands.dedup();
@@ -41,7 +46,7 @@ pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Obs
         study.treatments.iter().any(|treatment| command::each(&treatment.options) == Each::Session);
     let quantities = quantities(study, is_per_session, figures::quantity(study, &table, rate.as_ref()));
     let (mut estimates, floors, mut gaps) =
-        ratios::ratios(setting, &table, &quantities, &analysis.covariates.flagged_blocks);
+        ratios(setting, &table, &quantities, &analysis.covariates.flagged_blocks);
     let fixed_time = figures::fixed_time(study, &table, quantities.first());
     if fixed_time.is_some() {
         // A ratio of them would say that there is no difference, which was not measured.
@@ -58,7 +63,7 @@ pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Obs
     analysis.estimates = estimates;
     let mut fastest = Vec::new();
     if let Some(first) = quantities.first().filter(|_| fixed_time.is_none()) {
-        let over = ratios::over(study, &table, first);
+        let over = over(study, &table, first);
         let all = choices::of_commands(study).into_iter();
         analysis.choices.extend(all.filter_map(|candidates| choices::made(setting, candidates, &over)));
         fastest = choices::fastest(study, &over, setting.alpha);
@@ -122,4 +127,102 @@ fn quantities(study: &Study, is_per_session: bool, cpu: Quantity) -> Vec<Quantit
         all[..=at].rotate_right(1);
     }
     all
+}
+
+/// Estimates (the headline's first), A/A intervals of all quantities, gaps.
+fn ratios(
+    setting: &Setting<'_>,
+    table: &Table<'_>,
+    quantities: &[Quantity],
+    flagged: &[u32],
+) -> (Vec<Estimate>, Vec<NoiseFloor>, Vec<Gap>) {
+    let (study, alpha) = (setting.study, setting.alpha);
+    let groups = study.groups();
+    let (mut floors, mut gaps) = (Vec::new(), Vec::new());
+    // The headline is the study's question; the rest is one family.
+    let mut families: [Vec<Member<'_>>; 2] = Default::default();
+    for (rank, quantity) in quantities.iter().enumerate() {
+        let metric = quantity.metric.as_str();
+        let of_twins = |group: &&str| series(study, table, metric, &Sides::twins(study, group)?).ok();
+        let a_a: Vec<Option<Series>> = groups.iter().map(of_twins).collect();
+        let shown = |group: usize| MeanEstimate::of(&a_a[group].as_ref()?.d);
+        floors.extend(groups.iter().enumerate().filter_map(|(group, name)| {
+            let rule = (study.design.margin, alpha);
+            Some((group, NoiseFloor::new(name, metric, &shown(group)?, rule)))
+        }));
+        let mut members = Vec::new();
+        for comparison in &study.comparisons {
+            let Some(sides) = Sides::of(study, comparison) else { continue };
+            let group = groups.iter().position(|group| *group == study.treatments[sides.top].group);
+            match series(study, table, metric, &sides) {
+                Ok(series) => members.push(Member {
+                    comparison,
+                    metric,
+                    direction: direction(quantity.better),
+                    source: Source::WholeRuns,
+                    floor: floor_of(group.and_then(shown), alpha),
+                    series,
+                    correlation: 0.0,
+                }),
+                Err(None) => {}
+                Err(Some(reason)) => gaps.push(Gap {
+                    comparison: comparison.name.clone(),
+                    treatment: comparison.treatment.clone(),
+                    metric: metric.to_owned(),
+                    reason,
+                }),
+            }
+        }
+        let every = members.iter().map(|member| &member.series).chain(a_a.iter().flatten());
+        let correlation = correlation::common(&every.map(|series| series.d.as_slice()).collect::<Vec<_>>());
+        members.iter_mut().for_each(|member| member.correlation = correlation);
+        families[rank.min(1)].extend(members);
+    }
+    floors.sort_by_key(|(group, _)| *group);
+    let family = Family { study, flagged, alpha };
+    let estimates = families.iter().flat_map(|members| family.estimates(members)).collect();
+    (estimates, floors.into_iter().map(|(_, floor)| floor).collect(), gaps)
+}
+
+/// d by block of one treatment over another of the same group in a quantity, above 0 if the first is better. Empty if
+/// neither side is better.
+fn over<'a>(
+    study: &'a Study,
+    table: &'a Table<'_>,
+    quantity: &'a Quantity,
+) -> impl Fn(usize, usize) -> Vec<f64> + 'a {
+    let sign = match direction(quantity.better) {
+        Direction::HigherIsBetter => Some(1.0),
+        Direction::LowerIsBetter => Some(-1.0),
+        Direction::Neither => None,
+    };
+    choices::over(study, move |top, below| {
+        let sides = Sides { top, below: below.to_vec() };
+        let Some(sign) = sign else { return Vec::new() };
+        let series = series(study, table, &quantity.metric, &sides).unwrap_or_default();
+        series.d.into_iter().map(|d| sign * d).collect()
+    })
+}
+
+/// d of every block in which all sides have the number. A number of 0 or less has no logarithm; then there is no ratio,
+/// since leaving its block out would drop just the blocks in which one side had the least.
+///
+/// # Errors
+/// Why there is none; without a reason if no block has usable runs of both sides, which is reported with the treatment.
+fn series(study: &Study, table: &Table<'_>, metric: &str, sides: &Sides) -> Result<Series, Option<String>> {
+    let (mut series, mut reason) = (Series::default(), None);
+    let all: Vec<usize> = std::iter::once(sides.top).chain(sides.below.iter().copied()).collect();
+    for (block, row) in &table.blocks {
+        let runs: Option<Vec<&Figures>> = all.iter().map(|at| row[*at].as_ref()).collect();
+        let Some(runs) = runs else { continue };
+        reason = Some(NOT_REPORTED.to_owned());
+        let values: Option<Vec<f64>> = runs.iter().map(|run| run.get(metric).copied()).collect();
+        let Some(values) = values else { continue };
+        if let Some(at) = values.iter().position(|value| *value <= 0.0) {
+            let name = &study.treatments[all[at]].name;
+            return Err(Some(format!("{} in block {block} of {name}", significant(values[at], 3))));
+        }
+        series.push(*block, values[0].ln() - mean(values[1..].iter().map(|value| value.ln())).unwrap_or(0.0));
+    }
+    if series.d.is_empty() { Err(reason) } else { Ok(series) }
 }

@@ -1,12 +1,11 @@
 //! Work lists: commands for each item of a list, by N jobs. Seconds per item are compared; everything else is as for
 //! commands.
 
-use super::command::{self, NOUNS};
+use super::command::{self, NOUNS, best, command_words, cost, gaps, metrics, others, whole};
 use crate::commands::{Commands, ELAPSED, IDLE_SHARE};
 use crate::estimate::Guess;
 use crate::findings::{smt, trust};
 use crate::kind::Kind;
-use crate::kinds::command::findings::{best, command_words, cost, gaps, metrics, others, whole};
 use crate::parts::Parts;
 use crate::words::{answered, finding, judged_decisive, likely};
 use crate::worklist::{

@@ -25,6 +25,7 @@ use threadwise_document::numbers::{self, counted, significant};
 use threadwise_document::{Block, Prose, Section, Shown, prose};
 use threadwise_machine::{CpuSet, Topology};
 use threadwise_statistics::{median, per};
+use threadwise_study::QueryExecution;
 
 /// Least multiple of the median for an outlier.
 const MIN_TIMES: f64 = 2.0;
@@ -110,7 +111,7 @@ pub fn outliers(
     for (at, measured) in treatments.iter().enumerate() {
         let mut by_query: BTreeMap<u8, Vec<Execution<'_, '_>>> = BTreeMap::new();
         for one in executions(table, at) {
-            by_query.entry(one.done.execution.query).or_default().push(one);
+            by_query.entry(one.of.query).or_default().push(one);
         }
         single.extend(by_query.values().flat_map(|all| slow(&measured.treatment, plans, at, all)));
         let group = &table.study.treatments[at].group;
@@ -130,7 +131,8 @@ pub fn outliers(
 /// One execution with its surroundings.
 struct Execution<'t, 'a> {
     cell: &'t BlockRun<'a>,
-    done: Done<'a>,
+    of: &'a QueryExecution,
+    elapsed_ns: f64,
     /// Time of its own logical CPUs, scaled to it if its slice is longer.
     total_ns: f64,
     /// Shares of each of [`NEIGHBOURS`]; not a number if unknown.
@@ -180,8 +182,9 @@ fn execution<'t, 'a>(
         cell.neighbour_share.unwrap_or(f64::NAN),
         share(free[0], free[2]),
     ];
-    let of_slice = share(execution.elapsed_ns as f64, slice.window_ns as f64).min(1.0);
-    Execution { cell, done, total_ns: total * of_slice, shares }
+    let elapsed_ns = execution.elapsed_ns as f64;
+    let total_ns = total * share(elapsed_ns, slice.window_ns as f64).min(1.0);
+    Execution { cell, of: execution, elapsed_ns, total_ns, shares }
 }
 
 /// Usual figures of a query under a treatment: medians over its executions.
@@ -197,25 +200,24 @@ struct Usual<'p> {
 /// Executions of one query under one treatment that took far longer than usual, each with the share of its run's time
 /// in the block that it lost.
 fn slow(treatment: &str, plans: &Plans, at: usize, all: &[Execution<'_, '_>]) -> Vec<(f64, Outlier)> {
-    let (Some(query), true) = (all.first().map(|one| one.done.execution.query), all.len() >= MIN_EXECUTIONS)
-    else {
+    let (Some(query), true) = (all.first().map(|one| one.of.query), all.len() >= MIN_EXECUTIONS) else {
         return Vec::new();
     };
-    let log = |one: &Execution<'_, '_>| (one.done.execution.elapsed_ns as f64).ln();
+    let log = |one: &Execution<'_, '_>| one.elapsed_ns.ln();
     let Some(middle) = median(all.iter().map(log)) else { return Vec::new() };
     let mad = median(all.iter().map(|one| (log(one) - middle).abs())).unwrap_or(0.0);
     let usual_of = |value: &dyn Fn(&Execution<'_, '_>) -> f64| median(all.iter().map(value)).unwrap_or(0.0);
     let usual = Usual {
         elapsed_ns: middle.exp(),
         plan: plans.majority(&[at], query).map(|plan| plans.text(plan)),
-        dop: usual_of(&|one| one.done.execution.dop.map_or(f64::NAN, f64::from)),
+        dop: usual_of(&|one| one.of.dop.map_or(f64::NAN, f64::from)),
         counters: STORAGE.map(|(name, ..)| usual_of(&|one| count(one, name))),
         shares: std::array::from_fn(|share| usual_of(&|one| one.shares[share])),
         clock_mhz: median(all.iter().filter_map(|one| one.cell.clock_mhz)),
     };
     let lost_share = |one: &Execution<'_, '_>| {
         let of_run: f64 = one.cell.done.iter().map(|done| done.execution.elapsed_ns as f64).sum();
-        (one.done.execution.elapsed_ns as f64 - usual.elapsed_ns) / of_run
+        (one.elapsed_ns - usual.elapsed_ns) / of_run
     };
     let is_out = |one: &&Execution<'_, '_>| {
         let above = log(one) - middle;
@@ -229,7 +231,7 @@ fn slow(treatment: &str, plans: &Plans, at: usize, all: &[Execution<'_, '_>]) ->
             "Q{} under {} took {} in block {}, {} times its median of {}: {}.",
             u32::from(query),
             treatment,
-            figure(one.done.execution.elapsed_ns as f64),
+            figure(one.elapsed_ns),
             block,
             significant(times, 2),
             figure(usual.elapsed_ns),
@@ -288,7 +290,7 @@ type Why = (Reason, &'static str, Prose);
 
 /// Why one execution took longer than usual.
 fn why_slow(one: &Execution<'_, '_>, usual: &Usual<'_>) -> Why {
-    let times = one.done.execution.elapsed_ns as f64 / usual.elapsed_ns;
+    let times = one.elapsed_ns / usual.elapsed_ns;
     other_plan(one, usual)
         .or_else(|| fewer_threads(one, usual, times))
         .or_else(|| storage(STORAGE.map(|(name, ..)| count(one, name)), usual.counters, true, ["", "mostly"]))
@@ -298,7 +300,7 @@ fn why_slow(one: &Execution<'_, '_>, usual: &Usual<'_>) -> Why {
 }
 
 fn other_plan(one: &Execution<'_, '_>, usual: &Usual<'_>) -> Option<Why> {
-    let plan = one.done.execution.plan.as_deref().and_then(plans::bare)?;
+    let plan = one.of.plan.as_deref().and_then(plans::bare)?;
     let text = match plans::change(usual.plan?, &plan) {
         Change::Different => "another plan than its usual one",
         Change::ParallelOnly => "its usual plan with other operators between threads",
@@ -309,14 +311,14 @@ fn other_plan(one: &Execution<'_, '_>, usual: &Usual<'_>) -> Option<Why> {
 
 /// With n of m threads it takes at most m/n times as long.
 fn fewer_threads(one: &Execution<'_, '_>, usual: &Usual<'_>, times: f64) -> Option<Why> {
-    let dop = f64::from(one.done.execution.dop?);
+    let dop = f64::from(one.of.dop?);
     let is_cause = dop < usual.dop && usual.dop / dop - 1.0 >= EXPLAINS_SHARE * (times - 1.0);
     let text = || format!("{dop} took part in it, usually {} do", usual.dop).into();
     is_cause.then(|| (Reason::Dop, "fewer threads took part than usual", text()))
 }
 
 fn count(one: &Execution<'_, '_>, name: &str) -> f64 {
-    one.done.execution.counters.get(name).copied().unwrap_or(0) as f64
+    one.of.counters.get(name).copied().unwrap_or(0) as f64
 }
 
 /// More reads or spills make no execution faster, and fewer make none slower. `words` follow the amount now, and
@@ -339,7 +341,7 @@ fn amount(name: &str, amount: f64) -> Prose {
 }
 
 fn neighbour(one: &Execution<'_, '_>, usual: &Usual<'_>) -> Option<Why> {
-    let excess_ns = one.done.execution.elapsed_ns as f64 - usual.elapsed_ns;
+    let excess_ns = one.elapsed_ns - usual.elapsed_ns;
     let shares = one.shares.into_iter().zip(usual.shares);
     NEIGHBOURS.iter().zip(shares).find_map(|((cause, what, limit, takes_time), (now, usual))| {
         let is_cause = match takes_time {
@@ -384,7 +386,7 @@ fn why_apart(
     // Steal lengthens a query by about its own share.
     let [now, was] = [vec![at], table.below(at)].map(|side| {
         let all = side.iter().flat_map(|at| executions(table, *at));
-        let of_query = all.filter(|one| one.done.execution.query == query);
+        let of_query = all.filter(|one| one.of.query == query);
         median(of_query.map(|one| one.shares[0])).unwrap_or(0.0)
     });
     let is_cause = now > STEAL_FLAG_SHARE && now - was >= EXPLAINS_SHARE * -times.ln();

@@ -10,7 +10,7 @@ use super::found::{
     Found, MAX_SHOWN, NamedRatio, PLAN_SIGN, bare, by_query, judged, or_none, speed, with_sign,
 };
 use super::plans::Plans;
-use super::ratios::{self, together};
+use super::ratios::contrasts;
 use super::types::{Change, ComparedQuery, QueryComparison};
 use super::words::{if_any, query_name, query_names};
 use crate::estimate::Sides;
@@ -48,13 +48,13 @@ pub fn comparisons(table: &Executions<'_>, plans: &Plans) -> Vec<QueryComparison
     };
     let (named, pairs): (Vec<&Comparison>, Vec<Pair>) =
         placed.filter_map(|named| Some((named, pair(named)?))).unzip();
-    let all = named.into_iter().zip(&pairs).zip(together(table, &pairs));
-    let each = all.map(|((named, pair), ratios)| QueryComparison {
+    let all = named.into_iter().zip(&pairs).zip(contrasts(table, plans, &pairs));
+    let each = all.map(|((named, pair), (ratios, queries))| QueryComparison {
         name: named.name.clone(),
         kind: named.kind.clone(),
         treatment: named.treatment.clone(),
         baseline: named.baseline.first().cloned().unwrap_or_default(),
-        queries: ratios::queries(table, plans, pair),
+        queries,
         changed: pair.changed.iter().copied().collect(),
         ratios,
     });

@@ -373,55 +373,54 @@ pub fn side_by_side(one: &str, other: &str) -> Vec<(Option<String>, Option<Strin
     let visible = |text: &'_ str| -> Vec<String> {
         text.lines().filter(|line| !line.trim().is_empty()).map(|line| line.trim_end().to_owned()).collect()
     };
-    let (one, other) = (visible(one), visible(other));
-    let is_equal = |a: &String, b: &String| a.trim() == b.trim();
-    let both = |a: &String, b: &String| (Some(a.clone()), Some(b.clone()));
-    let before = one.iter().zip(&other).take_while(|(a, b)| is_equal(a, b)).count();
-    let most = one.len().min(other.len()) - before;
-    let after =
-        one.iter().rev().zip(other.iter().rev()).take(most).take_while(|(a, b)| is_equal(a, b)).count();
-    let (left, right) = (&one[before..one.len() - after], &other[before..other.len() - after]);
-    let mut rows: Vec<_> = one[..before].iter().zip(&other).map(|(a, b)| both(a, b)).collect();
-    rows.extend(aligned(left, right));
-    rows.extend(one[one.len() - after..].iter().zip(&other[other.len() - after..]).map(|(a, b)| both(a, b)));
+    let (left, right) = (visible(one), visible(other));
+    let (mut rows, mut from) = (Vec::new(), (0, 0));
+    for (a, b) in equal_lines(&left, &right).into_iter().chain([(left.len(), right.len())]) {
+        rows.extend(beside(&left[from.0..a], &right[from.1..b]));
+        rows.extend(left.get(a).zip(right.get(b)).map(|(a, b)| (Some(a.clone()), Some(b.clone()))));
+        from = (a + 1, b + 1);
+    }
     rows
 }
 
-/// Alignment by the longest common subsequence.
-fn aligned(left: &[String], right: &[String]) -> Vec<(Option<String>, Option<String>)> {
-    let width = right.len() + 1;
-    if (left.len() + 1).saturating_mul(width) > MAX_CELLS {
-        return beside(left, right);
-    }
+/// Indexes of lines that are equal: those before the first difference and after the last, and between them the longest
+/// common subsequence.
+fn equal_lines(left: &[String], right: &[String]) -> Vec<(usize, usize)> {
     let is_equal = |a: usize, b: usize| left[a].trim() == right[b].trim();
-    // length[a * width + b]: of the longest common subsequence of left from a on and right from b on.
-    let mut length = vec![0_u32; (left.len() + 1) * width];
-    for a in (0..left.len()).rev() {
-        for b in (0..right.len()).rev() {
-            length[a * width + b] = match is_equal(a, b) {
-                true => length[(a + 1) * width + b + 1] + 1,
-                false => length[(a + 1) * width + b].max(length[a * width + b + 1]),
-            };
+    let most = left.len().min(right.len());
+    let before = (0..most).take_while(|at| is_equal(*at, *at)).count();
+    let is_equal_behind = |at: &usize| is_equal(left.len() - at, right.len() - at);
+    let after = (1..=most - before).take_while(is_equal_behind).count();
+    let [ends, other_ends] = [left.len() - after, right.len() - after];
+    let width = other_ends + 1 - before;
+    let at = |a: usize, b: usize| (a - before) * width + b - before;
+    let mut all: Vec<(usize, usize)> = (0..before).map(|at| (at, at)).collect();
+    if (ends + 1 - before).saturating_mul(width) <= MAX_CELLS {
+        // By place: length of the longest common subsequence of left from a on and right from b on.
+        let mut length = vec![0_u32; (ends + 1 - before) * width];
+        for a in (before..ends).rev() {
+            for b in (before..other_ends).rev() {
+                length[at(a, b)] = match is_equal(a, b) {
+                    true => length[at(a + 1, b + 1)] + 1,
+                    false => length[at(a + 1, b)].max(length[at(a, b + 1)]),
+                };
+            }
+        }
+        let (mut a, mut b) = (before, before);
+        while a < ends && b < other_ends {
+            let is_left = length[at(a + 1, b)] >= length[at(a, b + 1)];
+            match is_equal(a, b) {
+                true => {
+                    all.push((a, b));
+                    (a, b) = (a + 1, b + 1);
+                }
+                false if is_left => a += 1,
+                false => b += 1,
+            }
         }
     }
-    let (mut a, mut b) = (0, 0);
-    // Start of the lines that only one side has.
-    let (mut from_a, mut from_b) = (0, 0);
-    let mut rows = Vec::new();
-    while a < left.len() && b < right.len() {
-        if is_equal(a, b) {
-            rows.extend(beside(&left[from_a..a], &right[from_b..b]));
-            rows.push((Some(left[a].clone()), Some(right[b].clone())));
-            (a, b) = (a + 1, b + 1);
-            (from_a, from_b) = (a, b);
-        } else if length[(a + 1) * width + b] >= length[a * width + b + 1] {
-            a += 1;
-        } else {
-            b += 1;
-        }
-    }
-    rows.extend(beside(&left[from_a..], &right[from_b..]));
-    rows
+    all.extend((ends..left.len()).zip(other_ends..));
+    all
 }
 
 /// Different lines of one place side by side, in order. Operators that only move rows are alone: they correspond to no

@@ -97,8 +97,18 @@ pub fn query_members(table: &Executions<'_>, pair: &Pair, quantity: Quantity) ->
     members.map(|(((query, noise), _), mean)| (**query, (mean, floor(noise)))).collect()
 }
 
+/// Each pair: all queries together, and query by query.
+pub fn contrasts(
+    table: &Executions<'_>,
+    plans: &Plans,
+    pairs: &[Pair],
+) -> Vec<(Together, Vec<ComparedQuery>)> {
+    let each = pairs.iter().map(|pair| queries(table, plans, pair));
+    together(table, pairs).into_iter().zip(each).collect()
+}
+
 /// The queries of one comparison, judged together.
-pub fn queries(table: &Executions<'_>, plans: &Plans, pair: &Pair) -> Vec<ComparedQuery> {
+fn queries(table: &Executions<'_>, plans: &Plans, pair: &Pair) -> Vec<ComparedQuery> {
     let judged = |quantity: Quantity, direction: Direction| {
         let (queries, family): (Vec<u8>, Vec<Judgeable>) =
             query_members(table, pair, quantity).into_iter().unzip();

@@ -57,16 +57,17 @@ pub fn short_queries(
         return Default::default();
     }
     let beside = Beside { table, runs: of_runs(table, observed, runs) };
-    let above = ladders.iter().flat_map(|ladder| ladder[1..].iter().map(|(_, at)| (*at, ladder[0].1)));
-    let pairs: Vec<Pair> = above.map(|(at, lowest)| table.pair(at, lowest)).collect();
+    let all = || ladders.iter().flat_map(|ladder| ladder.iter().map(|(dop, at)| (*dop, *at, ladder[0].1)));
+    let above = all().filter(|(_, at, lowest)| at != lowest);
+    let pairs: Vec<Pair> = above.map(|(_, at, lowest)| table.pair(at, lowest)).collect();
     let mut p99 = beside.ratios(&pairs, Direction::LowerIsBetter, |pair| beside.p99(pair));
     let mut throughput = beside.ratios(&pairs, Direction::HigherIsBetter, |pair| Whole::Speed.d(table, pair));
-    let rows = ladders.iter().flat_map(|ladder| ladder.iter().map(|(dop, at)| (*dop, *at, ladder[0].1)));
-    let rows = rows.map(|(dop, at, lowest)| {
-        let (p99, throughput) = (p99.remove(&at), throughput.remove(&at));
-        ShortQueries { p99, throughput, ..beside.figures(at, dop, lowest) }
-    });
-    let rows: Vec<ShortQueries> = rows.collect();
+    let row = |(dop, at, lowest)| ShortQueries {
+        p99: p99.remove(&at),
+        throughput: throughput.remove(&at),
+        ..beside.figures(at, dop, lowest)
+    };
+    let rows: Vec<ShortQueries> = all().map(row).collect();
     let limits = limits(&rows, table.study.design.margin, table.alpha);
     (rows, limits)
 }

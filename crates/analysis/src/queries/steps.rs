@@ -9,7 +9,7 @@ use super::found::{
     Choice, Found, NamedRatio, PLAN_SIGN, bare, by_query, end, ends, judged, or_none, with_sign,
 };
 use super::plans::Plans;
-use super::ratios::{self, Whole, members, query_members, together};
+use super::ratios::{Whole, contrasts, members, query_members};
 use super::types::{Change, DopStep, StepMark, TreatmentQueries};
 use super::words::{grouped, query_name, some_of};
 use crate::estimate::{Judgeable, Rule, judge, judge_many};
@@ -50,7 +50,7 @@ pub fn steps(table: &Executions<'_>, plans: &Plans) -> Vec<DopStep> {
     let mut of_wholes = marks(table, &family.collect::<Vec<_>>(), judge).into_iter();
     // Each with its ladder, and whether it is good.
     let mut all: Vec<(usize, DopStep, bool)> = Vec::new();
-    for (at, (pair, whole)) in pairs.iter().zip(together(table, &pairs)).enumerate() {
+    for (at, (pair, (whole, queries))) in pairs.iter().zip(contrasts(table, plans, &pairs)).enumerate() {
         let (ladder, (from_dop, from), (to_dop, to)) = places[at];
         let [from, to] = [from, to].map(|at| &table.study.treatments[at]);
         let mut add = |query: Option<u8>, speed: Ratio, cpu, plan_change, (mark, is_good)| {
@@ -77,8 +77,7 @@ pub fn steps(table: &Executions<'_>, plans: &Plans) -> Vec<DopStep> {
         // The queries of a step are a family.
         let family: Vec<(Judgeable, f64)> =
             query_members(table, pair, Quantity::Elapsed).into_values().map(|one| (one, log(at))).collect();
-        let of_queries = ratios::queries(table, plans, pair).into_iter();
-        for (one, mark) in of_queries.zip(marks(table, &family, judge_many)) {
+        for (one, mark) in queries.into_iter().zip(marks(table, &family, judge_many)) {
             add(Some(one.query), one.speed, one.cpu, one.plan_change, mark);
         }
     }

@@ -7,9 +7,9 @@ use super::found::{
     Found, OverDop, PLAN_SIGN, about, bare, data_words, end, ends, or_none, rounded, speed, with_sign,
 };
 use super::plans::Plans;
-use super::ratios::{self, together};
+use super::ratios::{contrasts, together};
 use super::types::{Baseline, Change, Queries, QueryEstimates, TotalEstimates, TreatmentQueries};
-use super::words::{query_name, query_names};
+use super::words::{if_any, query_name, query_names};
 use crate::facts::runs_words;
 use crate::kinds::command::sections::{by_group, place};
 use crate::kinds::rate::other_ratios;
@@ -26,21 +26,20 @@ use threadwise_study::{QueryExecution, Role};
 pub fn treatments(table: &Executions<'_>, plans: &Plans, changed: &BTreeSet<u8>) -> Vec<TreatmentQueries> {
     let pair = |at: usize| Pair { top: vec![at], below: table.below(at), changed: changed.clone() };
     let compared: Vec<Pair> = table.compared().map(pair).collect();
-    let mut wholes: BTreeMap<usize, _> = table.compared().zip(together(table, &compared)).collect();
+    let mut ratios: BTreeMap<usize, _> = table.compared().zip(contrasts(table, plans, &compared)).collect();
     let mut core_ratios = core_ratios(table);
     let treatment = |at: usize| {
         let (pair, mut measured) = (pair(at), figures(table, plans, &[at])?);
         if let Some(cores) = measured.cores.as_mut() {
             cores.to_baseline = core_ratios.remove(&at);
         }
-        measured.total.ratios = wholes.remove(&at).unwrap_or_default();
-        // The queries of a treatment are judged together.
-        let ratios = table.is_compared(at).then(|| ratios::queries(table, plans, &pair));
-        let mut ratios: BTreeMap<u8, _> = ratios.into_iter().flatten().map(|one| (one.query, one)).collect();
+        let (total, queries) = ratios.remove(&at).unwrap_or_default();
+        measured.total.ratios = total;
+        let mut queries: BTreeMap<u8, _> = queries.into_iter().map(|one| (one.query, one)).collect();
         for (query, estimates) in &mut measured.queries {
             estimates.plan_change = plans.between(&pair, *query);
-            (estimates.speed, estimates.cpu) =
-                ratios.remove(query).map_or((None, None), |one| (Some(one.speed), one.cpu));
+            let ratios = queries.remove(query).map(|one| (one.speed, one.cpu));
+            (estimates.speed, estimates.cpu) = ratios.map_or((None, None), |(speed, cpu)| (Some(speed), cpu));
         }
         Some(measured)
     };
@@ -220,6 +219,7 @@ fn row(found: Found<'_>, measured: &TreatmentQueries) -> Vec<(Column, Cell)> {
     let label = found.label(&measured.treatment);
     // `all d4` on `all` says it.
     let is_said = label.split(' ').any(|word| word == measured.placement);
+    let place = if is_said { "" } else { measured.placement.trim() };
     // A twin's own figures are included in those of the baseline.
     let role = found.role(measured);
     let twin = found.baseline(measured).filter(|_| role == Role::BaselineTwin);
@@ -231,16 +231,10 @@ fn row(found: Found<'_>, measured: &TreatmentQueries) -> Vec<(Column, Cell)> {
         (None, _) => [&ratios.speed, &ratios.geometric].map(|ratio| speed(ratio.as_ref())),
     };
     let cpu = ratios.cpu.as_ref().map(|cpu| Cell::Value { value: cpu.value, unit: "ratio" });
-    let cores = measured.cores.as_ref().map(|cores| Cell::Bounds {
-        low: cores.core_low_s,
-        high: cores.core_high_s,
-        unit: "s",
-    });
+    let cores = measured.cores.as_ref().map(|cores| (cores.core_low_s, cores.core_high_s));
+    let cores = cores.map(|(low, high)| Cell::Bounds { low, high, unit: "s" });
     let is_unknown = measured.queries.values().all(|query| query.plan_change == Change::Unknown);
-    let plans = match role != Role::Compared || is_unknown {
-        true => Cell::none(),
-        false => Cell::Count(measured.plans_changed().len() as u64),
-    };
+    let plans = Some(measured.plans_changed().len() as u64).filter(|_| role == Role::Compared && !is_unknown);
     let runs = found.facts.summary(&measured.treatment).map(|summary| Cell::text(runs_words(&[summary])));
     let has_dop = found.any(|measured| measured.dop.is_some());
     let has_streams = found.any(|measured| measured.streams != 1);
@@ -249,9 +243,7 @@ fn row(found: Found<'_>, measured: &TreatmentQueries) -> Vec<(Column, Cell)> {
     let dop = measured.dop.map(|dop| Cell::Count(dop.into()));
     let of_mean = Column::text("geo. mean").shorten_at(1).drop_at(if per_hour { 1 } else { 5 });
     let all = [
-        (true, Column::text("treatment").shorten_at(2), {
-            Cell::named(&label, if is_said { "" } else { measured.placement.trim() })
-        }),
+        (true, Column::text("treatment").shorten_at(2), Cell::named(&label, place)),
         (has_dop, Column::figure("DOP"), or_none(dop)),
         (has_streams, Column::figure("streams"), Cell::Count(measured.streams.into())),
         (true, narrow(total_name), elapsed(Cell::mean(total.elapsed_s.as_ref()))),
@@ -263,7 +255,7 @@ fn row(found: Found<'_>, measured: &TreatmentQueries) -> Vec<(Column, Cell)> {
         (has_cpu, narrow("CPU").drop_at(6), unless_twin(or_none(cpu))),
         (has_cpu, wide("CPU ratio").drop_at(6), unless_twin(bare(ratios.cpu.as_ref()))),
         (has_cores, Column::figure("core-s").drop_at(5), unless_twin(or_none(cores))),
-        (true, Column::figure("plans").drop_at(6), plans),
+        (true, Column::figure("plans").drop_at(6), or_none(plans.map(Cell::Count))),
         (true, Column::figure("runs").drop_at(3), or_none(runs)),
     ];
     all.into_iter().filter(|(is_used, ..)| *is_used).map(|(_, column, cell)| (column, cell)).collect()
@@ -387,19 +379,15 @@ fn ratios_table(
 fn fold(found: Found<'_>, measured: &TreatmentQueries) -> Fold {
     let is_base = found.role(measured) != Role::Compared;
     let plan = |query: &QueryEstimates| {
-        let name = &found.queries.plans.get(query.plan?)?.name;
-        Some(Cell::text(match query.plans_seen.saturating_sub(1) {
-            0 => name.clone(),
-            others => format!("{name} and {others} more"),
-        }))
+        let others = if_any(" and ", query.plans_seen.saturating_sub(1) as usize, " more");
+        Some(Cell::text(format!("{}{others}", found.queries.plans.get(query.plan?)?.name)))
     };
     let dop = |query: &QueryEstimates| match query.dop_min.zip(query.dop_max)? {
         (least, most) if least == most => Some(Cell::Count(least.into())),
         (least, most) => Some(Cell::text(format!("{least}–{most}"))),
     };
     let counter = |query: &QueryEstimates, name: &str| {
-        let value = query.counters.get(name).map(|bytes| bytes.max(0.0));
-        value.map(|value| Cell::Value { value, unit: "bytes" })
+        or_none(query.counters.get(name).map(|bytes| Cell::Value { value: bytes.max(0.0), unit: "bytes" }))
     };
     let row = |(number, query): (&u8, &QueryEstimates)| {
         let change = match query.plan_change {
@@ -418,8 +406,8 @@ fn fold(found: Found<'_>, measured: &TreatmentQueries) -> Fold {
             (Column::text("CPU ratio"), bare(query.cpu.as_ref())),
             (Column::text("plan"), or_none(plan(query))),
             (Column::text("plan is"), if is_base { Cell::none() } else { Cell::text(change) }),
-            (Column::figure("read"), or_none(counter(query, "read_bytes"))),
-            (Column::figure("spilled"), or_none(counter(query, "spill_bytes"))),
+            (Column::figure("read"), counter(query, "read_bytes")),
+            (Column::figure("spilled"), counter(query, "spill_bytes")),
         ]
     };
     let group = found.facts.group_words(found.facts.group_of(&measured.treatment));
