@@ -343,18 +343,16 @@ const MOST_FIRSTS: usize = 2;
 /// Names of the treatments of each order of a group's sweep, by number of sessions, without the baseline; none if the
 /// sweep has one order.
 pub fn lines<'a>(study: &'a Study, group: &str) -> Vec<Vec<&'a str>> {
-    let sessions = |name: &str| study.treatment(name).map(|(_, treatment)| treatment.sessions);
-    let is_here = |name: &str| {
+    let of_group = |name: &str| {
         let found = study.treatment(name).map(|(_, treatment)| treatment);
-        found.is_some_and(|found| found.group == group && found.role == Role::Compared)
+        found.filter(|found| found.group == group && found.role == Role::Compared)
     };
-    let steps: Vec<(&str, &str)> = study
-        .comparisons
-        .iter()
-        .filter(|comparison| comparison.kind == "sweep-step")
-        .filter_map(|step| Some((step.baseline.first()?.as_str(), step.treatment.as_str())))
-        .filter(|(under, top)| is_here(under) && is_here(top) && sessions(under) < sessions(top))
-        .collect();
+    let step = |step: &'a Comparison| {
+        let (under, top) = (of_group(step.baseline.first()?)?, of_group(&step.treatment)?);
+        let is_one = step.kind == "sweep-step" && under.sessions < top.sessions;
+        is_one.then_some((under.name.as_str(), top.name.as_str()))
+    };
+    let steps: Vec<(&str, &str)> = study.comparisons.iter().filter_map(step).collect();
     let mut firsts: Vec<&str> = steps.iter().map(|(under, _)| *under).collect();
     firsts.retain(|under| steps.iter().all(|(_, top)| top != under));
     firsts.dedup();

@@ -9,7 +9,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::rate;
+use super::{rate, scans};
 use crate::diagnostics::Found;
 use crate::diagnostics::row::{Case, Diagnostic};
 use crate::estimate::comparisons::throughput;
@@ -25,8 +25,7 @@ use crate::workload::Nouns;
 use crate::{Estimate, Facts, Finding, Ratio};
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_document::chart::ChartWords;
-use threadwise_document::numbers::set_percent;
-use threadwise_document::{Block, Cell, Column, Mark, Prose, Says, Section, Shown, Table, prose};
+use threadwise_document::{Block, Cell, Column, Prose, Says, Section, Shown, Table, prose};
 use threadwise_machine::placement::{self, Resolved};
 use threadwise_machine::{Draw, Placement};
 use threadwise_study::{Comparison, Study, index};
@@ -162,12 +161,8 @@ impl Kind for Indexes {
     fn findings(&self, facts: &Facts<'_>) -> Parts {
         let Some(pairs) = facts.analysis.found(LOCK_GAINS.name) else { return rate::Rates.findings(facts) };
         let threads = said(facts, pairs, From::Threads);
-        let mut found: Vec<Finding> = match &threads {
-            Some(_) => Vec::new(),
-            None => vec![smt::not_measured(facts)],
-        };
         let lead = if threads.is_some() { "lock-threads" } else { "lock-cores" };
-        found.extend(threads);
+        let mut found = vec![threads.unwrap_or_else(|| smt::not_measured(facts))];
         found.extend(said(facts, pairs, From::Cores));
         found.extend(activity::activity(facts));
         Parts {
@@ -184,13 +179,11 @@ impl Kind for Indexes {
         let about = prose!(
             "Each gain is a ratio of rows per second; A : B is the throughput of A over that of B under the same lock."
         );
-        let mut legend = vec![prose!("[low, high]: {} interval over blocks.", set_percent(facts.level()))];
-        legend.extend(Mark::ALL.map(Prose::sign));
         let blocks = vec![
             Block::Text(about, Shown::Everywhere),
             Block::Table(by_lock(facts)),
             Block::Table(against(facts, pairs)),
-            Block::Legend(legend, Shown::Terminal),
+            scans::legend(facts),
         ];
         vec![
             Section::new("locks", "Gains by kind of lock", blocks),

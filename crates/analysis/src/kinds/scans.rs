@@ -436,14 +436,19 @@ fn workers_section(facts: &Facts<'_>) -> Option<Section> {
          divided equally than with rows divided by rate, at the rates that the processes had. Idle: the part of the \
          processes' time in which they had ended and others had not, with the engine's own division."
     );
-    let mut legend = vec![prose!("[low, high]: {} interval over blocks.", set_percent(facts.level()))];
-    legend.extend(Mark::ALL.map(Prose::sign));
     let blocks = vec![
         document::Block::Text(about, Shown::Page),
         document::Block::Table(table(facts, all)),
-        document::Block::Legend(legend, Shown::Terminal),
+        legend(facts),
     ];
     Some(Section::new("parallel-workers", "Parallel workers", blocks))
+}
+
+/// The meaning of intervals and of the signs before ratios.
+pub(super) fn legend(facts: &Facts<'_>) -> document::Block {
+    let level = prose!("[low, high]: {} interval over blocks.", set_percent(facts.level()));
+    let parts = std::iter::once(level).chain(Mark::ALL.map(Prose::sign));
+    document::Block::Legend(parts.collect(), Shown::Terminal)
 }
 
 fn table(facts: &Facts<'_>, all: &[TreatmentParallel]) -> Table {

@@ -346,17 +346,20 @@ impl Total {
 
 /// Mean logarithms by query and round; a round with an execution without CPU time has none.
 fn logs(done: &[Done<'_>]) -> BTreeMap<(u8, Quantity), ByRound> {
-    let mut logs: BTreeMap<(u8, Quantity), BTreeMap<u32, Vec<Option<f64>>>> = BTreeMap::new();
+    let mut all: BTreeMap<(u8, Quantity, u32), Vec<Option<f64>>> = BTreeMap::new();
     for Done { slice, execution } in done {
         let cpu_ns = execution.cpu_ns.filter(|ns| *ns > 0);
         for (quantity, ns) in [(Quantity::Elapsed, Some(execution.elapsed_ns)), (Quantity::Cpu, cpu_ns)] {
-            let rounds = logs.entry((execution.query, quantity)).or_default();
-            rounds.entry(slice.round).or_default().push(ns.map(|ns| (ns as f64).ln()));
+            let of_round = all.entry((execution.query, quantity, slice.round)).or_default();
+            of_round.push(ns.map(|ns| (ns as f64).ln()));
         }
     }
-    let of_round = |(round, logs): (u32, Vec<_>)| Some((round, mean_of_known(logs.into_iter())?));
-    let by_round = |rounds: BTreeMap<_, _>| rounds.into_iter().filter_map(of_round).collect();
-    logs.into_iter().map(|(key, rounds)| (key, by_round(rounds))).collect()
+    let mut logs: BTreeMap<(u8, Quantity), ByRound> = BTreeMap::new();
+    for ((query, quantity, round), all) in all {
+        let log = mean_of_known(all.into_iter());
+        logs.entry((query, quantity)).or_default().extend(log.map(|log| (round, log)));
+    }
+    logs
 }
 
 /// d of a query in a block: ln of the top less ln of the bottom, the mean over the rounds that all sides have.

@@ -202,19 +202,15 @@ pub fn data_size(queries: &Queries) -> Option<Finding> {
 /// queries take longer, of queries per hour alone.
 pub fn trust(found: Found<'_>) -> Finding {
     let (facts, queries) = (&found.facts, found.queries);
-    let total = |measured: &'_ TreatmentQueries| measured.total.ratios.speed.clone();
-    let single = |measured: &'_ TreatmentQueries| -> Vec<Ratio> {
-        measured.queries.values().filter_map(|query| query.speed.clone()).collect()
-    };
-    let all = &queries.treatments;
+    let totals = queries.treatments.iter().filter_map(|one| Some((one, one.total.ratios.speed.as_ref()?)));
+    let (treatments, totals): (Vec<&TreatmentQueries>, Vec<&Ratio>) = totals.unzip();
+    let single = queries.treatments.iter().flat_map(|one| one.queries.values());
+    let single: Vec<&Ratio> = single.filter_map(|query| query.speed.as_ref()).collect();
     let kinds = match queries.is_throughput {
-        true => {
-            vec![("queries per hour", ["treatment", "treatments"], all.iter().filter_map(total).collect())]
+        true => vec![("queries per hour", ["treatment", "treatments"], &totals)],
+        false => {
+            vec![("totals", ["total", "totals"], &totals), ("queries", ["query", "queries"], &single)]
         }
-        false => vec![
-            ("totals", ["total", "totals"], all.iter().filter_map(total).collect()),
-            ("queries", ["query", "queries"], all.iter().flat_map(single).collect::<Vec<Ratio>>()),
-        ],
     };
     let floors = Prose::join(kinds.iter().filter_map(|(all, _, ratios)| floors(all, ratios)), ", ");
     let floors = if floors.is_empty() { "unknown".into() } else { floors };
@@ -229,16 +225,13 @@ pub fn trust(found: Found<'_>) -> Finding {
         let first = short_reason(first, MAX_REASON);
         text.push(format!(" Left out: {first}{more}.").replace("….", "…"));
     }
-    let open = queries
-        .treatments
-        .iter()
-        .filter(|measured| measured.total.ratios.speed.as_ref().is_some_and(is_open));
-    let evidence: Vec<&str> = open.map(|measured| measured.treatment.as_str()).collect();
+    let open = treatments.iter().zip(&totals).filter(|(_, total)| is_open(total));
+    let evidence: Vec<&str> = open.map(|(measured, _)| measured.treatment.as_str()).collect();
     finding("trust", text, &evidence)
 }
 
 /// `of queries ±1.1% to ±9.3%`: least and largest; `None` if one is unknown.
-fn floors(name: &str, ratios: &[Ratio]) -> Option<Prose> {
+fn floors(name: &str, ratios: &[&Ratio]) -> Option<Prose> {
     // Beyond a factor of two a floor says no more than that.
     let share = |floor: f64| match floor > 1.0 {
         true => "above ±100%".into(),
@@ -251,7 +244,7 @@ fn floors(name: &str, ratios: &[Ratio]) -> Option<Prose> {
 }
 
 /// `22 of 44 queries (3 inconclusive)`; `None` without a ratio.
-fn marks([one, several]: [&str; 2], ratios: &[Ratio]) -> Option<String> {
+fn marks([one, several]: [&str; 2], ratios: &[&Ratio]) -> Option<String> {
     let shown = ratios.iter().filter(|ratio| ratio.is_different()).count();
     let open = if_any(" (", ratios.iter().filter(|ratio| is_open(ratio)).count(), " undecided)");
     let noun = if ratios.len() == 1 { one } else { several };
