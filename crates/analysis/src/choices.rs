@@ -9,6 +9,7 @@ pub(crate) mod lost;
 use crate::Interval;
 use crate::estimate::sides::side;
 use crate::estimate::{Chosen, Fastest, Observed, choose, throughput_over};
+use crate::groups;
 use crate::setting::Setting;
 use crate::shape::Shape;
 use serde::Serialize;
@@ -302,27 +303,18 @@ fn compared_threads(study: &Study, group: &str, kinds: &[&str]) -> Vec<Candidate
 
 /// Sets of treatments of a group that differ in one axis alone.
 fn classes(study: &Study, group: &str, axis: Axis, is_meant: impl Fn(&Treatment) -> bool) -> Vec<Candidates> {
-    let mut classes: Vec<Vec<usize>> = Vec::new();
-    for (at, one) in study.treatments.iter().enumerate() {
-        // Sessions that take turns on one logical CPU are there for comparison.
-        if one.group != group || !is_meant(one) || Shape::of(one) == Shape::OneCpu {
-            continue;
-        }
-        match classes.iter_mut().find(|class| is_like(&study.treatments[class[0]], one, axis)) {
-            Some(class) => class.push(at),
-            None => classes.push(vec![at]),
-        }
-    }
-    classes.retain(|class| class.len() >= 2);
-    let made = |mut treatments: Vec<usize>| {
+    // Sessions that take turns on one logical CPU are there for comparison.
+    let is_in = |one: &Treatment| one.group == group && is_meant(one) && Shape::of(one) != Shape::OneCpu;
+    let all = study.treatments.iter().enumerate().filter(|(_, one)| is_in(one));
+    let classes = groups::classes(all, |(_, one), (_, other)| is_like(one, other, axis)).into_iter();
+    let made = |mut class: Vec<(usize, &Treatment)>| {
         if axis == Axis::Jobs {
-            treatments.sort_by_key(|at| study.treatments[*at].sessions);
+            class.sort_by_key(|(_, one)| one.sessions);
         }
-        let place = study.treatments[treatments[0]].placement.trim();
-        let place = if axis == Axis::Placement { "" } else { place };
-        Candidates::of(axis, group, place, treatments)
+        let place = if axis == Axis::Placement { "" } else { class[0].1.placement.trim() };
+        Candidates::of(axis, group, place, class.into_iter().map(|(at, _)| at).collect())
     };
-    classes.into_iter().map(made).collect()
+    classes.filter(|class| class.len() >= 2).map(made).collect()
 }
 
 /// Whether two treatments differ in one axis alone.

@@ -8,10 +8,11 @@
 
 use super::{Candidate, Choice, LostTime};
 use crate::Interval;
+use crate::commands::{cpu_ns, has_server};
 use crate::estimate::{Observed, ObservedBlock};
 use crate::setting::Setting;
 use threadwise_statistics::MeanEstimate;
-use threadwise_study::{OptionValue, Run, Slice, Treatment, command};
+use threadwise_study::{OptionValue, Run, Treatment, command};
 
 /// Busy time of others is counted in ticks, and that of the study in processes that ended: smaller differences say
 /// nothing.
@@ -140,13 +141,8 @@ fn threads(treatment: &Treatment) -> f64 {
 fn own_cpus(setting: &Setting<'_>, treatment: &Treatment, run: &Run) -> Option<f64> {
     if setting.study.workload == command::WORKLOAD {
         let is_alone = ["before", "check", "after"].iter().all(|hook| !treatment.options.contains_key(*hook));
-        let has_server = treatment.options.contains_key(command::PIN_SERVER);
-        let of_slice = |slice: &Slice| {
-            let server = slice.counters.get(command::SERVER_CPU_NS).copied();
-            let server = if has_server { server? } else { 0 };
-            Some(slice.cpu_ns() as f64 + server as f64)
-        };
-        let cpu_ns: Option<f64> = run.slices.iter().map(of_slice).sum();
+        let has_server = has_server(treatment);
+        let cpu_ns: Option<f64> = run.slices.iter().map(|slice| cpu_ns(slice, has_server)).sum();
         let window_ns: f64 = run.slices.iter().map(|slice| slice.window_ns as f64).sum();
         return cpu_ns.filter(|_| is_alone && window_ns > 0.0).map(|cpu_ns| cpu_ns / window_ns);
     }

@@ -91,7 +91,7 @@ fn figures(run: &Run, has_server: bool, rate: Option<&Rate>) -> Figures {
     let mut figures = Figures::new();
     let slices = run.slices.len() as f64;
     let sum = |value: fn(&Slice) -> f64| run.slices.iter().map(value).sum::<f64>();
-    let (elapsed, rows) = (sum(elapsed_ns), sum(rows));
+    let (elapsed, rows) = (sum(elapsed_ns), sum(|slice| slice.rows() as f64));
     let cpu: Option<f64> = run.slices.iter().map(|slice| cpu_ns(slice, has_server)).sum();
     let mut put = |name: &str, value: Option<f64>| {
         figures.extend(value.filter(|value| value.is_finite()).map(|value| (name.to_owned(), value)));
@@ -102,7 +102,11 @@ fn figures(run: &Run, has_server: bool, rate: Option<&Rate>) -> Figures {
     put(CPU_TOTAL, cpu.filter(|_| slices > 0.0).map(|cpu| cpu / slices));
     let busy = cpu.filter(|_| elapsed > 0.0).map(|cpu| cpu / elapsed);
     put(BUSY_CPUS, busy);
-    let peaks = run.slices.iter().filter(|slice| tells(slice, MEMORY)).map(|slice| slice.counter(MEMORY));
+    let tells = |slice: &&Slice| {
+        let sessions = slice.sessions.iter().map(|session| &session.counters);
+        sessions.chain([&slice.counters]).any(|counters| counters.contains_key(MEMORY))
+    };
+    let peaks = run.slices.iter().filter(tells).map(|slice| slice.counter(MEMORY));
     put(MEMORY, peaks.max().map(|bytes| bytes as f64));
     for reading in run.readings.iter().filter(|reading| reading.sampler == command::SAMPLER) {
         put(&format!("{SAID}{}", reading.metric), reading.value);
@@ -116,9 +120,9 @@ fn figures(run: &Run, has_server: bool, rate: Option<&Rate>) -> Figures {
 }
 
 /// CPU time of a slice, including that of the server that was bound with it; `None` if unknown.
-fn cpu_ns(slice: &Slice, has_server: bool) -> Option<f64> {
-    let server_ns = if has_server { slice.counters.get(command::SERVER_CPU_NS).copied()? } else { 0 };
-    Some(slice.cpu_ns() as f64 + server_ns as f64)
+pub fn cpu_ns(slice: &Slice, has_server: bool) -> Option<f64> {
+    let server_ns = slice.counters.get(command::SERVER_CPU_NS).copied();
+    Some(slice.cpu_ns() as f64 + if has_server { server_ns? } else { 0 } as f64)
 }
 
 /// Elapsed time of a slice of commands in nanoseconds: from the common start to the end of the longest process, or the
@@ -126,15 +130,6 @@ fn cpu_ns(slice: &Slice, has_server: bool) -> Option<f64> {
 pub fn elapsed_ns(slice: &Slice) -> f64 {
     let ends = slice.sessions.iter().filter_map(|session| session.finished_ns);
     ends.max().unwrap_or(slice.window_ns) as f64
-}
-
-fn rows(slice: &Slice) -> f64 {
-    slice.rows() as f64
-}
-
-fn tells(slice: &Slice, counter: &str) -> bool {
-    let sessions = slice.sessions.iter().map(|session| &session.counters);
-    sessions.chain([&slice.counters]).any(|counters| counters.contains_key(counter))
 }
 
 /// A rate in the output: work done over time.

@@ -11,6 +11,7 @@ mod types;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use figures::{cpu_ns, has_server};
 pub use figures::{elapsed_ns, instead};
 pub use types::{
     BUSY_CPUS, Baseline, CPU, CPU_PER_UNIT, CPU_TOTAL, Commands, ELAPSED, FixedTime, Gap, IDLE_SHARE, MEMORY,
@@ -88,7 +89,7 @@ pub(crate) fn add(analysis: &mut Analysis, setting: &Setting<'_>, observed: &Obs
         differs: commands.len() > 1,
         command: commands.into_iter().next().unwrap_or_default(),
         is_per_session,
-        has_server: study.treatments.iter().any(figures::has_server),
+        has_server: study.treatments.iter().any(has_server),
         baselines: observed.groups.iter().map(baseline).collect(),
         cpus: (0..study.treatments.len()).map(cpus).collect(),
         fastest,

@@ -144,7 +144,9 @@ impl Commands {
             let gaps = self.gaps.iter().filter(|gap| gap.metric == quantity.metric);
             let reasons = distinct(gaps.map(|gap| gap.reason.as_str()));
             let (first, rest) = reasons.split_first()?;
-            let other = rest.iter().find(|reason| is_reported(reason) != is_reported(first)).or(rest.first());
+            // A number that was reported is of another kind than one that was not.
+            let is_other = |reason: &&&str| (**reason == NOT_REPORTED) != (*first == NOT_REPORTED);
+            let other = rest.iter().find(is_other).or(rest.first());
             let other = other.map_or_else(String::new, |reason| format!(", and {reason}"));
             let more = rest.len().saturating_sub(1);
             let more = if more > 0 { format!(", and {more} more") } else { String::new() };
@@ -161,11 +163,6 @@ impl Commands {
 
 /// Reason: runs of one side or both did not report the number.
 pub(super) const NOT_REPORTED: &str = "not reported by runs of both sides";
-
-/// Whether a reason for no ratio is a number that was reported, rather than one that was not.
-fn is_reported(reason: &str) -> bool {
-    reason != NOT_REPORTED
-}
 
 /// The direction of what is better.
 pub fn direction(better: Better) -> Direction {

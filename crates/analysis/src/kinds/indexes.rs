@@ -9,14 +9,14 @@
 #[cfg(test)]
 mod tests;
 
-use super::{rate, scans};
+use super::{command, rate, scans};
 use crate::diagnostics::Found;
 use crate::diagnostics::row::{Case, Diagnostic};
 use crate::estimate::comparisons::throughput;
 use crate::estimate::member::Series;
 use crate::estimate::paired;
 use crate::estimate::sides::Sides;
-use crate::findings::{activity, smt, trust};
+use crate::findings::{activity, smt};
 use crate::groups::{bare, distinct};
 use crate::kind::Kind;
 use crate::parts::Parts;
@@ -165,13 +165,7 @@ impl Kind for Indexes {
         let mut found = vec![threads.unwrap_or_else(|| smt::not_measured(facts))];
         found.extend(said(facts, pairs, From::Cores));
         found.extend(activity::activity(facts));
-        Parts {
-            validity: trust::validity(facts).into_iter().collect(),
-            found,
-            lead: Some(lead),
-            limits: vec![trust::trust(facts), trust::scope(facts, self, &[])],
-            ..Parts::default()
-        }
+        Parts { lead: Some(lead), ..command::parts(facts, self, found) }
     }
 
     fn answers(&self, facts: &Facts<'_>) -> Vec<Section> {

@@ -58,12 +58,7 @@ impl Kind for Worklists {
         let Some((runs, lists)) = command::measured(facts).zip(facts.analysis.worklist.as_ref()) else {
             return trust::nothing_found(facts, self);
         };
-        Parts {
-            validity: trust::validity(facts).into_iter().collect(),
-            found: worklist(facts, runs, lists),
-            limits: vec![trust::trust(facts), trust::scope(facts, self, &[])],
-            ..Parts::default()
-        }
+        command::parts(facts, self, worklist(facts, runs, lists))
     }
 
     fn answers(&self, facts: &Facts<'_>) -> Vec<Section> {

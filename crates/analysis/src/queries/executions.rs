@@ -5,6 +5,7 @@
 
 use crate::estimate::sides::{baselines, side};
 use crate::estimate::{Observed, ObservedBlock, Rule, Sides};
+use crate::groups::classes;
 use crate::setting::Setting;
 use crate::{Direction, Interval};
 use std::collections::{BTreeMap, BTreeSet};
@@ -220,17 +221,14 @@ impl<'a> Executions<'a> {
         let parts = |at: usize| (self.study.treatments[at].sessions, &self.study.treatments[at].service);
         let differ_in_dop =
             |one: usize, other: usize| parts(one) == parts(other) && self.differ_in_parallelism(one, other);
-        let mut ladders: Vec<Ladder> = Vec::new();
-        for at in 0..self.study.treatments.len() {
-            let is_twin = !self.is_compared(at) && self.below(at).first() != Some(&at);
-            let Some(dop) = self.dop(at).filter(|dop| *dop > 0 && !is_twin) else { continue };
-            match ladders.iter_mut().find(|ladder| differ_in_dop(ladder[0].1, at)) {
-                Some(ladder) if ladder.iter().any(|(known, _)| *known == dop) => {}
-                Some(ladder) => ladder.push((dop, at)),
-                None => ladders.push(vec![(dop, at)]),
-            }
+        let is_twin = |at: usize| !self.is_compared(at) && self.below(at).first() != Some(&at);
+        let all = (0..self.study.treatments.len()).filter(|at| !is_twin(*at));
+        let all = all.filter_map(|at| Some((self.dop(at).filter(|dop| *dop > 0)?, at)));
+        let mut ladders: Vec<Ladder> = classes(all, |one, other| differ_in_dop(one.1, other.1));
+        for ladder in &mut ladders {
+            ladder.sort_unstable();
+            ladder.dedup_by_key(|(dop, _)| *dop);
         }
-        ladders.iter_mut().for_each(|ladder| ladder.sort_unstable());
         ladders
     }
 

@@ -2,7 +2,8 @@
 //! and ratios.
 
 use super::types::{Baseline, Change, Queries, TreatmentQueries};
-use super::words::{grouped, if_any};
+use super::words::if_any;
+use crate::groups::grouped;
 use crate::{Facts, Interval};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;

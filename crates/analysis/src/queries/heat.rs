@@ -14,6 +14,7 @@ use crate::Finding;
 use crate::choices::{Axis, Choice};
 use crate::estimate::best;
 use crate::estimate::sides::side;
+use crate::groups::classes;
 use crate::words::{finding, list};
 use std::collections::BTreeSet;
 use threadwise_document::chart::HeatChart;
@@ -29,13 +30,8 @@ const MIN_DOPS: usize = 2;
 
 /// One map per placement and variant that has more than one DOP.
 pub fn maps(table: &Executions<'_>) -> Vec<HeatMap> {
-    let mut maps: Vec<Vec<Ladder>> = Vec::new();
-    for ladder in table.ladders() {
-        match maps.iter_mut().find(|map| table.differ_in_parallelism(map[0][0].1, ladder[0].1)) {
-            Some(map) => map.push(ladder),
-            None => maps.push(vec![ladder]),
-        }
-    }
+    let is_like = |one: &Ladder, other: &Ladder| table.differ_in_parallelism(one[0].1, other[0].1);
+    let mut maps: Vec<Vec<Ladder>> = classes(table.ladders(), is_like);
     maps.retain(|map| map.iter().any(|ladder| ladder.len() > 1));
     let firsts: Vec<usize> = maps.iter().map(|map| map[0][0].1).collect();
     maps.iter().filter_map(|map| map_of(table, map, variant(table, &firsts, map[0][0].1))).collect()

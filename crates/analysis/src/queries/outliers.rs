@@ -16,9 +16,10 @@ use super::executions::{BlockRun, Done, Executions};
 use super::found::Found;
 use super::plans::{self, Plans};
 use super::types::{Baseline, Change, Outlier, QueryEstimates, Reason, TreatmentQueries};
-use super::words::{grouped, query_list};
+use super::words::query_list;
 use crate::Finding;
 use crate::estimate::{BUSY_FLAG_SHARE, NEIGHBOUR_FLAG_SHARE, STEAL_FLAG_SHARE};
+use crate::groups::grouped;
 use crate::words::{finding, share};
 use std::collections::{BTreeMap, BTreeSet};
 use threadwise_document::numbers::{self, counted, significant};
@@ -148,43 +149,36 @@ fn executions<'t, 'a>(table: &'t Executions<'a>, at: usize) -> impl Iterator<Ite
             known.flat_map(|cpu| cpu.siblings.iter()).collect()
         };
         let siblings = table.topology.map_or_else(CpuSet::new, known);
-        cell.done.iter().map(move |done| execution(cell, *done, &assigned, &siblings))
+        cell.done.iter().map(move |Done { slice, execution }| {
+            let far = &slice.other_cpus;
+            // Own, left-over and free logical CPUs: busy, stolen, all.
+            let mut sums =
+                [[0.0; 3], [0.0; 3], [far.busy_ns, far.steal_ns, far.total_ns].map(|ns| ns as f64)];
+            for times in &slice.cpu_times {
+                let is_own = assigned.contains(times.cpu);
+                let at = if is_own { 0 } else { 2 - usize::from(siblings.contains(times.cpu)) };
+                let parts = [times.busy_ns, times.steal_ns, times.total_ns];
+                sums[at].iter_mut().zip(parts).for_each(|(sum, part)| *sum += part as f64);
+            }
+            let [[busy, steal, total], left_over, free] = sums;
+            let all = slice.sessions.iter().flat_map(|session| &session.queries);
+            let planning: f64 = all.map(|one| one.planning_ns.unwrap_or(0) as f64).sum();
+            // Time that is not known to be the study's is not known to be another's either.
+            let cpu = Some(slice.cpu_ns()).filter(|cpu| *cpu > 0);
+            let others = cpu.map_or(0.0, |cpu| (busy - cpu as f64 - planning).max(0.0));
+            let share = |above: f64, below: f64| per(above, below).unwrap_or(0.0);
+            let shares = [
+                share(steal, total),
+                share(others, total),
+                share(left_over[0], left_over[2]),
+                cell.neighbour_share.unwrap_or(f64::NAN),
+                share(free[0], free[2]),
+            ];
+            let elapsed_ns = execution.elapsed_ns as f64;
+            let total_ns = total * share(elapsed_ns, slice.window_ns as f64).min(1.0);
+            Execution { cell, of: execution, elapsed_ns, total_ns, shares }
+        })
     })
-}
-
-fn execution<'t, 'a>(
-    cell: &'t BlockRun<'a>,
-    done: Done<'a>,
-    assigned: &CpuSet,
-    siblings: &CpuSet,
-) -> Execution<'t, 'a> {
-    let Done { slice, execution } = done;
-    let far = &slice.other_cpus;
-    // Own, left-over and free logical CPUs: busy, stolen, all.
-    let mut sums = [[0.0; 3], [0.0; 3], [far.busy_ns, far.steal_ns, far.total_ns].map(|ns| ns as f64)];
-    for times in &slice.cpu_times {
-        let is_own = assigned.contains(times.cpu);
-        let at = if is_own { 0 } else { 2 - usize::from(siblings.contains(times.cpu)) };
-        let parts = [times.busy_ns, times.steal_ns, times.total_ns];
-        sums[at].iter_mut().zip(parts).for_each(|(sum, part)| *sum += part as f64);
-    }
-    let [[busy, steal, total], left_over, free] = sums;
-    let all = slice.sessions.iter().flat_map(|session| &session.queries);
-    let planning: f64 = all.map(|one| one.planning_ns.unwrap_or(0) as f64).sum();
-    // Time that is not known to be the study's is not known to be another's either.
-    let cpu = Some(slice.cpu_ns()).filter(|cpu| *cpu > 0);
-    let others = cpu.map_or(0.0, |cpu| (busy - cpu as f64 - planning).max(0.0));
-    let share = |above: f64, below: f64| per(above, below).unwrap_or(0.0);
-    let shares = [
-        share(steal, total),
-        share(others, total),
-        share(left_over[0], left_over[2]),
-        cell.neighbour_share.unwrap_or(f64::NAN),
-        share(free[0], free[2]),
-    ];
-    let elapsed_ns = execution.elapsed_ns as f64;
-    let total_ns = total * share(elapsed_ns, slice.window_ns as f64).min(1.0);
-    Execution { cell, of: execution, elapsed_ns, total_ns, shares }
 }
 
 /// Usual figures of a query under a treatment: medians over its executions.

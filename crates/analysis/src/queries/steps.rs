@@ -11,8 +11,9 @@ use super::found::{
 use super::plans::Plans;
 use super::ratios::{Whole, contrasts, members, query_members};
 use super::types::{Change, DopStep, StepMark, TreatmentQueries};
-use super::words::{grouped, query_name, some_of};
+use super::words::{query_name, some_of};
 use crate::estimate::{Judgeable, Rule, judge, judge_many};
+use crate::groups::grouped;
 use crate::words::finding;
 use crate::{Direction, Finding, Ratio};
 use std::cmp::Reverse;

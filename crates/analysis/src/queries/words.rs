@@ -61,19 +61,6 @@ pub fn some_of(mut names: Vec<String>, most: usize) -> String {
     list(&names)
 }
 
-/// Groups by a common key, in order of first appearance.
-pub fn grouped<T, K: PartialEq>(all: impl IntoIterator<Item = T>, key: impl Fn(&T) -> K) -> Vec<(K, Vec<T>)> {
-    let mut groups: Vec<(K, Vec<T>)> = Vec::new();
-    for one in all {
-        let key = key(&one);
-        match groups.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, group)) => group.push(one),
-            None => groups.push((key, vec![one])),
-        }
-    }
-    groups
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -78,12 +78,7 @@ impl Kind for Commands {
 
     fn findings(&self, facts: &Facts<'_>) -> Parts {
         let Some(found) = measured(facts) else { return trust::nothing_found(facts, self) };
-        Parts {
-            validity: trust::validity(facts).into_iter().collect(),
-            found: commands(facts, found),
-            limits: vec![trust::trust(facts), trust::scope(facts, self, &[])],
-            ..Parts::default()
-        }
+        parts(facts, self, commands(facts, found))
     }
 
     fn answers(&self, facts: &Facts<'_>) -> Vec<Section> {
@@ -102,6 +97,16 @@ impl Kind for Commands {
 
     fn chart_words(&self, _facts: &Facts<'_>) -> ChartWords {
         ChartWords { rate: "s", ratio: "ratio", slice: "elapsed, s", sessions: NOUNS.sessions }
+    }
+}
+
+/// A verdict with these findings.
+pub fn parts(facts: &Facts<'_>, kind: &dyn Kind, found: Vec<Finding>) -> Parts {
+    Parts {
+        validity: trust::validity(facts).into_iter().collect(),
+        found,
+        limits: vec![trust::trust(facts), trust::scope(facts, kind, &[])],
+        ..Parts::default()
     }
 }
 
