@@ -39,7 +39,7 @@ pub use plans::plan_name;
 pub(crate) use short::streams_alone;
 pub use short::{Step, limit};
 pub use types::*;
-pub(crate) use words::short_reason;
+pub(crate) use words::{cut_short, short_reason};
 
 /// Bytes of rows as text per scale factor (TPC-H specification, clause 4.1.3.1).
 const BYTES_PER_SCALE: f64 = 1e9;

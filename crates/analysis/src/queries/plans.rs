@@ -7,7 +7,7 @@
 use super::executions::{Executions, Pair};
 use super::found::{Found, MAX_QUERIES};
 use super::types::{Change, Estimated, Plan, PlanChange, Queries, is_different};
-use super::words::{if_any, query_list, query_name, query_names, short};
+use super::words::{cut_short, if_any, query_list, query_name, query_names};
 use crate::Finding;
 use crate::words::finding;
 use std::collections::{BTreeMap, BTreeSet};
@@ -204,7 +204,7 @@ fn about(found: Found<'_>) -> Prose {
 /// What the other plan has in place of the baseline's, by the first operators that differ: `HASH_JOIN (…) instead of
 /// NESTED_LOOP_JOIN (…)`.
 fn instead(change: &PlanChange) -> String {
-    let cut = |line: &str| short(line, MAX_OPERATOR);
+    let cut = |line: &str| cut_short(line, MAX_OPERATOR);
     let (other, left) = change.operators();
     match (other.map(cut), left.map(cut)) {
         (Some(other), Some(left)) => format!("{other} instead of {left}"),

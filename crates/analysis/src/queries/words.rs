@@ -3,7 +3,7 @@
 use crate::words::list;
 
 /// A text cut with an ellipsis.
-pub fn short(text: &str, most: usize) -> String {
+pub fn cut_short(text: &str, most: usize) -> String {
     match text.chars().count() {
         count if count <= most => text.to_owned(),
         _ => text.chars().take(most.saturating_sub(1)).chain(['…']).collect(),

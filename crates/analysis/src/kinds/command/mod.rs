@@ -13,6 +13,7 @@ use crate::findings::trust;
 use crate::groups::{bare, group_words};
 use crate::kind::Kind;
 use crate::parts::Parts;
+use crate::queries::cut_short;
 use crate::words::{fastest, finding, judged, judged_decisive, limited, list, names, shortened};
 use crate::worklist::ITEM_S;
 use crate::workload::Nouns;
@@ -434,9 +435,5 @@ pub fn command_words(study: &Study) -> String {
 }
 
 fn cut(command: &str) -> String {
-    let words = command.replace('`', "'");
-    match words.chars().count() {
-        0..=MAX_COMMAND => words,
-        _ => words.chars().take(MAX_COMMAND - 1).chain(['…']).collect(),
-    }
+    cut_short(&command.replace('`', "'"), MAX_COMMAND)
 }

@@ -13,6 +13,9 @@ use threadwise_document::{
 use threadwise_study::command::Better;
 use threadwise_study::{Comparison, Role, Treatment};
 
+/// In place of the ratio of a baseline.
+const BASELINE: &str = "baseline, twice";
+
 /// Most quantities that a terminal shows one by one.
 const MAX_QUANTITIES: usize = 12;
 
@@ -40,7 +43,7 @@ fn lines<'a>(facts: &Facts<'a>, found: &'a Commands, group: &str, metric: &str) 
         value: value(facts, found, treatment, metric),
         ratio: match treatment.role {
             Role::Compared => ratio(facts, found, &treatment.name, metric),
-            _ => Cell::text("baseline, twice"),
+            _ => Cell::text(BASELINE),
         },
     };
     shown.map(line).collect()
@@ -75,22 +78,23 @@ pub fn answers(facts: &Facts<'_>, found: &Commands) -> Vec<Section> {
     let shown: Vec<&Quantity> =
         found.quantities.iter().filter(|quantity| !worklist::says_all_of(facts.analysis, quantity)).collect();
     let Some((headline, rest)) = shown.split_first() else { return Vec::new() };
-    let mut outcome =
-        about(found).into_iter().map(|text| Block::Text(text, Shown::Page)).collect::<Vec<Block>>();
+    let mut outcome: Vec<Block> =
+        about(found).into_iter().map(|text| Block::Text(text, Shown::Page)).collect();
     outcome.push(Block::Table(treatments(facts, found, headline)));
     outcome.extend(comparisons(facts).map(Block::Table));
     outcome.extend(figures(facts, found, headline, Shown::Page));
-    let gaps = found.gap_lines();
-    let gaps = (!gaps.is_empty()).then(|| {
-        prose!("There is no ratio (it needs numbers above 0 on both sides) of: {}.", gaps.join("; "))
-    });
-    let mut each: Vec<Block> = gaps.into_iter().map(|text| Block::Text(text, Shown::Page)).collect();
-    for (at, quantity) in rest.iter().enumerate() {
-        let shown = if at < MAX_QUANTITIES { Shown::Everywhere } else { Shown::Page };
-        each.extend(figures(facts, found, quantity, shown));
+    let mut each: Vec<Block> = Vec::new();
+    if let gaps @ [_, ..] = found.gap_lines().as_slice() {
+        let text =
+            prose!("There is no ratio (it needs numbers above 0 on both sides) of: {}.", gaps.join("; "));
+        each.push(Block::Text(text, Shown::Page));
     }
-    if rest.len() > MAX_QUANTITIES {
-        let names: Vec<String> = rest[MAX_QUANTITIES..].iter().map(|quantity| heading(quantity)).collect();
+    let (first, more) = rest.split_at(rest.len().min(MAX_QUANTITIES));
+    for (quantities, shown) in [(first, Shown::Everywhere), (more, Shown::Page)] {
+        each.extend(quantities.iter().flat_map(|quantity| figures(facts, found, quantity, shown)));
+    }
+    if !more.is_empty() {
+        let names: Vec<String> = more.iter().map(|quantity| heading(quantity)).collect();
         let text = prose!("also measured (see the HTML report or --json): {}", names.join("; "));
         each.push(Block::Text(text, Shown::Terminal));
     }
@@ -217,10 +221,8 @@ fn figures(facts: &Facts<'_>, found: &Commands, quantity: &Quantity, shown: Show
             says: Says::Better,
         };
         let ratios = ratios::figure(facts, group, &quantity.metric, words);
-        let direction = match better(quantity) {
-            "" => String::new(),
-            better => format!(" {}.", capital(better)),
-        };
+        let better = better(quantity);
+        let direction = if better.is_empty() { String::new() } else { format!(" {}.", capital(better)) };
         blocks.push(Block::Figure(Box::new(Figure {
             chart: Chart::Values(value_chart(quantity, &known)),
             wide: ratios.is_none(),
@@ -257,10 +259,7 @@ fn value_chart(quantity: &Quantity, known: &[(&Line<'_>, &Interval)]) -> ValueCh
         let end = |end: f64| interval.has_ends().then_some(end / scale);
         ValueRow {
             label: line.label.to_owned(),
-            against: match line.is_baseline() {
-                true => "baseline, twice".to_owned(),
-                false => line.treatment.placement.clone(),
-            },
+            against: if line.is_baseline() { BASELINE } else { &line.treatment.placement }.to_owned(),
             mean: interval.mean / scale,
             low: end(interval.low),
             high: end(interval.high),
